@@ -1,0 +1,1 @@
+//! Lane regions of warpjit IR to host code with Cranelift.

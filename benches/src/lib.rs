@@ -1,0 +1,1 @@
+//! Benchmarks of warpjit against native code.

@@ -1,0 +1,1 @@
+//! Runs GPU machine code on the CPU.

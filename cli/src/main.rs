@@ -1,0 +1,2 @@
+//! The `warpjit` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Containers, decoders, disassemblers, assemblers and lifters of guest ISAs.

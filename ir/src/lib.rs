@@ -1,0 +1,1 @@
+//! The SSA IR of warpjit: values, masks, control flow, passes, interpreter.

@@ -1,0 +1,1 @@
+//! Launches guest programs: memory, scheduling, faults, tiers.
