@@ -1,1 +1,27 @@
-//! The SSA IR of warpjit: values, masks, control flow, passes, interpreter.
+//! The SSA IR of warpjit.
+//!
+//! One IR, two forms (see `docs/ir.md`): in *SPMD form* a branch may depend on the lane and the guest's
+//! divergence instructions stand as terminators; guest registers are [`function::SlotData`] lane variables.
+//! In *mask form* every branch is uniform and every effect names the mask it happens under.
+//! The crate knows no guest ISA and no host.
+#![warn(missing_docs)]
+#![forbid(unsafe_code)]
+
+pub mod abi;
+pub mod builder;
+pub mod entities;
+pub mod function;
+pub mod opcodes;
+pub mod pure;
+pub mod types;
+
+pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace};
+pub use builder::Builder;
+pub use entities::{Block, Inst, Slot, Value};
+pub use function::{
+    BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,
+    Terminator,
+};
+pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
+pub use pure::PureFn;
+pub use types::{Scalar, Type};

@@ -1,0 +1,110 @@
+//! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
+
+use crate::opcodes::Space;
+
+/// A value that the launch defines for a lane, a warp or a block. All are 32-bit integers.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Builtin {
+    /// Thread index in the block along axis 0 to 2.
+    Tid(u8),
+    /// Block index in the grid along axis 0 to 2.
+    Ctaid(u8),
+    /// Threads of a block along axis 0 to 2.
+    Ntid(u8),
+    /// Blocks of the grid along axis 0 to 2.
+    Nctaid(u8),
+    /// Index of the lane in its warp.
+    LaneId,
+    /// Index of the warp in its block.
+    WarpId,
+    /// Warps of a block.
+    NumWarps,
+    /// Linear index of the thread in its block.
+    LinearTid,
+    /// Linear index of the block in the grid.
+    LinearCtaid,
+}
+
+impl Builtin {
+    /// Every builtin with its name in the text format.
+    pub const ALL: [(Builtin, &'static str); 17] = [
+        (Builtin::Tid(0), "tid.x"),
+        (Builtin::Tid(1), "tid.y"),
+        (Builtin::Tid(2), "tid.z"),
+        (Builtin::Ctaid(0), "ctaid.x"),
+        (Builtin::Ctaid(1), "ctaid.y"),
+        (Builtin::Ctaid(2), "ctaid.z"),
+        (Builtin::Ntid(0), "ntid.x"),
+        (Builtin::Ntid(1), "ntid.y"),
+        (Builtin::Ntid(2), "ntid.z"),
+        (Builtin::Nctaid(0), "nctaid.x"),
+        (Builtin::Nctaid(1), "nctaid.y"),
+        (Builtin::Nctaid(2), "nctaid.z"),
+        (Builtin::LaneId, "laneid"),
+        (Builtin::WarpId, "warpid"),
+        (Builtin::NumWarps, "numwarps"),
+        (Builtin::LinearTid, "lineartid"),
+        (Builtin::LinearCtaid, "linearctaid"),
+    ];
+
+    /// The name in the text format.
+    pub fn name(self) -> &'static str {
+        Builtin::ALL.iter().find(|(b, _)| *b == self).map_or("?", |(_, n)| n)
+    }
+
+    /// The builtin called `name`.
+    pub fn parse(name: &str) -> Option<Builtin> {
+        Builtin::ALL.iter().find(|(_, n)| *n == name).map(|(b, _)| *b)
+    }
+}
+
+/// A launch value written into memory before a block starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeaderField {
+    /// Where it is written (shared memory or a const bank).
+    pub space: Space,
+    /// Byte offset in that space.
+    pub offset: u32,
+    /// Bytes written, 2 or 4, little endian.
+    pub bytes: u8,
+    /// What is written.
+    pub value: Builtin,
+}
+
+/// Where kernel parameters lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParamSpace {
+    /// Shared memory (Tesla) or a const bank (Fermi).
+    pub space: Space,
+    /// Byte offset of the first parameter.
+    pub offset: u32,
+    /// Bytes that parameters may take.
+    pub max_bytes: u32,
+    /// Bytes of a pointer argument without an explicit size.
+    pub pointer_bytes: u8,
+}
+
+/// The launch interface and the limits of a kernel on its chip.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelAbi {
+    /// Lanes of a warp, 32 or 64.
+    pub warp_lanes: u32,
+    /// Values written before each block.
+    pub header: Vec<HeaderField>,
+    /// Where arguments go.
+    pub params: ParamSpace,
+    /// Most blocks along each axis.
+    pub max_grid: [u32; 3],
+    /// Most threads along each axis.
+    pub max_block: [u32; 3],
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Most registers of a thread.
+    pub max_registers: u32,
+    /// Most bytes of shared memory of a block.
+    pub max_shared_bytes: u32,
+    /// Most bytes of local memory of a thread.
+    pub max_local_bytes: u32,
+    /// Barriers of a block.
+    pub barriers: u32,
+}

@@ -1,0 +1,527 @@
+//! Functions: slots, blocks, instructions, terminators.
+
+use std::collections::BTreeMap;
+
+use crate::abi::Builtin;
+use crate::entities::{Block, Inst, Slot, Value};
+use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
+use crate::pure::PureFn;
+use crate::types::Type;
+
+/// Which of the two forms a function is in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Branches may depend on the lane; the guest's divergence instructions are terminators.
+    Spmd,
+    /// Branches are uniform, effects name their masks.
+    Mask,
+}
+
+/// What a slot holds when a warp starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SlotInit {
+    /// Zero.
+    Zero,
+    /// A launch value.
+    Builtin(Builtin),
+}
+
+/// A variable of the warp's frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotData {
+    /// The guest's name for it (`r5`, `c0.z`, `a1`) or the lifter's.
+    pub name: String,
+    /// Type; mask slots are words of 0 or -1 in the frame.
+    pub ty: Type,
+    /// Initial value.
+    pub init: SlotInit,
+    /// Largest unsigned value that it can ever hold, where something smaller than the type's is known.
+    pub umax: Option<u32>,
+}
+
+/// What an instruction has besides its operands.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Imm {
+    /// Nothing.
+    None,
+    /// Bits of a constant, of the NaN of `fcanon`, the lane of `quad_lane`.
+    Bits(u64),
+    /// Condition of `icmp`.
+    Int(IntCC),
+    /// Condition of `fcmp`, and whether denormals count as zeros.
+    FloatCmp(FloatCC, bool),
+    /// Whether a float operation flushes denormals (`ftz`).
+    Ftz(bool),
+    /// The access of `load`, `store`, `lock`, `unlock_store`.
+    Mem(MemAccess),
+    /// The access and operation of `atomic`.
+    Atomic(MemAccess, AtomicOp),
+    /// The slot of `slot.get` and `slot.set`.
+    Slot(Slot),
+    /// The callee of `call.pure`.
+    Pure(&'static PureFn),
+}
+
+/// An instruction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct InstData {
+    /// Operation.
+    pub op: Opcode,
+    /// Operands.
+    pub args: Vec<Value>,
+    /// The rest.
+    pub imm: Imm,
+    /// The result, if the operation has one.
+    pub result: Option<Value>,
+    /// Guest address of the instruction it was lifted from.
+    pub pc: u32,
+}
+
+/// A block and the arguments for its parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockCall {
+    /// Where.
+    pub block: Block,
+    /// One a parameter.
+    pub args: Vec<Value>,
+}
+
+impl From<Block> for BlockCall {
+    fn from(block: Block) -> Self {
+        BlockCall { block, args: Vec::new() }
+    }
+}
+
+/// Kind of a stack entry that a push instruction makes (facts/divergence.md).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum PushKind {
+    /// joinat, ssy.
+    Join,
+    /// prebrk, pbk.
+    Break,
+    /// precont, pcnt.
+    Continue,
+    /// preret, pret: an entry that `ret` returns to.
+    Call,
+    /// plongjmp.
+    Long,
+}
+
+/// How lanes leave.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum LeaveKind {
+    /// brk.
+    Break,
+    /// cont.
+    Continue,
+    /// ret; without a call entry on the stack the thread ends.
+    Return,
+    /// longjmp.
+    Long,
+    /// exit.
+    Exit,
+}
+
+/// The guest faults that code itself can raise.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum GuestFault {
+    /// Undefined or impossible instruction.
+    Illegal,
+    /// The guest's trap instruction.
+    Trap,
+}
+
+/// A barrier instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BarrierSpec {
+    /// Which barrier.
+    pub index: u8,
+    /// Whether the warp arrives.
+    pub arrive: bool,
+    /// Whether the warp waits.
+    pub wait: bool,
+    /// Warps that must arrive; all of the block where not given.
+    pub warps: Option<u32>,
+}
+
+/// The end of a block.
+///
+/// Those up to [`Terminator::Fault`] stand in SPMD form, where the stack rules of facts/divergence.md apply;
+/// those after it in mask form. `Jump` stands in both.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Terminator {
+    /// Goes on at one block.
+    Jump(BlockCall),
+    /// Lanes whose `cond` holds go to `taken`, the rest to `next`. When lanes disagree, the rest is pushed as a
+    /// branch entry and the taken side runs first.
+    Branch {
+        /// Condition, a mask.
+        cond: Value,
+        /// Where lanes go whose condition holds.
+        taken: BlockCall,
+        /// Where the others go.
+        next: BlockCall,
+    },
+    /// Pushes an entry with the active mask and goes on.
+    Push {
+        /// Kind of entry.
+        kind: PushKind,
+        /// Its target.
+        target: Block,
+        /// Where execution goes on.
+        next: Block,
+    },
+    /// Pushes a call entry for `ret` and jumps to `target`.
+    Call {
+        /// The function called.
+        target: Block,
+        /// Where it returns to.
+        ret: Block,
+    },
+    /// Lanes whose `cond` holds (all without one) leave; the others go on at `next`.
+    Leave {
+        /// How.
+        kind: LeaveKind,
+        /// Condition, a mask.
+        cond: Option<Value>,
+        /// Where the others go.
+        next: Block,
+    },
+    /// Lanes whose `cond` holds (all without one) have arrived at the join.
+    Join {
+        /// Condition, a mask (Fermi's `.S`); Tesla has none.
+        cond: Option<Value>,
+        /// Tesla: behind the joining instruction. Fermi: where lanes go that do not join.
+        next: Block,
+        /// Whether a popped join entry goes on at its target (Fermi) instead of at `next` (Tesla).
+        at_target: bool,
+    },
+    /// Pushes a quad entry and enables all lanes of every quad that has an active one.
+    QuadOn {
+        /// Where execution goes on.
+        next: Block,
+    },
+    /// Pops the quad entry and restores its mask.
+    QuadPop {
+        /// Where execution goes on.
+        next: Block,
+    },
+    /// Arrives at or waits for a barrier.
+    Barrier {
+        /// The barrier.
+        spec: BarrierSpec,
+        /// Where execution goes on.
+        next: Block,
+    },
+    /// Jumps to the block whose guest address is the (varying) `address`. Lanes that disagree run one after the
+    /// other, each distinct target in the order of its lowest lane, the rest pushed as branch entries. An address that
+    /// is no block's is the `illegal` fault.
+    BranchIndirect {
+        /// Guest byte address, i32.
+        address: Value,
+    },
+    /// The guest faults, if any lane is active.
+    Fault(GuestFault),
+
+    /// Mask form: goes to `taken` if `mask` holds in any lane, else to `next`.
+    BrAny {
+        /// Mask tested.
+        mask: Value,
+        /// Where it goes if any lane holds.
+        taken: BlockCall,
+        /// Where it goes if none does.
+        next: BlockCall,
+    },
+    /// Mask form: goes to `taken` if the uniform truth value holds, else to `next`.
+    BrIf {
+        /// Uniform condition.
+        cond: Value,
+        /// Where it goes if it holds.
+        taken: BlockCall,
+        /// Where it goes if not.
+        next: BlockCall,
+    },
+    /// Mask form: the region ends for this chunk of lanes; `exited` are the lanes whose thread has ended, `cond` what the
+    /// driver needs for the terminator it executes next (condition of a branch or leave).
+    Return {
+        /// Which of the region's exits.
+        exit: u32,
+        /// Lanes that have ended, a mask.
+        exited: Option<Value>,
+        /// Condition for the exit's terminator, a mask.
+        cond: Option<Value>,
+    },
+}
+
+impl Terminator {
+    /// Calls `f` with each successor reached by an edge with arguments or by going on; pushed targets included.
+    pub fn for_each_successor(&self, mut f: impl FnMut(Block)) {
+        match self {
+            Terminator::Jump(c) => f(c.block),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => {
+                f(taken.block);
+                f(next.block);
+            }
+            Terminator::Push { target, next, .. } => {
+                f(*next);
+                f(*target);
+            }
+            Terminator::Call { target, ret } => {
+                f(*target);
+                f(*ret);
+            }
+            Terminator::Leave { next, .. }
+            | Terminator::Join { next, .. }
+            | Terminator::QuadOn { next }
+            | Terminator::QuadPop { next }
+            | Terminator::Barrier { next, .. } => f(*next),
+            Terminator::BranchIndirect { .. } | Terminator::Fault(_) | Terminator::Return { .. } => {}
+        }
+    }
+
+    /// Calls `f` with each value used.
+    pub fn for_each_use(&self, mut f: impl FnMut(Value)) {
+        match self {
+            Terminator::Jump(c) => c.args.iter().copied().for_each(f),
+            Terminator::Branch { cond: m, taken, next }
+            | Terminator::BrAny { mask: m, taken, next }
+            | Terminator::BrIf { cond: m, taken, next } => {
+                f(*m);
+                taken.args.iter().chain(&next.args).copied().for_each(f);
+            }
+            Terminator::Leave { cond, .. } | Terminator::Join { cond, .. } => {
+                cond.iter().copied().for_each(f)
+            }
+            Terminator::BranchIndirect { address } => f(*address),
+            Terminator::Return { exited, cond, .. } => exited.iter().chain(cond).copied().for_each(f),
+            _ => {}
+        }
+    }
+
+    /// Replaces each value used by what `f` gives for it.
+    pub fn map_uses(&mut self, mut f: impl FnMut(Value) -> Value) {
+        let mut all = |values: &mut Vec<Value>| values.iter_mut().for_each(|v| *v = f(*v));
+        match self {
+            Terminator::Jump(c) => all(&mut c.args),
+            Terminator::Branch { cond: m, taken, next }
+            | Terminator::BrAny { mask: m, taken, next }
+            | Terminator::BrIf { cond: m, taken, next } => {
+                all(&mut taken.args);
+                all(&mut next.args);
+                *m = f(*m);
+            }
+            Terminator::Leave { cond, .. } | Terminator::Join { cond, .. } => {
+                if let Some(v) = cond {
+                    *v = f(*v);
+                }
+            }
+            Terminator::BranchIndirect { address } => *address = f(*address),
+            Terminator::Return { exited, cond, .. } => {
+                for v in exited.iter_mut().chain(cond) {
+                    *v = f(*v);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A block: parameters, instructions, terminator.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BlockData {
+    /// Parameters, in order.
+    pub params: Vec<Value>,
+    /// Instructions, in order.
+    pub insts: Vec<Inst>,
+    /// The end; `None` only while the block is being built.
+    pub term: Option<Terminator>,
+    /// Guest address of the block's first instruction.
+    pub pc: u32,
+    /// Guest address of the instruction that the terminator stands for.
+    pub term_pc: u32,
+    /// Guest instructions that one pass through the block executes (for statistics and `max_steps`).
+    pub guest_insts: u32,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ValueDef {
+    /// Result of an instruction.
+    Inst(Inst),
+    /// Parameter `n` of a block.
+    Param(Block, u32),
+}
+
+/// A value's type and origin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ValueData {
+    /// Type.
+    pub ty: Type,
+    /// Origin.
+    pub def: ValueDef,
+}
+
+/// A function: one kernel, or one lane region of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Function {
+    /// Name of the kernel or region.
+    pub name: String,
+    /// SPMD or mask form.
+    pub form: Form,
+    /// Lanes of the warp, 32 or 64.
+    pub lanes: u32,
+    /// Variables of the frame, by [`Slot`].
+    pub slots: Vec<SlotData>,
+    /// Blocks by [`Block`]; the order of emission too.
+    pub blocks: Vec<BlockData>,
+    /// Instructions by [`Inst`].
+    pub insts: Vec<InstData>,
+    /// Values by [`Value`].
+    pub values: Vec<ValueData>,
+    /// Where execution starts.
+    pub entry: Block,
+    /// The block that starts at a guest address, for indirect branches and listings.
+    pub block_at: BTreeMap<u32, Block>,
+}
+
+impl Function {
+    /// An empty function.
+    pub fn new(name: impl Into<String>, form: Form, lanes: u32) -> Function {
+        Function {
+            name: name.into(),
+            form,
+            lanes,
+            slots: Vec::new(),
+            blocks: Vec::new(),
+            insts: Vec::new(),
+            values: Vec::new(),
+            entry: Block(0),
+            block_at: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a slot.
+    pub fn add_slot(&mut self, name: impl Into<String>, ty: Type, init: SlotInit) -> Slot {
+        self.slots.push(SlotData { name: name.into(), ty, init, umax: None });
+        Slot::new(self.slots.len() - 1)
+    }
+
+    /// Adds an empty block that stands for guest address `pc`.
+    pub fn add_block(&mut self, pc: u32) -> Block {
+        self.blocks.push(BlockData {
+            params: Vec::new(),
+            insts: Vec::new(),
+            term: None,
+            pc,
+            term_pc: pc,
+            guest_insts: 0,
+        });
+        Block::new(self.blocks.len() - 1)
+    }
+
+    /// Adds a parameter to a block.
+    pub fn add_param(&mut self, block: Block, ty: Type) -> Value {
+        let n = self.blocks[block.index()].params.len() as u32;
+        let value = self.add_value(ty, ValueDef::Param(block, n));
+        self.blocks[block.index()].params.push(value);
+        value
+    }
+
+    fn add_value(&mut self, ty: Type, def: ValueDef) -> Value {
+        self.values.push(ValueData { ty, def });
+        Value::new(self.values.len() - 1)
+    }
+
+    /// Adds an instruction that is in no block yet; `ty` is its result's type.
+    pub fn make_inst(&mut self, op: Opcode, args: &[Value], imm: Imm, ty: Option<Type>, pc: u32) -> Inst {
+        let inst = Inst::new(self.insts.len());
+        let result = ty.map(|ty| self.add_value(ty, ValueDef::Inst(inst)));
+        self.insts.push(InstData { op, args: args.to_vec(), imm, result, pc });
+        inst
+    }
+
+    /// Data of a block.
+    pub fn block(&self, block: Block) -> &BlockData {
+        &self.blocks[block.index()]
+    }
+
+    /// Data of a block.
+    pub fn block_mut(&mut self, block: Block) -> &mut BlockData {
+        &mut self.blocks[block.index()]
+    }
+
+    /// The end of a block.
+    ///
+    /// # Panics
+    /// When the block is still being built.
+    pub fn term(&self, block: Block) -> &Terminator {
+        self.blocks[block.index()].term.as_ref().expect("block without terminator")
+    }
+
+    /// Data of an instruction.
+    pub fn inst(&self, inst: Inst) -> &InstData {
+        &self.insts[inst.index()]
+    }
+
+    /// Data of an instruction.
+    pub fn inst_mut(&mut self, inst: Inst) -> &mut InstData {
+        &mut self.insts[inst.index()]
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> Type {
+        self.values[value.index()].ty
+    }
+
+    /// The instruction that defines a value, if one does.
+    pub fn def_inst(&self, value: Value) -> Option<&InstData> {
+        match self.values[value.index()].def {
+            ValueDef::Inst(i) => Some(self.inst(i)),
+            ValueDef::Param(..) => None,
+        }
+    }
+
+    /// The bits of a value that is a constant.
+    pub fn as_const(&self, value: Value) -> Option<u64> {
+        match self.def_inst(value) {
+            Some(InstData { op: Opcode::Const, imm: Imm::Bits(b), .. }) => Some(*b),
+            _ => None,
+        }
+    }
+
+    /// All blocks in order.
+    pub fn block_ids(&self) -> impl DoubleEndedIterator<Item = Block> + use<> {
+        (0..self.blocks.len()).map(Block::new)
+    }
+
+    /// Byte offset of each slot in the warp's frame, slot-major, and the frame's size.
+    pub fn frame_layout(&self) -> (Vec<u32>, u32) {
+        let mut offset = 0u32;
+        let offsets = self
+            .slots
+            .iter()
+            .map(|s| {
+                let at = offset;
+                // Uniform slots take a full line as well, so that every slot is aligned alike.
+                offset += s.ty.scalar.frame_bytes() as u32 * self.lanes;
+                at
+            })
+            .collect();
+        (offsets, offset)
+    }
+
+    /// Which space a memory access is to, with what the table says of it.
+    pub fn mem_access(&self, inst: Inst) -> Option<MemAccess> {
+        match self.inst(inst).imm {
+            Imm::Mem(m) | Imm::Atomic(m, _) => Some(m),
+            _ => None,
+        }
+    }
+
+    /// Whether any instruction accesses `space`.
+    pub fn uses_space(&self, space: Space) -> bool {
+        self.insts.iter().any(|i| matches!(i.imm, Imm::Mem(m) | Imm::Atomic(m, _) if m.space == space))
+    }
+}

@@ -1,0 +1,481 @@
+//! The one table of IR operations.
+
+use crate::types::Scalar;
+
+/// Topic of an operation; the same names recur in the frontends' `lift`, in `backend::lower` and the tests.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Group {
+    /// Integer arithmetic and logic.
+    Int,
+    /// Float arithmetic and comparison.
+    Float,
+    /// Conversion between element types.
+    Convert,
+    /// Masks and cross-lane operations.
+    Mask,
+    /// Loads and stores.
+    Memory,
+    /// Atomics and locks.
+    Atomic,
+    /// Slots and calls.
+    Control,
+}
+
+impl Group {
+    /// Name as in file names and statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Int => "int",
+            Group::Float => "float",
+            Group::Convert => "convert",
+            Group::Mask => "mask",
+            Group::Memory => "memory",
+            Group::Atomic => "atomic",
+            Group::Control => "control",
+        }
+    }
+}
+
+/// Operand and result typing of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sig {
+    /// No operands; the result's type is free (constants).
+    Const,
+    /// `n` operands of one type, the same result; the type is one of the list.
+    Same(u8, &'static [Scalar]),
+    /// Operands of the given types and a fixed result.
+    Fixed(&'static [Scalar], Scalar),
+    /// Two operands of one type of the list, result is a truth value.
+    Compare(&'static [Scalar]),
+    /// Truth value, then two operands of one type: the result's.
+    Select,
+    /// One operand of type one, the result of type two; any pair of the list.
+    Convert(&'static [(Scalar, Scalar)]),
+    /// Checked by its own rule in the verifier.
+    Special,
+}
+
+use Scalar::{F32, F64, I1, I32, I64};
+const INT: &[Scalar] = &[I32, I64];
+const LOGIC: &[Scalar] = &[I1, I32, I64];
+const FLOAT: &[Scalar] = &[F32, F64];
+const ANY: &[Scalar] = &[I1, I32, I64, F32, F64];
+const LANE: &[Scalar] = &[I32, I64, F32, F64];
+
+macro_rules! opcodes {
+    ($($(#[$doc:meta])* $variant:ident, $name:literal, $group:ident, $sig:expr;)*) => {
+        /// An IR operation. The semantics stand on each variant; `docs/ir.md` is the reference.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum Opcode {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Opcode {
+            /// Every operation.
+            pub const ALL: &'static [Opcode] = &[$(Opcode::$variant,)*];
+
+            /// Name in the text format.
+            pub fn name(self) -> &'static str {
+                match self { $(Opcode::$variant => $name,)* }
+            }
+
+            /// Topic.
+            pub fn group(self) -> Group {
+                match self { $(Opcode::$variant => Group::$group,)* }
+            }
+
+            /// Typing rule.
+            pub fn sig(self) -> Sig {
+                match self { $(Opcode::$variant => $sig,)* }
+            }
+        }
+    };
+}
+
+opcodes! {
+    /// A constant; the bits are in the immediate.
+    Const, "const", Int, Sig::Const;
+    /// Sum, modulo the width.
+    Iadd, "iadd", Int, Sig::Same(2, INT);
+    /// Difference, modulo the width.
+    Isub, "isub", Int, Sig::Same(2, INT);
+    /// Product, modulo the width.
+    Imul, "imul", Int, Sig::Same(2, INT);
+    /// High half of the unsigned product.
+    Umulhi, "umulhi", Int, Sig::Same(2, INT);
+    /// High half of the signed product.
+    Smulhi, "smulhi", Int, Sig::Same(2, INT);
+    /// Bitwise and; of masks too.
+    Iand, "iand", Int, Sig::Same(2, LOGIC);
+    /// Bitwise or; of masks too.
+    Ior, "ior", Int, Sig::Same(2, LOGIC);
+    /// Bitwise exclusive or; of masks too.
+    Ixor, "ixor", Int, Sig::Same(2, LOGIC);
+    /// Bitwise complement; of masks too.
+    Inot, "inot", Int, Sig::Same(1, LOGIC);
+    /// Two's complement negation.
+    Ineg, "ineg", Int, Sig::Same(1, INT);
+    /// Shift left by the second operand modulo the width.
+    Ishl, "ishl", Int, Sig::Same(2, INT);
+    /// Logical shift right by the second operand modulo the width.
+    Ushr, "ushr", Int, Sig::Same(2, INT);
+    /// Arithmetic shift right by the second operand modulo the width.
+    Sshr, "sshr", Int, Sig::Same(2, INT);
+    /// Rotate left by the second operand modulo the width.
+    Rotl, "rotl", Int, Sig::Same(2, INT);
+    /// Unsigned minimum.
+    Umin, "umin", Int, Sig::Same(2, INT);
+    /// Unsigned maximum.
+    Umax, "umax", Int, Sig::Same(2, INT);
+    /// Signed minimum.
+    Smin, "smin", Int, Sig::Same(2, INT);
+    /// Signed maximum.
+    Smax, "smax", Int, Sig::Same(2, INT);
+    /// Set bits.
+    Popcnt, "popcnt", Int, Sig::Same(1, INT);
+    /// Leading zeros; the width for 0.
+    Clz, "clz", Int, Sig::Same(1, INT);
+    /// Trailing zeros; the width for 0.
+    Ctz, "ctz", Int, Sig::Same(1, INT);
+    /// Bits in reverse order.
+    Bitrev, "bitrev", Int, Sig::Same(1, INT);
+    /// Bytes in reverse order.
+    Bswap, "bswap", Int, Sig::Same(1, INT);
+    /// Integer comparison; the condition is in the immediate.
+    Icmp, "icmp", Int, Sig::Compare(INT);
+    /// Second operand where the first (a truth value) holds, else the third.
+    Select, "select", Mask, Sig::Select;
+
+    /// IEEE sum, nearest even. The bits of a NaN result are unspecified until [`Opcode::Fcanon`].
+    /// With `ftz`, denormal operands and results count as zeros of their sign; a result is denormal if it is
+    /// after rounding to 24 bits with unbounded exponent.
+    Fadd, "fadd", Float, Sig::Same(2, FLOAT);
+    /// IEEE difference, as [`Opcode::Fadd`].
+    Fsub, "fsub", Float, Sig::Same(2, FLOAT);
+    /// IEEE product, as [`Opcode::Fadd`].
+    Fmul, "fmul", Float, Sig::Same(2, FLOAT);
+    /// IEEE quotient, as [`Opcode::Fadd`].
+    Fdiv, "fdiv", Float, Sig::Same(2, FLOAT);
+    /// IEEE square root, as [`Opcode::Fadd`].
+    Fsqrt, "fsqrt", Float, Sig::Same(1, FLOAT);
+    /// Fused multiply-add, as [`Opcode::Fadd`].
+    Fma, "fma", Float, Sig::Same(3, FLOAT);
+    /// Multiply-add whose product is truncated to 24 bits with unbounded exponent, then added with one rounding
+    /// to nearest; operands and result flush as with `ftz`. (facts/tesla.md section 6.)
+    FmadTrunc, "fmad_trunc", Float, Sig::Same(3, &[F32]);
+    /// Sign bit flipped, NaN or not; never flushes.
+    Fneg, "fneg", Float, Sig::Same(1, FLOAT);
+    /// Sign bit cleared, NaN or not; never flushes.
+    Fabs, "fabs", Float, Sig::Same(1, FLOAT);
+    /// Round to an integer towards minus infinity.
+    Ffloor, "ffloor", Float, Sig::Same(1, FLOAT);
+    /// Round to an integer towards plus infinity.
+    Fceil, "fceil", Float, Sig::Same(1, FLOAT);
+    /// Round to an integer towards zero.
+    Ftrunc, "ftrunc", Float, Sig::Same(1, FLOAT);
+    /// Round to the nearest integer, ties to even.
+    Fnearest, "fnearest", Float, Sig::Same(1, FLOAT);
+    /// Float comparison; the condition is in the immediate. With `ftz`, denormals count as zeros.
+    Fcmp, "fcmp", Float, Sig::Compare(FLOAT);
+    /// A denormal becomes the zero of its sign; anything else, NaN included, keeps its bits.
+    Fflush, "fflush", Float, Sig::Same(1, FLOAT);
+    /// A NaN becomes the bits of the immediate; anything else keeps its bits.
+    Fcanon, "fcanon", Float, Sig::Same(1, FLOAT);
+
+    /// Zero extension from 32 to 64 bits.
+    Zext, "zext", Convert, Sig::Fixed(&[I32], I64);
+    /// Sign extension from 32 to 64 bits.
+    Sext, "sext", Convert, Sig::Fixed(&[I32], I64);
+    /// Low 32 of 64 bits.
+    Trunc, "trunc", Convert, Sig::Fixed(&[I64], I32);
+    /// 0 or all ones of a truth value.
+    Bmask, "bmask", Convert, Sig::Convert(&[(I1, I32), (I1, I64)]);
+    /// Same bits, other type.
+    Bitcast, "bitcast", Convert, Sig::Convert(&[(I32, F32), (F32, I32), (I64, F64), (F64, I64)]);
+    /// Truncated signed integer; NaN gives 0, values out of range clamp.
+    FcvtToSint, "fcvt_to_sint", Convert, Sig::Convert(&[(F32, I32), (F32, I64), (F64, I32), (F64, I64)]);
+    /// Truncated unsigned integer; NaN and negatives give 0, values out of range clamp.
+    FcvtToUint, "fcvt_to_uint", Convert, Sig::Convert(&[(F32, I32), (F32, I64), (F64, I32), (F64, I64)]);
+    /// Signed integer to float, nearest even.
+    FcvtFromSint, "fcvt_from_sint", Convert, Sig::Convert(&[(I32, F32), (I64, F32), (I32, F64), (I64, F64)]);
+    /// Unsigned integer to float, nearest even.
+    FcvtFromUint, "fcvt_from_uint", Convert, Sig::Convert(&[(I32, F32), (I64, F32), (I32, F64), (I64, F64)]);
+    /// f32 to f64, exact; NaN bits unspecified; never flushes.
+    Fpromote, "fpromote", Convert, Sig::Fixed(&[F32], F64);
+    /// f64 to f32, nearest even; NaN bits unspecified; with `ftz` the result flushes.
+    Fdemote, "fdemote", Convert, Sig::Fixed(&[F64], F32);
+    /// Binary16 in the low half of an i32 to f32, exact, denormals kept; NaN bits unspecified.
+    F16ToF32, "f16_to_f32", Convert, Sig::Fixed(&[I32], F32);
+    /// f32 to binary16 in an i32 (high half 0), nearest even, denormals made; NaN gives 0x7e00 | sign.
+    F32ToF16, "f32_to_f16", Convert, Sig::Fixed(&[F32], I32);
+
+    /// Truth in a uniform value: whether any active lane's operand holds. Mask form: of the mask given.
+    Any, "any", Mask, Sig::Special;
+    /// Broadcasts: in each lane, whether the operand holds in any active lane. Cross-lane.
+    VoteAny, "vote_any", Mask, Sig::Fixed(&[I1], I1);
+    /// In each lane, whether the operand holds in all active lanes. Cross-lane.
+    VoteAll, "vote_all", Mask, Sig::Fixed(&[I1], I1);
+    /// One bit a lane: the active lanes where the operand holds. Cross-lane.
+    Ballot, "ballot", Mask, Sig::Fixed(&[I1], I64);
+    /// The operand's value in lane `imm` (0 to 3) of the own quad, active or not. Cross-lane.
+    QuadLane, "quad_lane", Mask, Sig::Same(1, LANE);
+    /// The first operand's value in the lane of index (second operand modulo the warp's lanes), active or not.
+    /// Cross-lane.
+    Shuffle, "shuffle", Mask, Sig::Special;
+
+    /// Loads `mem.bytes` from `address + mem.offset`: operands address, then optionally the guard. Without the
+    /// guard a lane reads nothing and its result is unspecified. Narrow values extend to i32.
+    Load, "load", Memory, Sig::Special;
+    /// Stores: operands address, value, then optionally the guard. Of lanes that store to one address the
+    /// highest wins.
+    Store, "store", Memory, Sig::Special;
+    /// Atomic read-modify-write, lowest lane first; gives the old value: operands address, value, (for `cas`: new value),
+    /// then optionally the guard. For `cas` the second operand is the value compared with. Cross-lane (order).
+    Atomic, "atomic", Atomic, Sig::Special;
+    /// Tries to take the lock of the shared word at the address: operands address, optionally the guard; gives success.
+    /// Cross-lane.
+    Lock, "lock", Atomic, Sig::Special;
+    /// Stores to a shared word and frees its lock: operands address, value, optionally the guard. Cross-lane.
+    UnlockStore, "unlock_store", Atomic, Sig::Special;
+
+    /// Reads a slot.
+    SlotGet, "slot.get", Control, Sig::Special;
+    /// Writes a slot for the active lanes: operand value (mask form: value, mask; without the mask all lanes).
+    SlotSet, "slot.set", Control, Sig::Special;
+    /// Calls a registered pure function.
+    CallPure, "call.pure", Control, Sig::Special;
+    /// A counter that never decreases within a warp. Cross-lane (order).
+    Clock, "clock", Control, Sig::Fixed(&[], I32);
+    /// The mask of the lanes that execute this (mask form: those that entered the region). The mask of the block in SPMD form.
+    ActiveMask, "active", Mask, Sig::Fixed(&[], I1);
+    /// A uniform value as a varying one.
+    Splat, "splat", Mask, Sig::Same(1, ANY);
+}
+
+impl Opcode {
+    /// Whether the operation looks at other lanes or has an order between lanes, so that it stands in a block of
+    /// its own in SPMD form and ends a lane region.
+    pub fn is_cross_lane(self) -> bool {
+        use Opcode::*;
+        matches!(self, VoteAny | VoteAll | Ballot | QuadLane | Shuffle | Atomic | Lock | UnlockStore | Clock)
+    }
+
+    /// Whether the operation does something besides giving its result, or gives another result each time.
+    pub fn has_effect(self) -> bool {
+        use Opcode::*;
+        matches!(self, Store | Atomic | Lock | UnlockStore | SlotSet | Clock)
+    }
+
+    /// Whether the operation reads memory or slots: not movable across effects.
+    pub fn reads_state(self) -> bool {
+        matches!(self, Opcode::Load | Opcode::SlotGet)
+    }
+
+    /// Whether the result depends on the operands only.
+    pub fn is_pure(self) -> bool {
+        !self.has_effect() && !self.reads_state() && !self.is_cross_lane() && self != Opcode::Any
+    }
+
+    /// Whether exchanging the first two operands keeps the result.
+    pub fn is_commutative(self) -> bool {
+        use Opcode::*;
+        matches!(
+            self,
+            Iadd | Imul
+                | Umulhi
+                | Smulhi
+                | Iand
+                | Ior
+                | Ixor
+                | Umin
+                | Umax
+                | Smin
+                | Smax
+                | Fadd
+                | Fmul
+                | Fma
+                | FmadTrunc
+        )
+    }
+
+    /// The operation called `name`.
+    pub fn parse(name: &str) -> Option<Opcode> {
+        Opcode::ALL.iter().copied().find(|o| o.name() == name)
+    }
+}
+
+macro_rules! conditions {
+    ($(#[$edoc:meta])* $enum:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$edoc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        pub enum $enum { $($(#[$doc])* $variant,)* }
+
+        impl $enum {
+            /// Every variant.
+            pub const ALL: &'static [$enum] = &[$($enum::$variant,)*];
+
+            /// Name in the text format.
+            pub fn name(self) -> &'static str {
+                match self { $($enum::$variant => $name,)* }
+            }
+
+            /// The variant called `name`.
+            pub fn parse(name: &str) -> Option<$enum> {
+                $enum::ALL.iter().copied().find(|c| c.name() == name)
+            }
+        }
+    };
+}
+
+conditions! {
+    /// Conditions of [`Opcode::Icmp`].
+    IntCC {
+        /// Equal.
+        Eq = "eq",
+        /// Not equal.
+        Ne = "ne",
+        /// Signed less.
+        Slt = "slt",
+        /// Signed less or equal.
+        Sle = "sle",
+        /// Signed greater.
+        Sgt = "sgt",
+        /// Signed greater or equal.
+        Sge = "sge",
+        /// Unsigned less.
+        Ult = "ult",
+        /// Unsigned less or equal.
+        Ule = "ule",
+        /// Unsigned greater.
+        Ugt = "ugt",
+        /// Unsigned greater or equal.
+        Uge = "uge",
+    }
+}
+
+conditions! {
+    /// Conditions of [`Opcode::Fcmp`]. Ordered ones are false on NaN, those with `u` are true on NaN.
+    FloatCC {
+        /// Equal and ordered.
+        Eq = "eq",
+        /// Less and ordered.
+        Lt = "lt",
+        /// Less or equal and ordered.
+        Le = "le",
+        /// Greater and ordered.
+        Gt = "gt",
+        /// Greater or equal and ordered.
+        Ge = "ge",
+        /// Not equal and ordered.
+        One = "one",
+        /// Ordered.
+        Ord = "ord",
+        /// Unordered.
+        Uno = "uno",
+        /// Equal or unordered.
+        Ueq = "ueq",
+        /// Less or unordered.
+        Ult = "ult",
+        /// Less, equal or unordered.
+        Ule = "ule",
+        /// Greater or unordered.
+        Ugt = "ugt",
+        /// Greater, equal or unordered.
+        Uge = "uge",
+        /// Not equal or unordered.
+        Ne = "ne",
+    }
+}
+
+conditions! {
+    /// Operations of [`Opcode::Atomic`]. Signedness of min and max is in the name.
+    AtomicOp {
+        /// Sum.
+        Add = "add",
+        /// Exchange.
+        Exch = "exch",
+        /// Compare and swap.
+        Cas = "cas",
+        /// `old + 1 > limit ? 0 : old + 1`, unsigned, the sum wrapping first (facts/tesla.md section 4).
+        Inc = "inc",
+        /// `old - 1 > limit ? limit : old - 1`, unsigned, the difference wrapping first.
+        Dec = "dec",
+        /// As `inc` with the signed quirk of chips before G200: t = old + 1; t > 0 or value > t (signed) gives value, else t,
+        /// where value < 0; else as `inc`.
+        IncS = "inc_s",
+        /// As `dec` with the signed quirk of chips before G200: t = old - 1; t > 0 or value > t (signed) gives 0, else t,
+        /// where value < 0; else as `dec`.
+        DecS = "dec_s",
+        /// Unsigned maximum.
+        Umax = "umax",
+        /// Unsigned minimum.
+        Umin = "umin",
+        /// Signed maximum.
+        Smax = "smax",
+        /// Signed minimum.
+        Smin = "smin",
+        /// Bitwise and.
+        And = "and",
+        /// Bitwise or.
+        Or = "or",
+        /// Bitwise exclusive or.
+        Xor = "xor",
+        /// Leaves memory as it is and gives the old value.
+        Nop = "nop",
+    }
+}
+
+/// An address space of the guest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Space {
+    /// Global memory through window `n` (Tesla g0[] to g15[]; 0 elsewhere).
+    Global(u8),
+    /// Shared memory of the block. Reads beyond its size give zero, writes are dropped.
+    Shared,
+    /// Memory of the lane. Reads beyond its size give zero, writes are dropped.
+    Local,
+    /// Const bank `n`; 64 KiB, zero beyond what is bound. Addresses wrap at 16 bits.
+    Const(u8),
+}
+
+impl Space {
+    /// Name for statistics and faults, without the index.
+    pub fn name(self) -> &'static str {
+        match self {
+            Space::Global(_) => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Const(_) => "const",
+        }
+    }
+}
+
+impl std::fmt::Display for Space {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Space::Global(n) => write!(f, "global{n}"),
+            Space::Shared => f.write_str("shared"),
+            Space::Local => f.write_str("local"),
+            Space::Const(n) => write!(f, "const{n}"),
+        }
+    }
+}
+
+/// What a memory instruction accesses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MemAccess {
+    /// Where.
+    pub space: Space,
+    /// Bytes accessed, 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// Narrow loads: sign instead of zero extension.
+    pub signed: bool,
+    /// Bytes added to the address. Global: modulo 2^32 (or 2^64) with the address. Shared, local, const: the sum
+    /// is taken modulo 2^16.
+    pub offset: i32,
+    /// The address (with the offset) must be a multiple of this, else it is a `memory` fault. A power of two.
+    /// Parts of a wide access carry the whole's alignment minus their place, see `align_offset`.
+    pub align: u8,
+    /// Bytes of this part from the start of the wide access: `address + offset - align_offset` is what must be aligned.
+    pub align_offset: u8,
+}

@@ -1,0 +1,29 @@
+//! Functions from lane bits to lane bits that a frontend registers.
+//!
+//! Rare semantics (a table-driven special function, directed rounding) are calls of these: one Rust
+//! function serves the interpreter and compiled code, so both give the same bits.
+
+use crate::types::Scalar;
+
+/// A function of one lane without effects.
+///
+/// Arguments and result are bit patterns in the low bits of a `u64`; truth values are 0 or 1.
+#[derive(Debug)]
+pub struct PureFn {
+    /// Name in the text format, `isa.function`, unique among all frontends.
+    pub name: &'static str,
+    /// Types of the arguments, at most four.
+    pub params: &'static [Scalar],
+    /// Type of the result.
+    pub result: Scalar,
+    /// The function; must not panic. Gets as many arguments as `params` has.
+    pub eval: fn(&[u64]) -> u64,
+}
+
+impl PartialEq for PureFn {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for PureFn {}
