@@ -1,0 +1,42 @@
+//! What can go wrong before and around a launch (never because of guest code: that is a `Fault`).
+
+/// A reason why the runtime refuses or cannot do something.
+///
+/// The text names no file: whoever read one adds its name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused memory or a signal handler.
+    #[error("{what}: {reason}")]
+    Os {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        reason: String,
+    },
+    /// A buffer cannot be mapped, unmapped, read or written.
+    #[error("guest memory: {0}")]
+    Memory(String),
+    /// The program (container, code, kernel name) is unusable.
+    #[error("{0}")]
+    Program(String),
+    /// The launch (grid, block, arguments, spaces) is unusable.
+    #[error("launch: {0}")]
+    Launch(String),
+    /// The configuration asks for what this host or build cannot do.
+    #[error("configuration: {0}")]
+    Config(String),
+    /// Compiling a region failed: a limit of the code generator.
+    #[error("compile: {0}")]
+    Compile(String),
+}
+
+impl Error {
+    /// Wraps what the operating system said.
+    pub(crate) fn os(what: &'static str, reason: impl std::fmt::Display) -> Self {
+        Error::Os {
+            what,
+            reason: reason.to_string(),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Checked accesses to guest memory that other threads may be using.
+
+use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
+use std::sync::atomic::{
+    AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst,
+};
+
+/// An access that the page table does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{} {address:#x} is {}", if *.store { "store to" } else { "load from" }, if *.mapped { "read-only" } else { "not mapped" })]
+pub struct Denied {
+    /// The first byte that may not be accessed so.
+    pub address: u64,
+    /// Whether it was to be written.
+    pub store: bool,
+    /// Whether it is mapped (then it is read-only).
+    pub mapped: bool,
+}
+
+impl Memory {
+    /// Checks that every page of a range has the rights; gives its end.
+    pub(super) fn check(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
+        let denied = |at: u64, flags: u8| Denied {
+            address: at,
+            store: rights & PAGE_WRITE != 0,
+            mapped: flags != 0,
+        };
+        let end = address.checked_add(bytes).unwrap_or(u64::MAX);
+        let mut at = address;
+        while at < end {
+            let flags = self.page_flags(at);
+            if at >= SPACE_BYTES || flags & rights != rights {
+                return Err(denied(at, flags));
+            }
+            at = (at / PAGE_BYTES + 1) * PAGE_BYTES;
+        }
+        Ok(end)
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
+    #[inline]
+    pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
+        self.check(address, u64::from(bytes), PAGE_READ)?;
+        let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
+        let pointer = self.base().wrapping_add(address as usize);
+        // SAFETY: the range is mapped and readable (checked above), stays so while `self` is borrowed,
+        // is aligned where a wide atomic is made, and all other accesses of this process to it are atomic.
+        unsafe {
+            Ok(match bytes {
+                1 => u64::from(AtomicU8::from_ptr(pointer).load(Relaxed)),
+                2 if aligned => u64::from(u16::from_le(
+                    AtomicU16::from_ptr(pointer.cast()).load(Relaxed),
+                )),
+                4 if aligned => u64::from(u32::from_le(
+                    AtomicU32::from_ptr(pointer.cast()).load(Relaxed),
+                )),
+                8 if aligned => u64::from_le(AtomicU64::from_ptr(pointer.cast()).load(Relaxed)),
+                _ => {
+                    let mut value = [0; 8];
+                    for (at, byte) in value.iter_mut().enumerate().take(usize::from(bytes)) {
+                        *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
+                    }
+                    u64::from_le_bytes(value)
+                }
+            })
+        }
+    }
+
+    /// Stores the low 1, 2, 4 or 8 bytes of a value.
+    #[inline]
+    pub fn store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        self.check(address, u64::from(bytes), PAGE_READ | PAGE_WRITE)?;
+        let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
+        let pointer = self.base().wrapping_add(address as usize);
+        // SAFETY: as in `load`, and the range is writable.
+        unsafe {
+            match bytes {
+                1 => AtomicU8::from_ptr(pointer).store(value as u8, Relaxed),
+                2 if aligned => {
+                    AtomicU16::from_ptr(pointer.cast()).store((value as u16).to_le(), Relaxed)
+                }
+                4 if aligned => {
+                    AtomicU32::from_ptr(pointer.cast()).store((value as u32).to_le(), Relaxed)
+                }
+                8 if aligned => AtomicU64::from_ptr(pointer.cast()).store(value.to_le(), Relaxed),
+                _ => {
+                    for (at, byte) in value
+                        .to_le_bytes()
+                        .into_iter()
+                        .enumerate()
+                        .take(usize::from(bytes))
+                    {
+                        AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the 32-bit word at an aligned address by `update` of it, atomically; gives the old one.
+    /// An address that is not aligned is rounded down, as the hardware ignores the low bits.
+    #[inline]
+    pub fn update32(
+        &self,
+        address: u64,
+        mut update: impl FnMut(u32) -> u32,
+    ) -> Result<u32, Denied> {
+        let address = address & !3;
+        self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
+        let pointer = self.base().wrapping_add(address as usize).cast();
+        // SAFETY: as in `store`; aligned above.
+        let word = unsafe { AtomicU32::from_ptr(pointer) };
+        let step = |old: u32| Some(update(u32::from_le(old)).to_le());
+        let old = match word.fetch_update(SeqCst, SeqCst, step) {
+            Ok(old) | Err(old) => old,
+        };
+        Ok(u32::from_le(old))
+    }
+
+    /// Replaces the 64-bit word at an aligned address by `update` of it, atomically; gives the old one.
+    /// An address that is not aligned is rounded down.
+    #[inline]
+    pub fn update64(
+        &self,
+        address: u64,
+        mut update: impl FnMut(u64) -> u64,
+    ) -> Result<u64, Denied> {
+        let address = address & !7;
+        self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
+        let pointer = self.base().wrapping_add(address as usize).cast();
+        // SAFETY: as in `store`; aligned above.
+        let word = unsafe { AtomicU64::from_ptr(pointer) };
+        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
+        let old = match word.fetch_update(SeqCst, SeqCst, step) {
+            Ok(old) | Err(old) => old,
+        };
+        Ok(u64::from_le(old))
+    }
+
+    /// Copies mapped guest memory out.
+    pub(super) fn load_bytes(&self, address: u64, out: &mut [u8]) -> Result<(), Denied> {
+        self.check(address, out.len() as u64, PAGE_READ)?;
+        let pointer = self.base().wrapping_add(address as usize);
+        let lead = out.len().min(pointer.align_offset(8));
+        let (head, rest) = out.split_at_mut(lead);
+        let mut words = rest.chunks_exact_mut(8);
+        let mut at = 0;
+        // SAFETY: as in `load`; `lead` bytes bring the pointer to a multiple of eight.
+        unsafe {
+            for byte in head {
+                *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
+                at += 1;
+            }
+            for word in &mut words {
+                let value = AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).load(Relaxed);
+                word.copy_from_slice(&value.to_ne_bytes());
+                at += 8;
+            }
+            for byte in words.into_remainder() {
+                *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
+                at += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies into guest memory. Callers have made all of the range writable.
+    pub(super) fn copy_in(&self, address: u64, data: &[u8]) {
+        let pointer = self.base().wrapping_add(address as usize);
+        let lead = data.len().min(pointer.align_offset(8));
+        let (head, rest) = data.split_at(lead);
+        let words = rest.chunks_exact(8);
+        let mut at = 0;
+        // SAFETY: mapped and made writable by the caller (module-private: `write`, `fill_zero`), who
+        // holds `&mut Memory`; aligned as in `load_bytes`.
+        unsafe {
+            for &byte in head {
+                AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
+                at += 1;
+            }
+            let tail = words.remainder();
+            for word in words {
+                let mut value = [0; 8];
+                value.copy_from_slice(word);
+                AtomicU64::from_ptr(pointer.wrapping_add(at).cast())
+                    .store(u64::from_ne_bytes(value), Relaxed);
+                at += 8;
+            }
+            for &byte in tail {
+                AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
+                at += 1;
+            }
+        }
+    }
+}

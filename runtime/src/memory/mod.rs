@@ -1,0 +1,320 @@
+//! Guest memory: one address space of 32 bits, and the buffers mapped in it.
+//!
+//! Compiled code reaches memory through [`Memory::base`] without a check, and pages that are not
+//! mapped fault. Everything else goes through accessors that look into a table of page rights
+//! first and give a [`Denied`] instead of a signal. Both see the same pages, so both tiers fault
+//! at the same accesses.
+//!
+//! Guest threads race as they please, so no Rust reference to guest memory exists: every access
+//! here is a relaxed atomic one of at most eight bytes.
+
+mod access;
+mod reservation;
+
+pub use access::Denied;
+pub use reservation::SPACE_BYTES;
+
+use crate::Error;
+use reservation::{Reservation, Rights};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Bytes that one entry of the page table stands for.
+pub const PAGE_BYTES: u64 = 4096;
+/// Page table: loads are allowed.
+pub const PAGE_READ: u8 = 1;
+/// Page table: stores are allowed.
+pub const PAGE_WRITE: u8 = 2;
+
+/// Addresses below are never handed out, so that a null pointer with a small offset faults.
+const FIRST_ADDRESS: u64 = 0x1_0000;
+
+/// What guest code may do with a buffer. The host may always do both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Loads and stores.
+    ReadWrite,
+    /// Loads only: a store is a `memory` fault.
+    ReadOnly,
+}
+
+impl Access {
+    fn rights(self) -> Rights {
+        match self {
+            Access::ReadWrite => Rights::ReadWrite,
+            Access::ReadOnly => Rights::Read,
+        }
+    }
+
+    fn flags(self) -> u8 {
+        match self {
+            Access::ReadWrite => PAGE_READ | PAGE_WRITE,
+            Access::ReadOnly => PAGE_READ,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Buffer {
+    bytes: u64,
+    access: Access,
+}
+
+/// One guest address space.
+#[derive(Debug)]
+pub struct Memory {
+    space: Reservation,
+    /// Rights of each page of [`PAGE_BYTES`], for checked accesses.
+    pages: Box<[AtomicU8]>,
+    buffers: BTreeMap<u64, Buffer>,
+    /// Unit of the host's own protection, at least [`PAGE_BYTES`].
+    host_page: u64,
+}
+
+impl Memory {
+    /// Makes an empty address space.
+    pub fn new() -> Result<Self, Error> {
+        let count = (SPACE_BYTES / PAGE_BYTES) as usize;
+        let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
+        Ok(Memory {
+            space: Reservation::new()?,
+            pages: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            buffers: BTreeMap::new(),
+            host_page,
+        })
+    }
+
+    /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address of the runtime's choice
+    /// (never in the first 64 KiB, and with a page without rights behind the buffer).
+    ///
+    /// An explicit address need not be page-aligned: then all of the pages that the buffer touches
+    /// become accessible, so that accesses a little outside it do not fault. Buffers may share a
+    /// page if they have the same access; they may not overlap.
+    pub fn map(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
+        if bytes == 0 {
+            return Err(Error::Memory("a buffer needs at least one byte".into()));
+        }
+        let address = match address {
+            Some(address) => address,
+            None => self.find_room(bytes)?,
+        };
+        let end = address
+            .checked_add(bytes)
+            .filter(|&end| end <= SPACE_BYTES)
+            .ok_or_else(|| {
+                Error::Memory(format!(
+                    "buffer of {bytes:#x} bytes at {address:#x} does not fit in 32-bit addresses"
+                ))
+            })?;
+        if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
+            && other + buffer.bytes > address
+        {
+            return Err(Error::Memory(format!(
+                "buffer at {address:#x}..{end:#x} overlaps the one at {other:#x}..{:#x}",
+                other + buffer.bytes
+            )));
+        }
+        // Pages at both ends may belong to a neighbour already; those in between are all new.
+        let (first, last) = self.covering(address, end);
+        for (other, buffer) in self.neighbours(address, first, last) {
+            if buffer.access != access {
+                return Err(Error::Memory(format!(
+                    "buffer at {address:#x} shares a page with the one at {other:#x}, which has other access"
+                )));
+            }
+        }
+        let mut page = first;
+        let mut fresh = first;
+        while page <= last {
+            let taken = page < last && self.page_flags(page) != 0;
+            if taken || page == last {
+                if page > fresh {
+                    self.space.map(fresh, page - fresh, access.rights())?;
+                }
+                fresh = page + self.host_page;
+            }
+            page += self.host_page;
+        }
+        self.set_pages(first, last, access.flags());
+        self.buffers.insert(address, Buffer { bytes, access });
+        if self.shared_page(address, first, last) {
+            // The neighbour's guest may have written into the rest of its page.
+            self.fill_zero(address, bytes)?;
+        }
+        Ok(address)
+    }
+
+    /// Unmaps the buffer that begins at `address`; its pages fault from then on.
+    pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
+        let Some(buffer) = self.buffers.remove(&address) else {
+            return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
+        };
+        let (first, last) = self.covering(address, address + buffer.bytes);
+        let mut page = first;
+        while page < last {
+            let shared = self
+                .neighbours(address, page, page + self.host_page)
+                .next()
+                .is_some();
+            // Whole runs of pages at once; only the two at the ends can be shared.
+            let mut end = page + self.host_page;
+            if !shared {
+                while end < last
+                    && self
+                        .neighbours(address, end, end + self.host_page)
+                        .next()
+                        .is_none()
+                {
+                    end += self.host_page;
+                }
+                self.space.map(page, end - page, Rights::None)?;
+                self.set_pages(page, end, 0);
+            }
+            page = end;
+        }
+        Ok(())
+    }
+
+    /// The mapped buffers in order of address: (address, bytes, access).
+    pub fn buffers(&self) -> impl Iterator<Item = (u64, u64, Access)> + '_ {
+        self.buffers
+            .iter()
+            .map(|(&address, buffer)| (address, buffer.bytes, buffer.access))
+    }
+
+    /// Copies guest memory to the host. All of it must be mapped.
+    pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
+        self.load_bytes(address, out).map_err(|denied| {
+            Error::Memory(format!(
+                "read of {} bytes at {address:#x}: {denied}",
+                out.len()
+            ))
+        })
+    }
+
+    /// Copies from the host to guest memory, whether guest code may write there or not.
+    /// All of it must be mapped.
+    pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
+        let end = self
+            .check(address, data.len() as u64, PAGE_READ)
+            .map_err(|denied| {
+                Error::Memory(format!(
+                    "write of {} bytes at {address:#x}: {denied}",
+                    data.len()
+                ))
+            })?;
+        self.unprotected(address, end, |memory| memory.copy_in(address, data))
+    }
+
+    /// Sets mapped guest memory to zero, whether guest code may write there or not.
+    fn fill_zero(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
+        self.unprotected(address, address + bytes, |memory| {
+            for at in address..address + bytes {
+                memory.copy_in(at, &[0]);
+            }
+        })
+    }
+
+    /// Runs `work` while the read-only pages of a mapped range can be written.
+    /// `&mut self` keeps guest code from running meanwhile.
+    fn unprotected(&mut self, start: u64, end: u64, work: impl FnOnce(&Self)) -> Result<(), Error> {
+        let (first, last) = self.covering(start, end);
+        let locked: Vec<u64> = (first..last)
+            .step_by(self.host_page as usize)
+            .filter(|&page| self.page_flags(page) == PAGE_READ)
+            .collect();
+        // Neighbouring pages in one system call.
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for page in locked {
+            match runs.last_mut() {
+                Some((from, bytes)) if *from + *bytes == page => *bytes += self.host_page,
+                _ => runs.push((page, self.host_page)),
+            }
+        }
+        for &(page, bytes) in &runs {
+            self.space.protect(page, bytes, Rights::ReadWrite)?;
+        }
+        work(self);
+        for &(page, bytes) in &runs {
+            self.space.protect(page, bytes, Rights::Read)?;
+        }
+        Ok(())
+    }
+
+    /// The host address of guest address 0, for compiled code.
+    pub fn base(&self) -> *mut u8 {
+        self.space.base()
+    }
+
+    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]), one byte a page of [`PAGE_BYTES`],
+    /// for compiled code that checks.
+    pub fn page_table(&self) -> *const u8 {
+        self.pages.as_ptr().cast()
+    }
+
+    fn page_flags(&self, address: u64) -> u8 {
+        self.pages
+            .get((address / PAGE_BYTES) as usize)
+            .map_or(0, |page| page.load(Ordering::Relaxed))
+    }
+
+    fn set_pages(&mut self, first: u64, last: u64, flags: u8) {
+        for page in first / PAGE_BYTES..last / PAGE_BYTES {
+            if let Some(entry) = self.pages.get(page as usize) {
+                entry.store(flags, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The host pages that a range touches.
+    fn covering(&self, start: u64, end: u64) -> (u64, u64) {
+        (
+            start / self.host_page * self.host_page,
+            end.next_multiple_of(self.host_page),
+        )
+    }
+
+    /// Buffers other than the one at `address` that touch a range of whole pages.
+    fn neighbours(
+        &self,
+        address: u64,
+        first: u64,
+        last: u64,
+    ) -> impl Iterator<Item = (u64, Buffer)> + '_ {
+        self.buffers
+            .range(..last)
+            .rev()
+            .take_while(move |(at, buffer)| *at + buffer.bytes > first || **at == address)
+            .filter(move |(at, _)| **at != address)
+            .map(|(&at, &buffer)| (at, buffer))
+    }
+
+    fn shared_page(&self, address: u64, first: u64, last: u64) -> bool {
+        self.neighbours(address, first, last).next().is_some()
+    }
+
+    /// First fit, with one page without rights after each buffer.
+    fn find_room(&self, bytes: u64) -> Result<u64, Error> {
+        let need = bytes
+            .checked_next_multiple_of(self.host_page)
+            .and_then(|whole| whole.checked_add(self.host_page))
+            .unwrap_or(u64::MAX);
+        let mut start = FIRST_ADDRESS.next_multiple_of(self.host_page);
+        for (&address, buffer) in &self.buffers {
+            let (first, last) = self.covering(address, address + buffer.bytes);
+            if first >= start && first - start >= need {
+                return Ok(start);
+            }
+            start = start.max(last + self.host_page);
+        }
+        if SPACE_BYTES.saturating_sub(start) >= need {
+            return Ok(start);
+        }
+        Err(Error::Memory(format!(
+            "no room for a buffer of {bytes:#x} bytes in 32-bit addresses"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! A piece of host address space that stands for a guest address space.
+//!
+//! Compiled code adds a zero-extended 32-bit guest address and a signed 32-bit displacement to
+//! [`Reservation::base`] and accesses at most 16 bytes there. Guards of more than 2 GiB on both
+//! sides make sure that whatever it computes, it meets guest memory or a page without rights,
+//! never memory of the host.
+
+use crate::Error;
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use std::ffi::c_void;
+
+/// Guest addresses that exist: 32 bits.
+pub const SPACE_BYTES: u64 = 1 << 32;
+/// Room without rights on each side: displacement, widest access, rounded up to any host page.
+const GUARD_BYTES: usize = (1 << 31) + (1 << 20);
+
+/// What a host page may be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// Nothing: an access is a fault.
+    None,
+    /// Loads.
+    Read,
+    /// Loads and stores.
+    ReadWrite,
+}
+
+impl Rights {
+    fn protect(self) -> MprotectFlags {
+        match self {
+            Rights::None => MprotectFlags::empty(),
+            Rights::Read => MprotectFlags::READ,
+            Rights::ReadWrite => MprotectFlags::READ | MprotectFlags::WRITE,
+        }
+    }
+
+    fn prot(self) -> ProtFlags {
+        match self {
+            Rights::None => ProtFlags::empty(),
+            Rights::Read => ProtFlags::READ,
+            Rights::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        }
+    }
+}
+
+/// 4 GiB of reserved host addresses between two guards; freed when dropped.
+#[derive(Debug)]
+pub struct Reservation {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: the addresses belong to this value alone until it is dropped; what is done with them
+// through `&self` is either a system call or an atomic access by the caller.
+unsafe impl Send for Reservation {}
+// SAFETY: as above.
+unsafe impl Sync for Reservation {}
+
+impl Reservation {
+    /// Reserves the addresses; nothing is accessible yet.
+    pub fn new() -> Result<Self, Error> {
+        let length = usize::try_from(SPACE_BYTES)
+            .ok()
+            .and_then(|space| space.checked_add(2 * GUARD_BYTES))
+            .ok_or_else(|| Error::os("reserve guest address space", "needs a 64-bit host"))?;
+        // SAFETY: a new anonymous mapping at an address the kernel chooses touches nothing that exists.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                length,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )
+        }
+        .map_err(|error| Error::os("reserve guest address space", error))?;
+        Ok(Reservation {
+            start: start.cast(),
+            length,
+        })
+    }
+
+    /// The host address of guest address 0.
+    pub fn base(&self) -> *mut u8 {
+        self.start.wrapping_add(GUARD_BYTES)
+    }
+
+    fn at(&self, offset: u64, bytes: u64) -> (*mut c_void, usize) {
+        assert!(
+            offset
+                .checked_add(bytes)
+                .is_some_and(|end| end <= SPACE_BYTES),
+            "range inside the reservation"
+        );
+        (
+            self.base().wrapping_add(offset as usize).cast(),
+            bytes as usize,
+        )
+    }
+
+    /// Puts fresh zeroed pages with `rights` at a range that is aligned to host pages.
+    /// `Rights::None` gives the pages back to the system.
+    pub fn map(&self, offset: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
+        let (address, bytes) = self.at(offset, bytes);
+        let mut flags = MapFlags::PRIVATE | MapFlags::FIXED;
+        if rights == Rights::None {
+            flags |= MapFlags::NORESERVE;
+        }
+        // SAFETY: the range lies in this reservation (checked by `at`), so MAP_FIXED replaces only
+        // our own pages, and no Rust reference to guest memory is ever made.
+        unsafe { mmap_anonymous(address, bytes, rights.prot(), flags) }
+            .map_err(|error| Error::os("map guest memory", error))?;
+        Ok(())
+    }
+
+    /// Changes the rights of mapped pages.
+    pub fn protect(&self, offset: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
+        let (address, bytes) = self.at(offset, bytes);
+        // SAFETY: as in `map`; contents stay.
+        unsafe { mprotect(address, bytes, rights.protect()) }
+            .map_err(|error| Error::os("protect guest memory", error))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody can name it any more.
+        // A failure would leak addresses, which harms nobody.
+        let _ = unsafe { munmap(self.start.cast(), self.length) };
+    }
+}

@@ -1,0 +1,19 @@
+//! Compiled code and its faults: code memory, the registry that the signal handler reads, and the
+//! trampoline that enters compiled code and comes back when it faults.
+//!
+//! The contract in short: [`CodeMemory`] holds code, never writable and executable at one address;
+//! [`enter`] runs a piece of it; if an instruction of compiled code raises SIGSEGV, SIGBUS, SIGILL or
+//! SIGFPE, the handler of [`sys`] recognises its pc by the [`registry`] and resumes behind the call in
+//! [`enter`], which gives a [`RawFault`]. Only frames of compiled code are skipped: Rust functions that
+//! compiled code calls have pcs of their own, and a fault there is the bug it would be without us.
+
+mod code;
+mod registry;
+pub mod sys;
+
+pub use code::{Code, CodeMemory};
+pub use registry::lookup;
+pub use sys::{FloatMode, RawFault, enter, init};
+
+#[cfg(test)]
+mod tests;

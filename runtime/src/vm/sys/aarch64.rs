@@ -1,0 +1,142 @@
+//! AArch64: the trampoline, registers in a signal context, code visibility.
+
+use super::FloatMode;
+use super::unix::Entry;
+use std::mem::offset_of;
+
+/// Bytes that trap: `udf #0`.
+pub const TRAP: &[u8] = &[0];
+
+/// The FPCR value of a mode: flush-to-zero is bit 24 (inputs and results).
+pub const fn float_control(mode: FloatMode) -> u64 {
+    match mode {
+        FloatMode::Ieee => 0,
+        FloatMode::Flush => 1 << 24,
+    }
+}
+
+unsafe extern "C" {
+    /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
+    /// calls `code(context, frame)`, restores all.
+    pub fn warpjit_runtime_enter(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        frame: *mut u8,
+    ) -> u64;
+    /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
+    fn warpjit_runtime_recover();
+}
+
+core::arch::global_asm!(
+    ".text",
+    ".p2align 4",
+    ".globl warpjit_runtime_enter",
+    ".hidden warpjit_runtime_enter",
+    ".type warpjit_runtime_enter, %function",
+    "warpjit_runtime_enter:",
+    ".cfi_startproc",
+    "stp x29, x30, [sp, #-176]!",
+    ".cfi_def_cfa_offset 176",
+    ".cfi_offset x29, -176",
+    ".cfi_offset x30, -168",
+    "mov x29, sp",
+    ".cfi_def_cfa_register x29",
+    "stp x19, x20, [sp, #16]",
+    "stp x21, x22, [sp, #32]",
+    "stp x23, x24, [sp, #48]",
+    "stp x25, x26, [sp, #64]",
+    "stp x27, x28, [sp, #80]",
+    "stp d8, d9, [sp, #96]",
+    "stp d10, d11, [sp, #112]",
+    "stp d12, d13, [sp, #128]",
+    "stp d14, d15, [sp, #144]",
+    "str x0, [sp, #160]",
+    "mov x9, sp",
+    "str x9, [x0, #{sp}]",
+    "mrs x9, fpcr",
+    "str x9, [x0, #{saved}]",
+    "ldr x9, [x0, #{wanted}]",
+    "msr fpcr, x9",
+    "mov x9, x1",
+    "mov x0, x2",
+    "mov x1, x3",
+    "blr x9",
+    "2:",
+    "ldr x9, [sp, #160]",
+    "ldr x9, [x9, #{saved}]",
+    "msr fpcr, x9",
+    "ldp x19, x20, [sp, #16]",
+    "ldp x21, x22, [sp, #32]",
+    "ldp x23, x24, [sp, #48]",
+    "ldp x25, x26, [sp, #64]",
+    "ldp x27, x28, [sp, #80]",
+    "ldp d8, d9, [sp, #96]",
+    "ldp d10, d11, [sp, #112]",
+    "ldp d12, d13, [sp, #128]",
+    "ldp d14, d15, [sp, #144]",
+    "ldp x29, x30, [sp], #176",
+    ".cfi_def_cfa sp, 0",
+    ".cfi_restore x29",
+    ".cfi_restore x30",
+    "ret",
+    ".globl warpjit_runtime_recover",
+    ".hidden warpjit_runtime_recover",
+    "warpjit_runtime_recover:",
+    "b 2b",
+    ".cfi_endproc",
+    ".size warpjit_runtime_enter, . - warpjit_runtime_enter",
+    sp = const offset_of!(Entry, stack_pointer),
+    saved = const offset_of!(Entry, saved_control),
+    wanted = const offset_of!(Entry, wanted_control),
+);
+
+/// The interrupted instruction.
+pub fn pc(context: &libc::ucontext_t) -> usize {
+    context.uc_mcontext.pc as usize
+}
+
+/// Makes the interrupted thread go on at the recovery label with the stack of its entry.
+pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) {
+    context.uc_mcontext.pc = warpjit_runtime_recover as *const () as usize as u64;
+    context.uc_mcontext.sp = stack_pointer as u64;
+}
+
+/// Makes code written at one address visible to execution at another: cleans the data cache to the
+/// point of unification, invalidates the instruction cache, and has other threads refetch.
+pub fn publish(written: *const u8, executed: *const u8, bytes: usize) {
+    let ctr: usize;
+    // SAFETY: CTR_EL0 is readable at EL0 on Linux.
+    unsafe {
+        core::arch::asm!("mrs {}, ctr_el0", out(reg) ctr, options(nomem, nostack, preserves_flags))
+    };
+    let data_line = 4 << ((ctr >> 16) & 15);
+    let code_line = 4 << (ctr & 15);
+    let lines = |start: *const u8, line: usize| {
+        let start = start as usize;
+        (start / line * line..start + bytes).step_by(line)
+    };
+    for line in lines(written, data_line) {
+        // SAFETY: cache maintenance by address, of memory that is mapped; it changes no contents.
+        unsafe { core::arch::asm!("dc cvau, {}", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    // SAFETY: a barrier.
+    unsafe { core::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
+    for line in lines(executed, code_line) {
+        // SAFETY: as above.
+        unsafe { core::arch::asm!("ic ivau, {}", in(reg) line, options(nostack, preserves_flags)) };
+    }
+    // SAFETY: barriers.
+    unsafe { core::arch::asm!("dsb ish", "isb", options(nostack, preserves_flags)) };
+    // Other threads may have fetched what stood here before; where the kernel knows the command, it
+    // makes them synchronise. Where it does not, they do at the next kernel entry.
+    const REGISTER_SYNC_CORE: libc::c_int = 1 << 6;
+    const SYNC_CORE: libc::c_int = 1 << 5;
+    // SAFETY: membarrier takes numbers only.
+    unsafe {
+        if libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0) != 0 {
+            libc::syscall(libc::SYS_membarrier, REGISTER_SYNC_CORE, 0, 0);
+            libc::syscall(libc::SYS_membarrier, SYNC_CORE, 0, 0);
+        }
+    }
+}

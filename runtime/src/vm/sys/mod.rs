@@ -1,0 +1,32 @@
+//! What differs between operating systems and processors. To port the runtime, edit here only.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(unix)]
+mod views;
+
+#[cfg(not(unix))]
+compile_error!("the runtime needs a Unix: signals and mmap");
+
+#[cfg(target_arch = "aarch64")]
+#[path = "aarch64.rs"]
+mod arch;
+#[cfg(target_arch = "x86_64")]
+#[path = "x86_64.rs"]
+mod arch;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("compiled code exists for x86-64 and AArch64");
+
+pub use unix::{RawFault, enter, init};
+pub(super) use views::Views;
+
+/// The floating-point environment of compiled code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FloatMode {
+    /// As Rust assumes it: round to nearest, denormals kept.
+    #[default]
+    Ieee,
+    /// Round to nearest, denormal inputs and results become zero.
+    Flush,
+}

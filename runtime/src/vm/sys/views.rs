@@ -1,0 +1,107 @@
+//! One piece of memory seen at two addresses: to write code and to run it.
+
+use super::arch;
+use crate::Error;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// Both mappings; unmapped when dropped.
+#[derive(Debug)]
+pub struct Views {
+    writable: *mut u8,
+    executable: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the mappings belong to this value; the writable one is only used through `&mut self`.
+unsafe impl Send for Views {}
+
+impl Views {
+    /// Makes at least `bytes` bytes of code memory, filled with traps.
+    pub fn new(bytes: usize) -> Result<Self, Error> {
+        let bytes = bytes.next_multiple_of(rustix::param::page_size());
+        let file = memfd_create("warpjit-code", MemfdFlags::CLOEXEC)
+            .map_err(|error| Error::os("code memory (memfd_create)", error))?;
+        ftruncate(&file, bytes as u64)
+            .map_err(|error| Error::os("code memory (ftruncate)", error))?;
+        let map = |prot| {
+            // SAFETY: a new mapping where the kernel likes touches nothing that exists.
+            unsafe {
+                mmap(
+                    std::ptr::null_mut(),
+                    bytes,
+                    prot,
+                    MapFlags::SHARED,
+                    &file,
+                    0,
+                )
+            }
+            .map(|address| address.cast::<u8>())
+            .map_err(|error| Error::os("code memory (mmap)", error))
+        };
+        let writable = map(ProtFlags::READ | ProtFlags::WRITE)?;
+        let executable = match map(ProtFlags::READ | ProtFlags::EXEC) {
+            Ok(executable) => executable,
+            Err(error) => {
+                // SAFETY: mapped above, named nowhere else.
+                let _ = unsafe { munmap(writable.cast(), bytes) };
+                return Err(error);
+            }
+        };
+        let mut views = Views {
+            writable,
+            executable,
+            bytes,
+        };
+        views.write(0, &[], bytes);
+        Ok(views)
+    }
+
+    /// Size of the memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes code and fills the rest of `room` bytes with traps. Nobody may be executing there.
+    pub fn write(&mut self, offset: usize, code: &[u8], room: usize) {
+        assert!(
+            code.len() <= room
+                && offset
+                    .checked_add(room)
+                    .is_some_and(|end| end <= self.bytes)
+        );
+        // SAFETY: the range is inside the writable view (checked above), which nothing else refers to:
+        // `&mut self`, and code that runs in the other view is not in this range (the caller's promise,
+        // kept by `CodeMemory`, which hands out a range once).
+        let target = unsafe { std::slice::from_raw_parts_mut(self.writable.add(offset), room) };
+        let (text, rest) = target.split_at_mut(code.len());
+        text.copy_from_slice(code);
+        for (byte, trap) in rest.iter_mut().zip(arch::TRAP.iter().cycle()) {
+            *byte = *trap;
+        }
+        arch::publish(target.as_ptr(), self.executable(offset), room);
+    }
+
+    /// The address where the byte at `offset` runs.
+    pub fn executable(&self, offset: usize) -> *const u8 {
+        self.executable.wrapping_add(offset)
+    }
+
+    /// The offset of an executable address.
+    pub fn offset_of(&self, address: *const u8) -> Option<usize> {
+        (address as usize)
+            .checked_sub(self.executable as usize)
+            .filter(|&offset| offset < self.bytes)
+    }
+}
+
+impl Drop for Views {
+    fn drop(&mut self) {
+        // SAFETY: our mappings; `CodeMemory` drops a segment only when no code is left in it.
+        // Failure would only leak.
+        unsafe {
+            let _ = munmap(self.writable.cast(), self.bytes);
+            let _ = munmap(self.executable.cast(), self.bytes);
+        }
+    }
+}

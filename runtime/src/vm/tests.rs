@@ -1,0 +1,270 @@
+use super::*;
+
+#[cfg(target_arch = "x86_64")]
+mod machine {
+    //! Functions `fn(context rdi, frame rsi) -> rax` in bytes.
+    /// `mov eax, [rsi]; ret`
+    pub const LOAD: &[u8] = &[0x8b, 0x06, 0xc3];
+    /// `push rbx; sub rsp, 0x100; mov rbx, 1; mov r12..r15, rbp = 1; mov [rsi], eax` (clobbers, then faults)
+    pub const CLOBBER_AND_STORE: &[u8] = &[
+        0x53, 0x48, 0x81, 0xec, 0, 1, 0, 0, // push rbx; sub rsp, 0x100
+        0xbb, 1, 0, 0, 0, 0x41, 0xbc, 1, 0, 0, 0, 0x41, 0xbd, 1, 0, 0, 0, // ebx r12d r13d
+        0x41, 0xbe, 1, 0, 0, 0, 0x41, 0xbf, 1, 0, 0, 0, 0xbd, 1, 0, 0, 0, // r14d r15d ebp
+        0x89, 0x06, 0xc3,
+    ];
+    /// Offset of the faulting store in it.
+    pub const STORE_AT: usize = 42;
+    /// `ud2`
+    pub const ILLEGAL: &[u8] = &[0x0f, 0x0b];
+    /// `xor edx, edx; xor ecx, ecx; mov eax, 1; div ecx; ret`
+    pub const DIVIDE: Option<&[u8]> =
+        Some(&[0x31, 0xd2, 0x31, 0xc9, 0xb8, 1, 0, 0, 0, 0xf7, 0xf1, 0xc3]);
+    /// `sub rsp, 8; mov rax, rdi; mov rdi, rsi; call rax; add rsp, 8; ret`: calls context(frame)
+    pub const CALL: &[u8] = &[
+        0x48, 0x83, 0xec, 8, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8,
+        0xc3,
+    ];
+    /// `push rax; stmxcsr [rsp]; pop rax; ret`
+    pub const CONTROL: &[u8] = &[0x50, 0x0f, 0xae, 0x1c, 0x24, 0x58, 0xc3];
+}
+
+#[cfg(target_arch = "aarch64")]
+mod machine {
+    //! Functions `fn(context x0, frame x1) -> x0` in bytes.
+    /// `ldr w0, [x1]; ret`
+    pub const LOAD: &[u8] = &[0x20, 0x00, 0x40, 0xb9, 0xc0, 0x03, 0x5f, 0xd6];
+    /// `sub sp, sp, #256; mov x19, #1; mov x28, #1; str w0, [x1]`
+    pub const CLOBBER_AND_STORE: &[u8] = &[
+        0xff, 0x03, 0x04, 0xd1, 0x33, 0x00, 0x80, 0xd2, 0x3c, 0x00, 0x80, 0xd2, 0x20, 0x00, 0x00,
+        0xb9,
+    ];
+    /// Offset of the faulting store in it.
+    pub const STORE_AT: usize = 12;
+    /// `udf #0`
+    pub const ILLEGAL: &[u8] = &[0, 0, 0, 0];
+    /// Division by zero does not trap here.
+    pub const DIVIDE: Option<&[u8]> = None;
+    /// `stp x29, x30, [sp, #-16]!; mov x9, x0; mov x0, x1; blr x9; ldp x29, x30, [sp], #16; ret`
+    pub const CALL: &[u8] = &[
+        0xfd, 0x7b, 0xbf, 0xa9, 0xe9, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x01, 0xaa, 0x20, 0x01, 0x3f,
+        0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6,
+    ];
+    /// `mrs x0, fpcr; ret`
+    pub const CONTROL: &[u8] = &[0x00, 0x44, 0x3b, 0xd5, 0xc0, 0x03, 0x5f, 0xd6];
+}
+
+/// An address that is certainly not mapped while the memory lives.
+fn hole() -> (crate::Memory, *mut u8) {
+    let memory = crate::Memory::new().unwrap();
+    let hole = memory.base().wrapping_add(0x1234_5678);
+    (memory, hole)
+}
+
+fn run(code: &Code, context: *mut u8, frame: *mut u8) -> Result<u64, RawFault> {
+    init().unwrap();
+    // SAFETY: the functions above touch what `frame` names only, and tests keep the code alive.
+    unsafe { enter(code.start(), context, frame, FloatMode::Ieee) }
+}
+
+#[test]
+fn loads_and_faults() {
+    let code = CodeMemory::new().add(machine::LOAD).unwrap();
+    let mut value = 0x1234_u32;
+    assert_eq!(
+        run(&code, std::ptr::null_mut(), (&raw mut value).cast()),
+        Ok(0x1234)
+    );
+    let (_memory, hole) = hole();
+    let fault = run(&code, std::ptr::null_mut(), hole).unwrap_err();
+    assert_eq!(
+        fault,
+        RawFault {
+            pc: code.start() as usize,
+            address: hole as usize,
+            signal: libc::SIGSEGV
+        }
+    );
+    // And again: the handler is still there.
+    assert_eq!(run(&code, std::ptr::null_mut(), hole), Err(fault));
+}
+
+#[test]
+fn guard_pages_on_both_sides() {
+    let code = CodeMemory::new().add(machine::LOAD).unwrap();
+    let memory = crate::Memory::new().unwrap();
+    for offset in [-(1_isize << 31), -1, 1 << 32, (1 << 32) + (1 << 31) + 16] {
+        let address = memory.base().wrapping_offset(offset);
+        assert_eq!(
+            run(&code, std::ptr::null_mut(), address)
+                .unwrap_err()
+                .signal,
+            libc::SIGSEGV
+        );
+    }
+}
+
+#[test]
+fn registers_survive_a_fault() {
+    let code = CodeMemory::new().add(machine::CLOBBER_AND_STORE).unwrap();
+    let (_memory, hole) = hole();
+    let words: Vec<u64> = (0..64).collect();
+    let mut sum = 0;
+    for word in &words {
+        let fault = run(&code, std::ptr::null_mut(), hole).unwrap_err();
+        assert_eq!(code.offset_of(fault.pc), Some(machine::STORE_AT as u32));
+        sum += word;
+    }
+    assert_eq!(sum, 64 * 63 / 2);
+}
+
+#[test]
+fn other_exceptions() {
+    let memory = CodeMemory::new();
+    let code = memory.add(machine::ILLEGAL).unwrap();
+    assert_eq!(
+        run(&code, std::ptr::null_mut(), std::ptr::null_mut())
+            .unwrap_err()
+            .signal,
+        libc::SIGILL
+    );
+    if let Some(bytes) = machine::DIVIDE {
+        let code = memory.add(bytes).unwrap();
+        assert_eq!(
+            run(&code, std::ptr::null_mut(), std::ptr::null_mut())
+                .unwrap_err()
+                .signal,
+            libc::SIGFPE
+        );
+    }
+}
+
+extern "C" fn nested(hole: *mut u8) -> u64 {
+    let code = CodeMemory::new().add(machine::LOAD).unwrap();
+    match run(&code, std::ptr::null_mut(), hole) {
+        Ok(_) => 0,
+        Err(fault) => u64::from(fault.address == hole as usize) + 41,
+    }
+}
+
+#[test]
+fn entries_nest() {
+    let memory = CodeMemory::new();
+    let call = memory.add(machine::CALL).unwrap();
+    let (_memory, hole) = hole();
+    assert_eq!(run(&call, nested as *const () as *mut u8, hole), Ok(42));
+    // The outer entry is current again.
+    let load = memory.add(machine::LOAD).unwrap();
+    assert!(run(&load, std::ptr::null_mut(), hole).is_err());
+}
+
+#[test]
+fn float_environment_is_set_and_restored() {
+    let memory = CodeMemory::new();
+    let code = memory.add(machine::CONTROL).unwrap();
+    init().unwrap();
+    let read = |mode| {
+        // SAFETY: the function touches registers and its stack only.
+        unsafe {
+            enter(
+                code.start(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                mode,
+            )
+        }
+        .unwrap()
+            & 0x0100_ffc0
+    };
+    let (ieee, flush) = (read(FloatMode::Ieee), read(FloatMode::Flush));
+    assert_ne!(ieee, flush);
+    assert_eq!(read(FloatMode::Ieee), ieee);
+    let tiny = std::hint::black_box(f32::MIN_POSITIVE);
+    assert!(tiny / 2.0 > 0.0, "denormals are back");
+    let load = memory.add(machine::LOAD).unwrap();
+    let (_memory, hole) = hole();
+    // SAFETY: as in `run`.
+    unsafe { enter(load.start(), std::ptr::null_mut(), hole, FloatMode::Flush) }.unwrap_err();
+    assert!(
+        std::hint::black_box(tiny) / 2.0 > 0.0,
+        "after a fault as well"
+    );
+}
+
+#[test]
+fn many_threads_fault_at_once() {
+    let memory = CodeMemory::new();
+    let (_memory, hole) = hole();
+    let hole = hole as usize;
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let memory = &memory;
+            scope.spawn(move || {
+                for round in 0..200 {
+                    // Code comes and goes meanwhile.
+                    let code = memory.add(machine::LOAD).unwrap();
+                    let at = hole + thread * 4096 + round * 4;
+                    assert_eq!(
+                        run(&code, std::ptr::null_mut(), at as *mut u8)
+                            .unwrap_err()
+                            .address,
+                        at
+                    );
+                }
+            });
+        }
+    });
+    assert_eq!(memory.used_bytes(), 0);
+}
+
+#[test]
+fn a_thread_of_c_has_a_signal_stack_too() {
+    extern "C" fn body(hole: *mut libc::c_void) -> *mut libc::c_void {
+        std::ptr::without_provenance_mut(nested(hole.cast()) as usize)
+    }
+    let (_memory, hole) = hole();
+    // SAFETY: pthreads as documented; `body` does not unwind for this argument.
+    let result = unsafe {
+        let mut thread = std::mem::zeroed();
+        let mut result = std::ptr::null_mut();
+        assert_eq!(
+            libc::pthread_create(&mut thread, std::ptr::null(), body, hole.cast()),
+            0
+        );
+        assert_eq!(libc::pthread_join(thread, &mut result), 0);
+        result
+    };
+    assert_eq!(result as usize, 42);
+}
+
+#[test]
+fn code_memory_is_reused_and_freed() {
+    let memory = CodeMemory::new();
+    let a = memory.add(&[machine::LOAD, &[0; 200]].concat()).unwrap();
+    let b = memory.add(machine::LOAD).unwrap();
+    let big = memory.add(&vec![0; 3 << 20]).unwrap();
+    assert_eq!(
+        lookup(big.start() as usize + (3 << 20) - 1),
+        Some(big.start() as usize..big.start() as usize + (3 << 20))
+    );
+    let first = a.start();
+    drop(a);
+    assert_eq!(lookup(first as usize), None);
+    let c = memory.add(&[0; 256]).unwrap();
+    assert_eq!(c.start(), first);
+    drop((b, c, big));
+    assert_eq!(memory.used_bytes(), 0);
+}
+
+#[test]
+fn the_registry_grows() {
+    let memory = CodeMemory::new();
+    let codes: Vec<Code> = (0..700)
+        .map(|_| memory.add(machine::LOAD).unwrap())
+        .collect();
+    for code in &codes {
+        assert_eq!(
+            lookup(code.start() as usize).unwrap().start,
+            code.start() as usize
+        );
+    }
+}
