@@ -1,1 +1,10 @@
-//! End-to-end tests of warpjit.
+//! What the end-to-end tests share: the corpus and where it lies.
+//!
+//! | where | what |
+//! |---|---|
+//! | `corpus/tesla/` | programs of the project's own, one folder each |
+//! | `corpus/tesla-op.tar.gz` | one kernel per instruction form, packed; see `examples/pack_corpus.rs` |
+//! | `../shared/corpus/third-party` | programs of others, only where that folder exists |
+#![forbid(unsafe_code)]
+
+pub mod corpus;

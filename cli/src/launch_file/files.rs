@@ -1,0 +1,53 @@
+//! Where the files that a launch file names come from.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+/// A place that holds a launch file and the files it names.
+///
+/// Paths are relative to the launch file. The packed corpus of the tests is one such place, a
+/// directory is another.
+pub trait Files {
+    /// The content of the file at `path`.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+}
+
+/// A directory of the file system.
+#[derive(Clone, Debug)]
+pub struct Directory(pub PathBuf);
+
+impl Files for Directory {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(self.0.join(path))
+    }
+}
+
+/// Files in memory, by path, seen from one of its folders.
+#[derive(Clone, Debug, Default)]
+pub struct FilesInMemory {
+    /// The content of each file, by its path from the root.
+    pub files: Arc<BTreeMap<PathBuf, Vec<u8>>>,
+    /// The folder that relative paths start from.
+    pub folder: PathBuf,
+}
+
+impl Files for FilesInMemory {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let mut whole = PathBuf::new();
+        for part in self.folder.join(path).components() {
+            match part {
+                Component::ParentDir => {
+                    whole.pop();
+                }
+                Component::CurDir => {}
+                other => whole.push(other),
+            }
+        }
+        let found = self.files.get(&whole);
+        found
+            .cloned()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
+    }
+}

@@ -1,0 +1,401 @@
+//! `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, and the lists of data they share.
+
+use super::Context;
+use super::chips::IsaName;
+use super::error::Result;
+use super::program::{hex, read_file};
+use super::reader::{Table, Value};
+
+/// `[[buffer]]`: guest memory.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Name, by which the other sections refer to it.
+    pub name: String,
+    /// Initial content, padded with zeros to its size.
+    pub data: Vec<u8>,
+    /// Guest address, or wherever the runtime likes.
+    pub address: Option<u64>,
+    /// A store to it faults.
+    pub read_only: bool,
+}
+
+/// `[[arg]]`: one kernel argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// The address of a buffer.
+    Buffer {
+        /// Index of the buffer.
+        index: usize,
+        /// Bytes of the pointer, 4 or 8.
+        size: usize,
+    },
+    /// Bytes as they stand.
+    Bytes {
+        /// The bytes.
+        bytes: Vec<u8>,
+        /// Natural alignment.
+        align: usize,
+    },
+    /// GCN: a pointer to so many bytes of dynamic LDS.
+    Local(u32),
+}
+
+/// `[[const]]`: a constant bank.
+#[derive(Clone, Debug)]
+pub struct Const {
+    /// The bank's number.
+    pub index: u32,
+    /// Its content.
+    pub data: Vec<u8>,
+}
+
+/// `[[global]]`: one `g[]` space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Global {
+    /// The space's number.
+    pub index: u32,
+    /// Index of the buffer it shows.
+    pub buffer: usize,
+    /// How addresses map to it.
+    pub mode: GlobalMode,
+}
+
+/// How a `g[]` space maps addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GlobalMode {
+    /// One byte after the other.
+    Linear,
+    /// Two-dimensional tiles: x and y in the halves of the address.
+    Tiled2d {
+        /// Bytes from row to row.
+        pitch: u32,
+        /// Width in bytes.
+        width: u32,
+        /// Rows.
+        height: u32,
+        /// Tile size, as the hardware encodes it.
+        tile_mode: u32,
+    },
+}
+
+/// Keys that give data: a file or a list.
+pub(super) const DATA_KEYS: [&str; 7] = ["data", "u32", "i32", "f32", "f64", "u64", "u8"];
+
+/// The data that one of [`DATA_KEYS`] gives.
+pub(super) fn read_data(key: &str, value: &Value<'_>, context: &Context<'_>) -> Result<Vec<u8>> {
+    if key == "data" {
+        return Ok(read_file(value, context.files)?.1);
+    }
+    let mut out = Vec::new();
+    for v in value.list("a list of numbers")? {
+        match key {
+            "u32" => out.extend((v.integer(0, u32::MAX.into())? as u32).to_le_bytes()),
+            "i32" => {
+                out.extend((v.integer(i32::MIN.into(), i32::MAX.into())? as i32).to_le_bytes())
+            }
+            "u64" => out.extend(v.u64()?.to_le_bytes()),
+            "u8" => out.push(v.integer(0, 255)? as u8),
+            "f32" => out.extend(v.f32()?.to_le_bytes()),
+            _ => out.extend(v.f64()?.to_le_bytes()),
+        }
+    }
+    Ok(out)
+}
+
+pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Result<Vec<Buffer>> {
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for t in tables {
+        let name = t.need("name", "the name that other tables use")?;
+        let bytes = t
+            .get("bytes")
+            .map(|v| v.integer(1, 1 << 32))
+            .transpose()?
+            .map(|n| n as u64);
+        let address = t.get("address");
+        let access = t.get("access").map(|v| v.word(&["rw", "r"])).transpose()?;
+        let fill = t.get("fill");
+        let data = t.one_of(&DATA_KEYS)?;
+        t.finish()?;
+
+        if let (Some(fill), Some((key, _))) = (&fill, &data) {
+            return Err(fill.error(format!(
+                "given beside `{key}`; only one initial content is allowed"
+            )));
+        }
+        let mut content = match &data {
+            Some((key, value)) => read_data(key, value, context)?,
+            None => Vec::new(),
+        };
+        let bytes = match bytes {
+            Some(bytes) if content.len() as u64 > bytes => {
+                return Err(t.error_at(
+                    "bytes",
+                    format!(
+                        "is {bytes}, but the initial content has {} bytes",
+                        content.len()
+                    ),
+                ));
+            }
+            Some(bytes) => bytes,
+            None if content.is_empty() => {
+                return Err(t.error_at(
+                    "bytes",
+                    "missing; a buffer without initial content needs a size of at least 1",
+                ));
+            }
+            None => content.len() as u64,
+        };
+        let byte = fill.map(|v| v.u32(0, 255)).transpose()?.unwrap_or(0) as u8;
+        content.resize(bytes as usize, byte);
+
+        let text = name.name("a name")?.to_owned();
+        if buffers.iter().any(|b| b.name == text) {
+            return Err(name.error(format!("a second buffer is called {text:?}")));
+        }
+        let address = address
+            .map(|v| check_address(&v, bytes, context, &buffers))
+            .transpose()?;
+        buffers.push(Buffer {
+            name: text,
+            data: content,
+            address,
+            read_only: access == Some(1),
+        });
+    }
+    Ok(buffers)
+}
+
+/// A buffer's address: inside the address space and clear of the buffers before it.
+fn check_address(
+    value: &Value<'_>,
+    bytes: u64,
+    context: &Context<'_>,
+    before: &[Buffer],
+) -> Result<u64> {
+    if context.isa == IsaName::Vp1 {
+        return Err(value.error("vp1 has no memory beside its data store, which has no address"));
+    }
+    let space: u128 = if context.isa == IsaName::Gcn {
+        1 << 64
+    } else {
+        1 << 32
+    };
+    let address = value.u64()?;
+    if u128::from(address) + u128::from(bytes) > space {
+        return Err(value.error(format!(
+            "is {address:#x}: {bytes} bytes do not fit below {space:#x}"
+        )));
+    }
+    let overlaps = |b: &&Buffer| {
+        b.address.is_some_and(|a| {
+            u128::from(a) < u128::from(address) + u128::from(bytes)
+                && u128::from(address) < u128::from(a) + b.data.len() as u128
+        })
+    };
+    if let Some(other) = before.iter().find(overlaps) {
+        return Err(value.error(format!("is {address:#x}: overlaps buffer {:?}", other.name)));
+    }
+    Ok(address)
+}
+
+/// Index of the buffer that a value names.
+pub(super) fn buffer_index(value: &Value<'_>, buffers: &[Buffer]) -> Result<usize> {
+    let name = value.name("the name of a buffer")?;
+    buffers.iter().position(|b| b.name == name).ok_or_else(|| {
+        let names: Vec<_> = buffers.iter().map(|b| b.name.as_str()).collect();
+        let known = if names.is_empty() {
+            "there are none".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        value.error(format!("no buffer is called {name:?}; {known}"))
+    })
+}
+
+const ARG_KEYS: [&str; 11] = [
+    "buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "u8",
+];
+
+pub(super) fn read_args(
+    tables: &[Table<'_>],
+    context: &Context<'_>,
+    buffers: &[Buffer],
+) -> Result<Vec<Arg>> {
+    let mut args = Vec::new();
+    for t in tables {
+        if context.isa == IsaName::Vp1 {
+            return Err(t.error("vp1 programs have no arguments"));
+        }
+        let given = t.one_of(&ARG_KEYS)?;
+        let size = t.get("size");
+        t.finish()?;
+        let Some((key, value)) = given else {
+            return Err(t.error(format!("is empty; needs one of {}", ARG_KEYS.join(", "))));
+        };
+        if let Some(size) = &size
+            && key != "buffer"
+        {
+            return Err(size.error(format!("only a buffer's pointer has a size, not `{key}`")));
+        }
+        args.push(match key {
+            "buffer" => {
+                let index = buffer_index(&value, buffers)?;
+                let least = context.isa.pointer_bytes();
+                let size = match size {
+                    None => least,
+                    Some(v) => match v.u32(4, 8)? {
+                        4 if least == 8 => return Err(v.error("is 4; pointers are 8 bytes on gcn")),
+                        n @ (4 | 8) => n as usize,
+                        n => return Err(v.error(format!("is {n}, must be 4 or 8"))),
+                    },
+                };
+                Arg::Buffer { index, size }
+            }
+            "local" => {
+                if context.isa != IsaName::Gcn {
+                    return Err(value.error("only gcn has arguments that point to LDS"));
+                }
+                Arg::Local(value.u32(1, 1 << 16)?)
+            }
+            _ => {
+                let bytes = scalar(key, &value)?;
+                // A value's alignment is its size; bytes in hexadecimal are a structure, laid out
+                // as one of words where it is made of words.
+                let align = if key == "hex" {
+                    hex_align(bytes.len())
+                } else {
+                    bytes.len()
+                };
+                Arg::Bytes { bytes, align }
+            }
+        });
+    }
+    Ok(args)
+}
+
+fn hex_align(bytes: usize) -> usize {
+    [4, 2]
+        .into_iter()
+        .find(|a| bytes.is_multiple_of(*a))
+        .unwrap_or(1)
+}
+
+fn scalar(key: &str, v: &Value<'_>) -> Result<Vec<u8>> {
+    Ok(match key {
+        "u8" => vec![v.integer(0, 255)? as u8],
+        "u16" => (v.integer(0, 65535)? as u16).to_le_bytes().into(),
+        "u32" => v.u32(0, u32::MAX)?.to_le_bytes().into(),
+        "i32" => (v.integer(i32::MIN.into(), i32::MAX.into())? as i32)
+            .to_le_bytes()
+            .into(),
+        "u64" => v.u64()?.to_le_bytes().into(),
+        "i64" => (v.integer(i64::MIN.into(), i64::MAX.into())? as i64)
+            .to_le_bytes()
+            .into(),
+        "f32" => v.f32()?.to_le_bytes().into(),
+        "f64" => v.f64()?.to_le_bytes().into(),
+        _ => {
+            let bytes = hex(v)?;
+            if bytes.is_empty() {
+                return Err(v.error("is empty; needs at least one byte"));
+            }
+            bytes
+        }
+    })
+}
+
+pub(super) fn read_consts(tables: &[Table<'_>], context: &Context<'_>) -> Result<Vec<Const>> {
+    let mut consts: Vec<Const> = Vec::new();
+    for t in tables {
+        let max = match context.isa {
+            IsaName::Tesla => 15,
+            IsaName::Fermi => 17,
+            _ => return Err(t.error("only tesla and fermi have constant banks")),
+        };
+        let index = t.need("index", "the number of the bank")?;
+        let data = t.one_of(&DATA_KEYS)?;
+        t.finish()?;
+        let Some((key, value)) = data else {
+            return Err(t.error(format!(
+                "has no content; needs one of {}",
+                DATA_KEYS.join(", ")
+            )));
+        };
+        let data = read_data(key, &value, context)?;
+        if data.len() > 1 << 16 {
+            return Err(value.error(format!(
+                "has {} bytes; a constant bank holds at most 65536",
+                data.len()
+            )));
+        }
+        let number = index.u32(0, max)?;
+        if consts.iter().any(|c| c.index == number) {
+            return Err(index.error(format!("bank {number} is bound twice")));
+        }
+        consts.push(Const {
+            index: number,
+            data,
+        });
+    }
+    Ok(consts)
+}
+
+pub(super) fn read_globals(
+    tables: &[Table<'_>],
+    context: &Context<'_>,
+    buffers: &[Buffer],
+) -> Result<Vec<Global>> {
+    let mut globals: Vec<Global> = Vec::new();
+    for t in tables {
+        if context.isa != IsaName::Tesla {
+            return Err(t.error("only tesla has g[] spaces"));
+        }
+        let index = t.need("index", "the number of the space, 0 to 15")?;
+        let buffer = t.need("buffer", "the name of the buffer that the space shows")?;
+        let tiled = t
+            .get("mode")
+            .map(|v| v.word(&["linear", "tiled2d"]))
+            .transpose()?
+            .unwrap_or(0)
+            == 1;
+        let mode = if tiled {
+            let need = |key, max| t.need(key, "mode tiled2d needs it")?.u32(1, max);
+            // The address of a tiled space holds x and y in 16 bits each.
+            let (pitch, width, height) = (
+                need("pitch", 1 << 24)?,
+                need("width", 65536)?,
+                need("height", 65536)?,
+            );
+            if width > pitch {
+                return Err(t.error_at(
+                    "width",
+                    format!("is {width}, more than the pitch of {pitch}"),
+                ));
+            }
+            let tile_mode = t.need("tile_mode", "mode tiled2d needs it")?.u32(0, 15)?;
+            GlobalMode::Tiled2d {
+                pitch,
+                width,
+                height,
+                tile_mode,
+            }
+        } else {
+            t.refuse(
+                &["pitch", "width", "height", "tile_mode"],
+                "only mode tiled2d has it",
+            )?;
+            GlobalMode::Linear
+        };
+        t.finish()?;
+        let number = index.u32(0, 15)?;
+        if globals.iter().any(|g| g.index == number) {
+            return Err(index.error(format!("space {number} is given twice")));
+        }
+        globals.push(Global {
+            index: number,
+            buffer: buffer_index(&buffer, buffers)?,
+            mode,
+        });
+    }
+    Ok(globals)
+}

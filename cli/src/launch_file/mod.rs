@@ -1,0 +1,159 @@
+//! Launch files: one run of a guest program, written down in TOML.
+//!
+//! A launch file says everything about a run: the code, the launch, memory before it and what
+//! memory must hold after it. [`LaunchFile::load`] reads one and checks all of it that can be
+//! checked without the program: unknown keys, missing files, values out of range and wrong
+//! combinations are errors that name the file, the line, the key and what is allowed.
+//!
+//! | module | what |
+//! |---|---|
+//! | `reader` | typed access to TOML tables |
+//! | `program` | `[program]`, `[launch]`, `[registers]` |
+//! | `memory` | `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, lists of data |
+//! | `outcome` | `[[expect]]`, `[[save]]` |
+//! | `chips` | chip names and launch limits |
+//! | `files` | where the named files come from |
+
+mod chips;
+mod error;
+mod files;
+mod memory;
+mod outcome;
+mod program;
+mod reader;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use toml::de::DeTable;
+
+pub use chips::IsaName;
+pub use error::LaunchFileError;
+pub use files::{Directory, Files, FilesInMemory};
+pub use memory::{Arg, Buffer, Const, Global, GlobalMode};
+pub use outcome::{
+    Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save,
+    Unit,
+};
+pub use program::{Launch, Program, ProgramType, RegisterInit};
+
+use error::Result;
+use reader::{Source, Table};
+
+/// A launch file, read and checked.
+#[derive(Clone, Debug)]
+pub struct LaunchFile {
+    /// Where it was read from, for messages.
+    pub path: PathBuf,
+    /// The code.
+    pub program: Program,
+    /// The size and kind of the launch.
+    pub launch: Launch,
+    /// Guest memory.
+    pub buffers: Vec<Buffer>,
+    /// Kernel arguments in order.
+    pub args: Vec<Arg>,
+    /// Constant banks bound by the file.
+    pub consts: Vec<Const>,
+    /// Windows of the `g[]` spaces; empty: all sixteen are the whole address space.
+    pub globals: Vec<Global>,
+    /// Initial registers.
+    pub registers: Vec<RegisterInit>,
+    /// What must hold afterwards.
+    pub expects: Vec<Expect>,
+    /// What is written to files afterwards.
+    pub saves: Vec<Save>,
+}
+
+/// What the sections need to know of each other while they are read.
+struct Context<'a> {
+    files: &'a dyn Files,
+    isa: IsaName,
+}
+
+impl LaunchFile {
+    /// Reads the launch file at `path`, and the files it names beside it.
+    pub fn load(path: &Path) -> Result<LaunchFile> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let name = path.file_name().unwrap_or(OsStr::new(""));
+        LaunchFile::load_from(&Directory(folder.to_path_buf()), Path::new(name), path)
+    }
+
+    /// Reads the launch file called `name` in `files`; messages call it `shown`.
+    pub fn load_from(files: &dyn Files, name: &Path, shown: &Path) -> Result<LaunchFile> {
+        let whole = |reason: String| LaunchFileError {
+            file: shown.to_path_buf(),
+            line: None,
+            key: String::new(),
+            reason,
+        };
+        let bytes = files
+            .read(name)
+            .map_err(|e| whole(format!("cannot be read: {e}")))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            whole(format!(
+                "is not UTF-8 text (byte {:#x})",
+                e.utf8_error().valid_up_to()
+            ))
+        })?;
+        LaunchFile::parse(&text, files, shown)
+    }
+
+    /// Reads a launch file from its text; messages call it `shown`.
+    pub fn parse(text: &str, files: &dyn Files, shown: &Path) -> Result<LaunchFile> {
+        let source = Source { file: shown, text };
+        let parsed = DeTable::parse(text).map_err(|e| {
+            let reason = format!("not TOML: {}", e.message().replace('\n', "; "));
+            source.error(e.span(), "", reason)
+        })?;
+        let root = Table::new(source, String::new(), 0..0, parsed.get_ref());
+        let file = read_root(&root, files, shown)?;
+        Ok(file)
+    }
+
+    /// The buffer called `name`.
+    pub fn buffer(&self, name: &str) -> Option<&Buffer> {
+        self.buffers.iter().find(|b| b.name == name)
+    }
+}
+
+fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<LaunchFile> {
+    // All keys first, so that a misspelt section is named before a key missing from it.
+    let program = root.table("program")?;
+    let launch = root.table("launch")?;
+    let registers = root.table("registers")?;
+    let [buffers, args, consts, globals, expects, saves] =
+        ["buffer", "arg", "const", "global", "expect", "save"].map(|key| root.tables(key));
+    root.finish()?;
+
+    let program = program
+        .ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
+    let program = program::read_program(&program, files)?;
+    let context = Context {
+        files,
+        isa: program.isa,
+    };
+    let launch = program::read_launch(launch, root, &program)?;
+    let registers = registers
+        .map(|t| program::read_registers(&t, &program))
+        .transpose()?
+        .unwrap_or_default();
+    let buffers = memory::read_buffers(&buffers?, &context)?;
+    let args = memory::read_args(&args?, &context, &buffers)?;
+    let consts = memory::read_consts(&consts?, &context)?;
+    let globals = memory::read_globals(&globals?, &context, &buffers)?;
+    let expects = outcome::read_expects(&expects?, &context, &buffers)?;
+    let saves = outcome::read_saves(&saves?, &buffers)?;
+    Ok(LaunchFile {
+        path: shown.to_path_buf(),
+        program,
+        launch,
+        buffers,
+        args,
+        consts,
+        globals,
+        registers,
+        expects,
+        saves,
+    })
+}

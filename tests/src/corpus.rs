@@ -1,0 +1,161 @@
+//! Finding and reading the launch files of the corpus.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use warpjit::launch_file::{Directory, Files, FilesInMemory, LaunchFile, LaunchFileError};
+
+/// One launch file and the place it stands in.
+#[derive(Clone)]
+pub struct Case {
+    /// Name for the list of tests, such as `tesla/mandelbrot`.
+    pub name: String,
+    /// Where its files are read from.
+    pub files: Arc<dyn Files + Send + Sync>,
+    /// The launch file's name in that place.
+    pub launch: PathBuf,
+}
+
+impl Case {
+    /// Reads the launch file.
+    pub fn load(&self) -> Result<LaunchFile, LaunchFileError> {
+        LaunchFile::load_from(
+            &*self.files,
+            &self.launch,
+            &Path::new(&self.name).join(&self.launch),
+        )
+    }
+}
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The folder with the corpus that belongs to the project.
+pub fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+/// The folder shared between checkouts, where there is one: `WARPJIT_SHARED`, or `../shared`
+/// seen from the repository, or from the folder that worktrees lie in.
+pub fn shared() -> Option<PathBuf> {
+    let named = std::env::var_os("WARPJIT_SHARED").map(PathBuf::from);
+    let beside = ["../shared", "../../shared"].map(|p| root().join(p));
+    named
+        .into_iter()
+        .chain(beside)
+        .find(|p| p.join("corpus").is_dir())
+}
+
+/// All launch files in the folders below `folder`; `prefix` starts their names.
+pub fn in_folder(folder: &Path, prefix: &str) -> io::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    let mut entries: Vec<_> = fs::read_dir(folder)?.collect::<io::Result<_>>()?;
+    entries.sort_by_key(|e| e.file_name());
+    for entry in entries {
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if path.is_dir() {
+            cases.extend(in_folder(&path, &format!("{prefix}/{name}"))?);
+        } else if let Some(stem) = name.strip_suffix("launch.toml") {
+            let case = if stem.is_empty() {
+                prefix.to_owned()
+            } else {
+                format!("{prefix}/{}", stem.trim_end_matches('.'))
+            };
+            cases.push(Case {
+                name: case,
+                files: Arc::new(Directory(folder.to_path_buf())),
+                launch: name.into(),
+            });
+        }
+    }
+    Ok(cases)
+}
+
+/// The launch files of a packed corpus; `prefix` starts their names.
+pub fn in_archive(archive: &Path, prefix: &str) -> io::Result<Vec<Case>> {
+    let files = Arc::new(unpack(archive)?);
+    let launches = files
+        .keys()
+        .filter(|p| p.file_name().is_some_and(|n| n == "launch.toml"));
+    let case = |path: &PathBuf| {
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let name = format!("{prefix}/{}", folder.display());
+        Case {
+            name,
+            files: Arc::new(FilesInMemory {
+                files: files.clone(),
+                folder,
+            }),
+            launch: "launch.toml".into(),
+        }
+    };
+    Ok(launches.map(case).collect())
+}
+
+/// Every launch file for Tesla: the project's own, and third-party ones where they exist.
+pub fn tesla() -> io::Result<Vec<Case>> {
+    let mut cases = in_folder(&corpus().join("tesla"), "tesla")?;
+    cases.extend(in_archive(&corpus().join("tesla-op.tar.gz"), "tesla-op")?);
+    if let Some(shared) = shared() {
+        let folder = shared.join("corpus/third-party/tesla");
+        if folder.is_dir() {
+            cases.extend(in_folder(&folder, "third-party/tesla")?);
+        }
+    }
+    Ok(cases)
+}
+
+/// Reads all files of a packed corpus.
+pub fn unpack(archive: &Path) -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut tar = tar::Archive::new(GzDecoder::new(File::open(archive)?));
+    for entry in tar.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.into_owned();
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content)?;
+        files.insert(path, content);
+    }
+    Ok(files)
+}
+
+/// Packs all files below `folder` into `archive`. The same files give the same archive.
+pub fn pack(folder: &Path, archive: &Path) -> io::Result<usize> {
+    let mut files = Vec::new();
+    list(folder, Path::new(""), &mut files)?;
+    files.sort();
+    let gzip = GzEncoder::new(File::create(archive)?, Compression::best());
+    let mut tar = tar::Builder::new(gzip);
+    for path in &files {
+        let content = fs::read(folder.join(path))?;
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_mtime(0);
+        tar.append_data(&mut header, path, content.as_slice())?;
+    }
+    tar.into_inner()?.finish()?.flush()?;
+    Ok(files.len())
+}
+
+fn list(root: &Path, folder: &Path, out: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let path = folder.join(entry.file_name());
+        if entry.path().is_dir() {
+            list(root, &path, out)?
+        } else {
+            out.push(path)
+        }
+    }
+    Ok(())
+}
