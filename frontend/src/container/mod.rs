@@ -1,0 +1,1 @@
+//! Containers: where code comes from.

@@ -1,0 +1,385 @@
+//! Words to [`Inst`].
+
+use super::operand::{
+    AddOp, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, Rounding, Src, Type,
+};
+use super::table::{Piece, table};
+use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
+
+/// Why there is no instruction at an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// The code ends within the instruction, or the address is outside of it.
+    #[error("code ends within the instruction at {pc:#x}")]
+    Truncated {
+        /// Byte address.
+        pc: u32,
+    },
+    /// The address is not a multiple of four.
+    #[error("code address {pc:#x} is not a multiple of four")]
+    Misaligned {
+        /// Byte address.
+        pc: u32,
+    },
+    /// The chip and program type have no such encoding.
+    #[error("undefined instruction {raw:#x} at {pc:#x}")]
+    Undefined {
+        /// Byte address.
+        pc: u32,
+        /// Length in bytes.
+        len: u8,
+        /// The words.
+        raw: u64,
+    },
+}
+
+impl DecodeError {
+    /// The address of the fault.
+    pub fn pc(self) -> u32 {
+        match self {
+            DecodeError::Truncated { pc }
+            | DecodeError::Misaligned { pc }
+            | DecodeError::Undefined { pc, .. } => pc,
+        }
+    }
+}
+
+/// The words at byte offset `pc`, and their length in bytes.
+pub(super) fn fetch(code: &[u8], pc: u32) -> Result<(u64, u8), DecodeError> {
+    if pc % 4 != 0 {
+        return Err(DecodeError::Misaligned { pc });
+    }
+    let word = |at: usize| -> Option<u64> {
+        let bytes = code.get(at..at.checked_add(4)?)?;
+        Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))
+    };
+    let truncated = DecodeError::Truncated { pc };
+    let low = word(pc as usize).ok_or(truncated)?;
+    if low & 1 == 0 {
+        return Ok((low, 4));
+    }
+    let high = word(pc as usize + 4).ok_or(truncated)?;
+    Ok((high << 32 | low, 8))
+}
+
+/// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
+/// the assembler's business; the decoder takes them anywhere.
+pub fn decode(code: &[u8], pc: u32, target: Target) -> Result<Inst, DecodeError> {
+    let (raw, _) = fetch(code, pc)?;
+    decode_word(raw, pc, target)
+}
+
+/// Decodes an instruction from its words (`word1 << 32 | word0`; word 1 of a short one is not looked at).
+pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeError> {
+    let len = if raw & 1 == 0 { 4 } else { 8 };
+    let raw = if len == 4 { raw & 0xffff_ffff } else { raw };
+    let undefined = DecodeError::Undefined { pc, len, raw };
+    let row = table().find(raw, target).ok_or(undefined)?;
+    let mut builder = Builder {
+        inst: Inst {
+            pc,
+            len,
+            raw,
+            target,
+            row,
+            op: row.op,
+            form: row.form,
+            end: End::None,
+            pred: None,
+            cdst: None,
+            dst: None,
+            mods: Mods::default(),
+            unknown: 0,
+            srcs: [Src {
+                operand: Operand::Discard,
+                ty: None,
+                neg: false,
+                abs: false,
+                not: false,
+            }; MAX_SRCS],
+            src_count: 0,
+        },
+        state: State::Prefix,
+        condition: None,
+        ty: None,
+        memory_type: None,
+        outer_type: None,
+        neg: false,
+        abs: false,
+        not: false,
+        quads: 0,
+    };
+    let used = table()
+        .walk(row, raw, target, &mut |piece| builder.piece(piece))
+        .ok_or(undefined)?;
+    builder.inst.unknown = raw & !used;
+    Ok(builder.inst)
+}
+
+#[derive(PartialEq, Eq)]
+enum State {
+    /// Before the mnemonic.
+    Prefix,
+    /// In the parentheses of a predicate or lane mask.
+    Condition,
+    /// After the mnemonic.
+    Body,
+}
+
+/// Turns an instruction's text into its meaning.
+struct Builder {
+    inst: Inst,
+    state: State,
+    /// Condition code of the predicate being read.
+    condition: Option<u8>,
+    /// The last type named.
+    ty: Option<Type>,
+    /// The type of the memory operand that follows.
+    memory_type: Option<Type>,
+    /// The type outside of the parentheses of a multiply-add.
+    outer_type: Option<Type>,
+    neg: bool,
+    abs: bool,
+    not: bool,
+    /// Lanes of `quadop` seen.
+    quads: usize,
+}
+
+/// Names of predicate conditions by code; the undefined ones are empty.
+pub(super) const CONDITIONS: [&str; 32] = [
+    "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu",
+    "always", "o", "c", "a", "s", "", "", "", "", "", "", "", "", "ns", "na", "nc", "no",
+];
+
+fn condition_code(name: &str) -> Option<u8> {
+    CONDITIONS
+        .iter()
+        .position(|condition| *condition == name)
+        .map(|code| code as u8)
+}
+
+/// The lane mask of `l013`, `lnone`.
+fn lane_mask(name: &str) -> Option<u8> {
+    let lanes = name.strip_prefix('l')?;
+    if lanes == "none" {
+        return Some(0);
+    }
+    if lanes.is_empty() {
+        return None;
+    }
+    lanes.bytes().try_fold(0, |mask, lane| {
+        (b'0'..b'4')
+            .contains(&lane)
+            .then(|| mask | 1 << (lane - b'0'))
+    })
+}
+
+impl Builder {
+    fn piece(&mut self, piece: Piece) {
+        match (&self.state, piece) {
+            (State::Prefix, Piece::Word("exit")) => self.inst.end = End::Exit,
+            (State::Prefix, Piece::Word("join")) => self.inst.end = End::Join,
+            (State::Prefix, Piece::Word(name)) => {
+                self.state = State::Body;
+                self.mnemonic(name);
+            }
+            (State::Prefix, Piece::Open) => self.state = State::Condition,
+            (State::Condition, Piece::Word(name)) => match lane_mask(name) {
+                Some(mask) => self.inst.mods.lanes = mask,
+                None => {
+                    self.condition = condition_code(name);
+                    // `never` reads no register.
+                    self.inst.pred = self.condition.map(|cond| Predicate { cond, creg: 0 });
+                }
+            },
+            (State::Condition, Piece::Operand(Operand::Creg(creg))) => {
+                self.inst.pred = self.condition.map(|cond| Predicate { cond, creg });
+            }
+            (State::Condition, Piece::Close) => self.state = State::Prefix,
+            (State::Body, Piece::Word(name)) => self.word(name),
+            (State::Body, Piece::MemType(ty)) => self.memory_type = Some(ty),
+            (State::Body, Piece::Open) => {
+                self.inst.mods.neg_product = self.neg;
+                self.neg = false;
+                self.outer_type = self.ty;
+            }
+            // The addend of an integer multiply-add is a whole register whatever the factors are.
+            (State::Body, Piece::Close) => self.ty = self.outer_type,
+            (State::Body, Piece::Operand(operand)) => self.operand(operand),
+            _ => {}
+        }
+    }
+
+    /// The first word: for some operations it is a modifier.
+    fn mnemonic(&mut self, name: &str) {
+        let mods = &mut self.inst.mods;
+        match self.inst.op {
+            Op::IAdd | Op::IMad16 | Op::IMad24 => {
+                mods.add = match name {
+                    "sub" => AddOp::Sub,
+                    "subr" => AddOp::Subr,
+                    "addc" => AddOp::Addc,
+                    _ => AddOp::Add,
+                }
+            }
+            Op::Logic => {
+                mods.logic = match name {
+                    "or" => LogicOp::Or,
+                    "xor" => LogicOp::Xor,
+                    "mov2" => LogicOp::Mov2,
+                    _ => LogicOp::And,
+                }
+            }
+            Op::Atom => {
+                mods.atom = match name {
+                    "exch" => AtomOp::Exch,
+                    "cas" => AtomOp::Cas,
+                    _ => AtomOp::Add,
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, name: &'static str) {
+        if let Some(ty) = Type::parse(name) {
+            self.inst.mods.ty.get_or_insert(ty);
+            self.ty = Some(ty);
+            return;
+        }
+        let op = self.inst.op;
+        let mods = &mut self.inst.mods;
+        match op {
+            Op::Red | Op::Atom => {
+                mods.atom = match name {
+                    "inc" => AtomOp::Inc,
+                    "dec" => AtomOp::Dec,
+                    "max" => AtomOp::Max,
+                    "min" => AtomOp::Min,
+                    "and" => AtomOp::And,
+                    "or" => AtomOp::Or,
+                    "xor" => AtomOp::Xor,
+                    _ => AtomOp::Add,
+                };
+                return;
+            }
+            Op::ISet | Op::FSet | Op::DSet => {
+                if let Some(code) = condition_code(name) {
+                    // Integers have no unordered bit, and call all the others "always".
+                    mods.compare = code;
+                    return;
+                }
+            }
+            Op::QuadOp => {
+                let quad = match name {
+                    "add" => Some(QuadOp::Add),
+                    "subr" => Some(QuadOp::Subr),
+                    "sub" => Some(QuadOp::Sub),
+                    "mov2" => Some(QuadOp::Mov2),
+                    _ => None,
+                };
+                match (quad, name) {
+                    (Some(quad), _) => {
+                        if let Some(slot) = mods.quad.get_mut(self.quads) {
+                            *slot = quad;
+                        }
+                        self.quads += 1;
+                    }
+                    (_, "dx") => mods.quad_lane = QuadLane::Dx,
+                    (_, "dy") => mods.quad_lane = QuadLane::Dy,
+                    (_, "l1") => mods.quad_lane = QuadLane::Lane(1),
+                    (_, "l2") => mods.quad_lane = QuadLane::Lane(2),
+                    (_, "l3") => mods.quad_lane = QuadLane::Lane(3),
+                    _ => {}
+                }
+                return;
+            }
+            _ => {}
+        }
+        match name {
+            "neg" => self.neg = true,
+            "abs" => self.abs = true,
+            "not" => self.not = true,
+            "sat" => mods.sat = true,
+            "rn" => mods.rounding = Some(Rounding::Nearest),
+            "rm" => mods.rounding = Some(Rounding::Down),
+            "rp" => mods.rounding = Some(Rounding::Up),
+            "rz" => mods.rounding = Some(Rounding::Zero),
+            "rni" => mods.int_rounding = Some(Rounding::Nearest),
+            "rmi" => mods.int_rounding = Some(Rounding::Down),
+            "rpi" => mods.int_rounding = Some(Rounding::Up),
+            "rzi" => mods.int_rounding = Some(Rounding::Zero),
+            "high" => mods.high = true,
+            "sfu" => mods.sfu = true,
+            "all" if op == Op::Vote => mods.vote_all = true,
+            "all" if op == Op::Bar => mods.all = true,
+            "lim" => mods.lim = true,
+            "inc" => mods.inc = true,
+            "wait" => mods.wait = true,
+            "unlock" => mods.unlock = true,
+            "cent" => mods.centroid = true,
+            "flat" => mods.flat = true,
+            "live" => mods.live = true,
+            "deriv" => mods.deriv = true,
+            "cube" => mods.cube = true,
+            // `mul` in a multiply-add, `any`, `lock`, `all` of textures: the operation says it.
+            _ => {}
+        }
+    }
+
+    fn operand(&mut self, mut operand: Operand) {
+        let op = self.inst.op;
+        match operand {
+            Operand::Creg(creg) => {
+                if op == Op::MovFromCreg {
+                    self.source(operand);
+                } else if self.inst.mods.add == AddOp::Addc && self.inst.dst.is_some() {
+                    self.inst.mods.carry = Some(creg);
+                } else {
+                    self.inst.cdst = Some(creg);
+                }
+                return;
+            }
+            Operand::Shared { ref mut ty, .. } | Operand::Const { ref mut ty, .. } => {
+                let named = self.memory_type.take().or(self.ty);
+                *ty = named
+                    .filter(|named| named.bytes() == ty.bytes())
+                    .unwrap_or(*ty);
+            }
+            _ => {}
+        }
+        let has_dst = !matches!(
+            op,
+            Op::StOut
+                | Op::StShared
+                | Op::StLocal
+                | Op::StGlobal
+                | Op::Red
+                | Op::MovToCreg
+                | Op::PmEvent
+                | Op::Bar
+        ) && self.inst.form != Form::Control;
+        if has_dst && self.inst.dst.is_none() {
+            self.inst.dst = Some(operand);
+        } else {
+            self.source(operand);
+        }
+    }
+
+    fn source(&mut self, operand: Operand) {
+        if let Some(slot) = self.inst.srcs.get_mut(self.inst.src_count as usize) {
+            // The flags of `cvt` stand before its destination.
+            *slot = Src {
+                operand,
+                ty: self.ty,
+                neg: self.neg,
+                abs: self.abs,
+                not: self.not,
+            };
+            self.inst.src_count += 1;
+        }
+        self.neg = false;
+        self.abs = false;
+        self.not = false;
+    }
+}

@@ -1,0 +1,115 @@
+//! Listings.
+
+use std::fmt;
+
+use super::Inst;
+use super::operand::{Address, Operand, RegWidth};
+use super::table::{Piece, table};
+
+impl fmt::Display for Inst {
+    /// The text of a listing line, without address and words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut result = Ok(());
+        let mut space = false;
+        let mut put = |f: &mut fmt::Formatter<'_>, piece: Piece| -> fmt::Result {
+            if space && !matches!(piece, Piece::Close) {
+                f.write_str(" ")?;
+            }
+            space = !matches!(piece, Piece::Open);
+            match piece {
+                Piece::Word(name) => f.write_str(name),
+                Piece::MemType(ty) => f.write_str(ty.name()),
+                Piece::Open => f.write_str("("),
+                Piece::Close => f.write_str(")"),
+                Piece::Operand(operand) => operand.fmt(f),
+            }
+        };
+        table().walk(self.row, self.raw, self.target, &mut |piece| {
+            if result.is_ok() {
+                result = put(f, piece);
+            }
+        });
+        result?;
+        if self.unknown != 0 {
+            write!(f, " [unknown: {:08x}", self.unknown & 0xffff_ffff)?;
+            if self.len == 8 {
+                write!(f, " {:08x}", self.unknown >> 32)?;
+            }
+            f.write_str("]")?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of special registers; number 2 has none.
+pub(super) const SPECIAL: [&str; 9] = [
+    "physid", "clock", "", "vstride", "pm0", "pm1", "pm2", "pm3", "sampleid",
+];
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Operand::Reg { num, width } => match width {
+                RegWidth::B16 { high: false } => write!(f, "$r{num}l"),
+                RegWidth::B16 { high: true } => write!(f, "$r{num}h"),
+                RegWidth::B32 => write!(f, "$r{num}"),
+                RegWidth::B64 => write!(f, "$r{num}d"),
+                RegWidth::B128 => write!(f, "$r{num}q"),
+            },
+            Operand::Vec { base, count, mask } => {
+                let mut register = u32::from(base);
+                for component in 0..count {
+                    if component != 0 {
+                        f.write_str(":")?;
+                    }
+                    if mask >> component & 1 != 0 {
+                        write!(f, "$r{register}")?;
+                        register += 1;
+                    } else {
+                        f.write_str("#")?;
+                    }
+                }
+                Ok(())
+            }
+            Operand::Discard => f.write_str("#"),
+            Operand::Out { addr, .. } => write!(f, "o[{addr}]"),
+            Operand::Shared { addr, .. } => write!(f, "s[{addr}]"),
+            Operand::Const { space, addr, .. } => write!(f, "c{space}[{addr}]"),
+            Operand::Local { addr } => write!(f, "l[{addr}]"),
+            Operand::Global { space, reg } => write!(f, "g{space}[$r{reg}]"),
+            Operand::Attr { addr } => write!(f, "a[{addr}]"),
+            Operand::Prim { addr } => write!(f, "p[{addr}]"),
+            Operand::Varying { addr } => write!(f, "v[{addr}]"),
+            Operand::Imm(value) | Operand::Target(value) => write!(f, "{value:#x}"),
+            Operand::Areg(0) => f.write_str("0x0"),
+            Operand::Areg(num) => write!(f, "$a{num}"),
+            Operand::Creg(num) => write!(f, "$c{num}"),
+            Operand::Sreg(num) => match SPECIAL.get(usize::from(num)) {
+                Some(name) if !name.is_empty() => write!(f, "${name}"),
+                _ => write!(f, "$sr{num}"),
+            },
+            Operand::Tex(num) => write!(f, "$t{num}"),
+            Operand::Sampler(num) => write!(f, "$s{num}"),
+            Operand::TexOffset(value) if value < 0 => write!(f, "-{:#x}", value.unsigned_abs()),
+            Operand::TexOffset(value) => write!(f, "{value:#x}"),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.areg, self.post_increment) {
+            (0, None) => write!(f, "{:#x}", self.offset_bytes),
+            (areg, None) if self.offset_bytes == 0 => write!(f, "$a{areg}"),
+            (areg, None) => write!(f, "$a{areg}+{:#x}", self.offset_bytes),
+            (areg, Some(increment)) => {
+                match areg {
+                    0 => f.write_str("0x0")?,
+                    _ => write!(f, "$a{areg}")?,
+                }
+                let sign = if increment < 0 { "-" } else { "" };
+                write!(f, "++{sign}{:#x}", increment.unsigned_abs())
+            }
+        }
+    }
+}

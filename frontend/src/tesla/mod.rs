@@ -1,0 +1,504 @@
+//! NVIDIA Tesla (G80 to GT218): table, decoder, disassembler and assembler.
+//!
+//! [`table`] holds one row per instruction form, in the words of the listing; the decoder ([`decode`]), the
+//! printer ([`disasm`]) and the assembler ([`asm`]) all walk the same rows. The decoded form, [`Inst`], names
+//! everything an instruction does, so that the lifter never looks at bits.
+
+pub mod asm;
+pub mod decode;
+pub mod disasm;
+mod field;
+mod operand;
+mod rows;
+mod slots;
+mod support;
+pub mod table;
+
+pub use decode::{DecodeError, decode, decode_word};
+pub use operand::{
+    AddOp, Address, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, RegWidth, Rounding, Src, Type,
+};
+pub use support::support_table;
+pub use table::Row;
+
+use std::fmt;
+
+/// A chip of the family.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs, reason = "the names are the documentation")]
+pub enum Chip {
+    G80,
+    G84,
+    G86,
+    G92,
+    G94,
+    G96,
+    G98,
+    G200,
+    Mcp77,
+    Mcp79,
+    Gt215,
+    Gt216,
+    Gt218,
+}
+
+impl Chip {
+    /// All chips, oldest first.
+    pub const ALL: [Chip; 13] = [
+        Chip::G80,
+        Chip::G84,
+        Chip::G86,
+        Chip::G92,
+        Chip::G94,
+        Chip::G96,
+        Chip::G98,
+        Chip::G200,
+        Chip::Mcp77,
+        Chip::Mcp79,
+        Chip::Gt215,
+        Chip::Gt216,
+        Chip::Gt218,
+    ];
+
+    /// The chip's name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Chip::G80 => "g80",
+            Chip::G84 => "g84",
+            Chip::G86 => "g86",
+            Chip::G92 => "g92",
+            Chip::G94 => "g94",
+            Chip::G96 => "g96",
+            Chip::G98 => "g98",
+            Chip::G200 => "g200",
+            Chip::Mcp77 => "mcp77",
+            Chip::Mcp79 => "mcp79",
+            Chip::Gt215 => "gt215",
+            Chip::Gt216 => "gt216",
+            Chip::Gt218 => "gt218",
+        }
+    }
+
+    /// A chip's name, or the compute capability of a cubin: `sm_10` to `sm_13` give the oldest chip that
+    /// has it.
+    pub fn parse(name: &str) -> Option<Chip> {
+        match name {
+            "sm_10" => Some(Chip::G80),
+            "sm_11" => Some(Chip::G84),
+            "sm_12" => Some(Chip::Gt215),
+            "sm_13" => Some(Chip::G200),
+            _ => Chip::ALL.into_iter().find(|chip| chip.name() == name),
+        }
+    }
+
+    /// What the chip can decode (facts, section 8, "Variants").
+    pub fn features(self) -> Features {
+        match self {
+            Chip::G80 => Features::NONE,
+            Chip::G84 | Chip::G86 | Chip::G92 | Chip::G94 | Chip::G96 | Chip::G98 => Features::SM11,
+            Chip::G200 => Features::SM11.and(Features::SM12).and(Features::FP64),
+            Chip::Mcp77 | Chip::Mcp79 => Features::SM11.and(Features::SM12),
+            Chip::Gt215 | Chip::Gt216 | Chip::Gt218 => {
+                Features::SM11.and(Features::SM12).and(Features::D3D10_1)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Chip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Groups of encodings that came with a chip.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Features(u8);
+
+impl Features {
+    /// The base set of G80.
+    pub const NONE: Features = Features(0);
+    /// G84 and later: atomics on global memory, loads from shared memory.
+    pub const SM11: Features = Features(1);
+    /// G200, MCP77/79 and GT215 and later: vote, locked shared memory, 64-bit atomics.
+    pub const SM12: Features = Features(2);
+    /// G200 only: double precision.
+    pub const FP64: Features = Features(4);
+    /// GT215 and later.
+    pub const D3D10_1: Features = Features(8);
+
+    /// Both sets.
+    pub const fn and(self, other: Features) -> Features {
+        Features(self.0 | other.0)
+    }
+
+    /// True if all of `other` is here.
+    pub const fn contains(self, other: Features) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The type of a program; some encodings mean something else in another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ProgramType {
+    /// Vertex program.
+    Vertex,
+    /// Geometry program.
+    Geometry,
+    /// Fragment program.
+    Fragment,
+    /// Compute program.
+    #[default]
+    Compute,
+}
+
+impl ProgramType {
+    /// All types.
+    pub const ALL: [ProgramType; 4] = [
+        ProgramType::Vertex,
+        ProgramType::Geometry,
+        ProgramType::Fragment,
+        ProgramType::Compute,
+    ];
+
+    /// The name launch files use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProgramType::Vertex => "vertex",
+            ProgramType::Geometry => "geometry",
+            ProgramType::Fragment => "fragment",
+            ProgramType::Compute => "compute",
+        }
+    }
+
+    /// The type of that name (also vp, gp, fp, cp).
+    pub fn parse(name: &str) -> Option<ProgramType> {
+        match name {
+            "vertex" | "vp" => Some(ProgramType::Vertex),
+            "geometry" | "gp" => Some(ProgramType::Geometry),
+            "fragment" | "fp" => Some(ProgramType::Fragment),
+            "compute" | "cp" => Some(ProgramType::Compute),
+            _ => None,
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// What selects rows of the table: the chip and the type of the program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Target {
+    /// The chip.
+    pub chip: Chip,
+    /// The program's type.
+    pub program: ProgramType,
+}
+
+impl Target {
+    /// A compute program on that chip.
+    pub const fn compute(chip: Chip) -> Target {
+        Target {
+            chip,
+            program: ProgramType::Compute,
+        }
+    }
+}
+
+/// Instruction word class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Form {
+    /// One word.
+    Short,
+    /// Two words that hold a 32-bit immediate.
+    Imm,
+    /// Two words: predicate, `$c` result and three sources.
+    Long,
+    /// One word of control flow.
+    ShortControl,
+    /// Two words of control flow.
+    Control,
+}
+
+/// What a long instruction does after its own work. Both ignore the predicate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum End {
+    /// Nothing.
+    None,
+    /// The threads end.
+    Exit,
+    /// The threads rejoin at the innermost `joinat`.
+    Join,
+}
+
+/// A predicate other than "always".
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Predicate {
+    /// Condition code, 0x00 (never) to 0x1f; 0x0f and the undefined codes do not occur.
+    pub cond: u8,
+    /// `$c` number.
+    pub creg: u8,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What an instruction does, apart from its modifiers and types.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Op {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Op {
+            /// Every operation.
+            pub const ALL: &'static [Op] = &[$(Op::$name,)*];
+        }
+    };
+}
+
+ops! {
+    /// Move: register, immediate, `s[]`, `a[]`, `p[]`. Type b16 or b32; lane mask in `mods.lanes`.
+    Mov,
+    /// `mov $r $c`
+    MovFromCreg,
+    /// `mov $r $a`
+    MovFromAreg,
+    /// `mov $r $sr`
+    MovFromSreg,
+    /// `mov $c $r`: the low four bits.
+    MovToCreg,
+    /// `shl $a src imm`
+    ShlToAreg,
+    /// `add $a $a imm`
+    AddAreg,
+    /// `add sub subr addc` (`mods.add`), b16 or b32.
+    IAdd,
+    /// `set` of integers.
+    ISet,
+    /// `max` of integers.
+    IMax,
+    /// `min` of integers.
+    IMin,
+    /// `shl`
+    Shl,
+    /// `shr`; arithmetic for signed types.
+    Shr,
+    /// 16 x 16 to 32 bit multiply; each source has its type.
+    IMul16,
+    /// 24 x 24 bit multiply, low or (`mods.high`) bits 16-47.
+    IMul24,
+    /// Sum of absolute differences: `|a - b| + c`.
+    Sad,
+    /// 16-bit multiply and add (`mods.add`): sources a, b, c.
+    IMad16,
+    /// 24-bit multiply and add (`mods.add`): sources a, b, c.
+    IMad24,
+    /// `and or xor mov2` (`mods.logic`).
+    Logic,
+    /// Conversion from `srcs[0].ty` to `mods.ty`.
+    Cvt,
+    /// f32 add.
+    FAdd,
+    /// f32 multiply.
+    FMul,
+    /// f32 multiply-add, product truncated: sources a, b, c.
+    FMad,
+    /// f32 compare.
+    FSet,
+    /// f32 maximum.
+    FMax,
+    /// f32 minimum.
+    FMin,
+    /// Select by the sign of a float: sources a, b, selector.
+    Slct,
+    /// `quadop`: sources other, own.
+    QuadOp,
+    /// f64 add.
+    DAdd,
+    /// f64 multiply.
+    DMul,
+    /// f64 fused multiply-add.
+    DFma,
+    /// f64 minimum.
+    DMin,
+    /// f64 maximum.
+    DMax,
+    /// f64 compare.
+    DSet,
+    /// Reciprocal.
+    Rcp,
+    /// Reciprocal square root.
+    Rsqrt,
+    /// Logarithm to base 2.
+    Lg2,
+    /// Sine of a prepared argument.
+    Sin,
+    /// Cosine of a prepared argument.
+    Cos,
+    /// Power of 2 of a prepared argument.
+    Ex2,
+    /// Prepares the argument of sin and cos.
+    PreSin,
+    /// Prepares the argument of ex2.
+    PreEx2,
+    /// `ld b32 dst a[]` with an address register.
+    LdAttr,
+    /// `st b32 o[] src` with an address register: sources memory, value.
+    StOut,
+    /// Load from a constant space.
+    LdConst,
+    /// Load from shared memory.
+    LdShared,
+    /// Load from shared memory and lock the word; `$c` says if that worked.
+    LdLock,
+    /// Store to shared memory: sources memory, value. `mods.unlock`.
+    StShared,
+    /// Load from local memory.
+    LdLocal,
+    /// Store to local memory: sources memory, value.
+    StLocal,
+    /// Load from global memory.
+    LdGlobal,
+    /// Store to global memory: sources memory, value.
+    StGlobal,
+    /// Atomic operation without result: sources memory, value.
+    Red,
+    /// Atomic operation that returns the old value: sources memory, value, and for cas the new value.
+    Atom,
+    /// `vote any`, `vote all` of the predicate to a `$c`.
+    Vote,
+    /// Interpolate an attribute: source `v[]`, and a factor in the multiplying forms.
+    Interp,
+    /// Texture with automatic level of detail: sources texture, sampler, coordinates, three offsets.
+    TexAuto,
+    /// Texel fetch.
+    TexFetch,
+    /// Texture with level bias.
+    TexBias,
+    /// Texture with explicit level.
+    TexLod,
+    /// Texture size.
+    TexSize,
+    /// Cube coordinates for a texture that is no cube.
+    TexPrep,
+    /// Query of the level.
+    TexQueryLod,
+    /// Multisample fetch.
+    TexCsaa,
+    /// Gather four texels.
+    TexGather,
+    /// Emit a vertex.
+    Emit,
+    /// End the primitive.
+    Restart,
+    /// Nothing.
+    Nop,
+    /// Performance monitor event.
+    PmEvent,
+    /// Kill the fragment.
+    Discard,
+    /// Branch.
+    Bra,
+    /// Branch to an address in a constant space.
+    BraIndirect,
+    /// Call.
+    Call,
+    /// Return.
+    Ret,
+    /// Push the target of `break`.
+    BreakAddr,
+    /// Leave to the pushed target.
+    Break,
+    /// Enable all threads of the quad.
+    QuadOn,
+    /// Undo `quadon`.
+    QuadPop,
+    /// Barrier: sources number and warp count (count absent with `mods.all`).
+    Bar,
+    /// Trap.
+    Trap,
+    /// Push a join point.
+    JoinAt,
+    /// Breakpoint.
+    Brkpt,
+    /// Push a return address.
+    PreRet,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy)]
+pub struct Inst {
+    /// Byte address.
+    pub pc: u32,
+    /// Length in bytes, 4 or 8.
+    pub len: u8,
+    /// Word 0, and word 1 in the high half.
+    pub raw: u64,
+    /// What it was decoded for.
+    pub target: Target,
+    /// The table row.
+    pub row: &'static Row,
+    /// The operation.
+    pub op: Op,
+    /// The word class.
+    pub form: Form,
+    /// Exit or join after the instruction.
+    pub end: End,
+    /// Predicate; `None` is "always".
+    pub pred: Option<Predicate>,
+    /// `$c` that gets the flags of the result (or the result itself).
+    pub cdst: Option<u8>,
+    /// Destination: `Reg`, `Out`, `Discard`, `Areg` or (textures) `Vec`.
+    pub dst: Option<Operand>,
+    /// Modifiers.
+    pub mods: Mods,
+    /// Set bits that the row does not know; the listing shows them, the hardware ignores them.
+    pub unknown: u64,
+    srcs: [Src; MAX_SRCS],
+    src_count: u8,
+}
+
+/// The most sources a row has (textures).
+pub const MAX_SRCS: usize = 6;
+
+impl Inst {
+    /// Source operands in text order. A carry read by `addc` is `mods.carry` and no source.
+    pub fn srcs(&self) -> &[Src] {
+        &self.srcs[..self.src_count as usize]
+    }
+
+    /// The source of that number.
+    pub fn src(&self, index: usize) -> Option<Src> {
+        self.srcs().get(index).copied()
+    }
+
+    /// The address of the following instruction.
+    pub fn next_pc(&self) -> u32 {
+        self.pc.wrapping_add(u32::from(self.len))
+    }
+
+    /// The code address the instruction names (branches, calls, pushed targets).
+    pub fn target_pc(&self) -> Option<u32> {
+        self.srcs().iter().find_map(|src| match src.operand {
+            Operand::Target(pc) => Some(pc),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Debug for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inst")
+            .field("pc", &self.pc)
+            .field("op", &self.op)
+            .field("form", &self.form)
+            .field("end", &self.end)
+            .field("pred", &self.pred)
+            .field("cdst", &self.cdst)
+            .field("dst", &self.dst)
+            .field("mods", &self.mods)
+            .field("srcs", &self.srcs())
+            .field("text", &self.to_string())
+            .finish()
+    }
+}
