@@ -34,9 +34,6 @@ pub enum Error {
 impl Error {
     /// Wraps what the operating system said.
     pub(crate) fn os(what: &'static str, reason: impl std::fmt::Display) -> Self {
-        Error::Os {
-            what,
-            reason: reason.to_string(),
-        }
+        Error::Os { what, reason: reason.to_string() }
     }
 }

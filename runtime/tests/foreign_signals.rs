@@ -13,13 +13,7 @@ unsafe extern "C" fn plain(_: i32) {
 
 unsafe extern "C" fn detailed(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: valid in a SA_SIGINFO handler; `_exit` as above.
-    unsafe {
-        libc::_exit(if (*info).si_addr() as usize == 0x10 {
-            44
-        } else {
-            45
-        })
-    }
+    unsafe { libc::_exit(if (*info).si_addr() as usize == 0x10 { 44 } else { 45 }) }
 }
 
 fn install(handler: usize, flags: i32) {
@@ -28,10 +22,7 @@ fn install(handler: usize, flags: i32) {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
         action.sa_flags = flags;
-        assert_eq!(
-            libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()),
-            0
-        );
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut()), 0);
     }
 }
 

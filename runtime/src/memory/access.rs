@@ -1,9 +1,7 @@
 //! Checked accesses to guest memory that other threads may be using.
 
 use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
-use std::sync::atomic::{
-    AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst,
-};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// An access that the page table does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,11 +18,8 @@ pub struct Denied {
 impl Memory {
     /// Checks that every page of a range has the rights; gives its end.
     pub(super) fn check(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
-        let denied = |at: u64, flags: u8| Denied {
-            address: at,
-            store: rights & PAGE_WRITE != 0,
-            mapped: flags != 0,
-        };
+        let denied =
+            |at: u64, flags: u8| Denied { address: at, store: rights & PAGE_WRITE != 0, mapped: flags != 0 };
         let end = address.checked_add(bytes).unwrap_or(u64::MAX);
         let mut at = address;
         while at < end {
@@ -48,12 +43,8 @@ impl Memory {
         unsafe {
             Ok(match bytes {
                 1 => u64::from(AtomicU8::from_ptr(pointer).load(Relaxed)),
-                2 if aligned => u64::from(u16::from_le(
-                    AtomicU16::from_ptr(pointer.cast()).load(Relaxed),
-                )),
-                4 if aligned => u64::from(u32::from_le(
-                    AtomicU32::from_ptr(pointer.cast()).load(Relaxed),
-                )),
+                2 if aligned => u64::from(u16::from_le(AtomicU16::from_ptr(pointer.cast()).load(Relaxed))),
+                4 if aligned => u64::from(u32::from_le(AtomicU32::from_ptr(pointer.cast()).load(Relaxed))),
                 8 if aligned => u64::from_le(AtomicU64::from_ptr(pointer.cast()).load(Relaxed)),
                 _ => {
                     let mut value = [0; 8];
@@ -76,20 +67,11 @@ impl Memory {
         unsafe {
             match bytes {
                 1 => AtomicU8::from_ptr(pointer).store(value as u8, Relaxed),
-                2 if aligned => {
-                    AtomicU16::from_ptr(pointer.cast()).store((value as u16).to_le(), Relaxed)
-                }
-                4 if aligned => {
-                    AtomicU32::from_ptr(pointer.cast()).store((value as u32).to_le(), Relaxed)
-                }
+                2 if aligned => AtomicU16::from_ptr(pointer.cast()).store((value as u16).to_le(), Relaxed),
+                4 if aligned => AtomicU32::from_ptr(pointer.cast()).store((value as u32).to_le(), Relaxed),
                 8 if aligned => AtomicU64::from_ptr(pointer.cast()).store(value.to_le(), Relaxed),
                 _ => {
-                    for (at, byte) in value
-                        .to_le_bytes()
-                        .into_iter()
-                        .enumerate()
-                        .take(usize::from(bytes))
-                    {
+                    for (at, byte) in value.to_le_bytes().into_iter().enumerate().take(usize::from(bytes)) {
                         AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
                     }
                 }
@@ -101,11 +83,7 @@ impl Memory {
     /// Replaces the 32-bit word at an aligned address by `update` of it, atomically; gives the old one.
     /// An address that is not aligned is rounded down, as the hardware ignores the low bits.
     #[inline]
-    pub fn update32(
-        &self,
-        address: u64,
-        mut update: impl FnMut(u32) -> u32,
-    ) -> Result<u32, Denied> {
+    pub fn update32(&self, address: u64, mut update: impl FnMut(u32) -> u32) -> Result<u32, Denied> {
         let address = address & !3;
         self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
         let pointer = self.base().wrapping_add(address as usize).cast();
@@ -121,11 +99,7 @@ impl Memory {
     /// Replaces the 64-bit word at an aligned address by `update` of it, atomically; gives the old one.
     /// An address that is not aligned is rounded down.
     #[inline]
-    pub fn update64(
-        &self,
-        address: u64,
-        mut update: impl FnMut(u64) -> u64,
-    ) -> Result<u64, Denied> {
+    pub fn update64(&self, address: u64, mut update: impl FnMut(u64) -> u64) -> Result<u64, Denied> {
         let address = address & !7;
         self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
         let pointer = self.base().wrapping_add(address as usize).cast();

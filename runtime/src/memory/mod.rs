@@ -98,14 +98,11 @@ impl Memory {
             Some(address) => address,
             None => self.find_room(bytes)?,
         };
-        let end = address
-            .checked_add(bytes)
-            .filter(|&end| end <= SPACE_BYTES)
-            .ok_or_else(|| {
-                Error::Memory(format!(
-                    "buffer of {bytes:#x} bytes at {address:#x} does not fit in 32-bit addresses"
-                ))
-            })?;
+        let end = address.checked_add(bytes).filter(|&end| end <= SPACE_BYTES).ok_or_else(|| {
+            Error::Memory(format!(
+                "buffer of {bytes:#x} bytes at {address:#x} does not fit in 32-bit addresses"
+            ))
+        })?;
         if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
             && other + buffer.bytes > address
         {
@@ -152,19 +149,11 @@ impl Memory {
         let (first, last) = self.covering(address, address + buffer.bytes);
         let mut page = first;
         while page < last {
-            let shared = self
-                .neighbours(address, page, page + self.host_page)
-                .next()
-                .is_some();
+            let shared = self.neighbours(address, page, page + self.host_page).next().is_some();
             // Whole runs of pages at once; only the two at the ends can be shared.
             let mut end = page + self.host_page;
             if !shared {
-                while end < last
-                    && self
-                        .neighbours(address, end, end + self.host_page)
-                        .next()
-                        .is_none()
-                {
+                while end < last && self.neighbours(address, end, end + self.host_page).next().is_none() {
                     end += self.host_page;
                 }
                 self.space.map(page, end - page, Rights::None)?;
@@ -177,32 +166,21 @@ impl Memory {
 
     /// The mapped buffers in order of address: (address, bytes, access).
     pub fn buffers(&self) -> impl Iterator<Item = (u64, u64, Access)> + '_ {
-        self.buffers
-            .iter()
-            .map(|(&address, buffer)| (address, buffer.bytes, buffer.access))
+        self.buffers.iter().map(|(&address, buffer)| (address, buffer.bytes, buffer.access))
     }
 
     /// Copies guest memory to the host. All of it must be mapped.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
-        self.load_bytes(address, out).map_err(|denied| {
-            Error::Memory(format!(
-                "read of {} bytes at {address:#x}: {denied}",
-                out.len()
-            ))
-        })
+        self.load_bytes(address, out)
+            .map_err(|denied| Error::Memory(format!("read of {} bytes at {address:#x}: {denied}", out.len())))
     }
 
     /// Copies from the host to guest memory, whether guest code may write there or not.
     /// All of it must be mapped.
     pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
-        let end = self
-            .check(address, data.len() as u64, PAGE_READ)
-            .map_err(|denied| {
-                Error::Memory(format!(
-                    "write of {} bytes at {address:#x}: {denied}",
-                    data.len()
-                ))
-            })?;
+        let end = self.check(address, data.len() as u64, PAGE_READ).map_err(|denied| {
+            Error::Memory(format!("write of {} bytes at {address:#x}: {denied}", data.len()))
+        })?;
         self.unprotected(address, end, |memory| memory.copy_in(address, data))
     }
 
@@ -253,9 +231,7 @@ impl Memory {
     }
 
     fn page_flags(&self, address: u64) -> u8 {
-        self.pages
-            .get((address / PAGE_BYTES) as usize)
-            .map_or(0, |page| page.load(Ordering::Relaxed))
+        self.pages.get((address / PAGE_BYTES) as usize).map_or(0, |page| page.load(Ordering::Relaxed))
     }
 
     fn set_pages(&mut self, first: u64, last: u64, flags: u8) {
@@ -268,19 +244,11 @@ impl Memory {
 
     /// The host pages that a range touches.
     fn covering(&self, start: u64, end: u64) -> (u64, u64) {
-        (
-            start / self.host_page * self.host_page,
-            end.next_multiple_of(self.host_page),
-        )
+        (start / self.host_page * self.host_page, end.next_multiple_of(self.host_page))
     }
 
     /// Buffers other than the one at `address` that touch a range of whole pages.
-    fn neighbours(
-        &self,
-        address: u64,
-        first: u64,
-        last: u64,
-    ) -> impl Iterator<Item = (u64, Buffer)> + '_ {
+    fn neighbours(&self, address: u64, first: u64, last: u64) -> impl Iterator<Item = (u64, Buffer)> + '_ {
         self.buffers
             .range(..last)
             .rev()
@@ -310,9 +278,7 @@ impl Memory {
         if SPACE_BYTES.saturating_sub(start) >= need {
             return Ok(start);
         }
-        Err(Error::Memory(format!(
-            "no room for a buffer of {bytes:#x} bytes in 32-bit addresses"
-        )))
+        Err(Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses")))
     }
 }
 

@@ -73,10 +73,7 @@ impl Reservation {
             )
         }
         .map_err(|error| Error::os("reserve guest address space", error))?;
-        Ok(Reservation {
-            start: start.cast(),
-            length,
-        })
+        Ok(Reservation { start: start.cast(), length })
     }
 
     /// The host address of guest address 0.
@@ -86,15 +83,10 @@ impl Reservation {
 
     fn at(&self, offset: u64, bytes: u64) -> (*mut c_void, usize) {
         assert!(
-            offset
-                .checked_add(bytes)
-                .is_some_and(|end| end <= SPACE_BYTES),
+            offset.checked_add(bytes).is_some_and(|end| end <= SPACE_BYTES),
             "range inside the reservation"
         );
-        (
-            self.base().wrapping_add(offset as usize).cast(),
-            bytes as usize,
-        )
+        (self.base().wrapping_add(offset as usize).cast(), bytes as usize)
     }
 
     /// Puts fresh zeroed pages with `rights` at a range that is aligned to host pages.

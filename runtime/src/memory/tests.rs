@@ -10,72 +10,34 @@ fn maps_reads_and_writes() {
     let a = memory.map(None, 100, Access::ReadWrite).unwrap();
     let b = memory.map(None, 10_000, Access::ReadOnly).unwrap();
     assert!(a >= FIRST_ADDRESS && a % PAGE_BYTES == 0 && b % PAGE_BYTES == 0);
-    assert!(
-        b >= a + 2 * PAGE_BYTES,
-        "a page without rights stands between buffers"
-    );
+    assert!(b >= a + 2 * PAGE_BYTES, "a page without rights stands between buffers");
     let data: Vec<u8> = (0..=255).cycle().take(9_990).collect();
     memory.write(b + 7, &data).unwrap();
     let mut out = vec![0; 9_990];
     memory.read(b + 7, &mut out).unwrap();
     assert_eq!(out, data);
-    assert_eq!(
-        memory.load(b + 8, 4).unwrap(),
-        u64::from(u32::from_le_bytes([1, 2, 3, 4]))
-    );
-    assert_eq!(
-        memory.load(b + 7, 8).unwrap(),
-        u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7])
-    );
+    assert_eq!(memory.load(b + 8, 4).unwrap(), u64::from(u32::from_le_bytes([1, 2, 3, 4])));
+    assert_eq!(memory.load(b + 7, 8).unwrap(), u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7]));
 }
 
 #[test]
 fn guest_rights() {
     let mut memory = memory();
     let b = memory.map(Some(0x10_0000), 4096, Access::ReadOnly).unwrap();
-    assert_eq!(
-        memory.store(b, 4, 1),
-        Err(Denied {
-            address: b,
-            store: true,
-            mapped: true
-        })
-    );
-    assert_eq!(
-        memory.load(b + 4094, 4),
-        Err(Denied {
-            address: b + 4096,
-            store: false,
-            mapped: false
-        })
-    );
-    assert_eq!(
-        memory.load(b - 2, 4),
-        Err(Denied {
-            address: b - 2,
-            store: false,
-            mapped: false
-        })
-    );
+    assert_eq!(memory.store(b, 4, 1), Err(Denied { address: b, store: true, mapped: true }));
+    assert_eq!(memory.load(b + 4094, 4), Err(Denied { address: b + 4096, store: false, mapped: false }));
+    assert_eq!(memory.load(b - 2, 4), Err(Denied { address: b - 2, store: false, mapped: false }));
     assert!(memory.update32(b, |old| old + 1).is_err());
     assert!(memory.load(u64::MAX - 3, 8).is_err());
     assert!(memory.load(SPACE_BYTES - 4, 8).is_err());
-    assert_eq!(
-        memory.load(0, 4).unwrap_err().to_string(),
-        "load from 0x0 is not mapped"
-    );
-    assert_eq!(
-        memory.store(b, 1, 0).unwrap_err().to_string(),
-        "store to 0x100000 is read-only"
-    );
+    assert_eq!(memory.load(0, 4).unwrap_err().to_string(), "load from 0x0 is not mapped");
+    assert_eq!(memory.store(b, 1, 0).unwrap_err().to_string(), "store to 0x100000 is read-only");
 }
 
 #[test]
 fn last_bytes_of_the_space() {
     let mut memory = memory();
-    let at = memory
-        .map(Some(SPACE_BYTES - 4096), 4096, Access::ReadWrite)
-        .unwrap();
+    let at = memory.map(Some(SPACE_BYTES - 4096), 4096, Access::ReadWrite).unwrap();
     memory.store(at + 4088, 8, 0x1122_3344_5566_7788).unwrap();
     assert_eq!(memory.load(at + 4092, 4).unwrap(), 0x1122_3344);
     assert_eq!(memory.load(at + 4092, 8).unwrap_err().address, SPACE_BYTES);
@@ -99,22 +61,14 @@ fn refuses_bad_buffers() {
         "guest memory: no room for a buffer of 0x100000000 bytes in 32-bit addresses"
     );
     assert!(text(memory.map(None, u64::MAX, Access::ReadWrite)).contains("no room"));
-    memory
-        .map(Some(0x20_0000), 0x1000, Access::ReadWrite)
-        .unwrap();
+    memory.map(Some(0x20_0000), 0x1000, Access::ReadWrite).unwrap();
     assert_eq!(
         text(memory.map(Some(0x1f_fff0), 0x11, Access::ReadWrite)),
         "guest memory: buffer at 0x1ffff0..0x200001 overlaps the one at 0x200000..0x201000"
     );
+    assert_eq!(memory.unmap(4).unwrap_err().to_string(), "guest memory: no buffer begins at 0x4");
     assert_eq!(
-        memory.unmap(4).unwrap_err().to_string(),
-        "guest memory: no buffer begins at 0x4"
-    );
-    assert_eq!(
-        memory
-            .read(0x20_0ff0, &mut [0; 32])
-            .unwrap_err()
-            .to_string(),
+        memory.read(0x20_0ff0, &mut [0; 32]).unwrap_err().to_string(),
         "guest memory: read of 32 bytes at 0x200ff0: load from 0x201000 is not mapped"
     );
     assert!(memory.write(0x1f_ffff, &[1, 2]).is_err());
@@ -123,38 +77,25 @@ fn refuses_bad_buffers() {
 #[test]
 fn buffers_share_a_page() {
     let mut memory = memory();
-    let a = memory
-        .map(Some(0x30_0010), 0x20, Access::ReadWrite)
-        .unwrap();
+    let a = memory.map(Some(0x30_0010), 0x20, Access::ReadWrite).unwrap();
     memory.store(0x30_0040, 4, 7).unwrap();
     memory.write(a, &[9; 0x20]).unwrap();
     // A neighbour starts with zeros and leaves the first one alone.
-    let b = memory
-        .map(Some(0x30_0040), 0x2000, Access::ReadWrite)
-        .unwrap();
+    let b = memory.map(Some(0x30_0040), 0x2000, Access::ReadWrite).unwrap();
     assert_eq!(memory.load(b, 4).unwrap(), 0);
     assert_eq!(memory.load(a, 1).unwrap(), 9);
     memory.store(b + 0x1ff0, 4, 5).unwrap();
     assert!(
-        memory
-            .map(Some(0x30_0000), 8, Access::ReadOnly)
-            .unwrap_err()
-            .to_string()
-            .contains("other access")
+        memory.map(Some(0x30_0000), 8, Access::ReadOnly).unwrap_err().to_string().contains("other access")
     );
     memory.unmap(a).unwrap();
     assert_eq!(memory.load(b + 0x1ff0, 4).unwrap(), 5);
-    assert!(
-        memory.load(0x30_0010, 1).is_ok(),
-        "the page is still there for the other"
-    );
+    assert!(memory.load(0x30_0010, 1).is_ok(), "the page is still there for the other");
     memory.unmap(b).unwrap();
     assert!(memory.load(b, 1).is_err());
     assert_eq!(memory.buffers().count(), 0);
     // Contents do not survive.
-    let b = memory
-        .map(Some(0x30_0040), 0x2000, Access::ReadWrite)
-        .unwrap();
+    let b = memory.map(Some(0x30_0040), 0x2000, Access::ReadWrite).unwrap();
     assert_eq!(memory.load(b + 0x1ff0, 4).unwrap(), 0);
 }
 

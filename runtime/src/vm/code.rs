@@ -30,10 +30,7 @@ struct Segment {
 impl Segment {
     fn new(bytes: usize) -> Result<Self, Error> {
         let views = sys::Views::new(bytes)?;
-        Ok(Segment {
-            free: vec![(0, views.bytes())],
-            views,
-        })
+        Ok(Segment { free: vec![(0, views.bytes())], views })
     }
 
     fn take(&mut self, bytes: usize) -> Option<usize> {
@@ -76,42 +73,28 @@ impl CodeMemory {
     pub fn add(&self, code: &[u8]) -> Result<Code, Error> {
         let bytes = code.len().max(1).next_multiple_of(ALIGN);
         let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = segments
-            .iter_mut()
-            .find_map(|segment| segment.take(bytes).map(|offset| (segment, offset)));
+        let found =
+            segments.iter_mut().find_map(|segment| segment.take(bytes).map(|offset| (segment, offset)));
         let (segment, offset) = match found {
             Some(found) => found,
             None => {
                 let mut segment = Segment::new(bytes.max(SEGMENT_BYTES))?;
                 let offset = segment.take(bytes).unwrap_or(0);
                 segments.push(segment);
-                (
-                    segments
-                        .last_mut()
-                        .ok_or_else(|| Error::os("code memory", "no segment"))?,
-                    offset,
-                )
+                (segments.last_mut().ok_or_else(|| Error::os("code memory", "no segment"))?, offset)
             }
         };
         segment.views.write(offset, code, bytes);
         let start = segment.views.executable(offset);
         registry::insert(start as usize, start as usize + bytes);
-        Ok(Code {
-            start,
-            bytes,
-            length: code.len(),
-            home: self.clone(),
-        })
+        Ok(Code { start, bytes, length: code.len(), home: self.clone() })
     }
 
     /// Bytes that code occupies now.
     pub fn used_bytes(&self) -> usize {
         let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         let free = |segment: &Segment| segment.free.iter().map(|&(_, bytes)| bytes).sum::<usize>();
-        segments
-            .iter()
-            .map(|segment| segment.views.bytes() - free(segment))
-            .sum()
+        segments.iter().map(|segment| segment.views.bytes() - free(segment)).sum()
     }
 }
 
@@ -149,25 +132,15 @@ impl Code {
     /// The offset of a host address in this code.
     pub fn offset_of(&self, pc: usize) -> Option<u32> {
         let offset = pc.checked_sub(self.start as usize)?;
-        if offset < self.length {
-            u32::try_from(offset).ok()
-        } else {
-            None
-        }
+        if offset < self.length { u32::try_from(offset).ok() } else { None }
     }
 }
 
 impl Drop for Code {
     fn drop(&mut self) {
         registry::remove(self.start as usize);
-        let mut segments = self
-            .home
-            .segments
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let home = segments
-            .iter_mut()
-            .position(|segment| segment.views.offset_of(self.start).is_some());
+        let mut segments = self.home.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let home = segments.iter_mut().position(|segment| segment.views.offset_of(self.start).is_some());
         if let Some(at) = home
             && let Some(offset) = segments[at].views.offset_of(self.start)
         {

@@ -25,11 +25,7 @@ impl Page {
     const fn new() -> Self {
         Page {
             slots: [const {
-                Slot {
-                    sequence: AtomicUsize::new(0),
-                    start: AtomicUsize::new(0),
-                    end: AtomicUsize::new(0),
-                }
+                Slot { sequence: AtomicUsize::new(0), start: AtomicUsize::new(0), end: AtomicUsize::new(0) }
             }; SLOTS],
             next: AtomicPtr::new(std::ptr::null_mut()),
         }
@@ -62,27 +58,23 @@ pub(super) fn insert(start: usize, end: usize) {
     let mut last = &FIRST;
     for page in pages() {
         last = page;
-        if let Some(slot) = page
-            .slots
-            .iter()
-            .find(|slot| slot.end.load(Ordering::Relaxed) == 0)
-        {
+        if let Some(slot) = page.slots.iter().find(|slot| slot.end.load(Ordering::Relaxed) == 0) {
             set(slot, start, end);
             return;
         }
     }
     let page: &'static Page = Box::leak(Box::new(Page::new()));
     set(&page.slots[0], start, end);
-    last.next
-        .store(std::ptr::from_ref(page).cast_mut(), Ordering::Release);
+    last.next.store(std::ptr::from_ref(page).cast_mut(), Ordering::Release);
 }
 
 /// Forgets a range that [`insert`] announced. It must not be executed any more.
 pub(super) fn remove(start: usize) {
     let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(slot) = pages().flat_map(|page| &page.slots).find(|slot| {
-        slot.start.load(Ordering::Relaxed) == start && slot.end.load(Ordering::Relaxed) != 0
-    }) {
+    if let Some(slot) = pages()
+        .flat_map(|page| &page.slots)
+        .find(|slot| slot.start.load(Ordering::Relaxed) == start && slot.end.load(Ordering::Relaxed) != 0)
+    {
         set(slot, 0, 0);
     }
 }

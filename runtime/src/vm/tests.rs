@@ -17,13 +17,10 @@ mod machine {
     /// `ud2`
     pub const ILLEGAL: &[u8] = &[0x0f, 0x0b];
     /// `xor edx, edx; xor ecx, ecx; mov eax, 1; div ecx; ret`
-    pub const DIVIDE: Option<&[u8]> =
-        Some(&[0x31, 0xd2, 0x31, 0xc9, 0xb8, 1, 0, 0, 0, 0xf7, 0xf1, 0xc3]);
+    pub const DIVIDE: Option<&[u8]> = Some(&[0x31, 0xd2, 0x31, 0xc9, 0xb8, 1, 0, 0, 0, 0xf7, 0xf1, 0xc3]);
     /// `sub rsp, 8; mov rax, rdi; mov rdi, rsi; call rax; add rsp, 8; ret`: calls context(frame)
-    pub const CALL: &[u8] = &[
-        0x48, 0x83, 0xec, 8, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8,
-        0xc3,
-    ];
+    pub const CALL: &[u8] =
+        &[0x48, 0x83, 0xec, 8, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 8, 0xc3];
     /// `push rax; stmxcsr [rsp]; pop rax; ret`
     pub const CONTROL: &[u8] = &[0x50, 0x0f, 0xae, 0x1c, 0x24, 0x58, 0xc3];
 }
@@ -34,10 +31,8 @@ mod machine {
     /// `ldr w0, [x1]; ret`
     pub const LOAD: &[u8] = &[0x20, 0x00, 0x40, 0xb9, 0xc0, 0x03, 0x5f, 0xd6];
     /// `sub sp, sp, #256; mov x19, #1; mov x28, #1; str w0, [x1]`
-    pub const CLOBBER_AND_STORE: &[u8] = &[
-        0xff, 0x03, 0x04, 0xd1, 0x33, 0x00, 0x80, 0xd2, 0x3c, 0x00, 0x80, 0xd2, 0x20, 0x00, 0x00,
-        0xb9,
-    ];
+    pub const CLOBBER_AND_STORE: &[u8] =
+        &[0xff, 0x03, 0x04, 0xd1, 0x33, 0x00, 0x80, 0xd2, 0x3c, 0x00, 0x80, 0xd2, 0x20, 0x00, 0x00, 0xb9];
     /// Offset of the faulting store in it.
     pub const STORE_AT: usize = 12;
     /// `udf #0`
@@ -46,8 +41,8 @@ mod machine {
     pub const DIVIDE: Option<&[u8]> = None;
     /// `stp x29, x30, [sp, #-16]!; mov x9, x0; mov x0, x1; blr x9; ldp x29, x30, [sp], #16; ret`
     pub const CALL: &[u8] = &[
-        0xfd, 0x7b, 0xbf, 0xa9, 0xe9, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x01, 0xaa, 0x20, 0x01, 0x3f,
-        0xd6, 0xfd, 0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6,
+        0xfd, 0x7b, 0xbf, 0xa9, 0xe9, 0x03, 0x00, 0xaa, 0xe0, 0x03, 0x01, 0xaa, 0x20, 0x01, 0x3f, 0xd6, 0xfd,
+        0x7b, 0xc1, 0xa8, 0xc0, 0x03, 0x5f, 0xd6,
     ];
     /// `mrs x0, fpcr; ret`
     pub const CONTROL: &[u8] = &[0x00, 0x44, 0x3b, 0xd5, 0xc0, 0x03, 0x5f, 0xd6];
@@ -70,20 +65,10 @@ fn run(code: &Code, context: *mut u8, frame: *mut u8) -> Result<u64, RawFault> {
 fn loads_and_faults() {
     let code = CodeMemory::new().add(machine::LOAD).unwrap();
     let mut value = 0x1234_u32;
-    assert_eq!(
-        run(&code, std::ptr::null_mut(), (&raw mut value).cast()),
-        Ok(0x1234)
-    );
+    assert_eq!(run(&code, std::ptr::null_mut(), (&raw mut value).cast()), Ok(0x1234));
     let (_memory, hole) = hole();
     let fault = run(&code, std::ptr::null_mut(), hole).unwrap_err();
-    assert_eq!(
-        fault,
-        RawFault {
-            pc: code.start() as usize,
-            address: hole as usize,
-            signal: libc::SIGSEGV
-        }
-    );
+    assert_eq!(fault, RawFault { pc: code.start() as usize, address: hole as usize, signal: libc::SIGSEGV });
     // And again: the handler is still there.
     assert_eq!(run(&code, std::ptr::null_mut(), hole), Err(fault));
 }
@@ -94,12 +79,7 @@ fn guard_pages_on_both_sides() {
     let memory = crate::Memory::new().unwrap();
     for offset in [-(1_isize << 31), -1, 1 << 32, (1 << 32) + (1 << 31) + 16] {
         let address = memory.base().wrapping_offset(offset);
-        assert_eq!(
-            run(&code, std::ptr::null_mut(), address)
-                .unwrap_err()
-                .signal,
-            libc::SIGSEGV
-        );
+        assert_eq!(run(&code, std::ptr::null_mut(), address).unwrap_err().signal, libc::SIGSEGV);
     }
 }
 
@@ -121,20 +101,10 @@ fn registers_survive_a_fault() {
 fn other_exceptions() {
     let memory = CodeMemory::new();
     let code = memory.add(machine::ILLEGAL).unwrap();
-    assert_eq!(
-        run(&code, std::ptr::null_mut(), std::ptr::null_mut())
-            .unwrap_err()
-            .signal,
-        libc::SIGILL
-    );
+    assert_eq!(run(&code, std::ptr::null_mut(), std::ptr::null_mut()).unwrap_err().signal, libc::SIGILL);
     if let Some(bytes) = machine::DIVIDE {
         let code = memory.add(bytes).unwrap();
-        assert_eq!(
-            run(&code, std::ptr::null_mut(), std::ptr::null_mut())
-                .unwrap_err()
-                .signal,
-            libc::SIGFPE
-        );
+        assert_eq!(run(&code, std::ptr::null_mut(), std::ptr::null_mut()).unwrap_err().signal, libc::SIGFPE);
     }
 }
 
@@ -164,15 +134,7 @@ fn float_environment_is_set_and_restored() {
     init().unwrap();
     let read = |mode| {
         // SAFETY: the function touches registers and its stack only.
-        unsafe {
-            enter(
-                code.start(),
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
-                mode,
-            )
-        }
-        .unwrap()
+        unsafe { enter(code.start(), std::ptr::null_mut(), std::ptr::null_mut(), mode) }.unwrap()
             & 0x0100_ffc0
     };
     let (ieee, flush) = (read(FloatMode::Ieee), read(FloatMode::Flush));
@@ -184,10 +146,7 @@ fn float_environment_is_set_and_restored() {
     let (_memory, hole) = hole();
     // SAFETY: as in `run`.
     unsafe { enter(load.start(), std::ptr::null_mut(), hole, FloatMode::Flush) }.unwrap_err();
-    assert!(
-        std::hint::black_box(tiny) / 2.0 > 0.0,
-        "after a fault as well"
-    );
+    assert!(std::hint::black_box(tiny) / 2.0 > 0.0, "after a fault as well");
 }
 
 #[test]
@@ -203,12 +162,7 @@ fn many_threads_fault_at_once() {
                     // Code comes and goes meanwhile.
                     let code = memory.add(machine::LOAD).unwrap();
                     let at = hole + thread * 4096 + round * 4;
-                    assert_eq!(
-                        run(&code, std::ptr::null_mut(), at as *mut u8)
-                            .unwrap_err()
-                            .address,
-                        at
-                    );
+                    assert_eq!(run(&code, std::ptr::null_mut(), at as *mut u8).unwrap_err().address, at);
                 }
             });
         }
@@ -226,10 +180,7 @@ fn a_thread_of_c_has_a_signal_stack_too() {
     let result = unsafe {
         let mut thread = std::mem::zeroed();
         let mut result = std::ptr::null_mut();
-        assert_eq!(
-            libc::pthread_create(&mut thread, std::ptr::null(), body, hole.cast()),
-            0
-        );
+        assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), body, hole.cast()), 0);
         assert_eq!(libc::pthread_join(thread, &mut result), 0);
         result
     };
@@ -258,13 +209,8 @@ fn code_memory_is_reused_and_freed() {
 #[test]
 fn the_registry_grows() {
     let memory = CodeMemory::new();
-    let codes: Vec<Code> = (0..700)
-        .map(|_| memory.add(machine::LOAD).unwrap())
-        .collect();
+    let codes: Vec<Code> = (0..700).map(|_| memory.add(machine::LOAD).unwrap()).collect();
     for code in &codes {
-        assert_eq!(
-            lookup(code.start() as usize).unwrap().start,
-            code.start() as usize
-        );
+        assert_eq!(lookup(code.start() as usize).unwrap().start, code.start() as usize);
     }
 }

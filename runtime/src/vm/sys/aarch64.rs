@@ -18,12 +18,8 @@ pub const fn float_control(mode: FloatMode) -> u64 {
 unsafe extern "C" {
     /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
     /// calls `code(context, frame)`, restores all.
-    pub fn warpjit_runtime_enter(
-        entry: *mut Entry,
-        code: *const u8,
-        context: *mut u8,
-        frame: *mut u8,
-    ) -> u64;
+    pub fn warpjit_runtime_enter(entry: *mut Entry, code: *const u8, context: *mut u8, frame: *mut u8)
+    -> u64;
     /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
     fn warpjit_runtime_recover();
 }
@@ -107,9 +103,7 @@ pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) 
 pub fn publish(written: *const u8, executed: *const u8, bytes: usize) {
     let ctr: usize;
     // SAFETY: CTR_EL0 is readable at EL0 on Linux.
-    unsafe {
-        core::arch::asm!("mrs {}, ctr_el0", out(reg) ctr, options(nomem, nostack, preserves_flags))
-    };
+    unsafe { core::arch::asm!("mrs {}, ctr_el0", out(reg) ctr, options(nomem, nostack, preserves_flags)) };
     let data_line = 4 << ((ctr >> 16) & 15);
     let code_line = 4 << (ctr & 15);
     let lines = |start: *const u8, line: usize| {

@@ -49,9 +49,7 @@ const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SI
 struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
 // SAFETY: each element is written once, before the handler that reads it is installed.
 unsafe impl Sync for Previous {}
-static PREVIOUS: Previous = Previous(UnsafeCell::new(
-    [const { MaybeUninit::uninit() }; SIGNALS.len()],
-));
+static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
 
 /// Installs the signal handlers, once a process. [`enter`] needs it.
 ///
@@ -63,10 +61,7 @@ pub fn init() -> Result<(), Error> {
             // SAFETY: zero is a valid sigaction; pointers are to locals and to our static, which nobody
             // reads before the second call installs the handler, and only this closure writes.
             let status = unsafe {
-                let previous = (*PREVIOUS.0.get())
-                    .as_mut_ptr()
-                    .add(at)
-                    .cast::<libc::sigaction>();
+                let previous = (*PREVIOUS.0.get()).as_mut_ptr().add(at).cast::<libc::sigaction>();
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handle as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -77,10 +72,7 @@ pub fn init() -> Result<(), Error> {
                 }
             };
             if status != 0 {
-                return Err(Error::os(
-                    "install signal handler",
-                    std::io::Error::last_os_error(),
-                ));
+                return Err(Error::os("install signal handler", std::io::Error::last_os_error()));
             }
         }
         Ok(())
@@ -105,10 +97,7 @@ pub unsafe fn enter(
     frame: *mut u8,
     mode: FloatMode,
 ) -> Result<u64, RawFault> {
-    debug_assert!(
-        registry::lookup(code as usize).is_some(),
-        "code of CodeMemory"
-    );
+    debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     // A thread without a stack for signals still has its own: an overflow of it is fatal either way.
     STACK.with(|_| ());
     let mut entry = Entry {
@@ -117,11 +106,7 @@ pub unsafe fn enter(
         wanted_control: arch::float_control(mode),
         previous: CURRENT.get(),
         faulted: false,
-        fault: RawFault {
-            pc: 0,
-            address: 0,
-            signal: 0,
-        },
+        fault: RawFault { pc: 0, address: 0, signal: 0 },
     };
     let entry: *mut Entry = &raw mut entry;
     CURRENT.set(entry);
@@ -177,11 +162,7 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc:
             // SAFETY: plain system calls with valid arguments.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = if (*info).si_code > 0 {
-                    libc::SIG_DFL
-                } else {
-                    previous.sa_sigaction
-                };
+                action.sa_sigaction = if (*info).si_code > 0 { libc::SIG_DFL } else { previous.sa_sigaction };
                 libc::sigaction(signal, &action, std::ptr::null_mut());
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
@@ -223,10 +204,7 @@ impl AltStack {
             let mut old: libc::stack_t = std::mem::zeroed();
             libc::sigaltstack(std::ptr::null(), &mut old);
             if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= ENOUGH_BYTES {
-                return Ok(AltStack {
-                    mapping: std::ptr::null_mut(),
-                    bytes: 0,
-                });
+                return Ok(AltStack { mapping: std::ptr::null_mut(), bytes: 0 });
             }
             let guard = rustix::param::page_size();
             let bytes = guard + Self::STACK_BYTES;
@@ -242,11 +220,7 @@ impl AltStack {
                 return Err(Error::os("signal stack", std::io::Error::last_os_error()));
             }
             let start = mapping.cast::<u8>().add(guard).cast::<libc::c_void>();
-            let stack = libc::stack_t {
-                ss_sp: start,
-                ss_flags: 0,
-                ss_size: Self::STACK_BYTES,
-            };
+            let stack = libc::stack_t { ss_sp: start, ss_flags: 0, ss_size: Self::STACK_BYTES };
             if libc::mprotect(start, Self::STACK_BYTES, libc::PROT_READ | libc::PROT_WRITE) != 0
                 || libc::sigaltstack(&stack, std::ptr::null_mut()) != 0
             {
@@ -271,11 +245,8 @@ impl Drop for AltStack {
             let start = now.ss_sp as usize;
             let own = self.mapping as usize..self.mapping as usize + self.bytes;
             if own.contains(&start) {
-                let off = libc::stack_t {
-                    ss_sp: std::ptr::null_mut(),
-                    ss_flags: libc::SS_DISABLE,
-                    ss_size: 0,
-                };
+                let off =
+                    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
                 libc::sigaltstack(&off, std::ptr::null_mut());
             }
             libc::munmap(self.mapping, self.bytes);

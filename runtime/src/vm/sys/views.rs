@@ -22,22 +22,12 @@ impl Views {
         let bytes = bytes.next_multiple_of(rustix::param::page_size());
         let file = memfd_create("warpjit-code", MemfdFlags::CLOEXEC)
             .map_err(|error| Error::os("code memory (memfd_create)", error))?;
-        ftruncate(&file, bytes as u64)
-            .map_err(|error| Error::os("code memory (ftruncate)", error))?;
+        ftruncate(&file, bytes as u64).map_err(|error| Error::os("code memory (ftruncate)", error))?;
         let map = |prot| {
             // SAFETY: a new mapping where the kernel likes touches nothing that exists.
-            unsafe {
-                mmap(
-                    std::ptr::null_mut(),
-                    bytes,
-                    prot,
-                    MapFlags::SHARED,
-                    &file,
-                    0,
-                )
-            }
-            .map(|address| address.cast::<u8>())
-            .map_err(|error| Error::os("code memory (mmap)", error))
+            unsafe { mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, &file, 0) }
+                .map(|address| address.cast::<u8>())
+                .map_err(|error| Error::os("code memory (mmap)", error))
         };
         let writable = map(ProtFlags::READ | ProtFlags::WRITE)?;
         let executable = match map(ProtFlags::READ | ProtFlags::EXEC) {
@@ -48,11 +38,7 @@ impl Views {
                 return Err(error);
             }
         };
-        let mut views = Views {
-            writable,
-            executable,
-            bytes,
-        };
+        let mut views = Views { writable, executable, bytes };
         views.write(0, &[], bytes);
         Ok(views)
     }
@@ -64,12 +50,7 @@ impl Views {
 
     /// Writes code and fills the rest of `room` bytes with traps. Nobody may be executing there.
     pub fn write(&mut self, offset: usize, code: &[u8], room: usize) {
-        assert!(
-            code.len() <= room
-                && offset
-                    .checked_add(room)
-                    .is_some_and(|end| end <= self.bytes)
-        );
+        assert!(code.len() <= room && offset.checked_add(room).is_some_and(|end| end <= self.bytes));
         // SAFETY: the range is inside the writable view (checked above), which nothing else refers to:
         // `&mut self`, and code that runs in the other view is not in this range (the caller's promise,
         // kept by `CodeMemory`, which hands out a range once).
@@ -89,9 +70,7 @@ impl Views {
 
     /// The offset of an executable address.
     pub fn offset_of(&self, address: *const u8) -> Option<usize> {
-        (address as usize)
-            .checked_sub(self.executable as usize)
-            .filter(|&offset| offset < self.bytes)
+        (address as usize).checked_sub(self.executable as usize).filter(|&offset| offset < self.bytes)
     }
 }
 

@@ -18,12 +18,8 @@ pub const fn float_control(mode: FloatMode) -> u64 {
 unsafe extern "C" {
     /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
     /// calls `code(context, frame)`, restores all.
-    pub fn warpjit_runtime_enter(
-        entry: *mut Entry,
-        code: *const u8,
-        context: *mut u8,
-        frame: *mut u8,
-    ) -> u64;
+    pub fn warpjit_runtime_enter(entry: *mut Entry, code: *const u8, context: *mut u8, frame: *mut u8)
+    -> u64;
     /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
     fn warpjit_runtime_recover();
 }

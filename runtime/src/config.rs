@@ -1,0 +1,53 @@
+//! How an engine runs programs.
+
+/// Which machinery executes guest code. All give the same results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tier {
+    /// The interpreter: slow, and exact to the instruction in all it reports.
+    Interp,
+    /// Compiled code from the first execution on.
+    Jit,
+    /// The interpreter for code that is cold, compiled code for what is hot.
+    #[default]
+    Auto,
+}
+
+/// Which instructions of the host compiled code may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HostLevel {
+    /// All that this processor has.
+    #[default]
+    Native,
+    /// On x86-64 nothing newer than SSE4.1 (to test what older hosts get); on others as [`HostLevel::Native`].
+    Sse41,
+}
+
+/// Settings of an [`crate::Engine`].
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    /// Host threads that run blocks; 0: one a processor.
+    pub threads: usize,
+    /// Which tier runs guest code.
+    pub tier: Tier,
+    /// Groups of four lanes that compiled code keeps in flight: 1, 2 or 4; `None`: the compiler chooses.
+    pub chunk_groups: Option<u8>,
+    /// Whether compiled code checks each address instead of relying on signals.
+    pub checked_memory: bool,
+    /// Whether accesses to global memory by the lanes of a warp are ordered as if in lock step, for guests that
+    /// rely on more than the programming model promises. Costs speed.
+    pub lockstep: bool,
+    /// Instructions of the host that may be used.
+    pub host: HostLevel,
+    /// Whether to count what is executed ([`crate::Stats`] beyond blocks and warps). Costs speed.
+    pub count: bool,
+}
+
+impl Config {
+    /// The number of threads that [`Config::threads`] stands for.
+    pub fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, |count| count.get()),
+            count => count,
+        }
+    }
+}
