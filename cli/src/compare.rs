@@ -38,11 +38,7 @@ pub fn compare(got: &[u8], wanted: &[u8], unit: Unit, tolerance: Tolerance) -> O
     let size = unit.bytes();
     let mut first = None;
     let mut count = 0;
-    for (index, (got, wanted)) in got
-        .chunks_exact(size)
-        .zip(wanted.chunks_exact(size))
-        .enumerate()
-    {
+    for (index, (got, wanted)) in got.chunks_exact(size).zip(wanted.chunks_exact(size)).enumerate() {
         if got != wanted {
             let (got, wanted) = (bits(got), bits(wanted));
             if !close(got, wanted, unit, tolerance) {
@@ -52,21 +48,11 @@ pub fn compare(got: &[u8], wanted: &[u8], unit: Unit, tolerance: Tolerance) -> O
         }
     }
     let of = wanted.len() / size;
-    first.map(|(index, got, wanted)| Difference {
-        index,
-        count,
-        of,
-        got,
-        wanted,
-        unit,
-    })
+    first.map(|(index, got, wanted)| Difference { index, count, of, got, wanted, unit })
 }
 
 fn bits(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte))
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Whether two different elements are near enough to each other.
@@ -75,17 +61,9 @@ fn close(got: u64, wanted: u64, unit: Unit, tolerance: Tolerance) -> bool {
         Unit::F32 => {
             let (got, wanted) = (got as u32, wanted as u32);
             let ulps = u64::from(order32(got).abs_diff(order32(wanted)));
-            (
-                f64::from(f32::from_bits(got)),
-                f64::from(f32::from_bits(wanted)),
-                ulps,
-            )
+            (f64::from(f32::from_bits(got)), f64::from(f32::from_bits(wanted)), ulps)
         }
-        Unit::F64 => (
-            f64::from_bits(got),
-            f64::from_bits(wanted),
-            order64(got).abs_diff(order64(wanted)),
-        ),
+        Unit::F64 => (f64::from_bits(got), f64::from_bits(wanted), order64(got).abs_diff(order64(wanted))),
         Unit::U8 | Unit::U32 => return got == wanted,
     };
     if a.is_nan() || b.is_nan() {
@@ -99,20 +77,12 @@ fn close(got: u64, wanted: u64, unit: Unit, tolerance: Tolerance) -> bool {
 /// Integers in the order of the floats; both zeros are 0.
 fn order32(bits: u32) -> i32 {
     let magnitude = (bits & 0x7fff_ffff) as i32;
-    if bits >> 31 == 0 {
-        magnitude
-    } else {
-        -magnitude
-    }
+    if bits >> 31 == 0 { magnitude } else { -magnitude }
 }
 
 fn order64(bits: u64) -> i64 {
     let magnitude = (bits & (u64::MAX >> 1)) as i64;
-    if bits >> 63 == 0 {
-        magnitude
-    } else {
-        -magnitude
-    }
+    if bits >> 63 == 0 { magnitude } else { -magnitude }
 }
 
 /// An element as text, in its type.
@@ -150,13 +120,7 @@ mod tests {
     }
 
     fn differs(a: f32, b: f32, max_ulp: u64, max_abs: f64) -> bool {
-        compare(
-            &f32s(&[a]),
-            &f32s(&[b]),
-            Unit::F32,
-            Tolerance { max_ulp, max_abs },
-        )
-        .is_some()
+        compare(&f32s(&[a]), &f32s(&[b]), Unit::F32, Tolerance { max_ulp, max_abs }).is_some()
     }
 
     #[test]
@@ -195,29 +159,7 @@ mod tests {
         assert!(differs(f32::INFINITY, f32::NEG_INFINITY, 0, 1e300));
         let a = 1.0f64.to_le_bytes();
         let b = f64::from_bits(1.0f64.to_bits() + 3).to_le_bytes();
-        assert_eq!(
-            compare(
-                &a,
-                &b,
-                Unit::F64,
-                Tolerance {
-                    max_ulp: 3,
-                    max_abs: 0.0
-                }
-            ),
-            None
-        );
-        assert!(
-            compare(
-                &a,
-                &b,
-                Unit::F64,
-                Tolerance {
-                    max_ulp: 2,
-                    max_abs: 0.0
-                }
-            )
-            .is_some()
-        );
+        assert_eq!(compare(&a, &b, Unit::F64, Tolerance { max_ulp: 3, max_abs: 0.0 }), None);
+        assert!(compare(&a, &b, Unit::F64, Tolerance { max_ulp: 2, max_abs: 0.0 }).is_some());
     }
 }

@@ -1,9 +1,11 @@
 //! Runs GPU machine code on the CPU: the library behind the `warpjit` command.
 //!
 //! The command itself is thin. What tests and other tools share with it is here: reading launch
-//! files, comparing results, writing pictures.
+//! files, running them, comparing results, writing pictures.
 #![forbid(unsafe_code)]
 
 pub mod compare;
 pub mod launch_file;
+pub mod listing;
+pub mod outcome;
 pub mod picture;

@@ -12,27 +12,18 @@ use crate::launch_file::{Picture, PictureFormat};
 pub fn write_png(out: impl Write, picture: Picture, data: &[u8]) -> Result<(), EncodingError> {
     let pixels = picture.width as usize * picture.height as usize;
     let data = &data[..data.len().min(pixels * picture.format.bytes())];
-    let words = || {
-        data.chunks_exact(4)
-            .map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
-    };
+    let words = || data.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
     let (color, samples) = match picture.format {
         PictureFormat::Gray8 => (ColorType::Grayscale, data.to_vec()),
         PictureFormat::Rgba8 => (ColorType::Rgba, data.to_vec()),
         PictureFormat::Gray32f => {
             // NaN and everything below 0 is black.
             let gray = |x: f32| (x.clamp(0.0, 1.0) * 255.0).round() as u8;
-            (
-                ColorType::Grayscale,
-                words().map(|w| gray(f32::from_bits(w))).collect(),
-            )
+            (ColorType::Grayscale, words().map(|w| gray(f32::from_bits(w))).collect())
         }
         PictureFormat::U32 => {
             let max = u64::from(words().max().unwrap_or(0).max(1));
-            (
-                ColorType::Grayscale,
-                words().map(|w| (u64::from(w) * 255 / max) as u8).collect(),
-            )
+            (ColorType::Grayscale, words().map(|w| (u64::from(w) * 255 / max) as u8).collect())
         }
     };
     let mut encoder = Encoder::new(out, picture.width, picture.height);
@@ -49,19 +40,8 @@ mod tests {
 
     fn round_trip(format: PictureFormat, data: &[u8]) -> (ColorType, Vec<u8>) {
         let mut file = Vec::new();
-        write_png(
-            &mut file,
-            Picture {
-                width: 2,
-                height: 2,
-                format,
-            },
-            data,
-        )
-        .unwrap();
-        let mut reader = png::Decoder::new(std::io::Cursor::new(file))
-            .read_info()
-            .unwrap();
+        write_png(&mut file, Picture { width: 2, height: 2, format }, data).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
         let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut pixels).unwrap();
         assert_eq!((info.width, info.height), (2, 2));
@@ -74,22 +54,10 @@ mod tests {
         let gray = (ColorType::Grayscale, vec![1, 2, 3, 4]);
         assert_eq!(round_trip(PictureFormat::Gray8, &[1, 2, 3, 4, 9, 9]), gray);
         let rgba: Vec<u8> = (0..16).collect();
-        assert_eq!(
-            round_trip(PictureFormat::Rgba8, &rgba),
-            (ColorType::Rgba, rgba.clone())
-        );
-        let floats: Vec<u8> = [0.0f32, 1.0, 0.5, f32::NAN]
-            .iter()
-            .flat_map(|v| v.to_le_bytes())
-            .collect();
-        assert_eq!(
-            round_trip(PictureFormat::Gray32f, &floats).1,
-            [0, 255, 128, 0]
-        );
-        let words: Vec<u8> = [0u32, 1000, 500, 250]
-            .iter()
-            .flat_map(|v| v.to_le_bytes())
-            .collect();
+        assert_eq!(round_trip(PictureFormat::Rgba8, &rgba), (ColorType::Rgba, rgba.clone()));
+        let floats: Vec<u8> = [0.0f32, 1.0, 0.5, f32::NAN].iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(round_trip(PictureFormat::Gray32f, &floats).1, [0, 255, 128, 0]);
+        let words: Vec<u8> = [0u32, 1000, 500, 250].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(round_trip(PictureFormat::U32, &words).1, [0, 255, 127, 63]);
     }
 }

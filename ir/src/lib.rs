@@ -8,15 +8,12 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
-pub mod analysis;
 pub mod builder;
 pub mod entities;
 pub mod function;
 pub mod opcodes;
 pub mod pure;
-pub mod text;
 pub mod types;
-pub mod verify;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace};
 pub use builder::Builder;

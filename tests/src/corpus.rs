@@ -25,11 +25,7 @@ pub struct Case {
 impl Case {
     /// Reads the launch file.
     pub fn load(&self) -> Result<LaunchFile, LaunchFileError> {
-        LaunchFile::load_from(
-            &*self.files,
-            &self.launch,
-            &Path::new(&self.name).join(&self.launch),
-        )
+        LaunchFile::load_from(&*self.files, &self.launch, &Path::new(&self.name).join(&self.launch))
     }
 }
 
@@ -48,10 +44,7 @@ pub fn corpus() -> PathBuf {
 pub fn shared() -> Option<PathBuf> {
     let named = std::env::var_os("WARPJIT_SHARED").map(PathBuf::from);
     let beside = ["../shared", "../../shared"].map(|p| root().join(p));
-    named
-        .into_iter()
-        .chain(beside)
-        .find(|p| p.join("corpus").is_dir())
+    named.into_iter().chain(beside).find(|p| p.join("corpus").is_dir())
 }
 
 /// All launch files in the folders below `folder`; `prefix` starts their names.
@@ -83,18 +76,13 @@ pub fn in_folder(folder: &Path, prefix: &str) -> io::Result<Vec<Case>> {
 /// The launch files of a packed corpus; `prefix` starts their names.
 pub fn in_archive(archive: &Path, prefix: &str) -> io::Result<Vec<Case>> {
     let files = Arc::new(unpack(archive)?);
-    let launches = files
-        .keys()
-        .filter(|p| p.file_name().is_some_and(|n| n == "launch.toml"));
+    let launches = files.keys().filter(|p| p.file_name().is_some_and(|n| n == "launch.toml"));
     let case = |path: &PathBuf| {
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let name = format!("{prefix}/{}", folder.display());
         Case {
             name,
-            files: Arc::new(FilesInMemory {
-                files: files.clone(),
-                folder,
-            }),
+            files: Arc::new(FilesInMemory { files: files.clone(), folder }),
             launch: "launch.toml".into(),
         }
     };
@@ -151,11 +139,7 @@ fn list(root: &Path, folder: &Path, out: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
-        if entry.path().is_dir() {
-            list(root, &path, out)?
-        } else {
-            out.push(path)
-        }
+        if entry.path().is_dir() { list(root, &path, out)? } else { out.push(path) }
     }
     Ok(())
 }

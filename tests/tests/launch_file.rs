@@ -12,10 +12,7 @@ fn parse(text: &str) -> Result<LaunchFile, String> {
         (PathBuf::from("code.bin"), vec![0; 8]),
         (PathBuf::from("six.bin"), vec![1, 2, 3, 4, 5, 6]),
     ]);
-    let files = FilesInMemory {
-        files: Arc::new(files),
-        folder: PathBuf::new(),
-    };
+    let files = FilesInMemory { files: Arc::new(files), folder: PathBuf::new() };
     LaunchFile::parse(text, &files, Path::new("t.toml")).map_err(|e| e.to_string())
 }
 
@@ -45,23 +42,9 @@ fn every_launch_file_of_the_corpus_is_accepted() {
     if let Some(shared) = corpus::shared() {
         cases.extend(corpus::in_folder(&shared.join("corpus"), "shared").unwrap());
     }
-    assert!(
-        cases.len() >= 827 + 25,
-        "only {} launch files were found",
-        cases.len()
-    );
-    let failed: Vec<_> = cases
-        .iter()
-        .filter_map(|c| c.load().err())
-        .map(|e| e.to_string())
-        .collect();
-    assert!(
-        failed.is_empty(),
-        "{} of {}: {:#?}",
-        failed.len(),
-        cases.len(),
-        &failed[..failed.len().min(20)]
-    );
+    assert!(cases.len() >= 827 + 25, "only {} launch files were found", cases.len());
+    let failed: Vec<_> = cases.iter().filter_map(|c| c.load().err()).map(|e| e.to_string()).collect();
+    assert!(failed.is_empty(), "{} of {}: {:#?}", failed.len(), cases.len(), &failed[..failed.len().min(20)]);
 }
 
 #[test]
@@ -77,25 +60,13 @@ fn all_kinds_of_data_are_read() {
     )
     .unwrap();
     let data: Vec<_> = file.buffers.iter().map(|b| b.data.clone()).collect();
-    let words: Vec<u8> = [
-        0x3dcccccdu32,
-        0x7fc00000,
-        0xff800000,
-        0x40400000,
-        0x42d20000,
-    ]
-    .iter()
-    .flat_map(|w| w.to_le_bytes())
-    .collect();
+    let words: Vec<u8> = [0x3dcccccdu32, 0x7fc00000, 0xff800000, 0x40400000, 0x42d20000]
+        .iter()
+        .flat_map(|w| w.to_le_bytes())
+        .collect();
     assert_eq!(data[0], words);
-    assert_eq!(
-        data[1],
-        [255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0]
-    );
-    assert_eq!(
-        (file.buffers[1].address, file.buffers[1].read_only),
-        (Some(0x10000), true)
-    );
+    assert_eq!(data[1], [255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0]);
+    assert_eq!((file.buffers[1].address, file.buffers[1].read_only), (Some(0x10000), true));
     assert_eq!(data[2], [0xab; 3]);
     assert_eq!(data[3], [255, 255, 255, 255, 2, 0, 0, 0]);
     assert_eq!(data[4], (-0.0f64).to_le_bytes());
@@ -103,27 +74,9 @@ fn all_kinds_of_data_are_read() {
     assert_eq!(file.consts[0].data, [1, 255]);
     assert_eq!(file.args[0], Arg::Buffer { index: 1, size: 4 });
     assert_eq!(file.args[1], Arg::Buffer { index: 0, size: 8 });
-    assert_eq!(
-        file.args[2],
-        Arg::Bytes {
-            bytes: vec![7, 0],
-            align: 2
-        }
-    );
-    assert_eq!(
-        file.args[3],
-        Arg::Bytes {
-            bytes: (-2i64).to_le_bytes().to_vec(),
-            align: 8
-        }
-    );
-    assert_eq!(
-        file.args[4],
-        Arg::Bytes {
-            bytes: vec![0, 255, 0x12, 0x34],
-            align: 4
-        }
-    );
+    assert_eq!(file.args[2], Arg::Bytes { bytes: vec![7, 0], align: 2 });
+    assert_eq!(file.args[3], Arg::Bytes { bytes: (-2i64).to_le_bytes().to_vec(), align: 8 });
+    assert_eq!(file.args[4], Arg::Bytes { bytes: vec![0, 255, 0x12, 0x34], align: 4 });
 }
 
 #[test]
@@ -137,23 +90,13 @@ fn expectations_and_saves_are_read() {
          [[save]]\nbuffer = 'a'\nfile = 'x.bin'\nwidth = 4\n",
     )
     .unwrap();
-    let [
-        Expect::Buffer(buffer),
-        Expect::Register(register),
-        Expect::Fault(fault),
-    ] = file.expects.as_slice()
+    let [Expect::Buffer(buffer), Expect::Register(register), Expect::Fault(fault)] = file.expects.as_slice()
     else {
         panic!("{:?}", file.expects)
     };
-    assert_eq!(
-        (buffer.unit, buffer.max_ulp, buffer.max_abs, buffer.offset),
-        (Unit::F32, 2, 0.5, 60)
-    );
+    assert_eq!((buffer.unit, buffer.max_ulp, buffer.max_abs, buffer.offset), (Unit::F32, 2, 0.5, 60));
     assert_eq!(register.values, [1, 0xffff_ffff]);
-    assert_eq!(
-        (fault.kind.as_str(), fault.pc, fault.lane),
-        ("memory", Some(0x18), Some(31))
-    );
+    assert_eq!((fault.kind.as_str(), fault.pc, fault.lane), ("memory", Some(0x18), Some(31)));
     assert_eq!(file.saves[0].picture.unwrap().format, PictureFormat::U32);
     assert!(file.saves[1].picture.is_none());
 }
@@ -161,10 +104,7 @@ fn expectations_and_saves_are_read() {
 #[test]
 fn every_isa_is_read() {
     let gcn = parse(&format!("{GCN}[[buffer]]\nname = 'a'\nbytes = 4\naddress = 0xffff_ffff_ffff_0000\n[[arg]]\nbuffer = 'a'\n[[arg]]\nlocal = 256\n")).unwrap();
-    assert_eq!(
-        gcn.args,
-        [Arg::Buffer { index: 0, size: 8 }, Arg::Local(256)]
-    );
+    assert_eq!(gcn.args, [Arg::Buffer { index: 0, size: 8 }, Arg::Local(256)]);
     let vp1 = parse("[program]\nisa = 'vp1'\nchip = 'nv41'\nfile = 'code.bin'\n[registers]\nr1 = 5\nvx = '000102030405060708090a0b0c0d0e0f'\n").unwrap();
     assert_eq!(vp1.registers[1].values, (0..16).collect::<Vec<u64>>());
     for chip in ["tahiti", "gfx600", "gfx906", "polaris10"] {
@@ -200,19 +140,14 @@ fn broken_toml_names_the_line() {
     let error = tesla("[[buffer]\nname = 'a'\n").unwrap_err();
     assert!(error.starts_with("t.toml:8: not TOML: "), "{error}");
     assert_eq!(
-        LaunchFile::load(Path::new("/nowhere/launch.toml"))
-            .unwrap_err()
-            .to_string(),
+        LaunchFile::load(Path::new("/nowhere/launch.toml")).unwrap_err().to_string(),
         "/nowhere/launch.toml: cannot be read: No such file or directory (os error 2)"
     );
 }
 
 #[test]
 fn bad_programs_are_refused() {
-    refused_whole(
-        "",
-        "t.toml:1: program: missing; every launch file has this table",
-    );
+    refused_whole("", "t.toml:1: program: missing; every launch file has this table");
     refused_whole(
         "[program]\nisa = 'g80'\n",
         "t.toml:2: program.isa: is \"g80\", must be one of tesla, fermi, gcn, vp1",
@@ -241,13 +176,9 @@ fn bad_programs_are_refused() {
 
 #[test]
 fn bad_launches_are_refused() {
-    let launch =
-        |text: &str| format!("[program]\nisa = 'tesla'\nfile = 'code.bin'\n[launch]\n{text}");
+    let launch = |text: &str| format!("[program]\nisa = 'tesla'\nfile = 'code.bin'\n[launch]\n{text}");
     let bad = |text: &str, message: &str| refused_whole(&launch(text), message);
-    bad(
-        "block = [1, 1, 1]\n",
-        "t.toml:4: launch.grid: missing; the number of blocks in x, y and z",
-    );
+    bad("block = [1, 1, 1]\n", "t.toml:4: launch.grid: missing; the number of blocks in x, y and z");
     bad(
         "grid = [0, 1, 1]\nblock = [1, 1, 1]\n",
         "t.toml:5: launch.grid[0]: is 0, must be an integer from 1 to 65535",
@@ -272,10 +203,7 @@ fn bad_launches_are_refused() {
         "grid = [1, 1]\nblock = [1, 1, 1]\n",
         "t.toml:5: launch.grid: has 2 elements, must have three: x, y and z",
     );
-    bad(
-        "grid = 4\nblock = [1, 1, 1]\n",
-        "t.toml:5: launch.grid: is 4, must be an array of three integers",
-    );
+    bad("grid = 4\nblock = [1, 1, 1]\n", "t.toml:5: launch.grid: is 4, must be an array of three integers");
     refused_whole(
         "[program]\nisa = 'vp1'\nfile = 'code.bin'\n[launch]\ngrid = [1, 1, 1]\n",
         "t.toml:5: launch.grid: a vp1 launch has only max_steps",
@@ -284,10 +212,7 @@ fn bad_launches_are_refused() {
 
 #[test]
 fn bad_buffers_are_refused() {
-    refused(
-        "[[buffer]]\nbytes = 4\n",
-        "t.toml:8: buffer[0].name: missing; the name that other tables use",
-    );
+    refused("[[buffer]]\nbytes = 4\n", "t.toml:8: buffer[0].name: missing; the name that other tables use");
     refused(
         "[[buffer]]\nname = 'a'\n",
         "t.toml:8: buffer[0].bytes: missing; a buffer without initial content needs a size of at least 1",
@@ -312,10 +237,7 @@ fn bad_buffers_are_refused() {
         "[[buffer]]\nname = 'a'\nu32 = [1.5]\n",
         "t.toml:10: buffer[0].u32[0]: is 1.5, must be an integer from 0 to 0xffffffff",
     );
-    refused(
-        "[[buffer]]\nname = 'a'\nu32 = 5\n",
-        "t.toml:10: buffer[0].u32: is 5, must be a list of numbers",
-    );
+    refused("[[buffer]]\nname = 'a'\nu32 = 5\n", "t.toml:10: buffer[0].u32: is 5, must be a list of numbers");
     refused(
         "[[buffer]]\nname = 'a'\nf32 = ['x']\n",
         "t.toml:10: buffer[0].f32[0]: is \"x\", must be a number",
@@ -348,14 +270,8 @@ fn bad_arguments_constants_and_spaces_are_refused() {
         "[[arg]]\n",
         "t.toml:8: arg[0]: is empty; needs one of buffer, local, hex, u32, i32, u64, i64, f32, f64, u16, u8",
     );
-    refused(
-        "[[arg]]\nbuffer = 'a'\n",
-        "t.toml:9: arg[0].buffer: no buffer is called \"a\"; there are none",
-    );
-    refused(
-        "[[arg]]\nu32 = -1\n",
-        "t.toml:9: arg[0].u32: is -1, must be an integer from 0 to 0xffffffff",
-    );
+    refused("[[arg]]\nbuffer = 'a'\n", "t.toml:9: arg[0].buffer: no buffer is called \"a\"; there are none");
+    refused("[[arg]]\nu32 = -1\n", "t.toml:9: arg[0].u32: is -1, must be an integer from 0 to 0xffffffff");
     refused(
         "[[arg]]\nu32 = 1\nsize = 8\n",
         "t.toml:10: arg[0].size: only a buffer's pointer has a size, not `u32`",
@@ -364,10 +280,7 @@ fn bad_arguments_constants_and_spaces_are_refused() {
         "[[buffer]]\nname = 'a'\nbytes = 4\n[[arg]]\nbuffer = 'a'\nsize = 6\n",
         "t.toml:13: arg[0].size: is 6, must be 4 or 8",
     );
-    refused(
-        "[[arg]]\nlocal = 4\n",
-        "t.toml:9: arg[0].local: only gcn has arguments that point to LDS",
-    );
+    refused("[[arg]]\nlocal = 4\n", "t.toml:9: arg[0].local: only gcn has arguments that point to LDS");
     refused(
         "[[arg]]\nhex = '123'\n",
         "t.toml:9: arg[0].hex: must be a string of hexadecimal digits, two a byte",
@@ -390,9 +303,7 @@ fn bad_arguments_constants_and_spaces_are_refused() {
         "t.toml:11: global[0].pitch: missing; mode tiled2d needs it",
     );
     refused(
-        &format!(
-            "{buffer}[[global]]\nindex = 1\nbuffer = 'a'\n[[global]]\nindex = 1\nbuffer = 'a'\n"
-        ),
+        &format!("{buffer}[[global]]\nindex = 1\nbuffer = 'a'\n[[global]]\nindex = 1\nbuffer = 'a'\n"),
         "t.toml:15: global[1].index: space 1 is given twice",
     );
 }
@@ -401,10 +312,7 @@ fn bad_arguments_constants_and_spaces_are_refused() {
 fn bad_expectations_and_saves_are_refused() {
     let with = |more: &str| format!("[[buffer]]\nname = 'a'\nbytes = 64\n{more}");
     let bad = |more: &str, message: &str| refused(&with(more), message);
-    bad(
-        "[[expect]]\n",
-        "t.toml:11: expect[0]: is empty; needs one of buffer, register, fault",
-    );
+    bad("[[expect]]\n", "t.toml:11: expect[0]: is empty; needs one of buffer, register, fault");
     bad(
         "[[expect]]\nbuffer = 'a'\n",
         "t.toml:11: expect[0]: says nothing about the content; needs one of data, u32, i32, f32, f64, u64, u8",
@@ -421,10 +329,7 @@ fn bad_expectations_and_saves_are_refused() {
         "[[expect]]\nbuffer = 'a'\nu8 = [1, 2]\noffset = 63\n",
         "t.toml:13: expect[0].u8: has 2 bytes, which at offset 63 reach beyond the 64 of buffer \"a\"",
     );
-    bad(
-        "[[expect]]\nbuffer = 'a'\nu8 = [1]\npc = 3\n",
-        "t.toml:14: expect[0].pc: does not go with `buffer`",
-    );
+    bad("[[expect]]\nbuffer = 'a'\nu8 = [1]\npc = 3\n", "t.toml:14: expect[0].pc: does not go with `buffer`");
     bad(
         "[[expect]]\nfault = 'segv'\n",
         "t.toml:12: expect[0].fault: is \"segv\", must be one of memory, illegal, trap, barrier, stack, timeout",
@@ -433,10 +338,7 @@ fn bad_expectations_and_saves_are_refused() {
         "[[expect]]\nfault = 'trap'\n[[expect]]\nfault = 'stack'\n",
         "t.toml:14: expect[1].fault: a second fault is expected; a run ends with at most one",
     );
-    bad(
-        "[[expect]]\nregister = 'r1'\n",
-        "t.toml:11: expect[0]: needs `value`, or `values` with one a lane",
-    );
+    bad("[[expect]]\nregister = 'r1'\n", "t.toml:11: expect[0]: needs `value`, or `values` with one a lane");
     bad(
         "[[expect]]\nbuffer = 'a'\nfault = 'trap'\n",
         "t.toml:13: expect[0].fault: given beside `buffer`; only one of buffer, register, fault is allowed",

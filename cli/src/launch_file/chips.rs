@@ -37,12 +37,12 @@ impl IsaName {
     /// Chip names the ISA knows, for messages; see [`IsaName::knows`].
     pub fn chips(self) -> &'static [&'static str] {
         match self {
-            IsaName::Tesla => &[
-                "g80", "g84", "g86", "g92", "g94", "g96", "g98", "g200", "gt215", "gt216", "gt218",
-            ],
+            IsaName::Tesla => {
+                &["g80", "g84", "g86", "g92", "g94", "g96", "g98", "g200", "gt215", "gt216", "gt218"]
+            }
             IsaName::Fermi => &[
-                "gf100", "gf104", "gf106", "gf108", "gf110", "gf111", "gf112", "gf113", "gf114",
-                "gf115", "gf116", "gf117", "gf118", "gf119", "gk104", "gk106", "gk107",
+                "gf100", "gf104", "gf106", "gf108", "gf110", "gf111", "gf112", "gf113", "gf114", "gf115",
+                "gf116", "gf117", "gf118", "gf119", "gk104", "gk106", "gk107",
             ],
             IsaName::Gcn => &[
                 "tahiti",
@@ -87,9 +87,7 @@ impl IsaName {
     pub(super) fn max_grid(self, chip: Option<&str>) -> [u32; 3] {
         match self {
             IsaName::Tesla => [65535, 65535, 1],
-            IsaName::Fermi if chip.is_some_and(|c| c.starts_with("gk")) => {
-                [0x7fff_ffff, 65535, 65535]
-            }
+            IsaName::Fermi if chip.is_some_and(|c| c.starts_with("gk")) => [0x7fff_ffff, 65535, 65535],
             IsaName::Fermi => [65535; 3],
             _ => [u32::MAX; 3],
         }

@@ -46,8 +46,6 @@ impl Files for FilesInMemory {
             }
         }
         let found = self.files.get(&whole);
-        found
-            .cloned()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
+        found.cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such file"))
     }
 }

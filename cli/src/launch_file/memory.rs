@@ -73,7 +73,7 @@ pub enum GlobalMode {
         width: u32,
         /// Rows.
         height: u32,
-        /// Tile size, as the hardware encodes it.
+        /// Binary logarithm of a tile's rows, less two.
         tile_mode: u32,
     },
 }
@@ -90,9 +90,7 @@ pub(super) fn read_data(key: &str, value: &Value<'_>, context: &Context<'_>) -> 
     for v in value.list("a list of numbers")? {
         match key {
             "u32" => out.extend((v.integer(0, u32::MAX.into())? as u32).to_le_bytes()),
-            "i32" => {
-                out.extend((v.integer(i32::MIN.into(), i32::MAX.into())? as i32).to_le_bytes())
-            }
+            "i32" => out.extend((v.integer(i32::MIN.into(), i32::MAX.into())? as i32).to_le_bytes()),
             "u64" => out.extend(v.u64()?.to_le_bytes()),
             "u8" => out.push(v.integer(0, 255)? as u8),
             "f32" => out.extend(v.f32()?.to_le_bytes()),
@@ -106,11 +104,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
     let mut buffers: Vec<Buffer> = Vec::new();
     for t in tables {
         let name = t.need("name", "the name that other tables use")?;
-        let bytes = t
-            .get("bytes")
-            .map(|v| v.integer(1, 1 << 32))
-            .transpose()?
-            .map(|n| n as u64);
+        let bytes = t.get("bytes").map(|v| v.integer(1, 1 << 32)).transpose()?.map(|n| n as u64);
         let address = t.get("address");
         let access = t.get("access").map(|v| v.word(&["rw", "r"])).transpose()?;
         let fill = t.get("fill");
@@ -118,9 +112,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         t.finish()?;
 
         if let (Some(fill), Some((key, _))) = (&fill, &data) {
-            return Err(fill.error(format!(
-                "given beside `{key}`; only one initial content is allowed"
-            )));
+            return Err(fill.error(format!("given beside `{key}`; only one initial content is allowed")));
         }
         let mut content = match &data {
             Some((key, value)) => read_data(key, value, context)?,
@@ -130,10 +122,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
             Some(bytes) if content.len() as u64 > bytes => {
                 return Err(t.error_at(
                     "bytes",
-                    format!(
-                        "is {bytes}, but the initial content has {} bytes",
-                        content.len()
-                    ),
+                    format!("is {bytes}, but the initial content has {} bytes", content.len()),
                 ));
             }
             Some(bytes) => bytes,
@@ -152,39 +141,21 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         if buffers.iter().any(|b| b.name == text) {
             return Err(name.error(format!("a second buffer is called {text:?}")));
         }
-        let address = address
-            .map(|v| check_address(&v, bytes, context, &buffers))
-            .transpose()?;
-        buffers.push(Buffer {
-            name: text,
-            data: content,
-            address,
-            read_only: access == Some(1),
-        });
+        let address = address.map(|v| check_address(&v, bytes, context, &buffers)).transpose()?;
+        buffers.push(Buffer { name: text, data: content, address, read_only: access == Some(1) });
     }
     Ok(buffers)
 }
 
 /// A buffer's address: inside the address space and clear of the buffers before it.
-fn check_address(
-    value: &Value<'_>,
-    bytes: u64,
-    context: &Context<'_>,
-    before: &[Buffer],
-) -> Result<u64> {
+fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &[Buffer]) -> Result<u64> {
     if context.isa == IsaName::Vp1 {
         return Err(value.error("vp1 has no memory beside its data store, which has no address"));
     }
-    let space: u128 = if context.isa == IsaName::Gcn {
-        1 << 64
-    } else {
-        1 << 32
-    };
+    let space: u128 = if context.isa == IsaName::Gcn { 1 << 64 } else { 1 << 32 };
     let address = value.u64()?;
     if u128::from(address) + u128::from(bytes) > space {
-        return Err(value.error(format!(
-            "is {address:#x}: {bytes} bytes do not fit below {space:#x}"
-        )));
+        return Err(value.error(format!("is {address:#x}: {bytes} bytes do not fit below {space:#x}")));
     }
     let overlaps = |b: &&Buffer| {
         b.address.is_some_and(|a| {
@@ -212,15 +183,10 @@ pub(super) fn buffer_index(value: &Value<'_>, buffers: &[Buffer]) -> Result<usiz
     })
 }
 
-const ARG_KEYS: [&str; 11] = [
-    "buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "u8",
-];
+const ARG_KEYS: [&str; 11] =
+    ["buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "u8"];
 
-pub(super) fn read_args(
-    tables: &[Table<'_>],
-    context: &Context<'_>,
-    buffers: &[Buffer],
-) -> Result<Vec<Arg>> {
+pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[Buffer]) -> Result<Vec<Arg>> {
     let mut args = Vec::new();
     for t in tables {
         if context.isa == IsaName::Vp1 {
@@ -261,11 +227,7 @@ pub(super) fn read_args(
                 let bytes = scalar(key, &value)?;
                 // A value's alignment is its size; bytes in hexadecimal are a structure, laid out
                 // as one of words where it is made of words.
-                let align = if key == "hex" {
-                    hex_align(bytes.len())
-                } else {
-                    bytes.len()
-                };
+                let align = if key == "hex" { hex_align(bytes.len()) } else { bytes.len() };
                 Arg::Bytes { bytes, align }
             }
         });
@@ -274,10 +236,7 @@ pub(super) fn read_args(
 }
 
 fn hex_align(bytes: usize) -> usize {
-    [4, 2]
-        .into_iter()
-        .find(|a| bytes.is_multiple_of(*a))
-        .unwrap_or(1)
+    [4, 2].into_iter().find(|a| bytes.is_multiple_of(*a)).unwrap_or(1)
 }
 
 fn scalar(key: &str, v: &Value<'_>) -> Result<Vec<u8>> {
@@ -285,13 +244,9 @@ fn scalar(key: &str, v: &Value<'_>) -> Result<Vec<u8>> {
         "u8" => vec![v.integer(0, 255)? as u8],
         "u16" => (v.integer(0, 65535)? as u16).to_le_bytes().into(),
         "u32" => v.u32(0, u32::MAX)?.to_le_bytes().into(),
-        "i32" => (v.integer(i32::MIN.into(), i32::MAX.into())? as i32)
-            .to_le_bytes()
-            .into(),
+        "i32" => (v.integer(i32::MIN.into(), i32::MAX.into())? as i32).to_le_bytes().into(),
         "u64" => v.u64()?.to_le_bytes().into(),
-        "i64" => (v.integer(i64::MIN.into(), i64::MAX.into())? as i64)
-            .to_le_bytes()
-            .into(),
+        "i64" => (v.integer(i64::MIN.into(), i64::MAX.into())? as i64).to_le_bytes().into(),
         "f32" => v.f32()?.to_le_bytes().into(),
         "f64" => v.f64()?.to_le_bytes().into(),
         _ => {
@@ -316,26 +271,17 @@ pub(super) fn read_consts(tables: &[Table<'_>], context: &Context<'_>) -> Result
         let data = t.one_of(&DATA_KEYS)?;
         t.finish()?;
         let Some((key, value)) = data else {
-            return Err(t.error(format!(
-                "has no content; needs one of {}",
-                DATA_KEYS.join(", ")
-            )));
+            return Err(t.error(format!("has no content; needs one of {}", DATA_KEYS.join(", "))));
         };
         let data = read_data(key, &value, context)?;
         if data.len() > 1 << 16 {
-            return Err(value.error(format!(
-                "has {} bytes; a constant bank holds at most 65536",
-                data.len()
-            )));
+            return Err(value.error(format!("has {} bytes; a constant bank holds at most 65536", data.len())));
         }
         let number = index.u32(0, max)?;
         if consts.iter().any(|c| c.index == number) {
             return Err(index.error(format!("bank {number} is bound twice")));
         }
-        consts.push(Const {
-            index: number,
-            data,
-        });
+        consts.push(Const { index: number, data });
     }
     Ok(consts)
 }
@@ -352,38 +298,19 @@ pub(super) fn read_globals(
         }
         let index = t.need("index", "the number of the space, 0 to 15")?;
         let buffer = t.need("buffer", "the name of the buffer that the space shows")?;
-        let tiled = t
-            .get("mode")
-            .map(|v| v.word(&["linear", "tiled2d"]))
-            .transpose()?
-            .unwrap_or(0)
-            == 1;
+        let tiled = t.get("mode").map(|v| v.word(&["linear", "tiled2d"])).transpose()?.unwrap_or(0) == 1;
         let mode = if tiled {
             let need = |key, max| t.need(key, "mode tiled2d needs it")?.u32(1, max);
             // The address of a tiled space holds x and y in 16 bits each.
-            let (pitch, width, height) = (
-                need("pitch", 1 << 24)?,
-                need("width", 65536)?,
-                need("height", 65536)?,
-            );
+            let (pitch, width, height) =
+                (need("pitch", 1 << 24)?, need("width", 65536)?, need("height", 65536)?);
             if width > pitch {
-                return Err(t.error_at(
-                    "width",
-                    format!("is {width}, more than the pitch of {pitch}"),
-                ));
+                return Err(t.error_at("width", format!("is {width}, more than the pitch of {pitch}")));
             }
-            let tile_mode = t.need("tile_mode", "mode tiled2d needs it")?.u32(0, 15)?;
-            GlobalMode::Tiled2d {
-                pitch,
-                width,
-                height,
-                tile_mode,
-            }
+            let tile_mode = t.need("tile_mode", "mode tiled2d needs it")?.u32(0, 5)?;
+            GlobalMode::Tiled2d { pitch, width, height, tile_mode }
         } else {
-            t.refuse(
-                &["pitch", "width", "height", "tile_mode"],
-                "only mode tiled2d has it",
-            )?;
+            t.refuse(&["pitch", "width", "height", "tile_mode"], "only mode tiled2d has it")?;
             GlobalMode::Linear
         };
         t.finish()?;
@@ -391,11 +318,7 @@ pub(super) fn read_globals(
         if globals.iter().any(|g| g.index == number) {
             return Err(index.error(format!("space {number} is given twice")));
         }
-        globals.push(Global {
-            index: number,
-            buffer: buffer_index(&buffer, buffers)?,
-            mode,
-        });
+        globals.push(Global { index: number, buffer: buffer_index(&buffer, buffers)?, mode });
     }
     Ok(globals)
 }

@@ -32,8 +32,7 @@ pub use error::LaunchFileError;
 pub use files::{Directory, Files, FilesInMemory};
 pub use memory::{Arg, Buffer, Const, Global, GlobalMode};
 pub use outcome::{
-    Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save,
-    Unit,
+    Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save, Unit,
 };
 pub use program::{Launch, Program, ProgramType, RegisterInit};
 
@@ -87,15 +86,9 @@ impl LaunchFile {
             key: String::new(),
             reason,
         };
-        let bytes = files
-            .read(name)
-            .map_err(|e| whole(format!("cannot be read: {e}")))?;
-        let text = String::from_utf8(bytes).map_err(|e| {
-            whole(format!(
-                "is not UTF-8 text (byte {:#x})",
-                e.utf8_error().valid_up_to()
-            ))
-        })?;
+        let bytes = files.read(name).map_err(|e| whole(format!("cannot be read: {e}")))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|e| whole(format!("is not UTF-8 text (byte {:#x})", e.utf8_error().valid_up_to())))?;
         LaunchFile::parse(&text, files, shown)
     }
 
@@ -126,18 +119,12 @@ fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<Launch
         ["buffer", "arg", "const", "global", "expect", "save"].map(|key| root.tables(key));
     root.finish()?;
 
-    let program = program
-        .ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
+    let program =
+        program.ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
     let program = program::read_program(&program, files)?;
-    let context = Context {
-        files,
-        isa: program.isa,
-    };
+    let context = Context { files, isa: program.isa };
     let launch = program::read_launch(launch, root, &program)?;
-    let registers = registers
-        .map(|t| program::read_registers(&t, &program))
-        .transpose()?
-        .unwrap_or_default();
+    let registers = registers.map(|t| program::read_registers(&t, &program)).transpose()?.unwrap_or_default();
     let buffers = memory::read_buffers(&buffers?, &context)?;
     let args = memory::read_args(&args?, &context, &buffers)?;
     let consts = memory::read_consts(&consts?, &context)?;

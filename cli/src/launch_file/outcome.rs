@@ -80,7 +80,7 @@ pub struct ExpectRegister {
 }
 
 /// The fault that must end the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectFault {
     /// Its kind.
     pub kind: FaultName,
@@ -161,12 +161,8 @@ pub enum PictureFormat {
 
 impl PictureFormat {
     const NAMES: [&'static str; 4] = ["gray8", "rgba8", "gray32f", "u32"];
-    const ALL: [PictureFormat; 4] = [
-        PictureFormat::Gray8,
-        PictureFormat::Rgba8,
-        PictureFormat::Gray32f,
-        PictureFormat::U32,
-    ];
+    const ALL: [PictureFormat; 4] =
+        [PictureFormat::Gray8, PictureFormat::Rgba8, PictureFormat::Gray32f, PictureFormat::U32];
 
     /// Bytes of a pixel.
     pub fn bytes(self) -> usize {
@@ -198,12 +194,9 @@ pub(super) fn read_expects(
             refuse(&["pc", "lane"])?;
         }
         let expect = match kind {
-            "buffer" => Expect::Buffer(read_expect_buffer(
-                t,
-                buffer_index(&subject, buffers)?,
-                context,
-                buffers,
-            )?),
+            "buffer" => {
+                Expect::Buffer(read_expect_buffer(t, buffer_index(&subject, buffers)?, context, buffers)?)
+            }
             "register" => {
                 let name = subject.name("the name of a register")?.to_owned();
                 let values = match t.one_of(&["value", "values"])? {
@@ -212,23 +205,18 @@ pub(super) fn read_expects(
                     Some((_, v)) => {
                         let list = v.list("a list with one value a lane")?;
                         if list.is_empty() || list.len() > 64 {
-                            return Err(v.error(format!(
-                                "has {} values, must have 1 to 64: one a lane",
-                                list.len()
-                            )));
+                            return Err(
+                                v.error(format!("has {} values, must have 1 to 64: one a lane", list.len()))
+                            );
                         }
-                        list.iter()
-                            .map(|v| register_value(v, context.isa))
-                            .collect::<Result<_>>()?
+                        list.iter().map(|v| register_value(v, context.isa)).collect::<Result<_>>()?
                     }
                 };
                 Expect::Register(ExpectRegister { name, values })
             }
             _ => {
                 if expects.iter().any(|e| matches!(e, Expect::Fault(_))) {
-                    return Err(
-                        subject.error("a second fault is expected; a run ends with at most one")
-                    );
+                    return Err(subject.error("a second fault is expected; a run ends with at most one"));
                 }
                 let kind = FaultName::ALL[subject.word(&FaultName::NAMES)?];
                 let pc = t.get("pc").map(|v| v.u32(0, u32::MAX)).transpose()?;
@@ -250,21 +238,11 @@ fn read_expect_buffer(
     buffers: &[Buffer],
 ) -> Result<ExpectBuffer> {
     let Some((key, value)) = t.one_of(&DATA_KEYS)? else {
-        return Err(t.error(format!(
-            "says nothing about the content; needs one of {}",
-            DATA_KEYS.join(", ")
-        )));
+        return Err(t.error(format!("says nothing about the content; needs one of {}", DATA_KEYS.join(", "))));
     };
-    let unit = Unit::ALL[t
-        .get("type")
-        .map(|v| v.word(&Unit::NAMES))
-        .transpose()?
-        .unwrap_or(0)];
+    let unit = Unit::ALL[t.get("type").map(|v| v.word(&Unit::NAMES)).transpose()?.unwrap_or(0)];
     if !unit.is_float() {
-        t.refuse(
-            &["max_ulp", "max_abs"],
-            "only type f32 and f64 have a tolerance",
-        )?;
+        t.refuse(&["max_ulp", "max_abs"], "only type f32 and f64 have a tolerance")?;
     }
     let max_ulp = t.get("max_ulp").map(|v| v.u64()).transpose()?.unwrap_or(0);
     let max_abs = match t.get("max_abs") {
@@ -281,30 +259,19 @@ fn read_expect_buffer(
     let data = read_data(key, &value, context)?;
     if data.is_empty() || !data.len().is_multiple_of(unit.bytes()) {
         let (bytes, unit) = (unit.bytes(), unit.as_str());
-        return Err(value.error(format!(
-            "has {} bytes, must have a multiple of {bytes}: type is {unit}",
-            data.len()
-        )));
+        return Err(
+            value.error(format!("has {} bytes, must have a multiple of {bytes}: type is {unit}", data.len()))
+        );
     }
     let size = buffers[buffer].data.len() as u64;
-    if offset
-        .checked_add(data.len() as u64)
-        .is_none_or(|end| end > size)
-    {
+    if offset.checked_add(data.len() as u64).is_none_or(|end| end > size) {
         let name = &buffers[buffer].name;
         return Err(value.error(format!(
             "has {} bytes, which at offset {offset} reach beyond the {size} of buffer {name:?}",
             data.len()
         )));
     }
-    Ok(ExpectBuffer {
-        buffer,
-        offset,
-        data,
-        unit,
-        max_ulp,
-        max_abs,
-    })
+    Ok(ExpectBuffer { buffer, offset, data, unit, max_ulp, max_abs })
 }
 
 pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec<Save>> {
@@ -321,9 +288,7 @@ pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec
         let width = width.as_ref().map(side).transpose()?;
         let height = height.as_ref().map(side).transpose()?;
         let format = format.map(|v| v.word(&PictureFormat::NAMES)).transpose()?;
-        let is_png = path
-            .extension()
-            .is_some_and(|e| e.eq_ignore_ascii_case("png"));
+        let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
         let picture = match (is_png, width, height, format) {
             (false, ..) => None,
             (true, Some(width), Some(height), Some(format)) => {
@@ -335,24 +300,16 @@ pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec
                         "a picture of {width} by {height} takes {bytes} bytes, the buffer has {has}"
                     )));
                 }
-                Some(Picture {
-                    width,
-                    height,
-                    format,
-                })
+                Some(Picture { width, height, format })
             }
             _ => {
                 let formats = PictureFormat::NAMES.join(", ");
-                return Err(file.error(format!(
-                    "a picture needs width, height and format (one of {formats})"
-                )));
+                return Err(
+                    file.error(format!("a picture needs width, height and format (one of {formats})"))
+                );
             }
         };
-        saves.push(Save {
-            buffer: index,
-            file: path,
-            picture,
-        });
+        saves.push(Save { buffer: index, file: path, picture });
     }
     Ok(saves)
 }

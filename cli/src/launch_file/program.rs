@@ -49,12 +49,8 @@ pub enum ProgramType {
 
 impl ProgramType {
     const NAMES: [&'static str; 4] = ["compute", "vertex", "geometry", "fragment"];
-    const ALL: [ProgramType; 4] = [
-        ProgramType::Compute,
-        ProgramType::Vertex,
-        ProgramType::Geometry,
-        ProgramType::Fragment,
-    ];
+    const ALL: [ProgramType; 4] =
+        [ProgramType::Compute, ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment];
 
     /// The name in a launch file.
     pub fn as_str(self) -> &'static str {
@@ -87,20 +83,13 @@ pub struct RegisterInit {
 }
 
 pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> {
-    let isa = IsaName::from_index(
-        t.need("isa", "one of tesla, fermi, gcn, vp1")?
-            .word(&IsaName::NAMES)?,
-    );
+    let isa = IsaName::from_index(t.need("isa", "one of tesla, fermi, gcn, vp1")?.word(&IsaName::NAMES)?);
     let chip = match t.get("chip") {
         None => None,
         Some(v) => {
             let chip = v.name("the name of a chip")?;
             if !isa.knows(chip) {
-                let more = if isa == IsaName::Gcn {
-                    ", gfx600 to gfx906"
-                } else {
-                    ""
-                };
+                let more = if isa == IsaName::Gcn { ", gfx600 to gfx906" } else { "" };
                 return Err(v.error(format!(
                     "{chip:?} is no {isa} chip; allowed are {}{more}",
                     isa.chips().join(", ")
@@ -110,19 +99,12 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
         }
     };
     let file = t.need("file", "the name of the file with the code")?;
-    let raw = t
-        .get("format")
-        .map(|v| v.word(&["auto", "raw"]))
-        .transpose()?
-        .unwrap_or(0)
-        == 1;
+    let raw = t.get("format").map(|v| v.word(&["auto", "raw"])).transpose()?.unwrap_or(0) == 1;
     let kernel = t.get("kernel");
     if raw && let Some(kernel) = &kernel {
         return Err(kernel.error("raw code has no symbols; only a container has kernels"));
     }
-    let kernel = kernel
-        .map(|v| v.name("the name of a kernel").map(str::to_owned))
-        .transpose()?;
+    let kernel = kernel.map(|v| v.name("the name of a kernel").map(str::to_owned)).transpose()?;
     let number = |key, max| t.get(key).map(|v| v.u32(0, max)).transpose();
     let entry = number("entry", u32::MAX)?;
     // Tesla encodes 7-bit register numbers, GCN 256 VGPRs and up to 104 SGPRs.
@@ -138,38 +120,19 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     }
     t.finish()?;
     let (file, code) = read_file(&file, files)?;
-    Ok(Program {
-        isa,
-        chip,
-        file,
-        code,
-        raw,
-        kernel,
-        entry,
-        registers,
-        sgprs,
-        shared,
-        local,
-    })
+    Ok(Program { isa, chip, file, code, raw, kernel, entry, registers, sgprs, shared, local })
 }
 
 /// Name and content of a file named by a key.
 pub(super) fn read_file(value: &Value<'_>, files: &dyn Files) -> Result<(PathBuf, Vec<u8>)> {
     let name = PathBuf::from(value.name("the name of a file")?);
     let bytes = files.read(&name).map_err(|e| {
-        value.error(format!(
-            "{} cannot be read: {e}; paths are relative to the launch file",
-            name.display()
-        ))
+        value.error(format!("{} cannot be read: {e}; paths are relative to the launch file", name.display()))
     })?;
     Ok((name, bytes))
 }
 
-pub(super) fn read_launch(
-    t: Option<Table<'_>>,
-    root: &Table<'_>,
-    program: &Program,
-) -> Result<Launch> {
+pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Program) -> Result<Launch> {
     let isa = program.isa;
     if isa == IsaName::Vp1 {
         let mut launch = Launch {
@@ -180,37 +143,18 @@ pub(super) fn read_launch(
             max_steps: 0,
         };
         if let Some(t) = t {
-            t.refuse(
-                &["type", "grid", "block", "dynamic_shared"],
-                "a vp1 launch has only max_steps",
-            )?;
-            launch.max_steps = t
-                .get("max_steps")
-                .map(|v| v.u64())
-                .transpose()?
-                .unwrap_or(0);
+            t.refuse(&["type", "grid", "block", "dynamic_shared"], "a vp1 launch has only max_steps")?;
+            launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
             t.finish()?;
         }
         return Ok(launch);
     }
     let t = t.ok_or_else(|| root.error_at("launch", "missing; it gives grid and block"))?;
-    let kind = t
-        .get("type")
-        .map(|v| v.word(&ProgramType::NAMES))
-        .transpose()?
-        .unwrap_or(0);
+    let kind = t.get("type").map(|v| v.word(&ProgramType::NAMES)).transpose()?.unwrap_or(0);
     let grid = t.need("grid", "the number of blocks in x, y and z")?;
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
-    let dynamic_shared = t
-        .get("dynamic_shared")
-        .map(|v| v.u32(0, 1 << 16))
-        .transpose()?
-        .unwrap_or(0);
-    let max_steps = t
-        .get("max_steps")
-        .map(|v| v.u64())
-        .transpose()?
-        .unwrap_or(0);
+    let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
+    let max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
     t.finish()?;
 
     let grid = dimensions(&grid, isa.max_grid(program.chip.as_deref()))?;
@@ -218,26 +162,15 @@ pub(super) fn read_launch(
     let size = dimensions(&block, max_block)?;
     let threads: u64 = size.iter().map(|&n| u64::from(n)).product();
     if threads > max_threads.into() {
-        return Err(block.error(format!(
-            "has {threads} threads; a {isa} block has at most {max_threads}"
-        )));
+        return Err(block.error(format!("has {threads} threads; a {isa} block has at most {max_threads}")));
     }
-    Ok(Launch {
-        kind: ProgramType::ALL[kind],
-        grid,
-        block: size,
-        dynamic_shared,
-        max_steps,
-    })
+    Ok(Launch { kind: ProgramType::ALL[kind], grid, block: size, dynamic_shared, max_steps })
 }
 
 fn dimensions(value: &Value<'_>, max: [u32; 3]) -> Result<[u32; 3]> {
     let list = value.list("an array of three integers")?;
     let [x, y, z] = list.as_slice() else {
-        return Err(value.error(format!(
-            "has {} elements, must have three: x, y and z",
-            list.len()
-        )));
+        return Err(value.error(format!("has {} elements, must have three: x, y and z", list.len())));
     };
     Ok([x.u32(1, max[0])?, y.u32(1, max[1])?, z.u32(1, max[2])?])
 }
@@ -248,14 +181,9 @@ pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<Reg
         let values = if value.is_list() {
             let list = value.list("a list")?;
             if list.is_empty() || list.len() > 64 {
-                return Err(value.error(format!(
-                    "has {} values, must have 1 to 64: one a lane",
-                    list.len()
-                )));
+                return Err(value.error(format!("has {} values, must have 1 to 64: one a lane", list.len())));
             }
-            list.iter()
-                .map(|v| register_value(v, program.isa))
-                .collect::<Result<_>>()?
+            list.iter().map(|v| register_value(v, program.isa)).collect::<Result<_>>()?
         } else if value.is_str() && program.isa == IsaName::Vp1 {
             let bytes = hex(&value)?;
             if bytes.len() != 16 {
@@ -265,10 +193,7 @@ pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<Reg
         } else {
             vec![register_value(&value, program.isa)?]
         };
-        registers.push(RegisterInit {
-            name: name.to_owned(),
-            values,
-        });
+        registers.push(RegisterInit { name: name.to_owned(), values });
     }
     Ok(registers)
 }
@@ -276,27 +201,15 @@ pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<Reg
 /// A register's value: negative numbers are two's complement of 32 bits.
 pub(super) fn register_value(value: &Value<'_>, isa: IsaName) -> Result<u64> {
     // GCN names register pairs too.
-    let max = if isa == IsaName::Gcn {
-        u64::MAX
-    } else {
-        u32::MAX.into()
-    };
+    let max = if isa == IsaName::Gcn { u64::MAX } else { u32::MAX.into() };
     let n = value.integer(i32::MIN.into(), max.into())?;
-    Ok(if n < 0 {
-        u64::from(n as i32 as u32)
-    } else {
-        n as u64
-    })
+    Ok(if n < 0 { u64::from(n as i32 as u32) } else { n as u64 })
 }
 
 /// The bytes of a string of hexadecimal digits.
 pub(super) fn hex(value: &Value<'_>) -> Result<Vec<u8>> {
     let wanted = "a string of hexadecimal digits, two a byte";
-    let text: Vec<u8> = value
-        .str(wanted)?
-        .bytes()
-        .filter(|b| !matches!(b, b' ' | b'_'))
-        .collect();
+    let text: Vec<u8> = value.str(wanted)?.bytes().filter(|b| !matches!(b, b' ' | b'_')).collect();
     let digit = |b: u8| (b as char).to_digit(16);
     let pair = |p: &[u8]| Some((digit(p[0])? << 4 | digit(*p.get(1)?)?) as u8);
     text.chunks(2)

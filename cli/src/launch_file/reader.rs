@@ -27,12 +27,7 @@ impl Source<'_> {
             let before = self.text.as_bytes().iter().take(s.start);
             before.filter(|&&b| b == b'\n').count() + 1
         });
-        LaunchFileError {
-            file: self.file.to_path_buf(),
-            line,
-            key: key.to_owned(),
-            reason,
-        }
+        LaunchFileError { file: self.file.to_path_buf(), line, key: key.to_owned(), reason }
     }
 }
 
@@ -56,58 +51,31 @@ pub(super) struct Value<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub fn new(
-        source: Source<'a>,
-        path: String,
-        span: Range<usize>,
-        table: &'a DeTable<'a>,
-    ) -> Self {
-        Table {
-            source,
-            path,
-            span,
-            table,
-            known: RefCell::default(),
-        }
+    pub fn new(source: Source<'a>, path: String, span: Range<usize>, table: &'a DeTable<'a>) -> Self {
+        Table { source, path, span, table, known: RefCell::default() }
     }
 
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The value of `key`, which becomes an allowed key.
     pub fn get(&self, key: &'static str) -> Option<Value<'a>> {
         self.known.borrow_mut().insert(key);
         let value = self.table.get(key)?;
-        Some(Value {
-            source: self.source,
-            path: self.path_of(key),
-            value,
-        })
+        Some(Value { source: self.source, path: self.path_of(key), value })
     }
 
     /// The value of `key`, or an error that says it is missing.
     pub fn need(&self, key: &'static str, what: &str) -> Result<Value<'a>> {
-        self.get(key)
-            .ok_or_else(|| self.error_at(key, format!("missing; {what}")))
+        self.get(key).ok_or_else(|| self.error_at(key, format!("missing; {what}")))
     }
 
     /// All entries, for tables whose keys are names.
     pub fn entries(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + '_ {
         self.table.iter().map(|(key, value)| {
             let key: &str = key.get_ref();
-            (
-                key,
-                Value {
-                    source: self.source,
-                    path: self.path_of(key),
-                    value,
-                },
-            )
+            (key, Value { source: self.source, path: self.path_of(key), value })
         })
     }
 
@@ -127,14 +95,12 @@ impl<'a> Table<'a> {
 
     /// An error about the table as a whole.
     pub fn error(&self, reason: impl Into<String>) -> LaunchFileError {
-        self.source
-            .error(Some(self.span.clone()), &self.path, reason.into())
+        self.source.error(Some(self.span.clone()), &self.path, reason.into())
     }
 
     /// An error about a key that is not there.
     pub fn error_at(&self, key: &str, reason: impl Into<String>) -> LaunchFileError {
-        self.source
-            .error(Some(self.span.clone()), &self.path_of(key), reason.into())
+        self.source.error(Some(self.span.clone()), &self.path_of(key), reason.into())
     }
 
     /// Complains if any of `keys` is given, because of `why`.
@@ -174,19 +140,14 @@ impl<'a> Table<'a> {
         let Some(value) = self.get(key) else {
             return Ok(Vec::new());
         };
-        value
-            .list("an array of tables")?
-            .iter()
-            .map(Value::table)
-            .collect()
+        value.list("an array of tables")?.iter().map(Value::table).collect()
     }
 }
 
 impl<'a> Value<'a> {
     /// An error about this value.
     pub fn error(&self, reason: impl Into<String>) -> LaunchFileError {
-        self.source
-            .error(Some(self.value.span()), &self.path, reason.into())
+        self.source.error(Some(self.value.span()), &self.path, reason.into())
     }
 
     fn wrong(&self, wanted: &str) -> LaunchFileError {
@@ -202,12 +163,7 @@ impl<'a> Value<'a> {
 
     pub fn table(&self) -> Result<Table<'a>> {
         match self.value.get_ref() {
-            DeValue::Table(t) => Ok(Table::new(
-                self.source,
-                self.path.clone(),
-                self.value.span(),
-                t,
-            )),
+            DeValue::Table(t) => Ok(Table::new(self.source, self.path.clone(), self.value.span(), t)),
             _ => Err(self.wrong("a table")),
         }
     }
@@ -218,11 +174,7 @@ impl<'a> Value<'a> {
             return Err(self.wrong(wanted));
         };
         let array: &DeArray<'a> = array;
-        let element = |(i, value)| Value {
-            source: self.source,
-            path: format!("{}[{i}]", self.path),
-            value,
-        };
+        let element = |(i, value)| Value { source: self.source, path: format!("{}[{i}]", self.path), value };
         Ok(array.iter().enumerate().map(element).collect())
     }
 
@@ -235,30 +187,20 @@ impl<'a> Value<'a> {
     }
 
     pub fn str(&self, wanted: &str) -> Result<&'a str> {
-        self.value
-            .get_ref()
-            .as_str()
-            .ok_or_else(|| self.wrong(wanted))
+        self.value.get_ref().as_str().ok_or_else(|| self.wrong(wanted))
     }
 
     /// A string that is not empty.
     pub fn name(&self, wanted: &str) -> Result<&'a str> {
         let s = self.str(wanted)?;
-        if s.is_empty() {
-            Err(self.wrong(wanted))
-        } else {
-            Ok(s)
-        }
+        if s.is_empty() { Err(self.wrong(wanted)) } else { Ok(s) }
     }
 
     /// One of the words in `allowed`: its index.
     pub fn word(&self, allowed: &[&str]) -> Result<usize> {
         let wanted = format!("one of {}", allowed.join(", "));
         let s = self.str(&wanted)?;
-        allowed
-            .iter()
-            .position(|a| *a == s)
-            .ok_or_else(|| self.wrong(&wanted))
+        allowed.iter().position(|a| *a == s).ok_or_else(|| self.wrong(&wanted))
     }
 
     /// An integer from `min` to `max`.
@@ -267,9 +209,7 @@ impl<'a> Value<'a> {
         let DeValue::Integer(i) = self.value.get_ref() else {
             return Err(self.wrong(&wanted()));
         };
-        integer_of(i)
-            .filter(|n| (min..=max).contains(n))
-            .ok_or_else(|| self.wrong(&wanted()))
+        integer_of(i).filter(|n| (min..=max).contains(n)).ok_or_else(|| self.wrong(&wanted()))
     }
 
     pub fn u32(&self, min: u32, max: u32) -> Result<u32> {
@@ -304,11 +244,7 @@ impl<'a> Value<'a> {
 
 /// Bounds of whole words are clearer in hexadecimal.
 fn bound(n: i128) -> String {
-    if n > 0xffff && (n + 1) & n == 0 {
-        format!("{n:#x}")
-    } else {
-        n.to_string()
-    }
+    if n > 0xffff && (n + 1) & n == 0 { format!("{n:#x}") } else { n.to_string() }
 }
 
 fn integer_of(i: &DeInteger<'_>) -> Option<i128> {
