@@ -15,18 +15,12 @@ const fn ones(len: u8) -> u64 {
 impl Bits {
     /// One run of `len` bits from bit `pos`.
     pub const fn at(pos: u8, len: u8) -> Bits {
-        Bits {
-            low: (pos, len),
-            high: (0, 0),
-        }
+        Bits { low: (pos, len), high: (0, 0) }
     }
 
     /// Two runs; the first one holds the low bits of the value.
     pub const fn split(pos: u8, len: u8, high_pos: u8, high_len: u8) -> Bits {
-        Bits {
-            low: (pos, len),
-            high: (high_pos, high_len),
-        }
+        Bits { low: (pos, len), high: (high_pos, high_len) }
     }
 
     /// Width of the value in bits.
@@ -53,11 +47,7 @@ impl Bits {
     /// The field's value as a two's complement number.
     pub const fn get_signed(self, word: u64) -> i64 {
         let unused = 64 - self.len() as u32;
-        if unused == 64 {
-            0
-        } else {
-            ((self.get(word) << unused) as i64) >> unused
-        }
+        if unused == 64 { 0 } else { ((self.get(word) << unused) as i64) >> unused }
     }
 
     /// A word with nothing but `value` in this field; `None` where it does not fit.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use warpjit_frontend::tesla::{Chip, ProgramType, Target, decode};
+use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble, decode, listing};
 
 /// Where corpus folders may be: in the repository, or beside it while the project is being built.
 fn corpus(name: &str) -> Vec<PathBuf> {
@@ -33,10 +33,7 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
         };
         for entry in fs::read_dir(&folder).unwrap().flatten() {
             let file = entry.file_name().to_string_lossy().into_owned();
-            let Some(chip) = file
-                .strip_prefix("disasm")
-                .and_then(|rest| rest.strip_suffix(".txt"))
-            else {
+            let Some(chip) = file.strip_prefix("disasm").and_then(|rest| rest.strip_suffix(".txt")) else {
                 continue;
             };
             let text = fs::read_to_string(entry.path()).unwrap();
@@ -45,10 +42,7 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
                 Some(chip) => Chip::parse(chip).unwrap(),
                 None => {
                     let launch = fs::read_to_string(folder.join("launch.toml")).unwrap();
-                    let line = launch
-                        .lines()
-                        .find(|line| line.starts_with("chip"))
-                        .unwrap();
+                    let line = launch.lines().find(|line| line.starts_with("chip")).unwrap();
                     Chip::parse(line.split('"').nth(1).unwrap()).unwrap()
                 }
             };
@@ -59,12 +53,55 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
 }
 
 #[test]
-fn instructions_decode_to_their_text() {
+fn listings_are_reproduced() {
     for (path, code, text, target) in listings() {
+        for (got, wanted) in listing(&code, 0, target).lines().zip(text.lines()) {
+            assert_eq!(got, wanted, "{}", path.display());
+        }
+        assert_eq!(listing(&code, 0, target), text, "{}", path.display());
+    }
+}
+
+#[test]
+fn listings_assemble_to_their_code() {
+    for (path, code, text, target) in listings() {
+        let assembly =
+            assemble(&text, target).unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
+        assert!(assembly.code == code, "{}", path.display());
+        // Without addresses and words; `long` keeps the form.
         for line in text.lines().filter(|line| !line.is_empty()) {
-            let pc = u32::from_str_radix(&line[..8], 16).unwrap();
-            let inst = decode(&code, pc, target).unwrap();
-            assert_eq!(inst.to_string(), line[32..], "{}", path.display());
+            let long = if line.as_bytes()[19] == b' ' { "" } else { "long " };
+            let text = format!("{long}{}", &line[32..]);
+            let assembly = assemble(&text, target).unwrap_or_else(|errors| panic!("{text}: {errors}"));
+            let pc = usize::from_str_radix(&line[..8], 16).unwrap();
+            let inst = decode(&code, pc as u32, target).unwrap();
+            let canonical = inst.canonical().to_le_bytes();
+            assert_eq!(assembly.code, &canonical[..inst.len as usize], "{text}");
+        }
+    }
+}
+
+#[test]
+fn sources_assemble_to_their_code() {
+    for folder in corpus("tesla") {
+        let source = fs::read_to_string(folder.join("source.txt")).unwrap();
+        // Some sources are TGSI, for another compiler.
+        let first = source.lines().next().unwrap_or_default();
+        if ["COMP", "FRAG", "VERT", "GEOM"].contains(&first) {
+            continue;
+        }
+        let launch = fs::read_to_string(folder.join("launch.toml")).unwrap();
+        let line = launch.lines().find(|line| line.starts_with("chip")).unwrap();
+        let chip = Chip::parse(line.split('"').nth(1).unwrap()).unwrap();
+        let code = fs::read(folder.join("code.bin")).unwrap();
+        match assemble(&source, Target::compute(chip)) {
+            Ok(assembly) => assert!(
+                assembly.code == code,
+                "{}:\n{}",
+                folder.display(),
+                listing(&assembly.code, 0, Target::compute(chip))
+            ),
+            Err(errors) => panic!("{}: {errors}", folder.display()),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! Words to [`Inst`].
 
-use super::operand::{
-    AddOp, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, Rounding, Src, Type,
-};
+use super::operand::{AddOp, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, Rounding, Src, Type};
 use super::table::{Piece, table};
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
 
@@ -90,13 +88,7 @@ pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeErro
             dst: None,
             mods: Mods::default(),
             unknown: 0,
-            srcs: [Src {
-                operand: Operand::Discard,
-                ty: None,
-                neg: false,
-                abs: false,
-                not: false,
-            }; MAX_SRCS],
+            srcs: [Src { operand: Operand::Discard, ty: None, neg: false, abs: false, not: false }; MAX_SRCS],
             src_count: 0,
         },
         state: State::Prefix,
@@ -109,9 +101,7 @@ pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeErro
         not: false,
         quads: 0,
     };
-    let used = table()
-        .walk(row, raw, target, &mut |piece| builder.piece(piece))
-        .ok_or(undefined)?;
+    let used = table().walk(row, raw, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
     builder.inst.unknown = raw & !used;
     Ok(builder.inst)
 }
@@ -147,15 +137,12 @@ struct Builder {
 
 /// Names of predicate conditions by code; the undefined ones are empty.
 pub(super) const CONDITIONS: [&str; 32] = [
-    "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu",
-    "always", "o", "c", "a", "s", "", "", "", "", "", "", "", "", "ns", "na", "nc", "no",
+    "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu", "always",
+    "o", "c", "a", "s", "", "", "", "", "", "", "", "", "ns", "na", "nc", "no",
 ];
 
 fn condition_code(name: &str) -> Option<u8> {
-    CONDITIONS
-        .iter()
-        .position(|condition| *condition == name)
-        .map(|code| code as u8)
+    CONDITIONS.iter().position(|condition| *condition == name).map(|code| code as u8)
 }
 
 /// The lane mask of `l013`, `lnone`.
@@ -167,11 +154,7 @@ fn lane_mask(name: &str) -> Option<u8> {
     if lanes.is_empty() {
         return None;
     }
-    lanes.bytes().try_fold(0, |mask, lane| {
-        (b'0'..b'4')
-            .contains(&lane)
-            .then(|| mask | 1 << (lane - b'0'))
-    })
+    lanes.bytes().try_fold(0, |mask, lane| (b'0'..b'4').contains(&lane).then(|| mask | 1 << (lane - b'0')))
 }
 
 impl Builder {
@@ -342,9 +325,7 @@ impl Builder {
             }
             Operand::Shared { ref mut ty, .. } | Operand::Const { ref mut ty, .. } => {
                 let named = self.memory_type.take().or(self.ty);
-                *ty = named
-                    .filter(|named| named.bytes() == ty.bytes())
-                    .unwrap_or(*ty);
+                *ty = named.filter(|named| named.bytes() == ty.bytes()).unwrap_or(*ty);
             }
             _ => {}
         }
@@ -369,13 +350,7 @@ impl Builder {
     fn source(&mut self, operand: Operand) {
         if let Some(slot) = self.inst.srcs.get_mut(self.inst.src_count as usize) {
             // The flags of `cvt` stand before its destination.
-            *slot = Src {
-                operand,
-                ty: self.ty,
-                neg: self.neg,
-                abs: self.abs,
-                not: self.not,
-            };
+            *slot = Src { operand, ty: self.ty, neg: self.neg, abs: self.abs, not: self.not };
             self.inst.src_count += 1;
         }
         self.neg = false;

@@ -1,10 +1,12 @@
 //! Listings.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use super::Inst;
+use super::decode::{DecodeError, decode_word, fetch};
 use super::operand::{Address, Operand, RegWidth};
 use super::table::{Piece, table};
+use super::{Inst, Op, Target};
 
 impl fmt::Display for Inst {
     /// The text of a listing line, without address and words.
@@ -42,9 +44,8 @@ impl fmt::Display for Inst {
 }
 
 /// Names of special registers; number 2 has none.
-pub(super) const SPECIAL: [&str; 9] = [
-    "physid", "clock", "", "vstride", "pm0", "pm1", "pm2", "pm3", "sampleid",
-];
+pub(super) const SPECIAL: [&str; 9] =
+    ["physid", "clock", "", "vstride", "pm0", "pm1", "pm2", "pm3", "sampleid"];
 
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,4 +113,97 @@ impl fmt::Display for Address {
             }
         }
     }
+}
+
+/// One line of a listing: an instruction or what stands in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingLine {
+    /// Address.
+    pub pc: u32,
+    /// The words, or the bytes that are left at the end of the code.
+    pub raw: u64,
+    /// Length in bytes: 4 or 8, less at the end of cut code.
+    pub len: u8,
+    /// A branch goes here, or a pushed target is here.
+    pub branch_target: bool,
+    /// A call goes here.
+    pub call_target: bool,
+    /// The instruction.
+    pub inst: Result<Inst, DecodeError>,
+}
+
+impl fmt::Display for ListingLine {
+    /// The line without a newline at the end; an empty line stands before what is called.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.call_target {
+            writeln!(f)?;
+        }
+        let first = usize::from(self.len.min(4));
+        let second = usize::from(self.len.saturating_sub(4));
+        write!(f, "{:08x}: {:0width$x}", self.pc, self.raw & 0xffff_ffff, width = 2 * first)?;
+        match second {
+            0 => write!(f, "{:blank$}", "", blank = 9 + 8 - 2 * first)?,
+            _ => {
+                write!(
+                    f,
+                    " {:0width$x}{:blank$}",
+                    self.raw >> 32,
+                    "",
+                    width = 2 * second,
+                    blank = 8 - 2 * second
+                )?;
+            }
+        }
+        let call = if self.call_target { 'C' } else { ' ' };
+        let branch = if self.branch_target { 'B' } else { ' ' };
+        write!(f, "  {call}{branch} ")?;
+        match &self.inst {
+            Ok(inst) => inst.fmt(f),
+            Err(_) => f.write_str("??"),
+        }
+    }
+}
+
+/// The listing of code that stands at `base`.
+pub fn disasm(code: &[u8], base: u32, target: Target) -> Vec<ListingLine> {
+    let mut lines = Vec::new();
+    let mut marks: HashMap<u32, (bool, bool)> = HashMap::new();
+    let mut offset = 0;
+    while offset < code.len() {
+        let pc = base.wrapping_add(offset as u32);
+        let (raw, len, inst) = match fetch(code, offset as u32) {
+            Ok((raw, len)) => (raw, len, decode_word(raw, pc, target)),
+            Err(_) => {
+                let rest = &code[offset..];
+                let mut bytes = [0; 8];
+                let len = rest.len().min(8);
+                bytes[..len].copy_from_slice(&rest[..len]);
+                (u64::from_le_bytes(bytes), len as u8, Err(DecodeError::Truncated { pc }))
+            }
+        };
+        if let Ok(inst) = &inst
+            && let Some(to) = inst.target_pc()
+        {
+            let mark = marks.entry(to).or_default();
+            if inst.op == Op::Call {
+                mark.0 = true;
+            } else {
+                mark.1 = true;
+            }
+        }
+        lines.push(ListingLine { pc, raw, len, branch_target: false, call_target: false, inst });
+        offset += usize::from(len);
+    }
+    for line in &mut lines {
+        if let Some(&(call, branch)) = marks.get(&line.pc) {
+            line.call_target = call;
+            line.branch_target = branch;
+        }
+    }
+    lines
+}
+
+/// The text of [`disasm`], a newline after each line.
+pub fn listing(code: &[u8], base: u32, target: Target) -> String {
+    disasm(code, base, target).iter().map(|line| format!("{line}\n")).collect()
 }

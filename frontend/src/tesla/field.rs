@@ -78,8 +78,8 @@ pub(super) enum Field {
     WrapImm(Bits),
     /// Texel offset.
     SignedImm(Bits),
-    /// Word address, shown in bytes; `call`s are marked C in listings, the others B.
-    Target(Bits, TargetMark),
+    /// Word address, shown in bytes.
+    Target(Bits),
     Tex(Bits),
     Sampler(Bits),
     Global {
@@ -92,13 +92,6 @@ pub(super) enum Field {
     Discard,
     /// Bits without meaning that compilers set: no text.
     Ignore(Bits),
-}
-
-/// How a listing marks the place a target field points to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum TargetMark {
-    Branch,
-    Call,
 }
 
 const SDST: Bits = Bits::at(2, 6);
@@ -115,16 +108,7 @@ const CSPACE: Bits = Bits::at(54, 4);
 const CODE: Bits = Bits::split(11, 16, 46, 6);
 
 const fn mem(space: Space, areg: Bits, offset: Bits, shift: u8) -> Mem {
-    Mem {
-        space,
-        index: NONE,
-        areg,
-        offset,
-        shift,
-        post: false,
-        signed: false,
-        wraps: false,
-    }
+    Mem { space, index: NONE, areg, offset, shift, post: false, signed: false, wraps: false }
 }
 
 /// Shared memory inside an ALU instruction.
@@ -133,40 +117,22 @@ const fn shared(ty: Type, areg: Bits, offset: Bits) -> Mem {
 }
 
 const fn constant(ty: Type, index: Bits, areg: Bits, offset: Bits) -> Mem {
-    Mem {
-        index,
-        ..mem(Space::Const(ty), areg, offset, ty.shift())
-    }
+    Mem { index, ..mem(Space::Const(ty), areg, offset, ty.shift()) }
 }
 
 /// The post-increment form of an ALU memory operand: the increment is signed.
 const fn post(mem: Mem) -> Mem {
-    Mem {
-        post: true,
-        signed: true,
-        ..mem
-    }
+    Mem { post: true, signed: true, ..mem }
 }
 
 /// The operand of a load or store: all offset bits, modulo 64 KiB.
 const fn full(space: Space, shift: u8) -> Mem {
-    let index = if matches!(space, Space::Const(_)) {
-        CSPACE
-    } else {
-        NONE
-    };
-    Mem {
-        index,
-        wraps: true,
-        ..mem(space, LAREG, Bits::at(9, 16 - shift), shift)
-    }
+    let index = if matches!(space, Space::Const(_)) { CSPACE } else { NONE };
+    Mem { index, wraps: true, ..mem(space, LAREG, Bits::at(9, 16 - shift), shift) }
 }
 
 const fn full_post(space: Space, shift: u8) -> Mem {
-    Mem {
-        post: true,
-        ..full(space, shift)
-    }
+    Mem { post: true, ..full(space, shift) }
 }
 
 impl Type {
@@ -182,9 +148,7 @@ impl Type {
 
 /// The field of that name.
 pub(super) fn parse(name: &str) -> Option<Field> {
-    use Field::{
-        Areg, Creg, Discard, Global, Ignore, Imm, Reg, Sampler, SignedImm, Sreg, Tex, Vec, WrapImm,
-    };
+    use Field::{Areg, Creg, Discard, Global, Ignore, Imm, Reg, Sampler, SignedImm, Sreg, Tex, Vec, WrapImm};
     use Shape::{Double, Full, Half, Quad};
     use Type::{B8, B16, B32};
     const SCONST: Bits = Bits::at(21, 1);
@@ -283,20 +247,13 @@ pub(super) fn parse(name: &str) -> Option<Field> {
                 "TOFFX" => SignedImm(Bits::at(56, 4)),
                 "TOFFY" => SignedImm(Bits::at(52, 4)),
                 "TOFFZ" => SignedImm(Bits::at(48, 4)),
-                "BTARG" => Field::Target(CODE, TargetMark::Branch),
-                "CTARG" => Field::Target(CODE, TargetMark::Call),
+                "BTARG" | "CTARG" => Field::Target(CODE),
                 "LTDST" => Vec(LDST, None, Some(Bits::split(25, 2, 46, 2))),
                 "STDST" => Vec(SDST, None, None),
                 "LTSRC" => Vec(LDST, Some(Bits::at(22, 2)), None),
                 "STSRC" => Vec(SDST, Some(Bits::at(22, 2)), None),
-                "GLOBAL" => Global {
-                    index: Bits::at(16, 4),
-                    reg: LSRC,
-                },
-                "GLOBAL2" => Global {
-                    index: Bits::at(23, 4),
-                    reg: LSRC,
-                },
+                "GLOBAL" => Global { index: Bits::at(16, 4), reg: LSRC },
+                "GLOBAL2" => Global { index: Bits::at(23, 4), reg: LSRC },
                 "DISCARD" => Discard,
                 "IGNCE" => Ignore(Bits::at(38, 1)),
                 "IGNPRED" => Ignore(Bits::at(39, 7)),
@@ -321,7 +278,7 @@ impl Field {
             | Field::Imm(bits)
             | Field::WrapImm(bits)
             | Field::SignedImm(bits)
-            | Field::Target(bits, _)
+            | Field::Target(bits)
             | Field::Tex(bits)
             | Field::Sampler(bits)
             | Field::Ignore(bits) => bits.mask(),
@@ -340,24 +297,12 @@ impl Field {
             Field::Reg(bits, shape) => {
                 let value = bits.get(word) as u8;
                 match shape {
-                    Shape::Full => Operand::Reg {
-                        num: value,
-                        width: RegWidth::B32,
-                    },
-                    Shape::Half => Operand::Reg {
-                        num: value >> 1,
-                        width: RegWidth::B16 {
-                            high: value & 1 != 0,
-                        },
-                    },
-                    Shape::Double => Operand::Reg {
-                        num: value,
-                        width: RegWidth::B64,
-                    },
-                    Shape::Quad => Operand::Reg {
-                        num: value,
-                        width: RegWidth::B128,
-                    },
+                    Shape::Full => Operand::Reg { num: value, width: RegWidth::B32 },
+                    Shape::Half => {
+                        Operand::Reg { num: value >> 1, width: RegWidth::B16 { high: value & 1 != 0 } }
+                    }
+                    Shape::Double => Operand::Reg { num: value, width: RegWidth::B64 },
+                    Shape::Quad => Operand::Reg { num: value, width: RegWidth::B128 },
                 }
             }
             Field::Areg(bits) => Operand::Areg(bits.get(word) as u8),
@@ -365,13 +310,12 @@ impl Field {
             Field::Sreg(bits) => Operand::Sreg(bits.get(word) as u8),
             Field::Imm(bits) | Field::WrapImm(bits) => Operand::Imm(bits.get(word) as u32),
             Field::SignedImm(bits) => Operand::TexOffset(bits.get_signed(word) as i8),
-            Field::Target(bits, _) => Operand::Target((bits.get(word) << 2) as u32),
+            Field::Target(bits) => Operand::Target((bits.get(word) << 2) as u32),
             Field::Tex(bits) => Operand::Tex(bits.get(word) as u8),
             Field::Sampler(bits) => Operand::Sampler(bits.get(word) as u8),
-            Field::Global { index, reg } => Operand::Global {
-                space: index.get(word) as u8,
-                reg: reg.get(word) as u8,
-            },
+            Field::Global { index, reg } => {
+                Operand::Global { space: index.get(word) as u8, reg: reg.get(word) as u8 }
+            }
             Field::Mem(mem) => {
                 let offset = mem.offset(word);
                 let addr = Address {
@@ -381,11 +325,7 @@ impl Field {
                 };
                 match mem.space {
                     Space::Shared(ty) => Operand::Shared { ty, addr },
-                    Space::Const(ty) => Operand::Const {
-                        space: mem.index.get(word) as u8,
-                        ty,
-                        addr,
-                    },
+                    Space::Const(ty) => Operand::Const { space: mem.index.get(word) as u8, ty, addr },
                     Space::Out(ty) => Operand::Out { ty, addr },
                     Space::Local => Operand::Local { addr },
                     Space::Attr => Operand::Attr { addr },

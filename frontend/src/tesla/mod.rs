@@ -5,6 +5,8 @@
 //! everything an instruction does, so that the lifter never looks at bits.
 
 pub mod asm;
+mod asm_match;
+mod asm_token;
 pub mod decode;
 pub mod disasm;
 mod field;
@@ -14,7 +16,9 @@ mod slots;
 mod support;
 pub mod table;
 
+pub use asm::{AsmError, AsmErrors, Assembly, assemble};
 pub use decode::{DecodeError, decode, decode_word};
+pub use disasm::{ListingLine, disasm, listing};
 pub use operand::{
     AddOp, Address, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, RegWidth, Rounding, Src, Type,
 };
@@ -154,12 +158,8 @@ pub enum ProgramType {
 
 impl ProgramType {
     /// All types.
-    pub const ALL: [ProgramType; 4] = [
-        ProgramType::Vertex,
-        ProgramType::Geometry,
-        ProgramType::Fragment,
-        ProgramType::Compute,
-    ];
+    pub const ALL: [ProgramType; 4] =
+        [ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment, ProgramType::Compute];
 
     /// The name launch files use.
     pub fn name(self) -> &'static str {
@@ -199,10 +199,7 @@ pub struct Target {
 impl Target {
     /// A compute program on that chip.
     pub const fn compute(chip: Chip) -> Target {
-        Target {
-            chip,
-            program: ProgramType::Compute,
-        }
+        Target { chip, program: ProgramType::Compute }
     }
 }
 

@@ -111,10 +111,7 @@ impl Type {
 
     /// Signed integers.
     pub fn is_signed(self) -> bool {
-        matches!(
-            self,
-            Type::S8 | Type::S16 | Type::S24 | Type::S32 | Type::S64
-        )
+        matches!(self, Type::S8 | Type::S16 | Type::S24 | Type::S32 | Type::S64)
     }
 
     /// Floating point.

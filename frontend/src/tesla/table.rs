@@ -70,18 +70,12 @@ impl Row {
 
     /// The chips that have it.
     pub fn chips(&self) -> Vec<Chip> {
-        Chip::ALL
-            .into_iter()
-            .filter(|chip| chip.features().contains(self.need.features))
-            .collect()
+        Chip::ALL.into_iter().filter(|chip| chip.features().contains(self.need.features)).collect()
     }
 
     /// The program types that have it.
     pub fn programs(&self) -> Vec<ProgramType> {
-        ProgramType::ALL
-            .into_iter()
-            .filter(|program| self.need.programs & program.bit() != 0)
-            .collect()
+        ProgramType::ALL.into_iter().filter(|program| self.need.programs & program.bit() != 0).collect()
     }
 
     /// Length of the instruction in bytes.
@@ -124,18 +118,12 @@ pub fn rows() -> &'static [Row] {
 
 /// Splits `text [F_X] [CP|VP]` into the text and what it needs.
 fn parse_need(line: &'static str) -> (&'static str, Need) {
-    let mut need = Need {
-        features: Features::NONE,
-        programs: 0xf,
-    };
+    let mut need = Need { features: Features::NONE, programs: 0xf };
     let (text, brackets) = match line.find('[') {
         Some(at) => (line[..at].trim_end(), &line[at..]),
         None => (line, ""),
     };
-    for group in brackets
-        .split(['[', ']', ' '])
-        .filter(|group| !group.is_empty())
-    {
+    for group in brackets.split(['[', ']', ' ']).filter(|group| !group.is_empty()) {
         let feature = match group {
             "F_SM11" => Some(Features::SM11),
             "F_SM12" => Some(Features::SM12),
@@ -173,8 +161,7 @@ fn parse_atoms(text: &'static str, memory_slot: bool) -> Vec<Atom> {
                 Atom::Slot(index.unwrap_or_else(|| unreachable!("the table has no slot `{name}`")))
             }
             _ if word.starts_with(|c: char| c.is_ascii_uppercase()) => Atom::Field(
-                field::parse(word)
-                    .unwrap_or_else(|| unreachable!("the table has no field `{word}`")),
+                field::parse(word).unwrap_or_else(|| unreachable!("the table has no field `{word}`")),
             ),
             _ => match Type::parse(word) {
                 Some(ty) if memory_slot => Atom::MemType(ty),
@@ -192,12 +179,7 @@ impl Table {
                 let memory_slot = matches!(*name, "ss" | "is" | "realls");
                 let compile = |&(value, mask, line): &slots::Alternative| {
                     let (text, need) = parse_need(line);
-                    Alternative {
-                        value,
-                        mask,
-                        need,
-                        atoms: parse_atoms(text, memory_slot),
-                    }
+                    Alternative { value, mask, need, atoms: parse_atoms(text, memory_slot) }
                 };
                 alternatives.iter().map(compile).collect()
             })
@@ -212,11 +194,7 @@ impl Table {
         for (form, class_value, class_mask, lines) in lists {
             for &(value, mask, op, line) in lines {
                 let (text, need) = parse_need(line);
-                let form = if form == Form::Short && value & 2 != 0 {
-                    Form::ShortControl
-                } else {
-                    form
-                };
+                let form = if form == Form::Short && value & 2 != 0 { Form::ShortControl } else { form };
                 rows.push(Row {
                     op,
                     form,
@@ -229,13 +207,8 @@ impl Table {
             }
         }
         let predicate = slots::SLOTS.iter().position(|(name, _)| *name == "p");
-        let predicate =
-            predicate.unwrap_or_else(|| unreachable!("the table has a slot of predicates"));
-        Table {
-            rows,
-            slots,
-            predicate,
-        }
+        let predicate = predicate.unwrap_or_else(|| unreachable!("the table has a slot of predicates"));
+        Table { rows, slots, predicate }
     }
 
     /// The row of an instruction word.
