@@ -13,6 +13,7 @@ pub mod entities;
 pub mod function;
 pub mod opcodes;
 pub mod pure;
+pub mod regions;
 pub mod types;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace};

@@ -1,0 +1,511 @@
+//! Finds the lane region that starts at a block: the part of the kernel that each lane can run on its own, and
+//! where all its lanes come out together.
+//!
+//! A node is a block with the stack entries that were pushed since the region's start, innermost last. Per lane a join
+//! goes on behind itself, a leave goes to the target of its entry; so inside a region the stack is gone. The region may
+//! only come out where the hardware's stack is what it was at the start and its lanes are together again:
+//!
+//! - where the relative stack is empty, a branch on which lanes may disagree ends the region (the driver runs it on
+//!   the hardware's stack), unless every path goes on to the end of the thread without another exit;
+//! - a leave or join that would pop below the region's start ends it, so does a cross-lane operation, a barrier, an
+//!   indirect branch;
+//! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
+//! - accesses of shared memory that could conflict between lanes do not stand in one region (see [`super::split`]);
+//! - a loop that waits for memory to change stays with the driver, so that a spinning warp can be put aside.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::graph;
+use super::split::OrderedAccesses;
+use super::uniform::Uniformity;
+use crate::entities::{Block, Slot, Value};
+use crate::function::{Function, GuestFault, Imm, LeaveKind, PushKind, Terminator};
+use crate::opcodes::{Opcode, Space};
+
+/// Most nodes of a region.
+const MAX_NODES: usize = 400;
+/// Most instructions of the IR before optimisation: compile time grows faster than linearly.
+const MAX_INSTS: usize = 6000;
+/// Most entries pushed within a region (a bound on recursion).
+const MAX_DEPTH: usize = 12;
+
+/// Where a region comes out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ExitKind {
+    /// All lanes' threads have ended.
+    Ended,
+    /// The body of the block has run; its terminator comes next.
+    Terminator(Block),
+    /// The block comes next.
+    Enter(Block),
+}
+
+/// How a node goes on, per lane. Numbers are nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeTerm {
+    /// Goes on.
+    Jump(usize),
+    /// Goes one way or the other.
+    Branch(Value, usize, usize),
+    /// The thread ends.
+    End,
+    /// The region comes out, by index in [`Plan::exits`]; with the condition for the terminator.
+    Exit(usize, Option<Value>),
+    /// The guest faults.
+    Fault(GuestFault),
+}
+
+/// A block in the context of what was pushed since the region's start.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The block whose body runs; `None` for a node without a body.
+    pub block: Option<Block>,
+    /// How it goes on.
+    pub term: NodeTerm,
+}
+
+/// A region's graph.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Nodes; the region starts at the first.
+    pub nodes: Vec<Node>,
+    /// Where it comes out; the first is [`ExitKind::Ended`].
+    pub exits: Vec<ExitKind>,
+}
+
+impl Plan {
+    /// Successor lists of the nodes.
+    pub fn successors(&self) -> Vec<Vec<usize>> {
+        self.nodes
+            .iter()
+            .map(|n| match n.term {
+                NodeTerm::Jump(a) => vec![a],
+                NodeTerm::Branch(_, a, b) if a == b => vec![a],
+                NodeTerm::Branch(_, a, b) => vec![a, b],
+                _ => vec![],
+            })
+            .collect()
+    }
+}
+
+/// What exploring needs to know of the kernel.
+#[derive(Debug)]
+pub struct KernelFacts {
+    /// Which slots and conditions are uniform.
+    pub uniform: Uniformity,
+    /// Blocks that may run with a call entry on the stack.
+    may_be_called: Vec<bool>,
+    /// Whether global memory is ordered between lanes.
+    lockstep: bool,
+}
+
+impl KernelFacts {
+    /// Analyses a kernel in SPMD form whose hazards are split.
+    pub fn compute(func: &Function, lockstep: bool) -> KernelFacts {
+        let mut may_be_called = vec![false; func.blocks.len()];
+        let mut work: Vec<Block> = Vec::new();
+        for b in func.block_ids() {
+            match *func.term(b) {
+                Terminator::Call { target, .. } => work.push(target),
+                Terminator::Push { kind: PushKind::Call, next, .. } => work.push(next),
+                // Whatever an indirect branch reaches.
+                Terminator::BranchIndirect { .. } => work.extend(func.block_at.values()),
+                _ => {}
+            }
+        }
+        if !func.block_ids().any(|b| {
+            matches!(func.term(b), Terminator::Call { .. } | Terminator::Push { kind: PushKind::Call, .. })
+        }) {
+            work.clear();
+        }
+        while let Some(b) = work.pop() {
+            if !std::mem::replace(&mut may_be_called[b.index()], true) {
+                func.term(b).for_each_successor(|s| work.push(s));
+            }
+        }
+        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Entry {
+    kind: PushKind,
+    target: Block,
+    /// The block that pushed it.
+    pusher: Block,
+}
+
+/// Blocks at which the region must come out, found so far.
+#[derive(Default, Clone)]
+struct Stops {
+    /// Behind the body.
+    term: HashSet<Block>,
+    /// Before the body.
+    enter: HashSet<Block>,
+}
+
+enum Failure {
+    /// One more stop is needed; explore again.
+    Stop,
+    /// This block cannot start a region.
+    Impossible,
+}
+
+/// The region that starts at `entry`, or `None` where the block must run in the interpreter.
+pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
+    if has_cross_lane(func, entry) {
+        return None;
+    }
+    // First see whether all lanes can run to their end; else come out where lanes are together.
+    for to_end in [true, false] {
+        let mut stops = Stops::default();
+        for _ in 0..200 {
+            let mut e = Explorer {
+                func,
+                facts,
+                entry,
+                stops: &mut stops,
+                to_end,
+                nodes: Vec::new(),
+                index: HashMap::new(),
+                exits: vec![ExitKind::Ended],
+                work: VecDeque::new(),
+                crossed: HashSet::new(),
+                joined: Vec::new(),
+                insts: 0,
+            };
+            match e.run() {
+                Ok(plan) => return Some(plan),
+                Err(Failure::Stop) if !to_end => continue,
+                Err(Failure::Stop) => break,
+                Err(Failure::Impossible) => break,
+            }
+        }
+    }
+    single_block(func, entry)
+}
+
+/// The region of the body of one block, which is always possible; `None` where it must run in the interpreter.
+pub fn single_block(func: &Function, entry: Block) -> Option<Plan> {
+    if has_cross_lane(func, entry) {
+        return None;
+    }
+    let cond = terminator_cond(func.term(entry));
+    Some(Plan {
+        nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
+        exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
+    })
+}
+
+/// The value that the driver needs to run a terminator.
+pub fn terminator_cond(term: &Terminator) -> Option<Value> {
+    match term {
+        Terminator::Branch { cond, .. } => Some(*cond),
+        Terminator::Leave { cond, .. } | Terminator::Join { cond, .. } => *cond,
+        _ => None,
+    }
+}
+
+/// Whether the body of a block must run in the interpreter.
+pub fn has_cross_lane(func: &Function, block: Block) -> bool {
+    func.block(block).insts.iter().any(|i| func.inst(*i).op.is_cross_lane())
+        || matches!(func.term(block), Terminator::BranchIndirect { .. })
+}
+
+struct Explorer<'a> {
+    func: &'a Function,
+    facts: &'a KernelFacts,
+    entry: Block,
+    stops: &'a mut Stops,
+    to_end: bool,
+    nodes: Vec<Node>,
+    index: HashMap<(Block, Vec<Entry>), usize>,
+    exits: Vec<ExitKind>,
+    work: VecDeque<(usize, Block, Vec<Entry>)>,
+    /// Join entries that a leaving lane crosses.
+    crossed: HashSet<Entry>,
+    /// Join entries and the blocks that pop them.
+    joined: Vec<(Entry, Block)>,
+    insts: usize,
+}
+
+impl Explorer<'_> {
+    fn run(&mut self) -> Result<Plan, Failure> {
+        self.visit(self.entry, Vec::new())?;
+        while let Some((node, block, stack)) = self.work.pop_front() {
+            let term = self.expand(block, &stack)?;
+            self.nodes[node].term = term;
+        }
+        if self.to_end && self.exits.len() > 1 {
+            return Err(Failure::Impossible);
+        }
+        self.check_crossed_joins()?;
+        let plan = Plan { nodes: std::mem::take(&mut self.nodes), exits: std::mem::take(&mut self.exits) };
+        self.check_cycles(&plan)?;
+        self.check_hazards(&plan)?;
+        Ok(plan)
+    }
+
+    /// A stop where the lanes are still together: at the push that opened the outermost entry, or at the block
+    /// itself.
+    fn fail_at(&mut self, block: Block, stack: &[Entry], before: bool) -> Failure {
+        if let Some(outer) = stack.first() {
+            self.stops.term.insert(outer.pusher);
+        } else if before && block != self.entry {
+            self.stops.enter.insert(block);
+        } else {
+            self.stops.term.insert(block);
+        }
+        Failure::Stop
+    }
+
+    fn exit(&mut self, kind: ExitKind) -> usize {
+        self.exits.iter().position(|e| *e == kind).unwrap_or_else(|| {
+            self.exits.push(kind);
+            self.exits.len() - 1
+        })
+    }
+
+    /// The node of a block with a relative stack.
+    fn visit(&mut self, block: Block, stack: Vec<Entry>) -> Result<usize, Failure> {
+        if let Some(&n) = self.index.get(&(block, stack.clone())) {
+            return Ok(n);
+        }
+        let first = self.nodes.is_empty();
+        let node = self.nodes.len();
+        if !first
+            && (has_cross_lane(self.func, block) || self.stops.enter.contains(&block) && stack.is_empty())
+        {
+            if !stack.is_empty() {
+                return Err(self.fail_at(block, &stack, true));
+            }
+            let exit = self.exit(ExitKind::Enter(block));
+            self.nodes.push(Node { block: None, term: NodeTerm::Exit(exit, None) });
+            self.index.insert((block, stack), node);
+            return Ok(node);
+        }
+        self.insts += self.func.block(block).insts.len();
+        if node >= MAX_NODES || stack.len() > MAX_DEPTH || (self.insts > MAX_INSTS && !first) {
+            return Err(self.fail_at(block, &stack, true));
+        }
+        self.nodes.push(Node { block: Some(block), term: NodeTerm::End });
+        self.index.insert((block, stack.clone()), node);
+        self.work.push_back((node, block, stack));
+        Ok(node)
+    }
+
+    fn end_node(&mut self, term: NodeTerm) -> usize {
+        self.nodes.push(Node { block: None, term });
+        self.nodes.len() - 1
+    }
+
+    /// The node that a leaving lane gets to.
+    fn leave(&mut self, block: Block, kind: LeaveKind, stack: &[Entry]) -> Result<usize, Failure> {
+        let wanted = match kind {
+            LeaveKind::Break => Some(PushKind::Break),
+            LeaveKind::Continue => Some(PushKind::Continue),
+            LeaveKind::Return => Some(PushKind::Call),
+            LeaveKind::Long => Some(PushKind::Long),
+            LeaveKind::Exit => None,
+        };
+        let found = wanted.and_then(|k| stack.iter().rposition(|e| e.kind == k));
+        let kept = found.unwrap_or(0);
+        self.crossed.extend(stack[kept..].iter().filter(|e| e.kind == PushKind::Join));
+        match (found, kind) {
+            (Some(i), _) => self.visit(stack[i].target, stack[..i].to_vec()),
+            (None, LeaveKind::Exit) => Ok(self.end_node(NodeTerm::End)),
+            (None, LeaveKind::Return) if !self.facts.may_be_called[block.index()] => {
+                Ok(self.end_node(NodeTerm::End))
+            }
+            _ => Err(self.fail_at(block, stack, false)),
+        }
+    }
+
+    fn expand(&mut self, block: Block, stack: &[Entry]) -> Result<NodeTerm, Failure> {
+        let term = self.func.term(block);
+        if stack.is_empty() && self.stops.term.contains(&block) {
+            let exit = self.exit(ExitKind::Terminator(block));
+            return Ok(NodeTerm::Exit(exit, terminator_cond(term)));
+        }
+        let push = |kind, target| {
+            let mut s = stack.to_vec();
+            s.push(Entry { kind, target, pusher: block });
+            s
+        };
+        match term {
+            Terminator::Jump(to) => Ok(NodeTerm::Jump(self.visit(to.block, stack.to_vec())?)),
+            Terminator::Branch { cond, taken, next } => {
+                if stack.is_empty() && !self.to_end && !self.facts.uniform.cond_is_uniform(block) {
+                    return Err(self.fail_at(block, stack, false));
+                }
+                let next = self.visit(next.block, stack.to_vec())?;
+                let taken = self.visit(taken.block, stack.to_vec())?;
+                Ok(NodeTerm::Branch(*cond, taken, next))
+            }
+            Terminator::Push { kind, target, next } => {
+                Ok(NodeTerm::Jump(self.visit(*next, push(*kind, *target))?))
+            }
+            Terminator::Call { target, ret } => {
+                Ok(NodeTerm::Jump(self.visit(*target, push(PushKind::Call, *ret))?))
+            }
+            Terminator::Leave { kind, cond, next } => {
+                let away = self.leave(block, *kind, stack)?;
+                match cond {
+                    None => Ok(NodeTerm::Jump(away)),
+                    Some(cond) => {
+                        let next = self.visit(*next, stack.to_vec())?;
+                        Ok(NodeTerm::Branch(*cond, away, next))
+                    }
+                }
+            }
+            Terminator::Join { cond, next, at_target } => match stack.split_last() {
+                Some((top, below)) if top.kind == PushKind::Join => {
+                    self.joined.push((*top, block));
+                    let arrived = if *at_target { top.target } else { *next };
+                    let arrived = self.visit(arrived, below.to_vec())?;
+                    match cond {
+                        None => Ok(NodeTerm::Jump(arrived)),
+                        Some(cond) => {
+                            let next = self.visit(*next, stack.to_vec())?;
+                            Ok(NodeTerm::Branch(*cond, arrived, next))
+                        }
+                    }
+                }
+                _ => Err(self.fail_at(block, stack, false)),
+            },
+            Terminator::Fault(kind) => Ok(NodeTerm::Fault(*kind)),
+            _ => Err(self.fail_at(block, stack, false)),
+        }
+    }
+
+    /// Lanes that wait at a join when others leave across it run the joining instruction once more on Tesla
+    /// (facts/divergence.md, unwind); that must not show.
+    fn check_crossed_joins(&mut self) -> Result<(), Failure> {
+        for (entry, block) in self.joined.clone() {
+            let at_target = matches!(self.func.term(block), Terminator::Join { at_target: true, .. });
+            if self.crossed.contains(&entry)
+                && !at_target
+                && (entry.target != block || !is_idempotent(self.func, block))
+            {
+                self.stops.term.insert(entry.pusher);
+                // The pusher may itself be nested; its outermost entry is found when exploring fails there again.
+                let nested = self.index.keys().find(|(b, s)| *b == entry.pusher && !s.is_empty()).cloned();
+                if let Some((_, stack)) = nested {
+                    self.stops.term.insert(stack[0].pusher);
+                }
+                return Err(Failure::Stop);
+            }
+        }
+        Ok(())
+    }
+
+    /// The outermost push, or the block itself, of a node.
+    fn stop_of_node(&mut self, plan: &Plan, node: usize) -> Failure {
+        let block = plan.nodes[node].block.expect("node with a body");
+        let stack =
+            self.index.iter().find(|(_, n)| **n == node).map(|((_, s), _)| s.clone()).unwrap_or_default();
+        self.fail_at(block, &stack, true)
+    }
+
+    /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory.
+    fn check_cycles(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let succs = plan.successors();
+        let components = graph::strongly_connected(&succs);
+        let irreducible = graph::natural_loops(&succs, 0).is_none();
+        for component in components {
+            let cyclic = component.len() > 1 || succs[component[0]].contains(&component[0]);
+            if !cyclic {
+                continue;
+            }
+            let stores = component.iter().any(|&n| {
+                let Some(b) = plan.nodes[n].block else { return false };
+                OrderedAccesses::of_block(self.func, b, self.facts.lockstep).stores > 0
+            });
+            if irreducible || stores || self.waits_for_memory(plan, &component, &succs) {
+                // Stop where the loop is entered, at the node with the least nesting.
+                let node = component
+                    .iter()
+                    .copied()
+                    .min_by_key(|n| {
+                        let depth = self.index.iter().find(|(_, i)| *i == n).map_or(0, |((_, s), _)| s.len());
+                        (depth, *n)
+                    })
+                    .expect("not empty");
+                let before = self.stops.clone();
+                let failure = self.stop_of_node(plan, node);
+                if before.term == self.stops.term && before.enter == self.stops.enter {
+                    return Err(Failure::Impossible);
+                }
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether leaving the loop depends on memory read within it that others may write.
+    fn waits_for_memory(&self, plan: &Plan, component: &[usize], succs: &[Vec<usize>]) -> bool {
+        let blocks: HashSet<Block> = component.iter().filter_map(|&n| plan.nodes[n].block).collect();
+        let mut tainted_slots: HashSet<Slot> = HashSet::new();
+        let mut tainted: HashSet<Value> = HashSet::new();
+        loop {
+            let before = (tainted_slots.len(), tainted.len());
+            for &b in &blocks {
+                for &i in &self.func.block(b).insts {
+                    let data = self.func.inst(i);
+                    let mut taint = data.args.iter().any(|a| tainted.contains(a));
+                    match (data.op, data.imm) {
+                        (Opcode::Load, Imm::Mem(m)) => {
+                            taint |= matches!(m.space, Space::Global(_) | Space::Shared);
+                        }
+                        (Opcode::SlotGet, Imm::Slot(s)) => taint |= tainted_slots.contains(&s),
+                        (Opcode::SlotSet, Imm::Slot(s)) if taint => {
+                            tainted_slots.insert(s);
+                        }
+                        _ => {}
+                    }
+                    if let (true, Some(v)) = (taint, data.result) {
+                        tainted.insert(v);
+                    }
+                }
+            }
+            if before == (tainted_slots.len(), tainted.len()) {
+                break;
+            }
+        }
+        component.iter().any(|&n| {
+            let leaves = succs[n].iter().any(|s| !component.contains(s));
+            matches!(plan.nodes[n].term, NodeTerm::Branch(c, ..) if leaves && tainted.contains(&c))
+        })
+    }
+
+    /// Ordered accesses of different blocks that could conflict.
+    fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let mut sum = OrderedAccesses::default();
+        let mut order: Vec<usize> = graph::reverse_postorder(&plan.successors(), 0);
+        order.retain(|&n| plan.nodes[n].block.is_some());
+        for n in order {
+            let block = plan.nodes[n].block.expect("has a body");
+            let own = OrderedAccesses::of_block(self.func, block, self.facts.lockstep);
+            if own.loads + own.stores > 0 && n != 0 && sum.plus(own).conflict() {
+                return Err(self.stop_of_node(plan, n));
+            }
+            sum = sum.plus(own);
+        }
+        Ok(())
+    }
+}
+
+/// Whether running the body twice is the same as once.
+fn is_idempotent(func: &Function, block: Block) -> bool {
+    let mut read: HashSet<Slot> = HashSet::new();
+    let insts = &func.block(block).insts;
+    for &i in insts {
+        if let (Opcode::SlotGet, Imm::Slot(s)) = (func.inst(i).op, func.inst(i).imm) {
+            read.insert(s);
+        }
+    }
+    insts.iter().all(|&i| match (func.inst(i).op, func.inst(i).imm) {
+        (Opcode::SlotSet, Imm::Slot(s)) => !read.contains(&s),
+        (op, _) => !op.has_effect() && op != Opcode::Load,
+    })
+}

@@ -1,0 +1,170 @@
+//! Which slots a lane may still read, at the start of each block of a kernel in SPMD form.
+
+use crate::entities::{Block, Slot};
+use crate::function::{Function, Imm, LeaveKind, PushKind, Terminator};
+use crate::opcodes::Opcode;
+
+/// A set of slots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotSet(Vec<u64>);
+
+impl SlotSet {
+    /// No slot of `slots`.
+    pub fn empty(slots: usize) -> SlotSet {
+        SlotSet(vec![0; slots.div_ceil(64)])
+    }
+
+    /// All of `slots`.
+    pub fn full(slots: usize) -> SlotSet {
+        let mut set = SlotSet::empty(slots);
+        (0..slots).for_each(|s| {
+            set.insert(Slot::new(s));
+        });
+        set
+    }
+
+    /// Whether `slot` is in it.
+    pub fn contains(&self, slot: Slot) -> bool {
+        self.0[slot.index() / 64] >> (slot.index() % 64) & 1 != 0
+    }
+
+    /// Adds `slot`; whether it was new.
+    pub fn insert(&mut self, slot: Slot) -> bool {
+        let new = !self.contains(slot);
+        self.0[slot.index() / 64] |= 1 << (slot.index() % 64);
+        new
+    }
+
+    /// Takes `slot` out.
+    pub fn remove(&mut self, slot: Slot) {
+        self.0[slot.index() / 64] &= !(1 << (slot.index() % 64));
+    }
+
+    /// Adds all of `other`; whether anything was new.
+    pub fn union(&mut self, other: &SlotSet) -> bool {
+        let mut changed = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            changed |= b & !*a != 0;
+            *a |= b;
+        }
+        changed
+    }
+
+    /// Takes all of `other` out; whether anything was in it.
+    pub fn subtract(&mut self, other: &SlotSet) -> bool {
+        let mut changed = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            changed |= *a & b != 0;
+            *a &= !b;
+        }
+        changed
+    }
+
+    /// The members in order.
+    pub fn iter(&self) -> impl Iterator<Item = Slot> + '_ {
+        (0..self.0.len() * 64).map(Slot::new).filter(|s| self.contains(*s))
+    }
+}
+
+/// Slots live at the start of each block.
+#[derive(Clone, Debug)]
+pub struct SlotLiveness {
+    live_in: Vec<SlotSet>,
+    succs: Vec<Vec<Block>>,
+    slots: usize,
+    keep_all: bool,
+}
+
+impl SlotLiveness {
+    /// Computes liveness. The stack may be anything: a leave goes to every target pushed for its kind, and lanes that
+    /// wait at a join may resume at every join target. With `keep_all` every slot is live at the end of a thread
+    /// (someone wants to look at the registers).
+    pub fn compute(func: &Function, keep_all: bool) -> SlotLiveness {
+        let slots = func.slots.len();
+        let mut targets: Vec<(PushKind, Block)> = Vec::new();
+        for b in func.block_ids() {
+            match func.term(b) {
+                Terminator::Push { kind, target, .. } => targets.push((*kind, *target)),
+                Terminator::Call { ret, .. } => targets.push((PushKind::Call, *ret)),
+                _ => {}
+            }
+        }
+        let of = |kind: PushKind| targets.iter().filter(move |t| t.0 == kind).map(|t| t.1);
+        let succs: Vec<Vec<Block>> = func
+            .block_ids()
+            .map(|b| {
+                let mut list = Vec::new();
+                match func.term(b) {
+                    // The target of a push is reached by the leave or join, not from here.
+                    Terminator::Push { next, .. } => list.push(*next),
+                    Terminator::Call { target, .. } => list.push(*target),
+                    Terminator::Leave { kind, cond, next } => {
+                        list.extend(cond.map(|_| *next));
+                        match kind {
+                            LeaveKind::Break => list.extend(of(PushKind::Break)),
+                            LeaveKind::Continue => list.extend(of(PushKind::Continue)),
+                            LeaveKind::Return => list.extend(of(PushKind::Call)),
+                            LeaveKind::Long => list.extend(of(PushKind::Long)),
+                            LeaveKind::Exit => {}
+                        }
+                    }
+                    Terminator::Join { next, .. } => {
+                        list.push(*next);
+                        list.extend(of(PushKind::Join));
+                    }
+                    Terminator::BranchIndirect { .. } => list.extend(func.block_at.values()),
+                    other => other.for_each_successor(|s| list.push(s)),
+                }
+                list
+            })
+            .collect();
+        let mut this =
+            SlotLiveness { live_in: vec![SlotSet::empty(slots); func.blocks.len()], succs, slots, keep_all };
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for b in func.block_ids().rev() {
+                let mut live = this.live_out(func, b);
+                for &inst in func.block(b).insts.iter().rev() {
+                    let data = func.inst(inst);
+                    match (data.op, data.imm) {
+                        (Opcode::SlotSet, Imm::Slot(s)) => live.remove(s),
+                        (Opcode::SlotGet, Imm::Slot(s)) => {
+                            live.insert(s);
+                        }
+                        _ => {}
+                    }
+                }
+                changed |= this.live_in[b.index()].union(&live);
+            }
+        }
+        this
+    }
+
+    /// Slots live where `block` starts.
+    pub fn live_in(&self, block: Block) -> &SlotSet {
+        &self.live_in[block.index()]
+    }
+
+    /// Slots live behind the body of `block`, before its terminator.
+    pub fn live_out(&self, func: &Function, block: Block) -> SlotSet {
+        let ends = matches!(
+            func.term(block),
+            Terminator::Leave { .. }
+                | Terminator::Join { .. }
+                | Terminator::Fault(_)
+                | Terminator::BranchIndirect { .. }
+        );
+        let mut live =
+            if self.keep_all && ends { SlotSet::full(self.slots) } else { SlotSet::empty(self.slots) };
+        for s in &self.succs[block.index()] {
+            live.union(&self.live_in[s.index()]);
+        }
+        live
+    }
+
+    /// Slots live where a thread ends.
+    pub fn live_at_end(&self) -> SlotSet {
+        if self.keep_all { SlotSet::full(self.slots) } else { SlotSet::empty(self.slots) }
+    }
+}

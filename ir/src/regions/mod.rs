@@ -1,0 +1,98 @@
+//! Lane regions: parts of a kernel that a few lanes at a time run on their own (docs/design.md).
+//!
+//! [`prepare`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
+//! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]).
+
+pub mod explore;
+pub mod graph;
+pub mod linearize;
+pub mod liveness;
+pub mod promote;
+pub mod split;
+pub mod ssa;
+pub mod uniform;
+
+use crate::entities::{Block, Slot};
+use crate::function::{Function, SlotInit};
+use crate::types::Type;
+use explore::{ExitKind, KernelFacts, Plan};
+use liveness::SlotLiveness;
+use promote::RegionFault;
+
+/// Name of the slot in which compiled code counts the guest instructions of each lane.
+pub const COUNT_SLOT: &str = "#count";
+
+/// How regions are made.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RegionOptions {
+    /// Global memory is ordered between the lanes of a warp too.
+    pub lockstep: bool,
+    /// Registers are wanted when threads have ended.
+    pub keep_registers: bool,
+    /// Each lane counts its guest instructions in [`COUNT_SLOT`].
+    pub count: bool,
+    /// Every region is a single block (`max_steps` is exact then).
+    pub single_blocks: bool,
+}
+
+/// A kernel in SPMD form, ready to be run by the interpreter and to be cut into regions.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The code.
+    pub func: Function,
+    options: RegionOptions,
+    facts: KernelFacts,
+    live: SlotLiveness,
+    count: Option<Slot>,
+}
+
+/// A lane region.
+#[derive(Debug)]
+pub struct Region {
+    /// The block it starts at.
+    pub entry: Block,
+    /// Its code in SSA, before masks.
+    pub ssa: Function,
+    /// Its code in mask form.
+    pub mask: Function,
+    /// Where it comes out, by exit number; 0 is the end of all threads.
+    pub exits: Vec<ExitKind>,
+    /// Guest faults by exit number minus [`promote::FAULT_EXIT`].
+    pub faults: Vec<RegionFault>,
+    /// Blocks of the kernel that it covers, in the order of the plan.
+    pub blocks: Vec<Block>,
+}
+
+impl Kernel {
+    /// Readies a kernel as a frontend lifts it.
+    pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
+        split::split_hazards(&mut func, options.lockstep);
+        let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
+        let facts = KernelFacts::compute(&func, options.lockstep);
+        let live = SlotLiveness::compute(&func, options.keep_registers);
+        Kernel { func, options, facts, live, count }
+    }
+
+    /// The slot of [`COUNT_SLOT`], if instructions are counted.
+    pub fn count_slot(&self) -> Option<Slot> {
+        self.count
+    }
+
+    /// The region that starts at `entry`; `None` when that block must run in the interpreter. Pure: the same
+    /// arguments give the same region.
+    pub fn region(&self, entry: Block) -> Option<Region> {
+        let plan = if self.options.single_blocks {
+            explore::single_block(&self.func, entry)?
+        } else {
+            explore::explore(&self.func, &self.facts, entry)?
+        };
+        self.build(entry, plan).or_else(|| self.build(entry, explore::single_block(&self.func, entry)?))
+    }
+
+    fn build(&self, entry: Block, plan: Plan) -> Option<Region> {
+        let (ssa, faults) = promote::promote(&self.func, &plan, &self.live);
+        let mask = linearize::to_mask(&ssa, self.count)?;
+        let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
+        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks })
+    }
+}

@@ -1,0 +1,366 @@
+//! Turns a region's graph into a function in SSA: slots become values, read once at the start and written at the exits.
+//!
+//! The result is in SPMD form but has no stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the
+//! slots; block n + 1 is node n. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
+
+use std::collections::HashMap;
+
+use super::explore::{ExitKind, NodeTerm, Plan};
+use super::graph;
+use super::liveness::{SlotLiveness, SlotSet};
+use crate::builder::Builder;
+use crate::entities::{Block, Inst, Slot, Value};
+use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator, ValueDef};
+use crate::opcodes::Opcode;
+
+/// Exit numbers from here on are guest faults: the region returns at once, with the lanes concerned as exited mask.
+pub const FAULT_EXIT: u32 = 0x4000_0000;
+
+/// A fault that a region can return.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionFault {
+    /// Kind.
+    pub kind: GuestFault,
+    /// Guest address.
+    pub pc: u32,
+}
+
+/// Builds the function of a region; with it the faults by exit number.
+pub fn promote(func: &Function, plan: &Plan, live: &SlotLiveness) -> (Function, Vec<RegionFault>) {
+    let succs = plan.successors();
+    let preds = graph::predecessors(&succs);
+    let order = graph::reverse_postorder(&succs, 0);
+    let slots = func.slots.len();
+    let (live_in, written) = node_liveness(func, plan, &succs, &order, live);
+
+    let mut out =
+        Function::new(format!("{}@{:#x}", func.name, region_pc(func, plan)), Form::Spmd, func.lanes);
+    out.slots = func.slots.clone();
+    let prologue = out.add_block(region_pc(func, plan));
+    for node in &plan.nodes {
+        let pc = node.block.map_or(region_pc(func, plan), |b| func.block(b).pc);
+        let b = out.add_block(pc);
+        if let Some(src) = node.block {
+            out.block_mut(b).guest_insts = func.block(src).guest_insts;
+        }
+    }
+    let mut entry_state: HashMap<Slot, Value> = HashMap::new();
+    for slot in live_in[0].iter().filter(|s| s.index() < slots) {
+        let mut b = Builder::new(&mut out, prologue);
+        entry_state.insert(slot, b.get(slot));
+    }
+
+    let mut faults = Vec::new();
+    let mut state_out: Vec<HashMap<Slot, Value>> = vec![HashMap::new(); plan.nodes.len()];
+    let mut params: Vec<Vec<Slot>> = vec![Vec::new(); plan.nodes.len()];
+    let mut undefined: HashMap<Slot, Value> = HashMap::new();
+    for &n in &order {
+        let block = Block::new(n + 1);
+        let incoming = preds[n].len() + usize::from(n == 0);
+        let mut state = if n == 0 {
+            entry_state.clone()
+        } else if incoming == 1 {
+            state_out[preds[n][0]].clone()
+        } else {
+            entry_state.clone()
+        };
+        if incoming > 1 {
+            for slot in live_in[n].iter().filter(|s| written.contains(*s)) {
+                let ty = func.slots[slot.index()].ty;
+                let p = out.add_param(block, ty);
+                params[n].push(slot);
+                state.insert(slot, p);
+            }
+        }
+        let mut map: HashMap<Value, Value> = HashMap::new();
+        if let Some(src) = plan.nodes[n].block {
+            for &inst in &func.block(src).insts {
+                copy_inst(func, &mut out, block, inst, &mut map, &mut state, &mut undefined, prologue);
+            }
+        }
+        let pc = plan.nodes[n].block.map_or(out.block(block).pc, |b| func.block(b).term_pc);
+        let term = match plan.nodes[n].term {
+            NodeTerm::Jump(t) => Terminator::Jump(Block::new(t + 1).into()),
+            NodeTerm::Branch(_, a, b) if a == b => Terminator::Jump(Block::new(a + 1).into()),
+            NodeTerm::Branch(cond, a, b) => Terminator::Branch {
+                cond: map[&cond],
+                taken: Block::new(a + 1).into(),
+                next: Block::new(b + 1).into(),
+            },
+            NodeTerm::Fault(kind) => {
+                faults.push(RegionFault { kind, pc });
+                Terminator::Return { exit: FAULT_EXIT + faults.len() as u32 - 1, exited: None, cond: None }
+            }
+            NodeTerm::End | NodeTerm::Exit(..) => {
+                let (exit, cond) = match plan.nodes[n].term {
+                    NodeTerm::Exit(k, cond) => (k, cond),
+                    _ => (0, None),
+                };
+                let live_here = exit_liveness(func, plan.exits[exit], live);
+                let mut b = Builder::new(&mut out, block);
+                b.pc = pc;
+                for slot in live_here.iter().filter(|s| written.contains(*s)) {
+                    if let Some(&v) = state.get(&slot) {
+                        if entry_state.get(&slot) != Some(&v) {
+                            b.set(slot, v);
+                        }
+                    }
+                }
+                Terminator::Return { exit: exit as u32, exited: None, cond: cond.map(|c| map[&c]) }
+            }
+        };
+        let data = out.block_mut(block);
+        data.term = Some(term);
+        data.term_pc = pc;
+        state_out[n] = state;
+    }
+    // Unreachable nodes keep the numbering; give them an end.
+    for n in 0..plan.nodes.len() {
+        let data = out.block_mut(Block::new(n + 1));
+        if data.term.is_none() {
+            data.term = Some(Terminator::Return { exit: 0, exited: None, cond: None });
+            data.insts.clear();
+        }
+    }
+    let args = |state: &HashMap<Slot, Value>,
+                to: usize,
+                out: &mut Function,
+                undefined: &mut HashMap<Slot, Value>| {
+        params[to]
+            .iter()
+            .map(|s| state.get(s).copied().unwrap_or_else(|| undefined_slot(out, undefined, *s, prologue)))
+            .collect::<Vec<Value>>()
+    };
+    let entry_args = args(&entry_state, 0, &mut out, &mut undefined);
+    out.block_mut(prologue).term = Some(Terminator::Jump(BlockCall { block: Block(1), args: entry_args }));
+    for &n in &order {
+        let mut term = out.block_mut(Block::new(n + 1)).term.take().expect("set above");
+        let mut fill = |call: &mut BlockCall, out: &mut Function| {
+            call.args = args(&state_out[n], call.block.index() - 1, out, &mut undefined);
+        };
+        match &mut term {
+            Terminator::Jump(c) => fill(c, &mut out),
+            Terminator::Branch { taken, next, .. } => {
+                fill(taken, &mut out);
+                fill(next, &mut out);
+            }
+            _ => {}
+        }
+        out.block_mut(Block::new(n + 1)).term = Some(term);
+    }
+    prune_params(&mut out);
+    (out, faults)
+}
+
+fn region_pc(func: &Function, plan: &Plan) -> u32 {
+    plan.nodes[0].block.map_or(0, |b| func.block(b).pc)
+}
+
+fn exit_liveness(func: &Function, exit: ExitKind, live: &SlotLiveness) -> SlotSet {
+    match exit {
+        ExitKind::Ended => live.live_at_end(),
+        ExitKind::Terminator(b) => live.live_out(func, b),
+        ExitKind::Enter(b) => live.live_in(b).clone(),
+    }
+}
+
+/// Slots live at the start of each node, and all slots that the region writes.
+fn node_liveness(
+    func: &Function,
+    plan: &Plan,
+    succs: &[Vec<usize>],
+    order: &[usize],
+    live: &SlotLiveness,
+) -> (Vec<SlotSet>, SlotSet) {
+    let slots = func.slots.len();
+    let mut written = SlotSet::empty(slots);
+    let mut live_in = vec![SlotSet::empty(slots); plan.nodes.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &n in order.iter().rev() {
+            let mut set = match plan.nodes[n].term {
+                NodeTerm::End => exit_liveness(func, ExitKind::Ended, live),
+                NodeTerm::Exit(k, _) => exit_liveness(func, plan.exits[k], live),
+                _ => SlotSet::empty(slots),
+            };
+            for &s in &succs[n] {
+                set.union(&live_in[s]);
+            }
+            if let Some(b) = plan.nodes[n].block {
+                for &i in func.block(b).insts.iter().rev() {
+                    match (func.inst(i).op, func.inst(i).imm) {
+                        (Opcode::SlotSet, Imm::Slot(s)) => {
+                            written.insert(s);
+                            set.remove(s);
+                        }
+                        (Opcode::SlotGet, Imm::Slot(s)) => {
+                            set.insert(s);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            changed |= live_in[n].union(&set);
+        }
+    }
+    (live_in, written)
+}
+
+fn undefined_slot(
+    out: &mut Function,
+    undefined: &mut HashMap<Slot, Value>,
+    slot: Slot,
+    prologue: Block,
+) -> Value {
+    if let Some(&v) = undefined.get(&slot) {
+        return v;
+    }
+    let mut b = Builder::new(out, prologue);
+    let v = b.get(slot);
+    undefined.insert(slot, v);
+    v
+}
+
+#[allow(clippy::too_many_arguments)]
+fn copy_inst(
+    func: &Function,
+    out: &mut Function,
+    block: Block,
+    inst: Inst,
+    map: &mut HashMap<Value, Value>,
+    state: &mut HashMap<Slot, Value>,
+    undefined: &mut HashMap<Slot, Value>,
+    prologue: Block,
+) {
+    let data = func.inst(inst);
+    match (data.op, data.imm) {
+        (Opcode::SlotGet, Imm::Slot(slot)) => {
+            let v =
+                state.get(&slot).copied().unwrap_or_else(|| undefined_slot(out, undefined, slot, prologue));
+            map.insert(data.result.expect("get has a result"), v);
+        }
+        (Opcode::SlotSet, Imm::Slot(slot)) => {
+            state.insert(slot, map[&data.args[0]]);
+        }
+        _ => {
+            let args: Vec<Value> = data.args.iter().map(|a| map[a]).collect();
+            let mut ty = data.result.map(|v| func.ty(v));
+            // Slots may turn out uniform or not where the copy reads them.
+            if let Some(t) = &mut ty {
+                if !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat) {
+                    t.uniform = data.op.is_pure()
+                        && !matches!(data.op, Opcode::ActiveMask)
+                        && args.iter().all(|a| out.ty(*a).uniform);
+                }
+            }
+            let new = out.make_inst(data.op, &args, data.imm, ty, data.pc);
+            out.block_mut(block).insts.push(new);
+            if let (Some(old), Some(v)) = (data.result, out.inst(new).result) {
+                map.insert(old, v);
+            }
+        }
+    }
+}
+
+/// Removes block parameters that every edge gives the same value (or themselves).
+pub fn prune_params(func: &mut Function) {
+    let mut replaced: HashMap<Value, Value> = HashMap::new();
+    fn resolve(replaced: &HashMap<Value, Value>, mut v: Value) -> Value {
+        while let Some(&r) = replaced.get(&v) {
+            v = r;
+        }
+        v
+    }
+    let mut incoming: Vec<Vec<(usize, bool)>> = vec![Vec::new(); func.blocks.len()];
+    for b in func.block_ids() {
+        match func.term(b) {
+            Terminator::Jump(c) => incoming[c.block.index()].push((b.index(), false)),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => {
+                incoming[taken.block.index()].push((b.index(), false));
+                incoming[next.block.index()].push((b.index(), true));
+            }
+            _ => {}
+        }
+    }
+    let edge_args = |func: &Function, b: usize, second: bool| -> Vec<Value> {
+        match func.term(Block::new(b)) {
+            Terminator::Jump(c) => c.args.clone(),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => {
+                if second {
+                    next.args.clone()
+                } else {
+                    taken.args.clone()
+                }
+            }
+            _ => Vec::new(),
+        }
+    };
+    let all_args: Vec<Vec<Vec<Value>>> =
+        incoming.iter().map(|list| list.iter().map(|&(b, s)| edge_args(func, b, s)).collect()).collect();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for b in 0..func.blocks.len() {
+            if Block::new(b) == func.entry {
+                continue;
+            }
+            for (i, &p) in func.blocks[b].params.iter().enumerate() {
+                if replaced.contains_key(&p) {
+                    continue;
+                }
+                let mut only: Option<Value> = None;
+                let mut many = all_args[b].is_empty();
+                for args in &all_args[b] {
+                    let a = resolve(&replaced, args[i]);
+                    if a == p || Some(a) == only {
+                        continue;
+                    }
+                    many |= only.replace(a).is_some();
+                }
+                if let (false, Some(v)) = (many, only) {
+                    replaced.insert(p, v);
+                    changed = true;
+                }
+            }
+        }
+    }
+    if replaced.is_empty() {
+        return;
+    }
+    let keep: Vec<Vec<bool>> =
+        func.blocks.iter().map(|b| b.params.iter().map(|p| !replaced.contains_key(p)).collect()).collect();
+    let retain = |call: &mut BlockCall| {
+        let mut flags = keep[call.block.index()].iter();
+        call.args.retain(|_| *flags.next().expect("one flag a parameter"));
+    };
+    for b in &mut func.blocks {
+        match b.term.as_mut().expect("complete block") {
+            Terminator::Jump(c) => retain(c),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => {
+                retain(taken);
+                retain(next);
+            }
+            _ => {}
+        }
+        b.term.as_mut().expect("complete block").map_uses(|v| resolve(&replaced, v));
+    }
+    for (b, flags) in func.blocks.iter_mut().zip(&keep) {
+        let mut flags = flags.iter();
+        b.params.retain(|_| *flags.next().expect("one flag a parameter"));
+    }
+    for b in 0..func.blocks.len() {
+        for (i, p) in func.blocks[b].params.clone().into_iter().enumerate() {
+            func.values[p.index()].def = ValueDef::Param(Block::new(b), i as u32);
+        }
+    }
+    for inst in &mut func.insts {
+        inst.args.iter_mut().for_each(|a| *a = resolve(&replaced, *a));
+    }
+}

@@ -1,0 +1,149 @@
+//! Cuts blocks where lanes could see each other, so that every block is safe to run a few lanes at a time.
+//!
+//! Lanes of a warp run in lock step: an access to shared memory must not pass an access of another lane to the
+//! same place when one of the two stores. Within a block that holds if no store follows, and nothing follows a
+//! store. (Locks, atomics and other cross-lane operations stand in blocks of their own already.)
+
+use std::collections::HashMap;
+
+use crate::builder::Builder;
+use crate::entities::{Block, Slot, Value};
+use crate::function::{Function, Imm, SlotInit, Terminator};
+use crate::opcodes::{Opcode, Space};
+
+/// Whether accesses to `space` are ordered between lanes: shared memory always, global memory with `lockstep`.
+pub fn is_ordered(space: Space, lockstep: bool) -> bool {
+    match space {
+        Space::Shared => true,
+        Space::Global(_) => lockstep,
+        Space::Local | Space::Const(_) => false,
+    }
+}
+
+/// Loads and stores of a block to memory that is ordered between lanes.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct OrderedAccesses {
+    /// Loads.
+    pub loads: u32,
+    /// Stores.
+    pub stores: u32,
+}
+
+impl OrderedAccesses {
+    /// Those of one block.
+    pub fn of_block(func: &Function, block: Block, lockstep: bool) -> OrderedAccesses {
+        let mut this = OrderedAccesses::default();
+        for &i in &func.block(block).insts {
+            match (func.inst(i).op, func.inst(i).imm) {
+                (Opcode::Load, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.loads += 1,
+                (Opcode::Store, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.stores += 1,
+                _ => {}
+            }
+        }
+        this
+    }
+
+    /// Whether a store and another access are both among them.
+    pub fn conflict(self) -> bool {
+        self.stores > 1 || self.stores == 1 && self.loads > 0
+    }
+
+    /// Both together.
+    pub fn plus(self, other: OrderedAccesses) -> OrderedAccesses {
+        OrderedAccesses { loads: self.loads + other.loads, stores: self.stores + other.stores }
+    }
+}
+
+/// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed behind a cut
+/// pass through new slots.
+pub fn split_hazards(func: &mut Function, lockstep: bool) {
+    let mut next = 0;
+    while next < func.blocks.len() {
+        let block = Block::new(next);
+        if let Some(at) = first_conflict(func, block, lockstep) {
+            split_block(func, block, at);
+        }
+        next += 1;
+    }
+}
+
+fn first_conflict(func: &Function, block: Block, lockstep: bool) -> Option<usize> {
+    let mut seen = OrderedAccesses::default();
+    for (n, &i) in func.block(block).insts.iter().enumerate() {
+        let Some(m) = func.mem_access(i) else { continue };
+        if !is_ordered(m.space, lockstep) {
+            continue;
+        }
+        match func.inst(i).op {
+            Opcode::Load => seen.loads += 1,
+            Opcode::Store => seen.stores += 1,
+            _ => continue,
+        }
+        if seen.conflict() {
+            return Some(n);
+        }
+    }
+    None
+}
+
+/// Moves the instructions from index `at` on, and the terminator, to a new block.
+fn split_block(func: &mut Function, block: Block, at: usize) {
+    let tail_insts = func.block_mut(block).insts.split_off(at);
+    let tail_pc = func.inst(tail_insts[0]).pc;
+    let term = func.block_mut(block).term.take().expect("complete block");
+    let term_pc = func.block(block).term_pc;
+    let tail = func.add_block(tail_pc);
+    // Guest instructions that started before the cut count as the head's.
+    let total = func.block(block).guest_insts;
+    let mut pcs: Vec<u32> = func.block(block).insts.iter().map(|i| func.inst(*i).pc).collect();
+    pcs.dedup();
+    let head_insts = (pcs.iter().filter(|&&pc| pc < tail_pc).count() as u32).min(total);
+    func.block_mut(block).guest_insts = head_insts;
+    func.block_mut(tail).guest_insts = total - head_insts;
+
+    let head: std::collections::HashSet<Value> =
+        func.block(block).insts.iter().filter_map(|i| func.inst(*i).result).collect();
+    let mut crossing: Vec<Value> = Vec::new();
+    let mut note = |v: Value| {
+        if head.contains(&v) && !crossing.contains(&v) {
+            crossing.push(v);
+        }
+    };
+    for &i in &tail_insts {
+        func.inst(i).args.iter().copied().for_each(&mut note);
+    }
+    term.for_each_use(&mut note);
+
+    let mut replaced: HashMap<Value, Value> = HashMap::new();
+    for v in crossing {
+        let data = func.def_inst(v).cloned();
+        if let Some(data) = data.filter(|d| d.op == Opcode::Const) {
+            // A constant is made again rather than carried.
+            let ty = func.ty(v);
+            let mut b = Builder::new(func, tail);
+            let again = b.push(Opcode::Const, &[], data.imm, Some(ty)).expect("has a result");
+            replaced.insert(v, again);
+            continue;
+        }
+        let ty = crate::types::Type::varying(func.ty(v).scalar);
+        let slot: Slot = func.add_slot(format!("x{}", func.slots.len()), ty, SlotInit::Zero);
+        let mut b = Builder::new(func, block);
+        b.pc = tail_pc;
+        b.set(slot, v);
+        let mut b = Builder::new(func, tail);
+        replaced.insert(v, b.get(slot));
+    }
+    let map = |v: Value| replaced.get(&v).copied().unwrap_or(v);
+    for &i in &tail_insts {
+        func.inst_mut(i).args.iter_mut().for_each(|a| *a = map(*a));
+    }
+    let mut term = term;
+    term.map_uses(map);
+    let data = func.block_mut(tail);
+    data.insts.extend(tail_insts);
+    data.term = Some(term);
+    data.term_pc = term_pc;
+    let head_data = func.block_mut(block);
+    head_data.term = Some(Terminator::Jump(tail.into()));
+    head_data.term_pc = tail_pc;
+}
