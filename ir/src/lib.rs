@@ -8,13 +8,16 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
+pub mod analysis;
 pub mod builder;
 pub mod entities;
 pub mod function;
 pub mod opcodes;
 pub mod pure;
 pub mod regions;
+pub mod text;
 pub mod types;
+pub mod verify;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace};
 pub use builder::Builder;

@@ -1,0 +1,11 @@
+//! Facts about a function that passes and the verifier share. None is kept up to date: make a new one after a change.
+
+mod cfg;
+mod dominators;
+mod loops;
+mod uses;
+
+pub use cfg::Cfg;
+pub use dominators::Dominators;
+pub use loops::{Loop, Loops};
+pub use uses::Uses;

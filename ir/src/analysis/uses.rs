@@ -1,0 +1,32 @@
+//! Use counts.
+
+use crate::entities::Value;
+use crate::function::Function;
+
+/// How often each value is an operand of an instruction or terminator that stands in a block.
+pub struct Uses {
+    counts: Vec<u32>,
+}
+
+impl Uses {
+    /// Counts the uses.
+    pub fn new(func: &Function) -> Uses {
+        let mut counts = vec![0; func.values.len()];
+        for data in &func.blocks {
+            for &inst in &data.insts {
+                for arg in &func.inst(inst).args {
+                    counts[arg.index()] += 1;
+                }
+            }
+            if let Some(term) = &data.term {
+                term.for_each_use(|v| counts[v.index()] += 1);
+            }
+        }
+        Uses { counts }
+    }
+
+    /// Uses of one value.
+    pub fn count(&self, value: Value) -> u32 {
+        self.counts[value.index()]
+    }
+}
