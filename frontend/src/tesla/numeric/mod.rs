@@ -1,0 +1,75 @@
+//! The chip's numerics: exact results on lane bits, as pure functions.
+//!
+//! Everything here works on the bits of one lane and is bit-exact to the hardware as
+//! `facts/tesla.md` (sections 5 to 7) records it. The lifter prefers IR operations for the
+//! common cases; what has no IR operation (the special-function unit, directed rounding, odd
+//! conversions) goes through [`pure`], which wraps these functions in the shape that both tiers call.
+
+pub mod convert;
+pub mod f32;
+pub mod f64;
+pub mod pure;
+pub mod sfu;
+mod sfu_tables;
+pub mod soft;
+
+#[cfg(test)]
+mod corpus_tests;
+
+/// Rounding direction, in the order of the two-bit fields of the instruction word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// To nearest, ties to even (`rn`).
+    Nearest,
+    /// Toward minus infinity (`rm`).
+    Down,
+    /// Toward plus infinity (`rp`).
+    Up,
+    /// Toward zero (`rz`).
+    Zero,
+}
+
+impl Rounding {
+    /// Decodes the two-bit field; higher bits are ignored.
+    pub fn from_field(field: u32) -> Self {
+        match field & 3 {
+            0 => Rounding::Nearest,
+            1 => Rounding::Down,
+            2 => Rounding::Up,
+            _ => Rounding::Zero,
+        }
+    }
+
+    /// The two-bit field that stands for this direction.
+    pub fn field(self) -> u32 {
+        self as u32
+    }
+}
+
+/// `$c` after a float operation: 0 greater than zero, 1 zero, 2 less than zero, 3 NaN.
+///
+/// Bit 0 is Z and bit 1 is S, so the value is stored as it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Greater: neither flag.
+    Greater = 0,
+    /// Equal: Z.
+    Equal = 1,
+    /// Less: S.
+    Less = 2,
+    /// Unordered (a NaN on either side): Z and S.
+    Unordered = 3,
+}
+
+impl Order {
+    /// Whether a float `set` with condition bits l = 1, e = 2, g = 4, u = 8 holds.
+    pub fn holds(self, condition: u32) -> bool {
+        let bit = match self {
+            Order::Less => 0,
+            Order::Equal => 1,
+            Order::Greater => 2,
+            Order::Unordered => 3,
+        };
+        condition >> bit & 1 != 0
+    }
+}

@@ -1,0 +1,87 @@
+//! The numerics as pure functions on lane bits, `fn(&[u64]) -> u64`, by name.
+//!
+//! Arguments and results are zero-extended lane values. Where a function has variants, its first
+//! argument is a constant that says which (a rounding field, [`Convert::encode`]). A missing
+//! argument counts as 0, so that no call can fail.
+
+use warpjit_ir::{PureFn, Scalar};
+
+use super::convert::Convert;
+use super::{Rounding, f32, f64, sfu};
+
+fn a(args: &[u64], n: usize) -> u64 {
+    args.get(n).copied().unwrap_or(0)
+}
+
+fn w(args: &[u64], n: usize) -> u32 {
+    a(args, n) as u32
+}
+
+fn rounding(args: &[u64]) -> Rounding {
+    Rounding::from_field(w(args, 0))
+}
+
+/// Declares each function once: its static, its IR name, its types and its body.
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident, |$args:ident| $body:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub static $name: PureFn = PureFn {
+                name: $text,
+                params: &[$(Scalar::$ty),*],
+                result: Scalar::$ret,
+                eval: |$args| $body,
+            };
+        )*
+
+        /// Every function, for those who look them up by name.
+        pub static ALL: &[&PureFn] = &[$(&$name),*];
+    };
+}
+
+functions! {
+    /// `1 / x`
+    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into();
+    /// `1 / sqrt(x)`
+    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into();
+    /// `log2(x)`
+    LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into();
+    /// `sin` of a prepared argument
+    SIN = "tesla.sin" (I32) -> F32, |x| sfu::sin(w(x, 0)).into();
+    /// `cos` of a prepared argument
+    COS = "tesla.cos" (I32) -> F32, |x| sfu::cos(w(x, 0)).into();
+    /// `2^x` of a prepared argument
+    EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into();
+    /// Prepares an argument of sin and cos
+    PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into();
+    /// Prepares an argument of ex2
+    PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into();
+    /// f32 sum, rounding field first
+    ADD_F32 = "tesla.fadd" (I32, F32, F32) -> F32, |x| f32::add(w(x, 1), w(x, 2), rounding(x)).into();
+    /// f32 product, rounding field first
+    MUL_F32 = "tesla.fmul" (I32, F32, F32) -> F32, |x| f32::mul(w(x, 1), w(x, 2), rounding(x)).into();
+    /// f32 multiply-add
+    MAD_F32 = "tesla.fmad" (F32, F32, F32) -> F32, |x| f32::mad(w(x, 0), w(x, 1), w(x, 2)).into();
+    /// f64 sum, rounding field first
+    ADD_F64 = "tesla.dadd" (I32, F64, F64) -> F64, |x| f64::add(a(x, 1), a(x, 2), rounding(x));
+    /// f64 product, rounding field first
+    MUL_F64 = "tesla.dmul" (I32, F64, F64) -> F64, |x| f64::mul(a(x, 1), a(x, 2), rounding(x));
+    /// f64 fused multiply-add, rounding field first
+    FMA_F64 = "tesla.dfma" (I32, F64, F64, F64) -> F64, |x| f64::fma(a(x, 1), a(x, 2), a(x, 3), rounding(x));
+    /// f64 minimum
+    MIN_F64 = "tesla.dmin" (F64, F64) -> F64, |x| f64::min(a(x, 0), a(x, 1));
+    /// f64 maximum
+    MAX_F64 = "tesla.dmax" (F64, F64) -> F64, |x| f64::max(a(x, 0), a(x, 1));
+    /// Conversion into at most 32 bits of at most 32 bits, [`Convert::encode`] first
+    CVT32_FROM32 = "tesla.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion into at most 32 bits of 64 bits
+    CVT32_FROM64 = "tesla.cvt.i32.i64" (I32, I64) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion into 64 bits of at most 32 bits
+    CVT64_FROM32 = "tesla.cvt.i64.i32" (I32, I32) -> I64, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion into 64 bits of 64 bits
+    CVT64_FROM64 = "tesla.cvt.i64.i64" (I32, I64) -> I64, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// `$c` of a conversion of at most 32 bits
+    CVT_CONDITION32 = "tesla.cvt.cc.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).condition(a(x, 1)).into();
+    /// `$c` of a conversion of 64 bits
+    CVT_CONDITION64 = "tesla.cvt.cc.i64" (I32, I64) -> I32, |x| Convert::decode(w(x, 0)).condition(a(x, 1)).into();
+}
