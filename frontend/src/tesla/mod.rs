@@ -10,6 +10,7 @@ mod asm_token;
 pub mod decode;
 pub mod disasm;
 mod field;
+pub mod numeric;
 mod operand;
 mod rows;
 mod slots;
