@@ -161,7 +161,8 @@ opcodes! {
     /// Fused multiply-add, as [`Opcode::Fadd`].
     Fma, "fma", Float, Sig::Same(3, FLOAT);
     /// Multiply-add whose product is truncated to 24 bits with unbounded exponent, then added with one rounding
-    /// to nearest; operands and result flush as with `ftz`. (facts/tesla.md section 6.)
+    /// to nearest; operands and result flush as with `ftz`. With a zero addend (after flushing) the product is rounded to
+    /// nearest instead. (facts/tesla.md section 6.)
     FmadTrunc, "fmad_trunc", Float, Sig::Same(3, &[F32]);
     /// Sign bit flipped, NaN or not; never flushes.
     Fneg, "fneg", Float, Sig::Same(1, FLOAT);

@@ -1,0 +1,465 @@
+//! Executes the bodies of blocks.
+
+use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
+use super::eval::{lane_mask, pack};
+use super::memory::{byte_mask, each_lane};
+use super::{Code, Denied, Fault, FaultKind, Flow, Frame, Stats, Warp, WarpMemory};
+use crate::function::{Form, Terminator};
+use crate::opcodes::{MemAccess, Space};
+use crate::types::Scalar;
+
+/// Values of the block that runs, and settings; one a thread.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    values: Vec<u64>,
+    /// Most instructions of a warp, exactly; 0: no limit.
+    pub max_steps: u64,
+    /// Statistics, where wanted.
+    pub stats: Option<Box<Stats>>,
+}
+
+impl Scratch {
+    /// Room for the values of `code`, which holds its constants: a scratch serves one code only.
+    pub fn new(code: &Code) -> Scratch {
+        let mut values = vec![0; code.scratch_lines * code.lanes];
+        for (line, &bits) in values.chunks_exact_mut(code.lanes).zip(&code.constants) {
+            line.fill(bits);
+        }
+        Scratch { values, max_steps: 0, stats: None }
+    }
+}
+
+/// Most lanes of a warp.
+const MAX_LANES: usize = 64;
+
+/// The lanes an operation concerns, and what it may touch besides the scratch array.
+struct Env<'a> {
+    lanes: usize,
+    /// Lanes that effects happen in, unless they name their own mask.
+    active: u64,
+    /// The lanes that execute.
+    entered: u64,
+    mask_form: bool,
+    cross_lane: bool,
+    frame: &'a mut Frame,
+    cross: &'a mut [u64],
+    memory: &'a mut dyn WarpMemory,
+    clock: u64,
+}
+
+impl Code {
+    /// Executes the current block of a warp: body, then terminator.
+    ///
+    /// Does nothing for a warp that has ended.
+    pub fn run_block(&self, scratch: &mut Scratch, warp: &mut Warp, memory: &mut dyn WarpMemory) -> Flow {
+        if warp.ended {
+            return Flow::Ended;
+        }
+        let cond = match self.run_body(scratch, warp, memory) {
+            Ok(cond) => cond,
+            Err(fault) => return Flow::Fault(fault),
+        };
+        let block = &self.blocks[warp.block.index()];
+        let addresses = match (&block.term, block.term_args[0]) {
+            (Terminator::BranchIndirect { .. }, Some(at)) => {
+                Some(&scratch.values[at as usize..at as usize + self.lanes])
+            }
+            _ => None,
+        };
+        let (lanes, insts) = (u64::from(warp.active.count_ones()), block.guest_insts);
+        let flow = self.finish(warp, cond, addresses);
+        if matches!(flow, Flow::Fault(_)) && insts != 0 {
+            // The instruction that faults does not count.
+            warp.steps -= 1;
+            warp.thread_steps -= lanes;
+        }
+        flow
+    }
+
+    /// Executes the body of a warp's current block and counts its instructions, the terminator's included. Gives the
+    /// lanes where the terminator's condition holds, if it has one.
+    ///
+    /// An instruction that faults is not counted; lanes below the faulting one may have done their part of it.
+    pub fn run_body(
+        &self,
+        scratch: &mut Scratch,
+        warp: &mut Warp,
+        memory: &mut dyn WarpMemory,
+    ) -> Result<Option<u64>, Fault> {
+        let block = &self.blocks[warp.block.index()];
+        let left = scratch.max_steps.wrapping_sub(warp.steps);
+        let limit = if scratch.max_steps != 0 && u64::from(block.guest_insts) > left {
+            left as u32
+        } else {
+            u32::MAX
+        };
+        let mut env = Env {
+            lanes: self.lanes,
+            active: warp.active,
+            entered: warp.active,
+            mask_form: false,
+            cross_lane: block.cross_lane,
+            frame: &mut warp.frame,
+            cross: &mut warp.cross,
+            memory,
+            clock: warp.steps,
+        };
+        let done = self.run_ops(block, limit, scratch, &mut env);
+        let result = match done {
+            Ok(()) if limit == u32::MAX => Ok(()),
+            Ok(()) => Err((limit, self.timeout(warp, limit))),
+            Err(stop) => Err(stop),
+        };
+        let counted = match result {
+            Ok(()) => block.guest_insts,
+            Err((step, _)) => step,
+        };
+        warp.count(u64::from(counted));
+        if let Some(stats) = &mut scratch.stats {
+            let groups = stats.groups.iter_mut().zip(&block.groups);
+            groups.for_each(|(sum, &n)| *sum += u64::from(n));
+        }
+        result.map_err(|(_, fault)| fault)?;
+        let cond = match block.term {
+            Terminator::BranchIndirect { .. } => None,
+            _ => block.term_args[0].map(|at| pack(&scratch.values[at as usize..at as usize + self.lanes])),
+        };
+        if !(block.edges[0].is_empty() && block.edges[1].is_empty()) {
+            let taken = warp.active & cond.unwrap_or(u64::MAX);
+            let sides = [taken, warp.active & !taken];
+            for (copies, lanes) in block.edges.iter().zip(sides) {
+                self.copy_edge(scratch, &mut warp.cross, copies, lanes);
+            }
+        }
+        Ok(cond)
+    }
+
+    /// The fault of a warp that stops after `done` instructions of its block.
+    fn timeout(&self, warp: &Warp, done: u32) -> Fault {
+        let (kind, pc) = (FaultKind::Timeout, self.pc_after(warp, done));
+        Fault { kind, pc, lane: warp.first_lane(), address: None, space: None, store: false }
+    }
+
+    /// Gives the lanes of a set their values of an edge's parameters.
+    pub(super) fn copy_edge(&self, scratch: &Scratch, cross: &mut [u64], copies: &[(u32, u32)], lanes: u64) {
+        for &(from, line) in copies {
+            let to = line as usize * self.lanes;
+            let from = &scratch.values[from as usize..from as usize + self.lanes];
+            copy_lanes(&mut cross[to..to + self.lanes], from, lanes);
+        }
+    }
+
+    /// Runs a mask-form block's body over all lanes; gives the terminator's masks.
+    pub(super) fn run_mask_body(
+        &self,
+        block: &BlockCode,
+        scratch: &mut Scratch,
+        entered: u64,
+        frame: &mut Frame,
+        cross: &mut [u64],
+        memory: &mut dyn WarpMemory,
+    ) -> Result<[Option<u64>; 2], Fault> {
+        let active = self.all_lanes();
+        let lanes = self.lanes;
+        let mask_form = self.form == Form::Mask;
+        let mut env =
+            Env { lanes, active, entered, mask_form, cross_lane: true, frame, cross, memory, clock: 0 };
+        self.run_ops(block, u32::MAX, scratch, &mut env).map_err(|(_, fault)| fault)?;
+        Ok(block.term_args.map(|at| at.map(|at| pack(&scratch.values[at as usize..at as usize + lanes]))))
+    }
+
+    /// Runs the operations of the first `limit` guest instructions. An error has the instructions done before.
+    fn run_ops(
+        &self,
+        block: &BlockCode,
+        limit: u32,
+        scratch: &mut Scratch,
+        env: &mut Env,
+    ) -> Result<(), (u32, Fault)> {
+        let n = self.lanes;
+        let stats = &mut scratch.stats;
+        for op in &block.ops {
+            if op.step >= limit {
+                break;
+            }
+            // Each result lies behind its operands.
+            let (before, from_dst) = scratch.values.split_at_mut(op.dst as usize);
+            match op.kind {
+                Kind::Lanes(kernel, imm) => {
+                    let [a, b, c] = [op.args[0], op.args[1], op.args[2]].map(|at| line(before, at, n));
+                    kernel(&mut from_dst[..n], a, b, c, imm);
+                }
+                Kind::Get(place) => get_slot(env.frame, place, &mut from_dst[..n]),
+                Kind::Set(place, masked) => {
+                    let values = &scratch.values;
+                    let lanes = guard(env, values, masked, op.args[1]);
+                    set_slot(env.frame, place, line(values, op.args[0], n), lanes);
+                }
+                Kind::Load(access, guarded) => {
+                    let lanes = guard(env, before, guarded, op.args[1]);
+                    load(env, op, access, lanes, before, &mut from_dst[..n]).map_err(|f| (op.step, f))?;
+                    if let Some(stats) = stats {
+                        let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
+                        traffic.0 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                    }
+                }
+                Kind::Store(access, guarded) => {
+                    let values = &scratch.values;
+                    let lanes = guard(env, values, guarded, op.args[2]);
+                    store(env, op, access, lanes, values).map_err(|f| (op.step, f))?;
+                    if let Some(stats) = stats {
+                        let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
+                        traffic.1 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                    }
+                }
+                Kind::Pure(callee, count) => call_pure(env, op, callee, count, before, &mut from_dst[..n]),
+                Kind::CrossGet(index) => {
+                    let at = index as usize * n;
+                    from_dst[..n].copy_from_slice(&env.cross[at..at + n]);
+                }
+                Kind::CrossSet(index) => {
+                    let at = index as usize * n;
+                    copy_lanes(&mut env.cross[at..at + n], line(&scratch.values, op.args[0], n), env.active);
+                }
+                Kind::Atomic(access, ..) | Kind::Lock(access, _) | Kind::UnlockStore(access, _) => {
+                    let moved = if matches!(op.kind, Kind::UnlockStore(..)) {
+                        read_modify_write(env, op, access, &scratch.values, None)
+                    } else {
+                        read_modify_write(env, op, access, before, Some(&mut from_dst[..n]))
+                    };
+                    let lanes = moved.map_err(|f| (op.step, f))?;
+                    if let Some(stats) = stats {
+                        let bytes = u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
+                        let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
+                        if !matches!(op.kind, Kind::UnlockStore(..)) {
+                            traffic.0 += bytes;
+                        }
+                        if !matches!(op.kind, Kind::Lock(..)) {
+                            traffic.1 += bytes;
+                        }
+                    }
+                }
+                _ => across(env, op, before, &mut from_dst[..n]),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn line(values: &[u64], at: u32, lanes: usize) -> &[u64] {
+    &values[at as usize..at as usize + lanes]
+}
+
+/// Copies the lanes of a set.
+fn copy_lanes(to: &mut [u64], from: &[u64], lanes: u64) {
+    if lanes == lane_mask(to.len() as u32) {
+        to.copy_from_slice(from);
+    } else {
+        for (lane, (to, &from)) in to.iter_mut().zip(from).enumerate() {
+            *to = if lanes >> lane & 1 != 0 { from } else { *to };
+        }
+    }
+}
+
+fn get_slot(frame: &Frame, place: SlotPlace, out: &mut [u64]) {
+    if place.uniform {
+        out.fill(frame.read(place.word * 4, place.scalar, 0));
+        return;
+    }
+    let words = &frame.words()[place.word as usize..];
+    match place.scalar {
+        Scalar::I1 => out.iter_mut().zip(words).for_each(|(out, &w)| *out = u64::from(w & 1)),
+        Scalar::I32 | Scalar::F32 => out.iter_mut().zip(words).for_each(|(out, &w)| *out = u64::from(w)),
+        Scalar::I64 | Scalar::F64 => {
+            let (pairs, _) = words.as_chunks::<2>();
+            out.iter_mut().zip(pairs).for_each(|(out, &[lo, hi])| *out = u64::from(lo) | u64::from(hi) << 32);
+        }
+    }
+}
+
+fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
+    if place.uniform {
+        // Scalar registers are written whatever the mask.
+        frame.write(place.word * 4, place.scalar, 0, values[0]);
+        return;
+    }
+    let n = values.len();
+    let words = &mut frame.words_mut()[place.word as usize..];
+    let all = lanes == lane_mask(n as u32);
+    let to_word = |v: u64| if place.scalar == Scalar::I1 { (v as u32).wrapping_neg() } else { v as u32 };
+    match place.scalar {
+        Scalar::I64 | Scalar::F64 => {
+            let (pairs, _) = words.as_chunks_mut::<2>();
+            for (lane, (pair, &v)) in pairs.iter_mut().zip(values).enumerate() {
+                if all || lanes >> lane & 1 != 0 {
+                    *pair = [v as u32, (v >> 32) as u32];
+                }
+            }
+        }
+        _ if all => words.iter_mut().zip(values).for_each(|(w, &v)| *w = to_word(v)),
+        _ => {
+            for (lane, (w, &v)) in words.iter_mut().zip(values).enumerate() {
+                *w = if lanes >> lane & 1 != 0 { to_word(v) } else { *w };
+            }
+        }
+    }
+}
+
+/// The lanes a memory operation concerns.
+fn guard(env: &Env, values: &[u64], guarded: bool, at: u32) -> u64 {
+    if guarded { env.active & pack(line(values, at, env.lanes)) } else { env.active }
+}
+
+/// Final addresses of all lanes, and the lowest lane of the set whose address is misaligned.
+fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES]) -> Option<u32> {
+    let MemAccess { space, offset, align, align_offset, .. } = access.mem;
+    let wrap = match space {
+        Space::Global(_) if access.wide_address => u64::MAX,
+        Space::Global(_) => 0xffff_ffff,
+        Space::Shared | Space::Local | Space::Const(_) => 0xffff,
+    };
+    let low = u64::from(align).wrapping_sub(1);
+    let mut odd = 0u64;
+    for (lane, (out, &from)) in out.iter_mut().zip(from).enumerate() {
+        *out = from.wrapping_add(offset as u64) & wrap;
+        let misaligned = align > 1 && out.wrapping_sub(u64::from(align_offset)) & low != 0;
+        odd |= u64::from(misaligned) << lane;
+    }
+    let odd = odd & lanes;
+    (odd != 0).then(|| odd.trailing_zeros())
+}
+
+fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES], store: bool) -> Fault {
+    Fault {
+        kind: FaultKind::Memory,
+        pc: op.pc,
+        lane,
+        address: Some(addresses[lane as usize]),
+        space: Some(access.mem.space),
+        store,
+    }
+}
+
+/// The lanes of `lanes` below the misaligned one, if one is.
+fn lanes_below(lanes: u64, misaligned: Option<u32>) -> u64 {
+    misaligned.map_or(lanes, |lane| lanes & ((1 << lane) - 1))
+}
+
+fn load(
+    env: &mut Env,
+    op: &Op,
+    access: Access,
+    lanes: u64,
+    values: &[u64],
+    out: &mut [u64],
+) -> Result<(), Fault> {
+    let mut at = [0; MAX_LANES];
+    let odd = addresses(access, line(values, op.args[0], env.lanes), lanes, &mut at);
+    let MemAccess { space, bytes, signed, .. } = access.mem;
+    out.fill(0);
+    let loaded = env.memory.load_lanes(space, lanes_below(lanes, odd), &at[..env.lanes], bytes, out);
+    if let Err(lane) = loaded.and(odd.map_or(Ok(()), Err)) {
+        return Err(memory_fault(op, access, lane, &at, false));
+    }
+    match bytes {
+        1 if signed => out.iter_mut().for_each(|v| *v = u64::from(*v as i8 as u32)),
+        2 if signed => out.iter_mut().for_each(|v| *v = u64::from(*v as i16 as u32)),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn store(env: &mut Env, op: &Op, access: Access, lanes: u64, values: &[u64]) -> Result<(), Fault> {
+    let mut at = [0; MAX_LANES];
+    let n = env.lanes;
+    let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);
+    let MemAccess { space, bytes, .. } = access.mem;
+    let data = line(values, op.args[1], n);
+    let stored = env.memory.store_lanes(space, lanes_below(lanes, odd), &at[..n], bytes, data);
+    match stored.and(odd.map_or(Ok(()), Err)) {
+        Ok(()) => Ok(()),
+        Err(lane) => Err(memory_fault(op, access, lane, &at, true)),
+    }
+}
+
+/// Atomics and locks; gives the lanes concerned.
+fn read_modify_write(
+    env: &mut Env,
+    op: &Op,
+    access: Access,
+    values: &[u64],
+    out: Option<&mut [u64]>,
+) -> Result<u64, Fault> {
+    let mut at = [0; MAX_LANES];
+    let n = env.lanes;
+    let (guarded, guard_arg) = match op.kind {
+        Kind::Atomic(_, crate::AtomicOp::Cas, guarded) => (guarded, 3),
+        Kind::Lock(_, guarded) => (guarded, 1),
+        Kind::Atomic(_, _, guarded) | Kind::UnlockStore(_, guarded) => (guarded, 2),
+        _ => (false, 0),
+    };
+    let lanes = guard(env, values, guarded, op.args[guard_arg]);
+    let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);
+    let mask = byte_mask(access.mem.bytes);
+    let (value, new) = (line(values, op.args[1], n), line(values, op.args[2], n));
+    let mut none = [0; MAX_LANES];
+    let out = out.unwrap_or(&mut none[..n]);
+    out.fill(0);
+    let result = each_lane(lanes_below(lanes, odd), |lane| {
+        let i = lane as usize;
+        match op.kind {
+            Kind::Atomic(_, atomic, _) => {
+                let MemAccess { space, bytes, .. } = access.mem;
+                let (value, new) = (value[i] & mask, new[i] & mask);
+                let old = env.memory.atomic(space, lane, at[i], bytes, atomic, value, new);
+                out[i] = old.map_err(|Denied| lane)? & mask;
+            }
+            Kind::Lock(..) => out[i] = u64::from(env.memory.lock(lane, at[i])),
+            _ => env.memory.unlock_store(lane, at[i], value[i] as u32),
+        }
+        Ok(())
+    });
+    match result.and(odd.map_or(Ok(()), Err)) {
+        Ok(()) => Ok(lanes),
+        Err(lane) => Err(memory_fault(op, access, lane, &at, !matches!(op.kind, Kind::Lock(..)))),
+    }
+}
+
+fn call_pure(env: &Env, op: &Op, callee: &'static crate::PureFn, count: u8, values: &[u64], out: &mut [u64]) {
+    let mask = callee.result.bit_mask();
+    // Where no lane looks at another, the results of inactive lanes are never seen.
+    let lanes = if env.cross_lane || env.mask_form { u64::MAX } else { env.active };
+    for (lane, out) in out.iter_mut().enumerate() {
+        if lanes >> lane & 1 != 0 {
+            let args = op.args.map(|at| values[at as usize + lane]);
+            *out = (callee.eval)(&args[..usize::from(count)]) & mask;
+        }
+    }
+}
+
+/// Operations that look across lanes or at none.
+fn across(env: &mut Env, op: &Op, values: &[u64], out: &mut [u64]) {
+    let n = env.lanes;
+    let operand = line(values, op.args[0], n);
+    match op.kind {
+        // In mask form the mask given is all that counts.
+        Kind::Any | Kind::VoteAny => out.fill(u64::from(pack(operand) & env.active != 0)),
+        Kind::VoteAll => out.fill(u64::from(!pack(operand) & env.active == 0)),
+        Kind::Ballot => out.fill(pack(operand) & env.active),
+        Kind::QuadLane(lane) => {
+            for (quad, out) in out.chunks_mut(4).enumerate() {
+                out.fill(operand[quad * 4 + usize::from(lane)]);
+            }
+        }
+        Kind::Shuffle => {
+            let index = line(values, op.args[1], n);
+            out.iter_mut().zip(index).for_each(|(out, &i)| *out = operand[i as usize % n]);
+        }
+        Kind::ActiveMask => {
+            out.iter_mut().enumerate().for_each(|(lane, out)| *out = env.entered >> lane & 1);
+        }
+        Kind::Clock => out.fill((env.clock + u64::from(op.step)) & 0xffff_ffff),
+        _ => unreachable!("executed by run_ops"),
+    }
+}

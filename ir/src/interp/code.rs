@@ -1,0 +1,570 @@
+//! A function made ready for interpretation.
+//!
+//! Values become lines of lanes in a scratch array: first the constants of the whole function, then the values of
+//! the block that runs, each after its operands. Values used outside their block live in [`super::Warp`] and are
+//! copied in and out; blocks as lifters make them have none.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::eval::{self, Kernel};
+use super::stats::Stats;
+use super::warp::Warp;
+use crate::entities::{Block, Inst, Slot, Value};
+use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
+use crate::opcodes::{AtomicOp, Group, MemAccess, Opcode};
+use crate::pure::PureFn;
+use crate::types::Scalar;
+
+/// A function that breaks a rule which the verifier checks.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InvalidCode {
+    /// Operand count, types or immediate do not fit the operation.
+    #[error("{inst} ({op}) is ill-typed")]
+    IllTyped {
+        /// Which.
+        inst: Inst,
+        /// Name of its operation.
+        op: &'static str,
+    },
+    /// A use before the definition in a block.
+    #[error("{value} is used in {block} before its definition")]
+    Undefined {
+        /// What.
+        value: Value,
+        /// Where.
+        block: Block,
+    },
+    /// A block without an end, or with arguments that do not match its target's parameters.
+    #[error("{block} has a bad terminator")]
+    BadTerminator {
+        /// Which.
+        block: Block,
+    },
+}
+
+/// Where a slot lies in the frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlotPlace {
+    pub word: u32,
+    pub scalar: Scalar,
+    pub uniform: bool,
+}
+
+/// What a step of a block's body does. Operands are offsets into the scratch array.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A pure operation.
+    Lanes(Kernel, u64),
+    /// A registered function with its number of arguments.
+    Pure(&'static PureFn, u8),
+    Get(SlotPlace),
+    /// Operand a, mask b if there is one.
+    Set(SlotPlace, bool),
+    /// Reads line n of the warp's values.
+    CrossGet(u32),
+    /// Writes it.
+    CrossSet(u32),
+    /// Address a, guard b.
+    Load(Access, bool),
+    /// Address a, value b, guard c.
+    Store(Access, bool),
+    /// Address a, value b, new value c, guard d.
+    Atomic(Access, AtomicOp, bool),
+    Lock(Access, bool),
+    UnlockStore(Access, bool),
+    Any,
+    VoteAny,
+    VoteAll,
+    Ballot,
+    QuadLane(u8),
+    Shuffle,
+    ActiveMask,
+    Clock,
+}
+
+/// A memory access with the type of its address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub mem: MemAccess,
+    pub wide_address: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    pub kind: Kind,
+    pub dst: u32,
+    pub args: [u32; 4],
+    /// Guest instructions of the block before the one this belongs to.
+    pub step: u32,
+    pub pc: u32,
+}
+
+/// Copies for the arguments of an edge: from the scratch array to a line of the warp's values.
+pub(super) type EdgeCopies = Vec<(u32, u32)>;
+
+#[derive(Clone, Debug)]
+pub(super) struct BlockCode {
+    pub ops: Vec<Op>,
+    pub term: Terminator,
+    /// Condition or address of the terminator; `exited` of a return.
+    pub term_args: [Option<u32>; 2],
+    pub edges: [EdgeCopies; 2],
+    pub pc: u32,
+    pub term_pc: u32,
+    pub guest_insts: u32,
+    /// Addresses of the guest instructions, as far as operations show them.
+    pub pcs: Vec<u32>,
+    /// Whether lanes see values of inactive ones.
+    pub cross_lane: bool,
+    pub groups: [u32; Stats::GROUPS.len()],
+}
+
+/// A function made ready. Immutable, so threads share it.
+#[derive(Clone, Debug)]
+pub struct Code {
+    pub(super) lanes: usize,
+    pub(super) form: Form,
+    pub(super) blocks: Vec<BlockCode>,
+    pub(super) block_at: BTreeMap<u32, Block>,
+    /// Whether joins go on at their entry's target (Fermi); then unwinding pops the entry.
+    pub(super) joins_at_target: bool,
+    pub(super) constants: Vec<u64>,
+    pub(super) scratch_lines: usize,
+    entry: Block,
+    slots: Vec<(SlotPlace, SlotInit)>,
+    frame_bytes: usize,
+    cross_lines: usize,
+}
+
+impl Code {
+    /// Makes a function ready.
+    pub fn new(func: &Function) -> Result<Code, InvalidCode> {
+        let (offsets, frame_bytes) = func.frame_layout();
+        let slots = func.slots.iter().zip(&offsets).map(|(slot, &offset)| {
+            let place = SlotPlace { word: offset / 4, scalar: slot.ty.scalar, uniform: slot.ty.uniform };
+            (place, slot.init)
+        });
+        let mut prepare = Prepare {
+            func,
+            lanes: func.lanes,
+            slots: slots.collect(),
+            constants: HashMap::new(),
+            order: vec![0],
+            cross: find_cross(func),
+        };
+        prepare.collect_constants();
+        let mut blocks = Vec::with_capacity(func.blocks.len());
+        let mut scratch_lines = prepare.order.len();
+        for block in func.block_ids() {
+            let (code, lines) = prepare.block(block)?;
+            scratch_lines = scratch_lines.max(lines);
+            blocks.push(code);
+        }
+        let joins_at_target =
+            blocks.iter().any(|b| matches!(b.term, Terminator::Join { at_target: true, .. }));
+        Ok(Code {
+            lanes: func.lanes as usize,
+            form: func.form,
+            blocks,
+            block_at: func.block_at.clone(),
+            joins_at_target,
+            constants: prepare.order,
+            scratch_lines,
+            entry: func.entry,
+            slots: prepare.slots,
+            frame_bytes: frame_bytes as usize,
+            cross_lines: prepare.cross.len(),
+        })
+    }
+
+    /// Lanes of the warp.
+    pub fn lanes(&self) -> u32 {
+        self.lanes as u32
+    }
+
+    /// All lanes as a set.
+    pub fn all_lanes(&self) -> u64 {
+        eval::lane_mask(self.lanes())
+    }
+
+    /// Where execution starts.
+    pub fn entry(&self) -> Block {
+        self.entry
+    }
+
+    /// Bytes of a warp's frame.
+    pub fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// The terminator of a block.
+    pub fn term(&self, block: Block) -> &Terminator {
+        &self.blocks[block.index()].term
+    }
+
+    /// Guest instructions that one pass through a block executes.
+    pub fn guest_insts(&self, block: Block) -> u32 {
+        self.blocks[block.index()].guest_insts
+    }
+
+    /// Guest address of a block's first instruction.
+    pub fn pc(&self, block: Block) -> u32 {
+        self.blocks[block.index()].pc
+    }
+
+    /// Guest instructions of a block by group, in the order of [`Stats::GROUPS`].
+    pub fn block_groups(&self, block: Block) -> [u32; Stats::GROUPS.len()] {
+        self.blocks[block.index()].groups
+    }
+
+    /// Words of a warp's values that live from block to block.
+    pub(super) fn cross_values(&self) -> usize {
+        self.cross_lines * self.lanes
+    }
+
+    pub(super) fn initial_slots(&self) -> impl Iterator<Item = (SlotPlace, SlotInit)> + '_ {
+        self.slots.iter().copied()
+    }
+
+    /// The guest address at which a warp stands that has executed `done` instructions of its block.
+    pub(super) fn pc_after(&self, warp: &Warp, done: u32) -> u32 {
+        let block = &self.blocks[warp.block.index()];
+        if done == 0 { block.pc } else { block.pcs.get(done as usize).copied().unwrap_or(block.term_pc) }
+    }
+}
+
+/// Lines in the warp for block parameters and for values used outside their block, constants excepted.
+fn find_cross(func: &Function) -> HashMap<Value, u32> {
+    let mut cross = HashMap::new();
+    let mut add = |value: Value| {
+        let next = cross.len() as u32;
+        cross.entry(value).or_insert(next);
+    };
+    for block in func.block_ids() {
+        let data = func.block(block);
+        data.params.iter().copied().for_each(&mut add);
+        let inside: std::collections::HashSet<Inst> = data.insts.iter().copied().collect();
+        let mut outside = |value: Value| match func.values[value.index()].def {
+            ValueDef::Inst(inst) if inside.contains(&inst) || func.inst(inst).op == Opcode::Const => {}
+            _ => add(value),
+        };
+        for &inst in &data.insts {
+            func.inst(inst).args.iter().copied().for_each(&mut outside);
+        }
+        if let Some(term) = &data.term {
+            term.for_each_use(&mut outside);
+        }
+    }
+    cross
+}
+
+struct Prepare<'a> {
+    func: &'a Function,
+    lanes: u32,
+    slots: Vec<(SlotPlace, SlotInit)>,
+    /// Lines of constants by their bits; `order` has the bits by line. Line 0 is zero, and what absent operands point to.
+    constants: HashMap<u64, u32>,
+    order: Vec<u64>,
+    cross: HashMap<Value, u32>,
+}
+
+/// What the operations of one guest instruction are, for statistics.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    /// Rank and group of the operation that says most.
+    most: Option<(u8, Group)>,
+    sets_slot: bool,
+}
+
+impl Tally {
+    fn add(&mut self, inst: &InstData) {
+        let (rank, group) = match (inst.op, &inst.imm) {
+            (Opcode::Const | Opcode::SlotGet | Opcode::Splat | Opcode::Bitcast, _) => return,
+            (Opcode::SlotSet, _) => {
+                self.sets_slot = true;
+                return;
+            }
+            // Bookkeeping of guards and flags.
+            (Opcode::Select | Opcode::ActiveMask | Opcode::Any, _) => (1, Group::Mask),
+            (Opcode::Zext | Opcode::Sext | Opcode::Trunc | Opcode::Bmask, _) => (2, Group::Int),
+            (Opcode::CallPure, Imm::Pure(callee)) => {
+                let float = callee.result.is_float() || callee.params.iter().any(|p| p.is_float());
+                if float { (3, Group::Float) } else { (2, Group::Int) }
+            }
+            (op, _) => match op.group() {
+                Group::Int => (2, Group::Int),
+                Group::Float => (3, Group::Float),
+                Group::Convert => (4, Group::Convert),
+                group => (5, group),
+            },
+        };
+        if self.most.is_none_or(|(before, _)| rank > before) {
+            self.most = Some((rank, group));
+        }
+    }
+
+    /// The instruction's group; `in_control`: the block's terminator is the same instruction.
+    fn group(&self, in_control: bool) -> Group {
+        match self.most {
+            // What a branch computes is its condition. (Exit and the like may stand on an instruction with a result.)
+            Some((0..=2, _)) if in_control && !self.sets_slot => Group::Control,
+            Some((_, group)) => group,
+            None if self.sets_slot => Group::Int,
+            None => Group::Control,
+        }
+    }
+}
+
+/// A block while its code is made.
+struct Draft {
+    block: Block,
+    ops: Vec<Op>,
+    places: HashMap<Value, u32>,
+    next_line: u32,
+    step: u32,
+    pc: u32,
+}
+
+impl Prepare<'_> {
+    fn collect_constants(&mut self) {
+        self.constants.insert(0, 0);
+        for inst in self.func.blocks.iter().flat_map(|b| &b.insts) {
+            if let InstData { op: Opcode::Const, imm: Imm::Bits(bits), .. } = self.func.inst(*inst) {
+                self.constants.entry(*bits).or_insert_with(|| {
+                    self.order.push(*bits);
+                    self.order.len() as u32 - 1
+                });
+            }
+        }
+    }
+
+    /// Where `value` is when `draft`'s block needs it.
+    fn place(&self, draft: &mut Draft, value: Value) -> Result<u32, InvalidCode> {
+        if let Some(&place) = draft.places.get(&value) {
+            return Ok(place);
+        }
+        let place = if let Some(bits) = self.func.as_const(value) {
+            self.constants.get(&bits).map(|line| line * self.lanes)
+        } else if let Some(&line) = self.cross.get(&value) {
+            Some(draft.emit(self.lanes, Kind::CrossGet(line), [0; 4]))
+        } else {
+            None
+        };
+        let place = place.ok_or(InvalidCode::Undefined { value, block: draft.block })?;
+        draft.places.insert(value, place);
+        Ok(place)
+    }
+
+    fn block(&self, block: Block) -> Result<(BlockCode, usize), InvalidCode> {
+        let func = self.func;
+        let data = func.block(block);
+        let mut draft = Draft {
+            block,
+            ops: Vec::new(),
+            places: HashMap::new(),
+            next_line: self.order.len() as u32,
+            step: 0,
+            pc: data.pc,
+        };
+        let mut pcs = Vec::new();
+        let mut tallies: Vec<Tally> = Vec::new();
+        let mut cross_lane = false;
+        for &inst in &data.insts {
+            let data = func.inst(inst);
+            // Operations of one guest instruction may be apart after a pass: look back.
+            let step = pcs.iter().rposition(|&pc| pc == data.pc).unwrap_or_else(|| {
+                pcs.push(data.pc);
+                tallies.push(Tally::default());
+                pcs.len() - 1
+            });
+            tallies[step].add(data);
+            // Steps must not decrease along the block, so that stopping at one stops before all later ones.
+            draft.step = draft.step.max(step as u32);
+            draft.pc = data.pc;
+            cross_lane |= data.op.is_cross_lane();
+            self.inst(&mut draft, inst)?;
+        }
+        let last_step = data.guest_insts.saturating_sub(1);
+        if pcs.last() != Some(&data.term_pc) && pcs.len() < data.guest_insts as usize {
+            pcs.push(data.term_pc);
+            tallies.push(Tally::default());
+        }
+        let in_control = !matches!(data.term, Some(Terminator::Jump(_) | Terminator::Join { .. }) | None);
+        let mut groups = [0; Stats::GROUPS.len()];
+        for (pc, tally) in pcs.iter().zip(&tallies).take(data.guest_insts as usize) {
+            groups[Stats::group_index(tally.group(in_control && *pc == data.term_pc))] += 1;
+        }
+        // Guest instructions that left no operation.
+        groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(tallies.len() as u32);
+
+        let term = data.term.clone().ok_or(InvalidCode::BadTerminator { block })?;
+        draft.step = draft.step.max(last_step);
+        draft.pc = data.term_pc;
+        let (term_args, edges) = self.terminator(&mut draft, &term)?;
+        let code = BlockCode {
+            ops: draft.ops,
+            term,
+            term_args,
+            edges,
+            pc: data.pc,
+            term_pc: data.term_pc,
+            guest_insts: data.guest_insts,
+            pcs,
+            cross_lane,
+            groups,
+        };
+        Ok((code, draft.next_line as usize))
+    }
+
+    fn terminator(
+        &self,
+        draft: &mut Draft,
+        term: &Terminator,
+    ) -> Result<([Option<u32>; 2], [EdgeCopies; 2]), InvalidCode> {
+        let mut args = [None; 2];
+        let mut edges = [Vec::new(), Vec::new()];
+        let place = |draft: &mut Draft, v: &Value| self.place(draft, *v);
+        match term {
+            Terminator::Jump(to) => edges[0] = self.edge(draft, to)?,
+            Terminator::Branch { cond: m, taken, next }
+            | Terminator::BrAny { mask: m, taken, next }
+            | Terminator::BrIf { cond: m, taken, next } => {
+                args[0] = Some(place(draft, m)?);
+                edges = [self.edge(draft, taken)?, self.edge(draft, next)?];
+            }
+            Terminator::Leave { cond: Some(m), .. } | Terminator::Join { cond: Some(m), .. } => {
+                args[0] = Some(place(draft, m)?);
+            }
+            Terminator::BranchIndirect { address } => args[0] = Some(place(draft, address)?),
+            Terminator::Return { exited, cond, .. } => {
+                args[0] = cond.as_ref().map(|m| place(draft, m)).transpose()?;
+                args[1] = exited.as_ref().map(|m| place(draft, m)).transpose()?;
+            }
+            _ => {}
+        }
+        let mut known = true;
+        term.for_each_successor(|b| known &= b.index() < self.func.blocks.len());
+        if !known {
+            return Err(InvalidCode::BadTerminator { block: draft.block });
+        }
+        Ok((args, edges))
+    }
+
+    fn edge(&self, draft: &mut Draft, to: &BlockCall) -> Result<EdgeCopies, InvalidCode> {
+        let bad = InvalidCode::BadTerminator { block: draft.block };
+        let Some(target) = self.func.blocks.get(to.block.index()) else { return Err(bad) };
+        if target.params.len() != to.args.len() {
+            return Err(bad);
+        }
+        let pairs = to.args.iter().zip(&target.params);
+        pairs.map(|(&arg, param)| Ok((self.place(draft, arg)?, self.cross[param]))).collect()
+    }
+
+    fn inst(&self, draft: &mut Draft, inst: Inst) -> Result<(), InvalidCode> {
+        let data = self.func.inst(inst);
+        let bad = || InvalidCode::IllTyped { inst, op: data.op.name() };
+        if data.op == Opcode::Const {
+            // `Prepare::place` finds it.
+            return if matches!(data.imm, Imm::Bits(_)) { Ok(()) } else { Err(bad()) };
+        }
+        if data.args.len() > 4 {
+            return Err(bad());
+        }
+        let mut args = [0; 4];
+        for (place, &value) in args.iter_mut().zip(&data.args) {
+            *place = self.place(draft, value)?;
+        }
+        let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
+        let result = data.result.map(|v| self.func.ty(v).scalar);
+        let place = match data.op {
+            // The same bits in the scratch array: no step needed.
+            Opcode::Splat | Opcode::Zext | Opcode::Bitcast if data.args.len() == 1 => args[0],
+            _ => {
+                let kind = self.kind(data, &scalar, result).ok_or_else(bad)?;
+                if matches!(kind, Kind::Set(..) | Kind::Store(..) | Kind::UnlockStore(..)) {
+                    if data.result.is_some() {
+                        return Err(bad());
+                    }
+                    draft.effect(kind, args);
+                    0
+                } else {
+                    draft.emit(self.lanes, kind, args)
+                }
+            }
+        };
+        if let Some(value) = data.result {
+            draft.places.insert(value, place);
+            if let Some(&line) = self.cross.get(&value) {
+                draft.effect(Kind::CrossSet(line), [place, 0, 0, 0]);
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&self, slot: Slot) -> Option<SlotPlace> {
+        self.slots.get(slot.index()).map(|(place, _)| *place)
+    }
+
+    /// What an instruction does; `None` if it is not well formed.
+    fn kind(
+        &self,
+        data: &InstData,
+        scalar: &dyn Fn(usize) -> Option<Scalar>,
+        result: Option<Scalar>,
+    ) -> Option<Kind> {
+        let count = data.args.len();
+        let wide_address = scalar(0) == Some(Scalar::I64);
+        let access = |mem: &MemAccess| Access { mem: *mem, wide_address };
+        // Number of operands without the guard, with it one more.
+        let guarded = |plain: usize| match count.checked_sub(plain) {
+            Some(0) => Some(false),
+            Some(1) if scalar(plain) == Some(Scalar::I1) => Some(true),
+            _ => None,
+        };
+        let operands = |n: usize| (count == n).then_some(());
+        Some(match (data.op, &data.imm) {
+            (Opcode::SlotGet, Imm::Slot(slot)) => Kind::Get(self.slot(*slot)?),
+            (Opcode::SlotSet, Imm::Slot(slot)) => Kind::Set(self.slot(*slot)?, guarded(1)?),
+            (Opcode::Load, Imm::Mem(mem)) => Kind::Load(access(mem), guarded(1)?),
+            (Opcode::Store, Imm::Mem(mem)) => Kind::Store(access(mem), guarded(2)?),
+            (Opcode::Atomic, Imm::Atomic(mem, op)) => {
+                let plain = if *op == AtomicOp::Cas { 3 } else { 2 };
+                Kind::Atomic(access(mem), *op, guarded(plain)?)
+            }
+            (Opcode::Lock, Imm::Mem(mem)) => Kind::Lock(access(mem), guarded(1)?),
+            (Opcode::UnlockStore, Imm::Mem(mem)) => Kind::UnlockStore(access(mem), guarded(2)?),
+            (Opcode::CallPure, Imm::Pure(callee)) => {
+                let types = callee.params.iter().enumerate().all(|(i, &t)| scalar(i) == Some(t));
+                operands(callee.params.len())?;
+                types.then_some(Kind::Pure(callee, count as u8))?
+            }
+            (Opcode::Any, _) => Kind::Any,
+            (Opcode::VoteAny, _) => Kind::VoteAny,
+            (Opcode::VoteAll, _) => Kind::VoteAll,
+            (Opcode::Ballot, _) => Kind::Ballot,
+            (Opcode::QuadLane, Imm::Bits(lane)) if *lane < 4 => Kind::QuadLane(*lane as u8),
+            (Opcode::Shuffle, _) => Kind::Shuffle,
+            (Opcode::ActiveMask, _) => Kind::ActiveMask,
+            (Opcode::Clock, _) => Kind::Clock,
+            (op, imm) => {
+                let (kernel, bits) = eval::kernel(op, imm, scalar(count.checked_sub(1)?)?, result?)?;
+                Kind::Lanes(kernel, bits)
+            }
+        })
+    }
+}
+
+impl Draft {
+    /// Appends an operation with a result and gives its place.
+    fn emit(&mut self, lanes: u32, kind: Kind, args: [u32; 4]) -> u32 {
+        let dst = self.next_line * lanes;
+        self.next_line += 1;
+        self.ops.push(Op { kind, dst, args, step: self.step, pc: self.pc });
+        dst
+    }
+
+    /// Appends an operation without one.
+    fn effect(&mut self, kind: Kind, args: [u32; 4]) {
+        self.ops.push(Op { kind, dst: 0, args, step: self.step, pc: self.pc });
+    }
+}

@@ -1,0 +1,212 @@
+//! Terminators: the divergence stack by the rules of facts/divergence.md.
+
+use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
+use super::{Code, Fault, FaultKind, Flow};
+use crate::entities::Block;
+use crate::function::{GuestFault, LeaveKind, PushKind, Terminator};
+
+/// The stack rule that a terminator breaks.
+struct BadStack;
+
+impl Code {
+    /// Executes the terminator of `warp`'s current block, whose body has run.
+    ///
+    /// `cond` are the lanes where its condition holds (of a branch, leave or Fermi join; all lanes if there is none). `addresses`
+    /// are the lanes' targets of an indirect branch. Counts nothing. A fault leaves the warp at this block.
+    pub fn finish(&self, warp: &mut Warp, cond: Option<u64>, addresses: Option<&[u64]>) -> Flow {
+        let block = &self.blocks[warp.block.index()];
+        let (stay, mask) = (warp.block, warp.active);
+        let taken = mask & cond.unwrap_or(u64::MAX);
+        let result = match &block.term {
+            Terminator::Jump(to) => Ok(warp.go(to.block)),
+            Terminator::Branch { taken: to, next, .. } => warp.branch(taken, to.block, next.block),
+            Terminator::Push { kind, target, next } => {
+                warp.push(EntryKind::Push(*kind), *target, mask).map(|()| warp.go(*next))
+            }
+            Terminator::Call { target, ret } => {
+                warp.push(EntryKind::Push(PushKind::Call), *ret, mask).map(|()| warp.go(*target))
+            }
+            Terminator::Leave { kind, next, .. } => Ok(warp.leave(*kind, taken, *next, self.joins_at_target)),
+            Terminator::Join { next, at_target, .. } => {
+                if taken == mask {
+                    warp.join((!at_target).then_some(*next), self.joins_at_target)
+                } else {
+                    warp.active &= !taken;
+                    Ok(warp.go(*next))
+                }
+            }
+            Terminator::QuadOn { next } => warp.push(EntryKind::Quad, *next, mask).map(|()| {
+                warp.active = whole_quads(mask);
+                warp.go(*next)
+            }),
+            Terminator::QuadPop { next } => match warp.stack.last() {
+                Some(&Entry { kind: EntryKind::Quad, mask, .. }) => {
+                    warp.stack.pop();
+                    warp.active = mask & warp.running();
+                    Ok(warp.go_or_unwind(*next, self.joins_at_target))
+                }
+                _ => Err(BadStack),
+            },
+            Terminator::Barrier { spec, next } => {
+                warp.block = *next;
+                Ok(Flow::Barrier(*spec))
+            }
+            Terminator::BranchIndirect { .. } => {
+                let (mut seen, mut rest) = (Vec::new(), mask);
+                let addresses = addresses.unwrap_or(&[]);
+                while rest != 0 {
+                    let lane = rest.trailing_zeros();
+                    let address = addresses.get(lane as usize).copied().unwrap_or(u64::MAX);
+                    let target = u32::try_from(address).ok().and_then(|a| self.block_at.get(&a));
+                    let Some(&target) = target else {
+                        return Flow::Fault(Fault {
+                            lane,
+                            address: Some(address),
+                            ..self.fault(warp, FaultKind::Illegal)
+                        });
+                    };
+                    let same = (lane..self.lanes as u32)
+                        .filter(|&l| rest >> l & 1 != 0 && addresses.get(l as usize) == Some(&address))
+                        .fold(0, |set, l| set | 1u64 << l);
+                    seen.push((target, same));
+                    rest &= !same;
+                }
+                warp.branch_indirect(&seen)
+            }
+            Terminator::Fault(fault) => {
+                let kind = match fault {
+                    GuestFault::Illegal => FaultKind::Illegal,
+                    GuestFault::Trap => FaultKind::Trap,
+                };
+                return Flow::Fault(self.fault(warp, kind));
+            }
+            // Of mask form, which `run_mask_function` runs; a warp cannot stand before one.
+            Terminator::BrAny { .. } | Terminator::BrIf { .. } | Terminator::Return { .. } => {
+                return Flow::Fault(self.fault(warp, FaultKind::Illegal));
+            }
+        };
+        result.unwrap_or_else(|BadStack| {
+            // As if the instruction had not been reached.
+            (warp.block, warp.active) = (stay, mask);
+            Flow::Fault(self.fault(warp, FaultKind::Stack))
+        })
+    }
+
+    /// A fault of the terminator of `warp`'s block.
+    fn fault(&self, warp: &Warp, kind: FaultKind) -> Fault {
+        let pc = self.blocks[warp.block.index()].term_pc;
+        Fault { kind, pc, lane: warp.first_lane(), address: None, space: None, store: false }
+    }
+}
+
+/// All four lanes of every quad that has one in the set.
+fn whole_quads(mask: u64) -> u64 {
+    const FIRST: u64 = 0x1111_1111_1111_1111;
+    let any = (mask | mask >> 1 | mask >> 2 | mask >> 3) & FIRST;
+    any * 15
+}
+
+impl Warp {
+    fn go(&mut self, block: Block) -> Flow {
+        self.block = block;
+        Flow::Next
+    }
+
+    fn go_or_unwind(&mut self, block: Block, joins_at_target: bool) -> Flow {
+        if self.active != 0 { self.go(block) } else { self.unwind(joins_at_target) }
+    }
+
+    fn push(&mut self, kind: EntryKind, target: Block, mask: u64) -> Result<(), BadStack> {
+        if self.stack.len() >= MAX_STACK {
+            return Err(BadStack);
+        }
+        self.stack.push(Entry { kind, target, mask });
+        Ok(())
+    }
+
+    fn branch(&mut self, taken: u64, target: Block, next: Block) -> Result<Flow, BadStack> {
+        let rest = self.active & !taken;
+        if rest == 0 {
+            return Ok(self.go(target));
+        }
+        if taken == 0 {
+            return Ok(self.go(next));
+        }
+        self.push(EntryKind::Branch, next, rest)?;
+        self.active = taken;
+        Ok(self.go(target))
+    }
+
+    /// `sides` are distinct targets and their lanes, the one that runs first at the front.
+    fn branch_indirect(&mut self, sides: &[(Block, u64)]) -> Result<Flow, BadStack> {
+        let Some((&(first, mask), waiting)) = sides.split_first() else { return Ok(Flow::Next) };
+        if self.stack.len() + waiting.len() > MAX_STACK {
+            return Err(BadStack);
+        }
+        for &(target, mask) in waiting.iter().rev() {
+            self.push(EntryKind::Branch, target, mask)?;
+        }
+        self.active = mask;
+        Ok(self.go(first))
+    }
+
+    fn leave(&mut self, kind: LeaveKind, lanes: u64, next: Block, joins_at_target: bool) -> Flow {
+        match kind {
+            LeaveKind::Break => self.broke |= lanes,
+            LeaveKind::Continue => self.continued |= lanes,
+            LeaveKind::Long => self.long |= lanes,
+            LeaveKind::Exit => self.exited |= lanes,
+            LeaveKind::Return => {
+                let called = self.stack.iter().any(|e| e.kind == EntryKind::Push(PushKind::Call));
+                if called {
+                    self.returned |= lanes;
+                } else {
+                    self.exited |= lanes;
+                }
+            }
+        }
+        self.active &= !lanes;
+        self.go_or_unwind(next, joins_at_target)
+    }
+
+    /// All active lanes have arrived at a join; a join entry goes on at `behind`, or at its target without one.
+    fn join(&mut self, behind: Option<Block>, joins_at_target: bool) -> Result<Flow, BadStack> {
+        // Nothing is popped until it is known that the stack holds what the rule wants.
+        let top =
+            self.stack.iter().rposition(|e| e.kind != EntryKind::Branch || e.mask & self.running() != 0);
+        let Some(top) = top else { return Err(BadStack) };
+        let entry = self.stack[top];
+        let target = match entry.kind {
+            EntryKind::Branch => entry.target,
+            EntryKind::Push(PushKind::Join) => behind.unwrap_or(entry.target),
+            _ => return Err(BadStack),
+        };
+        self.stack.truncate(top);
+        self.active = entry.mask & self.running();
+        Ok(self.go_or_unwind(target, joins_at_target))
+    }
+
+    /// No lane is active: finds on the stack those that go on.
+    fn unwind(&mut self, joins_at_target: bool) -> Flow {
+        while let Some(entry) = self.stack.pop() {
+            if let EntryKind::Push(kind) = entry.kind
+                && let Some(leavers) = self.leavers(kind)
+            {
+                *leavers &= !entry.mask;
+            }
+            if entry.kind == EntryKind::Quad {
+                continue;
+            }
+            self.active = entry.mask & self.running();
+            if self.active != 0 {
+                if entry.kind == EntryKind::Push(PushKind::Join) && !joins_at_target {
+                    // Tesla: the join at the target pops it.
+                    self.stack.push(entry);
+                }
+                return self.go(entry.target);
+            }
+        }
+        self.ended = true;
+        Flow::Ended
+    }
+}

@@ -1,0 +1,89 @@
+//! What the interpreter asks of the memory of a launch.
+
+use crate::opcodes::{AtomicOp, Space};
+
+/// An access that memory refuses: nothing mapped there, or a store to read-only memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Denied;
+
+/// The address spaces as one warp sees them.
+///
+/// Addresses are final (offset added, wrapped) and aligned as the access demands; the interpreter has checked that.
+/// Reads beyond shared, local and const memory give zero and writes there are dropped: they are not denied.
+/// Values are in the low `bytes` bytes, those above are zero; `bytes` is 1, 2, 4 or 8.
+pub trait WarpMemory {
+    /// Loads, zero-extended. `lane` matters for local memory.
+    fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied>;
+
+    /// Stores.
+    fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied>;
+
+    /// Reads, computes as [`crate::interp::atomic_result`] says and writes, indivisibly; gives the old value.
+    #[expect(clippy::too_many_arguments)]
+    fn atomic(
+        &mut self,
+        space: Space,
+        lane: u32,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied>;
+
+    /// Tries to take the lock of the shared word at `address` for the lane.
+    fn lock(&mut self, lane: u32, address: u64) -> bool;
+
+    /// Stores to the shared word at `address` and frees its lock.
+    fn unlock_store(&mut self, lane: u32, address: u64, value: u32);
+
+    /// Loads for the lanes of a set, lowest first; `addresses` and `out` have one element a lane of the warp.
+    /// `Err` is the first lane denied.
+    fn load_lanes(
+        &mut self,
+        space: Space,
+        lanes: u64,
+        addresses: &[u64],
+        bytes: u8,
+        out: &mut [u64],
+    ) -> Result<(), u32> {
+        each_lane(lanes, |lane| {
+            let i = lane as usize;
+            out[i] = self.load(space, lane, addresses[i], bytes).map_err(|Denied| lane)?;
+            Ok(())
+        })
+    }
+
+    /// Stores for the lanes of a set, lowest first, so that the highest of those with one address wins.
+    /// `Err` is the first lane denied; those below have stored.
+    fn store_lanes(
+        &mut self,
+        space: Space,
+        lanes: u64,
+        addresses: &[u64],
+        bytes: u8,
+        values: &[u64],
+    ) -> Result<(), u32> {
+        let mask = byte_mask(bytes);
+        each_lane(lanes, |lane| {
+            let i = lane as usize;
+            self.store(space, lane, addresses[i], bytes, values[i] & mask).map_err(|Denied| lane)
+        })
+    }
+}
+
+/// The bits of the low `bytes` bytes.
+#[inline]
+pub(super) fn byte_mask(bytes: u8) -> u64 {
+    if bytes >= 8 { u64::MAX } else { (1 << (8 * bytes)) - 1 }
+}
+
+/// Calls `f` for the lanes of a set, lowest first, until it fails.
+#[inline]
+pub(super) fn each_lane<E>(mut lanes: u64, mut f: impl FnMut(u32) -> Result<(), E>) -> Result<(), E> {
+    while lanes != 0 {
+        f(lanes.trailing_zeros())?;
+        lanes &= lanes - 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! The interpreter: runs a function block by block for the active lanes of a warp.
+//!
+//! [`Code`] is a function made ready, shared by all threads; [`Warp`] is the state of one warp (frame, mask,
+//! divergence stack); [`Scratch`] holds the values of the block that runs, one a thread. [`Code::run_block`]
+//! executes one block's body ([`Code::run_body`]) and then its terminator ([`Code::finish`]) by the rules of
+//! facts/divergence.md. Compiled code runs bodies itself and calls [`Code::finish`] as well, so
+//! both tiers diverge alike.
+//!
+//! Memory is whatever implements [`WarpMemory`].
+
+mod body;
+mod code;
+mod control;
+pub mod eval;
+mod frame;
+mod mask_form;
+mod memory;
+mod stats;
+mod warp;
+
+pub use body::Scratch;
+pub use code::{Code, InvalidCode};
+pub use eval::{atomic_result, eval_scalar, lane_mask};
+pub use frame::Frame;
+pub use mask_form::{MaskExit, run_mask_function};
+pub use memory::{Denied, WarpMemory};
+pub use stats::Stats;
+pub use warp::{Entry, EntryKind, MAX_STACK, Warp};
+
+use crate::function::BarrierSpec;
+use crate::opcodes::Space;
+
+/// What went wrong in a guest program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FaultKind {
+    /// Unmapped, read-only or misaligned address.
+    Memory,
+    /// Undefined instruction or a jump to no instruction.
+    Illegal,
+    /// The guest's trap instruction.
+    Trap,
+    /// The divergence stack over- or underflowed.
+    Stack,
+    /// More instructions than [`Scratch::max_steps`].
+    Timeout,
+}
+
+/// A guest fault with its place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// Guest address of the instruction.
+    pub pc: u32,
+    /// Lowest lane concerned.
+    pub lane: u32,
+    /// Address accessed or jumped to.
+    pub address: Option<u64>,
+    /// Space accessed.
+    pub space: Option<Space>,
+    /// Whether the access was a store or an atomic.
+    pub store: bool,
+}
+
+/// What a warp does after a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Flow {
+    /// Goes on at [`Warp::block`].
+    Next,
+    /// Has arrived at a barrier, waits for it or both; goes on at [`Warp::block`] after that.
+    Barrier(BarrierSpec),
+    /// All lanes have left.
+    Ended,
+    /// Has faulted; the warp stays where it was.
+    Fault(Fault),
+}
+
+#[cfg(test)]
+mod tests;

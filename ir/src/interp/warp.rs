@@ -1,0 +1,154 @@
+//! The state of a warp.
+
+use super::{Code, Frame};
+use crate::abi::Builtin;
+use crate::entities::Block;
+use crate::function::{LeaveKind, PushKind, SlotInit};
+
+/// Most entries of a divergence stack (facts/divergence.md).
+pub const MAX_STACK: usize = 1024;
+
+/// Kind of an entry of the divergence stack.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EntryKind {
+    /// The side of a branch that waits.
+    Branch,
+    /// Made by a push instruction or a call.
+    Push(PushKind),
+    /// Mask before `quadon`.
+    Quad,
+}
+
+/// An entry of the divergence stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Kind.
+    pub kind: EntryKind,
+    /// Where its lanes go on; of no meaning for [`EntryKind::Quad`].
+    pub target: Block,
+    /// Its lanes.
+    pub mask: u64,
+}
+
+/// A warp: frame, masks, divergence stack, place.
+#[derive(Clone, Debug)]
+pub struct Warp {
+    /// Slots.
+    pub frame: Frame,
+    /// The block to execute next.
+    pub block: Block,
+    /// Active lanes.
+    pub active: u64,
+    /// Lanes that have ended; those never launched are among them.
+    pub exited: u64,
+    /// Lanes waiting for the break entry they left to, and so on.
+    pub(super) broke: u64,
+    pub(super) continued: u64,
+    pub(super) returned: u64,
+    pub(super) long: u64,
+    /// All lanes.
+    pub(super) all: u64,
+    /// Divergence stack, the top last.
+    pub stack: Vec<Entry>,
+    /// Whether all lanes have left.
+    pub ended: bool,
+    /// Warp instructions executed.
+    pub steps: u64,
+    /// The same times the lanes active at each.
+    pub thread_steps: u64,
+    /// Values that live from block to block, one line of lanes each.
+    pub(super) cross: Vec<u64>,
+}
+
+impl Warp {
+    /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values of those lanes.
+    pub fn new(code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) -> Warp {
+        let mut warp = Warp {
+            frame: Frame::new(code.frame_bytes()),
+            block: code.entry(),
+            active: 0,
+            exited: 0,
+            broke: 0,
+            continued: 0,
+            returned: 0,
+            long: 0,
+            all: code.all_lanes(),
+            stack: Vec::new(),
+            ended: false,
+            steps: 0,
+            thread_steps: 0,
+            cross: vec![0; code.cross_values()],
+        };
+        warp.start(code, launched, builtin);
+        warp
+    }
+
+    /// Makes the warp as [`Warp::new`] would, keeping its storage; it must have been made for the same code.
+    pub fn reset(&mut self, code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) {
+        self.frame.clear();
+        self.cross.fill(0);
+        self.stack.clear();
+        self.start(code, launched, builtin);
+    }
+
+    fn start(&mut self, code: &Code, launched: u64, mut builtin: impl FnMut(Builtin, u32) -> u32) {
+        self.block = code.entry();
+        self.active = launched & self.all;
+        self.exited = self.all & !launched;
+        (self.broke, self.continued, self.returned, self.long) = (0, 0, 0, 0);
+        self.ended = self.active == 0;
+        (self.steps, self.thread_steps) = (0, 0);
+        for (place, init) in code.initial_slots() {
+            let SlotInit::Builtin(which) = init else { continue };
+            if place.uniform {
+                let bits = builtin(which, self.active.trailing_zeros() % 64);
+                self.frame.write(place.word * 4, place.scalar, 0, u64::from(bits));
+                continue;
+            }
+            let mut lanes = self.active;
+            while lanes != 0 {
+                let lane = lanes.trailing_zeros();
+                lanes &= lanes - 1;
+                self.frame.write(place.word * 4, place.scalar, lane, u64::from(builtin(which, lane)));
+            }
+        }
+    }
+
+    /// Lanes that are in no state but running; those of them that are not active wait on the stack.
+    pub fn running(&self) -> u64 {
+        self.all & !(self.exited | self.broke | self.continued | self.returned | self.long)
+    }
+
+    /// The lowest active lane, 0 if there is none.
+    pub fn first_lane(&self) -> u32 {
+        if self.active == 0 { 0 } else { self.active.trailing_zeros() }
+    }
+
+    /// Counts `instructions` executed by the active lanes.
+    pub fn count(&mut self, instructions: u64) {
+        self.steps += instructions;
+        self.thread_steps += instructions * u64::from(self.active.count_ones());
+    }
+
+    /// The lanes in the state that a push entry of `kind` collects; none for joins.
+    pub(super) fn leavers(&mut self, kind: PushKind) -> Option<&mut u64> {
+        match kind {
+            PushKind::Join => None,
+            PushKind::Break => Some(&mut self.broke),
+            PushKind::Continue => Some(&mut self.continued),
+            PushKind::Call => Some(&mut self.returned),
+            PushKind::Long => Some(&mut self.long),
+        }
+    }
+
+    /// Lanes in the state that `kind` of leaving puts them in.
+    pub fn left(&self, kind: LeaveKind) -> u64 {
+        match kind {
+            LeaveKind::Break => self.broke,
+            LeaveKind::Continue => self.continued,
+            LeaveKind::Return => self.returned,
+            LeaveKind::Long => self.long,
+            LeaveKind::Exit => self.exited,
+        }
+    }
+}
