@@ -308,8 +308,9 @@ impl Verifier<'_> {
         let name = format!("{block}, `{term}`");
         use Terminator::*;
         let belongs = match term {
-            Jump(_) => true,
-            BrAny { .. } | BrIf { .. } | Return { .. } => func.form == Form::Mask,
+            // A lane region in SSA, before masks, has returns too.
+            Jump(_) | Return { .. } => true,
+            BrAny { .. } | BrIf { .. } => func.form == Form::Mask,
             _ => func.form == Form::Spmd,
         };
         if !belongs {

@@ -96,3 +96,6 @@ impl Kernel {
         Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks })
     }
 }
+
+#[cfg(test)]
+mod tests;
