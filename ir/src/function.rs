@@ -300,6 +300,42 @@ impl Terminator {
         }
     }
 
+    /// Calls `f` with each edge that carries arguments.
+    pub fn for_each_call(&mut self, mut f: impl FnMut(&mut BlockCall)) {
+        match self {
+            Terminator::Jump(c) => f(c),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => {
+                f(taken);
+                f(next);
+            }
+            _ => {}
+        }
+    }
+
+    /// The edges that carry arguments.
+    pub fn calls(&self) -> impl Iterator<Item = &BlockCall> {
+        let (a, b) = match self {
+            Terminator::Jump(c) => (Some(c), None),
+            Terminator::Branch { taken, next, .. }
+            | Terminator::BrAny { taken, next, .. }
+            | Terminator::BrIf { taken, next, .. } => (Some(taken), Some(next)),
+            _ => (None, None),
+        };
+        a.into_iter().chain(b)
+    }
+
+    /// Calls `f` with each value used that is not an argument of an edge.
+    pub fn for_each_condition(&self, mut f: impl FnMut(Value)) {
+        match self {
+            Terminator::Branch { cond, .. } | Terminator::BrIf { cond, .. } => f(*cond),
+            Terminator::BrAny { mask, .. } => f(*mask),
+            Terminator::Jump(_) => {}
+            _ => self.for_each_use(f),
+        }
+    }
+
     /// Replaces each value used by what `f` gives for it.
     pub fn map_uses(&mut self, mut f: impl FnMut(Value) -> Value) {
         let mut all = |values: &mut Vec<Value>| values.iter_mut().for_each(|v| *v = f(*v));

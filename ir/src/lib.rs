@@ -14,6 +14,7 @@ pub mod entities;
 pub mod function;
 pub mod interp;
 pub mod opcodes;
+pub mod passes;
 pub mod pure;
 pub mod regions;
 pub mod text;

@@ -426,6 +426,80 @@ conditions! {
     }
 }
 
+impl IntCC {
+    /// The condition that holds of (b, a) where this one holds of (a, b).
+    pub fn swapped(self) -> IntCC {
+        use IntCC::*;
+        match self {
+            Eq | Ne => self,
+            Slt => Sgt,
+            Sle => Sge,
+            Sgt => Slt,
+            Sge => Sle,
+            Ult => Ugt,
+            Ule => Uge,
+            Ugt => Ult,
+            Uge => Ule,
+        }
+    }
+
+    /// The condition that holds where this one does not.
+    pub fn inverse(self) -> IntCC {
+        use IntCC::*;
+        match self {
+            Eq => Ne,
+            Ne => Eq,
+            Slt => Sge,
+            Sle => Sgt,
+            Sgt => Sle,
+            Sge => Slt,
+            Ult => Uge,
+            Ule => Ugt,
+            Ugt => Ule,
+            Uge => Ult,
+        }
+    }
+}
+
+impl FloatCC {
+    /// The condition that holds of (b, a) where this one holds of (a, b).
+    pub fn swapped(self) -> FloatCC {
+        use FloatCC::*;
+        match self {
+            Lt => Gt,
+            Le => Ge,
+            Gt => Lt,
+            Ge => Le,
+            Ult => Ugt,
+            Ule => Uge,
+            Ugt => Ult,
+            Uge => Ule,
+            Eq | One | Ord | Uno | Ueq | Ne => self,
+        }
+    }
+
+    /// The condition that holds where this one does not.
+    pub fn inverse(self) -> FloatCC {
+        use FloatCC::*;
+        match self {
+            Eq => Ne,
+            Ne => Eq,
+            Lt => Uge,
+            Le => Ugt,
+            Gt => Ule,
+            Ge => Ult,
+            One => Ueq,
+            Ueq => One,
+            Ord => Uno,
+            Uno => Ord,
+            Ult => Ge,
+            Ule => Gt,
+            Ugt => Le,
+            Uge => Lt,
+        }
+    }
+}
+
 /// An address space of the guest.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Space {

@@ -1,0 +1,67 @@
+//! Dead code: instructions without effect whose results nobody needs, and block parameters that only feed themselves.
+//!
+//! A load that may fault stays, so that a program faults the same with and without this pass.
+
+use super::{load_cannot_fault, retain_params};
+use crate::entities::{Inst, Value};
+use crate::function::{Function, ValueDef};
+use crate::opcodes::Opcode;
+
+/// Runs the pass.
+pub fn run(func: &mut Function) -> bool {
+    let live = live_values(func);
+    let mut changed = false;
+    for block in func.block_ids() {
+        let keep: Vec<bool> = func.block(block).params.iter().map(|v| live[v.index()]).collect();
+        if keep.contains(&false) {
+            retain_params(func, block, &keep);
+            changed = true;
+        }
+        let mut insts = std::mem::take(&mut func.block_mut(block).insts);
+        let before = insts.len();
+        insts.retain(|&i| stays(func, i) || func.inst(i).result.is_some_and(|v| live[v.index()]));
+        changed |= insts.len() != before;
+        func.block_mut(block).insts = insts;
+    }
+    changed
+}
+
+fn stays(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    match data.op {
+        Opcode::Load => !load_cannot_fault(func, data),
+        op => op.has_effect(),
+    }
+}
+
+/// Optimistic: nothing is live until something with an effect needs it.
+fn live_values(func: &Function) -> Vec<bool> {
+    let mut live = vec![false; func.values.len()];
+    let mut work: Vec<Value> = Vec::new();
+    // Arguments that go to each parameter.
+    let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    for data in &func.blocks {
+        for &inst in &data.insts {
+            if stays(func, inst) {
+                work.extend(&func.inst(inst).args);
+            }
+        }
+        let Some(term) = &data.term else { continue };
+        for call in term.calls() {
+            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                feeds[param.index()].push(arg);
+            }
+        }
+        term.for_each_condition(|v| work.push(v));
+    }
+    while let Some(value) = work.pop() {
+        if std::mem::replace(&mut live[value.index()], true) {
+            continue;
+        }
+        match func.values[value.index()].def {
+            ValueDef::Inst(inst) => work.extend(&func.inst(inst).args),
+            ValueDef::Param(..) => work.extend(&feeds[value.index()]),
+        }
+    }
+    live
+}

@@ -1,0 +1,131 @@
+//! Passes over functions with values in SSA form, one a file. Each is `run(&mut Function) -> bool` and says whether it
+//! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
+
+pub mod dce;
+pub mod gvn;
+
+use crate::entities::{Block, Value};
+use crate::function::{Form, Function, Imm, InstData, Terminator, ValueDef};
+use crate::opcodes::{Opcode, Space};
+
+/// A pass.
+pub type Pass = fn(&mut Function) -> bool;
+
+/// Every pass by name, as `test pass NAME` in fixtures says it.
+pub const ALL: &[(&str, Pass)] = &[("gvn", gvn::run), ("dce", dce::run)];
+
+/// Runs passes in order. In debug builds the function is verified after each.
+///
+/// # Panics
+/// In debug builds, when a pass leaves a function that is not well formed.
+pub fn pipeline(func: &mut Function, passes: &[Pass]) -> bool {
+    let mut changed = false;
+    for (index, pass) in passes.iter().enumerate() {
+        changed |= pass(func);
+        if cfg!(debug_assertions)
+            && let Err(error) = crate::verify::verify(func)
+        {
+            let name = ALL.iter().find(|(_, p)| std::ptr::fn_addr_eq(*p, *pass)).map_or("?", |(n, _)| n);
+            panic!("after pass {index} ({name}): {error}\n{func}");
+        }
+    }
+    changed
+}
+
+/// Values that stand for others.
+pub(crate) struct Aliases {
+    to: Vec<Option<Value>>,
+    any: bool,
+}
+
+impl Aliases {
+    /// No aliases yet, for the values that `func` has.
+    pub(crate) fn new(func: &Function) -> Aliases {
+        Aliases { to: vec![None; func.values.len()], any: false }
+    }
+
+    /// `value` is from now on `by`.
+    pub(crate) fn set(&mut self, value: Value, by: Value) {
+        let by = self.get(by);
+        debug_assert_ne!(value, by);
+        if value.index() >= self.to.len() {
+            self.to.resize(value.index() + 1, None);
+        }
+        self.to[value.index()] = Some(by);
+        self.any = true;
+    }
+
+    /// What stands for `value`.
+    pub(crate) fn get(&self, mut value: Value) -> Value {
+        while let Some(&Some(by)) = self.to.get(value.index()) {
+            value = by;
+        }
+        value
+    }
+
+    /// Whether anything was replaced.
+    pub(crate) fn any(&self) -> bool {
+        self.any
+    }
+
+    /// Replaces all uses.
+    pub(crate) fn apply(&self, func: &mut Function) {
+        if !self.any {
+            return;
+        }
+        for b in 0..func.blocks.len() {
+            for i in 0..func.blocks[b].insts.len() {
+                let inst = func.blocks[b].insts[i];
+                for arg in &mut func.inst_mut(inst).args {
+                    *arg = self.get(*arg);
+                }
+            }
+            if let Some(term) = &mut func.blocks[b].term {
+                term.map_uses(|v| self.get(v));
+            }
+        }
+    }
+}
+
+/// Whether lanes never see what another lane computes, so that a value may be used in another block than its own.
+/// In SPMD form `quadon` enables lanes that have not run the blocks that dominate it.
+pub(crate) fn values_cross_blocks(func: &Function) -> bool {
+    func.form == Form::Mask
+        || func.blocks.iter().all(|b| {
+            !matches!(b.term, Some(Terminator::QuadOn { .. }))
+                && b.insts.iter().all(|&i| !matches!(func.inst(i).op, Opcode::QuadLane | Opcode::Shuffle))
+        })
+}
+
+/// Whether the load can be left out, or done where it wasn't: it cannot fault.
+pub(crate) fn load_cannot_fault(func: &Function, inst: &InstData) -> bool {
+    let Imm::Mem(mem) = inst.imm else { return false };
+    if matches!(mem.space, Space::Global(_)) {
+        return false;
+    }
+    if mem.align <= 1 {
+        return true;
+    }
+    let Some(&address) = inst.args.first() else { return false };
+    let Some(address) = func.as_const(address) else { return false };
+    let at = (address as u32).wrapping_add(mem.offset as u32).wrapping_sub(u32::from(mem.align_offset));
+    at.is_multiple_of(u32::from(mem.align))
+}
+
+/// Removes parameters of a block and the arguments for them. `keep[n]` says which stay.
+pub(crate) fn retain_params(func: &mut Function, block: Block, keep: &[bool]) {
+    let mut kept = keep.iter();
+    func.block_mut(block).params.retain(|_| *kept.next().unwrap_or(&true));
+    for (n, param) in func.block(block).params.clone().into_iter().enumerate() {
+        func.values[param.index()].def = ValueDef::Param(block, n as u32);
+    }
+    for data in &mut func.blocks {
+        let Some(term) = &mut data.term else { continue };
+        term.for_each_call(|call| {
+            if call.block == block {
+                let mut kept = keep.iter();
+                call.args.retain(|_| *kept.next().unwrap_or(&true));
+            }
+        });
+    }
+}
