@@ -1,21 +1,16 @@
 //! Listings of the corpus: the disassembler must reproduce them, the assembler must take them back.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble, decode, listing};
 
-/// Where corpus folders may be: in the repository, or beside it while the project is being built.
+/// The folders of a part of the corpus.
 fn corpus(name: &str) -> Vec<PathBuf> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
-    let mut found = Vec::new();
-    for root in [repository, PathBuf::from("/work/shared/corpus")] {
-        let Ok(entries) = fs::read_dir(root.join(name)) else {
-            continue;
-        };
-        found.extend(entries.flatten().map(|entry| entry.path()));
-        break;
-    }
+    let entries = fs::read_dir(common::root().join("tests/corpus").join(name)).unwrap();
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     found.sort();
     found
 }

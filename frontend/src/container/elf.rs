@@ -1,0 +1,292 @@
+//! ELF cubins: `e_machine` 190, code in `.text.NAME`, constants in `.nv.constantBANK[.NAME]`, resources in
+//! section headers and `.nv.info.NAME`.
+//!
+//! What is known comes from cubins of CUDA 3 (for Fermi; sm_1x ones have the same sections): the low byte of
+//! `e_flags` is the compute capability, the high byte of a text section's `sh_info` the number of registers,
+//! bits 20-26 of its `sh_flags` the barriers, sizes of `.nv.shared.NAME` and `.nv.local.NAME` the memory.
+//! `.nv.info.NAME` is a list of (format, attribute, 16-bit size or value): 0x17 describes a parameter, 0x18 is
+//! the size of the parameters in shared memory.
+
+use object::elf::{ELFCLASS32, ELFCLASS64, ELFDATA2LSB, SHT_NOBITS};
+use object::read::elf::{ElfFile, FileHeader, SectionHeader};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+
+use super::{ConstSegment, ConstSymbol, ContainerError, Global, Kernel, Module, Param, ParamLayout, limits};
+use crate::Isa;
+use crate::tesla::Chip;
+
+/// `e_machine` of CUDA code.
+const EM_CUDA: u16 = 190;
+
+/// Where the parameters begin in shared memory.
+const PARAM_BASE: u32 = 0x10;
+
+fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError> {
+    Err(ContainerError::Elf { offset, reason: reason.into() })
+}
+
+/// Takes an ELF cubin apart.
+pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+    if bytes.get(5) != Some(&ELFDATA2LSB.0) {
+        return error(5, "not little-endian, or cut within its header");
+    }
+    match bytes.get(4) {
+        Some(&class) if class == ELFCLASS32.0 => load_class::<object::elf::FileHeader32<Endianness>>(bytes),
+        Some(&class) if class == ELFCLASS64.0 => load_class::<object::elf::FileHeader64<Endianness>>(bytes),
+        _ => error(4, "neither a 32-bit nor a 64-bit ELF file"),
+    }
+}
+
+/// A section as the rest of the file needs it.
+struct Section<'data> {
+    name: &'data str,
+    /// Offset of its header.
+    header: u64,
+    data: &'data [u8],
+    size: u64,
+    flags: u64,
+    info: u32,
+    index: usize,
+}
+
+impl<'data> Section<'data> {
+    /// The size as a number that must not be above `limit`.
+    fn size(&self, limit: u32) -> Result<u32, ContainerError> {
+        if self.size > u64::from(limit) {
+            let reason = format!("section `{}` has {:#x} bytes, more than {limit:#x}", self.name, self.size);
+            return error(self.header, reason);
+        }
+        Ok(self.size as u32)
+    }
+
+    /// The contents, zeros where the file has none.
+    fn contents(&self, limit: u32) -> Result<Vec<u8>, ContainerError> {
+        let size = self.size(limit)? as usize;
+        let mut contents = self.data.to_vec();
+        contents.resize(size, 0);
+        Ok(contents)
+    }
+}
+
+fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Module, ContainerError> {
+    let wrap =
+        |offset: u64| move |bad: object::read::Error| ContainerError::Elf { offset, reason: bad.to_string() };
+    let header = Elf::parse(bytes).map_err(wrap(0))?;
+    let endian = Endianness::Little;
+    let machine = header.e_machine(endian).0;
+    if machine != EM_CUDA {
+        let what = format!("ELF machine {machine}");
+        return Err(ContainerError::Unsupported { offset: 18, what });
+    }
+    let flags = header.e_flags(endian).0;
+    let flags_offset = if header.is_class_64() { 48 } else { 36 };
+    let capability = flags & 0xff;
+    let Some(chip) = Chip::parse(&format!("sm_{capability}")) else {
+        return Err(ContainerError::Unsupported { offset: flags_offset, what: format!("sm_{capability}") });
+    };
+    let table: u64 = header.e_shoff(endian).into();
+    let file = ElfFile::<Elf>::parse(bytes).map_err(wrap(table))?;
+    let header_size = u64::from(header.e_shentsize(endian));
+
+    let mut sections = Vec::new();
+    for section in file.sections() {
+        let index = section.index().0;
+        let at = table.saturating_add(header_size.saturating_mul(index as u64));
+        let raw = section.elf_section_header();
+        let name = section.name().map_err(wrap(at))?;
+        let data = if raw.sh_type(endian) == SHT_NOBITS { &[] } else { section.data().map_err(wrap(at))? };
+        sections.push(Section {
+            name,
+            header: at,
+            data,
+            size: raw.sh_size(endian).into(),
+            flags: raw.sh_flags(endian).0,
+            info: raw.sh_info(endian),
+            index,
+        });
+    }
+
+    let mut module = Module {
+        isa: Isa::Tesla,
+        chip: Some(chip.name().to_string()),
+        kernels: Vec::new(),
+        globals: Vec::new(),
+        const_symbols: Vec::new(),
+    };
+    for section in &sections {
+        if let Some(name) = section.name.strip_prefix(".text.") {
+            module.kernels.push(kernel(section, name, &sections)?);
+        }
+    }
+    if module.kernels.is_empty() {
+        return error(table, "there is no section `.text.NAME`");
+    }
+
+    for symbol in file.symbols() {
+        let Some(index) = symbol.section_index() else { continue };
+        let Some(section) = sections.iter().find(|section| section.index == index.0) else { continue };
+        let name = symbol.name().map_err(wrap(table))?;
+        if let Some(kernel) = section.name.strip_prefix(".text.") {
+            if name == kernel
+                && let Some(kernel) = module.kernels.iter_mut().find(|kernel| kernel.name == name)
+            {
+                let address = symbol.address();
+                if address % 4 != 0 || address >= kernel.code.len() as u64 {
+                    return error(section.header, format!("kernel `{name}` begins outside of its code"));
+                }
+                kernel.entry = address as u32;
+            }
+        } else if let Some((bank, None)) = constant_bank(section.name)
+            && !name.is_empty()
+            && symbol.kind() != object::SymbolKind::Section
+        {
+            let (offset, size) = (symbol.address(), symbol.size());
+            if offset.checked_add(size).is_none_or(|end| end > section.size) {
+                return error(section.header, format!("constant `{name}` is not within its section"));
+            }
+            module.const_symbols.push(ConstSymbol {
+                name: name.to_string(),
+                bank,
+                offset: offset as u32,
+                bytes: size as u32,
+            });
+        }
+    }
+    module.globals = globals(&file, &sections)?;
+    Ok(module)
+}
+
+/// `.nv.constantBANK` or `.nv.constantBANK.NAME`.
+fn constant_bank(name: &str) -> Option<(u32, Option<&str>)> {
+    let rest = name.strip_prefix(".nv.constant")?;
+    let (bank, kernel) = match rest.split_once('.') {
+        Some((bank, kernel)) => (bank, Some(kernel)),
+        None => (rest, None),
+    };
+    let digits = !bank.is_empty() && bank.len() <= 2 && bank.bytes().all(|c| c.is_ascii_digit());
+    let bank = digits.then(|| bank.parse().ok()).flatten().filter(|&bank| bank < limits::BANKS)?;
+    Some((bank, kernel))
+}
+
+fn kernel(text: &Section<'_>, name: &str, sections: &[Section<'_>]) -> Result<Kernel, ContainerError> {
+    let mut kernel = Kernel {
+        name: name.to_string(),
+        code: text.contents(limits::CODE)?,
+        registers: Some(text.info >> 24),
+        barriers: (text.flags >> 20 & 0x7f) as u32,
+        ..Kernel::default()
+    };
+    if text.data.is_empty() || text.data.len() % 4 != 0 {
+        return error(text.header, format!("section `{}` is not a number of words", text.name));
+    }
+    if text.info >> 24 > limits::REGISTERS {
+        return error(text.header, format!("section `{}` wants {} registers", text.name, text.info >> 24));
+    }
+    if kernel.barriers > limits::BARRIERS {
+        return error(text.header, format!("section `{}` wants {} barriers", text.name, kernel.barriers));
+    }
+    for section in sections {
+        if let Some((bank, owner)) = constant_bank(section.name) {
+            if owner.is_none_or(|owner| owner == name) {
+                let bytes = section.contents(limits::BANK)?;
+                kernel.consts.push(ConstSegment { bank, offset: 0, bytes });
+            }
+        } else if section.name.strip_prefix(".nv.shared.") == Some(name) {
+            kernel.shared_bytes = section.size(limits::SHARED)?;
+        } else if section.name.strip_prefix(".nv.local.") == Some(name) {
+            kernel.local_bytes = section.size(limits::LOCAL)?;
+        } else if section.name.strip_prefix(".nv.info.") == Some(name) {
+            kernel.params = params(section)?;
+        }
+    }
+    // Whether the section counts header and parameters no example says; they are there in any case.
+    let params = kernel.params.as_ref().map_or(0, |params| params.bytes);
+    kernel.shared_bytes = kernel.shared_bytes.max(PARAM_BASE + params);
+    Ok(kernel)
+}
+
+/// Reads the attributes of a kernel for its parameters.
+fn params(section: &Section<'_>) -> Result<Option<ParamLayout>, ContainerError> {
+    const SIZED: u8 = 4;
+    const PARAMETER: u8 = 0x17;
+    const SHARED_PARAM_SIZE: u8 = 0x18;
+    let half = |at: usize| -> Option<u32> {
+        let bytes = section.data.get(at..at.checked_add(2)?)?;
+        Some(u32::from(u16::from_le_bytes(bytes.try_into().ok()?)))
+    };
+    let cut =
+        || ContainerError::Elf { offset: section.header, reason: format!("`{}` is cut off", section.name) };
+    let mut found: Vec<(u32, Param)> = Vec::new();
+    let mut size = None;
+    let mut at = 0;
+    while at < section.data.len() {
+        let (Some(&format), Some(&attribute), Some(value)) =
+            (section.data.get(at), section.data.get(at + 1), half(at + 2))
+        else {
+            return Err(cut());
+        };
+        at += 4;
+        if attribute == SHARED_PARAM_SIZE && format != SIZED {
+            size = Some(value);
+        }
+        if format == SIZED {
+            let end = at + value as usize;
+            if end > section.data.len() {
+                return Err(cut());
+            }
+            if attribute == PARAMETER && value >= 12 {
+                // Index, ordinal, offset; then alignment, space, bank, and the size in the top 14 bits.
+                let (Some(ordinal), Some(offset), Some(top)) = (half(at + 4), half(at + 6), half(at + 10))
+                else {
+                    return Err(cut());
+                };
+                found.push((ordinal, Param { offset, bytes: top >> 2 }));
+            }
+            at = end;
+        }
+    }
+    if found.is_empty() && size.is_none() {
+        return Ok(None);
+    }
+    found.sort_by_key(|&(ordinal, _)| ordinal);
+    let params: Vec<Param> = found.into_iter().map(|(_, param)| param).collect();
+    let end = params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
+    let bytes = size.unwrap_or(end);
+    if bytes.max(end) > limits::SHARED - PARAM_BASE {
+        return error(
+            section.header,
+            format!("`{}` has {:#x} bytes of parameters", section.name, bytes.max(end)),
+        );
+    }
+    Ok(Some(ParamLayout { bytes, params }))
+}
+
+/// Variables whose addresses stand in a constant bank: relocations of that bank.
+fn globals<Elf: FileHeader<Endian = Endianness>>(
+    file: &ElfFile<'_, Elf>,
+    sections: &[Section<'_>],
+) -> Result<Vec<Global>, ContainerError> {
+    let mut found = Vec::new();
+    for section in file.sections() {
+        let Some(known) = sections.iter().find(|known| known.index == section.index().0) else { continue };
+        let Some((bank, _)) = constant_bank(known.name) else { continue };
+        for (offset, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
+            let bad = |bad: object::read::Error| ContainerError::Elf {
+                offset: known.header,
+                reason: bad.to_string(),
+            };
+            let symbol = file.symbol_by_index(symbol).map_err(bad)?;
+            let name = symbol.name().map_err(bad)?.to_string();
+            if offset.checked_add(4).is_none_or(|end| end > known.size) {
+                return error(
+                    known.header,
+                    format!("the address of `{name}` is not within `{}`", known.name),
+                );
+            }
+            let bytes = u32::try_from(symbol.size()).unwrap_or(u32::MAX);
+            found.push(Global { name, bank, offset: offset as u32, bytes });
+        }
+    }
+    Ok(found)
+}
