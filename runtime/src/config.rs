@@ -1,7 +1,7 @@
 //! How an engine runs programs.
 
 /// Which machinery executes guest code. All give the same results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tier {
     /// The interpreter: slow, and exact to the instruction in all it reports.
     Interp,
@@ -13,7 +13,7 @@ pub enum Tier {
 }
 
 /// Which instructions of the host compiled code may use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum HostLevel {
     /// All that this processor has.
     #[default]

@@ -10,6 +10,7 @@
 
 mod access;
 mod reservation;
+pub(crate) mod window;
 
 pub use access::Denied;
 pub use reservation::SPACE_BYTES;
@@ -78,7 +79,8 @@ impl Memory {
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
         Ok(Memory {
             space: Reservation::new()?,
-            pages: (0..count).map(|_| AtomicU8::new(0)).collect(),
+            // Two more for checked accesses of compiled code that reach across the end.
+            pages: (0..count + 2).map(|_| AtomicU8::new(0)).collect(),
             buffers: BTreeMap::new(),
             host_page,
         })
@@ -224,8 +226,8 @@ impl Memory {
         self.space.base()
     }
 
-    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]), one byte a page of [`PAGE_BYTES`],
-    /// for compiled code that checks.
+    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]), one byte a page of [`PAGE_BYTES`] and two more
+    /// pages without rights at the end, for compiled code that checks.
     pub fn page_table(&self) -> *const u8 {
         self.pages.as_ptr().cast()
     }

@@ -1,0 +1,146 @@
+//! The engine: launches programs.
+
+use crate::exec::setup::{FLAG_PARTS, Plan};
+use crate::exec::{BlockFault, Outcome, Scheduler, Tiers};
+use crate::program::Variant;
+use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier};
+use std::collections::BTreeMap;
+use std::time::Instant;
+use warpjit_ir::interp;
+
+/// Launches programs with the settings of a [`Config`]. It has no other state: one serves any number
+/// of programs, memories and threads.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    config: Config,
+}
+
+impl Engine {
+    /// Checks the settings and installs the signal handlers that compiled code needs.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        if let Some(groups) = config.chunk_groups
+            && !matches!(groups, 1 | 2 | 4)
+        {
+            return Err(Error::Config(format!("chunk of {groups} groups, possible are 1, 2 and 4")));
+        }
+        if config.threads > 4096 {
+            return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
+        }
+        if config.tier != Tier::Interp {
+            crate::vm::init()?;
+        }
+        Ok(Engine { config })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Makes an empty guest address space.
+    pub fn memory(&self) -> Result<Memory, Error> {
+        Memory::new()
+    }
+
+    /// Runs a launch to its end: all blocks done, a fault, or cancelled.
+    ///
+    /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
+    pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+        let start = Instant::now();
+        let tiers = program.tiers(Variant::new(&self.config, launch))?;
+        let plan = Plan::new(&program.needs(), tiers.function(), launch)?;
+        if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
+            return Err(Error::Launch("registers can be captured of one warp only".into()));
+        }
+        let prepared = tiers.compile_time();
+        let mut scheduler = Scheduler::new(&plan, &tiers, memory, self.config.thread_count());
+        scheduler.cancel_by(launch.cancel.as_ref());
+        scheduler.tell(launch.progress.as_ref());
+        let outcome = scheduler.run(self.config.count);
+        let compile = tiers.compile_time().saturating_sub(prepared);
+        let mut report = Report {
+            fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
+            stats: stats(&plan, &outcome),
+            registers: BTreeMap::new(),
+            cancelled: outcome.cancelled,
+        };
+        report.stats.compile = compile;
+        report.stats.run = start.elapsed().saturating_sub(compile);
+        if launch.capture_registers {
+            report.registers = registers(&plan, &tiers, &outcome);
+        }
+        Ok(report)
+    }
+}
+
+/// A fault as the user sees it.
+fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> Fault {
+    let kind = match found.fault.map(|fault| fault.kind) {
+        None => FaultKind::Barrier,
+        Some(interp::FaultKind::Memory) => FaultKind::Memory,
+        Some(interp::FaultKind::Illegal) => FaultKind::Illegal,
+        Some(interp::FaultKind::Trap) => FaultKind::Trap,
+        Some(interp::FaultKind::Stack) => FaultKind::Stack,
+        Some(interp::FaultKind::Timeout) => FaultKind::Timeout,
+    };
+    let fault = found.fault;
+    Fault {
+        kind,
+        pc: found.pc,
+        block: plan.coordinates(block),
+        warp: found.warp,
+        lane: found.lane,
+        address: fault.and_then(|fault| fault.address),
+        space: fault.and_then(|fault| fault.space).map(|space| space.name().to_owned()),
+        store: fault.is_some_and(|fault| fault.store),
+        bytes: if kind == FaultKind::Illegal { program.instruction_bytes(found.pc) } else { Vec::new() },
+    }
+}
+
+fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
+    let (warp_instructions, thread_instructions) = outcome.steps;
+    let counts = &outcome.counts;
+    let groups = interp::Stats::GROUPS.iter().zip(counts.interp.groups);
+    let traffic = interp::Stats::SPACES.iter().zip(counts.interp.traffic);
+    Stats {
+        blocks: outcome.blocks,
+        warps: outcome.blocks * u64::from(plan.warps),
+        warp_instructions,
+        thread_instructions,
+        groups: groups.map(|(group, count)| (group.name(), count)).collect(),
+        traffic: traffic.map(|(space, bytes)| (*space, bytes)).collect(),
+        lane_slots: warp_instructions * u64::from(plan.lanes),
+        jit_share: counts.jit_share(),
+        ..Stats::default()
+    }
+}
+
+/// The slots of the only warp by name. Condition registers are put together from their flags.
+fn registers(plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
+    let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
+    for (number, slot) in tiers.function().slots.iter().enumerate() {
+        // Names that the compiler made up are none of the guest.
+        if slot.name.starts_with('#') {
+            continue;
+        }
+        let offset = tiers.slot_offset(warpjit_ir::Slot::new(number));
+        let lane_of = |lane: u32| if slot.ty.uniform { 0 } else { lane };
+        let values = (0..plan.threads).map(|lane| warp.frame.read(offset, slot.ty.scalar, lane_of(lane)));
+        let flag = slot
+            .name
+            .split_once('.')
+            .and_then(|(register, part)| Some((register, FLAG_PARTS.iter().position(|&name| name == part)?)));
+        match flag {
+            Some((register, bit)) => {
+                let whole = registers.entry(register.to_owned()).or_default();
+                whole.resize(plan.threads as usize, 0);
+                whole.iter_mut().zip(values).for_each(|(whole, value)| *whole |= value << bit);
+            }
+            None => {
+                registers.insert(slot.name.clone(), values.collect());
+            }
+        }
+    }
+    registers
+}

@@ -1,0 +1,162 @@
+//! The barriers of a block, as facts/divergence.md defines them.
+//!
+//! A barrier counts arrivals and opens when they reach the number wanted, which begins a new
+//! *generation* and forgets the arrivals. A warp that arrives remembers the generation it arrived in; it
+//! may wait in the same instruction or in a later one, and waits until that generation is over. A warp that
+//! waits without ever arriving waits for the end of the generation after the last it has seen.
+
+use warpjit_ir::BarrierSpec;
+
+#[derive(Debug, Clone, Default)]
+struct Barrier {
+    generation: u64,
+    /// Arrivals in this generation, by warp: one that ends takes its own with it.
+    arrivals: Vec<u32>,
+    /// What the last instruction asked for; `None`: all living warps.
+    wanted: Option<u32>,
+    /// By warp: the last generation it arrived in or saw the end of.
+    seen: Vec<u64>,
+}
+
+impl Barrier {
+    fn open_if_full(&mut self, living: u32) {
+        let arrived: u32 = self.arrivals.iter().sum();
+        if arrived > 0 && arrived >= self.wanted.unwrap_or(living) {
+            self.generation += 1;
+            self.arrivals.fill(0);
+        }
+    }
+}
+
+/// All barriers of a block.
+#[derive(Debug, Clone)]
+pub struct Barriers {
+    list: Vec<Barrier>,
+    warps: usize,
+}
+
+impl Barriers {
+    /// Barriers of a block of `warps` warps; nobody has arrived anywhere.
+    pub fn new(warps: usize) -> Self {
+        Barriers { list: Vec::new(), warps }
+    }
+
+    fn get(&mut self, index: u8) -> &mut Barrier {
+        let index = usize::from(index);
+        if self.list.len() <= index {
+            let arrivals = vec![0; self.warps];
+            let seen = vec![0; self.warps];
+            self.list.resize(index + 1, Barrier { generation: 0, arrivals, wanted: None, seen });
+        }
+        &mut self.list[index]
+    }
+
+    /// A warp executes a barrier instruction while `living` warps of the block live (itself included).
+    /// Gives whether it has to wait, until [`Barriers::passes`] says otherwise.
+    pub fn execute(&mut self, warp: usize, spec: &BarrierSpec, living: u32) -> bool {
+        let barrier = self.get(spec.index);
+        barrier.wanted = spec.warps;
+        if spec.arrive {
+            barrier.seen[warp] = barrier.generation;
+            barrier.arrivals[warp] += 1;
+        }
+        barrier.open_if_full(living);
+        spec.wait && !self.passes(warp, spec.index)
+    }
+
+    /// Whether a warp that waits at a barrier may go on; if so, it has.
+    pub fn passes(&mut self, warp: usize, index: u8) -> bool {
+        let barrier = self.get(index);
+        let open = barrier.generation > barrier.seen[warp];
+        if open {
+            barrier.seen[warp] = barrier.generation;
+        }
+        open
+    }
+
+    /// A warp has ended; `living` others live.
+    pub fn warp_ended(&mut self, warp: usize, living: u32) {
+        for barrier in &mut self.list {
+            barrier.arrivals[warp] = 0;
+            barrier.open_if_full(living);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar(arrive: bool, wait: bool, warps: Option<u32>) -> BarrierSpec {
+        BarrierSpec { index: 3, arrive, wait, warps }
+    }
+
+    #[test]
+    fn all_warps_meet() {
+        let mut barriers = Barriers::new(3);
+        let sync = bar(true, true, None);
+        for _ in 0..3 {
+            assert!(barriers.execute(0, &sync, 3));
+            assert!(barriers.execute(2, &sync, 3));
+            assert!(!barriers.passes(0, 3));
+            assert!(!barriers.execute(1, &sync, 3));
+            assert!(barriers.passes(0, 3) && barriers.passes(2, 3));
+        }
+    }
+
+    #[test]
+    fn a_fast_warp_does_not_pass_twice() {
+        let mut barriers = Barriers::new(2);
+        let sync = bar(true, true, None);
+        assert!(barriers.execute(0, &sync, 2));
+        assert!(!barriers.execute(1, &sync, 2));
+        // Warp 1 comes round again before warp 0 has gone on.
+        assert!(barriers.execute(1, &sync, 2));
+        assert!(barriers.passes(0, 3));
+        assert!(!barriers.passes(1, 3));
+        assert!(!barriers.execute(0, &sync, 2));
+        assert!(barriers.passes(1, 3));
+    }
+
+    #[test]
+    fn ended_warps_do_not_count() {
+        let mut barriers = Barriers::new(3);
+        let sync = bar(true, true, None);
+        assert!(barriers.execute(0, &sync, 3));
+        assert!(barriers.execute(1, &sync, 3));
+        barriers.warp_ended(2, 2);
+        assert!(barriers.passes(0, 3) && barriers.passes(1, 3));
+        // An arrival goes with its warp.
+        assert!(!barriers.execute(1, &bar(true, false, Some(2)), 2));
+        barriers.warp_ended(1, 1);
+        assert!(barriers.execute(0, &bar(true, true, Some(2)), 1));
+    }
+
+    #[test]
+    fn counts_name_how_many() {
+        let mut barriers = Barriers::new(4);
+        let two = bar(true, true, Some(2));
+        assert!(barriers.execute(0, &two, 4));
+        assert!(!barriers.execute(1, &two, 4));
+        assert!(barriers.passes(0, 3));
+        assert!(barriers.execute(0, &bar(true, true, Some(9)), 4), "more than there are: nobody passes");
+    }
+
+    #[test]
+    fn arrive_and_wait_apart() {
+        // Producer arrives, consumer meets it.
+        let mut barriers = Barriers::new(2);
+        assert!(!barriers.execute(0, &bar(true, false, None), 2));
+        assert!(!barriers.execute(1, &bar(true, true, None), 2));
+        // Split: both arrive, both wait later.
+        assert!(!barriers.execute(0, &bar(true, false, None), 2));
+        assert!(barriers.execute(0, &bar(false, true, None), 2));
+        assert!(!barriers.execute(1, &bar(true, false, None), 2));
+        assert!(barriers.passes(0, 3));
+        assert!(!barriers.execute(1, &bar(false, true, None), 2));
+        // Waiting alone opens nothing.
+        assert!(barriers.execute(0, &bar(false, true, None), 2));
+        assert!(barriers.execute(1, &bar(false, true, None), 2));
+        assert!(!barriers.passes(0, 3) && !barriers.passes(1, 3));
+    }
+}

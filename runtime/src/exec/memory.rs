@@ -1,0 +1,231 @@
+//! The address spaces as one warp of a block sees them: what the interpreter's [`WarpMemory`] asks for.
+
+use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
+use crate::Memory;
+use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
+use warpjit_ir::{AtomicOp, Space};
+
+/// Shared memory of a block with its locks (G200: one lock a word).
+#[derive(Debug)]
+pub struct Shared {
+    /// Contents, and [`SLACK_BYTES`] behind them.
+    bytes: Vec<u8>,
+    size: usize,
+    /// One bit a word.
+    locks: Vec<u64>,
+}
+
+impl Shared {
+    /// Zeroed memory of the size that a plan wants.
+    pub fn new(plan: &Plan) -> Self {
+        let size = plan.shared.len();
+        Shared { bytes: vec![0; size + SLACK_BYTES], size, locks: vec![0; size.div_ceil(256)] }
+    }
+
+    /// Fills memory for a block; all locks are free.
+    pub fn reset(&mut self, plan: &Plan, block: u64) {
+        plan.init_shared(block, &mut self.bytes);
+        self.locks.fill(0);
+    }
+
+    /// For compiled code: start and size. The slack behind is accessible too.
+    pub fn raw(&mut self) -> (*mut u8, u32) {
+        (self.bytes.as_mut_ptr(), self.size as u32)
+    }
+
+    fn contents(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.size]
+    }
+
+    fn lock_bit(&mut self, address: u64) -> Option<(&mut u64, u64)> {
+        let word = address / 4;
+        let place = self.locks.get_mut(usize::try_from(word / 64).ok()?)?;
+        Some((place, 1 << (word % 64)))
+    }
+}
+
+/// Local memory of the lanes of a warp, words interleaved: byte `a` of lane `l` lies at
+/// `a / 4 * 4 * lanes + l * 4 + a % 4`, so that lanes that access one address access one line.
+#[derive(Debug)]
+pub struct Local {
+    bytes: Vec<u8>,
+    lanes: usize,
+    size: usize,
+}
+
+impl Local {
+    /// Zeroed memory.
+    pub fn new(plan: &Plan) -> Self {
+        let (size, lanes) = (plan.local_bytes as usize, plan.lanes as usize);
+        Local { bytes: vec![0; size.next_multiple_of(4) * lanes + SLACK_BYTES], lanes, size }
+    }
+
+    /// Makes all of it zero.
+    pub fn reset(&mut self) {
+        self.bytes.fill(0);
+    }
+
+    /// For compiled code: start and bytes of a lane. The slack behind is accessible too.
+    pub fn raw(&mut self) -> (*mut u8, u32) {
+        (self.bytes.as_mut_ptr(), self.size as u32)
+    }
+
+    fn place(&mut self, lane: u32, address: u64) -> Option<&mut u8> {
+        let address = usize::try_from(address).ok().filter(|&address| address < self.size)?;
+        self.bytes.get_mut(address / 4 * 4 * self.lanes + lane as usize * 4 + address % 4)
+    }
+
+    /// Bytes from `address` on that exist, as a run in storage: for accesses inside a word.
+    fn word_part(&mut self, lane: u32, address: u64, bytes: u8) -> Option<&mut [u8]> {
+        let (start, count) = (usize::try_from(address).ok()?, usize::from(bytes));
+        if start % 4 + count > 4 || start.checked_add(count)? > self.size {
+            return None;
+        }
+        let at = start / 4 * 4 * self.lanes + lane as usize * 4 + start % 4;
+        self.bytes.get_mut(at..at + count)
+    }
+}
+
+/// All of it for one warp.
+#[derive(Debug)]
+pub struct View<'a> {
+    /// The launch.
+    pub plan: &'a Plan,
+    /// Global memory.
+    pub memory: &'a Memory,
+    /// Of the block.
+    pub shared: &'a mut Shared,
+    /// Of the warp.
+    pub local: &'a mut Local,
+}
+
+/// A little-endian number of which the bytes beyond a space are zero.
+#[inline]
+fn read(space: &[u8], address: u64, bytes: u8) -> u64 {
+    let mut value = [0; 8];
+    let start = usize::try_from(address).unwrap_or(usize::MAX).min(space.len());
+    let end = start.saturating_add(usize::from(bytes)).min(space.len());
+    value[..end - start].copy_from_slice(&space[start..end]);
+    u64::from_le_bytes(value)
+}
+
+/// Writes the bytes that are inside a space.
+#[inline]
+fn write(space: &mut [u8], address: u64, bytes: u8, value: u64) {
+    let start = usize::try_from(address).unwrap_or(usize::MAX).min(space.len());
+    let end = start.saturating_add(usize::from(bytes)).min(space.len());
+    space[start..end].copy_from_slice(&value.to_le_bytes()[..end - start]);
+}
+
+impl View<'_> {
+    #[inline]
+    fn global(&self, window: u8, address: u64, bytes: u8) -> Result<u64, Denied> {
+        self.plan.windows.translate(window, address, bytes).ok_or(Denied)
+    }
+}
+
+impl WarpMemory for View<'_> {
+    #[inline]
+    fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+        match space {
+            Space::Global(window) => {
+                let address = self.global(window, address, bytes)?;
+                self.memory.load(address, bytes).map_err(|_| Denied)
+            }
+            Space::Shared => Ok(read(self.shared.contents(), address, bytes)),
+            Space::Local => {
+                if let Some(part) = self.local.word_part(lane, address, bytes) {
+                    return Ok(read(part, 0, bytes));
+                }
+                let mut value = [0; 8];
+                for (at, byte) in (address..).zip(value.iter_mut().take(usize::from(bytes))) {
+                    *byte = self.local.place(lane, at).map_or(0, |byte| *byte);
+                }
+                Ok(u64::from_le_bytes(value))
+            }
+            Space::Const(bank) => {
+                let bank = self.plan.consts.get(usize::from(bank));
+                Ok(bank.map_or(0, |bank| read(&bank[..CONST_BYTES], address, bytes)))
+            }
+        }
+    }
+
+    #[inline]
+    fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        match space {
+            Space::Global(window) => {
+                let address = self.global(window, address, bytes)?;
+                self.memory.store(address, bytes, value).map_err(|_| Denied)
+            }
+            Space::Shared => {
+                write(self.shared.contents(), address, bytes, value);
+                Ok(())
+            }
+            Space::Local => {
+                for (at, byte) in (address..).zip(value.to_le_bytes().into_iter().take(usize::from(bytes))) {
+                    if let Some(place) = self.local.place(lane, at) {
+                        *place = byte;
+                    }
+                }
+                Ok(())
+            }
+            // Const banks cannot be written by the guest.
+            Space::Const(_) => Err(Denied),
+        }
+    }
+
+    fn atomic(
+        &mut self,
+        space: Space,
+        lane: u32,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied> {
+        let Space::Global(window) = space else {
+            // The lanes of a block run on one thread: nothing can come between.
+            let old = self.load(space, lane, address, bytes)?;
+            self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
+            return Ok(old);
+        };
+        let address = self.global(window, address, bytes)?;
+        match bytes {
+            8 => self.memory.update64(address, |old| atomic_result(op, 8, old, value, new)),
+            4 => self
+                .memory
+                .update32(address, |old| atomic_result(op, 4, old.into(), value, new) as u32)
+                .map(u64::from),
+            // Narrower ones exist in no guest; the word around them is replaced.
+            _ => {
+                let shift = 8 * (address % 4);
+                let mask = ((1_u64 << (8 * bytes)) - 1) << shift;
+                self.memory
+                    .update32(address, |old| {
+                        let part = (u64::from(old) & mask) >> shift;
+                        let part = atomic_result(op, bytes, part, value, new) << shift & mask;
+                        (u64::from(old) & !mask | part) as u32
+                    })
+                    .map(|old| (u64::from(old) & mask) >> shift)
+            }
+        }
+        .map_err(|_| Denied)
+    }
+
+    fn lock(&mut self, _lane: u32, address: u64) -> bool {
+        // A word that does not exist has no lock to lose.
+        self.shared.lock_bit(address).is_none_or(|(locks, bit)| {
+            let free = *locks & bit == 0;
+            *locks |= bit;
+            free
+        })
+    }
+
+    fn unlock_store(&mut self, _lane: u32, address: u64, value: u32) {
+        write(self.shared.contents(), address, 4, value.into());
+        if let Some((locks, bit)) = self.shared.lock_bit(address) {
+            *locks &= !bit;
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Running a launch: set-up, blocks over host threads, warps of a block, barriers, tiers.
+
+mod barrier;
+mod block;
+mod memory;
+mod schedule;
+pub(crate) mod setup;
+mod tiers;
+
+pub(crate) use block::BlockFault;
+pub(crate) use schedule::{Outcome, Scheduler};
+pub(crate) use tiers::Tiers;

@@ -1,0 +1,286 @@
+//! Blocks over host threads.
+//!
+//! Blocks start in order of their index. A block that does not end within its slice is put in a queue that all
+//! threads share, and one that has not started yet takes its place: so a block that waits for another one (a
+//! flag in global memory, a ticket) cannot keep it from starting, with one thread or with many. A
+//! block that ends is followed by the one that has waited longest.
+//!
+//! When a block faults, those of lower index go on, because the fault reported is the one of the lowest block,
+//! whatever the number of threads; those of higher index stop. A lower block that waits for a higher one would never
+//! end then, so its patience is limited.
+
+use super::block::{BlockFault, RunningBlock, Turn};
+use super::setup::Plan;
+use super::tiers::{Counts, Stepper, Tiers};
+use crate::{CancelToken, Memory, Progress};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Most blocks that may be suspended at a time, as no chip has more resident.
+const MOST_SUSPENDED: usize = 256;
+/// Memory that suspended blocks may take.
+const SUSPENDED_BYTES: usize = 256 << 20;
+/// Turns that a block has after one above it has faulted.
+const LATE_TURNS: u32 = 64;
+
+/// What the scheduler says in the end.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The fault of the lowest block, with its index.
+    pub fault: Option<(u64, BlockFault)>,
+    /// Sum over threads.
+    pub counts: Counts,
+    /// Blocks that ended.
+    pub blocks: u64,
+    /// Warp instructions and thread instructions.
+    pub steps: (u64, u64),
+    /// The block that ended last on any thread: for registers of launches of one block.
+    pub last: Option<Box<RunningBlock>>,
+    /// Whether the launch was cancelled before it ended.
+    pub cancelled: bool,
+}
+
+struct Queue {
+    suspended: VecDeque<Box<RunningBlock>>,
+    /// Threads that have or may find something to do.
+    busy: usize,
+}
+
+/// Everything that the threads of a launch share.
+pub struct Scheduler<'a> {
+    plan: &'a Plan,
+    tiers: &'a Tiers,
+    memory: &'a Memory,
+    cancel: Option<&'a CancelToken>,
+    progress: Option<&'a Progress>,
+    threads: usize,
+    most_suspended: usize,
+    next: AtomicU64,
+    queue: Mutex<Queue>,
+    wake: Condvar,
+    /// Length of the queue, to read without the lock.
+    waiting: AtomicUsize,
+    /// Index of the lowest block that has faulted.
+    faulted: AtomicU64,
+    done: AtomicU64,
+    cancelled: AtomicBool,
+    outcome: Mutex<Outcome>,
+}
+
+/// If a thread panics (a bug of ours), the others must not wait for it.
+struct Bail<'s, 'a>(&'s Scheduler<'a>);
+
+impl Drop for Bail<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.faulted.store(0, Ordering::Relaxed);
+            self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
+            self.0.wake.notify_all();
+        }
+    }
+}
+
+impl<'a> Scheduler<'a> {
+    /// Prepares a launch on `threads` threads.
+    pub fn new(plan: &'a Plan, tiers: &'a Tiers, memory: &'a Memory, threads: usize) -> Self {
+        let bytes = RunningBlock::bytes(plan, tiers).max(1);
+        let threads = threads
+            .clamp(1, usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1));
+        Scheduler {
+            plan,
+            tiers,
+            memory,
+            cancel: None,
+            progress: None,
+            threads,
+            most_suspended: (SUSPENDED_BYTES / bytes).clamp(2, MOST_SUSPENDED),
+            next: AtomicU64::new(plan.blocks.start),
+            queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: threads }),
+            wake: Condvar::new(),
+            waiting: AtomicUsize::new(0),
+            faulted: AtomicU64::new(u64::MAX),
+            done: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            outcome: Mutex::default(),
+        }
+    }
+
+    /// Stops when the token says so.
+    pub fn cancel_by(&mut self, cancel: Option<&'a CancelToken>) {
+        self.cancel = cancel;
+    }
+
+    /// Tells how far the launch is.
+    pub fn tell(&mut self, progress: Option<&'a Progress>) {
+        self.progress = progress;
+    }
+
+    /// Runs all blocks.
+    pub fn run(self, count: bool) -> Outcome {
+        std::thread::scope(|scope| {
+            for _ in 1..self.threads {
+                scope.spawn(|| self.work(count));
+            }
+            self.work(count);
+        });
+        let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcome.blocks = self.done.into_inner();
+        outcome.cancelled = self.cancelled.into_inner();
+        outcome
+    }
+
+    fn is_cancelled(&self) -> bool {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+            self.cancelled.store(true, Ordering::Relaxed);
+            return true;
+        }
+        false
+    }
+
+    /// Whether a block need not go on.
+    fn is_pointless(&self, index: u64) -> bool {
+        index > self.faulted.load(Ordering::Relaxed) || self.is_cancelled()
+    }
+
+    /// One thread's part.
+    fn work(&self, count: bool) {
+        let _bail = Bail(self);
+        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, count);
+        let mut steps = (0, 0);
+        let mut spare: Option<Box<RunningBlock>> = None;
+        let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
+        let mut prefer_fresh = false;
+        while let Some(mut block) = self.take(&mut fresh, &mut spare, prefer_fresh) {
+            let index = block.index;
+            let turn = block.turn(self.plan, self.memory, &mut stepper, || self.is_pointless(index));
+            prefer_fresh = false;
+            match turn {
+                Turn::Suspended => {
+                    let late = self.faulted.load(Ordering::Relaxed) != u64::MAX;
+                    block.late_turns += u32::from(late);
+                    if block.late_turns <= LATE_TURNS {
+                        self.suspend(block);
+                        prefer_fresh = true;
+                        continue;
+                    }
+                }
+                Turn::Done => self.tell_done(),
+                Turn::Faulted(fault) => self.fail(index, fault),
+                Turn::Stopped => {}
+            }
+            let (warps, threads) = block.steps();
+            steps = (steps.0 + warps, steps.1 + threads);
+            spare = Some(block);
+        }
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.counts.add(&stepper.into_counts());
+        outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
+        if spare.is_some() {
+            outcome.last = spare;
+        }
+    }
+
+    fn tell_done(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(progress) = self.progress {
+            let all = self.plan.blocks.end - self.plan.blocks.start;
+            if done == all || done.is_multiple_of((all / 256).max(1)) {
+                progress(done, all);
+            }
+        }
+    }
+
+    fn fail(&self, index: u64, fault: BlockFault) {
+        self.faulted.fetch_min(index, Ordering::Relaxed);
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        if outcome.fault.is_none_or(|(lowest, _)| index < lowest) {
+            outcome.fault = Some((index, fault));
+        }
+    }
+
+    fn suspend(&self, block: Box<RunningBlock>) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.suspended.push_back(block);
+        self.waiting.store(queue.suspended.len(), Ordering::Relaxed);
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    /// A block that has not started yet, from the thread's own small stock if there is one.
+    fn fresh(
+        &self,
+        stock: &mut std::ops::Range<u64>,
+        spare: &mut Option<Box<RunningBlock>>,
+    ) -> Option<Box<RunningBlock>> {
+        if stock.is_empty() {
+            let left = self.plan.blocks.end.saturating_sub(self.next.load(Ordering::Relaxed));
+            // Large stocks while there is much to do, single blocks towards the end.
+            let share = (left / (self.threads as u64 * 16)).clamp(1, 64);
+            let start = self.next.fetch_add(share, Ordering::Relaxed).min(self.plan.blocks.end);
+            *stock = start..(start + share).min(self.plan.blocks.end);
+        }
+        let index = stock.next()?;
+        if self.is_pointless(index) {
+            // So are all after it.
+            *stock = index..index;
+            self.next.store(self.plan.blocks.end, Ordering::Relaxed);
+            return None;
+        }
+        Some(match spare.take() {
+            Some(mut block) => {
+                block.reset(self.plan, self.tiers, index);
+                block
+            }
+            None => Box::new(RunningBlock::new(self.plan, self.tiers, index)),
+        })
+    }
+
+    /// The next block for this thread; `None` when the launch is over.
+    fn take(
+        &self,
+        stock: &mut std::ops::Range<u64>,
+        spare: &mut Option<Box<RunningBlock>>,
+        prefer_fresh: bool,
+    ) -> Option<Box<RunningBlock>> {
+        loop {
+            let waiting = self.waiting.load(Ordering::Relaxed);
+            if (waiting == 0 || prefer_fresh && waiting < self.most_suspended)
+                && let Some(block) = self.fresh(stock, spare)
+            {
+                return Some(block);
+            }
+            if waiting > 0 {
+                let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let block = queue.suspended.pop_front();
+                self.waiting.store(queue.suspended.len(), Ordering::Relaxed);
+                drop(queue);
+                match block {
+                    Some(block) if self.is_pointless(block.index) => {
+                        let steps = block.steps();
+                        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+                        outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
+                        continue;
+                    }
+                    Some(block) => return Some(block),
+                    None => continue,
+                }
+            }
+            // Nothing here: others may suspend something yet.
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            queue.busy -= 1;
+            if queue.busy == 0 && queue.suspended.is_empty() {
+                drop(queue);
+                self.wake.notify_all();
+                return None;
+            }
+            while queue.suspended.is_empty() && queue.busy > 0 {
+                queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+            if queue.suspended.is_empty() {
+                return None;
+            }
+            queue.busy += 1;
+        }
+    }
+}

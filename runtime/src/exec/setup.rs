@@ -1,0 +1,339 @@
+//! From a launch to what every block starts with, or the reason why it cannot start.
+
+use crate::memory::window::Windows;
+use crate::{Arg, Error, Launch};
+use std::ops::Range;
+use std::sync::Arc;
+use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
+
+/// Bytes of a const bank; what is not bound reads as zero.
+pub const CONST_BYTES: usize = 1 << 16;
+/// Const banks that a guest can name.
+pub const CONST_BANKS: usize = 16;
+/// Bytes behind a space that compiled code may read with an access that begins inside.
+pub const SLACK_BYTES: usize = 8;
+
+/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`].
+pub type Bank = Arc<[u8]>;
+
+/// What a kernel needs, from its container or from the options of raw code.
+#[derive(Debug, Clone)]
+pub struct Needs<'a> {
+    /// Name for messages.
+    pub name: &'a str,
+    /// The chip's interface and limits.
+    pub abi: &'a KernelAbi,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Shared memory of its own.
+    pub shared_bytes: u32,
+    /// Local memory of a thread.
+    pub local_bytes: u32,
+    /// Bytes of parameters, where the container says.
+    pub param_bytes: Option<u32>,
+    /// Const banks that the container binds.
+    pub consts: &'a [(u32, Vec<u8>)],
+}
+
+/// A launch that has been checked, in the form the scheduler wants.
+#[derive(Debug)]
+pub struct Plan {
+    /// Blocks along each axis.
+    pub grid: [u32; 3],
+    /// Threads of a block along each axis.
+    pub block: [u32; 3],
+    /// Threads of a block.
+    pub threads: u32,
+    /// Lanes of a warp.
+    pub lanes: u32,
+    /// Warps of a block.
+    pub warps: u32,
+    /// Blocks to run.
+    pub blocks: Range<u64>,
+    /// Shared memory at the start of a block but for [`Plan::block_fields`].
+    pub shared: Vec<u8>,
+    /// Header fields in shared memory that differ from block to block.
+    block_fields: Vec<HeaderField>,
+    /// Local memory of a thread.
+    pub local_bytes: u32,
+    /// Const banks by number.
+    pub consts: Vec<Bank>,
+    /// Windows to global memory.
+    pub windows: Windows,
+    /// Slots with a value of their own: one value, or one a lane.
+    pub slots: Vec<(Slot, Vec<u64>)>,
+    /// Warp instructions of one warp before it times out.
+    pub max_steps: u64,
+}
+
+fn product(axes: [u32; 3]) -> u64 {
+    axes.iter().fold(1, |all, &axis| u64::from(axis).saturating_mul(all))
+}
+
+fn check_axes(what: &str, unit: &str, axes: [u32; 3], most: [u32; 3]) -> Result<(), Error> {
+    for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+        if axes[axis] == 0 || axes[axis] > most[axis] {
+            return Err(Error::Launch(format!(
+                "{what} {axes:?}: {} {unit} along {name}, allowed are 1 to {}",
+                axes[axis], most[axis]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Lays arguments out in order, each at its alignment from the start of the parameters.
+fn lay_out(args: &[Arg]) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    for (number, arg) in args.iter().enumerate() {
+        if !arg.align.is_power_of_two() || arg.align > 64 {
+            return Err(Error::Launch(format!(
+                "argument {number}: alignment {} is not a power of two up to 64",
+                arg.align
+            )));
+        }
+        bytes.resize(bytes.len().next_multiple_of(arg.align), 0);
+        bytes.extend_from_slice(&arg.bytes);
+    }
+    Ok(bytes)
+}
+
+impl Plan {
+    /// Checks a launch against the chip and the kernel.
+    pub fn new(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Self, Error> {
+        let abi = needs.abi;
+        check_axes("grid", "blocks", launch.grid, abi.max_grid)?;
+        check_axes("block", "threads", launch.block, abi.max_block)?;
+        let threads = product(launch.block);
+        if threads > u64::from(abi.max_threads) {
+            return Err(Error::Launch(format!(
+                "block {:?} has {threads} threads, the chip allows {}",
+                launch.block, abi.max_threads
+            )));
+        }
+        let threads = threads as u32;
+        let total = product(launch.grid);
+        let blocks = launch.blocks.clone().unwrap_or(0..total);
+        if blocks.start > blocks.end || blocks.end > total {
+            return Err(Error::Launch(format!(
+                "blocks {}..{} of a grid of {total}",
+                blocks.start, blocks.end
+            )));
+        }
+        let limit = |what: &str, need: u64, most: u32, unit: &str| {
+            if need > u64::from(most) {
+                let name = needs.name;
+                return Err(Error::Launch(format!("{name} needs {need} {unit} {what}, the chip has {most}")));
+            }
+            Ok(())
+        };
+        limit("of a thread", needs.registers.into(), abi.max_registers, "registers")?;
+        limit("of local memory a thread", needs.local_bytes.into(), abi.max_local_bytes, "bytes")?;
+
+        let args = lay_out(&launch.args)?;
+        if args.len() > abi.params.max_bytes as usize {
+            return Err(Error::Launch(format!(
+                "arguments take {} bytes, there is room for {}",
+                args.len(),
+                abi.params.max_bytes
+            )));
+        }
+        if let Some(wanted) = needs.param_bytes
+            && wanted as usize != args.len()
+        {
+            let few = if args.len() < wanted as usize { "few" } else { "many" };
+            return Err(Error::Launch(format!(
+                "too {few} arguments: {} takes {wanted} bytes of them, these are {}",
+                needs.name,
+                args.len()
+            )));
+        }
+
+        let consts = bind_consts(needs, launch)?;
+        let end_of = |field: &HeaderField| field.offset as usize + usize::from(field.bytes);
+        let header = abi.header.iter().filter(|field| field.space == Space::Shared).map(end_of).max();
+        let params_end = abi.params.offset as usize + args.len();
+        let in_shared = abi.params.space == Space::Shared;
+        let own = (needs.shared_bytes as usize).max(header.unwrap_or(0)).max(if in_shared {
+            params_end
+        } else {
+            0
+        });
+        let shared_bytes = own as u64 + u64::from(launch.dynamic_shared);
+        limit("of shared memory", shared_bytes, abi.max_shared_bytes, "bytes")?;
+
+        let mut plan = Plan {
+            grid: launch.grid,
+            block: launch.block,
+            threads,
+            lanes: abi.warp_lanes,
+            warps: threads.div_ceil(abi.warp_lanes),
+            blocks,
+            shared: vec![0; shared_bytes as usize],
+            block_fields: Vec::new(),
+            local_bytes: needs.local_bytes,
+            consts: Vec::new(),
+            windows: Windows::new(&launch.globals)?,
+            slots: named_slots(function, abi.warp_lanes, launch)?,
+            max_steps: launch.max_steps,
+        };
+        let mut banks = consts;
+        let mut put = |plan: &mut Plan, space: Space, offset: usize, bytes: &[u8]| {
+            let target = match space {
+                Space::Shared => Some(&mut plan.shared),
+                Space::Const(bank) => banks.get_mut(usize::from(bank)),
+                Space::Global(_) | Space::Local => None,
+            };
+            // Fields beyond the end of a space have nowhere to go, as on the hardware.
+            if let Some(place) = target.and_then(|bytes_of| {
+                if bytes_of.len() < offset + bytes.len() && matches!(space, Space::Const(_)) {
+                    bytes_of.resize((offset + bytes.len()).min(CONST_BYTES), 0);
+                }
+                bytes_of.get_mut(offset..offset + bytes.len())
+            }) {
+                place.copy_from_slice(bytes);
+            }
+        };
+        for field in &abi.header {
+            if field.space == Space::Shared && depends_on_block(field.value) {
+                plan.block_fields.push(*field);
+            } else {
+                let value = plan.builtin(field.value, 0, 0, 0).to_le_bytes();
+                let bytes = &value[..usize::from(field.bytes).min(4)];
+                put(&mut plan, field.space, field.offset as usize, bytes);
+            }
+        }
+        put(&mut plan, abi.params.space, abi.params.offset as usize, &args);
+        let zero: Bank = vec![0; CONST_BYTES + SLACK_BYTES].into();
+        plan.consts = banks
+            .into_iter()
+            .map(|mut bytes| {
+                if bytes.is_empty() {
+                    return zero.clone();
+                }
+                bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
+                bytes.into()
+            })
+            .collect();
+        Ok(plan)
+    }
+
+    /// Coordinates of a block.
+    pub fn coordinates(&self, block: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
+    }
+
+    /// Fills shared memory for a block.
+    pub fn init_shared(&self, block: u64, shared: &mut [u8]) {
+        shared[..self.shared.len()].copy_from_slice(&self.shared);
+        shared[self.shared.len()..].fill(0);
+        for field in &self.block_fields {
+            let value = self.builtin(field.value, block, 0, 0).to_le_bytes();
+            let start = field.offset as usize;
+            let bytes = usize::from(field.bytes).min(4);
+            if let Some(place) = shared.get_mut(start..start + bytes) {
+                place.copy_from_slice(&value[..bytes]);
+            }
+        }
+    }
+
+    /// Lanes of a warp that exist.
+    pub fn lane_mask(&self, warp: u32) -> u64 {
+        let first = warp * self.lanes;
+        let count = self.threads.saturating_sub(first).min(self.lanes);
+        if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+    }
+
+    /// A launch value.
+    pub fn builtin(&self, value: Builtin, block: u64, warp: u32, lane: u32) -> u32 {
+        let thread = warp * self.lanes + lane;
+        let [x, y, _] = self.block;
+        let axis = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().unwrap_or(0);
+        match value {
+            Builtin::Tid(n) => axis([thread % x, thread / x % y, thread / x / y], n),
+            Builtin::Ctaid(n) => axis(self.coordinates(block), n),
+            Builtin::Ntid(n) => axis(self.block, n),
+            Builtin::Nctaid(n) => axis(self.grid, n),
+            Builtin::LaneId => lane,
+            Builtin::WarpId => warp,
+            Builtin::NumWarps => self.warps,
+            Builtin::LinearTid => thread,
+            Builtin::LinearCtaid => block as u32,
+        }
+    }
+}
+
+fn depends_on_block(value: Builtin) -> bool {
+    matches!(value, Builtin::Ctaid(_) | Builtin::LinearCtaid)
+}
+
+/// The contents of all banks, without padding.
+fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error> {
+    let mut banks = vec![Vec::new(); CONST_BANKS];
+    for (index, bytes) in needs.consts.iter().chain(&launch.consts) {
+        let bank = usize::try_from(*index).ok().and_then(|index| banks.get_mut(index)).ok_or_else(|| {
+            Error::Launch(format!("const bank c{index}[]: there are {CONST_BANKS}, 0 to {}", CONST_BANKS - 1))
+        })?;
+        if bytes.len() > CONST_BYTES {
+            return Err(Error::Launch(format!(
+                "const bank c{index}[]: {} bytes, largest is {CONST_BYTES}",
+                bytes.len()
+            )));
+        }
+        bank.clone_from(bytes);
+    }
+    Ok(banks)
+}
+
+/// Slots by the names of [`Launch::registers`]. A name with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`) sets
+/// them from its bits, lowest first in that order.
+fn named_slots(function: &Function, lanes: u32, launch: &Launch) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
+    let mut slots = Vec::new();
+    let find = |name: &str| function.slots.iter().position(|slot| slot.name == name).map(Slot::new);
+    for (name, values) in &launch.registers {
+        let bad = |reason: String| Error::Launch(format!("register {name}: {reason}"));
+        if values.len() != 1 && values.len() != lanes as usize {
+            return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
+        }
+        let check = |bits: u32| match values.iter().find(|&&value| bits < 64 && value >> bits != 0) {
+            Some(value) => Err(bad(format!("{value:#x} has more than {bits} bits"))),
+            None => Ok(()),
+        };
+        if let Some(slot) = find(name) {
+            check(function.slots[slot.index()].ty.scalar.bits())?;
+            slots.push((slot, values.clone()));
+            continue;
+        }
+        let parts: Vec<Slot> = FLAG_PARTS.iter().filter_map(|part| find(&format!("{name}.{part}"))).collect();
+        if parts.len() != FLAG_PARTS.len() {
+            return Err(bad("the program has no such register".into()));
+        }
+        check(FLAG_PARTS.len() as u32)?;
+        for (bit, part) in parts.into_iter().enumerate() {
+            slots.push((part, values.iter().map(|value| value >> bit & 1).collect()));
+        }
+    }
+    Ok(slots)
+}
+
+/// Flags of a condition register, lowest bit first (facts/tesla.md section 6).
+pub const FLAG_PARTS: [&str; 4] = ["z", "s", "c", "o"];
+
+/// Bits that a frame word of a scalar holds for a value.
+pub fn frame_bits(scalar: Scalar, value: u64) -> u64 {
+    match scalar {
+        Scalar::I1 => {
+            if value & 1 != 0 {
+                0xffff_ffff
+            } else {
+                0
+            }
+        }
+        other => value & other.bit_mask(),
+    }
+}
+
+#[cfg(test)]
+#[path = "setup_tests.rs"]
+mod tests;

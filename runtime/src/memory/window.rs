@@ -1,0 +1,155 @@
+//! Windows to global memory: from an address in g{n}[] to one in the guest's address space.
+
+use super::SPACE_BYTES;
+use crate::{Error, GlobalMode, GlobalSpace};
+
+/// Windows that a guest can name.
+pub const WINDOWS: usize = 16;
+/// Bytes of a row of a tile.
+const TILE_WIDTH: u32 = 64;
+
+/// All windows of a launch.
+#[derive(Debug, Clone, Default)]
+pub struct Windows {
+    /// `None`: every window is the whole address space.
+    list: Option<Box<[Option<GlobalSpace>; WINDOWS]>>,
+}
+
+impl Windows {
+    /// Checks and takes the windows of a launch; with none, all are the whole address space.
+    pub fn new(spaces: &[GlobalSpace]) -> Result<Self, Error> {
+        if spaces.is_empty() {
+            return Ok(Windows { list: None });
+        }
+        let mut list = Box::new([None; WINDOWS]);
+        for space in spaces {
+            let bad = |reason: String| Error::Launch(format!("global space g{}[]: {reason}", space.index));
+            let place = usize::try_from(space.index)
+                .ok()
+                .and_then(|index| list.get_mut(index))
+                .ok_or_else(|| bad(format!("there are {WINDOWS}, 0 to {}", WINDOWS - 1)))?;
+            if place.is_some() {
+                return Err(bad("is given twice".into()));
+            }
+            if space.address.checked_add(space.bytes).is_none_or(|end| end > SPACE_BYTES) {
+                return Err(bad(format!(
+                    "{:#x} bytes at {:#x} are beyond 32-bit addresses",
+                    space.bytes, space.address
+                )));
+            }
+            if let GlobalMode::Tiled2d { pitch, width, height, tile_mode } = space.mode {
+                if tile_mode > 5 {
+                    return Err(bad(format!("tile mode {tile_mode}, largest is 5")));
+                }
+                if pitch == 0 || pitch % TILE_WIDTH != 0 {
+                    return Err(bad(format!("pitch {pitch} is not a multiple of {TILE_WIDTH}")));
+                }
+                if width > pitch || width > 1 << 16 || height > 1 << 16 {
+                    return Err(bad(format!("{width} by {height} is more than the pitch or 65536 allow")));
+                }
+                let rows = u64::from(height).next_multiple_of(4 << tile_mode);
+                if rows * u64::from(pitch) > space.bytes {
+                    return Err(bad(format!(
+                        "{rows} rows of {pitch} bytes are more than the {} bytes of its buffer",
+                        space.bytes
+                    )));
+                }
+            }
+            *place = Some(*space);
+        }
+        Ok(Windows { list: Some(list) })
+    }
+
+    /// Whether every window is the whole address space, so that addresses need no translation.
+    pub fn are_flat(&self) -> bool {
+        self.list.is_none()
+    }
+
+    /// The guest address of an access through a window; `None` if any byte of it is outside.
+    #[inline]
+    pub fn translate(&self, window: u8, address: u64, bytes: u8) -> Option<u64> {
+        let Some(list) = &self.list else { return Some(address) };
+        let space = list.get(usize::from(window))?.as_ref()?;
+        let last = u64::from(bytes.max(1)) - 1;
+        match space.mode {
+            GlobalMode::Linear => {
+                let end = address.checked_add(last)?;
+                (end < space.bytes).then(|| space.address + address)
+            }
+            GlobalMode::Tiled2d { pitch, width, height, tile_mode } => {
+                let (x, y) = (address as u32 & 0xffff, (address >> 16) as u32);
+                if address >= SPACE_BYTES || u64::from(x) + last >= u64::from(width) || y >= height {
+                    return None;
+                }
+                // An access must not leave its row of a tile; natural alignment never does.
+                if u64::from(x % TILE_WIDTH) + last >= u64::from(TILE_WIDTH) {
+                    return None;
+                }
+                let rows = 4u32 << tile_mode;
+                let tile = u64::from(y / rows) * u64::from(pitch / TILE_WIDTH) + u64::from(x / TILE_WIDTH);
+                let inside = (y % rows) * TILE_WIDTH + x % TILE_WIDTH;
+                Some(space.address + tile * u64::from(rows * TILE_WIDTH) + u64::from(inside))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn linear(index: u32) -> GlobalSpace {
+        GlobalSpace { index, address: 0x1000, bytes: 0x100, mode: GlobalMode::Linear }
+    }
+
+    fn tiled(pitch: u32, width: u32, height: u32, tile_mode: u32) -> GlobalSpace {
+        let mode = GlobalMode::Tiled2d { pitch, width, height, tile_mode };
+        GlobalSpace { index: 2, address: 0x1_0000, bytes: 0x4000, mode }
+    }
+
+    #[test]
+    fn none_is_everything() {
+        let windows = Windows::new(&[]).unwrap();
+        assert!(windows.are_flat());
+        assert_eq!(windows.translate(14, 0xffff_fff0, 4), Some(0xffff_fff0));
+    }
+
+    #[test]
+    fn linear_windows_end() {
+        let windows = Windows::new(&[linear(3)]).unwrap();
+        assert!(!windows.are_flat());
+        assert_eq!(windows.translate(3, 0xfc, 4), Some(0x10fc));
+        assert_eq!(windows.translate(3, 0xfd, 4), None);
+        assert_eq!(windows.translate(3, 0xffff_fffc, 4), None);
+        assert_eq!(windows.translate(4, 0, 4), None, "not given");
+        assert_eq!(windows.translate(200, 0, 4), None);
+    }
+
+    #[test]
+    fn tiles() {
+        let windows = Windows::new(&[tiled(128, 100, 20, 1)]).unwrap();
+        let at = |x: u64, y: u64| windows.translate(2, y << 16 | x, 4).map(|address| address - 0x1_0000);
+        assert_eq!(at(0, 0), Some(0));
+        assert_eq!(at(4, 1), Some(68));
+        assert_eq!(at(64, 0), Some(512), "the next tile of 64 x 8");
+        assert_eq!(at(0, 8), Some(1024), "the next row of tiles");
+        assert_eq!(at(68, 19), Some(2 * 1024 + 512 + 3 * 64 + 4));
+        assert_eq!(at(96, 0), Some(512 + 32));
+        assert_eq!(at(98, 0), None);
+        assert_eq!(at(0, 20), None);
+        assert_eq!(at(62, 0), None, "across tiles");
+    }
+
+    #[test]
+    fn refuses() {
+        let text = |spaces: &[GlobalSpace]| Windows::new(spaces).unwrap_err().to_string();
+        assert_eq!(text(&[linear(16)]), "launch: global space g16[]: there are 16, 0 to 15");
+        assert_eq!(text(&[linear(1), linear(1)]), "launch: global space g1[]: is given twice");
+        let far = GlobalSpace { address: 0xffff_ffff, ..linear(0) };
+        assert!(text(&[far]).contains("beyond 32-bit addresses"));
+        assert!(text(&[tiled(100, 100, 4, 0)]).contains("not a multiple of 64"));
+        assert!(text(&[tiled(64, 65, 4, 0)]).contains("more than the pitch"));
+        assert!(text(&[tiled(64, 64, 4, 6)]).contains("largest is 5"));
+        assert!(text(&[tiled(128, 64, 1000, 0)]).contains("more than the 16384 bytes"));
+    }
+}

@@ -1,0 +1,180 @@
+//! Programs: guest code ready to be launched.
+
+use crate::exec::Tiers;
+use crate::exec::setup::Needs;
+use crate::{Config, Error, HostLevel, Launch, Tier};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use warpjit_frontend::Isa;
+use warpjit_ir::regions::RegionOptions;
+use warpjit_ir::{Function, KernelAbi};
+
+/// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
+#[derive(Debug, Clone)]
+pub struct ProgramOptions {
+    /// Instruction set.
+    pub isa: Isa,
+    /// Chip; needed where the container does not name one.
+    pub chip: Option<String>,
+    /// Whether the bytes are words of code whatever they look like.
+    pub raw: bool,
+    /// Which kernel of the container; may be left out if there is just one.
+    pub kernel: Option<String>,
+    /// Raw code: byte offset of the first instruction.
+    pub entry: u32,
+    /// Raw code: registers of a thread.
+    pub registers: Option<u32>,
+    /// Raw code with scalar registers: how many.
+    pub sgprs: Option<u32>,
+    /// Raw code: bytes of shared memory of a block.
+    pub shared: Option<u32>,
+    /// Raw code: bytes of local memory of a thread.
+    pub local: Option<u32>,
+}
+
+impl ProgramOptions {
+    /// Options for a container that says everything itself.
+    pub fn new(isa: Isa) -> Self {
+        ProgramOptions {
+            isa,
+            chip: None,
+            raw: false,
+            kernel: None,
+            entry: 0,
+            registers: None,
+            sgprs: None,
+            shared: None,
+            local: None,
+        }
+    }
+}
+
+/// A kernel as a frontend gives it: lifted, with what it needs of its chip.
+#[derive(Debug, Clone)]
+pub struct KernelImage {
+    /// Name for messages.
+    pub name: String,
+    /// The code, in SPMD form.
+    pub function: Function,
+    /// The chip's launch interface and limits.
+    pub abi: KernelAbi,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of shared memory of a block, dynamic memory excluded.
+    pub shared_bytes: u32,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u32,
+    /// Bytes of parameters, where the container says.
+    pub param_bytes: Option<u32>,
+    /// Contents of const banks.
+    pub consts: Vec<(u32, Vec<u8>)>,
+    /// The guest's code, to show instructions of faults.
+    pub code: Vec<u8>,
+    /// Guest address of its first byte.
+    pub code_address: u32,
+}
+
+/// Settings that code depends on; each combination is compiled for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Variant {
+    pub tier: Tier,
+    pub chunk_groups: Option<u8>,
+    pub checked_memory: bool,
+    pub lockstep: bool,
+    pub host: HostLevel,
+    pub count: bool,
+    pub keep_registers: bool,
+    pub single_blocks: bool,
+    pub flat_global: bool,
+}
+
+impl Variant {
+    pub(crate) fn new(config: &Config, launch: &Launch) -> Self {
+        Variant {
+            tier: config.tier,
+            chunk_groups: config.chunk_groups,
+            checked_memory: config.checked_memory,
+            lockstep: config.lockstep,
+            host: config.host,
+            count: config.count,
+            keep_registers: launch.capture_registers,
+            single_blocks: launch.max_steps != 0,
+            flat_global: launch.globals.is_empty(),
+        }
+    }
+
+    pub(crate) fn region_options(&self) -> RegionOptions {
+        RegionOptions {
+            lockstep: self.lockstep,
+            keep_registers: self.keep_registers,
+            count: self.count,
+            single_blocks: self.single_blocks,
+        }
+    }
+}
+
+/// A kernel, ready to be launched any number of times, from any thread. Clones share all that is compiled.
+#[derive(Clone)]
+pub struct Program(Arc<Inner>);
+
+struct Inner {
+    image: KernelImage,
+    variants: Mutex<HashMap<Variant, Arc<Tiers>>>,
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("name", &self.0.image.name).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// Takes a kernel that has been lifted already. The function must be valid
+    /// ([`warpjit_ir::verify`]); what frontends lift is.
+    pub fn from_image(image: KernelImage) -> Self {
+        Program(Arc::new(Inner { image, variants: Mutex::default() }))
+    }
+
+    /// The kernel's name.
+    pub fn name(&self) -> &str {
+        &self.0.image.name
+    }
+
+    /// The kernel as it was lifted.
+    pub fn image(&self) -> &KernelImage {
+        &self.0.image
+    }
+
+    /// The bytes of the instruction at a guest address, as far as the code goes.
+    pub(crate) fn instruction_bytes(&self, pc: u32) -> Vec<u8> {
+        const LONGEST: usize = 8;
+        let image = &self.0.image;
+        let offset = pc.checked_sub(image.code_address).map_or(usize::MAX, |offset| offset as usize);
+        image.code.get(offset..).map_or(Vec::new(), |rest| rest[..rest.len().min(LONGEST)].to_vec())
+    }
+
+    pub(crate) fn needs(&self) -> Needs<'_> {
+        let image = &self.0.image;
+        Needs {
+            name: &image.name,
+            abi: &image.abi,
+            registers: image.registers,
+            shared_bytes: image.shared_bytes,
+            local_bytes: image.local_bytes,
+            param_bytes: image.param_bytes,
+            consts: &image.consts,
+        }
+    }
+
+    /// The code for some settings, made at first use.
+    pub(crate) fn tiers(&self, variant: Variant) -> Result<Arc<Tiers>, Error> {
+        let mut variants = self.0.variants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tiers) = variants.get(&variant) {
+            return Ok(tiers.clone());
+        }
+        let tiers = Arc::new(Tiers::new(self.0.image.function.clone(), variant)?);
+        variants.insert(variant, tiers.clone());
+        Ok(tiers)
+    }
+}

@@ -1,0 +1,105 @@
+//! Kernels in the IR's text format, launched on every tier.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
+use warpjit_runtime::{
+    Access, Config, Engine, Error, Fault, KernelImage, Launch, Memory, Program, Report, Tier,
+};
+
+/// A chip like a small Tesla.
+pub fn abi() -> KernelAbi {
+    let field = |offset, value| HeaderField { space: Space::Shared, offset, bytes: 2, value };
+    KernelAbi {
+        warp_lanes: 32,
+        header: vec![field(2, Builtin::Ntid(0)), field(12, Builtin::Ctaid(0)), field(14, Builtin::Ctaid(1))],
+        params: ParamSpace { space: Space::Shared, offset: 16, max_bytes: 256, pointer_bytes: 4 },
+        max_grid: [65535, 65535, 1],
+        max_block: [512, 512, 64],
+        max_threads: 512,
+        max_registers: 128,
+        max_shared_bytes: 16384,
+        max_local_bytes: 16384,
+        barriers: 16,
+    }
+}
+
+/// A program of one kernel. `body` is what stands between the braces.
+pub fn program(body: &str) -> Program {
+    let text = format!("function @test spmd lanes 32 {{\n{body}\n}}\n");
+    let function =
+        warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Program::from_image(KernelImage {
+        name: "test".into(),
+        function,
+        abi: abi(),
+        registers: 16,
+        shared_bytes: 1024,
+        local_bytes: 64,
+        param_bytes: None,
+        consts: vec![],
+        code: vec![0xaa, 0xbb, 0xcc, 0xdd],
+        code_address: 0x10,
+    })
+}
+
+/// An engine on a tier.
+pub fn engine(tier: Tier, threads: usize) -> Engine {
+    Engine::new(Config { tier, threads, ..Config::default() }).expect("engine")
+}
+
+/// Tiers and thread counts that everything runs with.
+pub const SETTINGS: [(Tier, usize); 4] =
+    [(Tier::Interp, 1), (Tier::Interp, 3), (Tier::Jit, 1), (Tier::Jit, 3)];
+
+/// Launches with one buffer of `words` words at 0x10000 and gives the report and the buffer, which must
+/// not depend on tier and threads.
+pub fn run_all(body: &str, launch: &Launch, words: usize) -> (Report, Vec<u32>) {
+    let program = program(body);
+    let mut results = SETTINGS.map(|(tier, threads)| {
+        let (report, out) = run(&engine(tier, threads), &program, launch, words).expect("launch");
+        (report.fault, out, report.registers, report.stats.blocks)
+    });
+    for (at, result) in results.iter().enumerate().skip(1) {
+        assert_eq!(result.0, results[0].0, "fault with {:?}", SETTINGS[at]);
+        if result.0.is_none() {
+            assert_eq!(result.1, results[0].1, "memory with {:?}", SETTINGS[at]);
+            assert_eq!(result.2, results[0].2, "registers with {:?}", SETTINGS[at]);
+            assert_eq!(result.3, results[0].3, "blocks with {:?}", SETTINGS[at]);
+        }
+    }
+    let (report, out) = run(&engine(Tier::Interp, 1), &program, launch, words).expect("launch");
+    results[0].1.clear();
+    (report, out)
+}
+
+/// Launches on one engine.
+pub fn run(
+    engine: &Engine,
+    program: &Program,
+    launch: &Launch,
+    words: usize,
+) -> Result<(Report, Vec<u32>), Error> {
+    let mut memory = engine.memory()?;
+    memory.map(Some(0x1_0000), words as u64 * 4, Access::ReadWrite)?;
+    let report = engine.run(program, &mut memory, launch)?;
+    Ok((report, words_of(&memory, words)))
+}
+
+/// The first words of the buffer at 0x10000.
+pub fn words_of(memory: &Memory, words: usize) -> Vec<u32> {
+    let mut bytes = vec![0; words * 4];
+    memory.read(0x1_0000, &mut bytes).expect("mapped");
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+/// A launch of one-dimensional shape.
+pub fn launch(blocks: u32, threads: u32) -> Launch {
+    Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], ..Launch::default() }
+}
+
+/// The fault of a launch on all tiers.
+pub fn fault_of(body: &str, launch: &Launch) -> Fault {
+    run_all(body, launch, 1024).0.fault.expect("a fault")
+}
