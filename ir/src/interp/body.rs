@@ -306,9 +306,9 @@ fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
     }
 }
 
-/// The lanes a memory operation concerns.
+/// The lanes an operation with an optional mask concerns: without one all that entered.
 fn guard(env: &Env, values: &[u64], guarded: bool, at: u32) -> u64 {
-    if guarded { env.active & pack(line(values, at, env.lanes)) } else { env.active }
+    if guarded { env.entered & pack(line(values, at, env.lanes)) } else { env.entered }
 }
 
 /// Final addresses of all lanes, and the lowest lane of the set whose address is misaligned.

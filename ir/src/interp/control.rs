@@ -4,6 +4,7 @@ use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};
 use crate::entities::Block;
 use crate::function::{GuestFault, LeaveKind, PushKind, Terminator};
+use crate::regions::explore::{ExitKind, terminator_cond};
 
 /// The stack rule that a terminator breaks.
 struct BadStack;
@@ -90,6 +91,26 @@ impl Code {
             (warp.block, warp.active) = (stay, mask);
             Flow::Fault(self.fault(warp, FaultKind::Stack))
         })
+    }
+
+    /// Goes on where a lane region has come out ([`crate::regions`]): `exited` are the lanes whose threads have ended in it,
+    /// `cond` the lanes where the condition of the exit's terminator holds, if it has one. Counts nothing.
+    pub fn finish_region(&self, warp: &mut Warp, exit: ExitKind, exited: u64, cond: Option<u64>) -> Flow {
+        warp.exited |= exited & warp.active;
+        warp.active &= !exited;
+        if warp.active == 0 {
+            return warp.unwind(self.joins_at_target);
+        }
+        match exit {
+            ExitKind::Terminator(block) => {
+                warp.block = block;
+                let wanted = terminator_cond(&self.blocks[block.index()].term).is_some();
+                self.finish(warp, cond.filter(|_| wanted), None)
+            }
+            ExitKind::Enter(block) => warp.go(block),
+            // Every lane has ended then, which is seen above.
+            ExitKind::Ended => warp.unwind(self.joins_at_target),
+        }
     }
 
     /// A fault of the terminator of `warp`'s block.

@@ -407,6 +407,11 @@ impl Explorer<'_> {
         self.fail_at(block, &stack, true)
     }
 
+    /// Whether nothing has been pushed at the node since the region's start.
+    fn is_outermost(&self, node: usize) -> bool {
+        self.index.iter().any(|((_, stack), n)| *n == node && stack.is_empty())
+    }
+
     /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory.
     fn check_cycles(&mut self, plan: &Plan) -> Result<(), Failure> {
         let succs = plan.successors();
@@ -481,12 +486,26 @@ impl Explorer<'_> {
     /// Ordered accesses of different blocks that could conflict.
     fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
         let mut sum = OrderedAccesses::default();
-        let mut order: Vec<usize> = graph::reverse_postorder(&plan.successors(), 0);
+        let succs = plan.successors();
+        let preds = graph::predecessors(&succs);
+        let mut order: Vec<usize> = graph::reverse_postorder(&succs, 0);
         order.retain(|&n| plan.nodes[n].block.is_some());
+        // Nodes that lanes get to in one way only.
+        let mut one_way = vec![false; plan.nodes.len()];
+        for &n in &order {
+            one_way[n] = match preds[n][..] {
+                [] => true,
+                [p] => n != 0 && one_way[p],
+                _ => false,
+            };
+        }
         for n in order {
             let block = plan.nodes[n].block.expect("has a body");
             let own = OrderedAccesses::of_block(self.func, block, self.facts.lockstep);
-            if own.loads + own.stores > 0 && n != 0 && sum.plus(own).conflict() {
+            let conflict = own.loads + own.stores > 0 && sum.plus(own).conflict();
+            // A store that lanes get to in several ways without having been joined runs once for each on the hardware.
+            let together = one_way[n] || !self.to_end && self.is_outermost(n);
+            if n != 0 && (conflict || own.stores > 0 && !together) {
                 return Err(self.stop_of_node(plan, n));
             }
             sum = sum.plus(own);

@@ -64,7 +64,17 @@ pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
     let nest = graph::natural_loops(&succs, entry)?;
     let mut reachable = vec![false; succs.len()];
     graph::reverse_postorder(&succs, entry).into_iter().for_each(|n| reachable[n] = true);
-    let items = order_level(&succs, &nest, &reachable, None, entry);
+    let mut items = order_level(&succs, &nest, &reachable, None, entry);
+    // Ends of threads first, so that the exits know them; faults before exits that other lanes take.
+    items.sort_by_key(|item| match item {
+        Item::Block(n) => match src.term(Block::new(*n)) {
+            Terminator::Return { exit: 0, .. } => 1,
+            Terminator::Return { exit, .. } if *exit >= FAULT_EXIT => 2,
+            Terminator::Return { .. } => 3,
+            _ => 0,
+        },
+        Item::Loop(..) => 0,
+    });
 
     let mut out = Function::new(src.name.clone(), Form::Mask, src.lanes);
     out.slots = src.slots.clone();

@@ -98,4 +98,6 @@ impl Kernel {
 }
 
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;

@@ -1,0 +1,477 @@
+//! Random kernels, run block by block on the hardware's stack and as lane regions: both must do the same.
+
+use std::collections::BTreeMap;
+
+use super::promote::FAULT_EXIT;
+use super::{Kernel, RegionOptions};
+use crate::abi::Builtin;
+use crate::builder::Builder;
+use crate::entities::{Block, Slot, Value};
+use crate::function::{Form, Function, LeaveKind, PushKind, SlotInit, Terminator};
+use crate::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, atomic_result, run_mask_function};
+use crate::opcodes::{AtomicOp, IntCC, MemAccess, Opcode, Space};
+use crate::types::{Scalar, Type};
+use crate::verify::verify;
+
+/// A small generator of numbers (xorshift64*).
+pub struct Rng(pub u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+}
+
+const REGS: usize = 5;
+
+struct Gen {
+    rng: Rng,
+    func: Function,
+    cur: Block,
+    regs: Vec<Slot>,
+    lane: Slot,
+    budget: u32,
+    /// Blocks that a call may target.
+    callees: Vec<Block>,
+    depth: u32,
+    in_loop: bool,
+}
+
+impl Gen {
+    fn b(&mut self) -> Builder<'_> {
+        Builder::new(&mut self.func, self.cur)
+    }
+
+    fn term(&mut self, term: Terminator, next: Block) {
+        self.func.block_mut(self.cur).guest_insts += 1;
+        self.b().terminate(term);
+        self.cur = next;
+    }
+
+    fn block(&mut self) -> Block {
+        let pc = self.func.blocks.len() as u32 * 8;
+        self.func.add_block(pc)
+    }
+
+    fn reg(&mut self) -> Slot {
+        let n = self.rng.below(REGS as u64) as usize;
+        self.regs[n]
+    }
+
+    fn read(&mut self) -> Value {
+        let slot = self.reg();
+        self.b().get(slot)
+    }
+
+    fn cond(&mut self) -> Value {
+        let (a, b) = (self.read(), self.read());
+        let k = self.rng.below(8) as u32;
+        let pick = self.rng.below(4);
+        let lane = self.lane;
+        let mut b2 = self.b();
+        match pick {
+            0 => b2.icmp(IntCC::Ult, a, b),
+            1 => {
+                let m = b2.i32(7);
+                let x = b2.iand(a, m);
+                let k = b2.i32(k);
+                b2.icmp(IntCC::Eq, x, k)
+            }
+            2 => {
+                let l = b2.get(lane);
+                let k = b2.i32(k * 4);
+                b2.icmp(IntCC::Uge, l, k)
+            }
+            _ => {
+                let k = b2.i32(k);
+                let one = b2.i32(1);
+                let x = b2.ushr(a, k);
+                let x = b2.iand(x, one);
+                b2.icmp(IntCC::Eq, x, one)
+            }
+        }
+    }
+
+    fn mem(space: Space, offset: i32) -> MemAccess {
+        MemAccess { space, bytes: 4, signed: false, offset, align: 4, align_offset: 0 }
+    }
+
+    fn simple(&mut self) {
+        let d = self.reg();
+        match self.rng.below(11) {
+            0..=4 => {
+                let (a, b) = (self.read(), self.read());
+                let op = [Opcode::Iadd, Opcode::Isub, Opcode::Imul, Opcode::Ixor, Opcode::Umin]
+                    [self.rng.below(5) as usize];
+                let v = self.b().same(op, &[a, b], crate::function::Imm::None);
+                self.b().set(d, v);
+            }
+            5 => {
+                let k = self.rng.below(1000) as u32;
+                let v = self.b().i32(k);
+                self.b().set(d, v);
+            }
+            6 => {
+                let (c, a, b) = (self.cond(), self.read(), self.read());
+                let v = self.b().select(c, a, b);
+                self.b().set(d, v);
+            }
+            7 => {
+                // The lane's own words of global memory.
+                let lane = self.lane;
+                let (v, guard) = (self.read(), self.cond());
+                let offset = 4096 + self.rng.below(4) as i32 * 4;
+                let mut b = self.b();
+                let l = b.get(lane);
+                let sixteen = b.i32(16);
+                let a = b.imul(l, sixteen);
+                b.store(Self::mem(Space::Global(14), offset), a, v, Some(guard));
+            }
+            8 => {
+                let lane = self.lane;
+                let offset = 4096 + self.rng.below(4) as i32 * 4;
+                let mut b = self.b();
+                let l = b.get(lane);
+                let sixteen = b.i32(16);
+                let a = b.imul(l, sixteen);
+                let v = b.load(Self::mem(Space::Global(14), offset), a, None);
+                b.set(d, v);
+            }
+            9 => {
+                // Any lane's word of shared memory.
+                let (a, v) = (self.read(), self.read());
+                let mut b = self.b();
+                let m = b.i32(0x3c);
+                let a = b.iand(a, m);
+                b.store(Self::mem(Space::Shared, 0), a, v, None);
+            }
+            _ => {
+                let a = self.read();
+                let mut b = self.b();
+                let m = b.i32(0x3c);
+                let a = b.iand(a, m);
+                let v = b.load(Self::mem(Space::Shared, 0), a, None);
+                b.set(d, v);
+            }
+        }
+        self.func.block_mut(self.cur).guest_insts += 1;
+    }
+
+    fn stmts(&mut self, count: u64) {
+        for _ in 0..count {
+            if self.budget == 0 {
+                return;
+            }
+            self.budget -= 1;
+            self.stmt();
+        }
+    }
+
+    fn stmt(&mut self) {
+        let kind = if self.depth >= 4 { 0 } else { self.rng.below(20) };
+        self.depth += 1;
+        match kind {
+            0..=8 => self.simple(),
+            9..=11 => self.if_joined(),
+            12 => self.if_plain(),
+            13..=14 => self.counted_loop(),
+            15 => {
+                let cond = self.cond();
+                let next = self.block();
+                let kind = if self.rng.chance(50) { LeaveKind::Exit } else { LeaveKind::Return };
+                if self.rng.chance(40) {
+                    self.term(Terminator::Leave { kind, cond: Some(cond), next }, next);
+                } else {
+                    self.term(Terminator::Jump(next.into()), next);
+                }
+            }
+            16 if self.in_loop => {
+                let cond = self.cond();
+                let next = self.block();
+                self.term(Terminator::Leave { kind: LeaveKind::Break, cond: Some(cond), next }, next);
+            }
+            17 if !self.callees.is_empty() => {
+                let n = self.rng.below(self.callees.len() as u64) as usize;
+                let (target, ret) = (self.callees[n], self.block());
+                self.term(Terminator::Call { target, ret }, ret);
+            }
+            18 => {
+                // A vote in a block of its own.
+                let slot = self.reg();
+                let vote = self.block();
+                self.term(Terminator::Jump(vote.into()), vote);
+                let d = self.reg();
+                let mut b = self.b();
+                let v = b.get(slot);
+                let seven = b.i32(7);
+                let x = b.iand(v, seven);
+                let c = b.icmp(IntCC::Ult, x, seven);
+                let any = b
+                    .push(Opcode::VoteAll, &[c], crate::function::Imm::None, Some(Type::MASK))
+                    .expect("result");
+                let v = b.convert(Opcode::Bmask, any, Scalar::I32);
+                b.set(d, v);
+                let next = self.block();
+                self.term(Terminator::Jump(next.into()), next);
+            }
+            _ => self.simple(),
+        }
+        self.depth -= 1;
+    }
+
+    fn if_joined(&mut self) {
+        let (body, join, after) = (self.block(), self.block(), self.block());
+        let first = self.block();
+        self.term(Terminator::Push { kind: PushKind::Join, target: join, next: first }, first);
+        let cond = self.cond();
+        let other = if self.rng.chance(50) { self.block() } else { join };
+        self.term(Terminator::Branch { cond, taken: other.into(), next: body.into() }, body);
+        let n = self.rng.below(4) + 1;
+        self.stmts(n);
+        if other != join {
+            self.term(Terminator::Jump(join.into()), other);
+            let n = self.rng.below(4) + 1;
+            self.stmts(n);
+        }
+        self.term(Terminator::Jump(join.into()), join);
+        if self.rng.chance(30) {
+            self.simple();
+        }
+        self.term(Terminator::Join { cond: None, next: after, at_target: false }, after);
+    }
+
+    /// A branch that no join follows: lanes stay apart.
+    fn if_plain(&mut self) {
+        let (body, after) = (self.block(), self.block());
+        let cond = self.cond();
+        self.term(Terminator::Branch { cond, taken: after.into(), next: body.into() }, body);
+        let n = self.rng.below(3) + 1;
+        self.stmts(n);
+        self.term(Terminator::Jump(after.into()), after);
+    }
+
+    fn counted_loop(&mut self) {
+        let counter = self.func.add_slot(format!("i{}", self.func.slots.len()), Type::I32, SlotInit::Zero);
+        let uniform = self.rng.chance(40);
+        let (first, head, done) = (self.block(), self.block(), self.block());
+        let zero = self.b().i32(0);
+        self.b().set(counter, zero);
+        let with_break = self.rng.chance(70);
+        if with_break {
+            self.term(Terminator::Push { kind: PushKind::Break, target: done, next: first }, first);
+        } else {
+            self.term(Terminator::Jump(first.into()), first);
+        }
+        self.term(Terminator::Jump(head.into()), head);
+        let outer = std::mem::replace(&mut self.in_loop, with_break);
+        let n = self.rng.below(5) + 1;
+        self.stmts(n);
+        self.in_loop = outer;
+        let limit = self.rng.below(6) as u32 + 1;
+        let lane = self.lane;
+        let mut b = self.b();
+        let (i, one) = (b.get(counter), b.i32(1));
+        let i = b.iadd(i, one);
+        b.set(counter, i);
+        let mut limit = b.i32(limit);
+        if !uniform {
+            let l = b.get(lane);
+            let three = b.i32(3);
+            let l = b.iand(l, three);
+            limit = b.iadd(limit, l);
+        }
+        let again = b.icmp(IntCC::Ult, i, limit);
+        let out = self.block();
+        self.term(Terminator::Branch { cond: again, taken: head.into(), next: out.into() }, out);
+        if with_break {
+            self.term(Terminator::Leave { kind: LeaveKind::Break, cond: None, next: done }, done);
+        } else {
+            self.term(Terminator::Jump(done.into()), done);
+        }
+    }
+}
+
+/// A random kernel that stores its registers at its end.
+pub fn random_kernel(seed: u64) -> Function {
+    let mut func = Function::new("random", Form::Spmd, 32);
+    let lane = func.add_slot("lane", Type::I32, SlotInit::Builtin(Builtin::LaneId));
+    let regs = (0..REGS).map(|n| func.add_slot(format!("r{n}"), Type::I32, SlotInit::Zero)).collect();
+    let entry = func.add_block(0);
+    let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    rng.next();
+    let mut g =
+        Gen { rng, func, cur: entry, regs, lane, budget: 60, callees: Vec::new(), depth: 0, in_loop: false };
+    // One function to call, then the main program.
+    let callee = g.block();
+    g.cur = callee;
+    g.depth = 2;
+    g.stmts(3);
+    let end = g.block();
+    g.term(Terminator::Leave { kind: LeaveKind::Return, cond: None, next: end }, end);
+    g.term(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next: end }, end);
+    g.depth = 0;
+    if g.rng.chance(50) {
+        g.callees.push(callee);
+    }
+    g.cur = entry;
+    for n in 0..REGS {
+        let (slot, lane) = (g.regs[n], g.lane);
+        let mut b = g.b();
+        let l = b.get(lane);
+        let k = b.i32(n as u32 * 37 + 5);
+        let v = b.imul(l, k);
+        b.set(slot, v);
+    }
+    let n = g.rng.below(10) + 4;
+    g.stmts(n);
+    for n in 0..REGS {
+        let (slot, lane) = (g.regs[n], g.lane);
+        let mut b = g.b();
+        let l = b.get(lane);
+        let k = b.i32(32);
+        let a = b.imul(l, k);
+        let v = b.get(slot);
+        b.store(Gen::mem(Space::Global(14), 8192 + n as i32 * 4), a, v, None);
+    }
+    let end = g.block();
+    g.term(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next: end }, end);
+    g.cur = end;
+    g.term(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next: end }, end);
+    g.func
+}
+
+#[derive(Default, Clone, PartialEq, Debug)]
+struct Memory(BTreeMap<(Space, u32, u64), u64>);
+
+impl WarpMemory for Memory {
+    fn load(&mut self, space: Space, lane: u32, address: u64, _: u8) -> Result<u64, Denied> {
+        let lane = if space == Space::Local { lane } else { 0 };
+        Ok(self.0.get(&(space, lane, address)).copied().unwrap_or(0))
+    }
+
+    fn store(&mut self, space: Space, lane: u32, address: u64, _: u8, value: u64) -> Result<(), Denied> {
+        let lane = if space == Space::Local { lane } else { 0 };
+        self.0.insert((space, lane, address), value);
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        space: Space,
+        lane: u32,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied> {
+        let old = self.load(space, lane, address, bytes)?;
+        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
+        Ok(old)
+    }
+
+    fn lock(&mut self, _: u32, _: u64) -> bool {
+        true
+    }
+
+    fn unlock_store(&mut self, lane: u32, address: u64, value: u32) {
+        let _ = self.store(Space::Shared, lane, address, 4, u64::from(value));
+    }
+}
+
+/// Runs to the end; `None` when it takes too long.
+fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u64)> {
+    let code = Code::new(&kernel.func).expect("valid code");
+    let mut scratch = Scratch::new(&code);
+    let mut warp = Warp::new(&code, launched, |_, lane| lane);
+    let mut memory = Memory::default();
+    let mut cache: BTreeMap<Block, Option<(super::Region, Code)>> = BTreeMap::new();
+    let mut by_region = 0;
+    for _ in 0..20_000 {
+        let compiled = regions
+            .then(|| {
+                cache.entry(warp.block).or_insert_with(|| {
+                    let region = kernel.region(warp.block)?;
+                    verify(&region.ssa).expect("valid SSA");
+                    verify(&region.mask).expect("valid mask form");
+                    let code = Code::new(&region.mask).expect("valid code");
+                    Some((region, code))
+                })
+            })
+            .and_then(|r| r.as_ref());
+        let flow = match compiled {
+            Some((region, region_code)) => {
+                by_region += 1;
+                let mut scratch = Scratch::new(region_code);
+                // A chunk is a narrow warp.
+                let (mut exit, mut exited, mut cond) = (0, 0, 0);
+                for chunk in 0..8 {
+                    let mask = warp.active & 15 << (4 * chunk);
+                    if mask == 0 {
+                        continue;
+                    }
+                    let out =
+                        run_mask_function(region_code, &mut scratch, &mut warp.frame, mask, &mut memory)
+                            .expect("no fault");
+                    assert!(out.exit < FAULT_EXIT);
+                    exit = exit.max(out.exit);
+                    exited |= out.exited & mask;
+                    cond |= out.cond.unwrap_or(0) & mask;
+                }
+                code.finish_region(&mut warp, region.exits[exit as usize], exited, Some(cond))
+            }
+            None => code.run_block(&mut scratch, &mut warp, &mut memory),
+        };
+        match flow {
+            Flow::Ended => return Some((memory, warp.thread_steps, by_region)),
+            Flow::Next => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    None
+}
+
+fn check(seed: u64, options: RegionOptions) -> bool {
+    let func = random_kernel(seed);
+    if let Err(e) = verify(&func) {
+        panic!("seed {seed}: {e}");
+    }
+    let kernel = Kernel::new(func, options);
+    let launched = if seed % 3 == 0 { 0x0ffe_f0ff } else { 0xffff_ffff };
+    let Some((want, ..)) = run(&kernel, launched, false) else { return false };
+    let Some((got, _, used)) = run(&kernel, launched, true) else {
+        panic!("seed {seed}: regions do not end")
+    };
+    assert!(used > 0);
+    if want != got {
+        let differ: Vec<_> = want.0.iter().filter(|(k, v)| got.0.get(k) != Some(v)).take(8).collect();
+        let more = got.0.keys().filter(|k| !want.0.contains_key(k)).count();
+        panic!("seed {seed}: {differ:?} wanted, {more} words too many\n{}", kernel.func);
+    }
+    true
+}
+
+#[test]
+fn regions_do_what_the_stack_does() {
+    let long = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let mut ran = 0;
+    for seed in 1..=long {
+        ran += u64::from(check(seed, RegionOptions::default()));
+        if seed % 8 == 0 {
+            check(seed, RegionOptions { lockstep: true, ..Default::default() });
+            check(seed, RegionOptions { single_blocks: true, ..Default::default() });
+        }
+    }
+    assert!(ran > long / 2, "only {ran} of {long} programs ended");
+}
