@@ -4,12 +4,14 @@
 //! printer ([`disasm`]) and the assembler ([`asm`]) all walk the same rows. The decoded form, [`Inst`], names
 //! everything an instruction does, so that the lifter never looks at bits.
 
+pub mod abi;
 pub mod asm;
 mod asm_match;
 mod asm_token;
 pub mod decode;
 pub mod disasm;
 mod field;
+pub mod lift;
 pub mod numeric;
 mod operand;
 mod rows;

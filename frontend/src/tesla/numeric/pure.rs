@@ -21,6 +21,13 @@ fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
 }
 
+/// Operand `n` of an f64 operation whose form says what is done to it: above the two bits of the rounding field,
+/// one bit for neg and one for abs per operand.
+fn double(args: &[u64], n: usize) -> u64 {
+    let form = w(args, 0) >> (2 + 2 * n);
+    f64::modify(a(args, n + 1), form & 2 != 0, form & 1 != 0)
+}
+
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident, |$args:ident| $body:expr;)*) => {
@@ -62,16 +69,16 @@ functions! {
     MUL_F32 = "tesla.fmul" (I32, F32, F32) -> F32, |x| f32::mul(w(x, 1), w(x, 2), rounding(x)).into();
     /// f32 multiply-add
     MAD_F32 = "tesla.fmad" (F32, F32, F32) -> F32, |x| f32::mad(w(x, 0), w(x, 1), w(x, 2)).into();
-    /// f64 sum, rounding field first
-    ADD_F64 = "tesla.dadd" (I32, F64, F64) -> F64, |x| f64::add(a(x, 1), a(x, 2), rounding(x));
-    /// f64 product, rounding field first
-    MUL_F64 = "tesla.dmul" (I32, F64, F64) -> F64, |x| f64::mul(a(x, 1), a(x, 2), rounding(x));
-    /// f64 fused multiply-add, rounding field first
-    FMA_F64 = "tesla.dfma" (I32, F64, F64, F64) -> F64, |x| f64::fma(a(x, 1), a(x, 2), a(x, 3), rounding(x));
-    /// f64 minimum
-    MIN_F64 = "tesla.dmin" (F64, F64) -> F64, |x| f64::min(a(x, 0), a(x, 1));
-    /// f64 maximum
-    MAX_F64 = "tesla.dmax" (F64, F64) -> F64, |x| f64::max(a(x, 0), a(x, 1));
+    /// f64 sum, form first
+    ADD_F64 = "tesla.dadd" (I32, F64, F64) -> F64, |x| f64::add(double(x, 0), double(x, 1), rounding(x));
+    /// f64 product, form first
+    MUL_F64 = "tesla.dmul" (I32, F64, F64) -> F64, |x| f64::mul(double(x, 0), double(x, 1), rounding(x));
+    /// f64 fused multiply-add, form first
+    FMA_F64 = "tesla.dfma" (I32, F64, F64, F64) -> F64, |x| f64::fma(double(x, 0), double(x, 1), double(x, 2), rounding(x));
+    /// f64 minimum, form first
+    MIN_F64 = "tesla.dmin" (I32, F64, F64) -> F64, |x| f64::min(double(x, 0), double(x, 1));
+    /// f64 maximum, form first
+    MAX_F64 = "tesla.dmax" (I32, F64, F64) -> F64, |x| f64::max(double(x, 0), double(x, 1));
     /// Conversion into at most 32 bits of at most 32 bits, [`Convert::encode`] first
     CVT32_FROM32 = "tesla.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
     /// Conversion into at most 32 bits of 64 bits

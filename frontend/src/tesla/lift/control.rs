@@ -1,0 +1,194 @@
+//! Which file emits an instruction, and control flow.
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{BarrierSpec, Block, GuestFault, LeaveKind, PushKind, Space, Terminator, Value};
+
+use super::emit::Emit;
+use super::{atomic, convert, float, int, memory, special};
+use crate::tesla::{End, Inst, Op, Operand};
+
+/// Emits one instruction, and what its modifiers do behind it.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
+    // A predicate of `never` leaves the instruction out (compilers hang join and exit on such a nop).
+    let never = inst.pred.is_some_and(|pred| pred.cond == 0);
+    e.guard = match inst.pred {
+        // vote takes its predicate as an input.
+        Some(pred) if inst.op != Op::Vote && !never => Some(e.predicate(pred)),
+        _ => None,
+    };
+    if !never || inst.op == Op::Vote {
+        body(e, inst, blocks);
+    } else if is_control(inst.op) {
+        go_on(e, inst, blocks);
+    }
+    e.guard = None;
+    if e.is_done() {
+        return;
+    }
+    let next = || next_block(inst, blocks);
+    match inst.end {
+        End::None => {}
+        End::Exit => leave(e, LeaveKind::Exit, None, next()),
+        End::Join => e.terminate(Terminator::Join { cond: None, next: next(), at_target: false }),
+    }
+}
+
+fn is_control(op: Op) -> bool {
+    matches!(op, Op::Bra | Op::Ret | Op::Break)
+}
+
+/// The block behind an instruction that ends one. The graph has made it a leader.
+fn next_block(inst: &Inst, blocks: &BTreeMap<u32, Block>) -> Block {
+    blocks.get(&inst.next_pc()).copied().unwrap_or(Block(0))
+}
+
+fn go_on(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
+    e.terminate(Terminator::Jump(next_block(inst, blocks).into()));
+}
+
+fn leave(e: &mut Emit<'_>, kind: LeaveKind, cond: Option<Value>, next: Block) {
+    e.terminate(Terminator::Leave { kind, cond, next });
+}
+
+fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
+    let target = inst.target_pc().and_then(|pc| blocks.get(&pc)).copied();
+    let next = || next_block(inst, blocks);
+    let guard = e.guard;
+    match inst.op {
+        Op::IAdd
+        | Op::ISet
+        | Op::IMax
+        | Op::IMin
+        | Op::Shl
+        | Op::Shr
+        | Op::IMul16
+        | Op::IMul24
+        | Op::Sad
+        | Op::IMad16
+        | Op::IMad24
+        | Op::Logic => int::inst(e, inst),
+        Op::Cvt => convert::inst(e, inst),
+        Op::FAdd
+        | Op::FMul
+        | Op::FMad
+        | Op::FSet
+        | Op::FMax
+        | Op::FMin
+        | Op::Slct
+        | Op::DAdd
+        | Op::DMul
+        | Op::DFma
+        | Op::DMin
+        | Op::DMax
+        | Op::DSet
+        | Op::Rcp
+        | Op::Rsqrt
+        | Op::Lg2
+        | Op::Sin
+        | Op::Cos
+        | Op::Ex2
+        | Op::PreSin
+        | Op::PreEx2 => float::inst(e, inst),
+        Op::Mov | Op::LdConst | Op::LdShared | Op::LdLocal | Op::LdGlobal | Op::StLocal | Op::StGlobal => {
+            memory::inst(e, inst);
+        }
+        Op::StShared if !inst.mods.unlock => memory::inst(e, inst),
+        Op::StShared | Op::LdLock | Op::Red | Op::Atom => atomic::inst(e, inst),
+        Op::MovFromCreg
+        | Op::MovFromAreg
+        | Op::MovFromSreg
+        | Op::MovToCreg
+        | Op::ShlToAreg
+        | Op::AddAreg
+        | Op::Vote
+        | Op::QuadOp => special::inst(e, inst),
+        // A breakpoint stops only for a debugger, an event only counts.
+        Op::Nop | Op::PmEvent | Op::Brkpt => {}
+        Op::Bra => match (target, guard) {
+            (Some(taken), Some(cond)) => {
+                e.terminate(Terminator::Branch { cond, taken: taken.into(), next: next().into() });
+            }
+            (Some(taken), None) => e.terminate(Terminator::Jump(taken.into())),
+            (None, _) => fault(e, GuestFault::Illegal),
+        },
+        Op::BraIndirect => indirect(e, inst),
+        Op::Call => match target {
+            Some(target) => e.terminate(Terminator::Call { target, ret: next() }),
+            None => fault(e, GuestFault::Illegal),
+        },
+        Op::Ret => leave(e, LeaveKind::Return, guard, next()),
+        Op::Break => leave(e, LeaveKind::Break, guard, next()),
+        Op::BreakAddr => push(e, PushKind::Break, target, next()),
+        Op::JoinAt => push(e, PushKind::Join, target, next()),
+        Op::PreRet => push(e, PushKind::Call, target, next()),
+        Op::QuadOn => e.terminate(Terminator::QuadOn { next: next() }),
+        Op::QuadPop => e.terminate(Terminator::QuadPop { next: next() }),
+        Op::Bar => barrier(e, inst, next()),
+        Op::Trap => fault(e, GuestFault::Trap),
+        // Graphics only.
+        Op::LdAttr
+        | Op::StOut
+        | Op::Interp
+        | Op::TexAuto
+        | Op::TexFetch
+        | Op::TexBias
+        | Op::TexLod
+        | Op::TexSize
+        | Op::TexPrep
+        | Op::TexQueryLod
+        | Op::TexCsaa
+        | Op::TexGather
+        | Op::Emit
+        | Op::Restart
+        | Op::Discard => fault(e, GuestFault::Illegal),
+    }
+}
+
+/// Raises a fault in the lanes of the guard.
+fn fault(e: &mut Emit<'_>, fault: GuestFault) {
+    let Some(cond) = e.guard.take() else {
+        return e.terminate(Terminator::Fault(fault));
+    };
+    let pc = e.b.pc;
+    let raise = e.b.func.add_block(pc);
+    e.split(pc, |next| Terminator::Branch { cond, taken: raise.into(), next: next.into() });
+    let mut builder = warpjit_ir::Builder::new(e.b.func, raise);
+    builder.terminate(Terminator::Fault(fault));
+}
+
+fn push(e: &mut Emit<'_>, kind: PushKind, target: Option<Block>, next: Block) {
+    match target {
+        Some(target) => e.terminate(Terminator::Push { kind, target, next }),
+        None => fault(e, GuestFault::Illegal),
+    }
+}
+
+/// `bra c[$a + offset]`: the word there is a byte address.
+fn indirect(e: &mut Emit<'_>, inst: &Inst) {
+    let Some(Operand::Const { space, addr, .. }) = inst.src(0).map(|src| src.operand) else {
+        return fault(e, GuestFault::Illegal);
+    };
+    let (mem, base) = e.address(Space::Const(space), addr, 4, false);
+    let address = e.b.load(mem, base, None);
+    e.terminate(Terminator::BranchIndirect { address });
+}
+
+/// `bar`: the count is of warps, all ones or the `all` form mean the whole block.
+fn barrier(e: &mut Emit<'_>, inst: &Inst, next: Block) {
+    let number = |n: usize| match inst.src(n).map(|src| src.operand) {
+        Some(Operand::Imm(value)) => Some(value),
+        _ => None,
+    };
+    let warps = number(1).filter(|&count| !inst.mods.all && count != 0xfff);
+    let spec = BarrierSpec {
+        index: number(0).unwrap_or(0) as u8 & 15,
+        arrive: inst.mods.inc,
+        wait: inst.mods.wait,
+        warps,
+    };
+    if !spec.arrive && !spec.wait {
+        return e.terminate(Terminator::Jump(next.into()));
+    }
+    e.terminate(Terminator::Barrier { spec, next });
+}

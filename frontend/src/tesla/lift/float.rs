@@ -1,0 +1,248 @@
+//! f32, f64 and the special-function unit.
+
+use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
+
+use super::emit::{Emit, Flags};
+use super::int::write_test;
+use crate::tesla::numeric::{f32, pure};
+use crate::tesla::{Inst, Op, Rounding, Src};
+
+/// Emits one float instruction.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    match inst.op {
+        Op::FAdd => {
+            let (a, b) = (source(e, inst, 0), source(e, inst, 1));
+            let sum = arithmetic(e, inst, Opcode::Fadd, &pure::ADD_F32, a, b);
+            finish(e, inst, sum);
+        }
+        Op::FMul => {
+            let (a, b) = (source(e, inst, 0), source(e, inst, 1));
+            let product = arithmetic(e, inst, Opcode::Fmul, &pure::MUL_F32, a, b);
+            finish(e, inst, product);
+        }
+        Op::FMad => {
+            let (a, b, c) = (source(e, inst, 0), source(e, inst, 1), source(e, inst, 2));
+            let a = if inst.mods.neg_product { e.b.fneg(a) } else { a };
+            let sum = e.b.float(Opcode::FmadTrunc, &[a, b, c], true);
+            let sum = canonical(e, sum);
+            finish(e, inst, sum);
+        }
+        Op::FMax | Op::FMin => {
+            let result = min_max(e, inst);
+            finish(e, inst, result);
+        }
+        Op::FSet => {
+            let (a, b) = (source(e, inst, 0), source(e, inst, 1));
+            let holds = compare(e, inst.mods.compare, a, b, true);
+            write_test(e, inst, holds);
+        }
+        Op::Slct => slct(e, inst),
+        Op::DAdd | Op::DMul | Op::DFma | Op::DMin | Op::DMax => double(e, inst),
+        Op::DSet => {
+            let [a, b] = [0, 1].map(|n| {
+                let bits = e.src64(inst, n);
+                let value = e.b.bitcast(bits, Scalar::F64);
+                modified(e, inst.src(n), value)
+            });
+            let holds = compare(e, inst.mods.compare, a, b, false);
+            write_test(e, inst, holds);
+        }
+        _ => special(e, inst),
+    }
+}
+
+/// Applies abs, then neg.
+pub(super) fn modified(e: &mut Emit<'_>, src: Option<Src>, value: Value) -> Value {
+    let Some(src) = src else { return value };
+    let value = if src.abs { e.b.fabs(value) } else { value };
+    if src.neg { e.b.fneg(value) } else { value }
+}
+
+/// Source `n` as f32, modifiers applied.
+pub(super) fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
+    let bits = e.src(inst, n);
+    let value = e.b.bitcast(bits, Scalar::F32);
+    modified(e, inst.src(n), value)
+}
+
+/// The chip's one NaN for any NaN.
+pub(super) fn canonical(e: &mut Emit<'_>, value: Value) -> Value {
+    e.b.fcanon(value, u64::from(f32::NAN))
+}
+
+fn rounding_field(rounding: Option<Rounding>) -> u32 {
+    match rounding {
+        None | Some(Rounding::Nearest) => 0,
+        Some(Rounding::Down) => 1,
+        Some(Rounding::Up) => 2,
+        Some(Rounding::Zero) => 3,
+    }
+}
+
+/// A sum or product: an IR operation to nearest, else a pure function.
+fn arithmetic(e: &mut Emit<'_>, inst: &Inst, op: Opcode, exact: &'static PureFn, a: Value, b: Value) -> Value {
+    match rounding_field(inst.mods.rounding) {
+        0 => {
+            let value = e.b.float(op, &[a, b], true);
+            canonical(e, value)
+        }
+        field => {
+            let field = e.b.i32(field);
+            e.b.call_pure(exact, &[field, a, b])
+        }
+    }
+}
+
+/// Saturates where asked, writes the result and `$c`.
+fn finish(e: &mut Emit<'_>, inst: &Inst, value: Value) {
+    let value = if inst.mods.sat { saturate(e, value) } else { value };
+    e.write_f32(inst, value);
+    set_f32_flags(e, inst, value);
+}
+
+/// `sat` of a value whose NaN is the chip's: it stays, the rest goes to `[0, 1]`.
+pub(super) fn saturate(e: &mut Emit<'_>, value: Value) -> Value {
+    let bits = e.b.bitcast(value, Scalar::I32);
+    // As integers, negative numbers are below 0, and numbers from 0 up are ordered.
+    let (none, one, infinity) = (e.b.i32(0), e.b.i32(f32::ONE), e.b.i32(f32::INFINITY));
+    let low = e.b.smax(bits, none);
+    let is_nan = e.b.icmp(IntCC::Sgt, low, infinity);
+    let high = e.b.smin(low, one);
+    let result = e.b.select(is_nan, low, high);
+    e.b.bitcast(result, Scalar::F32)
+}
+
+/// `$c` of an f32 result: Z for zero and NaN, S for negative and NaN.
+pub(super) fn set_f32_flags(e: &mut Emit<'_>, inst: &Inst, value: Value) {
+    if inst.cdst.is_some() {
+        let zero = e.b.f32(0.0);
+        float_flags(e, inst, value, zero, true);
+    }
+}
+
+fn float_flags(e: &mut Emit<'_>, inst: &Inst, value: Value, against: Value, ftz: bool) {
+    let clear = e.b.bool(false);
+    let zero = e.b.fcmp(FloatCC::Ueq, value, against, ftz);
+    let sign = e.b.fcmp(FloatCC::Ult, value, against, ftz);
+    e.set_flags(inst, Flags { zero, sign, carry: clear, overflow: clear });
+}
+
+/// A comparison with condition bits less, equal, greater, unordered.
+fn compare(e: &mut Emit<'_>, condition: u8, a: Value, b: Value, ftz: bool) -> Value {
+    let cc = match condition & 15 {
+        1 => FloatCC::Lt,
+        2 => FloatCC::Eq,
+        3 => FloatCC::Le,
+        4 => FloatCC::Gt,
+        5 => FloatCC::One,
+        6 => FloatCC::Ge,
+        7 => FloatCC::Ord,
+        8 => FloatCC::Uno,
+        9 => FloatCC::Ult,
+        10 => FloatCC::Ueq,
+        11 => FloatCC::Ule,
+        12 => FloatCC::Ugt,
+        13 => FloatCC::Ne,
+        14 => FloatCC::Uge,
+        never_or_always => return e.b.bool(never_or_always != 0),
+    };
+    e.b.fcmp(cc, a, b, ftz)
+}
+
+/// Minimum or maximum: denormals flush first, a NaN loses, of two zeros the sign decides.
+fn min_max(e: &mut Emit<'_>, inst: &Inst) -> Value {
+    let [a, b] = [0, 1].map(|n| {
+        let value = source(e, inst, n);
+        e.b.fflush(value)
+    });
+    let max = inst.op == Op::FMax;
+    let (a_bits, b_bits) = (e.b.bitcast(a, Scalar::I32), e.b.bitcast(b, Scalar::I32));
+    // Where both are equal this merges the signs of zeros and changes nothing else.
+    let equal = if max { e.b.iand(a_bits, b_bits) } else { e.b.ior(a_bits, b_bits) };
+    let equal = e.b.bitcast(equal, Scalar::F32);
+    let (first, second) = if max { (FloatCC::Gt, FloatCC::Lt) } else { (FloatCC::Lt, FloatCC::Gt) };
+    let a_wins = e.b.fcmp(first, a, b, false);
+    let b_wins = e.b.fcmp(second, a, b, false);
+    let a_nan = e.b.fcmp(FloatCC::Uno, a, a, false);
+    let b_nan = e.b.fcmp(FloatCC::Uno, b, b, false);
+    let take_a = e.b.ior(a_wins, b_nan);
+    let take_b = e.b.ior(b_wins, a_nan);
+    let other = e.b.select(take_b, b, equal);
+    let result = e.b.select(take_a, a, other);
+    canonical(e, result)
+}
+
+/// Picks source 1 where source 3 is not negative; flags look at the bits only.
+fn slct(e: &mut Emit<'_>, inst: &Inst) {
+    let (a, b) = (e.src(inst, 0), e.src(inst, 1));
+    let selector = source(e, inst, 2);
+    let zero = e.b.f32(0.0);
+    let first = e.b.fcmp(FloatCC::Ge, selector, zero, true);
+    let result = e.b.select(first, a, b);
+    e.write(inst, result);
+    if inst.cdst.is_some() {
+        let (none, clear) = (e.b.i32(0), e.b.bool(false));
+        let magnitude = e.and_const(result, 0x7fff_ffff);
+        let zero = e.b.icmp(IntCC::Eq, magnitude, none);
+        let negative = e.sign_bit(result, false);
+        let not_zero = e.b.inot(zero);
+        let sign = e.b.iand(negative, not_zero);
+        e.set_flags(inst, Flags { zero, sign, carry: clear, overflow: clear });
+    }
+}
+
+/// f64 arithmetic: pure functions, since payloads of NaNs and directions matter. Their first argument says which
+/// operands are negated or made absolute, for a NaN keeps its sign.
+fn double(e: &mut Emit<'_>, inst: &Inst) {
+    let (callee, count): (&'static PureFn, usize) = match inst.op {
+        Op::DAdd => (&pure::ADD_F64, 2),
+        Op::DMul => (&pure::MUL_F64, 2),
+        Op::DFma => (&pure::FMA_F64, 3),
+        Op::DMin => (&pure::MIN_F64, 2),
+        _ => (&pure::MAX_F64, 2),
+    };
+    let mut form = rounding_field(inst.mods.rounding);
+    for n in 0..count {
+        if let Some(src) = inst.src(n) {
+            let negate = src.neg || n == 0 && inst.mods.neg_product;
+            form |= u32::from(negate) << (2 + 2 * n) | u32::from(src.abs) << (3 + 2 * n);
+        }
+    }
+    let mut args = vec![e.b.i32(form)];
+    for n in 0..count {
+        let bits = e.src64(inst, n);
+        args.push(e.b.bitcast(bits, Scalar::F64));
+    }
+    let result = e.b.call_pure(callee, &args);
+    e.write64(inst, result);
+    set_f64_flags(e, inst, result);
+}
+
+/// `$c` of an f64 result.
+pub(super) fn set_f64_flags(e: &mut Emit<'_>, inst: &Inst, value: Value) {
+    if inst.cdst.is_some() {
+        let zero = e.b.f64(0.0);
+        float_flags(e, inst, value, zero, false);
+    }
+}
+
+fn special(e: &mut Emit<'_>, inst: &Inst) {
+    let callee: &'static PureFn = match inst.op {
+        Op::Rcp => &pure::RCP,
+        Op::Rsqrt => &pure::RSQRT,
+        Op::Lg2 => &pure::LG2,
+        Op::Sin => &pure::SIN,
+        Op::Cos => &pure::COS,
+        Op::Ex2 => &pure::EX2,
+        Op::PreSin => &pure::PRESIN,
+        _ => &pure::PREEX2,
+    };
+    let argument = source(e, inst, 0);
+    let argument = e.b.bitcast(argument, callee.params[0]);
+    let result = e.b.call_pure(callee, &[argument]);
+    if callee.result == Scalar::I32 {
+        return e.write(inst, result);
+    }
+    let result = if inst.mods.sat { saturate(e, result) } else { result };
+    e.write_f32(inst, result);
+}

@@ -1,0 +1,153 @@
+//! `$c`, `$a` and special registers, vote, quadop.
+
+use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Type, Value};
+
+use super::convert::creg_flags;
+use super::emit::Emit;
+use super::float::{canonical, set_f32_flags};
+use crate::tesla::{Inst, Op, Operand, QuadLane, QuadOp};
+
+/// Emits one of them.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    match inst.op {
+        Op::MovFromCreg => {
+            let creg = match inst.src(0).map(|src| src.operand) {
+                Some(Operand::Creg(creg)) => creg,
+                _ => 0,
+            };
+            let none = e.b.i32(0);
+            let mut value = none;
+            for flag in 0..4 {
+                let holds = e.flag(creg, flag);
+                let bit = e.b.i32(1 << flag);
+                let bit = e.b.select(holds, bit, none);
+                value = e.b.ior(value, bit);
+            }
+            e.write(inst, value);
+        }
+        Op::MovToCreg => {
+            let value = e.src(inst, 0);
+            let flags = creg_flags(e, value);
+            e.set_flags(inst, flags);
+        }
+        Op::MovFromAreg => {
+            let value = e.src(inst, 0);
+            e.write(inst, value);
+        }
+        Op::ShlToAreg => {
+            let value = e.src(inst, 0);
+            let count = e.src(inst, 1);
+            let shifted = e.b.ishl(value, count);
+            set_areg(e, inst, shifted);
+        }
+        Op::AddAreg => {
+            let value = e.src(inst, 0);
+            let addend = e.src(inst, 1);
+            let sum = e.b.iadd(value, addend);
+            set_areg(e, inst, sum);
+        }
+        Op::MovFromSreg => special_register(e, inst),
+        Op::Vote => vote(e, inst),
+        _ => quadop(e, inst),
+    }
+}
+
+fn set_areg(e: &mut Emit<'_>, inst: &Inst, value: Value) {
+    if let Some(Operand::Areg(number)) = inst.dst {
+        e.set_areg(number, value);
+    }
+}
+
+/// physid is lane and warp on multiprocessor 0; the vertex stride is the 32 it always seems to be; the counters and
+/// the sample stay at 0.
+fn special_register(e: &mut Emit<'_>, inst: &Inst) {
+    let number = match inst.src(0).map(|src| src.operand) {
+        Some(Operand::Sreg(number)) => number,
+        _ => 2,
+    };
+    let value = match number {
+        0 => {
+            let lane = e.builtin(Builtin::LaneId);
+            let warp = e.builtin(Builtin::WarpId);
+            let warp = e.shl_const(warp, 8);
+            e.b.ior(lane, warp)
+        }
+        1 => {
+            let clock = e.temp(Type::I32, 3);
+            e.isolated(|e| {
+                let ticks = e.b.push(Opcode::Clock, &[], Imm::None, Some(Type::varying(Scalar::I32)));
+                if let Some(ticks) = ticks {
+                    e.put_always(clock, ticks);
+                }
+            });
+            e.get(clock)
+        }
+        3 => e.b.i32(0x20),
+        _ => e.b.i32(0),
+    };
+    e.write(inst, value);
+}
+
+/// The predicate is the input; `$c` becomes S or Z in every active lane.
+fn vote(e: &mut Emit<'_>, inst: &Inst) {
+    let holds = match inst.pred {
+        Some(pred) => e.predicate(pred),
+        None => e.b.bool(true),
+    };
+    let input = e.temp(Type::MASK, 1);
+    e.put_always(input, holds);
+    let op = if inst.mods.vote_all { Opcode::VoteAll } else { Opcode::VoteAny };
+    let outcome = e.temp(Type::MASK, 2);
+    e.isolated(|e| {
+        let input = e.get(input);
+        if let Some(value) = e.b.push(op, &[input], Imm::None, Some(Type::MASK)) {
+            e.put_always(outcome, value);
+        }
+    });
+    let outcome = e.get(outcome);
+    let flags = e.test_flags(outcome);
+    e.set_flags(inst, flags);
+}
+
+/// Adds or subtracts the value of one lane of the quad and the own source 3. The neighbour forms give 0 in compute
+/// programs.
+fn quadop(e: &mut Emit<'_>, inst: &Inst) {
+    let QuadLane::Lane(lane) = inst.mods.quad_lane else {
+        let zero = e.b.f32(0.0);
+        e.write_f32(inst, zero);
+        return set_f32_flags(e, inst, zero);
+    };
+    let value = e.src(inst, 0);
+    let given = e.temp(Type::I32, 0);
+    e.put_always(given, value);
+    let taken = e.temp(Type::I32, 3);
+    e.isolated(|e| {
+        let value = e.get(given);
+        if let Some(other) = e.b.push(Opcode::QuadLane, &[value], Imm::Bits(lane.into()), Some(Type::I32)) {
+            e.put_always(taken, other);
+        }
+    });
+    let other = e.get(taken);
+    let other = e.b.bitcast(other, Scalar::F32);
+    let own = e.src(inst, 1);
+    let own = e.b.bitcast(own, Scalar::F32);
+    // Each lane of the quad has its own signs; mov2 adds +0.
+    let place = e.builtin(Builtin::LaneId);
+    let place = e.and_const(place, 3);
+    let (minus_other, minus_own, zero) = (e.b.fneg(other), e.b.fneg(own), e.b.f32(0.0));
+    let (mut left, mut right) = (other, own);
+    for (n, op) in inst.mods.quad.iter().enumerate() {
+        let n = e.b.i32(n as u32);
+        let here = e.b.icmp(IntCC::Eq, place, n);
+        match op {
+            QuadOp::Add => {}
+            QuadOp::Subr => left = e.b.select(here, minus_other, left),
+            QuadOp::Sub => right = e.b.select(here, minus_own, right),
+            QuadOp::Mov2 => left = e.b.select(here, zero, left),
+        }
+    }
+    let sum = e.b.float(Opcode::Fadd, &[left, right], true);
+    let sum = canonical(e, sum);
+    e.write_f32(inst, sum);
+    set_f32_flags(e, inst, sum);
+}
