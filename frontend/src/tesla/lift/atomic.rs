@@ -82,10 +82,9 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
         let address = e.get(address);
         let mut args = vec![address];
         args.extend(e.guard);
-        let success = e
-            .b
-            .push(Opcode::Lock, &args, warpjit_ir::Imm::Mem(mem), Some(IrType::varying(Scalar::I1)))
-            .unwrap_or(address);
+        let success =
+            e.b.push(Opcode::Lock, &args, warpjit_ir::Imm::Mem(mem), Some(IrType::varying(Scalar::I1)))
+                .unwrap_or(address);
         let word = e.b.load(mem, address, None);
         e.put_always(locked, success);
         e.put_always(loaded, word);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use warpjit_ir::{
-    Block, Builder, Builtin, Function, IntCC, MemAccess, Opcode, Scalar, Slot, SlotInit, Space, Terminator, Type,
-    Value,
+    Block, Builder, Builtin, Function, IntCC, MemAccess, Opcode, Scalar, Slot, SlotInit, Space, Terminator,
+    Type, Value,
 };
 
 use super::Slots;
@@ -239,7 +239,13 @@ impl<'f> Emit<'f> {
     // Operands.
 
     /// Address and access of a memory operand; steps the address register of the post-increment form.
-    pub(super) fn address(&mut self, space: Space, addr: Address, bytes: u32, signed: bool) -> (MemAccess, Value) {
+    pub(super) fn address(
+        &mut self,
+        space: Space,
+        addr: Address,
+        bytes: u32,
+        signed: bool,
+    ) -> (MemAccess, Value) {
         let base = self.areg(addr.areg);
         if let Some(step) = addr.post_increment {
             let step = self.b.i32(step as u32);
@@ -298,8 +304,12 @@ impl<'f> Emit<'f> {
     fn low_half(&mut self, src: Src, value: Value) -> Value {
         match src.operand {
             Operand::Reg { width: RegWidth::B16 { .. }, .. } => value,
-            Operand::Shared { ty: GuestType::U16 | GuestType::U8 | GuestType::B16 | GuestType::B8, .. } => value,
-            Operand::Const { ty: GuestType::U16 | GuestType::U8 | GuestType::B16 | GuestType::B8, .. } => value,
+            Operand::Shared {
+                ty: GuestType::U16 | GuestType::U8 | GuestType::B16 | GuestType::B8, ..
+            } => value,
+            Operand::Const {
+                ty: GuestType::U16 | GuestType::U8 | GuestType::B16 | GuestType::B8, ..
+            } => value,
             _ => self.and_const(value, 0xffff),
         }
     }

@@ -80,7 +80,14 @@ fn rounding_field(rounding: Option<Rounding>) -> u32 {
 }
 
 /// A sum or product: an IR operation to nearest, else a pure function.
-fn arithmetic(e: &mut Emit<'_>, inst: &Inst, op: Opcode, exact: &'static PureFn, a: Value, b: Value) -> Value {
+fn arithmetic(
+    e: &mut Emit<'_>,
+    inst: &Inst,
+    op: Opcode,
+    exact: &'static PureFn,
+    a: Value,
+    b: Value,
+) -> Value {
     match rounding_field(inst.mods.rounding) {
         0 => {
             let value = e.b.float(op, &[a, b], true);

@@ -77,7 +77,7 @@ fn decode_at(code: &[u8], pc: u32, options: &Options<'_>) -> Option<Inst> {
     }
     let inst = decode(code, pc, options.target).ok()?;
     // Long instructions are aligned, and $a registers that are not there cannot be stepped.
-    (inst.len == 4 || pc % 8 == 0).then_some(inst).filter(|inst| !steps_missing_areg(inst))
+    (inst.len == 4 || pc.is_multiple_of(8)).then_some(inst).filter(|inst| !steps_missing_areg(inst))
 }
 
 /// Whether an instruction begins at `pc`. Long ones only stand at multiples of eight, so looking at the word

@@ -47,7 +47,9 @@ fn mov(e: &mut Emit<'_>, inst: &Inst) {
 /// Where a memory operand points: the access without its width, and the address.
 fn place(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Option<(MemAccess, Value)> {
     match operand {
-        Operand::Shared { addr, .. } => Some(e.address(Space::Shared, addr, ty.bytes().min(4), ty.is_signed())),
+        Operand::Shared { addr, .. } => {
+            Some(e.address(Space::Shared, addr, ty.bytes().min(4), ty.is_signed()))
+        }
         Operand::Local { addr } => Some(e.address(Space::Local, addr, ty.bytes().min(4), ty.is_signed())),
         Operand::Global { space, reg } => {
             let address = e.reg(reg.into());

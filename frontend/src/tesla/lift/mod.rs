@@ -22,9 +22,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use warpjit_ir::{
-    Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type,
-};
+use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type};
 
 use super::{Inst, Target};
 use emit::Emit;

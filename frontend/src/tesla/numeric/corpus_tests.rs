@@ -230,6 +230,11 @@ fn functions_agree_with_the_corpus() {
         families += usize::from(used);
     }
     eprintln!("{families} families, {lanes} lanes");
-    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures[..failures.len().min(60)].join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failures\n{}",
+        failures.len(),
+        failures[..failures.len().min(60)].join("\n")
+    );
     assert!(families > 300, "only {families} families were found");
 }

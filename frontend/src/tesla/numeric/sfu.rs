@@ -170,7 +170,7 @@ const TWO_OVER_PI: u64 = 0xa2_f983;
 pub fn presin(x: u32) -> u32 {
     prepare(x, |power, significand| {
         // The multiplier keeps 32 bits of the product; what is beyond two quadrant bits drops out.
-        let product = u64::from(significand) * TWO_OVER_PI >> 16;
+        let product = (u64::from(significand) * TWO_OVER_PI) >> 16;
         let shift = power - 8;
         let fixed = if shift >= 0 {
             product.checked_shl(shift as u32).unwrap_or(0)

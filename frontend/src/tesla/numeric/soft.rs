@@ -71,11 +71,7 @@ impl Format {
             (0, _) => (0, 1),
             _ => (fraction | 1 << self.fraction, field),
         };
-        Real {
-            negative,
-            magnitude: magnitude.into(),
-            exponent: field - self.bias - self.fraction as i32,
-        }
+        Real { negative, magnitude: magnitude.into(), exponent: field - self.bias - self.fraction as i32 }
     }
 
     /// Rounds to this format.
