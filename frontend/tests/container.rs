@@ -106,10 +106,10 @@ fn text_cubin_errors_name_the_line() {
         (
             "bincode { 0xf0000001 0xe0000781 }",
             "bincode 0xf0000001",
-            48,
+            47,
             "`0xf0000001` stands where `=` or `{` should",
         ),
-        ("{ 0xf0000001 0xe0000781 }", "{ 0xf0000001 0xe0000781", 49, "`code` of line 46 is not closed"),
+        ("{ 0xf0000001 0xe0000781 }", "{ 0xf0000001 0xe0000781", 48, "`code` of line 45 is not closed"),
     ];
     for (from, to, line, reason) in cases {
         let text = TEXT.replacen(from, to, 1);

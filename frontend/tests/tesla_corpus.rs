@@ -100,3 +100,32 @@ fn sources_assemble_to_their_code() {
         }
     }
 }
+
+/// The one-instruction programs say in their first line what they test.
+#[test]
+fn one_instruction_programs() {
+    let Some(folder) = common::third_party().map(|path| path.join("../tesla-op")) else { return };
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        let launch = fs::read_to_string(entry.path().join("launch.toml")).unwrap();
+        let chip = launch.lines().find(|line| line.starts_with("chip")).unwrap();
+        let target = Target::compute(Chip::parse(chip.split('"').nth(1).unwrap()).unwrap());
+        let code = fs::read(entry.path().join("code.bin")).unwrap();
+        let whole = listing(&code, 0, target);
+        assert!(!whole.contains("??"), "{}:\n{whole}", entry.path().display());
+        assert!(assemble(&whole, target).unwrap().code == code);
+        let first = launch.lines().next().unwrap();
+        for line in first.split(" | ") {
+            // `# name: 00000000: words  text`, where the name or a remark may also be missing.
+            let Some(at) = line.find("00000000: ").or_else(|| line.find("00000008: ")) else { continue };
+            let line = &line[at..];
+            let words: Vec<u64> =
+                line[10..27].split_whitespace().map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
+            let raw = words[0] | words.get(1).unwrap_or(&0) << 32;
+            let inst = warpjit_frontend::tesla::decode_word(raw, 0, target).unwrap();
+            assert_eq!(inst.to_string(), line[32..], "{}", entry.path().display());
+            count += 1;
+        }
+    }
+    assert!(count > 700, "{count} lines");
+}

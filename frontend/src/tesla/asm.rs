@@ -438,10 +438,11 @@ fn layout(mut items: Vec<Placed>) -> Result<Assembly, AsmError> {
 }
 
 impl Inst {
-    /// The words with every bit zero that neither chooses the row nor stands for anything in its text: what
-    /// the assembler makes of the text. Only bits that mean nothing differ: those of the `Ignore` fields
-    /// (section 2: predicates of instructions that have none, `$c` enables that are not looked at) and the
-    /// `c[]` selectors (word 0 bits 23-24) of an instruction that has no operand they could select.
+    /// What the assembler makes of the instruction's text. It differs from `raw` only in bits the text does not
+    /// show: those of the `Ignore` fields (facts, section 2: predicates of instructions that have none, `$c`
+    /// enables that are not looked at), word 0 bits 23-24 where no operand can be a `c[]`, word 1 bit 21 beside
+    /// `p[]`. One difference has a meaning: whether an `o[]` or `#` that `ld` and `cvt` to 8 bits write is 16 or
+    /// 32 bits wide does not show, and 32 is taken.
     pub fn canonical(&self) -> u64 {
         let text = self.to_string();
         let Ok((text, extra)) = split_unknown(&text, 1) else { return self.raw };

@@ -251,7 +251,12 @@ fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State>
                 None if present.count_ones() as usize == registers.len() => state,
                 None => return None,
             };
-            in_order.then(|| state.put(base, u64::from(first)))?
+            match present {
+                _ if !in_order => None,
+                // No register is named: the sources, which begin at the same one, decide.
+                0 => Some(state),
+                _ => state.put(base, u64::from(first)),
+            }
         }
         // A vector of one component looks like a register.
         (Field::Vec(..), Kind::Reg('r', num, None)) => {

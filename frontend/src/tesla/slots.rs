@@ -6,6 +6,10 @@
 //! `c[]` source 2 in compute programs (listed without its `++`), the access size of a 32-bit `c[]` source 3
 //! beside `p[]` (listed as 16-bit), and `sat` of `mul f32` and `unlock` of `st s[]`, which chips without them
 //! ignore.
+//!
+//! The order also decides which encoding the assembler takes where several have the same text: no `c[]` selector
+//! before one that has no effect, and a 32-bit `o[]` or `#` before a 16-bit one (`csldreg`; the
+//! rows of `cvt u8` and `cvt s8` stand in that order, too).
 
 /// Value, mask, text of one alternative.
 pub(super) type Alternative = (u64, u64, &'static str);
@@ -55,7 +59,7 @@ pub(super) const SLOTS: &[(&str, &[Alternative])] = &[
     ("ltex", &[(0, 0x4_00000000, "all"), (0x4_00000000, 0x4_00000000, "live")]),
     ("sstreg", &[(0, 0x200000_00000000, "LHSRC3"), (0x200000_00000000, 0x200000_00000000, "LSRC3")]),
     ("unlock", &[(0, 0x800000_00000000, ""), (0x800000_00000000, 0x800000_00000000, "unlock [F_SM12]"), (0, 0, "")]),
-    ("csldreg", &[(0, 0x4000000_00000000, "<llhdst>"), (0x4000000_00000000, 0x4000000_00000000, "<lldst>")]),
+    ("csldreg", &[(0x4000000_00000000, 0x4000000_00000000, "<lldst>"), (0, 0x4000000_00000000, "<llhdst>")]),
     ("lim", &[(0, 0x40_00000000, ""), (0x40_00000000, 0x40_00000000, "lim")]),
     ("barinc", &[(0, 0x02000000, ""), (0x02000000, 0x02000000, "inc")]),
     ("barwait", &[(0, 0x04000000, ""), (0x04000000, 0x04000000, "wait")]),

@@ -1,6 +1,65 @@
 //! The generated table of what is supported.
 
-/// A markdown table of every row.
+use std::fmt::Write as _;
+
+use super::table::rows;
+use super::{Chip, Form, ProgramType};
+
+/// A markdown table of every row: `docs/support-tesla.md`.
 pub fn support_table() -> String {
-    String::new()
+    let mut out = String::from(
+        "# Tesla instructions\n\n\
+         Generated from the instruction table (`frontend/src/tesla/rows.rs`); do not edit. `BLESS=1 cargo test -p \
+         warpjit-frontend --test tesla_table` writes it anew.\n\n\
+         Every row decodes, prints and assembles on the chips and in the program types named. Upper-case words are \
+         operand fields, `<words>` choices made by bits. All long rows take a predicate and `exit` or `join`.\n",
+    );
+    let forms: [(&str, &[Form]); 4] = [
+        ("Short (one word)", &[Form::Short, Form::ShortControl]),
+        ("Immediate (two words)", &[Form::Imm]),
+        ("Long (two words)", &[Form::Long]),
+        ("Control (two words)", &[Form::Control]),
+    ];
+    for (title, forms) in forms {
+        let found: Vec<_> = rows().iter().filter(|row| forms.contains(&row.form)).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "\n## {title}: {} rows\n\n| instruction | operation | value | mask | chips | programs |\n|---|---|---|---|---|---|\n",
+            found.len()
+        );
+        for row in found {
+            let width = 2 * usize::from(row.len_bytes());
+            let _ = writeln!(
+                out,
+                "| `{}` | {:?} | `{:0width$x}` | `{:0width$x}` | {} | {} |",
+                row.text,
+                row.op,
+                row.value,
+                row.mask,
+                chips(&row.chips()),
+                programs(&row.programs()),
+            );
+        }
+    }
+    out
+}
+
+/// The chips in words.
+fn chips(chips: &[Chip]) -> String {
+    if chips.len() == Chip::ALL.len() {
+        return "all".into();
+    }
+    if chips.len() > 1 && Chip::ALL.ends_with(chips) {
+        return format!("{} and later", chips[0]);
+    }
+    chips.iter().map(|chip| chip.name()).collect::<Vec<_>>().join(" ")
+}
+
+/// The program types in words.
+fn programs(programs: &[ProgramType]) -> String {
+    if programs.len() == ProgramType::ALL.len() {
+        return "all".into();
+    }
+    programs.iter().map(|program| program.name()).collect::<Vec<_>>().join(" ")
 }
