@@ -6,6 +6,5 @@
 
 pub mod compare;
 pub mod launch_file;
-pub mod listing;
 pub mod outcome;
 pub mod picture;

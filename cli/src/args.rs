@@ -1,0 +1,233 @@
+//! The command line.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use warpjit_runtime::{Config, HostLevel, Tier};
+
+/// Runs GPU machine code on the CPU.
+#[derive(Parser)]
+#[command(name = "warpjit", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run a launch file and hold the result against its expectations.
+    ///
+    /// Exit status: 0 every expectation held, 1 one did not, 2 something is bad, 3 the guest
+    /// faulted unexpectedly.
+    Run(RunArgs),
+    /// Time a launch file: buffers restored before each run, compilation excluded.
+    Bench(BenchArgs),
+    /// List the instructions of a program.
+    Disasm(DisasmArgs),
+    /// Assemble a source in the listing's syntax to raw code.
+    Asm(AsmArgs),
+    /// Show a stage of compilation, with guest addresses beside it.
+    Ir(IrArgs),
+}
+
+/// Options that `run` and `bench` share.
+#[derive(Args)]
+pub struct EngineArgs {
+    /// The launch file.
+    pub file: PathBuf,
+    /// Print one JSON object in place of text.
+    #[arg(long)]
+    pub json: bool,
+    /// How guest code is run.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub tier: TierName,
+    /// Host threads; 0: as many as the host has.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Run only these blocks of the grid, in linear order.
+    #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
+    pub blocks: Option<Range<u64>>,
+    /// Lanes that compiled code runs together, in groups of four.
+    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4"])]
+    pub chunk: Option<String>,
+    /// Check every access instead of catching signals.
+    #[arg(long)]
+    pub checked_memory: bool,
+    /// Keep global memory in lane order too.
+    #[arg(long)]
+    pub lockstep: bool,
+    /// Host instructions to use.
+    #[arg(long, value_enum, default_value = "native")]
+    pub host: HostName,
+    /// Add statistics: instructions by group, divergence, memory traffic.
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// `warpjit run`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Engine options.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Put saved files there instead of beside the launch file.
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+}
+
+/// `warpjit bench`.
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Engine options.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// How many runs are timed.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+}
+
+/// `warpjit disasm`.
+#[derive(Args)]
+pub struct DisasmArgs {
+    /// A container, raw code, or a launch file (*.toml) that names one.
+    pub file: PathBuf,
+    /// The chip, where the container does not name one.
+    #[arg(long)]
+    pub chip: Option<String>,
+    /// Only this kernel of a container.
+    #[arg(long)]
+    pub kernel: Option<String>,
+    /// What kind of program it is: compute, vertex, geometry or fragment.
+    #[arg(long, value_name = "TYPE")]
+    pub r#type: Option<String>,
+    /// Take the file as raw words whatever it looks like.
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// `warpjit asm`.
+#[derive(Args)]
+pub struct AsmArgs {
+    /// The source.
+    pub file: PathBuf,
+    /// The file to write.
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// The chip.
+    #[arg(long, default_value = "g80")]
+    pub chip: String,
+    /// What kind of program it is: compute, vertex, geometry or fragment.
+    #[arg(long, value_name = "TYPE", default_value = "compute")]
+    pub r#type: String,
+}
+
+/// `warpjit ir`.
+#[derive(Args)]
+pub struct IrArgs {
+    /// What is shown, and of which program.
+    #[command(flatten)]
+    pub program: DisasmArgs,
+    /// The stage.
+    #[arg(long, value_enum, default_value = "spmd")]
+    pub form: Form,
+}
+
+/// `--form`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// As lifted: one program for many lanes.
+    Spmd,
+    /// Divergence turned into masks.
+    Mask,
+    /// Cut into lane regions.
+    Regions,
+    /// Cranelift's input.
+    Clif,
+    /// Host instructions.
+    Host,
+}
+
+/// `--tier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TierName {
+    /// The interpreter.
+    Interp,
+    /// Compiled lane regions.
+    Jit,
+    /// Whichever pays.
+    Auto,
+}
+
+impl TierName {
+    /// The name on the command line.
+    pub fn as_str(self) -> &'static str {
+        ["interp", "jit", "auto"][self as usize]
+    }
+}
+
+/// `--host`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HostName {
+    /// All that this host has.
+    Native,
+    /// Nothing beyond SSE4.1.
+    #[value(name = "sse4.1")]
+    Sse41,
+}
+
+impl EngineArgs {
+    /// The engine's configuration.
+    pub fn config(&self) -> Config {
+        Config {
+            threads: self.threads,
+            tier: match self.tier {
+                TierName::Interp => Tier::Interp,
+                TierName::Jit => Tier::Jit,
+                TierName::Auto => Tier::Auto,
+            },
+            chunk_groups: self.chunk.as_deref().and_then(|c| c.parse().ok()),
+            checked_memory: self.checked_memory,
+            lockstep: self.lockstep,
+            host: match self.host {
+                HostName::Native => HostLevel::Native,
+                HostName::Sse41 => HostLevel::Sse41,
+            },
+            count: self.verbose,
+        }
+    }
+
+    /// The number of threads that will run.
+    pub fn thread_count(&self) -> usize {
+        match self.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        }
+    }
+}
+
+fn parse_blocks(text: &str) -> Result<Range<u64>, String> {
+    let range = text.split_once("..").and_then(|(a, b)| Some(a.trim().parse().ok()?..b.trim().parse().ok()?));
+    range.filter(|r| r.start < r.end).ok_or_else(|| "must be A..B with A below B, such as 0..16".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn blocks_are_a_range() {
+        assert_eq!(parse_blocks("3..5"), Ok(3..5));
+        for bad in ["3", "5..3", "..", "a..b", "3..3"] {
+            assert!(parse_blocks(bad).is_err(), "{bad}");
+        }
+    }
+}

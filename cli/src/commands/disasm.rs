@@ -1,0 +1,24 @@
+//! `warpjit disasm`.
+
+use warpjit::outcome::Status;
+use warpjit_frontend::tesla::listing;
+
+use super::code::Code;
+use super::print;
+use crate::args::DisasmArgs;
+
+pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
+    let code = Code::load(args)?;
+    let kernels = code.kernels()?;
+    let mut text = String::new();
+    for (index, kernel) in kernels.iter().enumerate() {
+        // A heading where there is a choice; the assembler takes it for a comment.
+        if kernels.len() > 1 {
+            let blank = if index > 0 { "\n" } else { "" };
+            text += &format!("{blank}// {}\n", kernel.name);
+        }
+        text += &listing(&kernel.code, 0, code.target);
+    }
+    print(&text)?;
+    Ok(Status::Ok)
+}

@@ -1,0 +1,27 @@
+//! One file a command.
+
+mod asm;
+mod code;
+mod disasm;
+
+use std::io::Write;
+
+use warpjit::outcome::Status;
+
+use crate::args::{Cli, Command};
+
+/// Runs the command.
+pub fn run(cli: &Cli) -> anyhow::Result<Status> {
+    match &cli.command {
+        Command::Asm(args) => asm::asm(args),
+        Command::Disasm(args) => disasm::disasm(args),
+        _ => anyhow::bail!("not in this build yet"),
+    }
+}
+
+/// Writes to standard output; a closed pipe is an error like any other.
+fn print(text: &str) -> anyhow::Result<()> {
+    use anyhow::Context;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("writing to standard output")
+}
