@@ -18,4 +18,4 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats,
 };
 pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
-pub use program::{KernelImage, Program, ProgramOptions};
+pub use program::{ConstPart, KernelImage, Program, ProgramOptions};

@@ -65,14 +65,29 @@ pub struct KernelImage {
     pub shared_bytes: u32,
     /// Bytes of local memory of a thread.
     pub local_bytes: u32,
-    /// Bytes of parameters, where the container says.
-    pub param_bytes: Option<u32>,
-    /// Contents of const banks.
-    pub consts: Vec<(u32, Vec<u8>)>,
+    /// Where the parameters are, as (offset, bytes) from their start, where the container says.
+    pub params: Option<Vec<(u32, u32)>>,
+    /// Contents of const banks, in parts.
+    pub consts: Vec<ConstPart>,
+    /// The bank that belongs to the compiler: what the container says of it holds whatever a launch binds.
+    pub compiler_bank: Option<u32>,
     /// The guest's code, to show instructions of faults.
     pub code: Vec<u8>,
     /// Guest address of its first byte.
     pub code_address: u32,
+    /// Length of the instruction that begins with these bytes.
+    pub instruction_bytes: fn(&[u8]) -> usize,
+}
+
+/// A part of a const bank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConstPart {
+    /// Number of the bank.
+    pub bank: u32,
+    /// Where it begins in the bank.
+    pub offset: u32,
+    /// Contents.
+    pub bytes: Vec<u8>,
 }
 
 /// Settings that code depends on; each combination is compiled for itself.
@@ -148,10 +163,10 @@ impl Program {
 
     /// The bytes of the instruction at a guest address, as far as the code goes.
     pub(crate) fn instruction_bytes(&self, pc: u32) -> Vec<u8> {
-        const LONGEST: usize = 8;
         let image = &self.0.image;
         let offset = pc.checked_sub(image.code_address).map_or(usize::MAX, |offset| offset as usize);
-        image.code.get(offset..).map_or(Vec::new(), |rest| rest[..rest.len().min(LONGEST)].to_vec())
+        let rest = image.code.get(offset..).unwrap_or(&[]);
+        rest[..rest.len().min((image.instruction_bytes)(rest))].to_vec()
     }
 
     pub(crate) fn needs(&self) -> Needs<'_> {
@@ -162,8 +177,9 @@ impl Program {
             registers: image.registers,
             shared_bytes: image.shared_bytes,
             local_bytes: image.local_bytes,
-            param_bytes: image.param_bytes,
+            params: image.params.as_deref(),
             consts: &image.consts,
+            compiler_bank: image.compiler_bank,
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a launch to what every block starts with, or the reason why it cannot start.
 
 use crate::memory::window::Windows;
-use crate::{Arg, Error, Launch};
+use crate::{Arg, ConstPart, Error, Launch};
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
@@ -29,10 +29,12 @@ pub struct Needs<'a> {
     pub shared_bytes: u32,
     /// Local memory of a thread.
     pub local_bytes: u32,
-    /// Bytes of parameters, where the container says.
-    pub param_bytes: Option<u32>,
-    /// Const banks that the container binds.
-    pub consts: &'a [(u32, Vec<u8>)],
+    /// Where the parameters are, as (offset, bytes) from their start, where the container says.
+    pub params: Option<&'a [(u32, u32)]>,
+    /// What the container puts in const banks.
+    pub consts: &'a [ConstPart],
+    /// The bank where the container's contents win over the launch's.
+    pub compiler_bank: Option<u32>,
 }
 
 /// A launch that has been checked, in the form the scheduler wants.
@@ -82,9 +84,33 @@ fn check_axes(what: &str, unit: &str, axes: [u32; 3], most: [u32; 3]) -> Result<
     Ok(())
 }
 
-/// Lays arguments out in order, each at its alignment from the start of the parameters.
-fn lay_out(args: &[Arg]) -> Result<Vec<u8>, Error> {
+/// Lays arguments out: where the container says, or in order, each at its alignment from the start of the parameters.
+fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
+    if let Some(params) = needs.params {
+        if args.len() != params.len() {
+            let few = if args.len() < params.len() { "few" } else { "many" };
+            return Err(Error::Launch(format!(
+                "too {few} arguments: {} takes {}, these are {}",
+                needs.name,
+                params.len(),
+                args.len()
+            )));
+        }
+        for (number, (arg, &(offset, size))) in args.iter().zip(params).enumerate() {
+            if arg.bytes.len() != size as usize {
+                return Err(Error::Launch(format!(
+                    "argument {number} has {} bytes, {} takes {size} there",
+                    arg.bytes.len(),
+                    needs.name
+                )));
+            }
+            let start = offset as usize;
+            bytes.resize(bytes.len().max(start + arg.bytes.len()), 0);
+            bytes[start..start + arg.bytes.len()].copy_from_slice(&arg.bytes);
+        }
+        return Ok(bytes);
+    }
     for (number, arg) in args.iter().enumerate() {
         if !arg.align.is_power_of_two() || arg.align > 64 {
             return Err(Error::Launch(format!(
@@ -130,22 +156,12 @@ impl Plan {
         limit("of a thread", needs.registers.into(), abi.max_registers, "registers")?;
         limit("of local memory a thread", needs.local_bytes.into(), abi.max_local_bytes, "bytes")?;
 
-        let args = lay_out(&launch.args)?;
+        let args = lay_out(&launch.args, needs)?;
         if args.len() > abi.params.max_bytes as usize {
             return Err(Error::Launch(format!(
                 "arguments take {} bytes, there is room for {}",
                 args.len(),
                 abi.params.max_bytes
-            )));
-        }
-        if let Some(wanted) = needs.param_bytes
-            && wanted as usize != args.len()
-        {
-            let few = if args.len() < wanted as usize { "few" } else { "many" };
-            return Err(Error::Launch(format!(
-                "too {few} arguments: {} takes {wanted} bytes of them, these are {}",
-                needs.name,
-                args.len()
             )));
         }
 
@@ -268,20 +284,33 @@ fn depends_on_block(value: Builtin) -> bool {
     matches!(value, Builtin::Ctaid(_) | Builtin::LinearCtaid)
 }
 
-/// The contents of all banks, without padding.
+/// The contents of all banks, without padding: the container's parts with the launch's banks over them, but for
+/// the compiler's bank, where the container's are on top.
 fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error> {
     let mut banks = vec![Vec::new(); CONST_BANKS];
-    for (index, bytes) in needs.consts.iter().chain(&launch.consts) {
-        let bank = usize::try_from(*index).ok().and_then(|index| banks.get_mut(index)).ok_or_else(|| {
-            Error::Launch(format!("const bank c{index}[]: there are {CONST_BANKS}, 0 to {}", CONST_BANKS - 1))
-        })?;
-        if bytes.len() > CONST_BYTES {
-            return Err(Error::Launch(format!(
-                "const bank c{index}[]: {} bytes, largest is {CONST_BYTES}",
-                bytes.len()
-            )));
+    let mut put = |index: u32, offset: u32, bytes: &[u8]| {
+        let bad = |reason: String| Err(Error::Launch(format!("const bank c{index}[]: {reason}")));
+        let bank: Option<&mut Vec<u8>> = usize::try_from(index).ok().and_then(|index| banks.get_mut(index));
+        let Some(bank) = bank else {
+            return bad(format!("there are {CONST_BANKS}, 0 to {}", CONST_BANKS - 1));
+        };
+        let start = offset as usize;
+        if start + bytes.len() > CONST_BYTES {
+            return bad(format!("{} bytes, largest is {CONST_BYTES}", start + bytes.len()));
         }
-        bank.clone_from(bytes);
+        bank.resize(bank.len().max(start + bytes.len()), 0);
+        bank[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    };
+    let own = |part: &&ConstPart| Some(part.bank) == needs.compiler_bank;
+    for part in needs.consts.iter().filter(|part| !own(part)) {
+        put(part.bank, part.offset, &part.bytes)?;
+    }
+    for (index, bytes) in &launch.consts {
+        put(*index, 0, bytes)?;
+    }
+    for part in needs.consts.iter().filter(own) {
+        put(part.bank, part.offset, &part.bytes)?;
     }
     Ok(banks)
 }

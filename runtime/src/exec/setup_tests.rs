@@ -35,17 +35,22 @@ fn launch() -> Launch {
     Launch { grid: [3, 2, 1], block: [20, 3, 1], ..Launch::default() }
 }
 
-fn plan(change: impl FnOnce(&mut Launch, &mut Needs<'_>)) -> Result<Plan, Error> {
-    let abi = abi();
-    let mut needs = Needs {
+fn needs(abi: &KernelAbi) -> Needs<'_> {
+    Needs {
         name: "k",
-        abi: &abi,
+        abi,
         registers: 16,
         shared_bytes: 40,
         local_bytes: 0,
-        param_bytes: None,
+        params: None,
         consts: &[],
-    };
+        compiler_bank: Some(1),
+    }
+}
+
+fn plan(change: impl FnOnce(&mut Launch, &mut Needs<'_>)) -> Result<Plan, Error> {
+    let abi = abi();
+    let mut needs = needs(&abi);
     let mut launch = launch();
     change(&mut launch, &mut needs);
     Plan::new(&needs, &function(), &launch)
@@ -84,15 +89,17 @@ fn header_and_arguments() {
 
 #[test]
 fn consts_are_padded_and_overridden() {
-    let plan = plan(|launch, needs| {
-        needs.consts = Box::leak(Box::new([(1, vec![1, 2]), (0, vec![3])]));
-        launch.consts = vec![(0, vec![9, 9, 9])];
-    })
-    .unwrap();
+    let parts: Vec<ConstPart> = [(1, 0, vec![1, 2]), (0, 2, vec![3, 4]), (1, 4, vec![5])]
+        .map(|(bank, offset, bytes)| ConstPart { bank, offset, bytes })
+        .into();
+    let abi = abi();
+    let needs = Needs { consts: &parts, ..needs(&abi) };
+    let consts = vec![(0, vec![9, 9, 9]), (1, vec![8, 8, 8, 8, 8, 8])];
+    let plan = Plan::new(&needs, &function(), &Launch { consts, ..launch() }).unwrap();
     assert_eq!(plan.consts.len(), CONST_BANKS);
     assert!(plan.consts.iter().all(|bank| bank.len() == CONST_BYTES + SLACK_BYTES));
-    assert_eq!(plan.consts[0][..4], [9, 9, 9, 0]);
-    assert_eq!(plan.consts[1][..3], [1, 2, 0]);
+    assert_eq!(plan.consts[0][..5], [9, 9, 9, 4, 0]);
+    assert_eq!(plan.consts[1][..7], [1, 2, 8, 8, 5, 8, 0], "the compiler's own bank");
 }
 
 #[test]
@@ -163,20 +170,21 @@ fn refuses_bad_arguments() {
         refusal(|launch, _| launch.args = vec![Arg::u64(0); 33]),
         "launch: arguments take 264 bytes, there is room for 256"
     );
-    assert_eq!(
+    const PARAMS: &[(u32, u32)] = &[(0, 4), (8, 8)];
+    let text = |args: Vec<Arg>| {
         refusal(|launch, needs| {
-            needs.param_bytes = Some(12);
-            launch.args = vec![Arg::u32(0); 2];
-        }),
-        "launch: too few arguments: k takes 12 bytes of them, these are 8"
-    );
-    assert_eq!(
-        refusal(|launch, needs| {
-            needs.param_bytes = Some(4);
-            launch.args = vec![Arg::u32(0); 2];
-        }),
-        "launch: too many arguments: k takes 4 bytes of them, these are 8"
-    );
+            needs.params = Some(PARAMS);
+            launch.args = args;
+        })
+    };
+    assert_eq!(text(vec![Arg::u32(0)]), "launch: too few arguments: k takes 2, these are 1");
+    assert_eq!(text(vec![Arg::u32(0); 3]), "launch: too many arguments: k takes 2, these are 3");
+    assert_eq!(text(vec![Arg::u32(0); 2]), "launch: argument 1 has 4 bytes, k takes 8 there");
+    let placed = plan(|launch, needs| {
+        needs.params = Some(PARAMS);
+        launch.args = vec![Arg::u32(1), Arg::u64(2)];
+    });
+    assert_eq!(placed.unwrap().shared[16..26], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
     assert_eq!(
         refusal(|launch, _| launch.args = vec![Arg { bytes: vec![0; 4], align: 3 }]),
         "launch: argument 0: alignment 3 is not a power of two up to 64"

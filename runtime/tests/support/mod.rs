@@ -37,10 +37,12 @@ pub fn program(body: &str) -> Program {
         registers: 16,
         shared_bytes: 1024,
         local_bytes: 64,
-        param_bytes: None,
+        params: None,
         consts: vec![],
+        compiler_bank: None,
         code: vec![0xaa, 0xbb, 0xcc, 0xdd],
         code_address: 0x10,
+        instruction_bytes: |_| 8,
     })
 }
 
