@@ -1,10 +1,56 @@
-//! Launches guest programs: memory, scheduling, faults, tiers.
+//! Runs GPU programs on the CPU: give it a binary, memory and a launch, get memory and a report back.
+//!
+//! - [`Program::load`] takes a container (or raw words) apart and lifts a kernel;
+//! - [`Engine::memory`] makes a guest address space, [`Memory::map`] puts buffers into it;
+//! - [`Engine::run`] spreads the blocks of a [`Launch`] over host threads. What the guest does wrong
+//!   comes back as [`Report::fault`]; only what is wrong before anything runs is an [`Error`].
+//!
+//! A kernel that stores three times its thread index, assembled and run:
+//!
+//! ```
+//! use warpjit_frontend::tesla::{Chip, Target, assemble};
+//! use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions};
+//!
+//! let source = "
+//!     and b32 $r1 $r0 0xffff
+//!     shl b32 $r2 $r1 0x2
+//!     add b32 $r2 b32 s[0x10] $r2
+//!     add b32 $r3 $r1 $r1
+//!     add b32 $r3 $r3 $r1
+//!     exit st b32 g14[$r2] $r3
+//! ";
+//! let assembly = assemble(source, Target::compute(Chip::G80))?;
+//! let options = ProgramOptions { chip: Some("g80".into()), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+//! let program = Program::load(&assembly.code, &options)?;
+//!
+//! let engine = Engine::new(Config::default())?;
+//! let mut memory = engine.memory()?;
+//! let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
+//! let launch = Launch {
+//!     grid: [1, 1, 1],
+//!     block: [64, 1, 1],
+//!     args: vec![Arg::u32(out as u32)],
+//!     ..Launch::default()
+//! };
+//! let report = engine.run(&program, &mut memory, &launch)?;
+//! assert_eq!(report.fault, None);
+//!
+//! let mut bytes = [0; 64 * 4];
+//! memory.read(out, &mut bytes)?;
+//! let third = u32::from_le_bytes(bytes[12..16].try_into()?);
+//! assert_eq!(third, 9);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Inside, `exec` runs launches, `memory` is the guest's address space, and [`vm`] holds what touches the
+//! operating system and the processor: code memory, signals, the entry to compiled code (docs/unsafe.md).
 
 mod config;
 mod engine;
 mod error;
 mod exec;
 mod launch;
+mod load;
 mod memory;
 mod program;
 pub mod vm;
