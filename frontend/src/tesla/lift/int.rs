@@ -3,7 +3,7 @@
 use warpjit_ir::{IntCC, Value};
 
 use super::emit::{Emit, Flags};
-use crate::tesla::{AddOp, Inst, LogicOp, Op, Type};
+use crate::tesla::{AddOp, Inst, LogicOp, Op, Operand, Type};
 
 /// Emits one integer instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -57,87 +57,100 @@ fn source(e: &mut Emit<'_>, inst: &Inst, n: usize, signed: bool) -> Value {
 }
 
 fn add(e: &mut Emit<'_>, inst: &Inst) {
-    let half = is_half(inst);
     let a = source(e, inst, 0, false);
     let b = source(e, inst, 1, false);
-    let (result, flags) = if half { add16(e, inst, a, b) } else { add32(e, inst, a, b) };
-    e.write(inst, result);
-    e.set_flags(inst, flags);
+    if is_half(inst) { add16(e, inst, a, b) } else { add32(e, inst, a, b) }
 }
 
 fn mad(e: &mut Emit<'_>, inst: &Inst, product: Value) {
     let addend = e.src(inst, 2);
-    let (result, flags) = add32(e, inst, product, addend);
-    e.write(inst, result);
-    e.set_flags(inst, flags);
+    add32(e, inst, product, addend);
 }
 
-/// The add family on 32 bits. `sub` is `a + ~b + 1`, `subr` is `~a + b + 1`; carry and overflow are those of that sum.
-/// On saturated overflow the sign of the (complemented) first operand says which end the result takes.
-fn add32(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) -> (Value, Flags) {
+/// The carry that `addc` adds, 0 or 1.
+fn carry_in(e: &mut Emit<'_>, inst: &Inst) -> Value {
+    let carry = e.flag(inst.mods.carry.unwrap_or(0), 2);
+    let (one, none) = (e.b.i32(1), e.b.i32(0));
+    e.b.select(carry, one, none)
+}
+
+/// The add family on 32 bits. `sub` is `a + ~b + 1`, `subr` is `~a + b + 1`; carry and overflow are those of that
+/// sum. On saturated overflow the sign of the (complemented) first operand says which end the result takes; on
+/// overflow that of `~a` is that of `b`.
+fn add32(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) {
     let op = inst.mods.add;
     let (first, second) = if op == AddOp::Subr { (b, a) } else { (a, b) };
-    let (mut result, carry) = match op {
-        AddOp::Add => {
-            let sum = e.b.iadd(a, b);
-            (sum, e.b.icmp(IntCC::Ult, sum, a))
-        }
-        AddOp::Sub | AddOp::Subr => {
-            let difference = e.b.isub(first, second);
-            (difference, e.b.icmp(IntCC::Uge, first, second))
-        }
-        AddOp::Addc => {
-            let carry = e.flag(inst.mods.carry.unwrap_or(0), 2);
-            let (one, none) = (e.b.i32(1), e.b.i32(0));
-            let carry = e.b.select(carry, one, none);
-            let sum = e.b.iadd(a, b);
-            let total = e.b.iadd(sum, carry);
-            let low = e.b.icmp(IntCC::Ult, sum, a);
-            let high = e.b.icmp(IntCC::Ult, total, sum);
-            (total, e.b.ior(low, high))
-        }
+    let carry_in = (op == AddOp::Addc).then(|| carry_in(e, inst));
+    let mut result = match op {
+        AddOp::Add | AddOp::Addc => e.b.iadd(first, second),
+        AddOp::Sub | AddOp::Subr => e.b.isub(first, second),
     };
+    let partial = result;
+    if let Some(carry) = carry_in {
+        result = e.b.iadd(result, carry);
+    }
+    let wanted = inst.cdst.is_some();
+    if !wanted && !inst.mods.sat {
+        return e.write(inst, result);
+    }
     // Signs: a sum overflows where the result differs from both operands, a difference where the operands differ
     // and the result differs from the first one.
-    let differs = e.b.ixor(first, result);
+    let raw = result;
+    let differs = e.b.ixor(first, raw);
     let other = match op {
-        AddOp::Add | AddOp::Addc => e.b.ixor(second, result),
+        AddOp::Add | AddOp::Addc => e.b.ixor(second, raw),
         AddOp::Sub | AddOp::Subr => e.b.ixor(first, second),
     };
     let overflow = e.b.iand(differs, other);
     let overflow = e.sign_bit(overflow, false);
     if inst.mods.sat {
-        // The first operand of `~a + b + 1` is ~a, whose sign on overflow is that of b.
         let shift = e.b.i32(31);
         let fill = e.b.sshr(first, shift);
         let most = e.b.i32(0x7fff_ffff);
         let end = e.b.ixor(fill, most);
         result = e.b.select(overflow, end, result);
     }
-    let (zero, sign) = e.zero_sign(result, false);
-    (result, Flags { zero, sign, carry, overflow })
+    let carry = match op {
+        _ if !wanted => overflow,
+        AddOp::Add => e.b.icmp(IntCC::Ult, raw, first),
+        AddOp::Sub | AddOp::Subr => e.b.icmp(IntCC::Uge, first, second),
+        AddOp::Addc => {
+            let low = e.b.icmp(IntCC::Ult, partial, first);
+            let high = e.b.icmp(IntCC::Ult, raw, partial);
+            e.b.ior(low, high)
+        }
+    };
+    e.write(inst, result);
+    arithmetic_flags(e, inst, result, false, carry, overflow);
+}
+
+/// `$c` with Z and S of the result.
+fn arithmetic_flags(e: &mut Emit<'_>, inst: &Inst, result: Value, half: bool, carry: Value, overflow: Value) {
+    if inst.cdst.is_some() {
+        let (zero, sign) = e.zero_sign(result, half);
+        e.set_flags(inst, Flags { zero, sign, carry, overflow });
+    }
 }
 
 /// The add family on 16 bits, operands zero-extended.
-fn add16(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) -> (Value, Flags) {
+fn add16(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) {
     let complement = e.b.i32(0xffff);
     let op = inst.mods.add;
     let a = if op == AddOp::Subr { e.b.ixor(a, complement) } else { a };
     let b = if op == AddOp::Sub { e.b.ixor(b, complement) } else { b };
-    let (one, none) = (e.b.i32(1), e.b.i32(0));
     let carry_in = match op {
-        AddOp::Add => none,
-        AddOp::Sub | AddOp::Subr => one,
-        AddOp::Addc => {
-            let carry = e.flag(inst.mods.carry.unwrap_or(0), 2);
-            e.b.select(carry, one, none)
-        }
+        AddOp::Add => None,
+        AddOp::Sub | AddOp::Subr => Some(e.b.i32(1)),
+        AddOp::Addc => Some(carry_in(e, inst)),
     };
-    let sum = e.b.iadd(a, b);
-    let sum = e.b.iadd(sum, carry_in);
-    let above = e.ushr_const(sum, 16);
-    let carry = e.b.icmp(IntCC::Ne, above, none);
+    let mut sum = e.b.iadd(a, b);
+    if let Some(carry) = carry_in {
+        sum = e.b.iadd(sum, carry);
+    }
     let mut result = e.b.iand(sum, complement);
+    if inst.cdst.is_none() && !inst.mods.sat {
+        return e.write(inst, result);
+    }
     let (da, db) = (e.b.ixor(a, result), e.b.ixor(b, result));
     let overflow = e.b.iand(da, db);
     let overflow = e.sign_bit(overflow, true);
@@ -147,8 +160,11 @@ fn add16(e: &mut Emit<'_>, inst: &Inst, a: Value, b: Value) -> (Value, Flags) {
         let end = e.b.iadd(most, negative);
         result = e.b.select(overflow, end, result);
     }
-    let (zero, sign) = e.zero_sign(result, true);
-    (result, Flags { zero, sign, carry, overflow })
+    let above = e.and_const(sum, 0x1_0000);
+    let none = e.b.i32(0);
+    let carry = e.b.icmp(IntCC::Ne, above, none);
+    e.write(inst, result);
+    arithmetic_flags(e, inst, result, true, carry, overflow);
 }
 
 fn mul16(e: &mut Emit<'_>, inst: &Inst, signed_a: bool, signed_b: bool) -> Value {
@@ -183,13 +199,14 @@ fn sad(e: &mut Emit<'_>, inst: &Inst) {
     let (high, low) = if sign { (e.b.smax(a, b), e.b.smin(a, b)) } else { (e.b.umax(a, b), e.b.umin(a, b)) };
     let distance = e.b.isub(high, low);
     let result = e.b.iadd(distance, c);
-    let carry = e.b.icmp(IntCC::Ult, result, c);
-    let (da, db) = (e.b.ixor(distance, result), e.b.ixor(c, result));
-    let overflow = e.b.iand(da, db);
-    let overflow = e.sign_bit(overflow, false);
-    let (zero, sign) = e.zero_sign(result, false);
     e.write(inst, result);
-    e.set_flags(inst, Flags { zero, sign, carry, overflow });
+    if inst.cdst.is_some() {
+        let carry = e.b.icmp(IntCC::Ult, result, c);
+        let (da, db) = (e.b.ixor(distance, result), e.b.ixor(c, result));
+        let overflow = e.b.iand(da, db);
+        let overflow = e.sign_bit(overflow, false);
+        arithmetic_flags(e, inst, result, false, carry, overflow);
+    }
 }
 
 fn set(e: &mut Emit<'_>, inst: &Inst) {
@@ -222,8 +239,10 @@ pub(super) fn write_test(e: &mut Emit<'_>, inst: &Inst, holds: Value) {
     let (ones, none) = (e.b.i32(u32::MAX), e.b.i32(0));
     let result = e.b.select(holds, ones, none);
     e.write(inst, result);
-    let flags = e.test_flags(holds);
-    e.set_flags(inst, flags);
+    if inst.cdst.is_some() {
+        let flags = e.test_flags(holds);
+        e.set_flags(inst, flags);
+    }
 }
 
 fn min_max(e: &mut Emit<'_>, inst: &Inst) {
@@ -260,15 +279,32 @@ fn within(e: &mut Emit<'_>, count: Value, size: u32) -> (Value, Value) {
     (e.b.icmp(IntCC::Ult, less, limit), less)
 }
 
+/// The shift count where it stands in the instruction.
+fn immediate(inst: &Inst) -> Option<u32> {
+    match inst.src(1).map(|src| src.operand) {
+        Some(Operand::Imm(count)) => Some(count),
+        _ => None,
+    }
+}
+
+/// `shifted` where `count < size`, else 0.
+fn if_below(e: &mut Emit<'_>, inst: &Inst, count: Value, size: u32, shifted: Value) -> Value {
+    if immediate(inst).is_some_and(|count| count < size) {
+        return shifted;
+    }
+    let (limit, none) = (e.b.i32(size), e.b.i32(0));
+    let fits = e.b.icmp(IntCC::Ult, count, limit);
+    e.b.select(fits, shifted, none)
+}
+
 fn shl(e: &mut Emit<'_>, inst: &Inst) {
     let half = is_half(inst);
     let size = if half { 16 } else { 32 };
     let a = source(e, inst, 0, false);
     let count = source(e, inst, 1, false);
-    let (limit, none) = (e.b.i32(size), e.b.i32(0));
-    let fits = e.b.icmp(IntCC::Ult, count, limit);
+    let none = e.b.i32(0);
     let shifted = e.b.ishl(a, count);
-    let shifted = e.b.select(fits, shifted, none);
+    let shifted = if_below(e, inst, count, size, shifted);
     let result = if half { e.and_const(shifted, 0xffff) } else { shifted };
     e.write(inst, result);
     if inst.cdst.is_some() {
@@ -298,14 +334,13 @@ fn shr(e: &mut Emit<'_>, inst: &Inst) {
     let result = if sign {
         // From the width up only the sign is left.
         let most = e.b.i32(31);
-        let bounded = e.b.umin(count, most);
+        let bounded =
+            if immediate(inst).is_some_and(|count| count < size) { count } else { e.b.umin(count, most) };
         let shifted = e.b.sshr(a, bounded);
         if half { e.and_const(shifted, 0xffff) } else { shifted }
     } else {
-        let limit = e.b.i32(size);
-        let fits = e.b.icmp(IntCC::Ult, count, limit);
         let shifted = e.b.ushr(a, count);
-        e.b.select(fits, shifted, none)
+        if_below(e, inst, count, size, shifted)
     };
     e.write(inst, result);
     if inst.cdst.is_some() {

@@ -1,3 +1,4 @@
 //! Tests of the lifter.
 
 mod corpus;
+mod random;

@@ -49,7 +49,7 @@ pub fn add(a: u32, b: u32, rounding: Rounding) -> u32 {
         (_, true) => return b,
         _ => {}
     }
-    let sum = F32_FLUSH.unpack(a.into()).add(F32_FLUSH.unpack(b.into()), false);
+    let sum = F32_FLUSH.unpack(a.into()).plus(F32_FLUSH.unpack(b.into()), false);
     F32_FLUSH.round(sum, rounding) as u32
 }
 
@@ -63,7 +63,7 @@ pub fn mul(a: u32, b: u32, rounding: Rounding) -> u32 {
         let zero = flush(a) & !SIGN == 0 || flush(b) & !SIGN == 0;
         return if zero { NAN } else { sign | INFINITY };
     }
-    let product = F32_FLUSH.unpack(a.into()).mul(F32_FLUSH.unpack(b.into()));
+    let product = F32_FLUSH.unpack(a.into()).times(F32_FLUSH.unpack(b.into()));
     F32_FLUSH.round(product, rounding) as u32
 }
 
@@ -88,8 +88,8 @@ pub fn mad(a: u32, b: u32, c: u32) -> u32 {
     if zero(fa) || zero(fb) || zero(fc) {
         return add(mul(fa, fb, Rounding::Nearest), fc, Rounding::Nearest);
     }
-    let product = F32_MAD.unpack(a.into()).mul(F32_MAD.unpack(b.into())).truncate(24);
-    let sum = product.add(F32_MAD.unpack(c.into()), false);
+    let product = F32_MAD.unpack(a.into()).times(F32_MAD.unpack(b.into())).truncate(24);
+    let sum = product.plus(F32_MAD.unpack(c.into()), false);
     F32_MAD.round(sum, Rounding::Nearest) as u32
 }
 

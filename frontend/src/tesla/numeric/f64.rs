@@ -44,7 +44,7 @@ pub fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
         (_, true) => return b,
         _ => {}
     }
-    let sum = F64.unpack(a).add(F64.unpack(b), rounding == Rounding::Down);
+    let sum = F64.unpack(a).plus(F64.unpack(b), rounding == Rounding::Down);
     F64.round(sum, rounding)
 }
 
@@ -60,7 +60,7 @@ pub fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
         let zero = a & !SIGN == 0 || b & !SIGN == 0;
         return if zero { NAN } else { (a ^ b) & SIGN | INFINITY };
     }
-    F64.round(F64.unpack(a).mul(F64.unpack(b)), rounding)
+    F64.round(F64.unpack(a).times(F64.unpack(b)), rounding)
 }
 
 /// Fused `a * b + c`. Of several NaNs that of `b` wins, then `c`, then `a`.
@@ -81,8 +81,8 @@ pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
     if is_infinite(c) {
         return c;
     }
-    let product = F64.unpack(a).mul(F64.unpack(b));
-    F64.round(product.add(F64.unpack(c), rounding == Rounding::Down), rounding)
+    let product = F64.unpack(a).times(F64.unpack(b));
+    F64.round(product.plus(F64.unpack(c), rounding == Rounding::Down), rounding)
 }
 
 /// Compares; zeros are equal.

@@ -118,7 +118,7 @@ impl Format {
 pub struct Real {
     /// Sign, also of zero.
     pub negative: bool,
-    /// Integer magnitude. After [`Real::add`] its lowest bit may be a sticky bit.
+    /// Integer magnitude. After [`Real::plus`] its lowest bit may be a sticky bit.
     pub magnitude: u128,
     /// Weight of the lowest bit.
     pub exponent: i32,
@@ -126,7 +126,7 @@ pub struct Real {
 
 impl Real {
     /// The exact product; magnitudes must have at most 64 bits each.
-    pub fn mul(self, other: Real) -> Real {
+    pub fn times(self, other: Real) -> Real {
         Real {
             negative: self.negative ^ other.negative,
             magnitude: self.magnitude * other.magnitude,
@@ -142,7 +142,7 @@ impl Real {
 
     /// The sum, exact but for a sticky lowest bit far below any rounding position. The sign of an
     /// exact zero is the common sign, or `zero_negative` where the signs differ.
-    pub fn add(self, other: Real, zero_negative: bool) -> Real {
+    pub fn plus(self, other: Real, zero_negative: bool) -> Real {
         if self.magnitude == 0 || other.magnitude == 0 {
             let both = self.magnitude == 0 && other.magnitude == 0;
             if both && self.negative != other.negative {

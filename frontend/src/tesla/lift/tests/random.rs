@@ -1,0 +1,140 @@
+//! Random code: the lifter takes anything, what it makes verifies, and the interpreter runs it to some end.
+
+use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
+use warpjit_ir::verify::verify;
+use warpjit_ir::{AtomicOp, Space};
+
+use crate::tesla::lift::{Options, lift};
+use crate::tesla::{Chip, Op, Target, decode_word, table};
+
+/// xorshift64*
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 33) % limit
+    }
+}
+
+/// A memory that takes everything and holds noise.
+struct Noise;
+
+impl WarpMemory for Noise {
+    fn load(&mut self, _: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+        let noise = (address ^ u64::from(lane)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7;
+        Ok(if bytes == 8 { noise } else { noise & ((1 << (8 * bytes)) - 1) })
+    }
+
+    fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        _: Space,
+        _: u32,
+        address: u64,
+        _: u8,
+        _: AtomicOp,
+        _: u64,
+        _: u64,
+    ) -> Result<u64, Denied> {
+        Ok(address)
+    }
+
+    fn lock(&mut self, lane: u32, _: u64) -> bool {
+        lane == 0
+    }
+
+    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
+}
+
+/// Words that mostly are instructions of the target.
+fn code(random: &mut Random, words: u64, target: Target) -> Vec<u8> {
+    let rows: Vec<_> = table::rows().iter().filter(|row| row.available(target)).collect();
+    let mut code = Vec::new();
+    while (code.len() as u64) < words * 4 {
+        let row = rows[random.below(rows.len() as u64) as usize];
+        // What ends a program at once is rarer than the rest.
+        let ends =
+            matches!(row.op, Op::Trap | Op::Ret | Op::Break) || format!("{:?}", row.op).starts_with("Tex");
+        if ends && random.below(64) != 0 {
+            continue;
+        }
+        let mut word = row.value | random.next() & !row.mask;
+        if row.len_bytes() == 4 {
+            word &= 0xffff_ffff & !1;
+        } else if row.mask & 2 != 0 && row.value & 2 != 0 {
+            // Control flow: the target within the code, now and then just outside.
+            let to = random.below(words + 2) << 11;
+            word = word & !0x000f_c000_07ff_f800 | to;
+        } else if random.below(8) != 0 {
+            // Rarely exit or join.
+            word &= !(3 << 32) | row.value;
+        }
+        if random.below(4) != 0 {
+            // Without post-increment, which mostly names registers that are not there.
+            word &= !(1 << 25) | row.mask;
+        }
+        if random.below(64) != 0 && decode_word(word, 0, target).is_err() {
+            continue;
+        }
+        if row.len_bytes() == 8 && !code.len().is_multiple_of(8) && random.below(64) != 0 {
+            code.extend_from_slice(&0x1000_8000u32.to_le_bytes());
+        }
+        code.extend_from_slice(&word.to_le_bytes()[..row.len_bytes().into()]);
+    }
+    code
+}
+
+fn programs(seed: u64, count: u64) {
+    let mut steps = 0;
+    for number in 0..count {
+        let mut random = Random((seed + number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let words = 1 + random.below(120);
+        let chip = Chip::ALL[random.below(Chip::ALL.len() as u64) as usize];
+        let target = Target::compute(chip);
+        let code = code(&mut random, words, target);
+        let options = Options {
+            name: "random",
+            target,
+            entry: random.below(words) as u32 / 2 * 8,
+            registers: random.below(130) as u32,
+            const_banks: &[],
+        };
+        let func = lift(&code, &options);
+        if let Err(error) = verify(&func) {
+            panic!("program {number} of seed {seed} on {chip}: {error}");
+        }
+        let Ok(code) = Code::new(&func) else {
+            panic!("program {number} of seed {seed} on {chip} is refused");
+        };
+        let mut warp = Warp::new(&code, 0xffff_ffff, |_, lane| lane);
+        let mut scratch = Scratch::new(&code);
+        scratch.max_steps = 2000;
+        while warp.steps < 5000 {
+            match code.run_block(&mut scratch, &mut warp, &mut Noise) {
+                Flow::Next | Flow::Barrier(_) => {}
+                Flow::Ended | Flow::Fault(_) => break,
+            }
+        }
+        steps += warp.steps;
+    }
+    eprintln!("{count} programs, {steps} warp instructions");
+    assert!(steps > 10 * count, "programs end too early to test anything");
+}
+
+#[test]
+fn random_code_lifts_and_ends() {
+    programs(1, 300);
+    if let Some(count) = std::env::var("WARPJIT_LONG").ok().and_then(|count| count.parse().ok()) {
+        programs(1000, count);
+    }
+}
