@@ -176,7 +176,7 @@ fn kernel(text: &Section<'_>, name: &str, sections: &[Section<'_>]) -> Result<Ke
         barriers: (text.flags >> 20 & 0x7f) as u32,
         ..Kernel::default()
     };
-    if text.data.is_empty() || text.data.len() % 4 != 0 {
+    if text.data.is_empty() || !text.data.len().is_multiple_of(4) {
         return error(text.header, format!("section `{}` is not a number of words", text.name));
     }
     if text.info >> 24 > limits::REGISTERS {

@@ -8,7 +8,7 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
     if bytes.is_empty() {
         return Err(ContainerError::Empty);
     }
-    if bytes.len() % 4 != 0 {
+    if !bytes.len().is_multiple_of(4) {
         return Err(ContainerError::RaggedWords { len: bytes.len() as u64 });
     }
     let kernel = Kernel { code: bytes.to_vec(), ..Kernel::default() };

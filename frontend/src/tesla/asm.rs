@@ -108,13 +108,12 @@ fn without_comments(line: &str) -> String {
         if c == ';' || rest.starts_with("//") {
             break;
         }
-        let skip = if rest.starts_with("/*") {
-            rest[2..].find("*/").map_or(rest.len(), |end| end + 4)
-        } else {
+        let Some(comment) = rest.strip_prefix("/*") else {
             out.push(c);
             rest = &rest[c.len_utf8()..];
             continue;
         };
+        let skip = comment.find("*/").map_or(rest.len(), |end| end + 4);
         out.extend(rest[..skip].chars().map(|_| ' '));
         rest = &rest[skip..];
     }
@@ -417,7 +416,7 @@ fn layout(mut items: Vec<Placed>) -> Result<Assembly, AsmError> {
             Item::Label(_) | Item::Address(_) => {}
             Item::Raw(raw) => code.extend_from_slice(raw),
             Item::Align(align) => {
-                while (code.len() as u64 + u64::from(base)) % u64::from(*align) != 0 {
+                while !(code.len() as u64 + u64::from(base)).is_multiple_of(u64::from(*align)) {
                     code.push(0);
                 }
             }

@@ -44,7 +44,7 @@ impl DecodeError {
 
 /// The words at byte offset `pc`, and their length in bytes.
 pub(super) fn fetch(code: &[u8], pc: u32) -> Result<(u64, u8), DecodeError> {
-    if pc % 4 != 0 {
+    if !pc.is_multiple_of(4) {
         return Err(DecodeError::Misaligned { pc });
     }
     let word = |at: usize| -> Option<u64> {
@@ -324,8 +324,15 @@ impl Builder {
                 return;
             }
             Operand::Shared { ref mut ty, .. } | Operand::Const { ref mut ty, .. } => {
-                let named = self.memory_type.take().or(self.ty);
-                *ty = named.filter(|named| named.bytes() == ty.bytes()).unwrap_or(*ty);
+                // Loads and stores name what they access once; elsewhere that is b16 or b32, or stands in
+                // front of the operand.
+                let access = matches!(op, Op::LdConst | Op::LdShared | Op::LdLock | Op::StShared);
+                let named = self.memory_type.take().or(self.ty.filter(|_| access));
+                *ty = match op {
+                    // Code addresses are words.
+                    Op::BraIndirect => Type::B32,
+                    _ => named.unwrap_or(*ty),
+                };
             }
             _ => {}
         }
@@ -349,7 +356,6 @@ impl Builder {
 
     fn source(&mut self, operand: Operand) {
         if let Some(slot) = self.inst.srcs.get_mut(self.inst.src_count as usize) {
-            // The flags of `cvt` stand before its destination.
             *slot = Src { operand, ty: self.ty, neg: self.neg, abs: self.abs, not: self.not };
             self.inst.src_count += 1;
         }
