@@ -9,7 +9,7 @@
 //!
 //! *Slots*
 //! - `umax` stands on integer slots only, a builtin initial value on i32 slots only.
-//! - `slot.get` gives exactly the slot's type; `slot.set` takes its element type, and a uniform slot takes uniform values.
+//! - `slot.get` gives the slot's type, or its uniform one where all lanes are known to agree; `slot.set` takes its element type, and a uniform slot takes uniform values.
 //! - `slot.set` has no mask in SPMD form.
 //!
 //! *Types*
@@ -251,7 +251,10 @@ impl Verifier<'_> {
                 "the result is varying",
             )?;
             ensure(
-                matches!(op, Opcode::Any | Opcode::Ballot) || args.iter().all(|t| t.uniform),
+                // The guard of a uniform load may differ between lanes.
+                matches!(op, Opcode::Any | Opcode::Ballot)
+                    || (op == Opcode::Load && args[0].uniform)
+                    || args.iter().all(|t| t.uniform),
                 "a varying operand makes the result varying",
             )?;
         }
@@ -277,7 +280,8 @@ impl Verifier<'_> {
             (Opcode::SlotGet, Imm::Slot(slot)) => {
                 let ty = self.func.slots[slot.index()].ty;
                 ensure(args.is_empty(), "takes no operands")?;
-                ensure(result == Some(ty), format!("the slot is {ty}"))
+                let same = result.is_some_and(|r| r.scalar == ty.scalar && (r.uniform || !ty.uniform));
+                ensure(same, format!("the slot is {ty}"))
             }
             (Opcode::SlotSet, Imm::Slot(slot)) => {
                 let ty = self.func.slots[slot.index()].ty;

@@ -190,6 +190,12 @@ impl Code {
                     kernel(&mut from_dst[..n], a, b, c, imm);
                 }
                 Kind::Get(place) => get_slot(env.frame, place, &mut from_dst[..n]),
+                Kind::Share(guarded) => {
+                    let lanes = guard(env, before, guarded, op.args[1]);
+                    let lowest = if lanes == 0 { 0 } else { lanes.trailing_zeros() as usize };
+                    let shared = line(before, op.args[0], n)[lowest];
+                    from_dst[..n].fill(shared);
+                }
                 Kind::Set(place, masked) => {
                     let values = &scratch.values;
                     let lanes = guard(env, values, masked, op.args[1]);

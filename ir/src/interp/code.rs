@@ -72,6 +72,8 @@ pub(super) enum Kind {
     Atomic(Access, AtomicOp, bool),
     Lock(Access, bool),
     UnlockStore(Access, bool),
+    /// The value of the lowest lane concerned in all lanes: operand a, guard b.
+    Share(bool),
     Any,
     VoteAny,
     VoteAll,
@@ -488,7 +490,14 @@ impl Prepare<'_> {
                     draft.effect(kind, args);
                     0
                 } else {
-                    draft.emit(self.lanes, kind, args)
+                    let own = draft.emit(self.lanes, kind, args);
+                    let uniform = data.result.is_some_and(|v| self.func.ty(v).uniform);
+                    if uniform && matches!(kind, Kind::Get(_) | Kind::Load(..)) {
+                        let guarded = matches!(kind, Kind::Load(_, true));
+                        draft.emit(self.lanes, Kind::Share(guarded), [own, args[1], 0, 0])
+                    } else {
+                        own
+                    }
                 }
             }
         };

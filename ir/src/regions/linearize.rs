@@ -99,6 +99,7 @@ pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
         current: entry,
         def_of: HashMap::new(),
         active: Value(0),
+        all_or_none: HashMap::new(),
     };
     lin.find_uses();
     lin.emit_all(&items, entry);
@@ -179,6 +180,8 @@ struct Linearizer<'a> {
     def_of: HashMap<Value, usize>,
     /// The region's mask.
     active: Value,
+    /// Masks that are another mask or empty, as a uniform condition says.
+    all_or_none: HashMap<Value, (Value, Value)>,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -279,7 +282,32 @@ impl Linearizer<'_> {
             (Some(0), _) | (_, Some(1)) => a,
             (_, Some(0)) | (Some(1), _) => b,
             _ if a == b => a,
-            _ => self.b().iand(a, b),
+            _ => {
+                let v = self.b().iand(a, b);
+                if self.out.ty(b).uniform {
+                    self.all_or_none.insert(v, (a, b));
+                }
+                v
+            }
+        }
+    }
+
+    /// The uniform condition on which a mask is a mask known to hold in some lane, else empty; with that mask.
+    fn uniform_entry(&self, mask: Value) -> Option<(Value, Value)> {
+        self.all_or_none.get(&mask).copied().filter(|(all, _)| self.nonempty.contains(all))
+    }
+
+    /// Goes to `taken` if `mask` holds in any lane; gives the mask to use there.
+    fn branch_if_any(&mut self, mask: Value, taken: Block, next: Block) -> Value {
+        match self.uniform_entry(mask) {
+            Some((all, cond)) => {
+                self.terminate(Terminator::BrIf { cond, taken: taken.into(), next: next.into() });
+                all
+            }
+            None => {
+                self.terminate(Terminator::BrAny { mask, taken: taken.into(), next: next.into() });
+                mask
+            }
         }
     }
 
@@ -340,11 +368,12 @@ impl Linearizer<'_> {
         let body = self.new_block(pc);
         let after = self.new_block(pc);
         let known = self.nonempty.contains(&entering);
-        self.write(Var::Next(l), Type::MASK, entering);
+        let inside = self.uniform_entry(entering).map_or(entering, |(all, _)| all);
+        self.write(Var::Next(l), Type::MASK, inside);
         if known {
             self.terminate(Terminator::Jump(body.into()));
         } else {
-            self.terminate(Terminator::BrAny { mask: entering, taken: body.into(), next: after.into() });
+            self.branch_if_any(entering, body, after);
         }
         self.cur = body;
         let mask = self.read(Var::Next(l), Type::MASK);
@@ -358,9 +387,12 @@ impl Linearizer<'_> {
                 Item::Loop(inner, list) => self.emit_loop(*inner, list),
             }
         }
-        self.nonempty.pop();
         let again = self.read(Var::Next(l), Type::MASK);
-        self.terminate(Terminator::BrAny { mask: again, taken: body.into(), next: after.into() });
+        if let Some((all, _)) = self.uniform_entry(again) {
+            self.write(Var::Next(l), Type::MASK, all);
+        }
+        self.branch_if_any(again, body, after);
+        self.nonempty.pop();
         self.ssa.seal(&mut self.out, body);
         self.ssa.seal(&mut self.out, after);
         self.cur = after;
@@ -430,7 +462,7 @@ impl Linearizer<'_> {
         }
         let body = self.new_block(pc);
         let after = self.new_block(pc);
-        self.terminate(Terminator::BrAny { mask, taken: body.into(), next: after.into() });
+        let mask = self.branch_if_any(mask, body, after);
         self.ssa.seal(&mut self.out, body);
         self.cur = body;
         self.nonempty.push(mask);

@@ -8,6 +8,7 @@ pub mod graph;
 pub mod linearize;
 pub mod liveness;
 pub mod promote;
+pub mod shapes;
 pub mod split;
 pub mod ssa;
 pub mod uniform;
@@ -16,7 +17,7 @@ use crate::entities::{Block, Slot};
 use crate::function::{Function, SlotInit};
 use crate::types::Type;
 use explore::{ExitKind, KernelFacts, Plan};
-use liveness::SlotLiveness;
+use liveness::{SlotLiveness, SlotSet};
 use promote::RegionFault;
 
 /// Name of the slot in which compiled code counts the guest instructions of each lane.
@@ -80,17 +81,22 @@ impl Kernel {
 
     /// The region that starts at `entry`; `None` when that block must run in the interpreter. Pure: the same
     /// arguments give the same region.
-    pub fn region(&self, entry: Block) -> Option<Region> {
+    ///
+    /// `uniform_slots` are slots that hold one value in all lanes of a chunk whenever this region is run; the caller
+    /// sees to that.
+    pub fn region(&self, entry: Block, uniform_slots: &SlotSet) -> Option<Region> {
         let plan = if self.options.single_blocks {
             explore::single_block(&self.func, entry)?
         } else {
             explore::explore(&self.func, &self.facts, entry)?
         };
-        self.build(entry, plan).or_else(|| self.build(entry, explore::single_block(&self.func, entry)?))
+        self.build(entry, plan, uniform_slots)
+            .or_else(|| self.build(entry, explore::single_block(&self.func, entry)?, uniform_slots))
     }
 
-    fn build(&self, entry: Block, plan: Plan) -> Option<Region> {
-        let (ssa, faults) = promote::promote(&self.func, &plan, &self.live);
+    fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {
+        let (mut ssa, faults) = promote::promote(&self.func, &plan, &self.live);
+        shapes::infer_uniform(&mut ssa, uniform_slots);
         let mask = linearize::to_mask(&ssa, self.count)?;
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks })

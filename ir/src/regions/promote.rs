@@ -100,10 +100,10 @@ pub fn promote(func: &Function, plan: &Plan, live: &SlotLiveness) -> (Function, 
                 let mut b = Builder::new(&mut out, block);
                 b.pc = pc;
                 for slot in live_here.iter().filter(|s| written.contains(*s)) {
-                    if let Some(&v) = state.get(&slot) {
-                        if entry_state.get(&slot) != Some(&v) {
-                            b.set(slot, v);
-                        }
+                    if let Some(&v) = state.get(&slot)
+                        && entry_state.get(&slot) != Some(&v)
+                    {
+                        b.set(slot, v);
                     }
                 }
                 Terminator::Return { exit: exit as u32, exited: None, cond: cond.map(|c| map[&c]) }
@@ -247,12 +247,12 @@ fn copy_inst(
             let args: Vec<Value> = data.args.iter().map(|a| map[a]).collect();
             let mut ty = data.result.map(|v| func.ty(v));
             // Slots may turn out uniform or not where the copy reads them.
-            if let Some(t) = &mut ty {
-                if !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat) {
-                    t.uniform = data.op.is_pure()
-                        && !matches!(data.op, Opcode::ActiveMask)
-                        && args.iter().all(|a| out.ty(*a).uniform);
-                }
+            if let Some(t) = &mut ty
+                && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat)
+            {
+                t.uniform = data.op.is_pure()
+                    && !matches!(data.op, Opcode::ActiveMask)
+                    && args.iter().all(|a| out.ty(*a).uniform);
             }
             let new = out.make_inst(data.op, &args, data.imm, ty, data.pc);
             out.block_mut(block).insts.push(new);
@@ -305,7 +305,7 @@ pub fn prune_params(func: &mut Function) {
     let mut changed = true;
     while changed {
         changed = false;
-        for b in 0..func.blocks.len() {
+        for (b, edges) in all_args.iter().enumerate() {
             if Block::new(b) == func.entry {
                 continue;
             }
@@ -314,8 +314,8 @@ pub fn prune_params(func: &mut Function) {
                     continue;
                 }
                 let mut only: Option<Value> = None;
-                let mut many = all_args[b].is_empty();
-                for args in &all_args[b] {
+                let mut many = edges.is_empty();
+                for args in edges {
                     let a = resolve(&replaced, args[i]);
                     if a == p || Some(a) == only {
                         continue;
