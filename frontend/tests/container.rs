@@ -241,6 +241,16 @@ fn genuine_cubins() {
     assert_eq!(module.chip.as_deref(), Some("g80"));
     assert_eq!((kernel.name.as_str(), kernel.shared_bytes, kernel.registers), ("vec_add", 28, Some(4)));
 
+    for entry in fs::read_dir(folder.join("cubins")).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().contains("sm_2") {
+            let error = load(&fs::read(entry.path()).unwrap(), Isa::Tesla).unwrap_err();
+            assert!(
+                matches!(&error, ContainerError::Unsupported { what, .. } if what.starts_with("sm_2")),
+                "{error}"
+            );
+        }
+    }
+
     let folder = folder.join("tesla/decode_sphyraena_vm");
     let bytes = fs::read(folder.join("vm.sm_13.cubin")).unwrap();
     let module = load(&bytes, Isa::Tesla).unwrap();

@@ -1,5 +1,10 @@
 //! The assembler: choice of forms, labels, directives, and what it says about mistakes.
 
+mod common;
+
+use std::fs;
+
+use common::Random;
 use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble};
 
 const G200: Target = Target::compute(Chip::G200);
@@ -115,4 +120,38 @@ fn mistakes() {
     let target = Target { chip: Chip::G80, program: ProgramType::Fragment };
     let errors = assemble("st b32 g0[$r1] $r2", target).unwrap_err().to_string();
     assert_eq!(errors, "1:1: fragment programs have no such instruction; these have: compute");
+}
+
+#[test]
+fn mutated_sources_do_no_harm() {
+    let folder = common::root().join("tests/corpus/tesla");
+    let sources: Vec<String> =
+        ["matmul_tiled/source.txt", "f64_mix/disasm.txt", "gfx_fp_tex_modulate/disasm_gt215.txt"]
+            .iter()
+            .map(|name| fs::read_to_string(folder.join(name)).unwrap())
+            .collect();
+    let mut random = Random::new(5);
+    let letters: Vec<char> = "()[]{}:;/*#$+-.,0x9afrslg \n\tBé∞".chars().collect();
+    for source in &sources {
+        for _ in 0..150 {
+            let mut text: Vec<char> = source.chars().collect();
+            for _ in 0..=random.below(12) {
+                let at = random.below(text.len());
+                match random.below(3) {
+                    0 => {
+                        text.remove(at);
+                    }
+                    1 => text.insert(at, letters[random.below(letters.len())]),
+                    _ => text[at] = letters[random.below(letters.len())],
+                }
+            }
+            let text: String = text.into_iter().collect();
+            if let Err(errors) = assemble(&text, G200) {
+                for error in errors.0 {
+                    assert!(error.line >= 1 && error.line <= text.lines().count(), "{error}");
+                    assert!(error.column >= 1 && !error.reason.is_empty(), "{error}");
+                }
+            }
+        }
+    }
 }

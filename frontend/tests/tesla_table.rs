@@ -108,7 +108,7 @@ fn text_and_words_round_trip() {
     let mut decoded: BTreeMap<&str, u32> = BTreeMap::new();
     for target in targets() {
         for row in rows().iter().filter(|row| row.available(target)) {
-            for _ in 0..24 {
+            for _ in 0..12 {
                 let word = word_of(row, &mut random);
                 let Ok(inst) = decode_word(word, 0, target) else { continue };
                 *decoded.entry(row.text).or_default() += 1;

@@ -360,55 +360,55 @@ fn layout(mut items: Vec<Placed>) -> Result<Assembly, AsmError> {
         Some(Placed { item: Item::Address(base), .. }) => *base,
         _ => 0,
     };
-    let mut labels;
-    // Each round but the last makes at least one instruction longer.
-    'round: loop {
-        labels = BTreeMap::new();
-        let mut pc = u64::from(base);
-        let mut previous = None;
-        for index in 0..items.len() {
-            match &items[index].item {
-                Item::Label(name) => {
-                    if labels.insert(name.clone(), pc as u32).is_some() {
-                        return Err(error(&items[index], format!("label `{name}` stands twice")));
+    let at_eight = "a long instruction must stand at a multiple of 8";
+    let mut pc = u64::from(base);
+    let mut previous = None;
+    for index in 0..items.len() {
+        match &items[index].item {
+            Item::Label(_) | Item::Address(_) => continue,
+            Item::Inst { encodings, chosen, .. } => {
+                let len = encodings[*chosen].len;
+                if len == 8 && !pc.is_multiple_of(8) {
+                    // The short instruction before this one takes its long form.
+                    let before = previous.map(|previous: usize| &mut items[previous].item);
+                    let Some(Item::Inst { encodings, chosen, .. }) = before else {
+                        return Err(error(&items[index], at_eight.into()));
+                    };
+                    if pc % 8 != 4 || encodings[*chosen].len != 4 || *chosen + 1 == encodings.len() {
+                        let reason = format!("{at_eight}, and what stands before it has no longer form");
+                        return Err(error(&items[index], reason));
                     }
-                    continue;
+                    *chosen += 1;
+                    pc += 4;
                 }
-                Item::Inst { encodings, chosen, .. } => {
-                    let len = encodings[*chosen].len;
-                    if len == 8 && pc % 8 != 0 {
-                        let Some(Item::Inst { encodings, chosen, .. }) =
-                            previous.map(|previous: usize| &mut items[previous].item)
-                        else {
-                            return Err(error(
-                                &items[index],
-                                "a long instruction must stand at a multiple of 8".into(),
-                            ));
-                        };
-                        if *chosen + 1 == encodings.len() {
-                            let reason = "a long instruction must stand at a multiple of 8, and the short one before it has no long form";
-                            return Err(error(&items[index], reason.into()));
-                        }
-                        *chosen += 1;
-                        continue 'round;
-                    }
-                    pc += u64::from(len);
-                }
-                Item::Raw(raw) => pc += raw.len() as u64,
-                Item::Align(align) => pc = pc.next_multiple_of(u64::from(*align)),
-                Item::Address(address) => {
-                    if pc != u64::from(*address) {
-                        return Err(error(&items[index], format!("the line before ends at {pc:#x}")));
-                    }
-                    continue;
-                }
+                pc += u64::from(len);
             }
-            if pc > 1 << 24 {
-                return Err(error(&items[index], "code space ends at 0x1000000".into()));
-            }
-            previous = Some(index);
+            Item::Raw(raw) => pc += raw.len() as u64,
+            Item::Align(align) => pc = pc.next_multiple_of(u64::from(*align)),
         }
-        break;
+        if pc > 1 << 24 {
+            return Err(error(&items[index], "code space ends at 0x1000000".into()));
+        }
+        previous = Some(index);
+    }
+    let mut labels = BTreeMap::new();
+    let mut pc = base;
+    for placed in &items {
+        match &placed.item {
+            Item::Label(name) => {
+                if labels.insert(name.clone(), pc).is_some() {
+                    return Err(error(placed, format!("label `{name}` stands twice")));
+                }
+            }
+            Item::Address(address) => {
+                if pc != *address {
+                    return Err(error(placed, format!("the line before ends at {pc:#x}")));
+                }
+            }
+            Item::Inst { encodings, chosen, .. } => pc += u32::from(encodings[*chosen].len),
+            Item::Raw(raw) => pc += raw.len() as u32,
+            Item::Align(align) => pc = pc.next_multiple_of(*align),
+        }
     }
     let mut code = Vec::new();
     for placed in &items {
