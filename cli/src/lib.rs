@@ -8,3 +8,4 @@ pub mod compare;
 pub mod launch_file;
 pub mod outcome;
 pub mod picture;
+pub mod session;

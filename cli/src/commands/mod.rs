@@ -1,8 +1,11 @@
 //! One file a command.
 
 mod asm;
+mod bench;
 mod code;
 mod disasm;
+mod progress;
+mod run;
 
 use std::io::Write;
 
@@ -13,9 +16,11 @@ use crate::args::{Cli, Command};
 /// Runs the command.
 pub fn run(cli: &Cli) -> anyhow::Result<Status> {
     match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Bench(args) => bench::bench(args),
         Command::Asm(args) => asm::asm(args),
         Command::Disasm(args) => disasm::disasm(args),
-        _ => anyhow::bail!("not in this build yet"),
+        Command::Ir(_) => anyhow::bail!("later"),
     }
 }
 

@@ -1,0 +1,194 @@
+//! A launch file on an engine: its program loaded, its memory mapped, its launch ready.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use warpjit_runtime as runtime;
+use warpjit_runtime::{Engine, Memory, Report};
+
+use crate::launch_file::{Arg, Expect, GlobalMode, LaunchFile, ProgramType};
+use crate::outcome::Outcome;
+
+/// Called with the number of blocks done, and of all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A launch file made ready to run.
+pub struct Session<'a> {
+    file: &'a LaunchFile,
+    engine: &'a Engine,
+    program: runtime::Program,
+    memory: Memory,
+    /// Guest address of each buffer, in the order of the file.
+    addresses: Vec<u64>,
+    launch: runtime::Launch,
+}
+
+/// Loads the program of a launch file.
+pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
+    let program = &file.program;
+    let shown = file.path.with_file_name(&program.file);
+    let isa = program.isa.as_str();
+    let isa = runtime::Isa::parse(isa)
+        .ok_or_else(|| anyhow!("isa {isa} is not supported by this build"))
+        .with_context(|| file.path.display().to_string())?;
+    let options = runtime::ProgramOptions {
+        isa,
+        chip: program.chip.clone(),
+        raw: program.raw,
+        kernel: program.kernel.clone(),
+        entry: program.entry.unwrap_or(0),
+        registers: program.registers,
+        sgprs: program.sgprs,
+        shared: program.shared,
+        local: program.local,
+    };
+    runtime::Program::load(&program.code, &options).with_context(|| shown.display().to_string())
+}
+
+impl<'a> Session<'a> {
+    /// Loads the program, maps the buffers and fills them.
+    pub fn new(file: &'a LaunchFile, engine: &'a Engine) -> anyhow::Result<Session<'a>> {
+        Session::with_program(file, engine, load_program(file)?)
+    }
+
+    /// As [`Session::new`], with the program loaded before.
+    pub fn with_program(
+        file: &'a LaunchFile,
+        engine: &'a Engine,
+        program: runtime::Program,
+    ) -> anyhow::Result<Session<'a>> {
+        let whole = || file.path.display().to_string();
+        if file.launch.kind != ProgramType::Compute {
+            let kind = file.launch.kind.as_str();
+            bail!("{}: launch.type: {kind} programs are not supported by this build, only compute", whole());
+        }
+        let mut memory = engine.memory().with_context(whole)?;
+        let mut addresses = vec![0; file.buffers.len()];
+        // Those with an address first: the others must not be put in their way.
+        let (fixed, free): (Vec<_>, Vec<_>) =
+            file.buffers.iter().enumerate().partition(|(_, b)| b.address.is_some());
+        for (index, buffer) in fixed.into_iter().chain(free) {
+            let access =
+                if buffer.read_only { runtime::Access::ReadOnly } else { runtime::Access::ReadWrite };
+            addresses[index] = memory
+                .map(buffer.address, buffer.data.len() as u64, access)
+                .with_context(|| format!("{}: buffer {:?}", whole(), buffer.name))?;
+        }
+        let launch = make_launch(file, &addresses).with_context(whole)?;
+        let mut session = Session { file, engine, program, memory, addresses, launch };
+        session.restore()?;
+        Ok(session)
+    }
+
+    /// Runs only these blocks of the grid, in linear order.
+    pub fn set_blocks(&mut self, blocks: Range<u64>) -> anyhow::Result<()> {
+        let count: u64 = self.launch.grid.iter().map(|&n| u64::from(n)).product();
+        if blocks.start >= blocks.end || blocks.end > count {
+            bail!("--blocks {}..{}: the grid has blocks 0..{count}", blocks.start, blocks.end);
+        }
+        self.launch.blocks = Some(blocks);
+        Ok(())
+    }
+
+    /// Tells `progress` how many blocks are done.
+    pub fn set_progress(&mut self, progress: Progress) {
+        self.launch.progress = Some(progress);
+    }
+
+    /// Tells nobody any more.
+    pub fn clear_progress(&mut self) {
+        self.launch.progress = None;
+    }
+
+    /// Puts the initial content back into every buffer.
+    pub fn restore(&mut self) -> anyhow::Result<()> {
+        for (buffer, &address) in self.file.buffers.iter().zip(&self.addresses) {
+            self.memory.write(address, &buffer.data).with_context(|| format!("buffer {:?}", buffer.name))?;
+        }
+        Ok(())
+    }
+
+    /// Runs the launch once.
+    pub fn run(&mut self) -> anyhow::Result<Report> {
+        let report = self.engine.run(&self.program, &mut self.memory, &self.launch);
+        report.with_context(|| self.file.path.display().to_string())
+    }
+
+    /// Content of the buffer with that index.
+    pub fn read(&self, buffer: usize) -> anyhow::Result<Vec<u8>> {
+        let mut data = vec![0; self.file.buffers[buffer].data.len()];
+        self.memory.read(self.addresses[buffer], &mut data)?;
+        Ok(data)
+    }
+
+    /// Holds memory, registers and fault against the expectations of the file.
+    pub fn check(&self, report: Report) -> anyhow::Result<Outcome> {
+        Outcome::check(self.file, report, |buffer| self.read(buffer))
+    }
+
+    /// Writes the files that the launch file's `[[save]]` tables name into `folder`, or beside
+    /// the launch file.
+    pub fn save(&self, folder: Option<&Path>) -> anyhow::Result<()> {
+        let beside = self.file.path.parent().unwrap_or(Path::new(""));
+        for save in &self.file.saves {
+            let path = folder.unwrap_or(beside).join(&save.file);
+            let data = self.read(save.buffer)?;
+            let write = || -> anyhow::Result<()> {
+                if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+                    std::fs::create_dir_all(parent)?;
+                }
+                match save.picture {
+                    None => std::fs::write(&path, data)?,
+                    Some(picture) => {
+                        let mut png = Vec::new();
+                        crate::picture::write_png(&mut png, picture, &data)?;
+                        std::fs::write(&path, png)?;
+                    }
+                }
+                Ok(())
+            };
+            write().with_context(|| format!("saving {}", path.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn make_launch(file: &LaunchFile, addresses: &[u64]) -> anyhow::Result<runtime::Launch> {
+    let arg = |arg: &Arg| {
+        Ok(match arg {
+            Arg::Buffer { index, size } => {
+                let bytes = addresses[*index].to_le_bytes()[..*size].to_vec();
+                runtime::Arg { bytes, align: *size }
+            }
+            Arg::Bytes { bytes, align } => runtime::Arg { bytes: bytes.clone(), align: *align },
+            Arg::Local(_) => bail!("arg.local: pointers to LDS are not supported by this build"),
+        })
+    };
+    let global = |g: &crate::launch_file::Global| runtime::GlobalSpace {
+        index: g.index,
+        address: addresses[g.buffer],
+        bytes: file.buffers[g.buffer].data.len() as u64,
+        mode: match g.mode {
+            GlobalMode::Linear => runtime::GlobalMode::Linear,
+            GlobalMode::Tiled2d { pitch, width, height, tile_mode } => {
+                runtime::GlobalMode::Tiled2d { pitch, width, height, tile_mode }
+            }
+        },
+    };
+    Ok(runtime::Launch {
+        grid: file.launch.grid,
+        block: file.launch.block,
+        dynamic_shared: file.launch.dynamic_shared,
+        max_steps: file.launch.max_steps,
+        args: file.args.iter().map(arg).collect::<anyhow::Result<_>>()?,
+        consts: file.consts.iter().map(|c| (c.index, c.data.clone())).collect(),
+        globals: file.globals.iter().map(global).collect(),
+        registers: file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect(),
+        capture_registers: file.expects.iter().any(|e| matches!(e, Expect::Register(_))),
+        blocks: None,
+        cancel: None,
+        progress: None,
+    })
+}

@@ -1,0 +1,227 @@
+//! The `warpjit` binary: exit statuses, text and JSON, saved files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use warpjit_frontend::tesla::{Chip, Target, assemble};
+
+/// A folder of its own for each test, with a program and a launch file.
+fn folder(name: &str, source: &str, launch: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let code = assemble(source, Target::compute(Chip::G80)).unwrap_or_else(|e| panic!("{e}")).code;
+    fs::write(folder.join("code.bin"), code).unwrap();
+    fs::write(folder.join("source.txt"), source).unwrap();
+    let program = "[program]\nisa = 'tesla'\nchip = 'g80'\nfile = 'code.bin'\nformat = 'raw'\nregisters = 16\n";
+    fs::write(folder.join("launch.toml"), format!("{program}{launch}")).unwrap();
+    folder
+}
+
+fn warpjit(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output: Output = Command::new(env!("CARGO_BIN_EXE_warpjit")).args(args).current_dir(folder).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// Runs with `--json`: exit status and the object.
+fn json(folder: &Path, args: &[&str]) -> (i32, Value) {
+    let mut all = args.to_vec();
+    all.push("--json");
+    let (status, out, err) = warpjit(folder, &all);
+    let object = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out:?} {err:?}"));
+    (status, object)
+}
+
+/// Stores the number of each thread.
+const IOTA: &str = "and b32 $r0 $r0 0xffff\nshl b32 $r1 $r0 0x2\nlong add b32 $r1 b32 s[0x10] $r1\n\
+                    st b32 g14[$r1] $r0\nexit nop\n";
+const LAUNCH: &str = "[launch]\ngrid = [1, 1, 1]\nblock = [4, 1, 1]\n\
+                      [[buffer]]\nname = 'out'\nbytes = 16\n[[arg]]\nbuffer = 'out'\n";
+
+#[test]
+fn good_run_is_status_0() {
+    let expect = format!("{LAUNCH}[[expect]]\nbuffer = 'out'\nu32 = [0, 1, 2, 3]\ntype = 'u32'\n");
+    let folder = folder("good", IOTA, &expect);
+    let (status, out, err) = warpjit(&folder, &["run", "launch.toml"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("ok: 1 blocks, 1 warps"), "{out}");
+    for tier in ["interp", "jit", "auto"] {
+        let (status, object) = json(&folder, &["run", "launch.toml", "--tier", tier, "--threads", "1"]);
+        assert_eq!(status, 0);
+        assert_eq!(object["status"], "ok");
+        assert_eq!(object["fault"], Value::Null);
+        assert_eq!(object["mismatches"], Value::Array(vec![]));
+        assert_eq!(object["stats"]["blocks"], 1);
+        assert_eq!(object["stats"]["warps"], 1);
+        assert_eq!(object["stats"]["warp_instructions"], 5, "{tier}");
+        assert_eq!(object["stats"]["thread_instructions"], 20, "{tier}");
+        assert!(object["stats"]["run_ms"].is_f64() && object["stats"]["compile_ms"].is_f64());
+    }
+}
+
+#[test]
+fn mismatch_is_status_1_and_shows_the_first_difference() {
+    let expect = format!("{LAUNCH}[[expect]]\nbuffer = 'out'\nu32 = [1, 7, 3]\noffset = 4\ntype = 'u32'\n");
+    let folder = folder("mismatch", IOTA, &expect);
+    let (status, out, _) = warpjit(&folder, &["run", "launch.toml"]);
+    assert_eq!(status, 1);
+    let line = "mismatch: buffer \"out\" element 1 (u32 at byte 0x8): got 0x00000002 (2), wanted 0x00000007 (7); 1 of 3 differ\n";
+    assert!(out.starts_with(line), "{out}");
+    let (status, object) = json(&folder, &["run", "launch.toml"]);
+    assert_eq!((status, &object["status"]), (1, &"mismatch".into()));
+    let mismatch = &object["mismatches"][0];
+    assert_eq!(mismatch["index"], 1);
+    assert_eq!((&mismatch["got"], &mismatch["wanted"]), (&2.into(), &7.into()));
+}
+
+#[test]
+fn absent_fault_is_status_1() {
+    let folder = folder("absent", IOTA, &format!("{LAUNCH}[[expect]]\nfault = 'trap'\npc = 8\n"));
+    let (status, out, _) = warpjit(&folder, &["run", "launch.toml"]);
+    assert_eq!(status, 1);
+    assert!(out.starts_with("mismatch: fault: got none, wanted trap at pc 0x8\n"), "{out}");
+}
+
+#[test]
+fn unexpected_fault_is_status_3() {
+    let folder = folder("fault", "trap\nexit nop\n", LAUNCH);
+    let (status, out, _) = warpjit(&folder, &["run", "launch.toml"]);
+    assert_eq!(status, 3);
+    assert!(out.starts_with("trap fault at pc 0x0, block (0, 0, 0), warp 0, lane 0\n"), "{out}");
+    let (status, object) = json(&folder, &["run", "launch.toml"]);
+    assert_eq!((status, &object["status"]), (3, &"fault".into()));
+    assert_eq!(object["fault"]["kind"], "trap");
+    assert_eq!(object["fault"]["block"], serde_json::json!([0, 0, 0]));
+}
+
+#[test]
+fn expected_fault_is_status_0_and_its_place_is_compared() {
+    let text = |pc: &str| format!("{LAUNCH}[[expect]]\nfault = 'trap'\npc = {pc}\n");
+    assert_eq!(warpjit(&folder("named", "trap\nexit nop\n", &text("0")), &["run", "launch.toml"]).0, 0);
+    let (status, out, _) = warpjit(&folder("elsewhere", "trap\nexit nop\n", &text("8")), &["run", "launch.toml"]);
+    assert_eq!(status, 1);
+    assert!(out.starts_with("mismatch: fault: got trap at pc 0x0 lane 0, wanted trap at pc 0x8\n"), "{out}");
+}
+
+#[test]
+fn bad_files_and_command_lines_are_status_2() {
+    let folder = folder("bad", IOTA, &format!("{LAUNCH}colour = 'red'\n"));
+    let (status, out, err) = warpjit(&folder, &["run", "launch.toml"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(err, "error: launch.toml:15: arg[0].colour: unknown key; allowed are buffer, f32, f64, hex, i32, i64, local, size, u16, u32, u64, u8\n");
+    let (status, object) = json(&folder, &["run", "launch.toml"]);
+    assert_eq!((status, &object["status"]), (2, &"error".into()));
+    assert!(object["message"].as_str().unwrap().starts_with("launch.toml:15: arg[0].colour: unknown key"));
+    let (status, _, err) = warpjit(&folder, &["run", "none.toml"]);
+    assert_eq!((status, err.as_str()), (2, "error: none.toml: cannot be read: No such file or directory (os error 2)\n"));
+    let (status, object) = json(&folder, &["run", "launch.toml", "--tier", "turbo"]);
+    assert_eq!((status, &object["status"]), (2, &"error".into()));
+    assert_eq!(warpjit(&folder, &["run"]).0, 2);
+    assert_eq!(warpjit(&folder, &["dance"]).0, 2);
+    assert_eq!(warpjit(&folder, &["--help"]).0, 0);
+}
+
+#[test]
+fn unsupported_isa_and_stage_are_status_2() {
+    let folder = folder("isa", IOTA, LAUNCH);
+    let text = fs::read_to_string(folder.join("launch.toml")).unwrap();
+    fs::write(folder.join("gcn.toml"), text.replace("'tesla'", "'gcn'").replace("'g80'", "'fiji'")).unwrap();
+    let (status, _, err) = warpjit(&folder, &["run", "gcn.toml"]);
+    assert_eq!((status, err.as_str()), (2, "error: gcn.toml: isa gcn is not supported by this build\n"));
+    fs::write(folder.join("vertex.toml"), text.replace("[launch]", "[launch]\ntype = 'vertex'")).unwrap();
+    let (status, _, err) = warpjit(&folder, &["run", "vertex.toml"]);
+    assert_eq!(status, 2);
+    assert_eq!(err, "error: vertex.toml: launch.type: vertex programs are not supported by this build, only compute\n");
+}
+
+#[test]
+fn blocks_limits_the_grid() {
+    let expect = format!("{}[[expect]]\nbuffer = 'out'\nu32 = [0]\ntype = 'u32'\n", LAUNCH.replace("[1, 1, 1]", "[4, 1, 1]"));
+    // Each block stores its number in its word.
+    let source = "cvt u32 $r0 u16 u16 s[0xc]\nshl b32 $r1 $r0 0x2\nlong add b32 $r1 b32 s[0x10] $r1\n\
+                  st b32 g14[$r1] $r0\nexit nop\n";
+    let folder = folder("blocks", source, &format!("{expect}[[save]]\nbuffer = 'out'\nfile = 'out.bin'\n"));
+    let (status, out, err) = warpjit(&folder, &["run", "launch.toml", "--blocks", "1..3", "--save", "saved/here"]);
+    assert_eq!(status, 0, "{out}{err}");
+    assert!(out.starts_with("ok: 2 blocks"), "{out}");
+    let saved = fs::read(folder.join("saved/here/out.bin")).unwrap();
+    assert_eq!(saved, [0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    assert!(!folder.join("out.bin").exists());
+    let (status, _, err) = warpjit(&folder, &["run", "launch.toml", "--blocks", "1..5"]);
+    assert_eq!((status, err.as_str()), (2, "error: --blocks 1..5: the grid has blocks 0..4\n"));
+}
+
+#[test]
+fn files_are_saved_beside_the_launch_file_whatever_the_outcome() {
+    let save = "[[save]]\nbuffer = 'out'\nfile = 'out.png'\nwidth = 2\nheight = 2\nformat = 'u32'\n";
+    let folder = folder("save", IOTA, &format!("{LAUNCH}[[expect]]\nfault = 'trap'\n{save}"));
+    assert_eq!(warpjit(Path::new("/"), &["run", folder.join("launch.toml").to_str().unwrap()]).0, 1);
+    let png = fs::read(folder.join("out.png")).unwrap();
+    assert_eq!(&png[1..4], b"PNG");
+    fs::write(folder.join("occupied"), "a file, not a folder").unwrap();
+    let (status, _, err) = warpjit(&folder, &["run", "launch.toml", "--save", "occupied"]);
+    assert_eq!(status, 2);
+    assert!(err.starts_with("error: saving occupied/out.png: "), "{err}");
+}
+
+#[test]
+fn bench_times_runs() {
+    let folder = folder("bench", IOTA, &format!("{LAUNCH}[[expect]]\nbuffer = 'out'\nu32 = [0, 1, 2, 3]\n"));
+    let (status, object) = json(&folder, &["bench", "launch.toml", "--runs", "3", "--threads", "2", "--tier", "jit"]);
+    assert_eq!((status, &object["status"]), (0, &"ok".into()));
+    assert_eq!(object["runs_ms"].as_array().unwrap().len(), 3);
+    assert!(object["median_ms"].as_f64().unwrap() >= 0.0);
+    assert_eq!((&object["tier"], &object["threads"]), (&"jit".into(), &2.into()));
+    assert_eq!(object["stats"]["warp_instructions"], 5);
+    let (status, out, _) = warpjit(&folder, &["bench", "launch.toml", "-v"]);
+    assert_eq!(status, 0);
+    assert!(out.contains("median ") && out.contains("divergence efficiency: 12.5% of lanes active"), "{out}");
+    assert_eq!(warpjit(&folder, &["bench", "launch.toml", "--runs", "0"]).0, 2);
+}
+
+#[test]
+fn disasm_and_asm_are_inverse() {
+    let folder = folder("text", IOTA, LAUNCH);
+    let (status, listing, _) = warpjit(&folder, &["disasm", "code.bin", "--chip", "g80"]);
+    assert_eq!(status, 0);
+    assert!(listing.starts_with("00000000: d03f0001 00000fff     and b32 $r0 $r0 0xffff\n"), "{listing}");
+    // A launch file stands for its program.
+    assert_eq!(warpjit(&folder, &["disasm", "launch.toml"]).1, listing);
+    fs::write(folder.join("listing.txt"), listing).unwrap();
+    for source in ["listing.txt", "source.txt"] {
+        assert_eq!(warpjit(&folder, &["asm", source, "-o", "again.bin"]).0, 0);
+        assert_eq!(fs::read(folder.join("again.bin")).unwrap(), fs::read(folder.join("code.bin")).unwrap());
+    }
+    fs::write(folder.join("bad.txt"), "nop\nfrobnicate $r1\n").unwrap();
+    let (status, _, err) = warpjit(&folder, &["asm", "bad.txt", "-o", "bad.bin"]);
+    assert_eq!(status, 2);
+    assert!(err.starts_with("error: bad.txt:2:1: "), "{err}");
+    assert!(!folder.join("bad.bin").exists());
+    assert_eq!(warpjit(&folder, &["asm", "source.txt", "-o", "x.bin", "--chip", "gf100"]).0, 2);
+    assert_eq!(warpjit(&folder, &["disasm", "none.bin"]).0, 2);
+}
+
+#[test]
+fn every_stage_is_shown() {
+    let folder = folder("ir", IOTA, LAUNCH);
+    for form in ["spmd", "mask", "regions", "clif", "host"] {
+        let (status, out, err) = warpjit(&folder, &["ir", "launch.toml", "--form", form]);
+        assert_eq!((status, err.as_str()), (0, ""), "{form}");
+        assert!(out.lines().count() > 5, "{form}: {out}");
+    }
+    assert_eq!(warpjit(&folder, &["ir", "launch.toml", "--form", "poem"]).0, 2);
+}
+
+#[test]
+#[cfg(unix)]
+fn closed_pipe_is_reported() {
+    let folder = folder("pipe", IOTA, LAUNCH);
+    let script = format!("{} disasm code.bin | true; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_warpjit"));
+    let output = Command::new("bash").args(["-c", &script]).current_dir(&folder).output().unwrap();
+    // Whether the pipe was closed in time is chance; a panic would be neither.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+}

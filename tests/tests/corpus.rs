@@ -1,0 +1,125 @@
+//! Every launch file of the corpus, in every way it can be run.
+//!
+//! One test is one launch file in all of its runs: the interpreter with one thread and with two,
+//! and compiled code with one and two threads by chunks of one, two and four groups of lanes.
+//! `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of them.
+
+use std::process::ExitCode;
+use std::sync::LazyLock;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use warpjit::outcome::Status;
+use warpjit::session::{Session, load_program};
+use warpjit_frontend::tesla::{Chip, Target, assemble, decode_word};
+use warpjit_runtime::{Config, Engine, Tier};
+use warpjit_tests::corpus::{self, Case};
+
+/// A way to run a launch file, and its engine.
+struct Way {
+    name: String,
+    engine: Engine,
+}
+
+/// All of them; the tests share the engines.
+static WAYS: LazyLock<Result<Vec<Way>, String>> = LazyLock::new(ways);
+
+fn ways() -> Result<Vec<Way>, String> {
+    let only = std::env::var("WARPJIT_TIER").ok();
+    let mut ways = Vec::new();
+    for (tier, tier_name) in [(Tier::Interp, "interp"), (Tier::Jit, "jit")] {
+        if only.as_deref().is_some_and(|only| only != tier_name) {
+            continue;
+        }
+        let chunks: &[Option<u8>] = if tier == Tier::Jit { &[Some(1), Some(2), Some(4)] } else { &[None] };
+        for &chunk_groups in chunks {
+            for threads in [1, 2] {
+                let chunk = chunk_groups.map(|n| format!(", chunks of {n}")).unwrap_or_default();
+                let name = format!("{tier_name}, {threads} threads{chunk}");
+                let config = Config { threads, tier, chunk_groups, ..Config::default() };
+                let engine = Engine::new(config).map_err(|e| format!("{name}: {e}"))?;
+                ways.push(Way { name, engine });
+            }
+        }
+    }
+    Ok(ways)
+}
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let cases = corpus::tesla().expect("the corpus is part of the repository");
+    let mut trials: Vec<Trial> = Vec::new();
+    let packed: Vec<_> = cases.iter().filter(|c| c.name.starts_with("tesla-op/")).cloned().collect();
+    trials.push(Trial::test("listings of tesla-op", move || check_listings(&packed)));
+    for case in cases {
+        trials.push(Trial::test(case.name.clone(), move || run_all_ways(&case)));
+    }
+    libtest_mimic::run(&args, trials).exit_code()
+}
+
+/// What went wrong in which way.
+fn run_all_ways(case: &Case) -> Result<(), Failed> {
+    let file = case.load()?;
+    let program = load_program(&file).map_err(|e| format!("{e:#}"))?;
+    let mut wrong = Vec::new();
+    for way in WAYS.as_ref().map_err(Clone::clone)? {
+        let run = || -> anyhow::Result<Option<String>> {
+            let mut session = Session::with_program(&file, &way.engine, program.clone())?;
+            let report = session.run()?;
+            let outcome = session.check(report)?;
+            Ok((outcome.status != Status::Ok).then(|| outcome.to_text(false)))
+        };
+        match run() {
+            Ok(None) => {}
+            Ok(Some(text)) => wrong.push(format!("{}: {text}", way.name)),
+            Err(error) => wrong.push(format!("{}: {error:#}", way.name)),
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("").into()) }
+}
+
+/// The first line of each packed launch file lists the instructions it is about: they must decode
+/// to that text and assemble to those words.
+fn check_listings(cases: &[Case]) -> Result<(), Failed> {
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for case in cases {
+        let text = case.files.read(&case.launch)?;
+        let text = String::from_utf8(text)?;
+        let first = text.lines().next().unwrap_or_default();
+        let Some((_, listing)) = first.split_once(": ") else { continue };
+        let chip = case.load()?.program.chip.unwrap_or_default();
+        let target = Target::compute(Chip::parse(&chip).ok_or("no such chip")?);
+        // Some describe the kernel in words instead.
+        for line in listing.split(" | ").filter(|l| l.get(8..10) == Some(": ")) {
+            count += 1;
+            if let Err(reason) = check_line(line, target) {
+                wrong.push(format!("{}: {line}: {reason}", case.name));
+            }
+        }
+    }
+    if count < 800 {
+        wrong.push(format!("only {count} lines were found"));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// A line is `address: word [word] text`.
+fn check_line(line: &str, target: Target) -> Result<(), String> {
+    let word = |text: &str| u64::from_str_radix(text.trim(), 16).ok();
+    let words = line.get(10..18).and_then(word).zip(line.get(19..27));
+    let Some((low, high)) = words else { return Err("is not a line of a listing".into()) };
+    let raw = low | word(high).unwrap_or(0) << 32;
+    let pc = line.get(..8).and_then(word).unwrap_or(0) as u32;
+    let wanted = line[27..].trim();
+    let inst = decode_word(raw, pc, target).map_err(|e| e.to_string())?;
+    if inst.to_string() != wanted {
+        return Err(format!("is listed as {inst}"));
+    }
+    let long = if inst.len == 8 { "long " } else { "" };
+    let assembly = assemble(&format!("{long}{wanted}\n"), target).map_err(|e| e.to_string())?;
+    let canonical = &inst.canonical().to_le_bytes()[..usize::from(inst.len)];
+    if assembly.code != canonical {
+        return Err(format!("is assembled to {:02x?}", assembly.code));
+    }
+    Ok(())
+}
