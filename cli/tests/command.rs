@@ -15,13 +15,15 @@ fn folder(name: &str, source: &str, launch: &str) -> PathBuf {
     let code = assemble(source, Target::compute(Chip::G80)).unwrap_or_else(|e| panic!("{e}")).code;
     fs::write(folder.join("code.bin"), code).unwrap();
     fs::write(folder.join("source.txt"), source).unwrap();
-    let program = "[program]\nisa = 'tesla'\nchip = 'g80'\nfile = 'code.bin'\nformat = 'raw'\nregisters = 16\n";
+    let program =
+        "[program]\nisa = 'tesla'\nchip = 'g80'\nfile = 'code.bin'\nformat = 'raw'\nregisters = 16\n";
     fs::write(folder.join("launch.toml"), format!("{program}{launch}")).unwrap();
     folder
 }
 
 fn warpjit(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let output: Output = Command::new(env!("CARGO_BIN_EXE_warpjit")).args(args).current_dir(folder).output().unwrap();
+    let output: Output =
+        Command::new(env!("CARGO_BIN_EXE_warpjit")).args(args).current_dir(folder).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
@@ -101,7 +103,8 @@ fn unexpected_fault_is_status_3() {
 fn expected_fault_is_status_0_and_its_place_is_compared() {
     let text = |pc: &str| format!("{LAUNCH}[[expect]]\nfault = 'trap'\npc = {pc}\n");
     assert_eq!(warpjit(&folder("named", "trap\nexit nop\n", &text("0")), &["run", "launch.toml"]).0, 0);
-    let (status, out, _) = warpjit(&folder("elsewhere", "trap\nexit nop\n", &text("8")), &["run", "launch.toml"]);
+    let (status, out, _) =
+        warpjit(&folder("elsewhere", "trap\nexit nop\n", &text("8")), &["run", "launch.toml"]);
     assert_eq!(status, 1);
     assert!(out.starts_with("mismatch: fault: got trap at pc 0x0 lane 0, wanted trap at pc 0x8\n"), "{out}");
 }
@@ -111,12 +114,18 @@ fn bad_files_and_command_lines_are_status_2() {
     let folder = folder("bad", IOTA, &format!("{LAUNCH}colour = 'red'\n"));
     let (status, out, err) = warpjit(&folder, &["run", "launch.toml"]);
     assert_eq!((status, out.as_str()), (2, ""));
-    assert_eq!(err, "error: launch.toml:15: arg[0].colour: unknown key; allowed are buffer, f32, f64, hex, i32, i64, local, size, u16, u32, u64, u8\n");
+    assert_eq!(
+        err,
+        "error: launch.toml:15: arg[0].colour: unknown key; allowed are buffer, f32, f64, hex, i32, i64, local, size, u16, u32, u64, u8\n"
+    );
     let (status, object) = json(&folder, &["run", "launch.toml"]);
     assert_eq!((status, &object["status"]), (2, &"error".into()));
     assert!(object["message"].as_str().unwrap().starts_with("launch.toml:15: arg[0].colour: unknown key"));
     let (status, _, err) = warpjit(&folder, &["run", "none.toml"]);
-    assert_eq!((status, err.as_str()), (2, "error: none.toml: cannot be read: No such file or directory (os error 2)\n"));
+    assert_eq!(
+        (status, err.as_str()),
+        (2, "error: none.toml: cannot be read: No such file or directory (os error 2)\n")
+    );
     let (status, object) = json(&folder, &["run", "launch.toml", "--tier", "turbo"]);
     assert_eq!((status, &object["status"]), (2, &"error".into()));
     assert_eq!(warpjit(&folder, &["run"]).0, 2);
@@ -134,17 +143,24 @@ fn unsupported_isa_and_stage_are_status_2() {
     fs::write(folder.join("vertex.toml"), text.replace("[launch]", "[launch]\ntype = 'vertex'")).unwrap();
     let (status, _, err) = warpjit(&folder, &["run", "vertex.toml"]);
     assert_eq!(status, 2);
-    assert_eq!(err, "error: vertex.toml: launch.type: vertex programs are not supported by this build, only compute\n");
+    assert_eq!(
+        err,
+        "error: vertex.toml: launch.type: vertex programs are not supported by this build, only compute\n"
+    );
 }
 
 #[test]
 fn blocks_limits_the_grid() {
-    let expect = format!("{}[[expect]]\nbuffer = 'out'\nu32 = [0]\ntype = 'u32'\n", LAUNCH.replace("[1, 1, 1]", "[4, 1, 1]"));
+    let expect = format!(
+        "{}[[expect]]\nbuffer = 'out'\nu32 = [0]\ntype = 'u32'\n",
+        LAUNCH.replace("[1, 1, 1]", "[4, 1, 1]")
+    );
     // Each block stores its number in its word.
     let source = "cvt u32 $r0 u16 u16 s[0xc]\nshl b32 $r1 $r0 0x2\nlong add b32 $r1 b32 s[0x10] $r1\n\
                   st b32 g14[$r1] $r0\nexit nop\n";
     let folder = folder("blocks", source, &format!("{expect}[[save]]\nbuffer = 'out'\nfile = 'out.bin'\n"));
-    let (status, out, err) = warpjit(&folder, &["run", "launch.toml", "--blocks", "1..3", "--save", "saved/here"]);
+    let (status, out, err) =
+        warpjit(&folder, &["run", "launch.toml", "--blocks", "1..3", "--save", "saved/here"]);
     assert_eq!(status, 0, "{out}{err}");
     assert!(out.starts_with("ok: 2 blocks"), "{out}");
     let saved = fs::read(folder.join("saved/here/out.bin")).unwrap();
@@ -170,7 +186,8 @@ fn files_are_saved_beside_the_launch_file_whatever_the_outcome() {
 #[test]
 fn bench_times_runs() {
     let folder = folder("bench", IOTA, &format!("{LAUNCH}[[expect]]\nbuffer = 'out'\nu32 = [0, 1, 2, 3]\n"));
-    let (status, object) = json(&folder, &["bench", "launch.toml", "--runs", "3", "--threads", "2", "--tier", "jit"]);
+    let (status, object) =
+        json(&folder, &["bench", "launch.toml", "--runs", "3", "--threads", "2", "--tier", "jit"]);
     assert_eq!((status, &object["status"]), (0, &"ok".into()));
     assert_eq!(object["runs_ms"].as_array().unwrap().len(), 3);
     assert!(object["median_ms"].as_f64().unwrap() >= 0.0);

@@ -55,7 +55,8 @@ fn unmapped_store_of_one_lane() {
 
 #[test]
 fn store_to_read_only_memory() {
-    let source = one_lane_of_many(7, 0x10000, 0x10400) + "ld b32 $r1 g14[$r2]\nst b32 g14[$r2] $r1\nexit nop\n";
+    let source =
+        one_lane_of_many(7, 0x10000, 0x10400) + "ld b32 $r1 g14[$r2]\nst b32 g14[$r2] $r1\nexit nop\n";
     faults(
         &Guest::new(&source, &one_page("r")),
         FaultKind::Memory,
@@ -77,7 +78,8 @@ fn misaligned_access_of_one_lane() {
         FaultKind::Memory,
         "memory fault at pc 0x38, block (0, 0, 0), warp 0, lane 5: store to global 0x10001",
     );
-    let source = one_lane_of_many(2, 0x10000, 0x10024) + "shl b32 $r2 $r2 0x0\nld b64 $r4d g14[$r2]\nexit nop\n";
+    let source =
+        one_lane_of_many(2, 0x10000, 0x10024) + "shl b32 $r2 $r2 0x0\nld b64 $r4d g14[$r2]\nexit nop\n";
     let fault = Guest::new(&source, &one_page("rw")).fault();
     assert_eq!((fault.kind, fault.pc), (FaultKind::Memory, 0x40));
 }
@@ -105,7 +107,8 @@ fn null_pointer_and_end_of_the_address_space() {
 fn stores_before_a_fault_are_kept() {
     let source = "and b32 $r0 $r0 0xffff\nshl b32 $r2 $r0 0x2\nadd b32 $r2 $r2 0x10000\nst b32 g14[$r2] $r0\n\
                   mov b32 $r3 0x0\nst b32 g14[$r3] $r0\nst b32 g14[$r2] $r3\nexit nop\n";
-    let launch = one_page("rw") + "[[expect]]\nfault = 'memory'\npc = 0x28\nlane = 0\n\
+    let launch = one_page("rw")
+        + "[[expect]]\nfault = 'memory'\npc = 0x28\nlane = 0\n\
                                    [[expect]]\nbuffer = 'a'\nu32 = [0, 1, 2, 3]\ntype = 'u32'\n";
     let outcome = Guest::new(source, &launch).run_everywhere();
     assert_eq!(outcome.status as u8, 0, "{}", outcome.to_text(false));
@@ -171,7 +174,8 @@ fn branch_out_of_the_code() {
         "illegal fault at pc 0x2000, block (0, 0, 0), warp 0, lane 0",
     );
     // Half of the lanes.
-    let source = "and b32 $r1 $r0 0x1\nmov b32 $r2 0x1\nset $c0 # e u32 $r1 $r2\n(lg $c0) bra 0x800\nexit nop\n";
+    let source =
+        "and b32 $r1 $r0 0x1\nmov b32 $r2 0x1\nset $c0 # e u32 $r1 $r2\n(lg $c0) bra 0x800\nexit nop\n";
     let fault = Guest::new(source, ONE_WARP).fault();
     assert_eq!((fault.kind, fault.pc, fault.lane), (FaultKind::Illegal, 0x800, 1));
 }
@@ -199,7 +203,8 @@ fn endless_loops_stop_at_max_steps() {
         FaultKind::Timeout,
         "timeout fault at pc 0x0, block (0, 0, 0), warp 0, lane 0",
     );
-    let body = "mov b32 $r1 0x0\nmov b32 $r2 0x1\nagain:\nadd b32 $r1 $r1 $r2\nmul rn f32 $r3 $r1 $r1\nbra #again\n";
+    let body =
+        "mov b32 $r1 0x0\nmov b32 $r2 0x1\nagain:\nadd b32 $r1 $r1 $r2\nmul rn f32 $r3 $r1 $r1\nbra #again\n";
     let fault = Guest::new(body, &steps(100_000)).fault();
     assert_eq!(fault.kind, FaultKind::Timeout);
     // Enough is enough.
@@ -271,5 +276,8 @@ fn more_than_the_chip_has() {
     assert_eq!(refusal, "guest.toml: launch: arguments take 400 bytes, there is room for 256");
     let shared = ONE_WARP.replace("[launch]", "[launch]\ndynamic_shared = 20000");
     let refusal = Guest::new("exit nop\n", &shared).refusal();
-    assert_eq!(refusal, "guest.toml: launch: the block needs 20016 bytes of shared memory, the chip has 16384");
+    assert_eq!(
+        refusal,
+        "guest.toml: launch: the block needs 20016 bytes of shared memory, the chip has 16384"
+    );
 }
