@@ -278,6 +278,6 @@ fn more_than_the_chip_has() {
     let refusal = Guest::new("exit nop\n", &shared).refusal();
     assert_eq!(
         refusal,
-        "guest.toml: launch: the block needs 20016 bytes of shared memory, the chip has 16384"
+        "guest.toml: launch: the program needs 20016 bytes of shared memory, the chip has 16384"
     );
 }

@@ -41,8 +41,6 @@ pub(super) struct Code {
     pub target: Target,
     /// The kernel asked for.
     pub kernel: Option<String>,
-    /// The launch file that named it.
-    pub launch: Option<LaunchFile>,
 }
 
 impl Code {
@@ -81,7 +79,7 @@ impl Code {
             (None, None) => ProgramType::Compute,
         };
         let kernel = args.kernel.clone().or_else(|| program.and_then(|p| p.kernel.clone()));
-        Ok(Code { path, module, target: Target { chip, program: program_type }, kernel, launch })
+        Ok(Code { path, module, target: Target { chip, program: program_type }, kernel })
     }
 
     /// The kernels asked for: the named one, or all.

@@ -20,7 +20,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Bench(args) => bench::bench(args),
         Command::Asm(args) => asm::asm(args),
         Command::Disasm(args) => disasm::disasm(args),
-        Command::Ir(_) => anyhow::bail!("later"),
+        Command::Ir(_) => anyhow::bail!("ir: not in this build yet"),
     }
 }
 
