@@ -6,6 +6,7 @@ use super::setup::{Plan, frame_bits};
 use super::tiers::{Stepper, Tiers};
 use crate::Memory;
 use warpjit_ir::interp::{self, Flow, Warp};
+use warpjit_ir::{Imm, Opcode, Slot};
 
 /// Warp instructions after which the next warp of the block has its turn.
 const WARP_SLICE: u64 = 4096;
@@ -103,6 +104,21 @@ impl RunningBlock {
     fn finish_reset(&mut self, plan: &Plan, tiers: &Tiers) {
         self.shared.reset(plan, self.index);
         let function = tiers.function();
+        // The entry block sets up what the hardware passes in registers; a register named by the launch stands
+        // against it.
+        let prologue = function.block(function.entry);
+        let sets = |slot: Slot| {
+            prologue.insts.iter().any(|&inst| {
+                let inst = function.inst(inst);
+                inst.op == Opcode::SlotSet && inst.imm == Imm::Slot(slot)
+            })
+        };
+        if prologue.guest_insts == 0
+            && plan.slots.iter().any(|(slot, _)| sets(*slot))
+            && let Some(&start) = function.block_at.get(&prologue.pc)
+        {
+            self.warps.iter_mut().for_each(|resident| resident.warp.block = start);
+        }
         for (slot, values) in &plan.slots {
             let offset = tiers.slot_offset(*slot);
             let Some(data) = function.slots.get(slot.index()) else { continue };
