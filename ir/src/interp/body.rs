@@ -305,8 +305,17 @@ fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
         }
         _ if all => words.iter_mut().zip(values).for_each(|(w, &v)| *w = to_word(v)),
         _ => {
-            for (lane, (w, &v)) in words.iter_mut().zip(values).enumerate() {
-                *w = if lanes >> lane & 1 != 0 { to_word(v) } else { *w };
+            // By eights: most groups are active or idle as a whole.
+            for (group, (words, values)) in words.chunks_mut(8).zip(values.chunks(8)).enumerate() {
+                match (lanes >> (8 * group)) as u8 {
+                    0 => {}
+                    0xff => words.iter_mut().zip(values).for_each(|(w, &v)| *w = to_word(v)),
+                    some => {
+                        for (lane, (w, &v)) in words.iter_mut().zip(values).enumerate() {
+                            *w = if some >> lane & 1 != 0 { to_word(v) } else { *w };
+                        }
+                    }
+                }
             }
         }
     }
@@ -325,15 +334,20 @@ fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES
         Space::Global(_) => 0xffff_ffff,
         Space::Shared | Space::Local | Space::Const(_) => 0xffff,
     };
-    let low = u64::from(align).wrapping_sub(1);
-    let mut odd = 0u64;
-    for (lane, (out, &from)) in out.iter_mut().zip(from).enumerate() {
+    // An alignment of 0 counts as 1.
+    let low = u64::from(align.max(1)) - 1;
+    let mut any = 0;
+    for (out, &from) in out.iter_mut().zip(from) {
         *out = from.wrapping_add(offset as u64) & wrap;
-        let misaligned = align > 1 && out.wrapping_sub(u64::from(align_offset)) & low != 0;
-        odd |= u64::from(misaligned) << lane;
+        any |= out.wrapping_sub(u64::from(align_offset));
     }
-    let odd = odd & lanes;
-    (odd != 0).then(|| odd.trailing_zeros())
+    if any & low == 0 {
+        return None;
+    }
+    let odd = |&lane: &u32| {
+        lanes >> lane & 1 != 0 && out[lane as usize].wrapping_sub(u64::from(align_offset)) & low != 0
+    };
+    (0..from.len() as u32).find(odd)
 }
 
 fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES], store: bool) -> Fault {
