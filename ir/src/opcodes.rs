@@ -241,7 +241,7 @@ opcodes! {
 
     /// Reads a slot.
     SlotGet, "slot.get", Control, Sig::Special;
-    /// Writes a slot for the active lanes: operand value (mask form: value, mask; without the mask all lanes).
+    /// Writes a slot for the active lanes: operand value (mask form: value, mask; without the mask all that entered).
     SlotSet, "slot.set", Control, Sig::Special;
     /// Calls a registered pure function.
     CallPure, "call.pure", Control, Sig::Special;

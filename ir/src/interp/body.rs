@@ -35,9 +35,9 @@ const MAX_LANES: usize = 64;
 /// The lanes an operation concerns, and what it may touch besides the scratch array.
 struct Env<'a> {
     lanes: usize,
-    /// Lanes that effects happen in, unless they name their own mask.
+    /// Lanes whose values count: the active ones, in mask form all.
     active: u64,
-    /// The lanes that execute.
+    /// The lanes that execute; effects happen in them, or in those of them that an effect's mask has.
     entered: u64,
     mask_form: bool,
     cross_lane: bool,
