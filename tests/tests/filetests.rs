@@ -7,6 +7,7 @@
 //! - `test parse`: the function as printed, or the parser's error.
 //! - `test verify`: `ok`, or every broken rule.
 //! - `test pass NAME...`: the function after the passes, which must leave it well formed.
+//! - `test lift CHIP REGISTERS`: the blocks that assembled Tesla code lifts to, without the slots.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
+use warpjit_frontend::tesla;
 use warpjit_ir::{Function, PureFn, Scalar, passes, text, verify};
 
 /// Functions that fixtures may call besides the frontends'.
@@ -138,12 +140,27 @@ fn run(fixture: &Fixture) -> Result<String, Failed> {
             }
             show(&funcs)
         }
+        ["lift", chip, registers] => lift(fixture.input, chip, registers.parse()?),
         command => Err(format!("no command `test {}`", command.join(" ")).into()),
     }
 }
 
+/// Assembles, lifts, and prints the blocks; the slots are the same everywhere.
+fn lift(input: &str, chip: &str, registers: u32) -> Result<String, Failed> {
+    let chip = tesla::Chip::parse(chip).ok_or("no such chip")?;
+    let target = tesla::Target::compute(chip);
+    let code = tesla::assemble(input, target)?.code;
+    let options = tesla::lift::Options { name: "kernel", target, entry: 0, registers, const_banks: &[] };
+    let func = tesla::lift::lift(&code, &options);
+    verify::verify(&func)?;
+    show(std::slice::from_ref(&func))?;
+    let text = func.to_string();
+    Ok(text.lines().filter(|line| !line.trim_start().starts_with("slot s")).collect::<Vec<_>>().join("\n"))
+}
+
 fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {
-    let registry: Vec<&'static PureFn> = TEST_FUNCTIONS.iter().collect();
+    let registry: Vec<&'static PureFn> =
+        TEST_FUNCTIONS.iter().chain(tesla::numeric::pure::ALL.iter().copied()).collect();
     text::parse_functions(input, &registry)
 }
 

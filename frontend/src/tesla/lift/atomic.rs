@@ -1,8 +1,8 @@
 //! Atomics on global memory, locked shared memory: each in a block of its own.
 
-use warpjit_ir::{AtomicOp, MemAccess, Opcode, Scalar, Slot, Space, Type as IrType, Value};
+use warpjit_ir::{AtomicOp, Imm, MemAccess, Opcode, Scalar, Space, Type as IrType};
 
-use super::emit::{Emit, Flags};
+use super::emit::Emit;
 use super::memory::global;
 use crate::tesla::{AtomOp, Inst, Op, Operand, Type};
 
@@ -35,25 +35,18 @@ fn operation(inst: &Inst) -> AtomicOp {
     }
 }
 
-/// Puts a value where the next block finds it.
-fn carry(e: &mut Emit<'_>, ty: IrType, number: usize, value: Value) -> Slot {
-    let slot = e.temp(ty, number);
-    e.put_always(slot, value);
-    slot
-}
-
 fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Global { space, reg }) = inst.src(0).map(|src| src.operand) else { return };
     let wide = inst.mods.ty.is_some_and(|ty| ty.bits() == 64);
     let ty = if wide { IrType::I64 } else { IrType::I32 };
     let address = e.reg(reg.into());
-    let address = carry(e, IrType::I32, 0, address);
+    let address = e.keep(address, IrType::I32, 0);
     let operand = |e: &mut Emit<'_>, n| if wide { e.src64(inst, n) } else { e.src(inst, n) };
     let value = operand(e, 1);
-    let value = carry(e, ty, 1, value);
+    let value = e.keep(value, ty, 1);
     let new = (inst.mods.atom == AtomOp::Cas).then(|| {
         let new = operand(e, 2);
-        carry(e, ty, 2, new)
+        e.keep(new, ty, 2)
     });
     let old = e.temp(ty, 3);
     let mem = MemAccess { bytes: if wide { 8 } else { 4 }, ..global(space, if wide { 8 } else { 4 }, false) };
@@ -76,14 +69,14 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
 fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Shared { addr, .. }) = inst.src(0).map(|src| src.operand) else { return };
     let (mem, base) = e.address(Space::Shared, addr, 4, false);
-    let address = carry(e, IrType::I32, 0, base);
+    let address = e.keep(base, IrType::I32, 0);
     let (locked, loaded) = (e.temp(IrType::MASK, 1), e.temp(IrType::I32, 3));
     e.isolated(|e| {
         let address = e.get(address);
         let mut args = vec![address];
         args.extend(e.guard);
         let success =
-            e.b.push(Opcode::Lock, &args, warpjit_ir::Imm::Mem(mem), Some(IrType::varying(Scalar::I1)))
+            e.b.push(Opcode::Lock, &args, Imm::Mem(mem), Some(IrType::varying(Scalar::I1)))
                 .unwrap_or(address);
         let word = e.b.load(mem, address, None);
         e.put_always(locked, success);
@@ -97,8 +90,8 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     });
     e.write(inst, word);
     e.guard = outer;
-    let Flags { zero, sign, carry, overflow } = e.test_flags(success);
-    e.set_flags(inst, Flags { zero, sign, carry, overflow });
+    let flags = e.test_flags(success);
+    e.set_flags(inst, flags);
 }
 
 /// `st unlock`: stores and frees the lock.
@@ -106,11 +99,11 @@ fn store_unlock(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Shared { addr, ty }) = inst.src(0).map(|src| src.operand) else { return };
     let value = e.src(inst, 1);
     let (mem, base) = e.address(Space::Shared, addr, ty.bytes(), false);
-    let address = carry(e, IrType::I32, 0, base);
-    let value = carry(e, IrType::I32, 1, value);
+    let address = e.keep(base, IrType::I32, 0);
+    let value = e.keep(value, IrType::I32, 1);
     e.isolated(|e| {
         let mut args = vec![e.get(address), e.get(value)];
         args.extend(e.guard);
-        e.b.push(Opcode::UnlockStore, &args, warpjit_ir::Imm::Mem(mem), None);
+        e.b.push(Opcode::UnlockStore, &args, Imm::Mem(mem), None);
     });
 }

@@ -126,7 +126,19 @@ impl<'f> Emit<'f> {
     /// Gives a slot a new value whatever the guard is.
     pub(super) fn put_always(&mut self, slot: Slot, value: Value) {
         let value = self.b.splat(value);
-        self.cache.insert(slot, (value, true));
+        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
+            self.cache.insert(slot, (value, true));
+        }
+    }
+
+    /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
+    pub(super) fn keep(&mut self, value: Value, ty: Type, number: usize) -> Slot {
+        if let Some((&slot, _)) = self.cache.iter().find(|(_, (held, _))| *held == value) {
+            return slot;
+        }
+        let slot = self.temp(ty, number);
+        self.put_always(slot, value);
+        slot
     }
 
     /// `a` where `mask` holds, else `b`; of masks too.

@@ -94,8 +94,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
         Some(pred) => e.predicate(pred),
         None => e.b.bool(true),
     };
-    let input = e.temp(Type::MASK, 1);
-    e.put_always(input, holds);
+    let input = e.keep(holds, Type::MASK, 1);
     let op = if inst.mods.vote_all { Opcode::VoteAll } else { Opcode::VoteAny };
     let outcome = e.temp(Type::MASK, 2);
     e.isolated(|e| {
@@ -118,8 +117,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
         return set_f32_flags(e, inst, zero);
     };
     let value = e.src(inst, 0);
-    let given = e.temp(Type::I32, 0);
-    e.put_always(given, value);
+    let given = e.keep(value, Type::I32, 0);
     let taken = e.temp(Type::I32, 3);
     e.isolated(|e| {
         let value = e.get(given);

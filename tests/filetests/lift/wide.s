@@ -1,0 +1,48 @@
+; test lift g80 16
+(lg $c0) ld b128 $r4q g14[$r1]
+st b64 g14[$r1] $r4d
+exit nop
+
+; expect:
+; function @kernel spmd lanes 32 {
+;
+; block0 pc 0x0:
+;              v0: i32 = slot.get s37  ; tid.x
+;              v1: i32 = slot.get s38  ; tid.y
+;              v2: i32 = slot.get s39  ; tid.z
+;              v3: ui32 = const 0x10
+;              v4: i32 = ishl v1, v3
+;              v5: ui32 = const 0x1a
+;              v6: i32 = ishl v2, v5
+;              v7: i32 = ior v4, v6
+;              v8: i32 = ior v0, v7
+;              slot.set s0, v8  ; r0
+;              jump block1
+;
+; block1 at 0x0 insts 3:
+;              v9: mask = slot.get s16  ; c0.z
+;              v10: mask = inot v9
+;              v11: i32 = slot.get s1  ; r1
+;              v12: i32 = load.u32 global14[v11] align 16 if v10
+;              v13: i32 = load.u32 global14[v11 + 0x4] align 16 part 4 if v10
+;              v14: i32 = load.u32 global14[v11 + 0x8] align 16 part 8 if v10
+;              v15: i32 = load.u32 global14[v11 + 0xc] align 16 part 12 if v10
+;              v16: i32 = slot.get s4  ; r4
+;              v17: i32 = select v10, v12, v16
+;              v18: i32 = slot.get s5  ; r5
+;              v19: i32 = select v10, v13, v18
+;              v20: i32 = slot.get s6  ; r6
+;              v21: i32 = select v10, v14, v20
+;              v22: i32 = slot.get s7  ; r7
+;              v23: i32 = select v10, v15, v22
+;     @0x8     store.u32 global14[v11], v17 align 8
+;              store.u32 global14[v11 + 0x4], v19 align 8 part 4
+;     @0x10    slot.set s4, v17  ; r4
+;              slot.set s5, v19  ; r5
+;              slot.set s6, v21  ; r6
+;              slot.set s7, v23  ; r7
+;              leave.exit -> block2
+;
+; block2 at 0x18 insts 1:
+;              fault illegal
+; }
