@@ -1,10 +1,12 @@
 //! Facts about a function that passes and the verifier share. None is kept up to date: make a new one after a change.
 
+mod bits;
 mod cfg;
 mod dominators;
 mod loops;
 mod uses;
 
+pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops};

@@ -2,7 +2,11 @@
 //! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
 
 pub mod dce;
+pub mod fold;
 pub mod gvn;
+
+#[cfg(test)]
+mod tests;
 
 use crate::entities::{Block, Value};
 use crate::function::{Form, Function, Imm, InstData, Terminator, ValueDef};
@@ -12,7 +16,7 @@ use crate::opcodes::{Opcode, Space};
 pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass by name, as `test pass NAME` in fixtures says it.
-pub const ALL: &[(&str, Pass)] = &[("gvn", gvn::run), ("dce", dce::run)];
+pub const ALL: &[(&str, Pass)] = &[("gvn", gvn::run), ("dce", dce::run), ("fold", fold::run)];
 
 /// Runs passes in order. In debug builds the function is verified after each.
 ///

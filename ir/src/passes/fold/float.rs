@@ -1,0 +1,259 @@
+//! Floats and conversions. The bits of a NaN that arithmetic gives are unspecified, so that a rule may change them.
+
+use super::{Act, Folder};
+use crate::entities::Value;
+use crate::function::{Imm, InstData};
+use crate::opcodes::{FloatCC, Opcode};
+use crate::types::Scalar;
+
+/// Levels looked through to show what a float cannot be.
+const DEPTH: u32 = 6;
+
+impl Folder<'_> {
+    pub(super) fn float(&mut self, data: &InstData) -> Option<Act> {
+        use Opcode::*;
+        let result = self.scalar(data.result?);
+        match (data.op, data.args.as_slice()) {
+            (Zext | Sext, &[a]) => self.extend(data.op, a),
+            (Trunc, &[a]) => self.trunc(a),
+            (Bitcast, &[a]) => {
+                let &[x] = self.is(a, Bitcast)? else { return None };
+                (self.scalar(x) == result).then_some(Act::Is(x))
+            }
+            (F16ToF32, &[a]) => {
+                let x = self.demand(a, 0xffff)?;
+                Some(Act::Now(F16ToF32, vec![x], data.imm))
+            }
+            (Fneg, &[a]) => Some(Act::Is(self.is(a, Fneg)?[0])),
+            (Fabs, &[a]) => {
+                if self.is(a, Fabs).is_some() {
+                    return Some(Act::Is(a));
+                }
+                let &[x] = self.is(a, Fneg)? else { return None };
+                Some(Act::Now(Fabs, vec![x], Imm::None))
+            }
+            (Fflush, &[a]) => self.is_flushed(a, DEPTH).then_some(Act::Is(a)),
+            (Fcanon, &[a]) => {
+                if !self.may_be_nan(a, DEPTH) {
+                    return Some(Act::Is(a));
+                }
+                match self.def(a)? {
+                    InstData { op: Fcanon, imm, .. } if *imm == data.imm => Some(Act::Is(a)),
+                    // NaN bits are made twice.
+                    InstData { op: Fcanon, args, .. } => Some(Act::Now(Fcanon, vec![args[0]], data.imm)),
+                    _ => None,
+                }
+            }
+            (Fcmp, &[a, b]) => self.fcmp(data, a, b),
+            (Fmul | Fdiv, &[a, b]) => self.scale(data, a, b, result).or_else(|| self.flushed_operands(data)),
+            (Fadd | Fsub | Fsqrt | Fma | FmadTrunc, _) => self.flushed_operands(data),
+            (Ffloor | Fceil | Ftrunc | Fnearest, &[a]) => {
+                // Already an integer.
+                let d = self.def(a)?;
+                let whole = matches!(d.op, Ffloor | Fceil | Ftrunc | Fnearest | FcvtFromSint | FcvtFromUint);
+                whole.then_some(Act::Is(a))
+            }
+            _ => None,
+        }
+    }
+
+    /// Multiplication by one, division by a power of two.
+    fn scale(&mut self, data: &InstData, a: Value, b: Value, scalar: Scalar) -> Option<Act> {
+        let n = self.c(b)?;
+        let value = match scalar {
+            Scalar::F32 => f64::from(f32::from_bits(n as u32)),
+            _ => f64::from_bits(n),
+        };
+        let ftz = data.imm == Imm::Ftz(true);
+        if value == 1.0 {
+            return Some(if ftz { Act::Now(Opcode::Fflush, vec![a], Imm::None) } else { Act::Is(a) });
+        }
+        if value == -1.0 && !ftz {
+            return Some(Act::Now(Opcode::Fneg, vec![a], Imm::None));
+        }
+        if data.op == Opcode::Fdiv && is_power_of_two(n, scalar) {
+            // The reciprocal of a power of two is exact; both round the same product once.
+            let bits = match scalar {
+                Scalar::F32 => u64::from((1.0 / f32::from_bits(n as u32)).to_bits()),
+                _ => (1.0 / f64::from_bits(n)).to_bits(),
+            };
+            if is_power_of_two(bits, scalar) {
+                let b = self.constant(scalar, bits);
+                return Some(Act::Now(Opcode::Fmul, vec![a, b], data.imm));
+            }
+        }
+        None
+    }
+
+    /// Operands are flushed by the operation itself.
+    fn flushed_operands(&mut self, data: &InstData) -> Option<Act> {
+        let flushes = match data.imm {
+            Imm::Ftz(ftz) | Imm::FloatCmp(_, ftz) => ftz || data.op == Opcode::FmadTrunc,
+            _ => data.op == Opcode::FmadTrunc,
+        };
+        if !flushes {
+            return None;
+        }
+        let place = data.args.iter().position(|&v| self.is(v, Opcode::Fflush).is_some())?;
+        let mut args = data.args.clone();
+        args[place] = self.is(args[place], Opcode::Fflush)?[0];
+        Some(Act::Now(data.op, args, data.imm))
+    }
+
+    fn fcmp(&mut self, data: &InstData, a: Value, b: Value) -> Option<Act> {
+        let Imm::FloatCmp(cc, ftz) = data.imm else { return None };
+        let nan = |f: &Self, v| f.may_be_nan(v, DEPTH);
+        let ordered = !nan(self, a) && (a == b || !nan(self, b));
+        match cc {
+            FloatCC::Ord if ordered => return Some(Act::Const(1)),
+            FloatCC::Uno if ordered => return Some(Act::Const(0)),
+            // A constant that is no NaN tells nothing: ask for the other operand alone.
+            FloatCC::Ord | FloatCC::Uno if a != b && self.c(b).is_some() && !nan(self, b) => {
+                return Some(Act::Now(Opcode::Fcmp, vec![a, a], data.imm));
+            }
+            _ => {}
+        }
+        if a == b {
+            let with_nan = match cc {
+                FloatCC::Eq | FloatCC::Le | FloatCC::Ge => FloatCC::Ord,
+                FloatCC::Ne | FloatCC::Ult | FloatCC::Ugt => FloatCC::Uno,
+                FloatCC::Lt | FloatCC::Gt | FloatCC::One => return Some(Act::Const(0)),
+                FloatCC::Ueq | FloatCC::Ule | FloatCC::Uge => return Some(Act::Const(1)),
+                FloatCC::Ord | FloatCC::Uno => return self.flushed_operands(data),
+            };
+            return Some(Act::Now(Opcode::Fcmp, vec![a, a], Imm::FloatCmp(with_nan, ftz)));
+        }
+        self.flushed_operands(data)
+    }
+
+    fn extend(&mut self, op: Opcode, a: Value) -> Option<Act> {
+        if op == Opcode::Sext && self.bits(a).clear(0x8000_0000) {
+            return Some(Act::Now(Opcode::Zext, vec![a], Imm::None));
+        }
+        // The low half of a value that has nothing else.
+        let &[x] = self.is(a, Opcode::Trunc)? else { return None };
+        (op == Opcode::Zext && self.bits(x).clear(!0xffff_ffff)).then_some(Act::Is(x))
+    }
+
+    /// The low half of 64 bits.
+    fn trunc(&mut self, a: Value) -> Option<Act> {
+        use Opcode::*;
+        let data = self.def(a)?.clone();
+        match (data.op, data.args.as_slice()) {
+            (Zext | Sext, &[x]) => Some(Act::Is(x)),
+            (Bmask, &[c]) => Some(Act::Now(Bmask, vec![c], Imm::None)),
+            (Iadd | Isub | Imul | Iand | Ior | Ixor, &[x, y]) => {
+                let (x, y) = (self.narrow(x)?, self.narrow(y)?);
+                let (x, y) = (self.low(x), self.low(y));
+                Some(Act::Now(data.op, vec![x, y], Imm::None))
+            }
+            (Ishl, &[x, y]) => {
+                let n = self.c(y)? % 64;
+                let x = self.narrow(x)?;
+                if n >= 32 {
+                    return Some(Act::Const(0));
+                }
+                let x = self.low(x);
+                self.by(Ishl, x, n)
+            }
+            (Ushr | Sshr, &[x, y]) => {
+                let n = self.c(y)? % 64;
+                if n == 32
+                    && let Some((p, q)) = self.is2(x, Imul)
+                {
+                    // The high half of a product.
+                    for (extend, high) in [(Zext, Umulhi), (Sext, Smulhi)] {
+                        if let (Some(&[p]), Some(&[q])) = (self.is(p, extend), self.is(q, extend)) {
+                            return Some(Act::Now(high, vec![p, q], Imm::None));
+                        }
+                    }
+                }
+                let &[x] = self.is(x, Zext)? else {
+                    return None;
+                };
+                if n >= 32 { Some(Act::Const(0)) } else { self.by(Ushr, x, n) }
+            }
+            _ => {
+                let x = self.demand(a, 0xffff_ffff)?;
+                Some(Act::Now(Trunc, vec![x], Imm::None))
+            }
+        }
+    }
+
+    /// A 64-bit value whose low half is at hand.
+    fn narrow(&self, value: Value) -> Option<Low> {
+        if let Some(bits) = self.c(value) {
+            return Some(Low::Const(bits & 0xffff_ffff));
+        }
+        for op in [Opcode::Zext, Opcode::Sext] {
+            if let Some(&[x]) = self.is(value, op) {
+                return Some(Low::Value(x));
+            }
+        }
+        None
+    }
+
+    fn low(&mut self, low: Low) -> Value {
+        match low {
+            Low::Value(x) => x,
+            Low::Const(bits) => self.constant(Scalar::I32, bits),
+        }
+    }
+
+    /// Whether the value can be a NaN, as far as can be told.
+    fn may_be_nan(&self, value: Value, depth: u32) -> bool {
+        use Opcode::*;
+        let Some(data) = self.def(value) else { return true };
+        if let Some(bits) = self.c(value) {
+            return match self.scalar(value) {
+                Scalar::F32 => f32::from_bits(bits as u32).is_nan(),
+                _ => f64::from_bits(bits).is_nan(),
+            };
+        }
+        match data.op {
+            FcvtFromSint | FcvtFromUint => false,
+            Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Fpromote | Fdemote if depth > 0 => {
+                self.may_be_nan(data.args[0], depth - 1)
+            }
+            Select if depth > 0 => {
+                self.may_be_nan(data.args[1], depth - 1) || self.may_be_nan(data.args[2], depth - 1)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether the value is no denormal for sure.
+    fn is_flushed(&self, value: Value, depth: u32) -> bool {
+        use Opcode::*;
+        let Some(data) = self.def(value) else { return false };
+        if let Some(bits) = self.c(value) {
+            return match self.scalar(value) {
+                Scalar::F32 => !f32::from_bits(bits as u32).is_subnormal(),
+                _ => !f64::from_bits(bits).is_subnormal(),
+            };
+        }
+        match data.op {
+            FmadTrunc | Fflush | FcvtFromSint | FcvtFromUint => true,
+            Ffloor | Fceil | Ftrunc | Fnearest => true,
+            Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | Fdemote => data.imm == Imm::Ftz(true),
+            Fneg | Fabs | Fcanon if depth > 0 => self.is_flushed(data.args[0], depth - 1),
+            Select if depth > 0 => {
+                self.is_flushed(data.args[1], depth - 1) && self.is_flushed(data.args[2], depth - 1)
+            }
+            _ => false,
+        }
+    }
+}
+
+enum Low {
+    Value(Value),
+    Const(u64),
+}
+
+/// Whether the bits are a normal power of two, of either sign.
+fn is_power_of_two(bits: u64, scalar: Scalar) -> bool {
+    match scalar {
+        Scalar::F32 => f32::from_bits(bits as u32).is_normal() && bits & 0x7f_ffff == 0,
+        _ => f64::from_bits(bits).is_normal() && bits & 0xf_ffff_ffff_ffff == 0,
+    }
+}

@@ -1,0 +1,219 @@
+//! Folding: constants through the interpreter's own evaluation, algebraic identities, and what known bits and unsigned
+//! bounds say ([`KnownBits`]).
+//!
+//! Operations of one rule set a file: [`int`] arithmetic and shifts, [`compare`] comparisons, selections and truth values,
+//! [`float`] floats and conversions, [`memory`] addresses and stored values.
+
+mod compare;
+mod float;
+mod int;
+mod memory;
+
+use super::Aliases;
+use crate::analysis::{Bits, Cfg, KnownBits};
+use crate::entities::{Inst, Value};
+use crate::function::{Function, Imm, InstData};
+use crate::interp::eval::eval_scalar;
+use crate::opcodes::Opcode;
+use crate::types::{Scalar, Type};
+
+/// Sweeps over the function: a rule can make room for another in code that has been visited.
+const SWEEPS: usize = 3;
+/// Rules applied to one instruction, so that no two can go round in circles.
+const STEPS: usize = 12;
+
+/// Runs the pass.
+pub fn run(func: &mut Function) -> bool {
+    let mut changed = false;
+    for _ in 0..SWEEPS {
+        if !sweep(func) {
+            break;
+        }
+        changed = true;
+    }
+    changed
+}
+
+fn sweep(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    let known = KnownBits::new(func, &cfg);
+    let aliases = Aliases::new(func);
+    let mut folder = Folder { func, known, aliases, made: Vec::new(), pc: 0, changed: false };
+    for &block in &cfg.rpo {
+        let insts = std::mem::take(&mut folder.func.block_mut(block).insts);
+        let mut kept = Vec::with_capacity(insts.len());
+        for inst in insts {
+            let stays = folder.visit(inst);
+            kept.append(&mut folder.made);
+            if stays {
+                kept.push(inst);
+            }
+        }
+        folder.func.block_mut(block).insts = kept;
+    }
+    let Folder { aliases, changed, .. } = folder;
+    aliases.apply(func);
+    changed
+}
+
+/// What a rule makes of an instruction.
+enum Act {
+    /// The result is this value.
+    Is(Value),
+    /// The result is this constant.
+    Const(u64),
+    /// The instruction is another one with a result of the same element type.
+    Now(Opcode, Vec<Value>, Imm),
+    /// The instruction does nothing.
+    Gone,
+}
+
+struct Folder<'a> {
+    func: &'a mut Function,
+    known: KnownBits,
+    aliases: Aliases,
+    /// Instructions made for the current one, to stand before it.
+    made: Vec<Inst>,
+    pc: u32,
+    changed: bool,
+}
+
+impl Folder<'_> {
+    /// Applies rules to an instruction; false if it goes.
+    fn visit(&mut self, inst: Inst) -> bool {
+        self.pc = self.func.inst(inst).pc;
+        for arg in &mut self.func.inst_mut(inst).args {
+            *arg = self.aliases.get(*arg);
+        }
+        for _ in 0..STEPS {
+            let data = self.func.inst(inst).clone();
+            let Some(act) = self.step(&data) else { break };
+            self.changed = true;
+            match act {
+                Act::Gone => return false,
+                Act::Is(value) => {
+                    if let Some(result) = data.result {
+                        self.aliases.set(result, value);
+                        return false;
+                    }
+                }
+                Act::Const(bits) => {
+                    if let Some(result) = data.result {
+                        let ty = &mut self.func.values[result.index()].ty;
+                        *ty = Type::uniform(ty.scalar);
+                        let bits = bits & ty.scalar.bit_mask();
+                        self.rewrite(inst, Opcode::Const, Vec::new(), Imm::Bits(bits));
+                        self.known.update(self.func, result);
+                    }
+                }
+                Act::Now(op, args, imm) => {
+                    self.rewrite(inst, op, args, imm);
+                    if let Some(result) = data.result {
+                        self.known.update(self.func, result);
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn rewrite(&mut self, inst: Inst, op: Opcode, args: Vec<Value>, imm: Imm) {
+        let data = self.func.inst_mut(inst);
+        data.op = op;
+        data.args = args;
+        data.imm = imm;
+    }
+
+    fn step(&mut self, data: &InstData) -> Option<Act> {
+        if matches!(data.op, Opcode::Load | Opcode::Store | Opcode::SlotSet) {
+            return self.memory(data);
+        }
+        let result = data.result?;
+        let computes = data.op.is_pure() && data.op != Opcode::ActiveMask || data.op == Opcode::Any;
+        if !computes || data.op == Opcode::Const {
+            return None;
+        }
+        if let Some(bits) = self.evaluate(data, self.func.ty(result).scalar) {
+            return Some(Act::Const(bits));
+        }
+        if let Some(bits) = self.bits(result).constant() {
+            return Some(Act::Const(bits));
+        }
+        // Constants stand on the right.
+        if data.op.is_commutative() && self.c(data.args[0]).is_some() && self.c(data.args[1]).is_none() {
+            let mut args = data.args.clone();
+            args.swap(0, 1);
+            return Some(Act::Now(data.op, args, data.imm));
+        }
+        self.int(data).or_else(|| self.compare(data)).or_else(|| self.float(data))
+    }
+
+    fn evaluate(&self, data: &InstData, result: Scalar) -> Option<u64> {
+        if data.op == Opcode::Any {
+            return self.c(data.args[0]);
+        }
+        let bits: Vec<u64> = data.args.iter().map(|&v| self.c(v)).collect::<Option<_>>()?;
+        let types: Vec<Scalar> = data.args.iter().map(|&v| self.scalar(v)).collect();
+        eval_scalar(data.op, &data.imm, &types, result, &bits)
+    }
+
+    /// The bits of a constant.
+    fn c(&self, value: Value) -> Option<u64> {
+        match self.def(value) {
+            Some(InstData { op: Opcode::Const, imm: Imm::Bits(bits), .. }) => Some(*bits),
+            Some(InstData { op: Opcode::Splat, args, .. }) => self.func.as_const(args[0]),
+            _ => None,
+        }
+    }
+
+    fn def(&self, value: Value) -> Option<&InstData> {
+        self.func.def_inst(value)
+    }
+
+    /// The operands of a value that is the result of `op`.
+    fn is(&self, value: Value, op: Opcode) -> Option<&[Value]> {
+        self.def(value).filter(|d| d.op == op).map(|d| d.args.as_slice())
+    }
+
+    /// The operands of a value that is `op` of two.
+    fn is2(&self, value: Value, op: Opcode) -> Option<(Value, Value)> {
+        match *self.is(value, op)? {
+            [a, b] => Some((a, b)),
+            _ => None,
+        }
+    }
+
+    /// The operands of a value that is `op` of a value and a constant.
+    fn is_by(&self, value: Value, op: Opcode) -> Option<(Value, u64)> {
+        let (a, b) = self.is2(value, op)?;
+        Some((a, self.c(b)?))
+    }
+
+    fn scalar(&self, value: Value) -> Scalar {
+        self.func.ty(value).scalar
+    }
+
+    fn bits(&self, value: Value) -> Bits {
+        self.known.get(value)
+    }
+
+    /// Makes an instruction before the current one.
+    fn make(&mut self, op: Opcode, args: &[Value], imm: Imm, scalar: Scalar) -> Value {
+        let uniform = args.iter().all(|&a| self.func.ty(a).uniform);
+        let inst = self.func.make_inst(op, args, imm, Some(Type { scalar, uniform }), self.pc);
+        self.made.push(inst);
+        let value = Value::new(self.func.values.len() - 1);
+        self.known.update(self.func, value);
+        value
+    }
+
+    fn constant(&mut self, scalar: Scalar, bits: u64) -> Value {
+        self.make(Opcode::Const, &[], Imm::Bits(bits & scalar.bit_mask()), scalar)
+    }
+
+    /// `op` of a value and a constant.
+    fn by(&mut self, op: Opcode, a: Value, bits: u64) -> Option<Act> {
+        let b = self.constant(self.scalar(a), bits);
+        Some(Act::Now(op, vec![a, b], Imm::None))
+    }
+}
