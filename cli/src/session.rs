@@ -25,15 +25,14 @@ pub struct Session<'a> {
     launch: runtime::Launch,
 }
 
-/// Loads the program of a launch file.
-pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
+/// What a launch file says about its program.
+pub fn program_options(file: &LaunchFile) -> anyhow::Result<runtime::ProgramOptions> {
     let program = &file.program;
-    let shown = file.path.with_file_name(&program.file);
     let isa = program.isa.as_str();
     let isa = runtime::Isa::parse(isa)
         .ok_or_else(|| anyhow!("isa {isa} is not supported by this build"))
         .with_context(|| file.path.display().to_string())?;
-    let options = runtime::ProgramOptions {
+    Ok(runtime::ProgramOptions {
         isa,
         chip: program.chip.clone(),
         raw: program.raw,
@@ -43,8 +42,14 @@ pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
         sgprs: program.sgprs,
         shared: program.shared,
         local: program.local,
-    };
-    runtime::Program::load(&program.code, &options).with_context(|| shown.display().to_string())
+    })
+}
+
+/// Loads the program of a launch file.
+pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
+    let options = program_options(file)?;
+    let shown = file.path.with_file_name(&file.program.file);
+    runtime::Program::load(&file.program.code, &options).with_context(|| shown.display().to_string())
 }
 
 impl<'a> Session<'a> {

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
+use warpjit::session::program_options;
 use warpjit_frontend::Isa;
 use warpjit_frontend::container::{self, Kernel, Module};
 use warpjit_frontend::tesla::{Chip, ProgramType, Target};
+use warpjit_runtime::{Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
 
@@ -41,6 +43,8 @@ pub(super) struct Code {
     pub target: Target,
     /// The kernel asked for.
     pub kernel: Option<String>,
+    bytes: Vec<u8>,
+    options: ProgramOptions,
 }
 
 impl Code {
@@ -52,20 +56,16 @@ impl Code {
             Some(launch) => (launch.path.with_file_name(&launch.program.file), launch.program.code.clone()),
             None => (args.file.clone(), read(&args.file)?),
         };
-        let isa = match &launch {
-            None => Isa::Tesla,
-            Some(launch) => {
-                let name = launch.program.isa.as_str();
-                Isa::parse(name).ok_or_else(|| {
-                    anyhow!("{}: isa {name} is not supported by this build", args.file.display())
-                })?
-            }
+        let options = match &launch {
+            Some(launch) => program_options(launch)?,
+            None => ProgramOptions::new(Isa::Tesla),
         };
+        let options = ProgramOptions { raw: options.raw || args.raw, ..options };
         let program = launch.as_ref().map(|l| &l.program);
-        let module = if args.raw || program.is_some_and(|p| p.raw) {
-            container::raw::load(&bytes, isa)
+        let module = if options.raw {
+            container::raw::load(&bytes, options.isa)
         } else {
-            container::load(&bytes, isa)
+            container::load(&bytes, options.isa)
         };
         let module = module.with_context(|| path.display().to_string())?;
         let named = args.chip.as_ref().or(program.and_then(|p| p.chip.as_ref()));
@@ -79,7 +79,21 @@ impl Code {
             (None, None) => ProgramType::Compute,
         };
         let kernel = args.kernel.clone().or_else(|| program.and_then(|p| p.kernel.clone()));
-        Ok(Code { path, module, target: Target { chip, program: program_type }, kernel })
+        let target = Target { chip, program: program_type };
+        Ok(Code { path, module, target, kernel, bytes, options })
+    }
+
+    /// The kernels asked for, lifted.
+    pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
+        let load = |kernel: &Kernel| {
+            let options = ProgramOptions {
+                chip: Some(self.target.chip.name().to_owned()),
+                kernel: Some(kernel.name.clone()).filter(|name| !name.is_empty()),
+                ..self.options.clone()
+            };
+            Program::load(&self.bytes, &options).with_context(|| self.path.display().to_string())
+        };
+        self.kernels()?.into_iter().map(load).collect()
     }
 
     /// The kernels asked for: the named one, or all.

@@ -4,6 +4,7 @@ mod asm;
 mod bench;
 mod code;
 mod disasm;
+mod ir;
 mod progress;
 mod run;
 
@@ -20,7 +21,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
         Command::Bench(args) => bench::bench(args),
         Command::Asm(args) => asm::asm(args),
         Command::Disasm(args) => disasm::disasm(args),
-        Command::Ir(_) => anyhow::bail!("ir: not in this build yet"),
+        Command::Ir(args) => ir::ir(args),
     }
 }
 
