@@ -11,6 +11,7 @@ fn parse(text: &str) -> Result<LaunchFile, String> {
     let files = BTreeMap::from([
         (PathBuf::from("code.bin"), vec![0; 8]),
         (PathBuf::from("six.bin"), vec![1, 2, 3, 4, 5, 6]),
+        (PathBuf::from("a.cubin"), b"architecture {sm_10}\ncode {\n".to_vec()),
     ]);
     let files = FilesInMemory { files: Arc::new(files), folder: PathBuf::new() };
     LaunchFile::parse(text, &files, Path::new("t.toml")).map_err(|e| e.to_string())
@@ -171,6 +172,14 @@ fn bad_programs_are_refused() {
     refused_whole(
         "[program]\nisa = 'tesla'\nregisters = 129\nfile = 'code.bin'\n",
         "t.toml:3: program.registers: is 129, must be an integer from 0 to 128",
+    );
+}
+
+#[test]
+fn containers_say_what_raw_code_needs() {
+    refused_whole(
+        "[program]\nisa = 'tesla'\nfile = 'a.cubin'\nkernel = 'k'\nregisters = 4\n",
+        "t.toml:5: program.registers: only for raw code; the container says it",
     );
 }
 

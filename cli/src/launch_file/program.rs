@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use warpjit_frontend::container::text::is_text_cubin;
+
 use super::chips::IsaName;
 use super::error::Result;
 use super::files::Files;
@@ -120,6 +122,12 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     }
     t.finish()?;
     let (file, code) = read_file(&file, files)?;
+    if !raw && (code.starts_with(b"\x7fELF") || is_text_cubin(&code)) {
+        t.refuse(
+            &["entry", "registers", "sgprs", "shared", "local"],
+            "only for raw code; the container says it",
+        )?;
+    }
     Ok(Program { isa, chip, file, code, raw, kernel, entry, registers, sgprs, shared, local })
 }
 
