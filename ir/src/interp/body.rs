@@ -116,8 +116,13 @@ impl Code {
         };
         warp.count(u64::from(counted));
         if let Some(stats) = &mut scratch.stats {
-            let groups = stats.groups.iter_mut().zip(&block.groups);
-            groups.for_each(|(sum, &n)| *sum += u64::from(n));
+            if result.is_ok() {
+                let groups = stats.groups.iter_mut().zip(&block.groups);
+                groups.for_each(|(sum, &n)| *sum += u64::from(n));
+            } else {
+                let done = block.step_groups.iter().take(counted as usize);
+                done.for_each(|&group| stats.groups[usize::from(group)] += 1);
+            }
         }
         result.map_err(|(_, fault)| fault)?;
         let cond = match block.term {

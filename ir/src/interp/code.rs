@@ -119,6 +119,8 @@ pub(super) struct BlockCode {
     /// Whether lanes see values of inactive ones.
     pub cross_lane: bool,
     pub groups: [u32; Stats::GROUPS.len()],
+    /// Group of each of `pcs`.
+    pub step_groups: Vec<u8>,
 }
 
 /// A function made ready. Immutable, so threads share it.
@@ -393,8 +395,11 @@ impl Prepare<'_> {
         }
         let in_control = !matches!(data.term, Some(Terminator::Jump(_) | Terminator::Join { .. }) | None);
         let mut groups = [0; Stats::GROUPS.len()];
+        let mut step_groups = Vec::new();
         for (pc, tally) in pcs.iter().zip(&tallies).take(data.guest_insts as usize) {
-            groups[Stats::group_index(tally.group(in_control && *pc == data.term_pc))] += 1;
+            let group = Stats::group_index(tally.group(in_control && *pc == data.term_pc));
+            groups[group] += 1;
+            step_groups.push(group as u8);
         }
         // Guest instructions that left no operation.
         groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(tallies.len() as u32);
@@ -414,6 +419,7 @@ impl Prepare<'_> {
             pcs,
             cross_lane,
             groups,
+            step_groups,
         };
         Ok((code, draft.next_line as usize))
     }

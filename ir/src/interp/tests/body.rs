@@ -559,6 +559,17 @@ fn statistics() {
     for (i, group) in Stats::GROUPS.into_iter().enumerate() {
         assert_eq!(Stats::group_index(group), i);
     }
+    // Up to a fault: the load at the third instruction is not mapped.
+    let (code, mut warp) = body.start(0xff, [ALL; 3]);
+    let (offsets, _) = body.func.frame_layout();
+    warp.frame.write(offsets[body.r[0].index()], Scalar::I32, 3, 0x1_0000);
+    let mut scratch = Scratch::new(&code);
+    scratch.stats = Some(Box::default());
+    let stop = fault(code.run_block(&mut scratch, &mut warp, &mut Flat::new()));
+    assert_eq!((stop.pc, stop.lane, warp.steps), (16, 3, 2));
+    let partial = scratch.stats.expect("asked for");
+    assert_eq!(partial.groups.iter().sum::<u64>(), 2);
+    assert_eq!(partial.groups[Stats::group_index(Group::Float)], 1);
     let mut twice = stats;
     twice.add(&stats);
     assert_eq!(twice.groups[0], 2 * stats.groups[0]);
