@@ -7,11 +7,14 @@ pub mod explore;
 pub mod graph;
 pub mod linearize;
 pub mod liveness;
+pub mod optimize;
 pub mod promote;
 pub mod shapes;
 pub mod split;
 pub mod ssa;
 pub mod uniform;
+
+pub use optimize::optimize;
 
 use crate::entities::{Block, Slot};
 use crate::function::{Function, SlotInit};

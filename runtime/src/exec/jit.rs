@@ -1,0 +1,320 @@
+//! Compiled lane regions: making them, choosing the one that fits a warp, running it.
+//!
+//! A region is compiled when a warp first stands at its entry, for the shapes that the warp's registers have then
+//! (the same in all lanes of a chunk, or growing evenly from lane to lane): that makes scalar code and vector
+//! accesses of it. Before each run the shapes are checked; a warp that does not have them gets another version, in the
+//! end one that assumes nothing. All versions give the same results.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, Target, TrapSite};
+use warpjit_ir::interp::{Fault, FaultKind, Warp};
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
+use warpjit_ir::regions::{Kernel, Region, optimize};
+use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Scalar, Slot, SlotInit, Space};
+
+use crate::program::Variant;
+use crate::vm::{self, CodeMemory, FloatMode};
+use crate::{Error, HostLevel};
+
+/// Versions of one region with assumptions; after that comes the one without.
+const MOST_VERSIONS: usize = 3;
+
+/// What a region assumes of a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Assumption {
+    slot: Slot,
+    /// Byte offset in the frame.
+    offset: u32,
+    shape: Shape,
+}
+
+/// Machine code of a region.
+#[derive(Debug)]
+pub struct Compiled {
+    code: vm::Code,
+    traps: Vec<(u32, TrapSite)>,
+    pures: Vec<&'static PureFn>,
+    mode: FloatMode,
+    exits: Vec<ExitKind>,
+    faults: Vec<RegionFault>,
+    assumptions: Vec<Assumption>,
+    /// Lanes of a chunk.
+    chunk_lanes: u32,
+}
+
+/// The versions of the region that starts at a block.
+#[derive(Debug, Default)]
+struct Versions {
+    list: Vec<Arc<Compiled>>,
+    /// The code generator refused, or the block must run in the interpreter.
+    impossible: bool,
+}
+
+/// The compiled regions of a kernel, shared by all threads.
+#[derive(Debug)]
+pub struct Jit {
+    target: Target,
+    variant: Variant,
+    memory: CodeMemory,
+    versions: Vec<Mutex<Versions>>,
+    offsets: Vec<u32>,
+    compile_nanos: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How a region came out.
+#[derive(Debug)]
+pub enum RegionFlow {
+    /// Ran: by this exit, these lanes' threads ended, the condition for the exit's terminator.
+    Exit(ExitKind, u64, u64),
+    /// The guest faulted.
+    Fault(Fault),
+    /// The poll function asked to stop.
+    Stopped,
+}
+
+impl Jit {
+    /// Without code yet.
+    pub fn new(kernel: &Kernel, variant: Variant) -> Result<Jit, Error> {
+        let level = match variant.host {
+            HostLevel::Native => backend::HostLevel::Native,
+            HostLevel::Sse41 => backend::HostLevel::Sse41,
+        };
+        let target = Target::host(level).map_err(|e| Error::Program(e.to_string()))?;
+        let (offsets, _) = kernel.func.frame_layout();
+        Ok(Jit {
+            target,
+            variant,
+            memory: CodeMemory::new(),
+            versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
+            offsets,
+            compile_nanos: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        })
+    }
+
+    /// Time spent compiling, of all threads together.
+    pub fn compile_time(&self) -> Duration {
+        Duration::from_nanos(self.compile_nanos.load(Ordering::Relaxed))
+    }
+
+    /// Regions that the code generator refused; the interpreter runs those.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Code for the region at the warp's block that fits the warp; `None` where the interpreter must run it.
+    pub fn region(&self, kernel: &Kernel, warp: &Warp) -> Option<Arc<Compiled>> {
+        let at = warp.block;
+        let mut versions = self.versions[at.index()].lock().unwrap_or_else(PoisonError::into_inner);
+        if versions.impossible {
+            return None;
+        }
+        if let Some(found) = versions.list.iter().find(|c| c.fits(warp)) {
+            return Some(found.clone());
+        }
+        let start = Instant::now();
+        let assume = versions.list.len() < MOST_VERSIONS;
+        let made = self.compile(kernel, at, assume.then_some(warp));
+        self.compile_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        match made {
+            Ok(Some(code)) => {
+                let code = Arc::new(code);
+                versions.list.push(code.clone());
+                Some(code)
+            }
+            Ok(None) => {
+                versions.impossible = true;
+                None
+            }
+            Err(_) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                versions.impossible = true;
+                None
+            }
+        }
+    }
+
+    fn compile(&self, kernel: &Kernel, at: Block, warp: Option<&Warp>) -> Result<Option<Compiled>, Error> {
+        let groups = self.variant.chunk_groups.unwrap_or(DEFAULT_GROUPS);
+        let chunk_lanes = u32::from(groups) * 4;
+        let none = SlotSet::empty(kernel.func.slots.len());
+        let Some(mut region) = kernel.region(at, &none) else { return Ok(None) };
+        if !self.variant.flat_global && has_global(&region.mask) {
+            // Windows that are not the whole address space are the interpreter's.
+            return Ok(None);
+        }
+        let mut assumptions = Vec::new();
+        if let Some(warp) = warp {
+            assumptions = self.shapes(kernel, &region, warp, chunk_lanes);
+            let mut uniform = none;
+            for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
+                uniform.insert(a.slot);
+            }
+            if let Some(better) = kernel.region(at, &uniform) {
+                region = better;
+            }
+        }
+        optimize(&mut region);
+        let mut options = Options::new(self.target.clone());
+        options.groups = groups;
+        options.checked_memory = self.variant.checked_memory;
+        options.slot_shapes = vec![None; region.mask.slots.len()];
+        for a in &assumptions {
+            options.slot_shapes[a.slot.index()] = Some(a.shape);
+        }
+        let made = backend::compile_region(&region.mask, &options).map_err(|e| Error::Program(e.to_string()))?;
+        Ok(Some(Compiled {
+            code: self.memory.add(&made.code)?,
+            traps: made.traps,
+            pures: made.pures,
+            mode: match made.float_env {
+                FloatEnv::FlushAll => FloatMode::Flush,
+                FloatEnv::Default => FloatMode::Ieee,
+            },
+            exits: region.exits,
+            faults: region.faults,
+            assumptions,
+            chunk_lanes,
+        }))
+    }
+
+    /// What can be assumed of the slots that a region reads, judging by one warp.
+    fn shapes(&self, kernel: &Kernel, region: &Region, warp: &Warp, chunk_lanes: u32) -> Vec<Assumption> {
+        let entry = &region.ssa.block(region.ssa.entry).insts;
+        let mut list = Vec::new();
+        for &inst in entry {
+            let Imm::Slot(slot) = region.ssa.inst(inst).imm else { continue };
+            let data = &kernel.func.slots[slot.index()];
+            if region.ssa.inst(inst).op != Opcode::SlotGet || data.ty.uniform || data.ty.scalar != Scalar::I32 {
+                continue;
+            }
+            let offset = self.offsets[slot.index()];
+            let lanes = kernel.func.lanes as usize;
+            let words = &warp.frame.words()[offset as usize / 4..][..lanes];
+            let step = words[1].wrapping_sub(words[0]) as i32;
+            // A register that holds packed coordinates, else anything else.
+            let candidates = match data.init {
+                SlotInit::Builtin(_) => [Shape::Uniform, Shape::Affine(step)],
+                SlotInit::Zero => [Shape::Uniform, Shape::Affine(step)],
+            };
+            let fits = |shape: &Shape| shape_holds(*shape, words, chunk_lanes, u64::MAX);
+            let even = candidates.into_iter().find(fits);
+            let packed = Shape::Packed(step);
+            let shape = match even {
+                Some(Shape::Affine(_)) if fits(&packed) => Some(packed),
+                other => other,
+            };
+            if let Some(shape) = shape {
+                list.push(Assumption { slot, offset, shape });
+            }
+        }
+        list
+    }
+}
+
+/// Groups of four lanes where nothing else is asked for.
+const DEFAULT_GROUPS: u8 = 2;
+
+fn has_global(func: &Function) -> bool {
+    func.blocks.iter().flat_map(|b| &b.insts).any(|&i| {
+        matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_)))
+    })
+}
+
+/// Whether the lanes of each chunk that has an active one have the shape.
+fn shape_holds(shape: Shape, words: &[u32], chunk_lanes: u32, active: u64) -> bool {
+    words.chunks_exact(chunk_lanes as usize).enumerate().all(|(n, chunk)| {
+        let lanes = active >> (n as u32 * chunk_lanes) & ((1 << chunk_lanes) - 1);
+        lanes == 0 || chunk_holds(shape, chunk)
+    })
+}
+
+#[inline]
+fn chunk_holds(shape: Shape, chunk: &[u32]) -> bool {
+    let even = |step: i32| {
+        let mut want = chunk[0];
+        let mut odd = 0;
+        for &word in chunk {
+            odd |= word ^ want;
+            want = want.wrapping_add(step as u32);
+        }
+        odd == 0
+    };
+    match shape {
+        Shape::Uniform => even(0),
+        Shape::Affine(step) => even(step),
+        Shape::Packed(step) => {
+            let high = chunk[0] >> 16;
+            step >= 0 && even(step) && chunk.iter().all(|w| w >> 16 == high)
+        }
+    }
+}
+
+impl Compiled {
+    /// Whether the warp has what the code assumes.
+    #[inline]
+    pub fn fits(&self, warp: &Warp) -> bool {
+        let words = warp.frame.words();
+        self.assumptions.iter().all(|a| {
+            let lanes = words.len().min(a.offset as usize / 4 + 32);
+            shape_holds(a.shape, &words[a.offset as usize / 4..lanes], self.chunk_lanes, warp.active)
+        })
+    }
+
+    /// Runs the region for the warp's active lanes. The context's memory must be the launch's.
+    pub fn run(&self, context: &mut Context, warp: &mut Warp) -> RegionFlow {
+        context.active = warp.active;
+        context.exited = 0;
+        context.cond = 0;
+        context.pures = self.pures.as_ptr();
+        let frame = warp.frame.as_mut_ptr().cast::<u8>();
+        // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
+        // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
+        let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+        match result {
+            Ok(backend::FAULT) => RegionFlow::Fault(fault_of(&context.fault)),
+            Ok(backend::STOPPED) => RegionFlow::Stopped,
+            Ok(exit) if exit >= u64::from(FAULT_EXIT) => {
+                let found = self.faults[(exit - u64::from(FAULT_EXIT)) as usize];
+                RegionFlow::Fault(Fault {
+                    kind: match found.kind {
+                        GuestFault::Illegal => FaultKind::Illegal,
+                        GuestFault::Trap => FaultKind::Trap,
+                    },
+                    pc: found.pc,
+                    lane: if context.exited == 0 { 0 } else { context.exited.trailing_zeros() },
+                    address: None,
+                    space: None,
+                    store: false,
+                })
+            }
+            Ok(exit) => RegionFlow::Exit(self.exits[exit as usize], context.exited, context.cond),
+            Err(raw) => {
+                let site = self.code.offset_of(raw.pc).and_then(|offset| {
+                    self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
+                });
+                let Some(site) = site else {
+                    panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
+                };
+                RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
+            }
+        }
+    }
+}
+
+fn fault_of(record: &backend::FaultRecord) -> Fault {
+    Fault {
+        kind: FaultKind::Memory,
+        pc: record.pc,
+        lane: record.lane,
+        address: Some(record.address),
+        space: Some(record.space()),
+        store: record.store != 0,
+    }
+}
