@@ -160,7 +160,7 @@ impl RunningBlock {
                     self.warps[number].waits = None;
                 }
                 ran = true;
-                match self.warp_slice(number, plan, memory, stepper) {
+                match self.warp_slice(number, plan, memory, stepper, &stop) {
                     Ok(steps) => spent += steps,
                     Err(fault) => return Turn::Faulted(fault),
                 }
@@ -187,16 +187,17 @@ impl RunningBlock {
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
+        stop: &dyn Fn() -> bool,
     ) -> Result<u64, BlockFault> {
         let resident = &mut self.warps[number];
         let start = resident.warp.steps;
         loop {
             let at = resident.warp.block;
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
-            let flow = stepper.step(&mut resident.warp, &mut view, WARP_SLICE);
+            let flow = stepper.step(&mut resident.warp, &mut view, stop);
             match flow {
                 Flow::Next => {
-                    if resident.warp.steps - start >= WARP_SLICE {
+                    if resident.warp.steps - start >= WARP_SLICE || stepper.stopped {
                         break;
                     }
                 }

@@ -2,6 +2,7 @@
 
 mod barrier;
 mod block;
+mod jit;
 mod memory;
 mod schedule;
 pub(crate) mod setup;
