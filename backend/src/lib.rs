@@ -1,1 +1,24 @@
 //! Lane regions of warpjit IR to host code with Cranelift.
+//!
+//! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
+//! chunk by chunk (4, 8 or 16 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
+//! from outside it finds in the context.
+#![deny(clippy::undocumented_unsafe_blocks)]
+
+mod affine;
+mod clif;
+mod compile;
+mod context;
+mod frame;
+mod helpers;
+mod lower;
+mod options;
+
+pub use compile::{
+    Entry, Error, FloatEnv, Listing, RegionCode, TrapLane, TrapSite, compile_region, list_region,
+};
+pub use context::{
+    CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, decode_space, encode_space,
+};
+pub use frame::frame_bytes;
+pub use options::{HostLevel, Options, Shape, Target};

@@ -1,0 +1,309 @@
+//! The only module that names Cranelift's instruction builders: its API changes every month.
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, MemFlagsData};
+use cranelift_frontend::FunctionBuilder;
+use warpjit_ir::types::Scalar;
+
+pub(crate) use cranelift_codegen::ir::condcodes::{FloatCC as HostFloatCC, IntCC as HostIntCC};
+pub(crate) use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I8X16, I32, I32X4, I64, I64X2};
+pub(crate) use cranelift_codegen::ir::{Block as HostBlock, SigRef, StackSlot, Type as HostType, Value as V};
+
+use crate::options::Host;
+
+/// Appends host-independent code.
+pub(crate) struct Emit<'b> {
+    pub(crate) b: FunctionBuilder<'b>,
+    pub(crate) host: Host,
+}
+
+/// The type of one element.
+pub(crate) fn element(scalar: Scalar) -> HostType {
+    match scalar {
+        Scalar::I1 => I8,
+        Scalar::I32 => I32,
+        Scalar::I64 => I64,
+        Scalar::F32 => F32,
+        Scalar::F64 => F64,
+    }
+}
+
+/// The type of one vector; a mask's is words of 0 and -1.
+pub(crate) fn vector(scalar: Scalar) -> HostType {
+    match scalar {
+        Scalar::I1 | Scalar::I32 => I32X4,
+        Scalar::I64 => I64X2,
+        Scalar::F32 => F32X4,
+        Scalar::F64 => F64X2,
+    }
+}
+
+/// The integer type of the same shape.
+pub(crate) fn int_of(ty: HostType) -> HostType {
+    match ty {
+        F32 => I32,
+        F64 => I64,
+        F32X4 => I32X4,
+        F64X2 => I64X2,
+        t => t,
+    }
+}
+
+macro_rules! emit {
+    ($($name:ident($($arg:ident),*);)*) => {
+        $(pub(crate) fn $name(&mut self, $($arg: V),*) -> V { self.b.ins().$name($($arg),*) })*
+    };
+}
+
+macro_rules! emit_typed {
+    ($($name:ident;)*) => {
+        $(pub(crate) fn $name(&mut self, ty: HostType, x: V) -> V { self.b.ins().$name(ty, x) })*
+    };
+}
+
+impl Emit<'_> {
+    emit! {
+        iadd(x, y); isub(x, y); imul(x, y); umulhi(x, y); smulhi(x, y); ineg(x);
+        band(x, y); bor(x, y); bxor(x, y); bnot(x); band_not(x, y);
+        ishl(x, y); ushr(x, y); sshr(x, y); rotl(x, y);
+        umin(x, y); umax(x, y); smin(x, y); smax(x, y);
+        popcnt(x); clz(x); ctz(x); bitrev(x); bswap(x);
+        fadd(x, y); fsub(x, y); fmul(x, y); fdiv(x, y); sqrt(x); fma(x, y, z);
+        floor(x); ceil(x); trunc(x); nearest(x); fneg(x); fabs(x);
+        fvpromote_low(x); fvdemote(x); vany_true(x);
+        swiden_low(x); swiden_high(x); uwiden_low(x); uwiden_high(x);
+        select(c, x, y);
+    }
+    emit_typed! {
+        splat; scalar_to_vector; ireduce; uextend; sextend; fpromote; fdemote;
+        fcvt_to_uint_sat; fcvt_to_sint_sat; fcvt_from_uint; fcvt_from_sint; x86_cvtt2dq; vhigh_bits;
+    }
+
+    pub(crate) fn ty(&self, v: V) -> HostType {
+        self.b.func.dfg.value_type(v)
+    }
+
+    pub(crate) fn is_vector(&self, v: V) -> bool {
+        self.ty(v).is_vector()
+    }
+
+    /// A constant: `bits` in each element.
+    pub(crate) fn imm(&mut self, ty: HostType, bits: u64) -> V {
+        match ty {
+            I8 => self.b.ins().iconst(I8, (bits & 0xff) as i64),
+            I32 => self.b.ins().iconst(I32, (bits & 0xffff_ffff) as i64),
+            I64 => self.b.ins().iconst(I64, bits as i64),
+            F32 => self.b.ins().f32const(f32::from_bits(bits as u32)),
+            F64 => self.b.ins().f64const(f64::from_bits(bits)),
+            I64X2 | F64X2 => self.lanes(ty, &[bits, bits]),
+            _ => self.lanes(ty, &[bits, bits, bits, bits]),
+        }
+    }
+
+    /// A vector constant, element by element.
+    pub(crate) fn lanes(&mut self, ty: HostType, lanes: &[u64]) -> V {
+        let bytes = (ty.lane_bits() / 8) as usize;
+        let data: Vec<u8> = lanes.iter().flat_map(|l| l.to_le_bytes()[..bytes].to_vec()).collect();
+        let constant = self.b.func.dfg.constants.insert(data.into());
+        self.b.ins().vconst(ty, constant)
+    }
+
+    /// The same bits as another type.
+    pub(crate) fn cast(&mut self, v: V, ty: HostType) -> V {
+        if self.ty(v) == ty {
+            return v;
+        }
+        let flags = MemFlagsData::new().with_endianness(ir::Endianness::Little);
+        self.b.ins().bitcast(ty, flags, v)
+    }
+
+    /// A constant operand of the same type as `like`.
+    pub(crate) fn imm_like(&mut self, like: V, bits: u64) -> V {
+        let ty = self.ty(like);
+        self.imm(ty, bits)
+    }
+
+    pub(crate) fn extract(&mut self, v: V, lane: usize) -> V {
+        self.b.ins().extractlane(v, lane as u8)
+    }
+
+    pub(crate) fn insert(&mut self, v: V, x: V, lane: usize) -> V {
+        self.b.ins().insertlane(v, x, lane as u8)
+    }
+
+    /// Bytes of `a` (0 to 15) and `b` (16 to 31) by constant index, as type `ty`.
+    pub(crate) fn shuffle(&mut self, ty: HostType, a: V, b: V, bytes: [u8; 16]) -> V {
+        let (a, b) = (self.cast(a, I8X16), self.cast(b, I8X16));
+        let mask = self.b.func.dfg.immediates.push(bytes.to_vec().into());
+        let v = self.b.ins().shuffle(a, b, mask);
+        self.cast(v, ty)
+    }
+
+    /// Words of `a` (0 to 3) and `b` (4 to 7) by constant index, as type `ty`.
+    pub(crate) fn shuffle_words(&mut self, ty: HostType, a: V, b: V, words: [u8; 4]) -> V {
+        let bytes = std::array::from_fn(|i| words[i / 4] * 4 + (i % 4) as u8);
+        self.shuffle(ty, a, b, bytes)
+    }
+
+    pub(crate) fn icmp(&mut self, cc: IntCC, a: V, b: V) -> V {
+        self.b.ins().icmp(cc, a, b)
+    }
+
+    pub(crate) fn icmp_imm(&mut self, cc: IntCC, a: V, bits: u64) -> V {
+        let b = self.imm_like(a, bits);
+        self.icmp(cc, a, b)
+    }
+
+    pub(crate) fn fcmp(&mut self, cc: FloatCC, a: V, b: V) -> V {
+        self.b.ins().fcmp(cc, a, b)
+    }
+
+    pub(crate) fn band_imm(&mut self, a: V, bits: u64) -> V {
+        let b = self.imm_like(a, bits);
+        self.band(a, b)
+    }
+
+    pub(crate) fn bor_imm(&mut self, a: V, bits: u64) -> V {
+        let b = self.imm_like(a, bits);
+        self.bor(a, b)
+    }
+
+    pub(crate) fn bxor_imm(&mut self, a: V, bits: u64) -> V {
+        let b = self.imm_like(a, bits);
+        self.bxor(a, b)
+    }
+
+    pub(crate) fn iadd_imm(&mut self, a: V, bits: u64) -> V {
+        if bits == 0 {
+            return a;
+        }
+        let b = self.imm_like(a, bits);
+        self.iadd(a, b)
+    }
+
+    /// Shift counts are scalars, of vectors too.
+    fn count(&mut self, n: u32) -> V {
+        self.imm(I32, u64::from(n))
+    }
+
+    pub(crate) fn shl(&mut self, a: V, n: u32) -> V {
+        let n = self.count(n);
+        self.ishl(a, n)
+    }
+
+    pub(crate) fn shr(&mut self, a: V, n: u32) -> V {
+        let n = self.count(n);
+        self.ushr(a, n)
+    }
+
+    pub(crate) fn sar(&mut self, a: V, n: u32) -> V {
+        let n = self.count(n);
+        self.sshr(a, n)
+    }
+
+    /// The complement of a truth value or mask.
+    pub(crate) fn not(&mut self, c: V) -> V {
+        if self.is_vector(c) { self.bnot(c) } else { self.bxor_imm(c, 1) }
+    }
+
+    /// `a` where `c` (a truth value, or a mask of elements as wide as those of `a`) holds, else `b`.
+    pub(crate) fn sel(&mut self, c: V, a: V, b: V) -> V {
+        if !self.is_vector(c) {
+            return self.select(c, a, b);
+        }
+        let ty = self.ty(a);
+        if !self.host.x86 {
+            let c = self.cast(c, ty);
+            return self.b.ins().bitselect(c, a, b);
+        }
+        // One instruction whatever the mask comes from; bitselect needs to see the comparison.
+        let int = int_of(ty);
+        let (c, a, b) = (self.cast(c, int), self.cast(a, int), self.cast(b, int));
+        let v = self.b.ins().blendv(c, a, b);
+        self.cast(v, ty)
+    }
+
+    /// Access to memory that cannot fault.
+    pub(crate) fn load(&mut self, ty: HostType, base: V, offset: i32) -> V {
+        self.b.ins().load(ty, MemFlagsData::new().with_notrap(), base, offset)
+    }
+
+    pub(crate) fn store(&mut self, v: V, base: V, offset: i32) {
+        self.b.ins().store(MemFlagsData::new().with_notrap(), v, base, offset);
+    }
+
+    /// Access to guest memory: may fault, stays where it is.
+    pub(crate) fn load_guest(&mut self, ty: HostType, base: V, offset: i32) -> V {
+        self.b.ins().load(ty, MemFlagsData::new(), base, offset)
+    }
+
+    pub(crate) fn store_guest(&mut self, v: V, base: V, offset: i32) {
+        self.b.ins().store(MemFlagsData::new(), v, base, offset);
+    }
+
+    /// Loads 1 or 2 bytes, extended to i32.
+    pub(crate) fn load_narrow(&mut self, bytes: u8, signed: bool, base: V, offset: i32) -> V {
+        let flags = MemFlagsData::new();
+        match (bytes, signed) {
+            (1, false) => self.b.ins().uload8(I32, flags, base, offset),
+            (1, true) => self.b.ins().sload8(I32, flags, base, offset),
+            (_, false) => self.b.ins().uload16(I32, flags, base, offset),
+            (_, true) => self.b.ins().sload16(I32, flags, base, offset),
+        }
+    }
+
+    /// Loads a byte that is there, as i32.
+    pub(crate) fn load_table(&mut self, place: V) -> V {
+        self.b.ins().uload8(I32, MemFlagsData::new().with_notrap(), place, 0)
+    }
+
+    /// Stores the low 1 or 2 bytes of an i32.
+    pub(crate) fn store_narrow(&mut self, bytes: u8, v: V, base: V, offset: i32) {
+        let flags = MemFlagsData::new();
+        match bytes {
+            1 => self.b.ins().istore8(flags, v, base, offset),
+            _ => self.b.ins().istore16(flags, v, base, offset),
+        };
+    }
+
+    pub(crate) fn stack_addr(&mut self, slot: StackSlot) -> V {
+        self.b.ins().stack_addr(I64, slot, 0)
+    }
+
+    pub(crate) fn call(&mut self, sig: SigRef, callee: V, args: &[V]) -> Option<V> {
+        let call = self.b.ins().call_indirect(sig, callee, args);
+        self.b.inst_results(call).first().copied()
+    }
+
+    pub(crate) fn block(&mut self) -> HostBlock {
+        self.b.create_block()
+    }
+
+    pub(crate) fn cold_block(&mut self) -> HostBlock {
+        let block = self.b.create_block();
+        self.b.set_cold_block(block);
+        block
+    }
+
+    pub(crate) fn param(&mut self, block: HostBlock, ty: HostType) -> V {
+        self.b.append_block_param(block, ty)
+    }
+
+    pub(crate) fn switch_to(&mut self, block: HostBlock) {
+        self.b.switch_to_block(block);
+    }
+
+    pub(crate) fn jump(&mut self, block: HostBlock, args: &[V]) {
+        let args: Vec<BlockArg> = args.iter().map(|&v| v.into()).collect();
+        self.b.ins().jump(block, &args);
+    }
+
+    pub(crate) fn brif(&mut self, c: V, taken: (HostBlock, &[V]), next: (HostBlock, &[V])) {
+        let list = |values: &[V]| -> Vec<BlockArg> { values.iter().map(|&v| v.into()).collect() };
+        self.b.ins().brif(c, taken.0, &list(taken.1), next.0, &list(next.1));
+    }
+
+    pub(crate) fn ret(&mut self, v: V) {
+        self.b.ins().return_(&[v]);
+    }
+}

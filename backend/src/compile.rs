@@ -1,0 +1,232 @@
+//! From a region to machine code, with what the runtime must know of it.
+
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, types};
+use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use warpjit_ir::{Form, Function, Opcode, PureFn, Space};
+
+use crate::context::{Context, FaultKind, FaultRecord, encode_space};
+use crate::lower;
+use crate::options::Options;
+
+/// Why a region could not be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The region is not what the backend takes.
+    #[error("malformed region: {0}")]
+    Malformed(String),
+    /// An operation that regions must not contain.
+    #[error("{} in a lane region", .0.name())]
+    CrossLane(Opcode),
+    /// The host is not supported.
+    #[error("no code for this host: {0}")]
+    Host(String),
+    /// The number of groups is not 1, 2 or 4, or does not divide the warp.
+    #[error("chunks of {groups} groups do not fit warps of {lanes} lanes")]
+    Groups {
+        /// Groups asked for.
+        groups: u8,
+        /// Lanes of the warp.
+        lanes: u32,
+    },
+    /// Cranelift rejected the code.
+    #[error("code generator: {0}")]
+    Codegen(String),
+}
+
+/// The float environment that code must run in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FloatEnv {
+    /// MXCSR.FTZ and MXCSR.DAZ set; only on x86-64.
+    FlushAll,
+    /// Nothing flushed, nearest even.
+    Default,
+}
+
+/// Which lane a trap is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TrapLane {
+    /// This lane of the chunk.
+    Lane(u8),
+    /// One of the lanes of a vector access: [`Context::vector_base`] is the place of the chunk's first lane.
+    Vector {
+        /// First lane of this vector in the chunk.
+        first: u8,
+    },
+    /// The lowest lane that takes part: of [`Context::guard_bits`] where `guarded`, else of the active ones.
+    Lowest {
+        /// Whether the access has a guard of its own.
+        guarded: bool,
+    },
+}
+
+/// A host instruction that accesses guest memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TrapSite {
+    /// Guest address of the instruction.
+    pub pc: u32,
+    /// Which lane it is for.
+    pub lane: TrapLane,
+    /// Space accessed.
+    pub space: Space,
+    /// A store.
+    pub store: bool,
+    /// Bytes accessed by a lane.
+    pub bytes: u8,
+}
+
+impl TrapSite {
+    /// The guest fault that a signal at this instruction is, `host_address` being what it could not access.
+    pub fn fault(&self, context: &Context, host_address: u64) -> FaultRecord {
+        let base = context.global_base as u64;
+        let chunk = context.chunk_lane;
+        let bytes = u64::from(self.bytes);
+        let mut address = host_address.wrapping_sub(base);
+        let lane = match self.lane {
+            TrapLane::Lane(lane) => u32::from(lane),
+            TrapLane::Vector { first } => {
+                let offset = host_address.wrapping_sub(context.vector_base);
+                let lane = (offset / bytes).clamp(u64::from(first), u64::from(first) + 3);
+                address = context.vector_base.wrapping_sub(base) + lane * bytes;
+                lane as u32
+            }
+            TrapLane::Lowest { guarded } => {
+                let active = (context.active >> chunk) as u32;
+                let lanes = if guarded { context.guard_bits } else { active };
+                if lanes == 0 { 0 } else { lanes.trailing_zeros() }
+            }
+        };
+        FaultRecord {
+            kind: FaultKind::Memory,
+            pc: self.pc,
+            lane: chunk + lane,
+            space: encode_space(self.space),
+            address,
+            store: u32::from(self.store),
+            bytes: u32::from(self.bytes),
+        }
+    }
+}
+
+/// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
+pub type Entry = unsafe extern "C" fn(*mut Context, *mut u8) -> u64;
+
+/// Machine code of a region. It has no relocations and may lie anywhere, aligned to 16.
+#[derive(Debug)]
+pub struct RegionCode {
+    /// The code; its entry is the first byte, of type [`Entry`].
+    pub code: Vec<u8>,
+    /// Instructions that may trap, by offset.
+    pub traps: Vec<(u32, TrapSite)>,
+    /// Functions that the code calls: [`Context::pures`] must point to them.
+    pub pures: Vec<&'static PureFn>,
+    /// Environment it runs in.
+    pub float_env: FloatEnv,
+}
+
+impl RegionCode {
+    /// The instruction at this offset, if it accesses guest memory.
+    pub fn trap(&self, offset: u32) -> Option<&TrapSite> {
+        self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| &self.traps[i].1)
+    }
+}
+
+/// Code of a region as text.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// Cranelift's IR.
+    pub clif: String,
+    /// Host code with virtual registers resolved.
+    pub assembly: String,
+}
+
+/// Compiles a region in mask form.
+pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
+    Ok(compile(func, options, false)?.0)
+}
+
+/// Compiles a region and gives its listings.
+pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error> {
+    Ok(compile(func, options, true)?.1)
+}
+
+/// What environment the region's operations ask for.
+fn float_env(func: &Function, x86: bool) -> FloatEnv {
+    let all = || func.blocks.iter().flat_map(|b| &b.insts).map(|&i| func.inst(i));
+    // AArch64 detects tiny results before rounding: there, code flushes by itself.
+    let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
+    if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
+}
+
+fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode, Listing), Error> {
+    check(func, options)?;
+    let isa = options.target.isa(options.fast_compile);
+    let env = float_env(func, options.target.host.x86);
+    let mut sig = Signature::new(CallConv::SystemV);
+    sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
+    sig.returns.push(AbiParam::new(types::I64));
+    let mut codegen = Codegen::for_function(HostFunction::with_name_signature(Default::default(), sig));
+    let mut builder_context = FunctionBuilderContext::new();
+    let builder = FunctionBuilder::new(&mut codegen.func, &mut builder_context);
+    let lowered = lower::lower(func, options, env, builder)?;
+    let clif = if list { codegen.func.display().to_string() } else { String::new() };
+    codegen.set_disasm(list);
+    if let Err(e) = codegen.compile(&**isa, &mut ControlPlane::default()) {
+        return Err(Error::Codegen(cranelift_codegen::print_errors::pretty_error(e.func, e.inner)));
+    }
+    let Some(compiled) = codegen.compiled_code() else {
+        return Err(Error::Codegen("no code".into()));
+    };
+    let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
+    if let Some(reloc) = relocs.first() {
+        return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));
+    }
+    let locations = compiled.buffer.get_srclocs_sorted();
+    let mut traps = Vec::new();
+    for trap in compiled.buffer.traps() {
+        let next = locations.partition_point(|l| l.start <= trap.offset);
+        let site = next.checked_sub(1).map(|i| &locations[i]).filter(|l| trap.offset < l.end);
+        let site = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize));
+        traps.extend(site.map(|&s| (trap.offset, s)));
+    }
+    traps.sort_by_key(|t| t.0);
+    let assembly = compiled.vcode.clone().unwrap_or_default();
+    let code = RegionCode {
+        code: compiled.code_buffer().to_vec(),
+        traps,
+        pures: lowered.pures,
+        float_env: env,
+    };
+    Ok((code, Listing { clif, assembly }))
+}
+
+fn check(func: &Function, options: &Options) -> Result<(), Error> {
+    if func.form != Form::Mask {
+        return Err(Error::Malformed("not in mask form".into()));
+    }
+    if !matches!(options.groups, 1 | 2 | 4) || !matches!(func.lanes, 32 | 64) {
+        return Err(Error::Groups { groups: options.groups, lanes: func.lanes });
+    }
+    let blocks = func.blocks.len();
+    for block in &func.blocks {
+        let Some(term) = &block.term else { return Err(Error::Malformed("block without terminator".into())) };
+        let mut known = true;
+        term.for_each_successor(|b| known &= b.index() < blocks);
+        let mut value_known = true;
+        term.for_each_use(|v| value_known &= v.index() < func.values.len());
+        for &inst in &block.insts {
+            let args = func.insts.get(inst.index()).map_or(&[][..], |i| &i.args);
+            value_known &= inst.index() < func.insts.len();
+            value_known &= args.iter().all(|v| v.index() < func.values.len());
+        }
+        if !known || !value_known {
+            return Err(Error::Malformed("reference to an unknown block, instruction or value".into()));
+        }
+    }
+    if func.entry.index() >= blocks {
+        return Err(Error::Malformed("no entry block".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! What compiled code shares with the runtime: the context it runs on.
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+
+use warpjit_ir::{PureFn, Space};
+
+/// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
+pub const FAULT: u64 = u64::MAX;
+/// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
+pub const STOPPED: u64 = u64::MAX - 1;
+
+/// Kind of a fault that code reports itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum FaultKind {
+    /// No fault.
+    None = 0,
+    /// Misaligned, unmapped or write-protected.
+    Memory = 1,
+}
+
+/// A fault that compiled code, or the signal handler for it, recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct FaultRecord {
+    /// What happened.
+    pub kind: FaultKind,
+    /// Guest address of the instruction.
+    pub pc: u32,
+    /// Lane of the warp.
+    pub lane: u32,
+    /// Space accessed, see [`encode_space`].
+    pub space: u32,
+    /// Guest address accessed.
+    pub address: u64,
+    /// 1 for a store.
+    pub store: u32,
+    /// Bytes accessed.
+    pub bytes: u32,
+}
+
+impl FaultRecord {
+    /// No fault.
+    pub const NONE: FaultRecord =
+        FaultRecord { kind: FaultKind::None, pc: 0, lane: 0, space: 0, address: 0, store: 0, bytes: 0 };
+
+    /// The space accessed.
+    pub fn space(&self) -> Space {
+        decode_space(self.space)
+    }
+}
+
+/// A space as a number: kind in bits 8 and up, index below.
+pub const fn encode_space(space: Space) -> u32 {
+    match space {
+        Space::Global(n) => n as u32,
+        Space::Shared => 0x100,
+        Space::Local => 0x200,
+        Space::Const(n) => 0x300 | n as u32,
+    }
+}
+
+/// The space that [`encode_space`] made `code` of.
+pub const fn decode_space(code: u32) -> Space {
+    match code >> 8 {
+        0 => Space::Global(code as u8),
+        1 => Space::Shared,
+        2 => Space::Local,
+        _ => Space::Const(code as u8),
+    }
+}
+
+/// Calls `pures[index]` for the lanes of `lanes` (a bit each). Operand `k` of the lanes lies at byte `k * 128` of
+/// `buffer`, 4 or 8 bytes a lane (truth values 0 or not); results go to the start of `buffer` in the same way, truth values as
+/// words of 0 or -1.
+pub type CallPureFn =
+    unsafe extern "C" fn(pures: *const &'static PureFn, index: u32, lanes: u32, buffer: *mut u8);
+/// Called when the fuel is spent; not 0 stops the code, else the callee has refilled [`Context::fuel`].
+pub type PollFn = unsafe extern "C" fn(context: *mut Context) -> u32;
+/// Fused multiply-add of binary64 bit patterns; `ftz` as for the IR's `fma`.
+pub type FmaF64Fn = extern "C" fn(a: u64, b: u64, c: u64, ftz: u32) -> u64;
+
+/// Everything region code reads and writes besides the warp's frame.
+///
+/// The embedder fills it in before it enters code. `shared_base` and `local_base` must stay readable and writable
+/// for 8 bytes even where their size is 0; each const bank is 64 KiB and 8 bytes of slack.
+#[repr(C)]
+pub struct Context {
+    /// Lanes that enter, a bit each.
+    pub active: u64,
+    /// Out: lanes whose thread has ended.
+    pub exited: u64,
+    /// Out: the condition of the exit, a bit a lane.
+    pub cond: u64,
+    /// Out: the fault, when the code returned [`FAULT`].
+    pub fault: FaultRecord,
+    /// First lane of the chunk that runs.
+    pub chunk_lane: u32,
+    /// Lanes of the chunk (a bit each) that take part in the uniform access that runs, see [`crate::TrapLane::Lowest`].
+    pub guard_bits: u32,
+    /// Host address of the first lane of the vector access that runs.
+    pub vector_base: u64,
+    /// Host address of guest global address 0.
+    pub global_base: *mut u8,
+    /// Checked memory: a byte for each 4 KiB page of the 4 GiB and 2 more; bit 0 readable, bit 1 writable.
+    pub page_table: *const u8,
+    /// Shared memory of the block.
+    pub shared_base: *mut u8,
+    /// Its size in bytes, at most 64 KiB.
+    pub shared_bytes: u32,
+    /// Bytes of local memory of a lane, at most 64 KiB.
+    pub local_bytes: u32,
+    /// Local memory of the warp, words interleaved between lanes: byte `a` of lane `l` lies at
+    /// `(a / 4) * 4 * lanes + l * 4 + a % 4`.
+    pub local_base: *mut u8,
+    /// Const banks.
+    pub const_banks: [*const u8; 16],
+    /// The functions that the region calls: [`crate::RegionCode::pures`].
+    pub pures: *const &'static PureFn,
+    /// How it calls them; [`Context::new`] puts the backend's own.
+    pub call_pure: CallPureFn,
+    /// Fused multiply-add for hosts without it; [`Context::new`] puts the backend's own.
+    pub fma_f64: FmaF64Fn,
+    /// Called when `fuel` is negative.
+    pub poll: PollFn,
+    /// Back edges that may still be taken.
+    pub fuel: i64,
+    /// The embedder's.
+    pub user: *mut c_void,
+    /// Guest instructions executed, summed over lanes (option `count`).
+    pub thread_insts: u64,
+    /// Where lanes that do not take part load from and store to.
+    pub scratch: [u64; 2],
+}
+
+unsafe extern "C" fn stop(_: *mut Context) -> u32 {
+    1
+}
+
+impl Context {
+    /// A context without memory, lanes or fuel; its poll function stops.
+    pub fn new() -> Context {
+        Context {
+            active: 0,
+            exited: 0,
+            cond: 0,
+            fault: FaultRecord::NONE,
+            chunk_lane: 0,
+            guard_bits: 0,
+            vector_base: 0,
+            global_base: std::ptr::null_mut(),
+            page_table: std::ptr::null(),
+            shared_base: std::ptr::null_mut(),
+            shared_bytes: 0,
+            local_bytes: 0,
+            local_base: std::ptr::null_mut(),
+            const_banks: [std::ptr::null(); 16],
+            pures: std::ptr::null(),
+            call_pure: crate::helpers::call_pure,
+            fma_f64: crate::helpers::fma_f64,
+            poll: stop,
+            fuel: 0,
+            user: std::ptr::null_mut(),
+            thread_insts: 0,
+            scratch: [0; 2],
+        }
+    }
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Context::new()
+    }
+}
+
+macro_rules! offsets {
+    ($($name:ident = $($field:ident).+;)*) => {
+        /// Byte offsets of the fields, for the code generator.
+        pub(crate) mod at {
+            use super::*;
+            $(pub const $name: i32 = offset_of!(Context, $($field).+) as i32;)*
+        }
+    };
+}
+
+offsets! {
+    ACTIVE = active;
+    EXITED = exited;
+    COND = cond;
+    FAULT_KIND = fault.kind;
+    FAULT_PC = fault.pc;
+    FAULT_LANE = fault.lane;
+    FAULT_SPACE = fault.space;
+    FAULT_ADDRESS = fault.address;
+    FAULT_STORE = fault.store;
+    FAULT_BYTES = fault.bytes;
+    CHUNK_LANE = chunk_lane;
+    GUARD_BITS = guard_bits;
+    VECTOR_BASE = vector_base;
+    GLOBAL_BASE = global_base;
+    PAGE_TABLE = page_table;
+    SHARED_BASE = shared_base;
+    SHARED_BYTES = shared_bytes;
+    LOCAL_BYTES = local_bytes;
+    LOCAL_BASE = local_base;
+    CONST_BANKS = const_banks;
+    PURES = pures;
+    CALL_PURE = call_pure;
+    FMA_F64 = fma_f64;
+    POLL = poll;
+    FUEL = fuel;
+    THREAD_INSTS = thread_insts;
+    SCRATCH = scratch;
+}

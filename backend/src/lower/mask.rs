@@ -1,0 +1,122 @@
+//! Masks: selection, tests, conversion between vectors and bits.
+
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{InstData, Opcode, Value};
+
+use super::{Kept, Lower, Parts, arg, result, wide};
+use crate::Error;
+use crate::affine::Form;
+use crate::clif::{I32, I32X4, V};
+
+impl Lower<'_, '_> {
+    pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {
+        let r = result(data)?;
+        if data.op == Opcode::ActiveMask {
+            let parts = self.active.clone();
+            self.define(r, Kept::Parts(parts));
+            return Ok(());
+        }
+        // `any`: of the operand, within the second operand's lanes where there is one.
+        let mask = arg(data, 0)?;
+        let guard = data.args.get(1).copied();
+        let s = match (self.is_uniform(mask), guard) {
+            (true, None) => self.scalar(mask)?,
+            _ => {
+                let mut parts = self.parts(mask)?;
+                if let Some(guard) = guard {
+                    let guard = self.parts(guard)?;
+                    parts = parts.iter().zip(guard.iter()).map(|(&a, &b)| self.e.band(a, b)).collect();
+                }
+                self.any(&parts)
+            }
+        };
+        self.define_scalar(r, s);
+        Ok(())
+    }
+
+    /// Whether any lane holds, i8.
+    pub(super) fn any(&mut self, parts: &[V]) -> V {
+        let all = parts.iter().copied().reduce(|a, b| self.e.bor(a, b)).expect("at least one group");
+        self.e.vany_true(all)
+    }
+
+    pub(super) fn select(&mut self, data: &InstData) -> Result<Parts, Error> {
+        let (c, a, b) = (arg(data, 0)?, arg(data, 1)?, arg(data, 2)?);
+        let scalar = self.scalar_of(a);
+        if self.is_uniform(c) {
+            let c = self.scalar(c)?;
+            return self.part_by_part(&[a, b], |l, x| Ok(l.e.select(c, x[0], x[1])));
+        }
+        let mut masks = self.parts(c)?;
+        if wide(scalar) {
+            masks = self.widen_mask(&masks);
+        }
+        let (a, b) = (self.parts(a)?, self.parts(b)?);
+        Ok((0..masks.len())
+            .map(|g| {
+                if scalar == Scalar::I1 {
+                    // Of masks the logic is as short and needs no mask in a fixed register.
+                    let yes = self.e.band(masks[g], a[g]);
+                    let no = self.e.band_not(b[g], masks[g]);
+                    self.e.bor(yes, no)
+                } else {
+                    self.e.sel(masks[g], a[g], b[g])
+                }
+            })
+            .collect())
+    }
+
+    /// Masks of words as masks of double words.
+    pub(super) fn widen_mask(&mut self, masks: &[V]) -> Parts {
+        masks.iter().flat_map(|&m| [self.e.swiden_low(m), self.e.swiden_high(m)]).collect()
+    }
+
+    /// Masks of double words as masks of words.
+    pub(super) fn narrow_mask(&mut self, masks: &[V]) -> Parts {
+        masks.chunks(2).map(|m| self.e.shuffle_words(I32X4, m[0], m[1], [0, 2, 4, 6])).collect()
+    }
+
+    /// A bit for each lane of the chunk, i32.
+    pub(super) fn bits_of(&mut self, masks: &[V]) -> V {
+        let mut all = None;
+        for (g, &m) in masks.iter().enumerate() {
+            let bits = self.e.vhigh_bits(I32, m);
+            let bits = if g == 0 { bits } else { self.e.shl(bits, 4 * g as u32) };
+            all = Some(all.map_or(bits, |a| self.e.bor(a, bits)));
+        }
+        all.expect("at least one group")
+    }
+
+    /// A bit for each lane of the chunk where the mask value holds; without one, where the chunk's entry mask does.
+    pub(super) fn guard_bits(&mut self, guard: Option<Value>) -> Result<V, Error> {
+        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.bits) };
+        if let Some(&bits) = self.mask_bits.get(&guard) {
+            return Ok(bits);
+        }
+        let bits = match self.forms.of(guard) {
+            Form::Uniform => {
+                let s = self.scalar(guard)?;
+                let none = self.e.imm(I32, 0);
+                self.e.select(s, self.bits, none)
+            }
+            _ => {
+                // A guard may say nothing of lanes that did not enter.
+                let parts = self.parts(guard)?;
+                let bits = self.bits_of(&parts);
+                self.e.band(bits, self.bits)
+            }
+        };
+        if !self.aside {
+            self.mask_bits.insert(guard, bits);
+        }
+        Ok(bits)
+    }
+
+    /// The guard as vectors.
+    pub(super) fn guard_parts(&mut self, guard: Option<Value>) -> Result<Parts, Error> {
+        match guard {
+            Some(g) => self.parts(g),
+            None => Ok(self.active.clone()),
+        }
+    }
+}

@@ -1,0 +1,526 @@
+//! Mask form to CLIF: values of a chunk, instruction by instruction.
+//!
+//! A narrow value (mask, i32, f32) of a chunk is one 128-bit vector for each group of four lanes, a wide one (i64, f64)
+//! two. Values that are uniform or lane-affine are one scalar ([`Form`]), made a vector where one is needed.
+//! Each IR operation is emitted for all groups before the next: Cranelift keeps the order, so groups interleave.
+
+mod control;
+mod convert;
+pub(crate) mod float;
+mod int;
+mod mask;
+mod memory;
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use cranelift_codegen::ir::{AbiParam, Signature, SourceLoc, StackSlotData, StackSlotKind};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::FunctionBuilder;
+use warpjit_ir::function::ValueDef;
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value};
+
+use crate::affine::{Form, Forms};
+use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, SigRef, StackSlot, V, element, vector};
+use crate::compile::{TrapLane, TrapSite};
+use crate::options::Options;
+use crate::{Error, FloatEnv};
+
+/// The vectors of a value, or its one scalar.
+type Parts = Rc<[V]>;
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+enum Kept {
+    /// Nowhere: made at each use.
+    Const(u64),
+    /// One scalar: uniform, or the first lane's.
+    Scalar(V),
+    /// In vectors.
+    Parts(Parts),
+}
+
+/// What lowering a function gives besides the code.
+pub(crate) struct Lowered {
+    pub sites: Vec<TrapSite>,
+    pub pures: Vec<&'static PureFn>,
+}
+
+pub(crate) struct Lower<'a, 'b> {
+    e: Emit<'b>,
+    f: &'a Function,
+    options: &'a Options,
+    groups: usize,
+    forms: Forms,
+    /// Reverse postorder.
+    order: Vec<Block>,
+    /// Position in `order`; `usize::MAX` where unreachable.
+    position: Vec<usize>,
+    /// Blocks of the host function, by IR block.
+    blocks: Vec<Option<HostBlock>>,
+    slot_offsets: Vec<u32>,
+    values: Vec<Option<Kept>>,
+    /// Scalars whose vectors are made at the definition because a deeper loop uses them.
+    hoist: Vec<bool>,
+    /// Vectors made of scalars that are good wherever the scalar is.
+    hoisted: HashMap<Value, Parts>,
+    /// Vectors made of scalars that are good to the end of the block.
+    splats: HashMap<Value, Parts>,
+    /// Bits of masks that are good to the end of the block.
+    mask_bits: HashMap<Value, V>,
+    /// Addresses whose alignment is known to the end of the block: address, guard, place, alignment.
+    aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    /// Host addresses of spaces, loaded in this block.
+    bases: Vec<(Space, V)>,
+    /// Whether code is emitted that does not dominate the rest of the block.
+    aside: bool,
+    /// The host environment does not flush: operations with `ftz` do it themselves.
+    explicit_flush: bool,
+    env: FloatEnv,
+    sites: Vec<TrapSite>,
+    pures: Vec<&'static PureFn>,
+    call_buffer: Option<StackSlot>,
+    lane_buffer: Option<StackSlot>,
+    context: V,
+    frame: V,
+    /// First lane of the chunk, i64.
+    lane: V,
+    /// Frame address of the chunk's first lane in slot 0 of four bytes.
+    frame_lane: V,
+    /// Active lanes of the chunk, i32.
+    bits: V,
+    active: Parts,
+    next_chunk: HostBlock,
+    fault_block: Option<HostBlock>,
+    stop_block: Option<HostBlock>,
+    pure_sig: Option<SigRef>,
+    poll_sig: Option<SigRef>,
+    fma_sig: Option<SigRef>,
+}
+
+/// Lowers `f` into the empty function of `builder`.
+pub(crate) fn lower(
+    f: &Function,
+    options: &Options,
+    env: FloatEnv,
+    builder: FunctionBuilder<'_>,
+) -> Result<Lowered, Error> {
+    let (order, position) = reverse_postorder(f);
+    let forms = Forms::new(f, &order, &options.slot_shapes);
+    let hoist = hoisted_values(f, &order, &position, &forms);
+    let e = Emit { b: builder, host: options.target.host };
+    let none = V::from_u32(0);
+    let mut lower = Lower {
+        e,
+        f,
+        options,
+        groups: usize::from(options.groups),
+        forms,
+        blocks: vec![None; f.blocks.len()],
+        slot_offsets: f.frame_layout().0,
+        values: vec![None; f.values.len()],
+        hoist,
+        order,
+        position,
+        hoisted: HashMap::new(),
+        splats: HashMap::new(),
+        mask_bits: HashMap::new(),
+        aligned: Vec::new(),
+        bases: Vec::new(),
+        aside: false,
+        explicit_flush: env == FloatEnv::Default,
+        env,
+        sites: Vec::new(),
+        pures: Vec::new(),
+        call_buffer: None,
+        lane_buffer: None,
+        context: none,
+        frame: none,
+        lane: none,
+        frame_lane: none,
+        bits: none,
+        active: Rc::new([]),
+        next_chunk: HostBlock::from_u32(0),
+        fault_block: None,
+        stop_block: None,
+        pure_sig: None,
+        poll_sig: None,
+        fma_sig: None,
+    };
+    lower.function()?;
+    let Lower { e, sites, pures, .. } = lower;
+    let mut b = e.b;
+    b.seal_all_blocks();
+    b.finalize(options.target.isa(options.fast_compile).frontend_config());
+    Ok(Lowered { sites, pures })
+}
+
+fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
+    let mut seen = vec![false; f.blocks.len()];
+    let mut order = Vec::new();
+    let successors = |b: Block| {
+        let mut list = Vec::new();
+        f.term(b).for_each_successor(|s| list.push(s));
+        list
+    };
+    seen[f.entry.index()] = true;
+    let mut stack = vec![(f.entry, successors(f.entry))];
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if !seen[next.index()] => {
+                seen[next.index()] = true;
+                stack.push((next, successors(next)));
+            }
+            Some(_) => {}
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    let mut position = vec![usize::MAX; f.blocks.len()];
+    for (i, b) in order.iter().enumerate() {
+        position[b.index()] = i;
+    }
+    (order, position)
+}
+
+/// Scalars that some deeper loop uses as a vector.
+fn hoisted_values(f: &Function, order: &[Block], position: &[usize], forms: &Forms) -> Vec<bool> {
+    // Depth by back edges over the order: exact for reducible graphs whose loops are contiguous in it, and only a
+    // heuristic otherwise.
+    let mut depth = vec![0u32; order.len()];
+    for (i, &b) in order.iter().enumerate() {
+        f.term(b).for_each_successor(|s| {
+            if position[s.index()] <= i {
+                depth[position[s.index()]..=i].iter_mut().for_each(|d| *d += 1);
+            }
+        });
+    }
+    let mut hoist = vec![false; f.values.len()];
+    if depth.iter().all(|&d| d == 0) {
+        return hoist;
+    }
+    let mut defined = vec![0u32; f.values.len()];
+    for (i, &b) in order.iter().enumerate() {
+        let block = f.block(b);
+        let results = block.insts.iter().filter_map(|&inst| f.inst(inst).result);
+        for v in block.params.iter().copied().chain(results) {
+            defined[v.index()] = depth[i];
+        }
+    }
+    for (i, &b) in order.iter().enumerate() {
+        for &inst in &f.block(b).insts {
+            let data = f.inst(inst);
+            let as_vector = match data.op {
+                // Uniform guards and conditions are tested as scalars.
+                Opcode::Load | Opcode::Store | Opcode::Any | Opcode::Splat => false,
+                _ => data.result.is_none_or(|r| forms.of(r) == Form::Varying),
+            };
+            if as_vector {
+                for (k, &a) in data.args.iter().enumerate() {
+                    let scalar_count = k == 1
+                        && matches!(data.op, Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl);
+                    if defined[a.index()] < depth[i] && forms.of(a) != Form::Varying && !scalar_count {
+                        hoist[a.index()] = true;
+                    }
+                }
+            }
+        }
+    }
+    hoist
+}
+
+fn wide(scalar: Scalar) -> bool {
+    scalar.frame_bytes() == 8
+}
+
+impl Lower<'_, '_> {
+    /// Vectors of a chunk of the element type.
+    fn part_count(&self, scalar: Scalar) -> usize {
+        if wide(scalar) { 2 * self.groups } else { self.groups }
+    }
+
+    /// Lanes of a chunk.
+    fn lanes(&self) -> usize {
+        4 * self.groups
+    }
+
+    /// A bit for each lane of a chunk.
+    fn full_bits(&self) -> u64 {
+        (1 << self.lanes()) - 1
+    }
+
+    fn scalar_of(&self, v: Value) -> Scalar {
+        self.f.ty(v).scalar
+    }
+
+    fn is_uniform(&self, v: Value) -> bool {
+        self.forms.of(v) == Form::Uniform
+    }
+
+    fn kept(&self, v: Value) -> Result<Kept, Error> {
+        self.values[v.index()].clone().ok_or_else(|| Error::Malformed(format!("{v} used before its definition")))
+    }
+
+    /// The scalar of a uniform value, the first lane's of an affine one.
+    fn scalar(&mut self, v: Value) -> Result<V, Error> {
+        Ok(match self.kept(v)? {
+            Kept::Const(bits) => self.e.imm(element(self.scalar_of(v)), bits),
+            Kept::Scalar(s) => s,
+            Kept::Parts(p) => {
+                let first = self.e.extract(p[0], 0);
+                if self.scalar_of(v) == Scalar::I1 { self.e.band_imm(first, 1) } else { first }
+            }
+        })
+    }
+
+    /// The vectors of a value.
+    fn parts(&mut self, v: Value) -> Result<Parts, Error> {
+        let scalar = self.scalar_of(v);
+        let count = self.part_count(scalar);
+        let s = match self.kept(v)? {
+            Kept::Parts(p) => return Ok(p),
+            // A constant is one load from the pool: made again at each use rather than kept in a register.
+            Kept::Const(bits) => {
+                let bits = if scalar == Scalar::I1 { 0u64.wrapping_sub(bits & 1) } else { bits };
+                let v = self.e.imm(vector(scalar), bits);
+                return Ok(vec![v; count].into());
+            }
+            Kept::Scalar(s) => s,
+        };
+        if let Some(p) = self.hoisted.get(&v).or_else(|| self.splats.get(&v)) {
+            return Ok(p.clone());
+        }
+        let parts = self.vectors_of(s, v, scalar);
+        if !self.aside {
+            self.splats.insert(v, parts.clone());
+        }
+        Ok(parts)
+    }
+
+    fn vectors_of(&mut self, s: V, v: Value, scalar: Scalar) -> Parts {
+        let count = self.part_count(scalar);
+        let s = if scalar == Scalar::I1 {
+            let word = self.e.uextend(I32, s);
+            self.e.ineg(word)
+        } else {
+            s
+        };
+        let splat = self.e.splat(vector(scalar), s);
+        let (stride, low16) = match self.forms.of(v) {
+            Form::Affine { stride, .. } => (stride, false),
+            Form::Affine16 { stride } => (stride, true),
+            _ => return vec![splat; count].into(),
+        };
+        (0..count)
+            .map(|g| {
+                let lanes: [u64; 4] = std::array::from_fn(|l| (stride as i64 as u64).wrapping_mul((4 * g + l) as u64));
+                let ramp = self.e.lanes(I32X4, &lanes);
+                let x = self.e.iadd(splat, ramp);
+                if low16 { self.e.band_imm(x, 0xffff) } else { x }
+            })
+            .collect()
+    }
+
+    fn define(&mut self, v: Value, kept: Kept) {
+        if let (true, Kept::Scalar(s)) = (self.hoist[v.index()], &kept) {
+            let parts = self.vectors_of(*s, v, self.scalar_of(v));
+            self.hoisted.insert(v, parts);
+        }
+        self.values[v.index()] = Some(kept);
+    }
+
+    fn define_scalar(&mut self, v: Value, s: V) {
+        self.define(v, Kept::Scalar(s));
+    }
+
+    /// Forgets what is good only within a block.
+    fn start_block(&mut self) {
+        self.splats.clear();
+        self.mask_bits.clear();
+        self.aligned.clear();
+        self.bases.clear();
+    }
+
+    /// Attributes the code that follows to a trap site.
+    fn at_site(&mut self, site: Option<TrapSite>) {
+        let loc = match site {
+            Some(site) => {
+                self.sites.push(site);
+                SourceLoc::new(self.sites.len() as u32 - 1)
+            }
+            None => SourceLoc::default(),
+        };
+        self.e.b.set_srcloc(loc);
+    }
+
+    fn site(&mut self, data: &InstData, lane: TrapLane) {
+        let (space, store, bytes) = match data.imm {
+            Imm::Mem(m) => (m.space, data.op == Opcode::Store, m.bytes),
+            _ => return,
+        };
+        self.at_site(Some(TrapSite { pc: data.pc, lane, space, store, bytes }));
+    }
+
+    fn stack_slot(&mut self, bytes: u32) -> StackSlot {
+        self.e.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 4))
+    }
+
+    fn signature(&mut self, params: &[HostType], result: Option<HostType>) -> SigRef {
+        let mut sig = Signature::new(CallConv::SystemV);
+        sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+        sig.returns.extend(result.map(AbiParam::new));
+        self.e.b.import_signature(sig)
+    }
+
+    /// Applies a scalar operation lane by lane, on values of any element types.
+    fn lane_by_lane(
+        &mut self,
+        args: &[(Parts, Scalar)],
+        out: Scalar,
+        mut f: impl FnMut(&mut Self, &[V]) -> V,
+    ) -> Parts {
+        let per = if wide(out) { 2 } else { 4 };
+        (0..self.part_count(out))
+            .map(|part| {
+                let mut vector_value = None;
+                for l in 0..per {
+                    let lane = part * per + l;
+                    let scalars: Vec<V> = args
+                        .iter()
+                        .map(|(parts, scalar)| {
+                            let n = if wide(*scalar) { 2 } else { 4 };
+                            self.e.extract(parts[lane / n], lane % n)
+                        })
+                        .collect();
+                    let x = f(self, &scalars);
+                    vector_value = Some(match vector_value {
+                        None => self.e.scalar_to_vector(vector(out), x),
+                        Some(v) => self.e.insert(v, x, l),
+                    });
+                }
+                vector_value.expect("at least two lanes")
+            })
+            .collect()
+    }
+
+    fn inst(&mut self, inst: Inst) -> Result<(), Error> {
+        let data = self.f.inst(inst);
+        if data.op.is_cross_lane() {
+            return Err(Error::CrossLane(data.op));
+        }
+        match data.op {
+            Opcode::Const => {
+                let (Imm::Bits(bits), Some(r)) = (data.imm, data.result) else { return Err(malformed(data)) };
+                self.define(r, Kept::Const(bits & self.scalar_of(r).bit_mask()));
+                Ok(())
+            }
+            Opcode::Splat => {
+                let r = result(data)?;
+                let kept = self.kept(arg(data, 0)?)?;
+                self.define(r, kept);
+                Ok(())
+            }
+            Opcode::Load | Opcode::Store => self.memory(data),
+            Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
+            Opcode::Any | Opcode::ActiveMask => self.mask(data),
+            _ => self.pure(data),
+        }
+    }
+
+    /// An operation on lanes: of scalars where the result is kept as one, else of vectors.
+    fn pure(&mut self, data: &InstData) -> Result<(), Error> {
+        let r = result(data)?;
+        if self.forms.of(r) != Form::Varying {
+            // The first lane's result comes from the first lane's operands, for affine values as well.
+            let args = data.args.iter().map(|&a| self.scalar(a)).collect::<Result<Vec<V>, _>>()?;
+            let s = self.scalar_op(data, &args)?;
+            self.define_scalar(r, s);
+            return Ok(());
+        }
+        let parts = match data.op.group() {
+            Group::Int => self.int(data)?,
+            Group::Float => self.float(data)?,
+            Group::Convert => self.convert(data)?,
+            _ if data.op == Opcode::Select => self.select(data)?,
+            _ => return Err(malformed(data)),
+        };
+        self.define(r, Kept::Parts(parts));
+        Ok(())
+    }
+
+    fn scalar_op(&mut self, data: &InstData, args: &[V]) -> Result<V, Error> {
+        match data.op.group() {
+            Group::Int => self.int_scalar(data, args),
+            Group::Float => self.float_part(data, args),
+            Group::Convert => self.convert_scalar(data, args),
+            _ if data.op == Opcode::Select && args.len() == 3 => Ok(self.e.sel(args[0], args[1], args[2])),
+            _ => Err(malformed(data)),
+        }
+    }
+
+    /// Applies an operation on vectors part by part; the operands have equally many.
+    fn part_by_part(
+        &mut self,
+        args: &[Value],
+        mut f: impl FnMut(&mut Self, &[V]) -> Result<V, Error>,
+    ) -> Result<Parts, Error> {
+        let args = args.iter().map(|&a| self.parts(a)).collect::<Result<Vec<Parts>, _>>()?;
+        let count = args.first().map_or(0, |p| p.len());
+        (0..count)
+            .map(|g| {
+                let part = args.iter().map(|p| p.get(g).copied()).collect::<Option<Vec<V>>>();
+                f(self, &part.ok_or_else(|| Error::Malformed("operands of different widths".into()))?)
+            })
+            .collect()
+    }
+
+    /// Whether the value is the chunk's entry mask itself.
+    fn is_active_mask(&self, v: Value) -> bool {
+        match self.f.values[v.index()].def {
+            ValueDef::Inst(i) => self.f.inst(i).op == Opcode::ActiveMask,
+            ValueDef::Param(..) => false,
+        }
+    }
+
+    /// A scalar through a vector operation: for what only exists as a sequence on vectors.
+    fn through_vector(
+        &mut self,
+        args: &[V],
+        f: impl FnOnce(&mut Self, &[V]) -> Result<V, Error>,
+    ) -> Result<V, Error> {
+        let vectors: Vec<V> = args
+            .iter()
+            .map(|&a| {
+                let ty = self.e.ty(a);
+                let ty = if ty.bits() == 64 { ty.by(2) } else { ty.by(4) };
+                match ty {
+                    Some(ty) => self.e.scalar_to_vector(ty, a),
+                    None => a,
+                }
+            })
+            .collect();
+        let v = f(self, &vectors)?;
+        Ok(self.e.extract(v, 0))
+    }
+
+    /// i32 of a uniform truth value.
+    fn truth_word(&mut self, s: V) -> V {
+        if self.e.ty(s) == I8 { self.e.uextend(I32, s) } else { s }
+    }
+}
+
+fn result(data: &InstData) -> Result<Value, Error> {
+    data.result.ok_or_else(|| malformed(data))
+}
+
+fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
+    data.args.get(k).copied().ok_or_else(|| malformed(data))
+}
+
+fn malformed(data: &InstData) -> Error {
+    Error::Malformed(format!("{} with {} operands and {:?}", data.op.name(), data.args.len(), data.imm))
+}

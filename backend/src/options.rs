@@ -1,0 +1,157 @@
+//! What the caller chooses: the host, the chunk, what it knows of slots.
+
+use cranelift_codegen::isa::{self, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use target_lexicon::{Architecture, Triple};
+use warpjit_ir::Value;
+
+use crate::Error;
+
+/// Which instructions code may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostLevel {
+    /// All that the host has.
+    Native,
+    /// x86-64 with SSE4.1 and nothing newer; other hosts as `Native`.
+    Sse41,
+}
+
+/// A host to compile for. Making one takes some microseconds: keep it.
+#[derive(Clone)]
+pub struct Target {
+    /// With the slower, better register allocator, then with the fast one.
+    isas: [OwnedTargetIsa; 2],
+    pub(crate) host: Host,
+}
+
+/// What lowering must know of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Host {
+    /// x86-64; else AArch64.
+    pub x86: bool,
+    /// Fused multiply-add of vectors.
+    pub fma: bool,
+    /// Leading and trailing zeros, set bits in one instruction.
+    pub bit_counts: bool,
+}
+
+impl Target {
+    /// This machine.
+    pub fn host(level: HostLevel) -> Result<Target, Error> {
+        match level {
+            HostLevel::Sse41 if cfg!(target_arch = "x86_64") => Target::with_features(Triple::host(), &SSE41),
+            _ => Target::build(|| cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))),
+        }
+    }
+
+    /// The machine of a target triple, with what every such machine of the level has: `Native` is AVX2 and FMA on x86-64.
+    pub fn triple(triple: &str, level: HostLevel) -> Result<Target, Error> {
+        let triple: Triple = triple.parse().map_err(|_| Error::Host(format!("no target `{triple}`")))?;
+        let features: &[&str] = match (triple.architecture, level) {
+            (Architecture::X86_64, HostLevel::Sse41) => &SSE41,
+            (Architecture::X86_64, HostLevel::Native) => &AVX2,
+            _ => &[],
+        };
+        Target::with_features(triple, features)
+    }
+
+    fn with_features(triple: Triple, features: &[&str]) -> Result<Target, Error> {
+        Target::build(|| {
+            let mut builder = isa::lookup(triple.clone()).map_err(|e| Error::Host(e.to_string()))?;
+            for feature in features {
+                builder.enable(feature).map_err(|e| Error::Host(e.to_string()))?;
+            }
+            Ok(builder)
+        })
+    }
+
+    fn build(builder: impl Fn() -> Result<isa::Builder, Error>) -> Result<Target, Error> {
+        let make = |allocator: &str| -> Result<OwnedTargetIsa, Error> {
+            let mut flags = settings::builder();
+            let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+            for (name, value) in [
+                // `speed` moves loads before arithmetic and spills: 1.5 to 2.3 times slower on warp code.
+                ("opt_level", "none"),
+                ("regalloc_algorithm", allocator),
+                ("enable_verifier", verify),
+                ("enable_probestack", "false"),
+                ("enable_alias_analysis", "false"),
+                ("unwind_info", "false"),
+            ] {
+                flags.set(name, value).map_err(|e| Error::Host(e.to_string()))?;
+            }
+            builder()?.finish(settings::Flags::new(flags)).map_err(|e| Error::Host(e.to_string()))
+        };
+        let isas = [make("backtracking")?, make("single_pass")?];
+        let x86 = match isas[0].triple().architecture {
+            Architecture::X86_64 => true,
+            Architecture::Aarch64(_) => false,
+            other => return Err(Error::Host(format!("no code for {other}"))),
+        };
+        let has = |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
+        let host = Host { x86, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
+        Ok(Target { isas, host })
+    }
+
+    pub(crate) fn isa(&self, fast_compile: bool) -> &OwnedTargetIsa {
+        &self.isas[usize::from(fast_compile)]
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Target({}, {:?})", self.isas[0].triple(), self.host)
+    }
+}
+
+const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];
+const AVX2: [&str; 10] = [
+    "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt", "has_avx", "has_avx2", "has_fma", "has_bmi1",
+    "has_lzcnt",
+];
+
+/// What the caller knows of a slot's value at the entry of the region and has checked: in each chunk with an active
+/// lane, for all lanes of the chunk, active or not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shape {
+    /// The same in all lanes.
+    Uniform,
+    /// An i32 that grows by so much from lane to lane, modulo 2^32.
+    Affine(i32),
+    /// As `Affine`, and the low 16 bits never carry into the high ones within a chunk: two packed coordinates.
+    Packed(i32),
+}
+
+/// How a region is compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// For which host.
+    pub target: Target,
+    /// Vectors of four lanes in a chunk: 1, 2 or 4.
+    pub groups: u8,
+    /// Quick compilation, slow code.
+    pub fast_compile: bool,
+    /// Test global accesses against the page table instead of relying on signals.
+    pub checked_memory: bool,
+    /// Count guest instructions.
+    pub count: bool,
+    /// By slot; missing ones are unknown.
+    pub slot_shapes: Vec<Option<Shape>>,
+    /// By block: the lanes that execute it, for `count`; missing ones are not counted.
+    pub block_masks: Vec<Option<Value>>,
+}
+
+impl Options {
+    /// Two groups, unchecked memory, nothing known.
+    pub fn new(target: Target) -> Options {
+        Options {
+            target,
+            groups: 2,
+            fast_compile: false,
+            checked_memory: false,
+            count: false,
+            slot_shapes: Vec::new(),
+            block_masks: Vec::new(),
+        }
+    }
+}
