@@ -67,7 +67,8 @@ impl Forms {
                 }
                 let mut edge = |to: Block, args: &[Value]| {
                     for (&param, &arg) in func.block(to).params.iter().zip(args) {
-                        let form = if func.ty(param).uniform { Form::Uniform } else { analysis.forms[arg.index()] };
+                        let form =
+                            if func.ty(param).uniform { Form::Uniform } else { analysis.forms[arg.index()] };
                         changed |= analysis.lower(param, form);
                     }
                 };
@@ -170,7 +171,9 @@ impl Analysis<'_> {
         }
         match data.op {
             Opcode::SlotGet => match data.imm {
-                Imm::Slot(slot) if data.result.is_some_and(|r| self.is_initial(r)) => self.slot_form(slot, ty),
+                Imm::Slot(slot) if data.result.is_some_and(|r| self.is_initial(r)) => {
+                    self.slot_form(slot, ty)
+                }
                 _ => Form::Varying,
             },
             Opcode::ActiveMask => Form::Varying,
@@ -194,9 +197,8 @@ impl Analysis<'_> {
                 }
             }
             Opcode::Imul => match (form(0), form(1), constant(0), constant(1)) {
-                (Form::Affine { stride, .. }, _, _, Some(c)) | (_, Form::Affine { stride, .. }, Some(c), _) => {
-                    Form::affine(stride.wrapping_mul(c))
-                }
+                (Form::Affine { stride, .. }, _, _, Some(c))
+                | (_, Form::Affine { stride, .. }, Some(c), _) => Form::affine(stride.wrapping_mul(c)),
                 _ => Form::Varying,
             },
             Opcode::Ishl => match (form(0), constant(1)) {

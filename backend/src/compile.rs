@@ -193,12 +193,8 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     }
     traps.sort_by_key(|t| t.0);
     let assembly = compiled.vcode.clone().unwrap_or_default();
-    let code = RegionCode {
-        code: compiled.code_buffer().to_vec(),
-        traps,
-        pures: lowered.pures,
-        float_env: env,
-    };
+    let code =
+        RegionCode { code: compiled.code_buffer().to_vec(), traps, pures: lowered.pures, float_env: env };
     Ok((code, Listing { clif, assembly }))
 }
 

@@ -1,7 +1,7 @@
 //! Rust functions that compiled code calls through its context.
 
-use warpjit_ir::types::Scalar;
 use warpjit_ir::PureFn;
+use warpjit_ir::types::Scalar;
 
 /// Bytes between the operands in the buffer of [`call_pure`]: 16 lanes of 8 bytes.
 pub(crate) const OPERAND_BYTES: u32 = 128;
@@ -38,8 +38,7 @@ pub(crate) unsafe extern "C" fn call_pure(
         let result = (pure.eval)(&args[..count]);
         // The result may overlay operands of lanes still to come: it has a place of its own behind them.
         // SAFETY: the buffer has a fifth operand's room.
-        let at =
-            unsafe { buffer.add(4 * OPERAND_BYTES as usize + lane * pure.result.frame_bytes()) };
+        let at = unsafe { buffer.add(4 * OPERAND_BYTES as usize + lane * pure.result.frame_bytes()) };
         match pure.result {
             // SAFETY: as above.
             Scalar::I64 | Scalar::F64 => unsafe { at.cast::<u64>().write_unaligned(result) },
@@ -137,11 +136,7 @@ pub(crate) extern "C" fn fma_f64(a: u64, b: u64, c: u64, ftz: u32) -> u64 {
         let shift = mc.leading_zeros() as i32 + 64 - 2;
         let (addend, addend_exp) = (u128::from(mc) << shift, ec - shift);
         let sticky_shift = |x: u128, n: i32| {
-            if n >= 128 {
-                u128::from(x != 0)
-            } else {
-                x >> n | u128::from(n > 0 && x << (128 - n) != 0)
-            }
+            if n >= 128 { u128::from(x != 0) } else { x >> n | u128::from(n > 0 && x << (128 - n) != 0) }
         };
         let addend_negative = c & SIGN != 0;
         exp = product_exp.max(addend_exp);
@@ -207,7 +202,8 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let r = state ^ state >> 29;
             match r >> 60 {
-                0 => [0, SIGN, 1, INFINITY, QUIET_NAN, 0x10_0000_0000_0000, 0x3ff0_0000_0000_0000][r as usize % 7],
+                0 => [0, SIGN, 1, INFINITY, QUIET_NAN, 0x10_0000_0000_0000, 0x3ff0_0000_0000_0000]
+                    [r as usize % 7],
                 1..=4 => r & !INFINITY | (1023 - 4 + (r >> 53 & 7)) << 52,
                 5 => r & !INFINITY | (r >> 40 & 63) << 52,
                 6 => r & !INFINITY | (512 + (r >> 40 & 3)) << 52,

@@ -88,7 +88,8 @@ impl Target {
             Architecture::Aarch64(_) => false,
             other => return Err(Error::Host(format!("no code for {other}"))),
         };
-        let has = |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
+        let has =
+            |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
         let host = Host { x86, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
         Ok(Target { isas, host })
     }
@@ -106,7 +107,15 @@ impl std::fmt::Debug for Target {
 
 const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];
 const AVX2: [&str; 10] = [
-    "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt", "has_avx", "has_avx2", "has_fma", "has_bmi1",
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_popcnt",
+    "has_avx",
+    "has_avx2",
+    "has_fma",
+    "has_bmi1",
     "has_lzcnt",
 ];
 

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use warpjit_ir::function::{BlockCall, Terminator};
+use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Imm, InstData, Opcode, PureFn, Value};
 
@@ -22,6 +23,7 @@ impl Lower<'_, '_> {
         let head = self.e.block();
         self.lane = self.e.param(head, I64);
         let so_far = self.e.param(head, I64);
+        self.exit_so_far = so_far;
         let start = self.e.block();
         let next = self.e.block();
         let exit = self.e.param(next, I64);
@@ -173,6 +175,17 @@ impl Lower<'_, '_> {
                 }
                 Ok(())
             }
+            Terminator::Return { exit, exited, cond } if *exit >= FAULT_EXIT => {
+                // A guest fault ends all; the lanes concerned are in `exited`.
+                let _ = cond;
+                let bits = self.guard_bits(*exited)?;
+                let bits = self.e.uextend(I64, bits);
+                let bits = self.e.ishl(bits, self.lane);
+                self.e.store(bits, self.context, at::EXITED);
+                let exit = self.e.imm(I64, u64::from(*exit));
+                self.e.ret(exit);
+                Ok(())
+            }
             Terminator::Return { exit, exited, cond } => {
                 for (mask, offset) in [(exited, at::EXITED), (cond, at::COND)] {
                     if let Some(mask) = *mask {
@@ -184,7 +197,8 @@ impl Lower<'_, '_> {
                         self.e.store(all, self.context, offset);
                     }
                 }
-                let exit = self.e.imm(I64, u64::from(*exit));
+                // Chunks whose threads have all ended come out at 0; the others agree.
+                let exit = if *exit == 0 { self.exit_so_far } else { self.e.imm(I64, u64::from(*exit)) };
                 self.e.jump(self.next_chunk, &[exit]);
                 Ok(())
             }
@@ -215,7 +229,11 @@ impl Lower<'_, '_> {
 
     /// Where a branch goes: the target, or a block of its own for a back edge (true).
     fn edge_block(&mut self, from: Block, to: Block) -> Result<(HostBlock, bool), Error> {
-        if self.is_back_edge(from, to) { Ok((self.e.block(), true)) } else { Ok((self.host_block(to)?, false)) }
+        if self.is_back_edge(from, to) {
+            Ok((self.e.block(), true))
+        } else {
+            Ok((self.host_block(to)?, false))
+        }
     }
 
     /// Jumps; back edges take fuel.

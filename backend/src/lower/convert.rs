@@ -62,10 +62,9 @@ impl Lower<'_, '_> {
             }
             (Opcode::F16ToF32, ..) => parts.iter().map(|&p| e.half_to_float(p)).collect(),
             (Opcode::F32ToF16, ..) => parts.iter().map(|&p| e.float_to_half(p)).collect(),
-            (
-                Opcode::FcvtToSint | Opcode::FcvtToUint | Opcode::FcvtFromSint | Opcode::FcvtFromUint,
-                ..,
-            ) => self.lane_by_lane(&[(parts, from)], to, |l, a| l.e.scalar_fcvt(data.op, a[0], to)),
+            (Opcode::FcvtToSint | Opcode::FcvtToUint | Opcode::FcvtFromSint | Opcode::FcvtFromUint, ..) => {
+                self.lane_by_lane(&[(parts, from)], to, |l, a| l.e.scalar_fcvt(data.op, a[0], to))
+            }
             _ => return Err(malformed(data)),
         })
     }

@@ -75,7 +75,9 @@ impl Lower<'_, '_> {
                 if flush { self.e.flush(r) } else { r }
             }
             (Opcode::Fmul | Opcode::Fdiv, &[a, b]) => {
-                let op = |e: &mut Emit<'_>, a, b| if data.op == Opcode::Fmul { e.fmul(a, b) } else { e.fdiv(a, b) };
+                let op = |e: &mut Emit<'_>, a, b| {
+                    if data.op == Opcode::Fmul { e.fmul(a, b) } else { e.fdiv(a, b) }
+                };
                 let r = op(&mut self.e, a, b);
                 if flush {
                     let scale = self.e.imm_like(a, format(self.e.ty(a)).scale);
@@ -215,7 +217,10 @@ impl Lower<'_, '_> {
         let zero = self.e.icmp_imm(HostIntCC::Equal, exponent, 0);
         let fraction = self.e.band_imm(bits, 0x7f_ffff);
         let fraction = self.e.band(fraction, zero);
-        let (low, high) = (self.e.swiden_low(fraction), self.e.shuffle_words(int_of(F32X4), fraction, fraction, [2, 3, 2, 3]));
+        let (low, high) = (
+            self.e.swiden_low(fraction),
+            self.e.shuffle_words(int_of(F32X4), fraction, fraction, [2, 3, 2, 3]),
+        );
         let high = self.e.swiden_low(high);
         let unit = self.e.imm(F64X2, (1023 - 149) << 52);
         let fix = |l: &mut Self, plain: V, fraction: V| {
@@ -349,9 +354,13 @@ impl Emit<'_> {
 /// Whether an operation's result depends on whether the host flushes, although it must not flush.
 pub(crate) fn needs_default_env(data: &InstData) -> bool {
     match data.op {
-        Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fdiv | Opcode::Fsqrt | Opcode::Fma | Opcode::Fdemote => {
-            data.imm != Imm::Ftz(true)
-        }
+        Opcode::Fadd
+        | Opcode::Fsub
+        | Opcode::Fmul
+        | Opcode::Fdiv
+        | Opcode::Fsqrt
+        | Opcode::Fma
+        | Opcode::Fdemote => data.imm != Imm::Ftz(true),
         Opcode::Fcmp => matches!(data.imm, Imm::FloatCmp(_, false)),
         _ => false,
     }

@@ -49,8 +49,11 @@ impl Lower<'_, '_> {
             | Opcode::Smulhi
                 if wide(scalar) || !matches!(data.op, Opcode::Umulhi | Opcode::Smulhi) =>
             {
-                let args =
-                    data.args.iter().map(|&a| Ok((self.parts(a)?, scalar))).collect::<Result<Vec<_>, Error>>()?;
+                let args = data
+                    .args
+                    .iter()
+                    .map(|&a| Ok((self.parts(a)?, scalar)))
+                    .collect::<Result<Vec<_>, Error>>()?;
                 let mut failed = None;
                 let parts = self.lane_by_lane(&args, scalar, |l, a| match l.int_scalar(data, a) {
                     Ok(v) => v,
@@ -102,7 +105,13 @@ impl Lower<'_, '_> {
     /// An operation on scalars.
     pub(super) fn int_scalar(&mut self, data: &InstData, a: &[V]) -> Result<V, Error> {
         let need = match data.op {
-            Opcode::Inot | Opcode::Ineg | Opcode::Popcnt | Opcode::Clz | Opcode::Ctz | Opcode::Bitrev | Opcode::Bswap => 1,
+            Opcode::Inot
+            | Opcode::Ineg
+            | Opcode::Popcnt
+            | Opcode::Clz
+            | Opcode::Ctz
+            | Opcode::Bitrev
+            | Opcode::Bswap => 1,
             _ => 2,
         };
         if a.len() != need {
@@ -163,11 +172,8 @@ impl Emit<'_> {
         let float = self.iadd_imm(exponent, 0x3f80_0000);
         let float = self.cast(float, F32X4);
         // 2^31 is out of range and gives 0x80000000 on x86: just that.
-        let power = if self.host.x86 {
-            self.x86_cvtt2dq(I32X4, float)
-        } else {
-            self.fcvt_to_uint_sat(I32X4, float)
-        };
+        let power =
+            if self.host.x86 { self.x86_cvtt2dq(I32X4, float) } else { self.fcvt_to_uint_sat(I32X4, float) };
         self.imul(x, power)
     }
 

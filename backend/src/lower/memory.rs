@@ -265,8 +265,7 @@ impl Lower<'_, '_> {
         let space = mem.space;
         match &x.address {
             // A stride that keeps the alignment: the first lane's address tells of all.
-            Address::Uniform(s) | Address::Affine(s, _)
-                if !matches!(&x.address, Address::Affine(_, stride) if *stride as u64 & low != 0) =>
+            Address::Uniform(s) | Address::Affine(s, _) if !matches!(&x.address, Address::Affine(_, stride) if *stride as u64 & low != 0) =>
             {
                 let s = self.e.iadd_imm(*s, back);
                 let bad = self.e.band_imm(s, low);
@@ -539,7 +538,12 @@ impl Lower<'_, '_> {
     }
 
     /// Ends the second of two ways to the parts of a load (or of nothing).
-    fn finish(&mut self, end: HostBlock, parts: Option<Parts>, scalar: Scalar) -> Result<Option<Parts>, Error> {
+    fn finish(
+        &mut self,
+        end: HostBlock,
+        parts: Option<Parts>,
+        scalar: Scalar,
+    ) -> Result<Option<Parts>, Error> {
         match parts {
             None => {
                 self.e.jump(end, &[]);
@@ -623,10 +627,7 @@ impl Lower<'_, '_> {
         let inside = self.space_bytes(mem.space).map(|size| {
             let last = self.e.iadd_imm(size, 0u64.wrapping_sub(u64::from(mem.bytes)) & 0xffff_ffff);
             let last = self.e.splat(I32X4, last);
-            indices
-                .iter()
-                .map(|&i| self.e.icmp(HostIntCC::SignedLessThanOrEqual, i, last))
-                .collect::<Parts>()
+            indices.iter().map(|&i| self.e.icmp(HostIntCC::SignedLessThanOrEqual, i, last)).collect::<Parts>()
         });
         let base = self.base(mem.space);
         // Pieces that lie together in memory: place of each and bytes.
@@ -650,7 +651,8 @@ impl Lower<'_, '_> {
         for piece in 0..mem.bytes / piece_bytes {
             let offset = u64::from(piece * piece_bytes);
             let places: Parts = if local { self.local_places(&indices, offset) } else { indices.clone() };
-            let part = MemAccess { bytes: piece_bytes, signed: mem.signed && piece_bytes == mem.bytes, ..mem };
+            let part =
+                MemAccess { bytes: piece_bytes, signed: mem.signed && piece_bytes == mem.bytes, ..mem };
             match (&value, bits) {
                 (Some(v), Some(bits)) => {
                     let v = self.piece_of(v, mem.bytes, piece, piece_bytes);

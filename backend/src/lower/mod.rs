@@ -92,6 +92,8 @@ pub(crate) struct Lower<'a, 'b> {
     bits: V,
     active: Parts,
     next_chunk: HostBlock,
+    /// The exit of the chunks before this one.
+    exit_so_far: V,
     fault_block: Option<HostBlock>,
     stop_block: Option<HostBlock>,
     pure_sig: Option<SigRef>,
@@ -142,6 +144,7 @@ pub(crate) fn lower(
         bits: none,
         active: Rc::new([]),
         next_chunk: HostBlock::from_u32(0),
+        exit_so_far: V::from_u32(0),
         fault_block: None,
         stop_block: None,
         pure_sig: None,
@@ -262,7 +265,9 @@ impl Lower<'_, '_> {
     }
 
     fn kept(&self, v: Value) -> Result<Kept, Error> {
-        self.values[v.index()].clone().ok_or_else(|| Error::Malformed(format!("{v} used before its definition")))
+        self.values[v.index()]
+            .clone()
+            .ok_or_else(|| Error::Malformed(format!("{v} used before its definition")))
     }
 
     /// The scalar of a uniform value, the first lane's of an affine one.
@@ -317,7 +322,8 @@ impl Lower<'_, '_> {
         };
         (0..count)
             .map(|g| {
-                let lanes: [u64; 4] = std::array::from_fn(|l| (stride as i64 as u64).wrapping_mul((4 * g + l) as u64));
+                let lanes: [u64; 4] =
+                    std::array::from_fn(|l| (stride as i64 as u64).wrapping_mul((4 * g + l) as u64));
                 let ramp = self.e.lanes(I32X4, &lanes);
                 let x = self.e.iadd(splat, ramp);
                 if low16 { self.e.band_imm(x, 0xffff) } else { x }

@@ -168,7 +168,8 @@ impl Jit {
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
         }
-        let made = backend::compile_region(&region.mask, &options).map_err(|e| Error::Program(e.to_string()))?;
+        let made =
+            backend::compile_region(&region.mask, &options).map_err(|e| Error::Program(e.to_string()))?;
         Ok(Some(Compiled {
             code: self.memory.add(&made.code)?,
             traps: made.traps,
@@ -191,7 +192,8 @@ impl Jit {
         for &inst in entry {
             let Imm::Slot(slot) = region.ssa.inst(inst).imm else { continue };
             let data = &kernel.func.slots[slot.index()];
-            if region.ssa.inst(inst).op != Opcode::SlotGet || data.ty.uniform || data.ty.scalar != Scalar::I32 {
+            if region.ssa.inst(inst).op != Opcode::SlotGet || data.ty.uniform || data.ty.scalar != Scalar::I32
+            {
                 continue;
             }
             let offset = self.offsets[slot.index()];
@@ -222,9 +224,10 @@ impl Jit {
 const DEFAULT_GROUPS: u8 = 2;
 
 fn has_global(func: &Function) -> bool {
-    func.blocks.iter().flat_map(|b| &b.insts).any(|&i| {
-        matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_)))
-    })
+    func.blocks
+        .iter()
+        .flat_map(|b| &b.insts)
+        .any(|&i| matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_))))
 }
 
 /// Whether the lanes of each chunk that has an active one have the shape.
@@ -300,7 +303,10 @@ impl Compiled {
                     self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
                 });
                 let Some(site) = site else {
-                    panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
+                    panic!(
+                        "signal {} in compiled code at {:#x}, which accesses no guest memory",
+                        raw.signal, raw.pc
+                    );
                 };
                 RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
             }

@@ -188,7 +188,13 @@ impl<'a> Stepper<'a> {
         Some(code)
     }
 
-    fn run_region(&mut self, code: &Compiled, warp: &mut Warp, view: &mut View<'_>, stop: &dyn Fn() -> bool) -> Flow {
+    fn run_region(
+        &mut self,
+        code: &Compiled,
+        warp: &mut Warp,
+        view: &mut View<'_>,
+        stop: &dyn Fn() -> bool,
+    ) -> Flow {
         let poll = Poll { stop };
         let context = &mut *self.context;
         (context.shared_base, context.shared_bytes) = view.shared.raw();
@@ -198,7 +204,9 @@ impl<'a> Stepper<'a> {
         let outcome = code.run(context, warp);
         self.count(at, warp);
         match outcome {
-            RegionFlow::Exit(exit, exited, cond) => self.tiers.code.finish_region(warp, exit, exited, Some(cond)),
+            RegionFlow::Exit(exit, exited, cond) => {
+                self.tiers.code.finish_region(warp, exit, exited, Some(cond))
+            }
             RegionFlow::Fault(fault) => Flow::Fault(fault),
             RegionFlow::Stopped => {
                 self.stopped = true;
