@@ -119,15 +119,16 @@ const AVX2: [&str; 10] = [
     "has_lzcnt",
 ];
 
-/// What the caller knows of a slot's value at the entry of the region and has checked: in each chunk with an active
-/// lane, for all lanes of the chunk, active or not.
+/// What the caller knows of a slot's values in the active lanes of each chunk at the entry of the region, and has
+/// checked.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
     Uniform,
     /// An i32 that grows by so much from lane to lane, modulo 2^32.
     Affine(i32),
-    /// As `Affine`, and the low 16 bits never carry into the high ones within a chunk: two packed coordinates.
+    /// As `Affine` in all lanes of each chunk with an active lane, active or not, and the low 16 bits never carry into
+    /// the high ones within a chunk: two packed coordinates.
     Packed(i32),
 }
 

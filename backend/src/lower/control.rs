@@ -56,6 +56,7 @@ impl Lower<'_, '_> {
         self.e.store(lane, self.context, at::CHUNK_LANE);
         let offset = self.e.shl(self.lane, 2);
         self.frame_lane = self.e.iadd(self.frame, offset);
+        self.first_active = self.e.ctz(self.bits);
         let splat = self.e.splat(I32X4, self.bits);
         self.active = (0..self.groups)
             .map(|g| {
@@ -328,13 +329,29 @@ impl Lower<'_, '_> {
         let ty = self.f.slots[slot].ty;
         let offset = self.slot_offsets[slot] as i32;
         if self.forms.of(r) != Form::Varying {
-            let base = if ty.uniform { self.frame } else { self.frame_base(ty.scalar) };
-            let s = if ty.scalar == Scalar::I1 {
+            let base = match (ty.uniform, self.forms.of(r)) {
+                (true, _) => self.frame,
+                // Where all lanes must be as said.
+                (false, Form::Affine { packed: true, .. }) => self.frame_base(ty.scalar),
+                // Only the active lanes need to agree.
+                (false, _) => {
+                    let place = self.frame_base(ty.scalar);
+                    let lane = self.e.uextend(I64, self.first_active);
+                    let bytes = self.e.shl(lane, ty.scalar.frame_bytes().trailing_zeros());
+                    self.e.iadd(place, bytes)
+                }
+            };
+            let mut s = if ty.scalar == Scalar::I1 {
                 let word = self.e.load(I32, base, offset);
                 self.e.icmp_imm(HostIntCC::NotEqual, word, 0)
             } else {
                 self.e.load(element(ty.scalar), base, offset)
             };
+            if let Form::Affine { stride, packed: false } = self.forms.of(r) {
+                let stride = self.e.imm(I32, u64::from(stride as u32));
+                let steps = self.e.imul(self.first_active, stride);
+                s = self.e.isub(s, steps);
+            }
             self.define_scalar(r, s);
             return Ok(());
         }

@@ -187,22 +187,31 @@ impl Lower<'_, '_> {
     }
 
     /// a * b cut to 24 bits, plus c with one rounding. In binary64 the product is exact, the cut clears 29 bits,
-    /// and rounding the sum twice (to 53, then 24 bits) is harmless since 53 >= 2 * 24 + 2.
+    /// and rounding the sum twice (to 53, then 24 bits) is harmless since 53 >= 2 * 24 + 2. With c zero the product is not
+    /// cut, and it rounds and flushes before the addition: that shows in the sign of a zero result only, so c is
+    /// added again at the end.
     fn fmad_trunc(&mut self, a: V, b: V, c: V, flush: bool) -> V {
-        if self.e.is_vector(a) {
+        let sum = if self.e.is_vector(a) {
             let ([al, ah], [bl, bh], [cl, ch]) = (self.e.promote(a), self.e.promote(b), self.e.promote(c));
             let (mut low, mut high) = (self.e.mad_cut(al, bl, cl), self.e.mad_cut(ah, bh, ch));
             if flush {
                 (low, high) = (self.e.flush_tiny(low), self.e.flush_tiny(high));
             }
-            return self.e.demote(low, high);
-        }
-        let x: Vec<V> = [a, b, c].iter().map(|&v| self.e.fpromote(F64, v)).collect();
-        let mut r = self.e.mad_cut(x[0], x[1], x[2]);
-        if flush {
-            r = self.e.flush_tiny(r);
-        }
-        self.e.fdemote(F32, r)
+            self.e.demote(low, high)
+        } else {
+            let x: Vec<V> = [a, b, c].iter().map(|&v| self.e.fpromote(F64, v)).collect();
+            let mut r = self.e.mad_cut(x[0], x[1], x[2]);
+            if flush {
+                r = self.e.flush_tiny(r);
+            }
+            self.e.fdemote(F32, r)
+        };
+        let zero = self.e.imm_like(c, 0);
+        let is_zero = self.e.fcmp(HostFloatCC::Equal, c, zero);
+        // Adding -0 changes nothing.
+        let nothing = self.e.imm_like(c, 0x8000_0000);
+        let again = self.e.sel(is_zero, c, nothing);
+        self.e.fadd(sum, again)
     }
 
     /// f32 vectors as f64, denormals kept in any environment.
@@ -284,12 +293,15 @@ impl Emit<'_> {
         self.shuffle_words(F32X4, low, high, [0, 1, 4, 5])
     }
 
-    /// a * b, cut to 24 bits, plus c, in f64.
+    /// a * b, cut to 24 bits unless c is zero, plus c, in f64.
     fn mad_cut(&mut self, a: V, b: V, c: V) -> V {
         let ty = self.ty(a);
         let product = self.fmul(a, b);
+        let zero = self.imm(ty, 0);
+        let is_zero = self.fcmp(HostFloatCC::Equal, c, zero);
         let bits = self.cast(product, int_of(ty));
         let cut = self.band_imm(bits, !0x1fff_ffff);
+        let cut = self.sel(is_zero, bits, cut);
         let cut = self.cast(cut, ty);
         self.fadd(cut, c)
     }

@@ -90,6 +90,8 @@ pub(crate) struct Lower<'a, 'b> {
     frame_lane: V,
     /// Active lanes of the chunk, i32.
     bits: V,
+    /// The lowest of them, i32.
+    first_active: V,
     active: Parts,
     next_chunk: HostBlock,
     /// The exit of the chunks before this one.
@@ -142,6 +144,7 @@ pub(crate) fn lower(
         lane: none,
         frame_lane: none,
         bits: none,
+        first_active: none,
         active: Rc::new([]),
         next_chunk: HostBlock::from_u32(0),
         exit_so_far: V::from_u32(0),

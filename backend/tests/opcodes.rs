@@ -1,0 +1,289 @@
+//! Every operation in every type, against the interpreter's definition, bit for bit.
+
+mod common;
+
+use common::{Executable, Random, all_options, context, frame, one_op, read, write};
+use warpjit_backend::{HostLevel, Options, Target, compile_region, list_region};
+use warpjit_ir::interp::eval::eval_scalar;
+use warpjit_ir::opcodes::Sig;
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{FloatCC, Imm, IntCC, Opcode, PureFn, Type};
+
+/// Operation, immediate, operand types, result type.
+type Case = (Opcode, Imm, Vec<Scalar>, Scalar);
+
+fn immediates(op: Opcode, scalar: Scalar) -> Vec<Imm> {
+    match op {
+        Opcode::Icmp => IntCC::ALL.iter().map(|&cc| Imm::Int(cc)).collect(),
+        Opcode::Fcmp => {
+            FloatCC::ALL.iter().flat_map(|&cc| [Imm::FloatCmp(cc, false), Imm::FloatCmp(cc, true)]).collect()
+        }
+        Opcode::Fadd
+        | Opcode::Fsub
+        | Opcode::Fmul
+        | Opcode::Fdiv
+        | Opcode::Fsqrt
+        | Opcode::Fma
+        | Opcode::Fdemote => vec![Imm::Ftz(false), Imm::Ftz(true)],
+        Opcode::Fcanon if scalar == Scalar::F64 => vec![Imm::Bits(0x7fff_ffff_ffff_ffff)],
+        Opcode::Fcanon => vec![Imm::Bits(0x7fff_ffff)],
+        _ => vec![Imm::None],
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut list = Vec::new();
+    for &op in Opcode::ALL {
+        if op.is_cross_lane() || op == Opcode::ActiveMask {
+            continue;
+        }
+        let mut add = |args: Vec<Scalar>, result: Scalar| {
+            for imm in immediates(op, args[0]) {
+                list.push((op, imm, args.clone(), result));
+            }
+        };
+        match op.sig() {
+            Sig::Const | Sig::Special => {}
+            Sig::Same(n, types) => types.iter().for_each(|&t| add(vec![t; usize::from(n)], t)),
+            Sig::Fixed(args, result) => add(args.to_vec(), result),
+            Sig::Compare(types) => types.iter().for_each(|&t| add(vec![t; 2], Scalar::I1)),
+            Sig::Select => Scalar::ALL.iter().for_each(|&t| add(vec![Scalar::I1, t, t], t)),
+            Sig::Convert(pairs) => pairs.iter().for_each(|&(a, b)| add(vec![a], b)),
+        }
+    }
+    list
+}
+
+fn flushing(op: Opcode, imm: Imm) -> bool {
+    op == Opcode::FmadTrunc || matches!(imm, Imm::Ftz(true) | Imm::FloatCmp(_, true))
+}
+
+/// Whether the bits of a NaN result are specified.
+fn exact_nan(op: Opcode) -> bool {
+    use Opcode::*;
+    matches!(op, Fcanon | Fneg | Fabs | Fflush | Select | Bitcast | Splat)
+}
+
+fn same(op: Opcode, scalar: Scalar, a: u64, b: u64) -> bool {
+    let nan = |x: u64| match scalar {
+        Scalar::F32 => f32::from_bits(x as u32).is_nan(),
+        Scalar::F64 => f64::from_bits(x).is_nan(),
+        _ => false,
+    };
+    a == b || !exact_nan(op) && nan(a) && nan(b)
+}
+
+fn check(
+    case: &Case,
+    uniform: &[bool],
+    constants: &[Option<u64>],
+    explicit: bool,
+    options: &Options,
+    batches: u64,
+) {
+    let (op, imm, args, result) = case;
+    let types: Vec<Type> =
+        args.iter().zip(uniform).map(|(&scalar, &uniform)| Type { scalar, uniform }).collect();
+    let all_uniform = types.iter().zip(constants).all(|(t, c)| t.uniform || c.is_some());
+    let result_ty = Type { scalar: *result, uniform: all_uniform && *op != Opcode::Splat };
+    let func = one_op(*op, *imm, &types, result_ty, constants, explicit);
+    let code = Executable::compile(&func, options);
+    let mut random = Random(*op as u64 * 77 + batches);
+    let lanes = if all_uniform { 1 } else { 32 };
+    for _ in 0..batches {
+        let mut words = frame(&func);
+        let inputs: Vec<Vec<u64>> = args
+            .iter()
+            .enumerate()
+            .map(|(k, &scalar)| {
+                let one = random.element(scalar);
+                (0..32)
+                    .map(|lane| {
+                        let bits = match constants[k] {
+                            Some(bits) => bits,
+                            None if uniform[k] => one,
+                            None => random.element(scalar),
+                        };
+                        write(&func, &mut words, k, lane, bits);
+                        bits
+                    })
+                    .collect()
+            })
+            .collect();
+        let mut ctx = context();
+        assert_eq!(code.run(&mut ctx, &mut words), 0);
+        for lane in 0..lanes {
+            let x: Vec<u64> = inputs.iter().map(|l| l[lane]).collect();
+            let want = eval_scalar(*op, imm, args, *result, &x).expect("a pure operation");
+            let got = read(&func, &words, args.len(), lane);
+            assert!(
+                same(*op, *result, want, got),
+                "{} {imm:?} {types:?} -> {result_ty}, {options:?}, explicit {explicit}, {:?}: {x:x?} gives {got:x}, not {want:x}\n{}",
+                op.name(),
+                code.code.float_env,
+                list_region(&func, options).expect("compiles").clif
+            );
+        }
+    }
+}
+
+#[test]
+fn operations_on_vectors() {
+    for options in all_options() {
+        for case in cases() {
+            let n = case.2.len();
+            check(&case, &vec![false; n], &vec![None; n], false, &options, 12);
+            if flushing(case.0, case.1) || matches!(case.0, Opcode::Ffloor | Opcode::Fceil | Opcode::Fpromote)
+            {
+                check(&case, &vec![false; n], &vec![None; n], true, &options, 12);
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_on_uniform_values() {
+    for options in all_options().into_iter().filter(|o| o.groups == 2) {
+        for case in cases() {
+            let n = case.2.len();
+            check(&case, &vec![true; n], &vec![None; n], false, &options, 40);
+            if flushing(case.0, case.1) {
+                check(&case, &vec![true; n], &vec![None; n], true, &options, 40);
+            }
+        }
+    }
+}
+
+#[test]
+fn operations_with_some_uniform_operands() {
+    for options in all_options().into_iter().filter(|o| o.groups == 2) {
+        for case in cases().into_iter().filter(|c| c.2.len() > 1) {
+            for k in 0..case.2.len() {
+                let uniform: Vec<bool> = (0..case.2.len()).map(|i| i == k).collect();
+                check(&case, &uniform, &vec![None; case.2.len()], false, &options, 8);
+            }
+        }
+    }
+}
+
+#[test]
+fn constant_shift_counts() {
+    use Opcode::*;
+    for options in all_options().into_iter().filter(|o| o.groups == 1) {
+        for op in [Ishl, Ushr, Sshr, Rotl] {
+            for scalar in [Scalar::I32, Scalar::I64] {
+                for count in 0..=scalar.bits() + 1 {
+                    let case = (op, Imm::None, vec![scalar; 2], scalar);
+                    check(&case, &[false; 2], &[None, Some(count.into())], false, &options, 1);
+                    check(&case, &[true; 2], &[None, Some(count.into())], false, &options, 3);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn flushing_environment_keeps_what_must_not_flush() {
+    // A flushing operation beside one that is exact for denormals: the region runs with the host's flushing on x86.
+    let target = Target::host(HostLevel::Native).expect("host");
+    let options = Options::new(target);
+    for (op, args, result) in [
+        (Opcode::Ffloor, Scalar::F32, Scalar::F32),
+        (Opcode::Fceil, Scalar::F32, Scalar::F32),
+        (Opcode::Ftrunc, Scalar::F32, Scalar::F32),
+        (Opcode::Fnearest, Scalar::F32, Scalar::F32),
+        (Opcode::Ffloor, Scalar::F64, Scalar::F64),
+        (Opcode::Fceil, Scalar::F64, Scalar::F64),
+        (Opcode::Fpromote, Scalar::F32, Scalar::F64),
+        (Opcode::F16ToF32, Scalar::I32, Scalar::F32),
+        (Opcode::F32ToF16, Scalar::F32, Scalar::I32),
+        (Opcode::Fneg, Scalar::F32, Scalar::F32),
+        (Opcode::Fflush, Scalar::F32, Scalar::F32),
+        (Opcode::FcvtToSint, Scalar::F32, Scalar::I32),
+        (Opcode::FcvtToUint, Scalar::F32, Scalar::I32),
+        (Opcode::FcvtFromUint, Scalar::I32, Scalar::F32),
+    ] {
+        for uniform in [false, true] {
+            let ty = |scalar| Type { scalar, uniform };
+            let mut func = one_op(op, Imm::None, &[ty(args)], ty(result), &[None], true);
+            // Makes the additional operation flush.
+            for inst in &mut func.insts {
+                if inst.op == Opcode::Fadd {
+                    inst.imm = Imm::Ftz(true);
+                }
+            }
+            let code = Executable::compile(&func, &options);
+            let mut random = Random(5);
+            for _ in 0..60 {
+                let mut words = frame(&func);
+                let one = random.element(args);
+                let x: Vec<u64> = (0..32).map(|_| if uniform { one } else { random.element(args) }).collect();
+                (0..32).for_each(|l| write(&func, &mut words, 0, l, x[l]));
+                assert_eq!(code.run(&mut context(), &mut words), 0);
+                for lane in 0..if uniform { 1 } else { 32 } {
+                    let want = eval_scalar(op, &Imm::None, &[args], result, &x[lane..=lane]).expect("pure");
+                    let got = read(&func, &words, 1, lane);
+                    assert!(
+                        same(op, result, want, got),
+                        "{}: {:x} gives {got:x}, not {want:x}",
+                        op.name(),
+                        x[lane]
+                    );
+                }
+            }
+        }
+    }
+}
+
+static MIX: PureFn = PureFn {
+    name: "test.mix",
+    params: &[Scalar::F32, Scalar::I1, Scalar::I64],
+    result: Scalar::F64,
+    eval: |a| (f64::from(f32::from_bits(a[0] as u32)) * 1e-310 + a[1] as f64 + (a[2] >> 60) as f64).to_bits(),
+};
+static TRUTH: PureFn = PureFn {
+    name: "test.truth",
+    params: &[Scalar::I32],
+    result: Scalar::I1,
+    eval: |a| u64::from(a[0] % 3 == 0),
+};
+
+#[test]
+fn pure_functions() {
+    for options in all_options() {
+        for pure in [&MIX, &TRUTH] {
+            for uniform in [false, true] {
+                let case = (Opcode::CallPure, Imm::Pure(pure), pure.params.to_vec(), pure.result);
+                let n = pure.params.len();
+                check(&case, &vec![uniform; n], &vec![None; n], false, &options, 5);
+            }
+        }
+    }
+}
+
+/// Every operation lowers for hosts other than this one.
+#[test]
+fn lowers_for_all_hosts() {
+    for (triple, level) in [
+        ("x86_64-unknown-linux-gnu", HostLevel::Native),
+        ("x86_64-unknown-linux-gnu", HostLevel::Sse41),
+        ("aarch64-unknown-linux-gnu", HostLevel::Native),
+    ] {
+        let target = Target::triple(triple, level).expect("target");
+        for groups in [1, 2] {
+            let options = Options { groups, ..Options::new(target.clone()) };
+            for (op, imm, args, result) in cases() {
+                for uniform in [false, true] {
+                    for explicit in [false, true] {
+                        let types: Vec<Type> = args.iter().map(|&scalar| Type { scalar, uniform }).collect();
+                        let result = Type { scalar: result, uniform: uniform && op != Opcode::Splat };
+                        let func = one_op(op, imm, &types, result, &vec![None; args.len()], explicit);
+                        if let Err(e) = compile_region(&func, &options) {
+                            panic!("{triple} {level:?}: {}: {e}", func.name);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
