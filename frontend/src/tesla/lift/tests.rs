@@ -1,4 +1,5 @@
 //! Tests of the lifter.
 
 mod corpus;
+mod edges;
 mod random;

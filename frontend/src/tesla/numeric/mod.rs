@@ -15,6 +15,8 @@ pub mod soft;
 
 #[cfg(test)]
 mod corpus_tests;
+#[cfg(test)]
+mod ir_tests;
 
 /// Rounding direction, in the order of the two-bit fields of the instruction word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,15 +6,18 @@ use super::sfu_tables as tables;
 const FRACTION: u32 = 0x007f_ffff;
 const IMPLICIT: i64 = 1 << 23;
 
-/// The truncated squarer: partial products lose the bits that fall below the result.
+/// The truncated squarer of 17-bit numbers: partial products lose the bits that fall below the result, which is
+/// `(sum over set bits i of x >> (18 - i)) >> 1`. Each pair of different bits occurs twice in that sum, so it is
+/// enough to go over the larger ones of them, without branches.
 fn square(x: u32) -> i64 {
     let mut sum = 0;
-    for bit in 0..17 {
-        if x >> bit & 1 != 0 {
-            sum += x >> (18 - bit);
-        }
+    for bit in 9..17 {
+        let pairs = (x & ((1 << bit) - 1)) >> (18 - bit);
+        // The bit with itself; halving drops that of bit 9.
+        let own = (1u32 << (2 * bit - 18)) >> 1;
+        sum += (pairs + own) & (x >> bit & 1).wrapping_neg();
     }
-    i64::from(sum >> 1)
+    i64::from(sum)
 }
 
 /// `row[0] << value_shift + row[1] * x + row[2] * squared << square_shift`.
@@ -201,5 +204,16 @@ fn prepare(x: u32, finite: impl Fn(i32, u32) -> u32) -> u32 {
         0xff if is_nan(x) => FIXED_NAN,
         0xff => FIXED_INFINITY,
         e => finite(e - 127, x & FRACTION | IMPLICIT as u32),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn square_is_the_sum_of_truncated_partial_products() {
+        for x in 0..1 << 17 {
+            let sum: u32 = (0..17).filter(|bit| x >> bit & 1 != 0).map(|bit| x >> (18 - bit)).sum();
+            assert_eq!(super::square(x), i64::from(sum >> 1), "{x:#x}");
+        }
     }
 }
