@@ -314,6 +314,26 @@ impl Terminator {
         }
     }
 
+    /// Replaces each block named by what `f` gives for it.
+    pub fn map_blocks(&mut self, mut f: impl FnMut(Block) -> Block) {
+        match self {
+            Terminator::Push { target, next, .. } => {
+                *target = f(*target);
+                *next = f(*next);
+            }
+            Terminator::Call { target, ret } => {
+                *target = f(*target);
+                *ret = f(*ret);
+            }
+            Terminator::Leave { next, .. }
+            | Terminator::Join { next, .. }
+            | Terminator::QuadOn { next }
+            | Terminator::QuadPop { next }
+            | Terminator::Barrier { next, .. } => *next = f(*next),
+            _ => self.for_each_call(|call| call.block = f(call.block)),
+        }
+    }
+
     /// The edges that carry arguments.
     pub fn calls(&self) -> impl Iterator<Item = &BlockCall> {
         let (a, b) = match self {

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::{Aliases, values_cross_blocks};
+use super::{Aliases, values_cross_blocks, written_slots};
 use crate::analysis::{Cfg, Dominators};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Form, Function, Imm, InstData};
@@ -68,17 +68,6 @@ pub fn run(func: &mut Function) -> bool {
     }
     pass.aliases.apply(func);
     pass.aliases.any()
-}
-
-/// Which slots the function writes.
-fn written_slots(func: &Function) -> Vec<bool> {
-    let mut written = vec![false; func.slots.len()];
-    for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
-        if let InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } = func.inst(inst) {
-            written[slot.index()] = true;
-        }
-    }
-    written
 }
 
 struct Numbering {

@@ -1,9 +1,13 @@
 //! Passes over functions with values in SSA form, one a file. Each is `run(&mut Function) -> bool` and says whether it
 //! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
 
+pub mod canon;
 pub mod dce;
 pub mod fold;
 pub mod gvn;
+pub mod licm;
+pub mod simplify_cfg;
+pub mod uniform;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +20,15 @@ use crate::opcodes::{Opcode, Space};
 pub type Pass = fn(&mut Function) -> bool;
 
 /// Every pass by name, as `test pass NAME` in fixtures says it.
-pub const ALL: &[(&str, Pass)] = &[("gvn", gvn::run), ("dce", dce::run), ("fold", fold::run)];
+pub const ALL: &[(&str, Pass)] = &[
+    ("canon", canon::run),
+    ("dce", dce::run),
+    ("fold", fold::run),
+    ("gvn", gvn::run),
+    ("licm", licm::run),
+    ("simplify_cfg", simplify_cfg::run),
+    ("uniform", uniform::run),
+];
 
 /// Runs passes in order. In debug builds the function is verified after each.
 ///
@@ -99,6 +111,17 @@ pub(crate) fn values_cross_blocks(func: &Function) -> bool {
             !matches!(b.term, Some(Terminator::QuadOn { .. }))
                 && b.insts.iter().all(|&i| !matches!(func.inst(i).op, Opcode::QuadLane | Opcode::Shuffle))
         })
+}
+
+/// Which slots the function writes.
+pub(crate) fn written_slots(func: &Function) -> Vec<bool> {
+    let mut written = vec![false; func.slots.len()];
+    for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
+        if let InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } = func.inst(inst) {
+            written[slot.index()] = true;
+        }
+    }
+    written
 }
 
 /// Whether the load can be left out, or done where it wasn't: it cannot fault.

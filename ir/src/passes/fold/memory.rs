@@ -3,6 +3,7 @@
 use super::{Act, Folder};
 use crate::function::{Imm, InstData};
 use crate::opcodes::{Opcode, Space};
+use crate::passes::load_cannot_fault;
 
 impl Folder<'_> {
     pub(super) fn memory(&mut self, data: &InstData) -> Option<Act> {
@@ -19,6 +20,10 @@ impl Folder<'_> {
             };
         }
         let Imm::Mem(mem) = data.imm else { return None };
+        // Without its guard the load reads what nobody asks for, and cannot fault.
+        if data.op == Opcode::Load && data.args.len() > 1 && load_cannot_fault(self.func, data) {
+            return same(data.args[..1].to_vec());
+        }
         if data.op == Opcode::Store && mem.bytes < 4 {
             let demanded = (1u64 << (u32::from(mem.bytes) * 8)) - 1;
             if let Some(x) = self.demand(data.args[1], demanded) {

@@ -10,7 +10,7 @@ mod int;
 mod memory;
 
 use super::Aliases;
-use crate::analysis::{Bits, Cfg, KnownBits};
+use crate::analysis::{Bits, Cfg, KnownBits, Uses};
 use crate::entities::{Inst, Value};
 use crate::function::{Function, Imm, InstData};
 use crate::interp::eval::eval_scalar;
@@ -37,11 +37,24 @@ pub fn run(func: &mut Function) -> bool {
 fn sweep(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
     let known = KnownBits::new(func, &cfg);
+    let uses = Uses::new(func);
     let aliases = Aliases::new(func);
     let mut folder = Folder { func, known, aliases, made: Vec::new(), pc: 0, changed: false };
     for &block in &cfg.rpo {
         let insts = std::mem::take(&mut folder.func.block_mut(block).insts);
         let mut kept = Vec::with_capacity(insts.len());
+        folder.pc = folder.func.block(block).pc;
+        for param in folder.func.block(block).params.clone() {
+            // A parameter whose arguments are all one constant.
+            if let Some(bits) = folder.bits(param).constant()
+                && uses.count(param) != 0
+            {
+                let value = folder.constant(folder.scalar(param), bits);
+                folder.aliases.set(param, value);
+                folder.changed = true;
+            }
+        }
+        kept.append(&mut folder.made);
         for inst in insts {
             let stays = folder.visit(inst);
             kept.append(&mut folder.made);

@@ -1,0 +1,268 @@
+//! Control flow: constant conditions, jumps to jumps, blocks with one way in, parameters with one argument, unreachable
+//! blocks.
+//!
+//! In SPMD form a block with a cross-lane operation stays on its own, and a branch whose sides are one block stays a branch:
+//! its lanes run apart.
+
+use super::{Aliases, retain_params};
+use crate::analysis::{Cfg, Uses};
+use crate::entities::{Block, Value};
+use crate::function::{BlockCall, Form, Function, Terminator, ValueDef};
+use crate::opcodes::Opcode;
+
+/// Runs the pass.
+pub fn run(func: &mut Function) -> bool {
+    let mut changed = false;
+    // Each rule makes room for the others; every round but the last removes something.
+    loop {
+        let mut again = conditions(func);
+        again |= thread(func);
+        again |= single_arguments(func);
+        again |= remove_unreachable(func);
+        again |= merge(func);
+        if !again {
+            return changed;
+        }
+        changed = true;
+    }
+}
+
+/// Branches that are decided, or simpler than they look.
+fn conditions(func: &mut Function) -> bool {
+    let mut changed = false;
+    for block in func.block_ids() {
+        let Some(term) = &func.block(block).term else { continue };
+        let simpler = match term {
+            Terminator::Branch { cond, taken, next }
+            | Terminator::BrAny { mask: cond, taken, next }
+            | Terminator::BrIf { cond, taken, next } => {
+                if let Some(holds) = func.as_const(*cond) {
+                    Some(Terminator::Jump(if holds != 0 { taken.clone() } else { next.clone() }))
+                } else if func.form == Form::Mask && taken == next {
+                    Some(Terminator::Jump(taken.clone()))
+                } else {
+                    simpler_condition(func, term)
+                }
+            }
+            Terminator::Leave { cond: Some(cond), next, kind } => match func.as_const(*cond) {
+                Some(0) => Some(Terminator::Jump((*next).into())),
+                Some(_) => Some(Terminator::Leave { cond: None, next: *next, kind: *kind }),
+                None => None,
+            },
+            _ => None,
+        };
+        if let Some(term) = simpler {
+            func.block_mut(block).term = Some(term);
+            changed = true;
+        }
+    }
+    changed
+}
+
+fn simpler_condition(func: &Function, term: &Terminator) -> Option<Terminator> {
+    match term {
+        Terminator::BrAny { mask, taken, next } if func.ty(*mask).uniform => {
+            Some(Terminator::BrIf { cond: *mask, taken: taken.clone(), next: next.clone() })
+        }
+        Terminator::BrIf { cond, taken, next } => {
+            let def = func.def_inst(*cond)?;
+            match def.op {
+                Opcode::Inot => {
+                    Some(Terminator::BrIf { cond: def.args[0], taken: next.clone(), next: taken.clone() })
+                }
+                Opcode::Any if !func.ty(def.args[0]).uniform => {
+                    Some(Terminator::BrAny { mask: def.args[0], taken: taken.clone(), next: next.clone() })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Edges to a block that only jumps on go to its target.
+fn thread(func: &mut Function) -> bool {
+    let uses = Uses::new(func);
+    let mut onward: Vec<Option<BlockCall>> = vec![None; func.blocks.len()];
+    for block in func.block_ids() {
+        let data = func.block(block);
+        let Some(Terminator::Jump(to)) = &data.term else { continue };
+        if to.block == block || !data.insts.is_empty() || (func.form == Form::Spmd && data.guest_insts != 0) {
+            continue;
+        }
+        // Nobody else may use the parameters: they are not there on the other way.
+        let own = |p: &Value| to.args.iter().filter(|a| *a == p).count() as u32;
+        if data.params.iter().all(|p| uses.count(*p) == own(p)) {
+            onward[block.index()] = Some(to.clone());
+        }
+    }
+    let mut changed = false;
+    for block in func.block_ids() {
+        let Some(mut term) = func.block_mut(block).term.take() else { continue };
+        term.for_each_call(|call| {
+            // A ring of empty blocks has no end.
+            for _ in 0..onward.len() {
+                let Some(to) = &onward[call.block.index()] else { break };
+                if to.block == call.block || call.block == block {
+                    break;
+                }
+                let params = &func.block(call.block).params;
+                let through = |v: &Value| match params.iter().position(|p| p == v) {
+                    Some(n) => call.args[n],
+                    None => *v,
+                };
+                let args = to.args.iter().map(through).collect();
+                *call = BlockCall { block: to.block, args };
+                changed = true;
+                if is_ring(&onward, to.block) {
+                    break;
+                }
+            }
+        });
+        func.block_mut(block).term = Some(term);
+    }
+    changed
+}
+
+/// Whether following the jumps from `start` never ends.
+fn is_ring(onward: &[Option<BlockCall>], start: Block) -> bool {
+    let mut at = start;
+    for _ in 0..onward.len() {
+        match &onward[at.index()] {
+            Some(to) => at = to.block,
+            None => return false,
+        }
+    }
+    true
+}
+
+/// Parameters that are given one value on every edge.
+fn single_arguments(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    let mut given: Vec<Option<Value>> = vec![None; func.values.len()];
+    let mut several = vec![false; func.values.len()];
+    for &block in &cfg.rpo {
+        for call in func.block(block).term.iter().flat_map(|t| t.calls()) {
+            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                let at = param.index();
+                if arg == param {
+                    continue;
+                }
+                several[at] |= given[at].is_some_and(|v| v != arg);
+                given[at] = Some(arg);
+            }
+        }
+    }
+    let mut aliases = Aliases::new(func);
+    for &block in &cfg.rpo {
+        let params = func.block(block).params.clone();
+        let keep: Vec<bool> = params
+            .iter()
+            .map(|&param| match given[param.index()] {
+                Some(value) if !several[param.index()] && aliases.get(value) != param => {
+                    aliases.set(param, value);
+                    false
+                }
+                _ => true,
+            })
+            .collect();
+        if keep.contains(&false) {
+            retain_params(func, block, &keep);
+        }
+    }
+    aliases.apply(func);
+    aliases.any()
+}
+
+fn is_alone(func: &Function, block: Block) -> bool {
+    func.form == Form::Spmd && func.block(block).insts.iter().any(|&i| func.inst(i).op.is_cross_lane())
+}
+
+/// Joins a block to the only one that jumps to it.
+fn merge(func: &mut Function) -> bool {
+    let mut changed = false;
+    let cfg = Cfg::new(func);
+    let indirect = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::BranchIndirect { .. })));
+    let mut aliases = Aliases::new(func);
+    let mut gone = vec![false; func.blocks.len()];
+    for &block in &cfg.rpo {
+        if gone[block.index()] {
+            continue;
+        }
+        while let Some(Terminator::Jump(to)) = &func.block(block).term {
+            let next = to.block;
+            let joins = next != block
+                && next != func.entry
+                && !gone[next.index()]
+                && cfg.preds[next.index()].len() == 1
+                && !(indirect && func.block_at.values().any(|&b| b == next))
+                && !is_alone(func, block)
+                && !is_alone(func, next);
+            if !joins {
+                break;
+            }
+            let args = to.args.clone();
+            let data = func.block_mut(next);
+            let params = std::mem::take(&mut data.params);
+            let insts = std::mem::take(&mut data.insts);
+            let (term, term_pc, guest_insts) = (data.term.take(), data.term_pc, data.guest_insts);
+            let data = func.block_mut(block);
+            data.insts.extend(insts);
+            data.term = term;
+            data.term_pc = term_pc;
+            data.guest_insts = data.guest_insts.saturating_add(guest_insts);
+            for (param, arg) in params.into_iter().zip(args) {
+                aliases.set(param, arg);
+            }
+            // Nothing leads there any more; it has to end in something.
+            func.block_mut(next).term = Some(Terminator::Jump(next.into()));
+            gone[next.index()] = true;
+            changed = true;
+        }
+    }
+    if changed {
+        aliases.apply(func);
+        remove_unreachable(func);
+    }
+    changed
+}
+
+/// Drops blocks that the entry does not lead to and numbers the others anew.
+fn remove_unreachable(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    if cfg.rpo.len() == func.blocks.len() {
+        return false;
+    }
+    let mut number: Vec<Option<Block>> = vec![None; func.blocks.len()];
+    let mut count = 0;
+    for block in func.block_ids() {
+        if cfg.is_reachable(block) {
+            number[block.index()] = Some(Block::new(count));
+            count += 1;
+        }
+    }
+    let mut old = 0;
+    func.blocks.retain(|_| {
+        old += 1;
+        number[old - 1].is_some()
+    });
+    func.entry = number[func.entry.index()].unwrap_or(func.entry);
+    func.block_at.retain(|_, block| match number[block.index()] {
+        Some(new) => {
+            *block = new;
+            true
+        }
+        None => false,
+    });
+    for data in &mut func.blocks {
+        if let Some(term) = &mut data.term {
+            term.map_blocks(|b| number[b.index()].unwrap_or(b));
+        }
+    }
+    for block in func.block_ids() {
+        for (n, param) in func.block(block).params.clone().into_iter().enumerate() {
+            func.values[param.index()].def = ValueDef::Param(block, n as u32);
+        }
+    }
+    true
+}
