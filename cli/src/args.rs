@@ -133,6 +133,12 @@ pub struct IrArgs {
     /// The stage.
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
+    /// Lanes that compiled code runs together, in groups of four.
+    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4"])]
+    pub chunk: Option<String>,
+    /// Host instructions to use.
+    #[arg(long, value_enum, default_value = "native")]
+    pub host: HostName,
 }
 
 /// `--form`.
@@ -176,6 +182,16 @@ pub enum HostName {
     /// Nothing beyond SSE4.1.
     #[value(name = "sse4.1")]
     Sse41,
+}
+
+impl HostName {
+    /// The code generator's name for it.
+    pub fn level(self) -> warpjit_backend::HostLevel {
+        match self {
+            HostName::Native => warpjit_backend::HostLevel::Native,
+            HostName::Sse41 => warpjit_backend::HostLevel::Sse41,
+        }
+    }
 }
 
 impl EngineArgs {

@@ -222,6 +222,17 @@ fn disasm_and_asm_are_inverse() {
 }
 
 #[test]
+fn every_stage_is_shown() {
+    let folder = folder("ir", IOTA, LAUNCH);
+    for form in ["spmd", "mask", "regions", "clif", "host"] {
+        let (status, out, err) = warpjit(&folder, &["ir", "launch.toml", "--form", form]);
+        assert_eq!((status, err.as_str()), (0, ""), "{form}");
+        assert!(out.lines().count() > 5, "{form}: {out}");
+    }
+    assert_eq!(warpjit(&folder, &["ir", "launch.toml", "--form", "poem"]).0, 2);
+}
+
+#[test]
 #[cfg(unix)]
 fn closed_pipe_is_reported() {
     let folder = folder("pipe", IOTA, LAUNCH);

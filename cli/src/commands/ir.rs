@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use anyhow::anyhow;
 use warpjit::outcome::Status;
+use warpjit_backend::{Options, Shape, Target, list_region};
+use warpjit_ir::function::SlotData;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region, RegionOptions};
-use warpjit_ir::{Block, Function};
+use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
+use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
 use super::print;
@@ -15,25 +18,57 @@ use crate::args::{Form, IrArgs};
 
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     let code = Code::load(&args.program)?;
+    let mut options = Options::new(Target::host(args.host.level())?);
+    if let Some(groups) = args.chunk.as_deref().and_then(|c| c.parse().ok()) {
+        options.groups = groups;
+    }
+    let listed = |region: &Region, shapes: &[Option<Shape>]| {
+        let options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
+        list_region(&region.mask, &options).map_err(|error| anyhow!("{}: {error}", region.entry))
+    };
     let mut text = String::new();
     for program in code.programs()? {
         let function = &program.image().function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
-            Form::Regions => show_regions(&mut text, function, |region| region.ssa.to_string()),
-            Form::Mask => show_regions(&mut text, function, |region| region.mask.to_string()),
-            Form::Clif | Form::Host => anyhow::bail!("ir: not in this build yet"),
+            Form::Regions => show_regions(&mut text, function, |region, _| Ok(region.ssa.to_string()))?,
+            Form::Mask => show_regions(&mut text, function, |region, _| Ok(region.mask.to_string()))?,
+            Form::Clif => {
+                show_regions(&mut text, function, |region, shapes| Ok(listed(region, shapes)?.clif))?
+            }
+            Form::Host => {
+                show_regions(&mut text, function, |region, shapes| Ok(listed(region, shapes)?.assembly))?;
+            }
         }
     }
     print(&text)?;
     Ok(Status::Ok)
 }
 
+/// What holds when a warp starts in a block that is at least a warp wide: registers are zero, thread
+/// numbers count up along x, everything else is the same in all lanes.
+fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
+    let shape = |slot: &SlotData| match slot.init {
+        SlotInit::Builtin(Builtin::Tid(0)) => Some(Shape::Packed(1)),
+        SlotInit::Builtin(Builtin::LaneId | Builtin::LinearTid) => Some(Shape::Affine(1)),
+        _ => Some(Shape::Uniform),
+    };
+    let of_words = |slot: &SlotData| slot.ty.scalar == Scalar::I32 && !slot.ty.uniform;
+    function.slots.iter().map(|slot| if of_words(slot) { shape(slot) } else { None }).collect()
+}
+
 /// Every region that a run can come to, with what `show` says of it; blocks that run in the
 /// interpreter are named.
-fn show_regions(text: &mut String, function: &Function, show: impl Fn(&Region) -> String) {
+///
+/// The first region is shown as the runtime compiles it for a warp that starts, with what is known of
+/// its registers; the others as they are where nothing is known.
+fn show_regions(
+    text: &mut String,
+    function: &Function,
+    show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
     let kernel = Kernel::new(function.clone(), RegionOptions::default());
-    let nothing_known = SlotSet::empty(kernel.func.slots.len());
+    let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];
     let mut seen = BTreeSet::new();
     while let Some(entry) = todo.pop() {
@@ -44,7 +79,14 @@ fn show_regions(text: &mut String, function: &Function, show: impl Fn(&Region) -
         let after = |block: Block, todo: &mut Vec<Block>| {
             kernel.func.term(block).for_each_successor(|next| todo.push(next));
         };
-        let Some(region) = kernel.region(entry, &nothing_known) else {
+        let shapes = if entry == kernel.func.entry { start.as_slice() } else { &[] };
+        let mut uniform = SlotSet::empty(kernel.func.slots.len());
+        for (slot, shape) in shapes.iter().enumerate() {
+            if *shape == Some(Shape::Uniform) {
+                uniform.insert(Slot::new(slot));
+            }
+        }
+        let Some(mut region) = kernel.region(entry, &uniform) else {
             let _ = writeln!(text, "; {entry} at {:#x} runs in the interpreter\n", pc(entry));
             after(entry, &mut todo);
             continue;
@@ -65,6 +107,8 @@ fn show_regions(text: &mut String, function: &Function, show: impl Fn(&Region) -
             };
             let _ = writeln!(text, "; exit {number}: {what}");
         }
-        let _ = writeln!(text, "{}", show(&region));
+        optimize(&mut region);
+        let _ = writeln!(text, "{}", show(&region, shapes)?);
     }
+    Ok(())
 }

@@ -192,7 +192,6 @@ impl RunningBlock {
         let resident = &mut self.warps[number];
         let start = resident.warp.steps;
         loop {
-            let at = resident.warp.block;
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
             let flow = stepper.step(&mut resident.warp, &mut view, stop);
             match flow {
@@ -203,7 +202,7 @@ impl RunningBlock {
                 }
                 Flow::Barrier(spec) => {
                     if self.barriers.execute(number, &spec, self.living) {
-                        let pc = stepper.term_pc(at);
+                        let pc = stepper.term_pc();
                         resident.waits = Some((spec.index, pc));
                         break;
                     }

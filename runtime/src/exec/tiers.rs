@@ -11,6 +11,7 @@ use std::time::Duration;
 use warpjit_backend::Context;
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::regions::Kernel;
+use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Function, Slot};
 
 /// A kernel ready to run, shared by all threads and launches with the same settings.
@@ -126,6 +127,8 @@ pub struct Stepper<'a> {
     context: Box<Context>,
     entries: Vec<Entry>,
     threads: (u64, u64),
+    /// The block whose terminator was executed last.
+    term: Block,
     /// Compiled code was asked to stop; its warp is in no state to go on.
     pub stopped: bool,
 }
@@ -145,7 +148,7 @@ impl<'a> Stepper<'a> {
             *pointer = bank.as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        Stepper { tiers, scratch, context, entries, threads: (0, 0), stopped: false }
+        Stepper { tiers, scratch, context, entries, threads: (0, 0), term: tiers.kernel.func.entry, stopped: false }
     }
 
     /// Executes the block of code that a warp stands at, or a region that starts there.
@@ -156,6 +159,7 @@ impl<'a> Stepper<'a> {
             self.threads.1 += warp.thread_steps - before;
             return flow;
         }
+        self.term = warp.block;
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
         self.threads.0 += warp.thread_steps - before;
         flow
@@ -205,6 +209,9 @@ impl<'a> Stepper<'a> {
         self.count(at, warp);
         match outcome {
             RegionFlow::Exit(exit, exited, cond) => {
+                if let ExitKind::Terminator(block) = exit {
+                    self.term = block;
+                }
                 self.tiers.code.finish_region(warp, exit, exited, Some(cond))
             }
             RegionFlow::Fault(fault) => Flow::Fault(fault),
@@ -232,9 +239,9 @@ impl<'a> Stepper<'a> {
         warp.thread_steps += all;
     }
 
-    /// Guest address of the instruction that ends a block.
-    pub fn term_pc(&self, block: Block) -> u32 {
-        self.tiers.kernel.func.blocks.get(block.index()).map_or(0, |data| data.term_pc)
+    /// Guest address of the instruction that ended the last block of code.
+    pub fn term_pc(&self) -> u32 {
+        self.tiers.kernel.func.blocks.get(self.term.index()).map_or(0, |data| data.term_pc)
     }
 
     /// What was counted.
