@@ -4,7 +4,7 @@ use warpjit_ir::{AtomicOp, Imm, MemAccess, Opcode, Scalar, Space, Type as IrType
 
 use super::emit::Emit;
 use super::memory::global;
-use crate::tesla::{AtomOp, Inst, Op, Operand, Type};
+use crate::tesla::{Features, Inst, Op, Operand, Target, decode_word};
 
 /// Emits one atomic or locked access.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -15,42 +15,126 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-fn operation(inst: &Inst) -> AtomicOp {
-    let signed = inst.mods.ty.is_some_and(Type::is_signed);
-    match (inst.mods.atom, signed) {
-        (AtomOp::Add, _) => AtomicOp::Add,
-        (AtomOp::Exch, _) => AtomicOp::Exch,
-        (AtomOp::Cas, _) => AtomicOp::Cas,
-        (AtomOp::Inc, false) => AtomicOp::Inc,
-        (AtomOp::Dec, false) => AtomicOp::Dec,
-        (AtomOp::Inc, true) => AtomicOp::IncS,
-        (AtomOp::Dec, true) => AtomicOp::DecS,
-        (AtomOp::Max, false) => AtomicOp::Umax,
-        (AtomOp::Max, true) => AtomicOp::Smax,
-        (AtomOp::Min, false) => AtomicOp::Umin,
-        (AtomOp::Min, true) => AtomicOp::Smin,
-        (AtomOp::And, _) => AtomicOp::And,
-        (AtomOp::Or, _) => AtomicOp::Or,
-        (AtomOp::Xor, _) => AtomicOp::Xor,
+/// The size and operation fields of an atomic's word.
+///
+/// The table has the useful combinations only; what the chips do with the others is known from tests of real ones
+/// (facts/tesla.md section 4), so the lifter looks at the fields themselves.
+#[derive(Clone, Copy)]
+struct Fields {
+    size: u64,
+    op: u64,
+    /// G200 and later.
+    late: bool,
+}
+
+const SIZE_SHIFT: u32 = 53;
+const OP_SHIFT: u32 = 34;
+
+impl Fields {
+    fn of(raw: u64, target: Target) -> Fields {
+        Fields {
+            size: raw >> SIZE_SHIFT & 7,
+            op: raw >> OP_SHIFT & 15,
+            late: target.chip.features().contains(Features::SM12),
+        }
     }
+
+    fn wide(self) -> bool {
+        self.size == 4
+    }
+
+    /// Bytes of the operand if they are fewer than a word.
+    fn narrow(self) -> Option<u32> {
+        match self.size {
+            0 | 1 => Some(1),
+            2 | 3 => Some(2),
+            _ => None,
+        }
+    }
+
+    /// What happens to memory; `None` is a trap.
+    fn operation(self) -> Option<AtomicOp> {
+        let signed = self.size == 7;
+        let odd = signed && !self.late;
+        Some(match self.op {
+            3 => return None,
+            // Sub-word operations do nothing on later chips, 64-bit ones have add, exch and cas.
+            _ if self.narrow().is_some() && self.late => AtomicOp::Nop,
+            0 => AtomicOp::Add,
+            1 => AtomicOp::Exch,
+            2 => AtomicOp::Cas,
+            _ if self.wide() => AtomicOp::Nop,
+            4 if odd => AtomicOp::IncS,
+            4 => AtomicOp::Inc,
+            5 if odd => AtomicOp::DecS,
+            5 => AtomicOp::Dec,
+            6 if signed => AtomicOp::Smax,
+            6 => AtomicOp::Umax,
+            7 if signed => AtomicOp::Smin,
+            7 => AtomicOp::Umin,
+            10 => AtomicOp::And,
+            11 => AtomicOp::Or,
+            12 => AtomicOp::Xor,
+            _ => AtomicOp::Nop,
+        })
+    }
+}
+
+/// Decodes an atomic that the table does not have but whose effect is known: as the addition on the same operands,
+/// with the word as it is, which [`inst`] goes by.
+pub(super) fn decode_odd(raw: u64, pc: u32, target: Target) -> Option<Inst> {
+    let is_atom = match (raw >> 28 & 0xf, raw & 3, raw >> 61) {
+        (0xd, 1, 6) => false,
+        (0xd, 1, 7) => true,
+        _ => return None,
+    };
+    let fields = Fields::of(raw, target);
+    let size = match fields.size {
+        // Nobody has seen what 128-bit ones do.
+        5 => return None,
+        4 => 4,
+        _ => 6,
+    };
+    let op = match fields.op {
+        2 if is_atom && fields.narrow().is_none() => 2,
+        2 => return None,
+        _ => 0,
+    };
+    let known = raw & !(7 << SIZE_SHIFT | 15 << OP_SHIFT) | size << SIZE_SHIFT | op << OP_SHIFT;
+    let inst = decode_word(known, pc, target).ok()?;
+    Some(Inst { raw, ..inst })
+}
+
+/// Whether the instruction is an atomic that traps.
+pub(super) fn traps(inst: &Inst) -> bool {
+    Fields::of(inst.raw, inst.target).operation().is_none()
 }
 
 fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Global { space, reg }) = inst.src(0).map(|src| src.operand) else { return };
-    let wide = inst.mods.ty.is_some_and(|ty| ty.bits() == 64);
+    let fields = Fields::of(inst.raw, inst.target);
+    let Some(op) = fields.operation() else { return };
+    let wide = fields.wide();
     let ty = if wide { IrType::I64 } else { IrType::I32 };
     let address = e.reg(reg.into());
     let address = e.keep(address, IrType::I32, 0);
     let operand = |e: &mut Emit<'_>, n| if wide { e.src64(inst, n) } else { e.src(inst, n) };
-    let value = operand(e, 1);
+    let mut value = operand(e, 1);
+    if let Some(bytes) = fields.narrow() {
+        // The operand stands in every part of the word, on which the whole operation is done.
+        let (mask, copies) = if bytes == 1 { (0xff, 0x0101_0101) } else { (0xffff, 0x0001_0001) };
+        let part = e.and_const(value, mask);
+        let copies = e.b.i32(copies);
+        value = e.b.imul(part, copies);
+    }
     let value = e.keep(value, ty, 1);
-    let new = (inst.mods.atom == AtomOp::Cas).then(|| {
+    let new = (op == AtomicOp::Cas).then(|| {
         let new = operand(e, 2);
         e.keep(new, ty, 2)
     });
     let old = e.temp(ty, 3);
-    let mem = MemAccess { bytes: if wide { 8 } else { 4 }, ..global(space, if wide { 8 } else { 4 }, false) };
-    let op = operation(inst);
+    let bytes = if wide { 8 } else { 4 };
+    let mem = MemAccess { bytes: bytes as u8, ..global(space, bytes, false) };
     e.isolated(|e| {
         let address = e.get(address);
         let value = e.get(value);
@@ -59,9 +143,29 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         let result = e.b.atomic(mem, op, address, value, new, guard);
         e.put_always(old, result);
     });
-    if inst.op == Op::Atom {
-        let result = e.get(old);
-        if wide { e.write64(inst, result) } else { e.write(inst, result) }
+    if inst.op != Op::Atom {
+        return;
+    }
+    let result = e.get(old);
+    match fields.size {
+        0 => {
+            let result = e.and_const(result, 0xff);
+            e.write(inst, result);
+        }
+        1 => {
+            let result = e.sext(result, 8);
+            e.write(inst, result);
+        }
+        2 => {
+            let result = e.and_const(result, 0xffff);
+            e.write(inst, result);
+        }
+        3 => {
+            let result = e.sext(result, 16);
+            e.write(inst, result);
+        }
+        4 => e.write64(inst, result),
+        _ => e.write(inst, result),
     }
 }
 

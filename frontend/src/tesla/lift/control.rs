@@ -93,6 +93,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
         Op::Mov | Op::LdConst | Op::LdShared | Op::LdLocal | Op::LdGlobal | Op::StLocal | Op::StGlobal => {
             memory::inst(e, inst);
         }
+        Op::Red | Op::Atom if atomic::traps(inst) => fault(e, GuestFault::Trap),
         Op::StShared if !inst.mods.unlock => memory::inst(e, inst),
         Op::StShared | Op::LdLock | Op::Red | Op::Atom => atomic::inst(e, inst),
         Op::MovFromCreg

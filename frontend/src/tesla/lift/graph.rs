@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Options;
-use super::is_areg;
-use crate::tesla::{End, Inst, Op, Operand, decode};
+use super::{atomic, is_areg};
+use crate::tesla::{DecodeError, End, Inst, Op, Operand, decode};
 
 /// The reachable code.
 pub(super) struct Graph {
@@ -75,7 +75,11 @@ fn decode_at(code: &[u8], pc: u32, options: &Options<'_>) -> Option<Inst> {
     if !is_start(code, pc) {
         return None;
     }
-    let inst = decode(code, pc, options.target).ok()?;
+    let inst = match decode(code, pc, options.target) {
+        Ok(inst) => inst,
+        Err(DecodeError::Undefined { raw, .. }) => atomic::decode_odd(raw, pc, options.target)?,
+        Err(_) => return None,
+    };
     // Long instructions are aligned, and $a registers that are not there cannot be stepped.
     (inst.len == 4 || pc.is_multiple_of(8)).then_some(inst).filter(|inst| !steps_missing_areg(inst))
 }

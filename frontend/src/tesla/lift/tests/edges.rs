@@ -1,6 +1,6 @@
 //! What stands at the edges of the code and of the encodings, run to its end.
 
-use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
+use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory, atomic_result};
 use warpjit_ir::verify::verify;
 use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
 
@@ -32,17 +32,18 @@ impl WarpMemory for Memory<'_> {
         if matches!(space, Space::Global(_)) { Err(Denied) } else { Ok(()) }
     }
 
+    /// Every word holds 0x8584, and what would be stored comes back in the upper half of what is read.
     fn atomic(
         &mut self,
         _: Space,
         _: u32,
         _: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
     ) -> Result<u64, Denied> {
-        Err(Denied)
+        Ok(atomic_result(op, bytes, 0x8584, value, new) << 16 & 0xffff_0000 | 0x8584)
     }
 
     fn lock(&mut self, _: u32, _: u64) -> bool {
@@ -191,4 +192,32 @@ fn predicated_join_and_exit_take_all_lanes() {
     let text = "mov b32 $r1 0x5\nmov b32 $r2 0x10\nset $c0 # l u32 $r0 $r2\nexit (lg $c0) add b32 $r1 $r1 $r2\nmov b32 $r1 0x0\nexit nop\n";
     let lanes = run(text).unwrap();
     assert_eq!(lanes, (0..32).map(|lane| if lane < 16 { 0x15 } else { 5 }).collect::<Vec<u64>>());
+}
+
+/// `$r1 = atom g14[$r2] $r3` with `$r3 = 0x102` and the given size and operation fields.
+fn atom(chip: Chip, size: u64, op: u64) -> Result<u64, Fault> {
+    let mut code = assembled("mov b32 $r3 0x102\nld add u32 $r1 g14[$r2] $r3\nexit nop\n", Chip::G200);
+    let word = u64::from_le_bytes(code[8..16].try_into().unwrap()) & !(7 << 53 | 15 << 34);
+    code[8..16].copy_from_slice(&(word | size << 53 | op << 34).to_le_bytes());
+    run_code(&code, chip, &[], false, "r1").map(|lanes| lanes[0])
+}
+
+#[test]
+fn atomics_that_the_table_does_not_have() {
+    let kind = |outcome: Result<u64, Fault>| outcome.expect_err("a fault").kind;
+    // Byte: the operand is replicated, the old byte comes back; nothing is stored from G200 on.
+    assert_eq!(atom(Chip::G92, 0, 0).unwrap(), 0x84);
+    assert_eq!(atom(Chip::G92, 1, 0).unwrap(), 0xffff_ff84);
+    assert_eq!(atom(Chip::G92, 2, 1).unwrap(), 0x8584);
+    assert_eq!(atom(Chip::G200, 3, 0).unwrap(), 0xffff_8584);
+    // Words: signed exchange is exchange, the undefined operations leave memory alone.
+    assert_eq!(atom(Chip::G92, 7, 1).unwrap(), 0x0102_8584);
+    assert_eq!(atom(Chip::G92, 6, 9).unwrap(), 0x8584_8584);
+    assert_eq!(atom(Chip::G92, 7, 4).unwrap(), atom(Chip::G200, 7, 4).unwrap());
+    // Operation 3 traps, 128 bits and 64 bits before G200 are undefined.
+    assert_eq!(kind(atom(Chip::G92, 6, 3)), FaultKind::Trap);
+    assert_eq!(kind(atom(Chip::G92, 5, 0)), FaultKind::Illegal);
+    assert_eq!(kind(atom(Chip::G92, 4, 6)), FaultKind::Illegal);
+    assert_eq!(atom(Chip::G200, 4, 6).unwrap(), 0x8584_8584);
+    assert_eq!(kind(atom(Chip::G80, 6, 0)), FaultKind::Illegal);
 }
