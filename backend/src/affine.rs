@@ -256,8 +256,8 @@ impl Analysis<'_> {
             (Opcode::SlotGet, Imm::Slot(slot)) => self.func.slots[slot.index()].umax.unwrap_or(u32::MAX),
             (Opcode::Splat, _) => arg(0),
             (Opcode::Iand, _) => arg(0).min(arg(1)),
-            (Opcode::Iadd, _) => arg(0).checked_add(arg(1)).unwrap_or(u32::MAX),
-            (Opcode::Imul, _) => arg(0).checked_mul(arg(1)).unwrap_or(u32::MAX),
+            (Opcode::Iadd, _) => arg(0).saturating_add(arg(1)),
+            (Opcode::Imul, _) => arg(0).saturating_mul(arg(1)),
             (Opcode::Ushr, _) => constant(1).map_or(u32::MAX, |c| arg(0) >> (c & 31)),
             (Opcode::Ishl, _) => match constant(1) {
                 Some(c) if u64::from(arg(0)) << (c & 31) <= u64::from(u32::MAX) => arg(0) << (c & 31),

@@ -123,10 +123,9 @@ impl Lower<'_, '_> {
         for &inst in &data.insts {
             self.inst(inst)?;
         }
-        if self.options.count && data.guest_insts != 0 {
-            if let Some(mask) = self.options.block_masks.get(b.index()).copied().flatten() {
-                self.count(mask, data.guest_insts)?;
-            }
+        let mask = self.options.block_masks.get(b.index()).copied().flatten();
+        if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {
+            self.count(mask, data.guest_insts)?;
         }
         self.terminator(b)
     }

@@ -1,0 +1,611 @@
+//! Random regions with memory accesses, masks and loops, against the interpreter run chunk by chunk.
+
+mod common;
+
+use common::{Executable, Random, all_options, frame, read, write};
+use warpjit_backend::{Context, FAULT, Options, STOPPED, Shape, compile_region, list_region};
+use warpjit_ir::function::BlockCall;
+use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_mask_function};
+use warpjit_ir::text::parse_function;
+use warpjit_ir::verify::verify;
+use warpjit_ir::{
+    AtomicOp, Builder, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
+    Type, Value,
+};
+
+const GLOBAL: usize = 5 * 4096;
+const SHARED: usize = 1000;
+const LOCAL: usize = 60;
+
+/// The guest's memory: flat for compiled code, and as the interpreter asks for it.
+#[derive(Clone, PartialEq)]
+struct Memory {
+    global: Vec<u8>,
+    shared: Vec<u8>,
+    local: Vec<u8>,
+    consts: Vec<u8>,
+    /// A flag byte a page.
+    pages: Vec<u8>,
+    lanes: u64,
+}
+
+impl Memory {
+    fn new(random: &mut Random, lanes: u64, last_page: u8) -> Memory {
+        let mut bytes = |n: usize| (0..n).map(|_| random.next() as u8).collect::<Vec<u8>>();
+        let (global, shared) = (bytes(GLOBAL + 512), bytes(SHARED + 8));
+        let (local, mut consts) = (bytes((LOCAL + 8) * lanes as usize), bytes(65536));
+        consts.extend([0; 8]);
+        let mut pages = vec![0u8; (1 << 20) + 2];
+        // What is behind is not there.
+        pages[..GLOBAL / 4096].copy_from_slice(&[3, 3, 3, 3, last_page]);
+        Memory { global, shared, local, consts, pages, lanes }
+    }
+
+    fn place(&mut self, space: Space, lane: u32, address: u64, byte: u64) -> Option<&mut u8> {
+        match space {
+            Space::Global(_) => self.global.get_mut((address + byte) as usize),
+            Space::Shared => self.shared.get_mut((address + byte) as usize),
+            Space::Local => {
+                let a = address + byte;
+                let at = a / 4 * 4 * self.lanes + u64::from(lane) * 4 + a % 4;
+                self.local.get_mut(at as usize)
+            }
+            Space::Const(_) => self.consts.get_mut((address + byte) as usize),
+        }
+    }
+
+    fn allowed(&self, space: Space, address: u64, bytes: u8, flag: u8) -> Result<bool, Denied> {
+        let end = address + u64::from(bytes);
+        match space {
+            Space::Global(_) => {
+                let ok = |a: u64| self.pages[(a >> 12) as usize] & flag != 0;
+                if ok(address) && ok(end - 1) { Ok(true) } else { Err(Denied) }
+            }
+            Space::Shared => Ok(end <= SHARED as u64),
+            Space::Local => Ok(end <= LOCAL as u64),
+            Space::Const(_) => Ok(true),
+        }
+    }
+}
+
+impl WarpMemory for Memory {
+    fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+        if !self.allowed(space, address, bytes, 1)? {
+            return Ok(0);
+        }
+        let mut value = 0;
+        for k in 0..u64::from(bytes) {
+            value |= u64::from(*self.place(space, lane, address, k).ok_or(Denied)?) << (8 * k);
+        }
+        Ok(value)
+    }
+
+    fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        if self.allowed(space, address, bytes, 2)? {
+            for k in 0..u64::from(bytes) {
+                *self.place(space, lane, address, k).ok_or(Denied)? = (value >> (8 * k)) as u8;
+            }
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        _: Space,
+        _: u32,
+        _: u64,
+        _: u8,
+        _: AtomicOp,
+        _: u64,
+        _: u64,
+    ) -> Result<u64, Denied> {
+        Err(Denied)
+    }
+
+    fn lock(&mut self, _: u32, _: u64) -> bool {
+        false
+    }
+
+    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
+}
+
+struct Gen {
+    random: Random,
+    func: Function,
+    /// Values of the current block by kind.
+    ints: Vec<Value>,
+    longs: Vec<Value>,
+    masks: Vec<Value>,
+    /// Addresses: value, alignment that is sure.
+    addresses: Vec<Value>,
+    /// Accesses are in bounds and aligned.
+    tame: bool,
+    shapes: Vec<Option<Shape>>,
+}
+
+const SLOTS: [(&str, Type, Option<Shape>); 10] = [
+    ("lane", Type::I32, Some(Shape::Affine(1))),
+    ("uni", Type::I32, Some(Shape::Uniform)),
+    ("packed", Type::I32, Some(Shape::Packed(4))),
+    ("r0", Type::I32, None),
+    ("r1", Type::I32, None),
+    ("d0", Type::I64, None),
+    ("m0", Type::MASK, None),
+    ("o0", Type::I32, None),
+    ("o1", Type::I64, None),
+    ("o2", Type::MASK, None),
+];
+
+impl Gen {
+    fn pick(&mut self, list: &[Value]) -> Value {
+        list[self.random.below(list.len())]
+    }
+
+    fn int(&mut self) -> Value {
+        let list = self.ints.clone();
+        self.pick(&list)
+    }
+
+    fn b(&mut self) -> Builder<'_> {
+        let block = warpjit_ir::Block::new(self.func.blocks.len() - 1);
+        let mut b = Builder::new(&mut self.func, block);
+        b.pc = b.func.insts.len() as u32 * 8;
+        b
+    }
+
+    fn guard(&mut self) -> Option<Value> {
+        match self.random.below(4) {
+            0 => None,
+            1 => Some(self.masks[0]),
+            _ => {
+                let list = self.masks.clone();
+                Some(self.pick(&list))
+            }
+        }
+    }
+
+    /// An address: a base of some shape, cut to what is mapped when tame.
+    fn address(&mut self, limit: u32, align: u32) -> Value {
+        let slots: Vec<_> = (0..3).map(warpjit_ir::Slot::new).collect();
+        let kind = self.random.below(9);
+        let n = self.random.next() as u32;
+        let int = self.int();
+        let old = if self.addresses.is_empty() {
+            None
+        } else {
+            Some(self.addresses[n as usize % self.addresses.len()])
+        };
+        let tame = self.tame;
+        let mut b = self.b();
+        let (lane, uni, packed) = (b.get(slots[0]), b.get(slots[1]), b.get(slots[2]));
+        let low = limit.saturating_sub(600).next_power_of_two() / 2 - 1;
+        let cut = b.i32(low & !(align - 1));
+        let start = b.iand(uni, cut);
+        let two = b.i32(align.trailing_zeros());
+        let step = b.ishl(lane, two);
+        let v = match kind {
+            0 => start,
+            1..=3 => b.iadd(step, start),
+            4 => {
+                let k = b.i32(12);
+                let x = b.imul(lane, k);
+                let x = b.iadd(x, start);
+                let m = b.i32(!(align - 1));
+                b.iand(x, m)
+            }
+            5 => {
+                let m = b.i32(0xffff);
+                let x = b.iand(packed, m);
+                if tame { b.iand(x, cut) } else { x }
+            }
+            6 => {
+                let x = b.iadd(step, start);
+                let m = b.i32(0xffff);
+                b.iand(x, m)
+            }
+            _ => b.iand(int, cut),
+        };
+        if !tame {
+            if let (Some(old), 0) = (old, n >> 8 & 3) {
+                return old;
+            }
+            if n >> 10 & 7 == 0 {
+                let k = self.b().i32(n >> 20 & 3);
+                let v = self.b().iadd(v, k);
+                self.addresses.push(v);
+                return v;
+            }
+        }
+        self.addresses.push(v);
+        v
+    }
+
+    fn access(&mut self) {
+        let space = [Space::Global(3), Space::Shared, Space::Local, Space::Const(2)][self.random.below(4)];
+        let mut store = self.random.below(2) == 0 && !matches!(space, Space::Const(_));
+        let bytes = [1, 2, 4, 4, 4, 8][self.random.below(6)];
+        let limit = match space {
+            Space::Global(_) => GLOBAL as u32,
+            Space::Shared => SHARED as u32,
+            Space::Local => 1200,
+            Space::Const(_) => 65536,
+        };
+        let align = if self.tame { bytes } else { [1, bytes, 4.max(bytes), 8][self.random.below(4)] };
+        // What the interpreter does where it matters: lanes below the bad one have stored, so a store ends the test.
+        store &= self.tame || !matches!(space, Space::Global(_)) || self.random.below(4) == 0;
+        let a = self.address(limit, 8);
+        let offset = match self.random.below(3) {
+            0 => 0,
+            1 => 8 * self.random.below(8) as i32,
+            _ if self.tame && matches!(space, Space::Global(_)) => 16,
+            _ => -16,
+        };
+        let signed = bytes < 4 && self.random.below(2) == 0;
+        let mem = MemAccess {
+            space,
+            bytes,
+            signed,
+            offset,
+            align,
+            align_offset: if align == 8 && bytes == 4 { 4 } else { 0 },
+        };
+        let mem = if self.tame { MemAccess { align_offset: 0, ..mem } } else { mem };
+        let guard = self.guard();
+        if store {
+            let list = if bytes == 8 { self.longs.clone() } else { self.ints.clone() };
+            let v = self.pick(&list);
+            self.b().store(mem, a, v, guard);
+            return;
+        }
+        let v = self.b().load(mem, a, guard);
+        // What lanes outside the guard get is unspecified.
+        let zero = self.b().constant(if bytes == 8 { Scalar::I64 } else { Scalar::I32 }, 0);
+        let all = self.masks[0];
+        let seen = match guard {
+            Some(g) => self.b().iand(g, all),
+            None => all,
+        };
+        let v = self.b().select(seen, v, zero);
+        if bytes == 8 { self.longs.push(v) } else { self.ints.push(v) }
+    }
+
+    fn step(&mut self) {
+        match self.random.below(6) {
+            0 => {
+                let (a, c) = (self.int(), self.int());
+                let cc = IntCC::ALL[self.random.below(10)];
+                let all = self.masks[0];
+                let mut b = self.b();
+                let m = b.icmp(cc, a, c);
+                let m = b.iand(m, all);
+                self.masks.push(m);
+            }
+            1 => {
+                let (a, c) = (self.int(), self.int());
+                let op = [Opcode::Iadd, Opcode::Ixor, Opcode::Imul, Opcode::Ushr][self.random.below(4)];
+                let v = self.b().same(op, &[a, c], Imm::None);
+                self.ints.push(v);
+            }
+            _ => self.access(),
+        }
+    }
+}
+
+/// Some straight code, a loop whose lanes leave it one by one, some more code.
+fn random_region(seed: u64, tame: bool) -> (Function, Vec<Option<Shape>>) {
+    let mut func = Function::new(format!("random{seed}"), Form::Mask, 32);
+    let slots: Vec<_> = SLOTS.iter().map(|&(name, ty, _)| func.add_slot(name, ty, SlotInit::Zero)).collect();
+    let mut g = Gen {
+        random: Random(seed),
+        func,
+        ints: vec![],
+        longs: vec![],
+        masks: vec![],
+        addresses: vec![],
+        tame,
+        shapes: SLOTS.iter().map(|s| s.2).collect(),
+    };
+    if seed.is_multiple_of(3) {
+        g.shapes.iter_mut().for_each(|s| *s = None);
+    }
+    let entry = g.func.add_block(0);
+    let active = g.b().push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK)).expect("result");
+    let m0 = g.b().get(slots[6]);
+    let m0 = g.b().iand(m0, active);
+    g.masks = vec![active, m0];
+    for slot in [0, 1, 3, 4] {
+        let v = g.b().get(slots[slot]);
+        g.ints.push(v);
+    }
+    let k = g.b().i32(77);
+    g.ints.push(k);
+    let d = g.b().get(slots[5]);
+    g.longs.push(d);
+    for _ in 0..g.random.below(8) + 2 {
+        g.step();
+    }
+    let before = (g.ints.clone(), g.longs.clone(), g.masks.clone());
+    // The loop: counter, its mask, an accumulator.
+    let (zero, start) = (g.b().i32(0), g.int());
+    let body = warpjit_ir::Block::new(g.func.blocks.len());
+    g.b().terminate(Terminator::Jump(BlockCall { block: body, args: vec![zero, active, start] }));
+    assert_eq!(entry.index() + 1, body.index());
+    g.func.add_block(0x100);
+    let i = g.func.add_param(body, Type::I32);
+    let going = g.func.add_param(body, Type::MASK);
+    let sum = g.func.add_param(body, Type::I32);
+    g.ints.extend([i, sum]);
+    g.masks.push(going);
+    g.addresses.clear();
+    for _ in 0..g.random.below(4) + 1 {
+        g.step();
+    }
+    let x = g.int();
+    let lane = slots[0];
+    let mut b = g.b();
+    let next_sum = b.iadd(sum, x);
+    let next_sum = b.select(going, next_sum, sum);
+    let one = b.i32(1);
+    let next = b.iadd(i, one);
+    let l = b.get(lane);
+    let three = b.i32(3);
+    let l = b.iand(l, three);
+    let more = b.icmp(IntCC::Ult, next, l);
+    let again = b.iand(more, going);
+    let after = warpjit_ir::Block::new(body.index() + 1);
+    b.terminate(Terminator::BrAny {
+        mask: again,
+        taken: BlockCall { block: body, args: vec![next, again, next_sum] },
+        next: after.into(),
+    });
+    g.func.add_block(0x200);
+    (g.ints, g.longs, g.masks) = before;
+    g.ints.push(next_sum);
+    g.masks.push(again);
+    for _ in 0..g.random.below(4) {
+        g.step();
+    }
+    let (int, long, masks) = (g.int(), g.longs[g.longs.len() - 1], g.masks.clone());
+    let (mask, cond) = (g.pick(&masks), g.pick(&masks));
+    let mut b = g.b();
+    for (slot, v) in [(slots[7], int), (slots[8], long), (slots[9], mask)] {
+        b.push(Opcode::SlotSet, &[v, mask], Imm::Slot(slot), None);
+    }
+    b.terminate(Terminator::Return { exit: 3, exited: Some(mask), cond: Some(cond) });
+    (g.func, g.shapes)
+}
+
+struct Outcome {
+    frame: Vec<u32>,
+    memory: Memory,
+    result: Result<(u64, u64, u64), Fault>,
+}
+
+fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, active: u64) -> Outcome {
+    let code = Executable::compile(func, options);
+    let mut frame = words.to_vec();
+    let mut memory = memory.clone();
+    let mut ctx = Context::new();
+    ctx.active = active;
+    ctx.fuel = 1000;
+    ctx.global_base = memory.global.as_mut_ptr();
+    ctx.page_table = memory.pages.as_ptr();
+    ctx.shared_base = memory.shared.as_mut_ptr();
+    ctx.shared_bytes = SHARED as u32;
+    ctx.local_base = memory.local.as_mut_ptr();
+    ctx.local_bytes = LOCAL as u32;
+    ctx.const_banks = [memory.consts.as_ptr(); 16];
+    let exit = code.run(&mut ctx, &mut frame);
+    let result = if exit == FAULT {
+        let f = ctx.fault;
+        Err(Fault {
+            kind: warpjit_ir::interp::FaultKind::Memory,
+            pc: f.pc,
+            lane: f.lane,
+            address: Some(f.address),
+            space: Some(f.space()),
+            store: f.store != 0,
+        })
+    } else {
+        Ok((exit, ctx.exited, ctx.cond))
+    };
+    Outcome { frame, memory, result }
+}
+
+fn interpreted(func: &Function, groups: u8, words: &[u32], memory: &Memory, active: u64) -> Outcome {
+    let code = Code::new(func).expect("valid");
+    let mut frame = Frame::new(words.len() * 4);
+    frame.words_mut().copy_from_slice(words);
+    let mut memory = memory.clone();
+    let lanes = 4 * u32::from(groups);
+    let mut result = Ok((0, 0, 0));
+    for first in (0..32).step_by(lanes as usize) {
+        let chunk = active & ((1 << lanes) - 1) << first;
+        if chunk == 0 {
+            continue;
+        }
+        let mut scratch = Scratch::new(&code);
+        match (run_mask_function(&code, &mut scratch, &mut frame, chunk, &mut memory), &mut result) {
+            (Ok(exit), Ok(all)) => {
+                *all = (exit.exit.into(), all.1 | exit.exited, all.2 | exit.cond.unwrap_or(0));
+            }
+            (Err(fault), _) => {
+                result = Err(fault);
+                break;
+            }
+            _ => {}
+        }
+    }
+    Outcome { frame: frame.words().to_vec(), memory, result }
+}
+
+fn inputs(func: &Function, random: &mut Random) -> Vec<u32> {
+    let mut words = frame(func);
+    words.iter_mut().for_each(|w| *w = random.next() as u32);
+    let (uni, packed) = (random.next(), random.next());
+    // The low half is small enough for a chunk not to carry.
+    let packed = packed & 0xffff_0000 | packed & 0xf00;
+    for lane in 0..32 {
+        write(func, &mut words, 0, lane, lane as u64);
+        write(func, &mut words, 1, lane, uni);
+        write(func, &mut words, 2, lane, packed + 4 * lane as u64);
+        for slot in [6, 9] {
+            let bit = random.next();
+            write(func, &mut words, slot, lane, bit);
+        }
+    }
+    words
+}
+
+fn compare(tame: bool, seeds: std::ops::Range<u64>) {
+    // Code looks for misaligned lanes before it accesses anything: it may find another lane than the lowest bad one.
+    let (mut faults, mut other_lanes) = (0, 0);
+    let options = all_options();
+    for seed in seeds {
+        let (func, shapes) = random_region(seed, tame);
+        verify(&func).expect("valid");
+        let mut options = options[seed as usize % options.len()].clone();
+        options.slot_shapes = shapes;
+        options.fast_compile = seed % 5 == 0;
+        options.checked_memory = !tame || seed % 2 == 0;
+        let mut random = Random(seed ^ 0x5555);
+        for _ in 0..3 {
+            // Read-only where faults are wanted.
+            let memory = Memory::new(&mut random, 32, if tame { 3 } else { 1 });
+            let words = inputs(&func, &mut random);
+            let active = [0xffff_ffff, random.next() & 0xffff_ffff, 0xff0, 0xf0f0_0000][random.below(4)];
+            let got = compiled(&func, &options, &words, &memory, active);
+            let want = interpreted(&func, options.groups, &words, &memory, active);
+            let say = || {
+                let clif = list_region(&func, &options).expect("compiles").clif;
+                format!("seed {seed} active {active:x} {options:?}\n{func}\n{clif}")
+            };
+            if let (Err(a), Err(b)) = (&got.result, &want.result) {
+                faults += 1;
+                other_lanes += u32::from(a.lane != b.lane);
+                assert_eq!((a.pc, a.space, a.store), (b.pc, b.space, b.store), "{}", say());
+                continue;
+            }
+            assert_eq!(got.result, want.result, "{}", say());
+            for (slot, data) in func.slots.iter().enumerate() {
+                for lane in 0..32 {
+                    let (a, b) = (read(&func, &got.frame, slot, lane), read(&func, &want.frame, slot, lane));
+                    assert_eq!(a, b, "{} lane {lane}: {a:x} not {b:x} {}", data.name, say());
+                }
+            }
+            for (name, a, b) in [
+                ("global", &got.memory.global, &want.memory.global),
+                ("shared", &got.memory.shared, &want.memory.shared),
+                ("local", &got.memory.local, &want.memory.local),
+            ] {
+                if let Some(at) = (0..a.len()).find(|&i| a[i] != b[i]) {
+                    panic!("{name} byte {at}: {:x} not {:x}\n{}", a[at], b[at], say());
+                }
+            }
+        }
+    }
+    assert!(tame || faults > 20 && other_lanes * 20 < faults, "{faults} {other_lanes}");
+}
+
+#[test]
+fn random_regions() {
+    compare(true, 0..150);
+}
+
+#[test]
+fn random_regions_with_faults() {
+    compare(false, 1000..1150);
+}
+
+const SPIN: &str = "
+function @spin mask lanes 32 {
+    slot s0: i32 n
+
+block0 at 0x0:
+    v0: mask = active
+    jump block1
+
+block1 at 0x8:
+    v1: i32 = slot.get s0
+    v2: ui32 = const 0x1
+    v3: i32 = iadd v1, v2
+    slot.set s0, v3
+    br_any v0, block1, block2
+
+block2 at 0x10:
+    return 0
+}
+";
+
+#[test]
+fn fuel_stops_a_loop() {
+    let func = parse_function(SPIN, &[]).expect("parses");
+    for options in all_options() {
+        let code = Executable::compile(&func, &options);
+        let mut words = frame(&func);
+        let mut ctx = Context { active: 0xff00, fuel: 9, ..Context::new() };
+        assert_eq!(code.run(&mut ctx, &mut words), STOPPED);
+        assert_eq!(ctx.fuel, -1);
+        // Ten iterations of the first chunk that has an active lane; lanes that did not enter are as before.
+        assert_eq!(read(&func, &words, 0, 8), 10);
+        assert_eq!(read(&func, &words, 0, 0), 0);
+    }
+}
+
+#[test]
+fn chunks_without_lanes_are_skipped() {
+    let func = parse_function(SPIN, &[]).expect("parses");
+    for options in all_options() {
+        let code = Executable::compile(&func, &options);
+        let mut words = frame(&func);
+        let mut ctx = Context { active: 0, fuel: 9, exited: 5, cond: 5, ..Context::new() };
+        assert_eq!(code.run(&mut ctx, &mut words), 0);
+        assert_eq!((ctx.exited, ctx.cond, ctx.fuel), (0, 0, 9));
+    }
+}
+
+#[test]
+fn counts_instructions_of_masked_blocks() {
+    let (mut func, shapes) = random_region(4, true);
+    func.blocks.iter_mut().for_each(|b| b.guest_insts = 0);
+    func.blocks[0].guest_insts = 7;
+    let active = func.insts[func.blocks[0].insts[0].index()].result;
+    for mut options in all_options() {
+        options.count = true;
+        options.slot_shapes = shapes.clone();
+        options.block_masks = vec![active];
+        let code = Executable::compile(&func, &options);
+        let mut random = Random(3);
+        let mut memory = Memory::new(&mut random, 32, 3);
+        let mut words = inputs(&func, &mut random);
+        let mut ctx = Context { active: 0xf0f1, fuel: 100, ..Context::new() };
+        ctx.global_base = memory.global.as_mut_ptr();
+        ctx.shared_base = memory.shared.as_mut_ptr();
+        ctx.shared_bytes = SHARED as u32;
+        ctx.local_base = memory.local.as_mut_ptr();
+        ctx.local_bytes = LOCAL as u32;
+        ctx.const_banks = [memory.consts.as_ptr(); 16];
+        code.run(&mut ctx, &mut words);
+        assert_eq!(ctx.thread_insts, 9 * 7);
+    }
+}
+
+#[test]
+fn regions_hold_no_cross_lane_operations() {
+    let options = all_options().remove(0);
+    let text = "
+function @vote mask lanes 32 {
+block0 at 0x0:
+    v0: mask = active
+    v1: mask = vote_any v0
+    return 0
+}
+";
+    let func = parse_function(text, &[]).expect("parses");
+    assert!(compile_region(&func, &options).is_err());
+    let spmd =
+        parse_function(&SPIN.replace("mask lanes", "spmd lanes").replace("br_any v0", "branch v0"), &[]);
+    if let Ok(spmd) = spmd {
+        assert!(compile_region(&spmd, &options).is_err());
+    }
+}
