@@ -65,6 +65,7 @@ impl Engine {
             cancelled: outcome.cancelled,
         };
         report.stats.compile = compile;
+        report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = start.elapsed().saturating_sub(compile);
         if launch.capture_registers {
             report.registers = registers(&plan, &tiers, &outcome);

@@ -167,6 +167,8 @@ pub struct Stats {
     pub lane_slots: u64,
     /// Share of the blocks of code (by guest instructions) that compiled code executed.
     pub jit_share: f64,
+    /// Why code that should be compiled was left to the interpreter, if that happened: a limit of the code generator.
+    pub not_compiled: Option<String>,
 }
 
 /// Guest misbehaviour.

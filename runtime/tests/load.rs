@@ -77,7 +77,11 @@ fn run(words: &[u8], max_steps: u64) -> (Option<Fault>, Vec<u8>) {
         (report.fault, out)
     });
     let [interp, jit] = results;
-    assert_eq!(interp, jit);
+    assert_eq!(interp.0, jit.0);
+    // After a fault, lanes that compiled code runs together may be a little ahead or behind.
+    if interp.0.is_none() {
+        assert_eq!(interp.1, jit.1);
+    }
     interp
 }
 

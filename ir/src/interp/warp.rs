@@ -91,6 +91,18 @@ impl Warp {
         self.start(code, launched, builtin);
     }
 
+    /// Puts the warp at `block` with the lanes of `launched` active, as if it had run there from the entry; slots keep what
+    /// they hold.
+    pub fn restart(&mut self, block: Block, launched: u64) {
+        self.stack.clear();
+        self.block = block;
+        self.active = launched & self.all;
+        self.exited = self.all & !launched;
+        (self.broke, self.continued, self.returned, self.long) = (0, 0, 0, 0);
+        self.ended = self.active == 0;
+        (self.steps, self.thread_steps) = (0, 0);
+    }
+
     fn start(&mut self, code: &Code, launched: u64, mut builtin: impl FnMut(Builtin, u32) -> u32) {
         self.block = code.entry();
         self.active = launched & self.all;

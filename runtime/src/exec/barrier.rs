@@ -41,6 +41,15 @@ impl Barriers {
         Barriers { list: Vec::new(), warps }
     }
 
+    /// Nobody has arrived anywhere any more.
+    pub fn reset(&mut self) {
+        for barrier in &mut self.list {
+            barrier.generation = 0;
+            barrier.arrivals.fill(0);
+            barrier.seen.fill(0);
+        }
+    }
+
     fn get(&mut self, index: u8) -> &mut Barrier {
         let index = usize::from(index);
         if self.list.len() <= index {

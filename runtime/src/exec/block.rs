@@ -3,10 +3,9 @@
 use super::barrier::Barriers;
 use super::memory::{Local, Shared, View};
 use super::setup::{Plan, frame_bits};
-use super::tiers::{Stepper, Tiers};
+use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
 use warpjit_ir::interp::{self, Flow, Warp};
-use warpjit_ir::{Imm, Opcode, Slot};
 
 /// Warp instructions after which the next warp of the block has its turn.
 const WARP_SLICE: u64 = 4096;
@@ -20,6 +19,21 @@ struct Resident {
     local: Local,
     /// Index of the barrier it waits for, and where.
     waits: Option<(u8, u32)>,
+    /// What its frame holds at first, of the words that [`super::start::Start::restored`] names.
+    first: Vec<u32>,
+    hint: Hint,
+}
+
+/// Writes the registers that the launch names.
+fn name_registers(warp: &mut Warp, plan: &Plan, tiers: &Tiers) {
+    for (slot, values) in &plan.slots {
+        let offset = tiers.slot_offset(*slot);
+        let Some(data) = tiers.function().slots.get(slot.index()) else { continue };
+        for lane in 0..plan.lanes {
+            let value = values.get(lane as usize).or(values.first()).copied().unwrap_or(0);
+            warp.frame.write(offset, data.ty.scalar, lane, frame_bits(data.ty.scalar, value));
+        }
+    }
 }
 
 /// A block that has been started.
@@ -63,14 +77,17 @@ pub enum Turn {
 
 impl RunningBlock {
     /// Makes a block ready to run.
-    pub fn new(plan: &Plan, tiers: &Tiers, index: u64) -> Self {
+    pub fn new(plan: &Plan, tiers: &Tiers, memory: &Memory, stepper: &mut Stepper<'_>, index: u64) -> Self {
+        let start = tiers.start();
         let warps = (0..plan.warps)
             .map(|number| Resident {
                 warp: Warp::new(tiers.code(), plan.lane_mask(number), |value, lane| {
                     plan.builtin(value, index, number, lane)
                 }),
-                local: Local::new(plan),
+                local: Local::new(plan, start.uses_local),
                 waits: None,
+                first: Vec::new(),
+                hint: Hint::default(),
             })
             .collect();
         let mut block = RunningBlock {
@@ -81,55 +98,48 @@ impl RunningBlock {
             living: plan.warps,
             late_turns: 0,
         };
-        block.finish_reset(plan, tiers);
+        block.shared.reset(plan, index);
+        for resident in &mut block.warps {
+            if start.prologue.is_some() {
+                // It sets registers and goes on; it can do nothing else.
+                let mut view = View { plan, memory, shared: &mut block.shared, local: &mut resident.local };
+                let _ = stepper.interpret(&mut resident.warp, &mut view);
+            }
+            // A register named by the launch stands against what the prologue gave it.
+            name_registers(&mut resident.warp, plan, tiers);
+            let words = resident.warp.frame.words();
+            resident.first = start.restored.iter().flat_map(|range| &words[range.clone()]).copied().collect();
+        }
         block
     }
 
     /// Makes a used block another one, ready to run, keeping its storage.
     pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
         self.index = index;
+        let start = tiers.start();
         for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
-            resident.warp.reset(tiers.code(), plan.lane_mask(number), |value, lane| {
-                plan.builtin(value, index, number, lane)
-            });
+            resident.warp.restart(start.block, plan.lane_mask(number));
+            let words = resident.warp.frame.words_mut();
+            let mut first = resident.first.as_slice();
+            for range in &start.restored {
+                let (part, rest) = first.split_at(range.len());
+                words[range.clone()].copy_from_slice(part);
+                first = rest;
+            }
+            for (range, value) in &start.by_block {
+                words[range.clone()].fill(plan.builtin(*value, index, number, 0));
+            }
+            if !start.by_block.is_empty() {
+                name_registers(&mut resident.warp, plan, tiers);
+            }
             resident.local.reset();
             resident.waits = None;
+            resident.hint.reset();
         }
-        self.barriers = Barriers::new(plan.warps as usize);
+        self.barriers.reset();
         self.living = plan.warps;
         self.late_turns = 0;
-        self.finish_reset(plan, tiers);
-    }
-
-    fn finish_reset(&mut self, plan: &Plan, tiers: &Tiers) {
-        self.shared.reset(plan, self.index);
-        let function = tiers.function();
-        // The entry block sets up what the hardware passes in registers; a register named by the launch stands
-        // against it.
-        let prologue = function.block(function.entry);
-        let sets = |slot: Slot| {
-            prologue.insts.iter().any(|&inst| {
-                let inst = function.inst(inst);
-                inst.op == Opcode::SlotSet && inst.imm == Imm::Slot(slot)
-            })
-        };
-        if prologue.guest_insts == 0
-            && plan.slots.iter().any(|(slot, _)| sets(*slot))
-            && let Some(&start) = function.block_at.get(&prologue.pc)
-        {
-            self.warps.iter_mut().for_each(|resident| resident.warp.block = start);
-        }
-        for (slot, values) in &plan.slots {
-            let offset = tiers.slot_offset(*slot);
-            let Some(data) = function.slots.get(slot.index()) else { continue };
-            for resident in &mut self.warps {
-                for lane in 0..plan.lanes {
-                    let value = values.get(lane as usize).or(values.first()).copied().unwrap_or(0);
-                    let bits = frame_bits(data.ty.scalar, value);
-                    resident.warp.frame.write(offset, data.ty.scalar, lane, bits);
-                }
-            }
-        }
+        self.shared.reset(plan, index);
     }
 
     /// Bytes that a block of this plan keeps, roughly.
@@ -138,34 +148,33 @@ impl RunningBlock {
         plan.shared.len() + plan.warps as usize * (tiers.frame_bytes() + local + 512)
     }
 
-    /// Runs the block for a slice. `stop` is asked now and then.
+    /// Runs the block for a slice. `patience` is asked now and then.
     pub fn turn(
         &mut self,
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        stop: impl Fn() -> bool,
+        patience: &dyn Patience,
     ) -> Turn {
         let mut spent = 0;
         loop {
             let mut ran = false;
             for number in 0..self.warps.len() {
-                if self.warps[number].warp.ended {
+                let resident = &mut self.warps[number];
+                if resident.warp.ended {
                     continue;
                 }
-                if let Some((index, _)) = self.warps[number].waits {
+                if let Some((index, _)) = resident.waits {
                     if !self.barriers.passes(number, index) {
                         continue;
                     }
-                    self.warps[number].waits = None;
+                    resident.waits = None;
                 }
                 ran = true;
-                match self.warp_slice(number, plan, memory, stepper, &stop) {
-                    Ok(steps) => spent += steps,
+                match self.warp_slice(number, plan, memory, stepper, patience) {
+                    Ok(Some(steps)) => spent += steps,
+                    Ok(None) => return Turn::Stopped,
                     Err(fault) => return Turn::Faulted(fault),
-                }
-                if stop() {
-                    return Turn::Stopped;
                 }
             }
             if self.living == 0 {
@@ -174,36 +183,41 @@ impl RunningBlock {
             if !ran {
                 return Turn::Faulted(self.deadlock());
             }
+            if patience.stop() {
+                return Turn::Stopped;
+            }
             if spent >= BLOCK_SLICE {
                 return Turn::Suspended;
             }
         }
     }
 
-    /// Runs a warp to a barrier, its end, or the end of its slice; gives the instructions executed.
+    /// Runs a warp to a barrier, its end, or the end of its slice; gives the instructions executed, `None` if it was
+    /// stopped.
     fn warp_slice(
         &mut self,
         number: usize,
         plan: &Plan,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<u64, BlockFault> {
+        patience: &dyn Patience,
+    ) -> Result<Option<u64>, BlockFault> {
         let resident = &mut self.warps[number];
         let start = resident.warp.steps;
+        let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
         loop {
-            let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
-            let flow = stepper.step(&mut resident.warp, &mut view, stop);
+            let Some(flow) = stepper.step(&mut resident.warp, &mut view, &mut resident.hint, patience) else {
+                return Ok(None);
+            };
             match flow {
                 Flow::Next => {
-                    if resident.warp.steps - start >= WARP_SLICE || stepper.stopped {
+                    if resident.warp.steps - start >= WARP_SLICE {
                         break;
                     }
                 }
                 Flow::Barrier(spec) => {
                     if self.barriers.execute(number, &spec, self.living) {
-                        let pc = stepper.term_pc();
-                        resident.waits = Some((spec.index, pc));
+                        resident.waits = Some((spec.index, stepper.last_pc()));
                         break;
                     }
                 }
@@ -218,7 +232,7 @@ impl RunningBlock {
                 }
             }
         }
-        Ok(resident.warp.steps - start)
+        Ok(Some(resident.warp.steps - start))
     }
 
     /// All living warps wait: the first of them has the fault.

@@ -45,6 +45,8 @@ pub struct Compiled {
     assumptions: Vec<Assumption>,
     /// Lanes of a chunk.
     chunk_lanes: u32,
+    /// Which of the versions of its region this is.
+    number: u32,
 }
 
 /// The versions of the region that starts at a block.
@@ -64,7 +66,8 @@ pub struct Jit {
     versions: Vec<Mutex<Versions>>,
     offsets: Vec<u32>,
     compile_nanos: AtomicU64,
-    refused: AtomicU64,
+    /// The first reason why the code generator refused a region.
+    refusal: Mutex<Option<String>>,
 }
 
 /// How a region came out.
@@ -85,7 +88,7 @@ impl Jit {
             HostLevel::Native => backend::HostLevel::Native,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
         };
-        let target = Target::host(level).map_err(|e| Error::Program(e.to_string()))?;
+        let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         Ok(Jit {
             target,
@@ -94,7 +97,7 @@ impl Jit {
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
             offsets,
             compile_nanos: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
+            refusal: Mutex::default(),
         })
     }
 
@@ -103,9 +106,9 @@ impl Jit {
         Duration::from_nanos(self.compile_nanos.load(Ordering::Relaxed))
     }
 
-    /// Regions that the code generator refused; the interpreter runs those.
-    pub fn refused(&self) -> u64 {
-        self.refused.load(Ordering::Relaxed)
+    /// Why the code generator refused a region, if it did; the interpreter runs that.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Code for the region at the warp's block that fits the warp; `None` where the interpreter must run it.
@@ -123,7 +126,8 @@ impl Jit {
         let made = self.compile(kernel, at, assume.then_some(warp));
         self.compile_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         match made {
-            Ok(Some(code)) => {
+            Ok(Some(mut code)) => {
+                code.number = versions.list.len() as u32;
                 let code = Arc::new(code);
                 versions.list.push(code.clone());
                 Some(code)
@@ -132,8 +136,9 @@ impl Jit {
                 versions.impossible = true;
                 None
             }
-            Err(_) => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
+            Err(error) => {
+                let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+                refusal.get_or_insert_with(|| error.to_string());
                 versions.impossible = true;
                 None
             }
@@ -169,7 +174,7 @@ impl Jit {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
         }
         let made =
-            backend::compile_region(&region.mask, &options).map_err(|e| Error::Program(e.to_string()))?;
+            backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
         Ok(Some(Compiled {
             code: self.memory.add(&made.code)?,
             traps: made.traps,
@@ -182,6 +187,7 @@ impl Jit {
             faults: region.faults,
             assumptions,
             chunk_lanes,
+            number: 0,
         }))
     }
 
@@ -268,6 +274,12 @@ impl Compiled {
             let lanes = words.len().min(a.offset as usize / 4 + 32);
             shape_holds(a.shape, &words[a.offset as usize / 4..lanes], self.chunk_lanes, warp.active)
         })
+    }
+
+    /// Which of the versions of its region this is.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// Runs the region for the warp's active lanes. The context's memory must be the launch's.

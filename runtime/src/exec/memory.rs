@@ -54,9 +54,10 @@ pub struct Local {
 }
 
 impl Local {
-    /// Zeroed memory.
-    pub fn new(plan: &Plan) -> Self {
-        let (size, lanes) = (plan.local_bytes as usize, plan.lanes as usize);
+    /// Zeroed memory; none if the kernel does not use it.
+    pub fn new(plan: &Plan, used: bool) -> Self {
+        let size = if used { plan.local_bytes as usize } else { 0 };
+        let lanes = plan.lanes as usize;
         Local { bytes: vec![0; size.next_multiple_of(4) * lanes + SLACK_BYTES], lanes, size }
     }
 

@@ -6,6 +6,7 @@ mod jit;
 mod memory;
 mod schedule;
 pub(crate) mod setup;
+mod start;
 mod tiers;
 
 pub(crate) use block::BlockFault;

@@ -11,7 +11,7 @@
 
 use super::block::{BlockFault, RunningBlock, Turn};
 use super::setup::Plan;
-use super::tiers::{Counts, Stepper, Tiers};
+use super::tiers::{Counts, Patience, Stepper, Tiers};
 use crate::{CancelToken, Memory, Progress};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -66,6 +66,22 @@ pub struct Scheduler<'a> {
     done: AtomicU64,
     cancelled: AtomicBool,
     outcome: Mutex<Outcome>,
+}
+
+/// What a running block asks.
+struct OfBlock<'s, 'a> {
+    scheduler: &'s Scheduler<'a>,
+    index: u64,
+}
+
+impl Patience for OfBlock<'_, '_> {
+    fn stop(&self) -> bool {
+        self.scheduler.is_pointless(self.index)
+    }
+
+    fn is_late(&self) -> bool {
+        self.scheduler.faulted.load(Ordering::Relaxed) != u64::MAX
+    }
 }
 
 /// If a thread panics (a bug of ours), the others must not wait for it.
@@ -151,9 +167,10 @@ impl<'a> Scheduler<'a> {
         let mut spare: Option<Box<RunningBlock>> = None;
         let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
         let mut prefer_fresh = false;
-        while let Some(mut block) = self.take(&mut fresh, &mut spare, prefer_fresh) {
+        while let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) {
             let index = block.index;
-            let turn = block.turn(self.plan, self.memory, &mut stepper, || self.is_pointless(index));
+            let patience = OfBlock { scheduler: self, index };
+            let turn = block.turn(self.plan, self.memory, &mut stepper, &patience);
             prefer_fresh = false;
             match turn {
                 Turn::Suspended => {
@@ -210,6 +227,7 @@ impl<'a> Scheduler<'a> {
     /// A block that has not started yet, from the thread's own small stock if there is one.
     fn fresh(
         &self,
+        stepper: &mut Stepper<'_>,
         stock: &mut std::ops::Range<u64>,
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Option<Box<RunningBlock>> {
@@ -232,13 +250,14 @@ impl<'a> Scheduler<'a> {
                 block.reset(self.plan, self.tiers, index);
                 block
             }
-            None => Box::new(RunningBlock::new(self.plan, self.tiers, index)),
+            None => Box::new(RunningBlock::new(self.plan, self.tiers, self.memory, stepper, index)),
         })
     }
 
     /// The next block for this thread; `None` when the launch is over.
     fn take(
         &self,
+        stepper: &mut Stepper<'_>,
         stock: &mut std::ops::Range<u64>,
         spare: &mut Option<Box<RunningBlock>>,
         prefer_fresh: bool,
@@ -246,7 +265,7 @@ impl<'a> Scheduler<'a> {
         loop {
             let waiting = self.waiting.load(Ordering::Relaxed);
             if (waiting == 0 || prefer_fresh && waiting < self.most_suspended)
-                && let Some(block) = self.fresh(stock, spare)
+                && let Some(block) = self.fresh(stepper, stock, spare)
             {
                 return Some(block);
             }

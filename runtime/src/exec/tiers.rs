@@ -3,6 +3,7 @@
 use super::jit::{Compiled, Jit, RegionFlow};
 use super::memory::View;
 use super::setup::Plan;
+use super::start::Start;
 use crate::program::Variant;
 use crate::{Error, Memory, Tier};
 use std::ffi::c_void;
@@ -20,6 +21,7 @@ pub struct Tiers {
     kernel: Kernel,
     code: Code,
     offsets: Vec<u32>,
+    start: Start,
     jit: Option<Jit>,
     /// Executions of a block by one thread before it is compiled.
     cold: u32,
@@ -59,7 +61,8 @@ impl Tiers {
             Tier::Jit | Tier::Auto => Some(Jit::new(&kernel, variant)?),
         };
         let cold = if variant.tier == Tier::Auto { AUTO_COLD } else { 0 };
-        Ok(Tiers { kernel, code, offsets, jit, cold })
+        let start = Start::new(&kernel.func, variant.keep_registers);
+        Ok(Tiers { kernel, code, offsets, start, jit, cold })
     }
 
     /// The code for the interpreter.
@@ -72,6 +75,11 @@ impl Tiers {
         &self.kernel.func
     }
 
+    /// How warps start.
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
     /// Where a slot lies in the frame, in bytes.
     pub fn slot_offset(&self, slot: Slot) -> u32 {
         self.offsets.get(slot.index()).copied().unwrap_or(0)
@@ -82,9 +90,9 @@ impl Tiers {
         self.jit.as_ref().map_or(Duration::ZERO, Jit::compile_time)
     }
 
-    /// Regions that the code generator refused: a bug of ours, the interpreter ran them.
-    pub fn refused(&self) -> u64 {
-        self.jit.as_ref().map_or(0, Jit::refused)
+    /// Why code that should be compiled could not be, if so: the interpreter ran it.
+    pub fn not_compiled(&self) -> Option<String> {
+        self.jit.as_ref().and_then(Jit::refusal)
     }
 
     /// Bytes of a warp's frame.
@@ -97,6 +105,16 @@ impl Tiers {
 const AUTO_COLD: u32 = 16;
 /// Back edges between two looks at whether to stop.
 const FUEL: i64 = 1 << 16;
+/// Looks that a region may take after a higher block has faulted.
+const LATE_LOOKS: u32 = 1 << 10;
+
+/// What running code asks now and then.
+pub trait Patience {
+    /// Whether the launch is over for this block.
+    fn stop(&self) -> bool;
+    /// Whether a higher block has faulted, so that this one must end some time.
+    fn is_late(&self) -> bool;
+}
 
 /// What a thread knows of the region that starts at a block.
 #[derive(Debug, Clone, Default)]
@@ -106,18 +124,36 @@ struct Entry {
     executions: u32,
 }
 
-/// Asks whether to stop, for [`poll`].
+/// What a context's `user` names while compiled code runs.
 struct Poll<'a> {
-    stop: &'a dyn Fn() -> bool,
+    patience: &'a dyn Patience,
+    late_looks: u32,
 }
 
 /// Called by compiled code when its fuel is spent.
 unsafe extern "C" fn poll(context: *mut Context) -> u32 {
-    // SAFETY: compiled code passes its context, whose `user` points to the Poll of the call of `Stepper::step` that runs.
-    let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
+    // SAFETY: compiled code passes its context, whose `user` names the Poll of the call of `Stepper::step` that runs;
+    // nothing else uses either meanwhile.
+    let (context, poll) = unsafe { (&mut *context, &mut *(*context).user.cast::<Poll<'_>>()) };
     context.fuel = FUEL;
-    // Compiled code must not be unwound.
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (poll.stop)())).map_or(1, u32::from)
+    poll.late_looks += u32::from(poll.patience.is_late());
+    u32::from(poll.late_looks > LATE_LOOKS || poll.patience.stop())
+}
+
+/// What is known of a warp's first state.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Hint {
+    /// The version of the code at the start that fits it: that needs no look at its registers.
+    version: Option<u32>,
+    /// Whether the warp has run since.
+    has_run: bool,
+}
+
+impl Hint {
+    /// The warp is in its first state again.
+    pub fn reset(&mut self) {
+        self.has_run = false;
+    }
 }
 
 /// One thread's means to execute code.
@@ -128,9 +164,7 @@ pub struct Stepper<'a> {
     entries: Vec<Entry>,
     threads: (u64, u64),
     /// The block whose terminator was executed last.
-    term: Block,
-    /// Compiled code was asked to stop; its warp is in no state to go on.
-    pub stopped: bool,
+    last: Block,
 }
 
 impl<'a> Stepper<'a> {
@@ -143,31 +177,66 @@ impl<'a> Stepper<'a> {
         context.global_base = memory.base();
         context.page_table = memory.page_table();
         context.poll = poll;
-        context.fuel = FUEL;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        Stepper { tiers, scratch, context, entries, threads: (0, 0), term: tiers.kernel.func.entry, stopped: false }
+        Stepper { tiers, scratch, context, entries, threads: (0, 0), last: tiers.code.entry() }
     }
 
-    /// Executes the block of code that a warp stands at, or a region that starts there.
-    pub fn step(&mut self, warp: &mut Warp, view: &mut View<'_>, stop: &dyn Fn() -> bool) -> Flow {
+    /// Executes the block of code that a warp stands at in the interpreter.
+    pub fn interpret(&mut self, warp: &mut Warp, view: &mut View<'_>) -> Flow {
         let before = warp.thread_steps;
-        if let Some(code) = self.choose(warp) {
-            let flow = self.run_region(&code, warp, view, stop);
-            self.threads.1 += warp.thread_steps - before;
-            return flow;
-        }
-        self.term = warp.block;
+        self.last = warp.block;
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
-        self.threads.0 += warp.thread_steps - before;
+        self.threads.0 += warp.thread_steps.wrapping_sub(before);
         flow
     }
 
-    /// Compiled code for the region at the warp's block, if it is to run.
-    fn choose(&mut self, warp: &Warp) -> Option<Arc<Compiled>> {
+    /// Executes the block of code that a warp stands at, or a region that starts there. `None`: compiled code was asked to
+    /// stop, and the warp is in no state to go on.
+    pub fn step(
+        &mut self,
+        warp: &mut Warp,
+        view: &mut View<'_>,
+        hint: &mut Hint,
+        patience: &dyn Patience,
+    ) -> Option<Flow> {
+        let Some(version) = self.choose(warp, hint) else { return Some(self.interpret(warp, view)) };
+        let at = warp.block;
+        let code = &self.entries[at.index()].versions[version];
+        let mut poll = Poll { patience, late_looks: 0 };
+        let context = &mut *self.context;
+        (context.shared_base, context.shared_bytes) = view.shared.raw();
+        (context.local_base, context.local_bytes) = view.local.raw();
+        context.fuel = FUEL;
+        context.user = (&raw mut poll).cast::<c_void>();
+        let before = warp.thread_steps;
+        let outcome = code.run(context, warp);
+        self.last = at;
+        let flow = match outcome {
+            RegionFlow::Exit(exit, exited, cond) => {
+                self.count(at, warp);
+                if let ExitKind::Terminator(block) = exit {
+                    self.last = block;
+                }
+                self.tiers.code.finish_region(warp, exit, exited, Some(cond))
+            }
+            RegionFlow::Fault(fault) => {
+                self.count(at, warp);
+                Flow::Fault(fault)
+            }
+            RegionFlow::Stopped => return None,
+        };
+        self.threads.1 += warp.thread_steps.wrapping_sub(before);
+        Some(flow)
+    }
+
+    /// Which version of the region at the warp's block is to run, if any.
+    #[inline]
+    fn choose(&mut self, warp: &Warp, hint: &mut Hint) -> Option<usize> {
         let jit = self.tiers.jit.as_ref()?;
+        let first = !std::mem::replace(&mut hint.has_run, true);
         let entry = &mut self.entries[warp.block.index()];
         if entry.never {
             return None;
@@ -177,49 +246,32 @@ impl<'a> Stepper<'a> {
             // The interpreter stops at the right instruction.
             return None;
         }
-        if let Some(found) = entry.versions.iter().find(|c| c.fits(warp)) {
-            return Some(found.clone());
+        let fresh = first && warp.block == self.tiers.start.block;
+        if fresh
+            && let Some(number) = hint.version
+            && let Some(found) = entry.versions.iter().position(|code| code.number() == number)
+        {
+            return Some(found);
         }
-        if entry.executions < self.tiers.cold {
-            entry.executions += 1;
-            return None;
-        }
-        let Some(code) = jit.region(&self.tiers.kernel, warp) else {
-            entry.never = true;
-            return None;
-        };
-        entry.versions.push(code.clone());
-        Some(code)
-    }
-
-    fn run_region(
-        &mut self,
-        code: &Compiled,
-        warp: &mut Warp,
-        view: &mut View<'_>,
-        stop: &dyn Fn() -> bool,
-    ) -> Flow {
-        let poll = Poll { stop };
-        let context = &mut *self.context;
-        (context.shared_base, context.shared_bytes) = view.shared.raw();
-        (context.local_base, context.local_bytes) = view.local.raw();
-        context.user = (&raw const poll).cast_mut().cast::<c_void>();
-        let at = warp.block;
-        let outcome = code.run(context, warp);
-        self.count(at, warp);
-        match outcome {
-            RegionFlow::Exit(exit, exited, cond) => {
-                if let ExitKind::Terminator(block) = exit {
-                    self.term = block;
+        let found = match entry.versions.iter().position(|code| code.fits(warp)) {
+            Some(found) => found,
+            None => {
+                if entry.executions < self.tiers.cold {
+                    entry.executions += 1;
+                    return None;
                 }
-                self.tiers.code.finish_region(warp, exit, exited, Some(cond))
+                let Some(code) = jit.region(&self.tiers.kernel, warp) else {
+                    entry.never = true;
+                    return None;
+                };
+                entry.versions.push(code);
+                entry.versions.len() - 1
             }
-            RegionFlow::Fault(fault) => Flow::Fault(fault),
-            RegionFlow::Stopped => {
-                self.stopped = true;
-                Flow::Next
-            }
+        };
+        if fresh {
+            hint.version = Some(entry.versions[found].number());
         }
+        Some(found)
     }
 
     /// Adds what a region counted to the warp: its threads' instructions exactly, of the warp those of the longest
@@ -227,6 +279,8 @@ impl<'a> Stepper<'a> {
     fn count(&self, at: Block, warp: &mut Warp) {
         let Some(slot) = self.tiers.kernel.count_slot() else {
             warp.count(u64::from(self.tiers.code.guest_insts(at)));
+            // Time that loops took, for the turns of warps and blocks.
+            warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
             return;
         };
         let lanes = self.tiers.kernel.func.lanes as usize;
@@ -239,9 +293,9 @@ impl<'a> Stepper<'a> {
         warp.thread_steps += all;
     }
 
-    /// Guest address of the instruction that ended the last block of code.
-    pub fn term_pc(&self) -> u32 {
-        self.tiers.kernel.func.blocks.get(self.term.index()).map_or(0, |data| data.term_pc)
+    /// Guest address of the terminator that was executed last.
+    pub fn last_pc(&self) -> u32 {
+        self.tiers.kernel.func.blocks.get(self.last.index()).map_or(0, |data| data.term_pc)
     }
 
     /// What was counted.

@@ -60,11 +60,6 @@ impl Windows {
         Ok(Windows { list: Some(list) })
     }
 
-    /// Whether every window is the whole address space, so that addresses need no translation.
-    pub fn are_flat(&self) -> bool {
-        self.list.is_none()
-    }
-
     /// The guest address of an access through a window; `None` if any byte of it is outside.
     #[inline]
     pub fn translate(&self, window: u8, address: u64, bytes: u8) -> Option<u64> {
@@ -110,14 +105,12 @@ mod tests {
     #[test]
     fn none_is_everything() {
         let windows = Windows::new(&[]).unwrap();
-        assert!(windows.are_flat());
         assert_eq!(windows.translate(14, 0xffff_fff0, 4), Some(0xffff_fff0));
     }
 
     #[test]
     fn linear_windows_end() {
         let windows = Windows::new(&[linear(3)]).unwrap();
-        assert!(!windows.are_flat());
         assert_eq!(windows.translate(3, 0xfc, 4), Some(0x10fc));
         assert_eq!(windows.translate(3, 0xfd, 4), None);
         assert_eq!(windows.translate(3, 0xffff_fffc, 4), None);

@@ -61,6 +61,7 @@ pub fn run_all(body: &str, launch: &Launch, words: usize) -> (Report, Vec<u32>) 
     let program = program(body);
     let mut results = SETTINGS.map(|(tier, threads)| {
         let (report, out) = run(&engine(tier, threads), &program, launch, words).expect("launch");
+        assert_eq!(report.stats.not_compiled, None);
         (report.fault, out, report.registers, report.stats.blocks)
     });
     for (at, result) in results.iter().enumerate().skip(1) {

@@ -1,0 +1,80 @@
+//! What a warp starts with, and what must be restored of it for the next block.
+//!
+//! Blocks of a launch differ in little: most slots that a warp reads before it writes them hold the same in every
+//! block, and those that the kernel never writes still hold it when the next block uses the warp's frame. So the state at
+//! the first instruction is computed once a warp and kept; a new block copies back the few slots that are both
+//! read and written.
+
+use std::ops::Range;
+use warpjit_ir::regions::liveness::SlotLiveness;
+use warpjit_ir::{Block, Builtin, Function, Imm, Opcode, Slot, SlotInit, Space, Terminator};
+
+/// How warps of a kernel start.
+#[derive(Debug)]
+pub struct Start {
+    /// The first block that does guest work; those before it have run already.
+    pub block: Block,
+    /// The block that runs once a warp, if there is one before.
+    pub prologue: Option<Block>,
+    /// Words of the frame to restore for a new block of the grid.
+    pub restored: Vec<Range<usize>>,
+    /// Slots that differ from block to block of the grid: words and value.
+    pub by_block: Vec<(Range<usize>, Builtin)>,
+    /// Whether the kernel has anything in local memory.
+    pub uses_local: bool,
+}
+
+fn depends_on_block(init: SlotInit) -> bool {
+    matches!(init, SlotInit::Builtin(Builtin::Ctaid(_) | Builtin::LinearCtaid))
+}
+
+impl Start {
+    /// Looks at a kernel in SPMD form; `keep` is whether registers are wanted at the end.
+    pub fn new(func: &Function, keep: bool) -> Self {
+        let prologue = prologue(func);
+        let block = prologue.unwrap_or(func.entry);
+        let live = SlotLiveness::compute(func, keep);
+        let live = live.live_in(block);
+        let mut written = vec![false; func.slots.len()];
+        for inst in func.insts.iter().filter(|inst| inst.op == Opcode::SlotSet) {
+            if let Imm::Slot(slot) = inst.imm {
+                written[slot.index()] = true;
+            }
+        }
+        // These look at lanes that may not have written a slot in this block: all must be as at first.
+        let looks_around =
+            func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
+        let (offsets, _) = func.frame_layout();
+        let mut restored: Vec<Range<usize>> = Vec::new();
+        let mut by_block = Vec::new();
+        for (number, (data, &offset)) in func.slots.iter().zip(&offsets).enumerate() {
+            let slot = Slot::new(number);
+            let start = offset as usize / 4;
+            let words = start..start + data.ty.scalar.frame_bytes() / 4 * func.lanes as usize;
+            if depends_on_block(data.init) {
+                if let SlotInit::Builtin(value) = data.init {
+                    by_block.push((words, value));
+                }
+            } else if written[number] && (looks_around || live.contains(slot)) {
+                match restored.last_mut() {
+                    Some(last) if last.end == words.start => last.end = words.end,
+                    _ => restored.push(words),
+                }
+            }
+        }
+        let uses_local = func.uses_space(Space::Local);
+        Start { block, prologue: prologue.map(|_| func.entry), restored, by_block, uses_local }
+    }
+}
+
+/// The block behind the entry, if the entry executes no guest instruction and gives the same in every block of the grid.
+fn prologue(func: &Function) -> Option<Block> {
+    let entry = func.block(func.entry);
+    let Some(Terminator::Jump(next)) = &entry.term else { return None };
+    let same = entry.insts.iter().map(|&inst| func.inst(inst)).all(|inst| match (inst.op, inst.imm) {
+        (Opcode::SlotGet, Imm::Slot(slot)) => !depends_on_block(func.slots[slot.index()].init),
+        (Opcode::SlotSet, _) => true,
+        (op, _) => op.is_pure(),
+    });
+    (entry.guest_insts == 0 && next.args.is_empty() && same).then_some(next.block)
+}
