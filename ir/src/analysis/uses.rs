@@ -25,8 +25,8 @@ impl Uses {
         Uses { counts }
     }
 
-    /// Uses of one value.
+    /// Uses of one value; none of a value made since.
     pub fn count(&self, value: Value) -> u32 {
-        self.counts[value.index()]
+        self.counts.get(value.index()).copied().unwrap_or(0)
     }
 }

@@ -1,9 +1,10 @@
 //! Drops `fcanon` where nothing can see the bits of a NaN.
 //!
 //! Arithmetic, comparisons and conversions to integers take every NaN alike, and so does another `fcanon`. Operations that
-//! hand a NaN on (`fneg`, `select`, a block parameter) see its bits if a user of theirs does; this is optimistic, so that a
-//! value that goes round a loop and only meets arithmetic needs no `fcanon`. Everything else sees the bits: stores, slots,
-//! integers, registered functions.
+//! hand a NaN on (`fneg`, `select`, `bitcast`, a block parameter) see its bits if a user of theirs does; this is optimistic,
+//! so that a value that goes round a loop and only meets arithmetic needs no `fcanon`. Everything else sees the bits:
+//! stores, slots, integer arithmetic, registered functions. An operation that takes every NaN alike uses what stands
+//! before an `fcanon` in any case, so that it need not wait for it.
 
 use super::Aliases;
 use crate::entities::Value;
@@ -26,13 +27,14 @@ fn use_of(op: Opcode) -> Use {
     match op {
         Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fcmp | Fcanon | Fpromote | Fdemote
         | FcvtToSint | FcvtToUint => Use::Blind,
-        Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Select | Splat => Use::Passes,
+        Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Select | Splat | Bitcast => Use::Passes,
         _ => Use::Sees,
     }
 }
 
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
+    let mut changed = look_through(func);
     let seen = seen_values(func);
     let mut aliases = Aliases::new(func);
     for block in func.block_ids() {
@@ -54,7 +56,28 @@ pub fn run(func: &mut Function) -> bool {
         func.block_mut(block).insts = insts;
     }
     aliases.apply(func);
-    aliases.any()
+    changed |= aliases.any();
+    changed
+}
+
+fn look_through(func: &mut Function) -> bool {
+    let mut changed = false;
+    for block in func.block_ids() {
+        for n in 0..func.block(block).insts.len() {
+            let inst = func.block(block).insts[n];
+            if use_of(func.inst(inst).op) != Use::Blind {
+                continue;
+            }
+            for n in 0..func.inst(inst).args.len() {
+                let arg = func.inst(inst).args[n];
+                if let Some(before) = func.def_inst(arg).filter(|d| d.op == Opcode::Fcanon) {
+                    func.inst_mut(inst).args[n] = before.args[0];
+                    changed = true;
+                }
+            }
+        }
+    }
+    changed
 }
 
 fn seen_values(func: &Function) -> Vec<bool> {

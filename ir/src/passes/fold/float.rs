@@ -46,13 +46,25 @@ impl Folder<'_> {
             }
             (Fcmp, &[a, b]) => self.fcmp(data, a, b),
             (Fmul | Fdiv, &[a, b]) => self.scale(data, a, b, result).or_else(|| self.flushed_operands(data)),
-            (Fadd | Fsub | Fsqrt | Fma | FmadTrunc, _) => self.flushed_operands(data),
+            (Fadd | Fsub, &[a, b]) => self.negated(data, a, b).or_else(|| self.flushed_operands(data)),
+            (Fsqrt | Fma | FmadTrunc, _) => self.flushed_operands(data),
             (Ffloor | Fceil | Ftrunc | Fnearest, &[a]) => {
                 // Already an integer.
                 let d = self.def(a)?;
                 let whole = matches!(d.op, Ffloor | Fceil | Ftrunc | Fnearest | FcvtFromSint | FcvtFromUint);
                 whole.then_some(Act::Is(a))
             }
+            _ => None,
+        }
+    }
+
+    /// Sums of negated operands.
+    fn negated(&mut self, data: &InstData, a: Value, b: Value) -> Option<Act> {
+        let now = |op, x, y| Some(Act::Now(op, vec![x, y], data.imm));
+        match (data.op, self.is(a, Opcode::Fneg), self.is(b, Opcode::Fneg)) {
+            (Opcode::Fadd, _, Some(&[y])) => now(Opcode::Fsub, a, y),
+            (Opcode::Fadd, Some(&[x]), _) => now(Opcode::Fsub, b, x),
+            (Opcode::Fsub, _, Some(&[y])) => now(Opcode::Fadd, a, y),
             _ => None,
         }
     }

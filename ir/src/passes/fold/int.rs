@@ -232,8 +232,11 @@ impl Folder<'_> {
     }
 
     fn inot(&mut self, a: Value) -> Option<Act> {
+        // A comparison that others use stays: its complement is cheaper than a second one.
+        let only = self.uses.count(a) <= 1;
         match self.def(a)?.clone() {
             InstData { op: Opcode::Inot, args, .. } => Some(Act::Is(args[0])),
+            _ if !only => None,
             InstData { op: Opcode::Icmp, args, imm: Imm::Int(cc), .. } => {
                 Some(Act::Now(Opcode::Icmp, args, Imm::Int(cc.inverse())))
             }

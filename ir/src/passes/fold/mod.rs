@@ -39,7 +39,7 @@ fn sweep(func: &mut Function) -> bool {
     let known = KnownBits::new(func, &cfg);
     let uses = Uses::new(func);
     let aliases = Aliases::new(func);
-    let mut folder = Folder { func, known, aliases, made: Vec::new(), pc: 0, changed: false };
+    let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false };
     for &block in &cfg.rpo {
         let insts = std::mem::take(&mut folder.func.block_mut(block).insts);
         let mut kept = Vec::with_capacity(insts.len());
@@ -47,7 +47,7 @@ fn sweep(func: &mut Function) -> bool {
         for param in folder.func.block(block).params.clone() {
             // A parameter whose arguments are all one constant.
             if let Some(bits) = folder.bits(param).constant()
-                && uses.count(param) != 0
+                && folder.uses.count(param) != 0
             {
                 let value = folder.constant(folder.scalar(param), bits);
                 folder.aliases.set(param, value);
@@ -84,6 +84,8 @@ enum Act {
 struct Folder<'a> {
     func: &'a mut Function,
     known: KnownBits,
+    /// Uses before the sweep.
+    uses: Uses,
     aliases: Aliases,
     /// Instructions made for the current one, to stand before it.
     made: Vec<Inst>,
