@@ -4,7 +4,7 @@ use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::{Emit, Flags};
 use super::int::write_test;
-use crate::tesla::numeric::{f32, pure};
+use crate::tesla::numeric::{f32, f64, pure};
 use crate::tesla::{Inst, Op, Rounding, Src};
 
 /// Emits one float instruction.
@@ -198,9 +198,50 @@ fn slct(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-/// f64 arithmetic: pure functions, since payloads of NaNs and directions matter. Their first argument says which
-/// operands are negated or made absolute, for a NaN keeps its sign.
+/// f64 arithmetic: to nearest by IR operations, else by pure functions.
 fn double(e: &mut Emit<'_>, inst: &Inst) {
+    let nearest = rounding_field(inst.mods.rounding) == 0;
+    let result = match inst.op {
+        // Of several NaNs that of the second operand wins, then the addend's, then the first one's.
+        Op::DAdd if nearest => double_nearest(e, inst, Opcode::Fadd, &[0, 1]),
+        Op::DMul if nearest => double_nearest(e, inst, Opcode::Fmul, &[0, 1]),
+        Op::DFma if nearest => double_nearest(e, inst, Opcode::Fma, &[0, 2, 1]),
+        _ => double_exact(e, inst),
+    };
+    e.write64(inst, result);
+    set_f64_flags(e, inst, result);
+}
+
+/// Whether source `n` is negated, be it as a factor of a product that is.
+fn negated(inst: &Inst, n: usize) -> bool {
+    inst.src(n).is_some_and(|src| src.neg) || n == 0 && inst.mods.neg_product
+}
+
+/// An IR operation on all sources, and what it leaves open: an invalid operation gives the chip's NaN, and a NaN
+/// operand comes out quiet with payload and sign, `order` going from the weakest one to the one that wins.
+fn double_nearest(e: &mut Emit<'_>, inst: &Inst, op: Opcode, order: &[usize]) -> Value {
+    let sources: Vec<Value> = (0..order.len()).map(|n| e.src64(inst, n)).collect();
+    let mut args = Vec::new();
+    for (n, &bits) in sources.iter().enumerate() {
+        let value = e.b.bitcast(bits, Scalar::F64);
+        let value = if inst.src(n).is_some_and(|src| src.abs) { e.b.fabs(value) } else { value };
+        args.push(if negated(inst, n) { e.b.fneg(value) } else { value });
+    }
+    let result = e.b.float(op, &args, false);
+    let result = e.b.fcanon(result, f64::NAN);
+    let mut result = e.b.bitcast(result, Scalar::I64);
+    let quiet = e.b.i64(f64::QUIET);
+    for &n in order {
+        let is_nan = e.b.fcmp(FloatCC::Uno, args[n], args[n], false);
+        let payload = e.b.ior(sources[n], quiet);
+        result = e.b.select(is_nan, payload, result);
+    }
+    e.b.bitcast(result, Scalar::F64)
+}
+
+/// A pure function, whose first argument says the direction and which operands are negated or made absolute, for a
+/// NaN keeps its sign.
+fn double_exact(e: &mut Emit<'_>, inst: &Inst) -> Value {
     let (callee, count): (&'static PureFn, usize) = match inst.op {
         Op::DAdd => (&pure::ADD_F64, 2),
         Op::DMul => (&pure::MUL_F64, 2),
@@ -210,19 +251,15 @@ fn double(e: &mut Emit<'_>, inst: &Inst) {
     };
     let mut form = rounding_field(inst.mods.rounding);
     for n in 0..count {
-        if let Some(src) = inst.src(n) {
-            let negate = src.neg || n == 0 && inst.mods.neg_product;
-            form |= u32::from(negate) << (2 + 2 * n) | u32::from(src.abs) << (3 + 2 * n);
-        }
+        let absolute = inst.src(n).is_some_and(|src| src.abs);
+        form |= u32::from(negated(inst, n)) << (2 + 2 * n) | u32::from(absolute) << (3 + 2 * n);
     }
     let mut args = vec![e.b.i32(form)];
     for n in 0..count {
         let bits = e.src64(inst, n);
         args.push(e.b.bitcast(bits, Scalar::F64));
     }
-    let result = e.b.call_pure(callee, &args);
-    e.write64(inst, result);
-    set_f64_flags(e, inst, result);
+    e.b.call_pure(callee, &args)
 }
 
 /// `$c` of an f64 result.
