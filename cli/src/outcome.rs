@@ -136,7 +136,7 @@ impl Outcome {
         if self.status == Status::Ok {
             let _ = write!(text, "ok: ");
         }
-        let _ = writeln!(text, "{}", summary(&self.stats));
+        let _ = writeln!(text, "{}", summary(&self.stats, verbose));
         if verbose {
             text += &statistics(&self.stats);
         }
@@ -286,9 +286,10 @@ fn efficiency(stats: &Stats) -> Option<f64> {
     (stats.lane_slots > 0).then(|| stats.thread_instructions as f64 / stats.lane_slots as f64)
 }
 
-fn summary(stats: &Stats) -> String {
+/// Instructions are counted for `-v` only.
+fn summary(stats: &Stats, counted: bool) -> String {
     let mut text = format!("{} blocks, {} warps", stats.blocks, stats.warps);
-    if stats.warp_instructions > 0 {
+    if counted {
         let _ = write!(text, ", {} warp instructions", stats.warp_instructions);
     }
     let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
