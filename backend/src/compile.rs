@@ -8,6 +8,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use warpjit_ir::{Form, Function, Opcode, PureFn, Space};
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
+use crate::listing;
 use crate::lower;
 use crate::options::Options;
 
@@ -138,7 +139,7 @@ impl RegionCode {
 pub struct Listing {
     /// Cranelift's IR.
     pub clif: String,
-    /// Host code with virtual registers resolved.
+    /// Host instructions.
     pub assembly: String,
 }
 
@@ -170,9 +171,9 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     let mut codegen = Codegen::for_function(HostFunction::with_name_signature(Default::default(), sig));
     let mut builder_context = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut codegen.func, &mut builder_context);
-    let lowered = lower::lower(func, options, env, builder)?;
-    let clif = if list { codegen.func.display().to_string() } else { String::new() };
-    codegen.set_disasm(list);
+    let lowered = lower::lower(func, options, env, list, builder)?;
+    let clif =
+        if list { listing::clif(&codegen.func.display().to_string(), &lowered.sites) } else { String::new() };
     if let Err(e) = codegen.compile(&**isa, &mut ControlPlane::default()) {
         return Err(Error::Codegen(cranelift_codegen::print_errors::pretty_error(e.func, e.inner)));
     }
@@ -192,7 +193,8 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
         traps.extend(site.map(|&s| (trap.offset, s)));
     }
     traps.sort_by_key(|t| t.0);
-    let assembly = compiled.vcode.clone().unwrap_or_default();
+    let assembly = if list { listing::host(compiled, &**isa, &lowered.sites) } else { None };
+    let assembly = assembly.unwrap_or_default();
     let code =
         RegionCode { code: compiled.code_buffer().to_vec(), traps, pures: lowered.pures, float_env: env };
     Ok((code, Listing { clif, assembly }))

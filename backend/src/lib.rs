@@ -11,6 +11,7 @@ mod compile;
 mod context;
 mod frame;
 mod helpers;
+mod listing;
 mod lower;
 mod options;
 

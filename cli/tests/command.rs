@@ -228,6 +228,8 @@ fn every_stage_is_shown() {
         let (status, out, err) = warpjit(&folder, &["ir", "launch.toml", "--form", form]);
         assert_eq!((status, err.as_str()), (0, ""), "{form}");
         assert!(out.lines().count() > 5, "{form}: {out}");
+        // The store's address stands beside what it has become.
+        assert!(out.lines().any(|line| line.trim_start().starts_with("@0x18 ")), "{form}: {out}");
     }
     assert_eq!(warpjit(&folder, &["ir", "launch.toml", "--form", "poem"]).0, 2);
 }

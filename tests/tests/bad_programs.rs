@@ -36,7 +36,7 @@ fn raw(source: &str) -> Program {
 }
 
 fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
-    Program::load(bytes, options).err().expect("must be refused").to_string()
+    Program::load(bytes, options).expect_err("must be refused").to_string()
 }
 
 fn launch(grid: [u32; 3], block: [u32; 3]) -> Launch {
@@ -49,7 +49,7 @@ fn refused(program: &Program, launch: &Launch, message: &str) {
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
         let mut memory = engine.memory().unwrap();
-        let error = engine.run(program, &mut memory, launch).err().expect("must be refused");
+        let error = engine.run(program, &mut memory, launch).expect_err("must be refused");
         assert_eq!(error.to_string(), message, "{tier:?}");
     }
 }

@@ -24,6 +24,7 @@ use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Sp
 use crate::affine::{Form, Forms};
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, SigRef, StackSlot, V, element, vector};
 use crate::compile::{TrapLane, TrapSite};
+use crate::listing;
 use crate::options::Options;
 use crate::{Error, FloatEnv};
 
@@ -79,6 +80,10 @@ pub(crate) struct Lower<'a, 'b> {
     explicit_flush: bool,
     env: FloatEnv,
     sites: Vec<TrapSite>,
+    /// Whether all code is attributed to guest addresses, for a listing.
+    list: bool,
+    /// What code that cannot trap is attributed to.
+    location: SourceLoc,
     pures: Vec<&'static PureFn>,
     call_buffer: Option<StackSlot>,
     lane_buffer: Option<StackSlot>,
@@ -108,6 +113,7 @@ pub(crate) fn lower(
     f: &Function,
     options: &Options,
     env: FloatEnv,
+    list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
     let (order, position) = reverse_postorder(f);
@@ -136,6 +142,8 @@ pub(crate) fn lower(
         explicit_flush: env == FloatEnv::Default,
         env,
         sites: Vec::new(),
+        list,
+        location: SourceLoc::default(),
         pures: Vec::new(),
         call_buffer: None,
         lane_buffer: None,
@@ -361,7 +369,7 @@ impl Lower<'_, '_> {
                 self.sites.push(site);
                 SourceLoc::new(self.sites.len() as u32 - 1)
             }
-            None => SourceLoc::default(),
+            None => self.location,
         };
         self.e.b.set_srcloc(loc);
     }
@@ -418,6 +426,10 @@ impl Lower<'_, '_> {
 
     fn inst(&mut self, inst: Inst) -> Result<(), Error> {
         let data = self.f.inst(inst);
+        if self.list {
+            self.location = listing::location(data.pc);
+            self.e.b.set_srcloc(self.location);
+        }
         if data.op.is_cross_lane() {
             return Err(Error::CrossLane(data.op));
         }
