@@ -1,9 +1,9 @@
-//! Loads, stores and writes of slots: guards that are constant, bits of stored values and addresses that nobody needs, alignment that is known.
+//! Loads, stores and writes of slots: guards that are constant or protect nothing, bits of stored values and addresses
+//! that nobody needs.
 
 use super::{Act, Folder};
 use crate::function::{Imm, InstData};
-use crate::opcodes::{Opcode, Space};
-use crate::passes::load_cannot_fault;
+use crate::opcodes::{MemAccess, Opcode, Space};
 
 impl Folder<'_> {
     pub(super) fn memory(&mut self, data: &InstData) -> Option<Act> {
@@ -21,7 +21,7 @@ impl Folder<'_> {
         }
         let Imm::Mem(mem) = data.imm else { return None };
         // Without its guard the load reads what nobody asks for, and cannot fault.
-        if data.op == Opcode::Load && data.args.len() > 1 && load_cannot_fault(self.func, data) {
+        if data.op == Opcode::Load && data.args.len() > 1 && self.cannot_fault(data, mem) {
             return same(data.args[..1].to_vec());
         }
         if data.op == Opcode::Store && mem.bytes < 4 {
@@ -40,19 +40,17 @@ impl Folder<'_> {
             args[0] = x;
             return same(args);
         }
-        // Nothing to check where the address is a multiple for sure.
-        let start = mem.offset as u32 as u64;
-        let low = u64::from(mem.align).wrapping_sub(1);
-        let offset = start.wrapping_sub(u64::from(mem.align_offset));
-        if mem.align > 1 && mem.align.is_power_of_two() {
-            let bits = self.bits(data.args[0]);
-            let known = (bits.zeros | bits.ones) & low == low;
-            if known && bits.ones.wrapping_add(offset) & low == 0 {
-                let mut mem = mem;
-                (mem.align, mem.align_offset) = (1, 0);
-                return Some(Act::Now(data.op, data.args.clone(), Imm::Mem(mem)));
-            }
-        }
         None
+    }
+
+    /// Whether the load is from a space where every address can be read, at an address that is a multiple for sure.
+    fn cannot_fault(&self, data: &InstData, mem: MemAccess) -> bool {
+        if matches!(mem.space, Space::Global(_)) || !mem.align.is_power_of_two() {
+            return false;
+        }
+        let low = u64::from(mem.align) - 1;
+        let offset = u64::from((mem.offset as u32).wrapping_sub(u32::from(mem.align_offset)));
+        let bits = self.bits(data.args[0]);
+        (bits.zeros | bits.ones) & low == low && bits.ones.wrapping_add(offset) & low == 0
     }
 }
