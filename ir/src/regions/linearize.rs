@@ -509,6 +509,7 @@ impl Linearizer<'_> {
         match self.src.values[v.index()].def {
             ValueDef::Param(b, _) => {
                 !farther
+                    && !self.src.ty(v).uniform
                     && self.nest.innermost[b.index()].is_some_and(|l| self.nest.loops[l].header == b.index())
             }
             ValueDef::Inst(_) => false,

@@ -99,6 +99,7 @@ impl Kernel {
 
     fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {
         let (mut ssa, faults) = promote::promote(&self.func, &plan, &self.live);
+        optimize::optimize_ssa(&mut ssa);
         shapes::infer_uniform(&mut ssa, uniform_slots);
         let mask = linearize::to_mask(&ssa, self.count)?;
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();

@@ -1,6 +1,7 @@
 //! The passes that a region goes through before it is compiled.
 
 use super::Region;
+use crate::function::Function;
 use crate::passes::{canon, dce, fold, gvn, licm, pipeline, simplify_cfg, uniform};
 
 /// Optimises a region's mask form.
@@ -21,4 +22,9 @@ pub fn optimize(region: &mut Region) {
             dce::run,
         ],
     );
+}
+
+/// Optimises a region in SSA, before its branches become masks: whatever is gone here needs no mask and no blend.
+pub fn optimize_ssa(func: &mut Function) {
+    pipeline(func, &[fold::run, gvn::run, simplify_cfg::run, fold::run, dce::run]);
 }

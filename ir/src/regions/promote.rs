@@ -243,6 +243,10 @@ fn copy_inst(
         (Opcode::SlotSet, Imm::Slot(slot)) => {
             state.insert(slot, map[&data.args[0]]);
         }
+        // A uniform value may stand for a varying one.
+        (Opcode::Splat, _) => {
+            map.insert(data.result.expect("splat has a result"), map[&data.args[0]]);
+        }
         _ => {
             let args: Vec<Value> = data.args.iter().map(|a| map[a]).collect();
             let mut ty = data.result.map(|v| func.ty(v));

@@ -26,6 +26,10 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
         .collect();
     let Some(nest) = graph::natural_loops(&succs, func.entry.index()) else { return };
     let preds = graph::predecessors(&succs);
+    let mut edges = vec![0; succs.len()];
+    for b in func.block_ids() {
+        func.term(b).for_each_successor(|s| edges[s.index()] += 1);
+    }
     // Blocks whose parameters may be uniform: headers that lanes enter together and come back to together.
     let together: Vec<bool> = (0..succs.len())
         .map(|n| {
@@ -33,6 +37,7 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
                 let back: Vec<usize> = preds[n].iter().copied().filter(|&p| nest.is_in(l, p)).collect();
                 data.header == n
                     && preds[n].len() == 2
+                    && edges[n] == 2
                     && back.len() == 1
                     && nest.innermost[back[0]] == Some(l)
                     && preds[n].iter().all(|&p| p == back[0] || nest.innermost[p] == data.parent)
@@ -43,7 +48,10 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
     let mut uniform: Vec<bool> = (0..func.values.len())
         .map(|v| match func.values[v].def {
             ValueDef::Inst(_) => true,
-            ValueDef::Param(b, _) => together[b.index()] || func.ty(Value::new(v)).uniform,
+            // Values of blocks that a pass removed are still in the table.
+            ValueDef::Param(b, _) => {
+                together.get(b.index()).copied().unwrap_or(false) || func.ty(Value::new(v)).uniform
+            }
         })
         .collect();
     let mut def_block = vec![func.entry.index(); func.values.len()];
