@@ -7,7 +7,7 @@ use warpjit_backend::{HostLevel, Options, Target, compile_region, list_region};
 use warpjit_ir::interp::eval::eval_scalar;
 use warpjit_ir::opcodes::Sig;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{FloatCC, Imm, IntCC, Opcode, PureFn, Type};
+use warpjit_ir::{Block, FloatCC, Imm, IntCC, Opcode, PureFn, SlotInit, Terminator, Type};
 
 /// Operation, immediate, operand types, result type.
 type Case = (Opcode, Imm, Vec<Scalar>, Scalar);
@@ -161,6 +161,63 @@ fn operations_with_some_uniform_operands() {
             for k in 0..case.2.len() {
                 let uniform: Vec<bool> = (0..case.2.len()).map(|i| i == k).collect();
                 check(&case, &uniform, &vec![None; case.2.len()], false, &options, 8);
+            }
+        }
+    }
+}
+
+/// In loops `fmad_trunc` takes another way, with branches for products that are very small or large.
+#[test]
+fn truncating_multiply_add_in_loops() {
+    for mut options in all_options() {
+        options.groups = options.groups.min(2);
+        for explicit in [false, true] {
+            let mut func =
+                one_op(Opcode::FmadTrunc, Imm::None, &[Type::F32; 3], Type::F32, &[None; 3], explicit);
+            let slot = func.add_slot("never", Type::MASK, SlotInit::Zero);
+            let again = func.make_inst(Opcode::SlotGet, &[], Imm::Slot(slot), Some(Type::MASK), 0);
+            let mask = func.inst(again).result.expect("has a result");
+            let end = func.add_block(8);
+            func.block_mut(end).term = func.block_mut(Block(0)).term.take();
+            let body = func.block_mut(Block(0));
+            body.insts.push(again);
+            body.term = Some(Terminator::BrAny { mask, taken: Block(0).into(), next: end.into() });
+            let code = Executable::compile(&func, &options);
+            let mut random = Random(7);
+            for batch in 0..4000 {
+                let mut words = frame(&func);
+                let mut inputs = [[0u64; 32]; 3];
+                for (k, line) in inputs.iter_mut().enumerate() {
+                    // Now and then special values in a few lanes only; products around the limits of the fast way.
+                    for (lane, x) in line.iter_mut().enumerate() {
+                        let r = random.next();
+                        let near = match (batch % 4, k) {
+                            (0, 2) => 127 - 78 + (r >> 8 & 3),
+                            (0, _) => 127 - 40 + (r >> 8 & 3),
+                            (1, 2) => 250 + (r >> 8 & 3),
+                            (1, _) => 190 + (r >> 8 & 3),
+                            _ => 127 + (r >> 8 & 15),
+                        };
+                        *x = r >> 32 & 0x807f_ffff | near << 23;
+                        if r & 31 == 0 || batch % 4 == 3 {
+                            *x = random.element(Scalar::F32);
+                        }
+                        if r & 0xe0 == 0 {
+                            *x &= 0x8000_0000;
+                        }
+                        write(&func, &mut words, k, lane, *x);
+                    }
+                }
+                assert_eq!(code.run(&mut context(), &mut words), 0);
+                for lane in 0..32 {
+                    let x = inputs.map(|line| line[lane]);
+                    let want = eval_scalar(Opcode::FmadTrunc, &Imm::None, &[Scalar::F32; 3], Scalar::F32, &x);
+                    let (want, got) = (want.expect("pure"), read(&func, &words, 3, lane));
+                    assert!(
+                        same(Opcode::FmadTrunc, Scalar::F32, want, got),
+                        "{options:?} {x:x?} gives {got:x}, not {want:x}"
+                    );
+                }
             }
         }
     }

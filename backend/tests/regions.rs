@@ -3,7 +3,9 @@
 mod common;
 
 use common::{Executable, Random, all_options, frame, read, write};
-use warpjit_backend::{Context, FAULT, Options, STOPPED, Shape, compile_region, list_region};
+use warpjit_backend::{
+    Context, FAULT, HostLevel, Options, STOPPED, Shape, Target, TrapLane, compile_region, list_region,
+};
 use warpjit_ir::function::BlockCall;
 use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_mask_function};
 use warpjit_ir::text::parse_function;
@@ -608,4 +610,73 @@ block0 at 0x0:
     if let Ok(spmd) = spmd {
         assert!(compile_region(&spmd, &options).is_err());
     }
+}
+
+#[test]
+fn lowers_for_all_hosts() {
+    for (triple, level) in [
+        ("x86_64-unknown-linux-gnu", HostLevel::Native),
+        ("x86_64-unknown-linux-gnu", HostLevel::Sse41),
+        ("aarch64-unknown-linux-gnu", HostLevel::Native),
+    ] {
+        let target = Target::triple(triple, level).expect("target");
+        for seed in 0..40 {
+            let (func, shapes) = random_region(seed, seed % 2 == 0);
+            let mut options = Options::new(target.clone());
+            options.groups = 1 << (seed % 3);
+            options.slot_shapes = shapes;
+            options.checked_memory = seed % 4 == 0;
+            if let Err(e) = compile_region(&func, &options) {
+                panic!("{triple} {level:?}: {e}\n{func}");
+            }
+        }
+    }
+}
+
+const TRAPS: &str = "
+function @traps mask lanes 32 {
+    slot s0: i32 lane
+    slot s1: i32 uni
+    slot s2: i32 any
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0x2
+    v2: i32 = ishl v0, v1
+    v3: i32 = slot.get s1
+    @0x10 v4: i32 = load.u32 global0[v3] align 4
+    @0x18 v5: i32 = load.u32 global0[v2] align 4
+    v6: i32 = slot.get s2
+    @0x20 store.u32 global0[v6], v5 align 4
+    slot.set s2, v4
+    return 0
+}
+";
+
+#[test]
+fn traps_know_pc_and_lane() {
+    let func = parse_function(TRAPS, &[]).expect("parses");
+    let mut options = all_options().remove(1);
+    options.slot_shapes = vec![Some(Shape::Affine(1)), Some(Shape::Uniform), None];
+    let code = compile_region(&func, &options).expect("compiles");
+    assert!(code.traps.is_sorted_by_key(|t| t.0));
+    let at = |pc: u32| code.traps.iter().filter(move |t| t.1.pc == pc).map(|t| t.1.lane).collect::<Vec<_>>();
+    assert_eq!(at(0x10), [TrapLane::Lowest { guarded: false }]);
+    let lanes: Vec<_> = (0..8).map(TrapLane::Lane).collect();
+    let vectors = [TrapLane::Vector { first: 0 }, TrapLane::Vector { first: 4 }];
+    let mixed = at(0x18);
+    assert_eq!(mixed.iter().filter(|l| vectors.contains(l)).count(), 2);
+    assert_eq!(mixed.iter().filter(|l| lanes.contains(l)).count(), 8);
+    assert_eq!(at(0x20), lanes);
+
+    let site = |pc, n: usize| code.traps.iter().filter(move |t| t.1.pc == pc).nth(n).expect("a trap").1;
+    let mut ctx = Context::new();
+    ctx.global_base = std::ptr::without_provenance_mut(0x10_0000);
+    (ctx.active, ctx.chunk_lane, ctx.vector_base) = (0xf000, 8, 0x10_0ff8);
+    let vector = code.traps.iter().find(|t| t.1.lane == vectors[0]).expect("a trap").1;
+    let fault = vector.fault(&ctx, 0x10_1000);
+    assert_eq!((fault.pc, fault.lane, fault.address, fault.store), (0x18, 10, 0x1000, 0));
+    assert_eq!(site(0x10, 0).fault(&ctx, 0x10_0004).lane, 12);
+    let fault = site(0x20, 3).fault(&ctx, 0x10_0004);
+    assert_eq!((fault.lane, fault.address, fault.store, fault.space()), (11, 4, 1, Space::Global(0)));
 }

@@ -42,6 +42,9 @@ enum Kept {
     Parts(Parts),
 }
 
+/// Vectors of `fmad_trunc` in a region's loops up to which they are compiled for speed.
+const MOST_FAST_MADS: usize = 48;
+
 /// What lowering a function gives besides the code.
 pub(crate) struct Lowered {
     pub sites: Vec<TrapSite>,
@@ -56,6 +59,12 @@ pub(crate) struct Lower<'a, 'b> {
     forms: Forms,
     /// Reverse postorder.
     order: Vec<Block>,
+    /// Loops around each block of `order`.
+    depth: Vec<u32>,
+    /// Whether `fmad_trunc` in loops takes the way that is fast to run and slow to compile.
+    fast_mads: bool,
+    /// Whether the current block is in a loop.
+    in_loop: bool,
     /// Position in `order`; `usize::MAX` where unreachable.
     position: Vec<usize>,
     /// Blocks of the host function, by IR block.
@@ -118,8 +127,15 @@ pub(crate) fn lower(
 ) -> Result<Lowered, Error> {
     let (order, position) = reverse_postorder(f);
     let forms = Forms::new(f, &order, &options.slot_shapes);
-    let hoist = hoisted_values(f, &order, &position, &forms);
+    let depth = loop_depths(f, &order, &position);
+    let hoist = hoisted_values(f, &order, &depth, &forms);
     let e = Emit { b: builder, host: options.target.host };
+    // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
+    let mads = order.iter().enumerate().filter(|&(i, _)| depth[i] != 0);
+    let mads: usize = mads
+        .map(|(_, &b)| f.block(b).insts.iter().filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count())
+        .sum();
+    let fast_mads = e.host.fma && mads * usize::from(options.groups) <= MOST_FAST_MADS;
     let none = V::from_u32(0);
     let mut lower = Lower {
         e,
@@ -131,6 +147,9 @@ pub(crate) fn lower(
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
         hoist,
+        depth,
+        fast_mads,
+        in_loop: false,
         order,
         position,
         hoisted: HashMap::new(),
@@ -201,10 +220,9 @@ fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
     (order, position)
 }
 
-/// Scalars that some deeper loop uses as a vector.
-fn hoisted_values(f: &Function, order: &[Block], position: &[usize], forms: &Forms) -> Vec<bool> {
-    // Depth by back edges over the order: exact for reducible graphs whose loops are contiguous in it, and only a
-    // heuristic otherwise.
+/// Loops around each block of the order. By back edges over the order: exact for reducible graphs whose loops are
+/// contiguous in it, and only a heuristic otherwise.
+fn loop_depths(f: &Function, order: &[Block], position: &[usize]) -> Vec<u32> {
     let mut depth = vec![0u32; order.len()];
     for (i, &b) in order.iter().enumerate() {
         f.term(b).for_each_successor(|s| {
@@ -213,6 +231,11 @@ fn hoisted_values(f: &Function, order: &[Block], position: &[usize], forms: &For
             }
         });
     }
+    depth
+}
+
+/// Scalars that some deeper loop uses as a vector.
+fn hoisted_values(f: &Function, order: &[Block], depth: &[u32], forms: &Forms) -> Vec<bool> {
     let mut hoist = vec![false; f.values.len()];
     if depth.iter().all(|&d| d == 0) {
         return hoist;
