@@ -507,6 +507,7 @@ impl Linearizer<'_> {
     fn held_as_param(&self, v: Value) -> bool {
         let farther = self.cross_uses.get(&v).is_some_and(|u| u.farther);
         match self.src.values[v.index()].def {
+            // A uniform one cannot hold what differs between lanes that left and lanes that go on.
             ValueDef::Param(b, _) => {
                 !farther
                     && !self.src.ty(v).uniform
