@@ -75,11 +75,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Holds a report against the expectations of `file`; `read` gives a buffer's content.
+    /// Holds a report against the expectations of `file`; `read` gives so many bytes at
+    /// an offset of a buffer.
     pub fn check(
         file: &LaunchFile,
         report: Report,
-        read: impl Fn(usize) -> anyhow::Result<Vec<u8>>,
+        read: impl Fn(usize, u64, usize) -> anyhow::Result<Vec<u8>>,
     ) -> anyhow::Result<Outcome> {
         let Report { fault, stats, registers, .. } = report;
         let names_fault = |e: &Expect| match (e, &fault) {
@@ -94,7 +95,7 @@ impl Outcome {
             mismatches.extend(match expect {
                 Expect::Buffer(wanted) => {
                     let name = &file.buffers[wanted.buffer].name;
-                    check_buffer(wanted, name, &read(wanted.buffer)?)
+                    check_buffer(wanted, name, &read(wanted.buffer, wanted.offset, wanted.data.len())?)
                 }
                 Expect::Register(wanted) => {
                     let Some(got) = registers.get(&wanted.name) else {
@@ -144,9 +145,7 @@ impl Outcome {
     }
 }
 
-fn check_buffer(wanted: &ExpectBuffer, name: &str, content: &[u8]) -> Option<Mismatch> {
-    let start = wanted.offset as usize;
-    let got = &content[start..start + wanted.data.len()];
+fn check_buffer(wanted: &ExpectBuffer, name: &str, got: &[u8]) -> Option<Mismatch> {
     let tolerance = Tolerance { max_ulp: wanted.max_ulp, max_abs: wanted.max_abs };
     let difference = compare(got, &wanted.data, wanted.unit, tolerance)?;
     Some(Mismatch::Buffer { buffer: name.to_owned(), offset: wanted.offset, difference })

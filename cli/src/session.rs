@@ -14,6 +14,9 @@ use crate::outcome::Outcome;
 /// Called with the number of blocks done, and of all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
+/// Buffers are padded in pieces of that size.
+const PIECE: u64 = 1 << 16;
+
 /// A launch file made ready to run.
 pub struct Session<'a> {
     file: &'a LaunchFile,
@@ -78,12 +81,12 @@ impl<'a> Session<'a> {
             let access =
                 if buffer.read_only { runtime::Access::ReadOnly } else { runtime::Access::ReadWrite };
             addresses[index] = memory
-                .map(buffer.address, buffer.data.len() as u64, access)
+                .map(buffer.address, buffer.bytes, access)
                 .with_context(|| format!("{}: buffer {:?}", whole(), buffer.name))?;
         }
         let launch = make_launch(file, &addresses).with_context(whole)?;
         let mut session = Session { file, engine, program, memory, addresses, launch };
-        session.restore()?;
+        session.fill(true)?;
         Ok(session)
     }
 
@@ -109,8 +112,27 @@ impl<'a> Session<'a> {
 
     /// Puts the initial content back into every buffer.
     pub fn restore(&mut self) -> anyhow::Result<()> {
+        self.fill(false)
+    }
+
+    /// Memory that is `fresh` holds zeros.
+    fn fill(&mut self, fresh: bool) -> anyhow::Result<()> {
         for (buffer, &address) in self.file.buffers.iter().zip(&self.addresses) {
-            self.memory.write(address, &buffer.data).with_context(|| format!("buffer {:?}", buffer.name))?;
+            let write = |memory: &mut Memory| -> Result<(), runtime::Error> {
+                memory.write(address, &buffer.data)?;
+                if fresh && buffer.fill == 0 {
+                    return Ok(());
+                }
+                let mut at = buffer.data.len() as u64;
+                let padding = vec![buffer.fill; PIECE.min(buffer.bytes - at) as usize];
+                while at < buffer.bytes {
+                    let piece = &padding[..(buffer.bytes - at).min(PIECE) as usize];
+                    memory.write(address + at, piece)?;
+                    at += PIECE;
+                }
+                Ok(())
+            };
+            write(&mut self.memory).with_context(|| format!("buffer {:?}", buffer.name))?;
         }
         Ok(())
     }
@@ -121,16 +143,16 @@ impl<'a> Session<'a> {
         report.with_context(|| self.file.path.display().to_string())
     }
 
-    /// Content of the buffer with that index.
-    pub fn read(&self, buffer: usize) -> anyhow::Result<Vec<u8>> {
-        let mut data = vec![0; self.file.buffers[buffer].data.len()];
-        self.memory.read(self.addresses[buffer], &mut data)?;
+    /// So many bytes at `offset` of the buffer with that index.
+    pub fn read(&self, buffer: usize, offset: u64, bytes: usize) -> anyhow::Result<Vec<u8>> {
+        let mut data = vec![0; bytes];
+        self.memory.read(self.addresses[buffer] + offset, &mut data)?;
         Ok(data)
     }
 
     /// Holds memory, registers and fault against the expectations of the file.
     pub fn check(&self, report: Report) -> anyhow::Result<Outcome> {
-        Outcome::check(self.file, report, |buffer| self.read(buffer))
+        Outcome::check(self.file, report, |buffer, offset, bytes| self.read(buffer, offset, bytes))
     }
 
     /// Writes the files that the launch file's `[[save]]` tables name into `folder`, or beside
@@ -139,7 +161,7 @@ impl<'a> Session<'a> {
         let beside = self.file.path.parent().unwrap_or(Path::new(""));
         for save in &self.file.saves {
             let path = folder.unwrap_or(beside).join(&save.file);
-            let data = self.read(save.buffer)?;
+            let data = self.read(save.buffer, 0, self.file.buffers[save.buffer].bytes as usize)?;
             let write = || -> anyhow::Result<()> {
                 if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
                     std::fs::create_dir_all(parent)?;
@@ -174,7 +196,7 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> anyhow::Result<runtime::
     let global = |g: &crate::launch_file::Global| runtime::GlobalSpace {
         index: g.index,
         address: addresses[g.buffer],
-        bytes: file.buffers[g.buffer].data.len() as u64,
+        bytes: file.buffers[g.buffer].bytes,
         mode: match g.mode {
             GlobalMode::Linear => runtime::GlobalMode::Linear,
             GlobalMode::Tiled2d { pitch, width, height, tile_mode } => {

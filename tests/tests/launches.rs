@@ -177,3 +177,32 @@ fn floats_are_compared_as_the_file_says() {
         "buffer \"o\" element 0 (u8 at byte 0x0): got 0x01, wanted 0x00; 1 of 4 differ",
     );
 }
+
+#[test]
+fn buffers_may_be_large_and_are_filled() {
+    let source = "ld b32 $r2 g14[$r1]\nexit nop\n";
+    let launch = |bytes: u64, r1: u64, wanted: u64| {
+        format!(
+            "{ONE_WARP}[[buffer]]\nname = 'a'\nbytes = {bytes}\naddress = 0x10000\nu32 = [7]\n\
+             [[buffer]]\nname = 'b'\nbytes = 100000\nfill = 0xab\naddress = 0xff000000\n\
+             [registers]\nr1 = {r1}\n[[expect]]\nregister = 'r2'\nvalue = {wanted}\n"
+        )
+    };
+    holds(source, &launch(3 << 30, 0x10000, 7));
+    holds(source, &launch(3 << 30, 0xc000_0000, 0));
+    holds(source, &launch(4, 0xff00_0000 + 99_996, 0xabab_abab));
+    let all = format!("{ONE_WARP}[[buffer]]\nname = 'a'\nbytes = 4294967296\n");
+    let refusal = Guest::new(source, &all).refusal();
+    assert!(refusal.starts_with("guest.toml: buffer \"a\": guest memory: "), "{refusal}");
+}
+
+#[test]
+fn buffers_without_an_address_keep_clear_of_those_with_one() {
+    let source = "mov b32 $r1 b32 s[0x10]\nmov b32 $r2 0x5\nst b32 g14[$r1] $r2\nexit nop\n";
+    let launch = format!(
+        "{ONE_WARP}[[buffer]]\nname = 'free'\nbytes = 4\n[[buffer]]\nname = 'fixed'\nbytes = 4096\naddress = 0x10000\n\
+         [[arg]]\nbuffer = 'free'\n[[expect]]\nbuffer = 'free'\nu32 = [5]\ntype = 'u32'\n\
+         [[expect]]\nbuffer = 'fixed'\nu32 = [0]\ntype = 'u32'\n"
+    );
+    holds(source, &launch);
+}

@@ -6,8 +6,8 @@ use warpjit::outcome::{Outcome, Status};
 use warpjit::session::Session;
 use warpjit_runtime::{Config, Engine};
 
-use super::print;
 use super::progress::Bar;
+use super::{print, statistics};
 use crate::args::{BenchArgs, EngineArgs};
 
 /// The runs of one `bench`, in milliseconds.
@@ -38,7 +38,10 @@ pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
     let counted = if options.verbose || options.json {
         let engine = Engine::new(Config { count: true, ..options.config() })?;
         let mut session = Session::new(&file, &engine)?;
-        let outcome = once(&mut session, options)?;
+        let mut outcome = once(&mut session, options)?;
+        if options.verbose {
+            statistics::complete(&mut outcome.stats, &file, options)?;
+        }
         if outcome.status != Status::Ok {
             return report(&outcome, &Timing::new(Vec::new()), options);
         }

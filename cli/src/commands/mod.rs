@@ -7,6 +7,7 @@ mod disasm;
 mod ir;
 mod progress;
 mod run;
+mod statistics;
 
 use std::io::Write;
 

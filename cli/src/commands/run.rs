@@ -5,8 +5,8 @@ use warpjit::outcome::Status;
 use warpjit::session::Session;
 use warpjit_runtime::{Config, Engine};
 
-use super::print;
 use super::progress::Bar;
+use super::{print, statistics};
 use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
@@ -25,7 +25,10 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     }
     let report = session.run()?;
     drop(bar);
-    let outcome = session.check(report)?;
+    let mut outcome = session.check(report)?;
+    if options.verbose {
+        statistics::complete(&mut outcome.stats, &file, options)?;
+    }
     session.save(args.save.as_deref())?;
     if options.json {
         print(&format!("{}\n", outcome.to_json(options.verbose)))?;

@@ -11,8 +11,12 @@ use super::reader::{Table, Value};
 pub struct Buffer {
     /// Name, by which the other sections refer to it.
     pub name: String,
-    /// Initial content, padded with zeros to its size.
+    /// Initial content, as far as the file gives it.
     pub data: Vec<u8>,
+    /// Size; at least that of the content.
+    pub bytes: u64,
+    /// What is behind the content.
+    pub fill: u8,
     /// Guest address, or wherever the runtime likes.
     pub address: Option<u64>,
     /// A store to it faults.
@@ -114,7 +118,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         if let (Some(fill), Some((key, _))) = (&fill, &data) {
             return Err(fill.error(format!("given beside `{key}`; only one initial content is allowed")));
         }
-        let mut content = match &data {
+        let content = match &data {
             Some((key, value)) => read_data(key, value, context)?,
             None => Vec::new(),
         };
@@ -134,15 +138,21 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
             }
             None => content.len() as u64,
         };
-        let byte = fill.map(|v| v.u32(0, 255)).transpose()?.unwrap_or(0) as u8;
-        content.resize(bytes as usize, byte);
+        let fill = fill.map(|v| v.u32(0, 255)).transpose()?.unwrap_or(0) as u8;
 
         let text = name.name("a name")?.to_owned();
         if buffers.iter().any(|b| b.name == text) {
             return Err(name.error(format!("a second buffer is called {text:?}")));
         }
         let address = address.map(|v| check_address(&v, bytes, context, &buffers)).transpose()?;
-        buffers.push(Buffer { name: text, data: content, address, read_only: access == Some(1) });
+        buffers.push(Buffer {
+            name: text,
+            data: content,
+            bytes,
+            fill,
+            address,
+            read_only: access == Some(1),
+        });
     }
     Ok(buffers)
 }
@@ -160,7 +170,7 @@ fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &
     let overlaps = |b: &&Buffer| {
         b.address.is_some_and(|a| {
             u128::from(a) < u128::from(address) + u128::from(bytes)
-                && u128::from(address) < u128::from(a) + b.data.len() as u128
+                && u128::from(address) < u128::from(a) + u128::from(b.bytes)
         })
     };
     if let Some(other) = before.iter().find(overlaps) {

@@ -263,7 +263,7 @@ fn read_expect_buffer(
             value.error(format!("has {} bytes, must have a multiple of {bytes}: type is {unit}", data.len()))
         );
     }
-    let size = buffers[buffer].data.len() as u64;
+    let size = buffers[buffer].bytes;
     if offset.checked_add(data.len() as u64).is_none_or(|end| end > size) {
         let name = &buffers[buffer].name;
         return Err(value.error(format!(
@@ -294,7 +294,7 @@ pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec
             (true, Some(width), Some(height), Some(format)) => {
                 let format = PictureFormat::ALL[format];
                 let bytes = u64::from(width) * u64::from(height) * format.bytes() as u64;
-                let has = buffers[index].data.len() as u64;
+                let has = buffers[index].bytes;
                 if bytes > has {
                     return Err(file.error(format!(
                         "a picture of {width} by {height} takes {bytes} bytes, the buffer has {has}"

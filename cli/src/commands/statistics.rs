@@ -1,0 +1,35 @@
+//! The statistics of `-v`.
+
+use warpjit::launch_file::LaunchFile;
+use warpjit::session::Session;
+use warpjit_runtime::{Config, Engine, Stats, Tier};
+
+use super::progress::Bar;
+use crate::args::EngineArgs;
+
+/// Fills in what compiled code does not count: instructions by group, memory traffic.
+///
+/// The interpreter counts them in a run of its own, with memory as it was at first. What it
+/// counts is what compiled code does: both tiers execute the same instructions.
+pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArgs) -> anyhow::Result<()> {
+    let counted: u64 = stats.groups.values().sum();
+    if counted >= stats.warp_instructions {
+        return Ok(());
+    }
+    let engine = Engine::new(Config { tier: Tier::Interp, count: true, ..options.config() })?;
+    let mut session = Session::new(file, &engine)?;
+    if let Some(blocks) = &options.blocks {
+        session.set_blocks(blocks.clone())?;
+    }
+    let bar = Bar::new();
+    if let Some((_, progress)) = &bar {
+        session.set_progress(progress.clone());
+    }
+    let exact = session.run()?.stats;
+    stats.groups = exact.groups;
+    stats.traffic = exact.traffic;
+    stats.warp_instructions = exact.warp_instructions;
+    stats.thread_instructions = exact.thread_instructions;
+    stats.lane_slots = exact.lane_slots;
+    Ok(())
+}
