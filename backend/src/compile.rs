@@ -189,8 +189,11 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     for trap in compiled.buffer.traps() {
         let next = locations.partition_point(|l| l.start <= trap.offset);
         let site = next.checked_sub(1).map(|i| &locations[i]).filter(|l| trap.offset < l.end);
-        let site = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize));
-        traps.extend(site.map(|&s| (trap.offset, s)));
+        // A fault without a site could not be told from one of our own.
+        let Some(&site) = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize)) else {
+            return Err(Error::Codegen(format!("trap at {:#x} without a site", trap.offset)));
+        };
+        traps.push((trap.offset, site));
     }
     traps.sort_by_key(|t| t.0);
     let assembly = if list { listing::host(compiled, &**isa, &lowered.sites) } else { None };

@@ -233,8 +233,7 @@ impl Lower<'_, '_> {
         let range_end = self.e.imm(I32X4, 0x4dff_ffff);
         let sign_bit = self.e.imm(I32X4, BINARY32.sign);
         let zero = self.e.imm(F32X4, 0);
-        for g in 0..self.groups {
-            let (a, b, c) = (args[0][g], args[1][g], args[2][g]);
+        for ((&a, &b), &c) in args[0].iter().zip(&args[1]).zip(&args[2]) {
             let e = &mut self.e;
             let product = e.fmul(a, b);
             let minus = e.fneg(product);

@@ -838,17 +838,18 @@ impl Lower<'_, '_> {
                 (Some(bits), Some(scratch)) => self.guarded_place(base, offset, lane, bits, scratch),
                 _ => self.e.iadd(base, offset),
             };
+            // The load may become an operand of the instruction that inserts its result: both are the site.
             self.site(data, TrapLane::Lane(lane as u8));
             let v = match mem.bytes {
                 4 | 8 => self.e.load_guest(ty, place, 0),
                 n => self.e.load_narrow(n, mem.signed, place, 0),
             };
-            self.at_site(None);
             if lane % per == 0 {
                 parts.push(self.e.scalar_to_vector(vector_ty, v));
             } else if let Some(part) = parts.last_mut() {
                 *part = self.e.insert(*part, v, lane % per);
             }
+            self.at_site(None);
         }
         parts.into()
     }
