@@ -63,11 +63,11 @@ const ANY: &[Scalar] = &[I1, I32, I64, F32, F64];
 const LANE: &[Scalar] = &[I32, I64, F32, F64];
 
 macro_rules! opcodes {
-    ($($(#[$doc:meta])* $variant:ident, $name:literal, $group:ident, $sig:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $variant:ident, $name:literal, $group:ident, $sig:expr;)*) => {
         /// An IR operation. The semantics stand on each variant; `docs/ir.md` is the reference.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum Opcode {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $doc])* $variant,)*
         }
 
         impl Opcode {
@@ -77,6 +77,11 @@ macro_rules! opcodes {
             /// Name in the text format.
             pub fn name(self) -> &'static str {
                 match self { $(Opcode::$variant => $name,)* }
+            }
+
+            /// What it does, as documented here.
+            pub fn doc(self) -> &'static str {
+                match self { $(Opcode::$variant => concat!($($doc, "\n"),*),)* }
             }
 
             /// Topic.

@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
                 self.next();
                 Ok(n as u32)
             }
-            Some(_) => self.error_at(self.at, format!("{what} numbers stay below {MAX_ENTITIES}")),
+            Some(_) => self.error_at(self.at, format!("numbers stay below {MAX_ENTITIES}")),
             None => self.expected(what),
         }
     }
