@@ -1,7 +1,8 @@
 //! Every launch file of the corpus, in every way it can be run.
 //!
 //! One test is one launch file in all of its runs: the interpreter with one thread and with two,
-//! and compiled code with one and two threads by chunks of one, two and four groups of lanes.
+//! compiled code with one and two threads by chunks of one, two and four groups of lanes, and
+//! compiled code for SSE4.1, with checked memory and counting, in lock step, and in mixed tiers.
 //! `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of them.
 
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use warpjit::outcome::Status;
 use warpjit::session::{Session, load_program};
 use warpjit_frontend::tesla::{Chip, Target, assemble, decode_word};
-use warpjit_runtime::{Config, Engine, Tier};
+use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 use warpjit_tests::corpus::{self, Case};
 
 /// A way to run a launch file, and its engine.
@@ -25,21 +26,33 @@ static WAYS: LazyLock<Result<Vec<Way>, String>> = LazyLock::new(ways);
 
 fn ways() -> Result<Vec<Way>, String> {
     let only = std::env::var("WARPJIT_TIER").ok();
+    let base = Config::default();
+    let interp = Config { tier: Tier::Interp, ..base.clone() };
+    let jit = Config { tier: Tier::Jit, chunk_groups: Some(2), threads: 1, ..base.clone() };
+    let mut list = Vec::new();
+    for threads in [1, 2] {
+        // What is counted here is what compiled code must count.
+        list.push(("interpreter", Config { threads, count: true, ..interp.clone() }));
+        for chunk_groups in [1, 2, 4].map(Some) {
+            list.push(("compiled", Config { threads, chunk_groups, ..jit.clone() }));
+        }
+    }
+    list.push(("compiled for SSE4.1", Config { host: HostLevel::Sse41, ..jit.clone() }));
+    list.push((
+        "compiled with checks and counts",
+        Config { checked_memory: true, count: true, ..jit.clone() },
+    ));
+    list.push(("compiled in lock step", Config { lockstep: true, ..jit.clone() }));
+    list.push(("mixed", Config { tier: Tier::Auto, ..base }));
     let mut ways = Vec::new();
-    for (tier, tier_name) in [(Tier::Interp, "interp"), (Tier::Jit, "jit")] {
-        if only.as_deref().is_some_and(|only| only != tier_name) {
+    for (name, config) in list {
+        if only.as_deref().is_some_and(|only| (only == "interp") != (config.tier == Tier::Interp)) {
             continue;
         }
-        let chunks: &[Option<u8>] = if tier == Tier::Jit { &[Some(1), Some(2), Some(4)] } else { &[None] };
-        for &chunk_groups in chunks {
-            for threads in [1, 2] {
-                let chunk = chunk_groups.map(|n| format!(", chunks of {n}")).unwrap_or_default();
-                let name = format!("{tier_name}, {threads} threads{chunk}");
-                let config = Config { threads, tier, chunk_groups, ..Config::default() };
-                let engine = Engine::new(config).map_err(|e| format!("{name}: {e}"))?;
-                ways.push(Way { name, engine });
-            }
-        }
+        let chunk = config.chunk_groups.map(|n| format!(", chunks of {n}")).unwrap_or_default();
+        let name = format!("{name}, {} threads{chunk}", config.threads);
+        let engine = Engine::new(config).map_err(|e| format!("{name}: {e}"))?;
+        ways.push(Way { name, engine });
     }
     Ok(ways)
 }
@@ -61,11 +74,20 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
     let file = case.load()?;
     let program = load_program(&file).map_err(|e| format!("{e:#}"))?;
     let mut wrong = Vec::new();
+    let mut counted = None;
     for way in WAYS.as_ref().map_err(Clone::clone)? {
-        let run = || -> anyhow::Result<Option<String>> {
+        let mut run = || -> anyhow::Result<Option<String>> {
             let mut session = Session::with_program(&file, &way.engine, program.clone())?;
             let report = session.run()?;
             let outcome = session.check(report)?;
+            // Where threads race for a lock, how often they try is chance.
+            if way.engine.config().count && !case.name.contains("lock") && outcome.fault.is_none() {
+                let threads = outcome.stats.thread_instructions;
+                let wanted = *counted.get_or_insert(threads);
+                if threads != wanted {
+                    return Ok(Some(format!("{threads} thread instructions, not {wanted}\n")));
+                }
+            }
             Ok((outcome.status != Status::Ok).then(|| outcome.to_text(false)))
         };
         match run() {
