@@ -361,3 +361,62 @@ fn bad_expectations_and_saves_are_refused() {
         "t.toml:13: save[0].file: a picture of 8 by 8 takes 256 bytes, the buffer has 64",
     );
 }
+
+/// Damaged launch files are read or refused, each refusal with the file's name; nothing panics.
+#[test]
+fn mutated_launch_files_do_no_harm() {
+    let mut state = 3u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 33) as usize % below
+    };
+    let cases = corpus::in_folder(&corpus::corpus().join("tesla"), "tesla").unwrap();
+    let words: [&[u8]; 14] = [
+        b"-1",
+        b"0",
+        b"0xffffffffffffffff",
+        b"99999999999999999999999999999999999999999999",
+        b"nan",
+        b"-inf",
+        b"1e999",
+        b"''",
+        b"[]",
+        b"{}",
+        b"[[",
+        b"true",
+        b"1979-05-27",
+        b"\xff",
+    ];
+    for case in &cases {
+        let text = case.files.read(&case.launch).unwrap();
+        for _ in 0..100 {
+            let mut text = text.clone();
+            for _ in 0..=random(3) {
+                let at = random(text.len());
+                match random(4) {
+                    0 => text[at] = random(256) as u8,
+                    1 => {
+                        text.remove(at);
+                    }
+                    2 => text.truncate(at + 1),
+                    // Another value for a key.
+                    _ => {
+                        let end = text[at..].iter().position(|&b| b == b'\n').map_or(text.len(), |n| at + n);
+                        let value =
+                            text[..end].iter().rposition(|&b| b == b'=').map_or(end, |n| n + 1).min(end);
+                        text.splice(value..end, words[random(words.len())].iter().copied());
+                    }
+                }
+            }
+            if let Ok(text) = String::from_utf8(text)
+                && let Err(error) = LaunchFile::parse(&text, &*case.files, Path::new("t.toml"))
+            {
+                assert!(error.to_string().starts_with("t.toml"), "{error}");
+                assert!(!error.reason.is_empty());
+            }
+        }
+    }
+    for nested in ["[", "{a=", "[[a.b.c.d]]\n"] {
+        assert!(parse(&format!("{TESLA}x = {}", nested.repeat(100_000))).is_err());
+    }
+}
