@@ -108,6 +108,6 @@ impl Kernel {
 }
 
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 #[cfg(test)]
 mod tests;
