@@ -1,9 +1,10 @@
 //! What a launch file can say reaches the guest: registers, constants, windows, arguments, shared and
 //! local memory; and what the guest leaves is looked at.
 
-use warpjit::launch_file::Expect;
+use warpjit::launch_file::{Expect, ExpectBuffer, LaunchFile, Unit};
 use warpjit::outcome::Status;
 use warpjit::session::Session;
+use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{Config, Engine, Tier};
 use warpjit_tests::corpus;
 use warpjit_tests::guest::Guest;
@@ -52,6 +53,43 @@ fn every_expectation_of_the_corpus_can_fail() {
         assert_eq!((outcome.status, outcome.mismatches.len()), (Status::Mismatch, wrong), "{}", case.name);
     }
     assert!(changed > 827, "{changed}");
+}
+
+/// The corpus allows the special functions an error; the hardware's own results are there as well.
+#[test]
+fn special_functions_are_exact() {
+    let folder = corpus::corpus().join("tesla/sfu_functions");
+    let mut file = LaunchFile::load(&folder.join("launch.toml")).unwrap();
+    let data = std::fs::read(folder.join("o_hw.bin")).unwrap();
+    let buffer = file.buffers.iter().position(|b| b.name == "o").unwrap();
+    let exact = ExpectBuffer { buffer, offset: 0, data, unit: Unit::U32, max_ulp: 0, max_abs: 0.0 };
+    file.expects = vec![Expect::Buffer(exact)];
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let mut session = Session::new(&file, &engine).unwrap();
+        let report = session.run().unwrap();
+        let outcome = session.check(report).unwrap();
+        assert_eq!(outcome.status, Status::Ok, "{tier:?}: {}", outcome.to_text(false));
+    }
+}
+
+/// The picture of the README: its program is what its source says, and rows of it are what a model says.
+#[test]
+fn the_example_holds() {
+    let folder = corpus::root().join("examples/mandelbrot");
+    let file = LaunchFile::load(&folder.join("launch.toml")).unwrap();
+    let source = std::fs::read_to_string(folder.join("source.txt")).unwrap();
+    let assembly = assemble(&source, Target::compute(Chip::G80)).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(assembly.code, file.program.code);
+    let engine = Engine::new(Config::default()).unwrap();
+    let mut session = Session::new(&file, &engine).unwrap();
+    let report = session.run().unwrap();
+    let outcome = session.check(report).unwrap();
+    assert_eq!(outcome.status, Status::Ok, "{}", outcome.to_text(false));
+    assert_eq!(file.expects.len(), 2);
+    let saved = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("example");
+    session.save(Some(&saved)).unwrap();
+    assert!(std::fs::metadata(saved.join("mandelbrot.png")).unwrap().len() > 100_000);
 }
 
 #[test]
