@@ -1,1 +1,9 @@
 //! Benchmarks of warpjit against native code.
+//!
+//! `benches/kernels/` holds guest kernels, a folder each with a launch file; dropping one in adds a benchmark.
+//! Those that [`kernels`] knows have a model of their result and native yardsticks, too.
+
+pub mod kernels;
+pub mod numeric;
+pub mod simd;
+pub mod suite;

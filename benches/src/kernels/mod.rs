@@ -1,0 +1,140 @@
+//! The kernels of `benches/kernels/` that have a model and a native yardstick.
+//!
+//! Each file holds, for one kernel: its inputs, a model of its result that shares nothing with the lifter, the
+//! native yardstick, and (where the guest's code is unrolled) the text of its source.
+
+pub mod aes;
+pub mod black_scholes;
+pub mod mandelbrot;
+pub mod md5;
+pub mod nbody;
+pub mod reduction;
+pub mod saxpy;
+pub mod sgemm;
+
+use crate::simd::{Kernel, Simd, V4, V8, V16};
+
+/// Buffers by name.
+pub type Buffers = Vec<(&'static str, Vec<u8>)>;
+
+/// How near to the model a result must be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// Equal bits.
+    Exact,
+    /// Floats: difference over the magnitude of the larger one, or over 1 if that is more.
+    Relative(f32),
+    /// Words: the sum over all may differ by this share.
+    Sum(f64),
+}
+
+/// A kernel that is known here, not just dropped into the folder.
+pub trait Bench {
+    /// Name of its folder.
+    fn name(&self) -> &'static str;
+
+    /// Source of the guest's code, where it is generated.
+    fn source(&self) -> Option<String> {
+        None
+    }
+
+    /// Contents of const banks, by file name.
+    fn const_files(&self) -> Vec<(&'static str, Vec<u8>)> {
+        Vec::new()
+    }
+
+    /// Initial contents of the buffers that have one.
+    fn inputs(&self) -> Buffers;
+
+    /// What the guest's result must be, bit for bit.
+    fn model(&self, inputs: &Buffers) -> Buffers;
+
+    /// The native yardstick with these inputs.
+    fn native(&self, inputs: &Buffers) -> Box<dyn Native>;
+
+    /// How near the native result comes: it rounds as C does, not as the chip.
+    fn native_tolerance(&self) -> Tolerance {
+        Tolerance::Exact
+    }
+
+    /// The part of the result that the launch file expects: offset and bytes.
+    fn slice(&self) -> (usize, usize) {
+        (0, 1024)
+    }
+}
+
+/// All of them, in the order of the table.
+pub fn all() -> Vec<Box<dyn Bench>> {
+    vec![
+        Box::new(mandelbrot::Mandelbrot { mad: false }),
+        Box::new(mandelbrot::Mandelbrot { mad: true }),
+        Box::new(saxpy::Saxpy),
+        Box::new(sgemm::Sgemm),
+        Box::new(md5::Md5),
+        Box::new(aes::Aes),
+        Box::new(reduction::Reduction),
+        Box::new(nbody::Nbody),
+        Box::new(black_scholes::BlackScholes),
+    ]
+}
+
+/// One way to compile the native code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Width of its vectors.
+    pub bits: u32,
+    /// Vectors in flight, or whatever the yardstick varies.
+    pub unroll: usize,
+}
+
+/// A native yardstick with its memory.
+pub trait Native {
+    /// The ways that this processor can run.
+    fn ways(&self) -> Vec<Way>;
+    /// Runs once.
+    fn run(&mut self, way: Way);
+    /// The result, as the guest would leave it.
+    fn output(&self) -> Vec<u8>;
+}
+
+/// What a yardstick has to say; [`Native`] follows.
+pub trait Yardstick {
+    /// Values of [`Way::unroll`].
+    fn unrolls(&self) -> &'static [usize];
+    /// The work. Implementations must be `#[inline(always)]`.
+    fn run<S: Simd>(&mut self, simd: S, unroll: usize);
+    /// The result, as the guest would leave it.
+    fn output(&self) -> Vec<u8>;
+}
+
+struct Work<'a, Y>(&'a mut Y, usize);
+
+impl<Y: Yardstick> Kernel for Work<'_, Y> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        self.0.run(simd, self.1);
+    }
+}
+
+impl<Y: Yardstick> Native for Y {
+    fn ways(&self) -> Vec<Way> {
+        let widths =
+            [(128, V4::detect().is_some()), (256, V8::detect().is_some()), (512, V16::detect().is_some())];
+        let there = widths.into_iter().filter(|(_, there)| *there);
+        there.flat_map(|(bits, _)| self.unrolls().iter().map(move |&unroll| Way { bits, unroll })).collect()
+    }
+
+    fn run(&mut self, way: Way) {
+        let work = Work(self, way.unroll);
+        match way.bits {
+            128 => V4::detect().map(|simd| simd.run(work)),
+            256 => V8::detect().map(|simd| simd.run(work)),
+            _ => V16::detect().map(|simd| simd.run(work)),
+        };
+    }
+
+    fn output(&self) -> Vec<u8> {
+        Yardstick::output(self)
+    }
+}
