@@ -13,10 +13,8 @@ use warpjit_runtime::Engine;
 use crate::kernels::{self, Bench, Buffers, Tolerance};
 use crate::numeric::{floats_of, words_of};
 
-/// Bytes of varied input that a launch file brings along; the rest of a buffer is [`FILL`].
+/// Bytes of input that a launch file brings along; the rest of a buffer is zeros.
 pub const INPUT_BYTES: usize = 1024;
-/// What fills the rest: floats of 0.747.
-pub const FILL: u8 = 0x3f;
 
 /// A folder of `benches/kernels/`.
 pub struct Entry {
@@ -58,7 +56,7 @@ pub fn entries() -> anyhow::Result<Vec<Entry>> {
 pub fn file_inputs(inputs: &Buffers) -> Buffers {
     let cut = |bytes: &Vec<u8>| {
         let mut cut = bytes[..bytes.len().min(INPUT_BYTES)].to_vec();
-        cut.resize(bytes.len(), FILL);
+        cut.resize(bytes.len(), 0);
         cut
     };
     inputs.iter().map(|(name, bytes)| (*name, cut(bytes))).collect()
@@ -109,7 +107,7 @@ pub fn instruction_count(file: &LaunchFile) -> usize {
     let code = &file.program.code;
     let (mut at, mut count) = (0, 0);
     while at < code.len() {
-        let Ok(inst) = decode::decode(&code[at..], at as u32, Target::compute(chip)) else { break };
+        let Ok(inst) = decode::decode(code, at as u32, Target::compute(chip)) else { break };
         at += usize::from(inst.len);
         count += 1;
     }

@@ -170,12 +170,12 @@ fn exp2<S: Simd>(s: S, x: S::F) -> S::F {
     let x = s.select(s.le(x, s.f(-126.0)), s.f(-126.0), x);
     let whole = s.round_i(x);
     let rest = s.sub(x, s.to_f(whole));
-    let coefficients = [1.535_336e-4, 1.339_887e-3, 9.618_437e-3, 5.550_332_5e-2, 0.240_226_48, 0.693_147_2, 1.0];
+    let coefficients = [1.535_336e-4, 1.339_887e-3, 9.618_437e-3, 5.550_332_5e-2, 0.240_226_48, LN_2, 1.0];
     let mut sum = s.f(coefficients[0]);
     for coefficient in &coefficients[1..] {
         sum = s.fma(sum, rest, s.f(*coefficient));
     }
-    s.from_bits(s.add_i(s.bits(sum), s.shl::<23>(whole)))
+    s.floats(s.add_i(s.bits(sum), s.shl::<23>(whole)))
 }
 
 /// Natural logarithm of normal numbers: a polynomial round 1 (Cephes).
@@ -184,12 +184,19 @@ fn ln<S: Simd>(s: S, x: S::F) -> S::F {
     // Fraction from sqrt(1/2) to sqrt(2).
     let bits = s.sub_i(s.bits(x), s.i(0x3f35_04f3));
     let exponent = s.to_f(s.sra::<23>(bits));
-    let fraction = s.from_bits(s.add_i(s.and_i(bits, s.i(0x007f_ffff)), s.i(0x3f35_04f3)));
+    let fraction = s.floats(s.add_i(s.and_i(bits, s.i(0x007f_ffff)), s.i(0x3f35_04f3)));
     let rest = s.sub(fraction, s.f(1.0));
     let square = s.mul(rest, rest);
     let coefficients = [
-        7.037_683_6e-2, -0.115_146_1, 0.116_769_984, -0.124_201_41, 0.142_493_23, -0.166_680_57, 0.200_007_14,
-        -0.249_999_94, 0.333_333_3,
+        7.037_683_6e-2,
+        -0.115_146_1,
+        0.116_769_984,
+        -0.124_201_41,
+        0.142_493_23,
+        -0.166_680_57,
+        0.200_007_14,
+        -0.249_999_94,
+        0.333_333_3,
     ];
     let mut sum = s.f(coefficients[0]);
     for coefficient in &coefficients[1..] {
@@ -220,7 +227,8 @@ impl NativePrices {
         for start in (0..OPTIONS).step_by(S::LANES * U) {
             for u in 0..U {
                 let at = start + u * S::LANES;
-                let (price, strike, years) = (s.load(&price[at..]), s.load(&strike[at..]), s.load(&years[at..]));
+                let (price, strike, years) =
+                    (s.load(&price[at..]), s.load(&strike[at..]), s.load(&years[at..]));
                 let spread = s.mul(s.sqrt(years), s.f(VOLATILITY));
                 let ratio = ln(s, s.div(price, strike));
                 let d1 = s.div(s.fma(years, s.f(DRIFT), ratio), spread);

@@ -12,7 +12,9 @@ pub mod reduction;
 pub mod saxpy;
 pub mod sgemm;
 
-use crate::simd::{Kernel, Simd, V4, V8, V16};
+use crate::simd::Simd;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Kernel, V4, V8, V16};
 
 /// Buffers by name.
 pub type Buffers = Vec<(&'static str, Vec<u8>)>;
@@ -107,8 +109,10 @@ pub trait Yardstick {
     fn output(&self) -> Vec<u8>;
 }
 
+#[cfg(target_arch = "x86_64")]
 struct Work<'a, Y>(&'a mut Y, usize);
 
+#[cfg(target_arch = "x86_64")]
 impl<Y: Yardstick> Kernel for Work<'_, Y> {
     type Out = ();
     #[inline(always)]
@@ -117,6 +121,7 @@ impl<Y: Yardstick> Kernel for Work<'_, Y> {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 impl<Y: Yardstick> Native for Y {
     fn ways(&self) -> Vec<Way> {
         let widths =
@@ -133,6 +138,20 @@ impl<Y: Yardstick> Native for Y {
             _ => V16::detect().map(|simd| simd.run(work)),
         };
     }
+
+    fn output(&self) -> Vec<u8> {
+        Yardstick::output(self)
+    }
+}
+
+/// There are yardsticks for x86-64 only.
+#[cfg(not(target_arch = "x86_64"))]
+impl<Y: Yardstick> Native for Y {
+    fn ways(&self) -> Vec<Way> {
+        Vec::new()
+    }
+
+    fn run(&mut self, _: Way) {}
 
     fn output(&self) -> Vec<u8> {
         Yardstick::output(self)

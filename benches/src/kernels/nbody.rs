@@ -93,9 +93,8 @@ impl Bench for Nbody {
 
     fn inputs(&self) -> Buffers {
         let mut random = Random::new(7);
-        let bodies = (0..BODIES * 4).map(|at| {
-            if at % 4 == 3 { random.float(0.1, 1.0) } else { random.float(-1.0, 1.0) }
-        });
+        let bodies = (0..BODIES * 4)
+            .map(|at| if at % 4 == 3 { random.float(0.1, 1.0) } else { random.float(-1.0, 1.0) });
         vec![("bodies", bytes_of_floats(bodies))]
     }
 
@@ -140,9 +139,8 @@ impl NativeNbody {
         let [x, y, z, mass] = &self.bodies;
         let (soft, half, three) = (s.f(SOFT), s.f(-0.5), s.f(-3.0));
         for at in (0..BODIES).step_by(S::LANES * U) {
-            let place: [[S::F; 3]; U] = std::array::from_fn(|u| {
-                [x, y, z].map(|axis| s.load(&axis[at + u * S::LANES..]))
-            });
+            let place: [[S::F; 3]; U] =
+                std::array::from_fn(|u| [x, y, z].map(|axis| s.load(&axis[at + u * S::LANES..])));
             let mut sums = [[s.f(0.0); 3]; U];
             for (((&x, &y), &z), &mass) in x.iter().zip(y).zip(z).zip(mass) {
                 let other = [s.f(x), s.f(y), s.f(z)];

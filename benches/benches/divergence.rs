@@ -1,0 +1,11 @@
+//! Kernels whose lanes part.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use warpjit_benches::groups;
+
+fn bench(criterion: &mut Criterion) {
+    groups::kernels(criterion, "divergence", |entry| entry.name.starts_with("mandelbrot"));
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -1,0 +1,11 @@
+//! Kernels bound by memory or tables.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use warpjit_benches::groups;
+
+fn bench(criterion: &mut Criterion) {
+    groups::kernels(criterion, "memory", |entry| matches!(entry.name.as_str(), "saxpy" | "aes"));
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

@@ -1,0 +1,31 @@
+//! The committed kernels are what their sources and models say, and run.
+
+use warpjit_benches::suite;
+use warpjit_frontend::tesla::{Chip, Target, assemble};
+use warpjit_runtime::{Config, Engine, Tier};
+
+#[test]
+fn code_is_that_of_the_sources() {
+    for entry in suite::entries().unwrap() {
+        let Some(bench) = &entry.bench else { continue };
+        let folder = entry.path.parent().unwrap();
+        let text = std::fs::read_to_string(folder.join("source.txt")).unwrap();
+        if let Some(source) = bench.source() {
+            assert!(text == source, "{}: run the program `generate`", entry.name);
+        }
+        let code = assemble(&text, Target::compute(Chip::G84)).unwrap().code;
+        assert!(code == std::fs::read(folder.join("code.bin")).unwrap(), "{}: run `generate`", entry.name);
+        for (name, bytes) in bench.const_files() {
+            assert!(bytes == std::fs::read(folder.join(name)).unwrap(), "{name}: run `generate`");
+        }
+    }
+}
+
+/// The launch files hold with compiled code (the interpreter would take a minute).
+#[test]
+fn launch_files_hold() {
+    let engine = Engine::new(Config { tier: Tier::Jit, ..Config::default() }).unwrap();
+    for entry in suite::entries().unwrap() {
+        entry.check_file(&engine).unwrap();
+    }
+}
