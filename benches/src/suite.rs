@@ -118,7 +118,8 @@ pub fn instruction_count(file: &LaunchFile) -> usize {
 pub fn check_model(session: &Session<'_>, file: &LaunchFile, wanted: &Buffers) -> anyhow::Result<()> {
     for (name, wanted) in wanted {
         let index = file.buffers.iter().position(|buffer| buffer.name == *name);
-        let got = session.read(index.with_context(|| format!("no buffer {name}"))?)?;
+        let index = index.with_context(|| format!("no buffer {name}"))?;
+        let got = session.read(index, 0, wanted.len())?;
         if let Some(difference) = difference(&got, wanted, Tolerance::Exact) {
             bail!("buffer {name}: {difference}");
         }
