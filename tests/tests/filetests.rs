@@ -7,7 +7,13 @@
 //! - `test parse`: the function as printed, or the parser's error.
 //! - `test verify`: `ok`, or every broken rule.
 //! - `test pass NAME...`: the function after the passes, which must leave it well formed.
+//! - `test decode CHIP`: Tesla words (hexadecimal) as the disassembler lists them.
+//! - `test disasm CHIP`: Tesla text, assembled and listed; listing that again must give the same code.
 //! - `test lift CHIP REGISTERS`: the blocks that assembled Tesla code lifts to, without the slots.
+//! - `test mask CHIP REGISTERS`: the lane region at the code's start in mask form, without the slots.
+//! - `test region CHIP REGISTERS`: the same after the passes, as it is compiled.
+//! - `test run CHIP THREADS WHAT...`: what the code leaves, one warp of it, in registers (`r1`, ...) and in the first N words of
+//!   global memory at 0x10000 (`out=N`). The interpreter and compiled code with every chunk width must agree.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +22,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 use warpjit_frontend::tesla;
-use warpjit_ir::{Function, PureFn, Scalar, passes, text, verify};
+use warpjit_ir::{Function, PureFn, Scalar, passes, regions, text, verify};
+use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 
 /// Functions that fixtures may call besides the frontends'.
 static TEST_FUNCTIONS: [PureFn; 2] = [
@@ -140,22 +147,126 @@ fn run(fixture: &Fixture) -> Result<String, Failed> {
             }
             show(&funcs)
         }
+        ["decode", chip] => decode(fixture.input, chip),
+        ["disasm", chip] => disasm(fixture.input, chip),
+        ["mask", chip, registers] => region(fixture.input, chip, registers.parse()?, false),
+        ["region", chip, registers] => region(fixture.input, chip, registers.parse()?, true),
+        ["run", chip, threads, what @ ..] => run_program(fixture.input, chip, threads.parse()?, what),
         ["lift", chip, registers] => lift(fixture.input, chip, registers.parse()?),
         command => Err(format!("no command `test {}`", command.join(" ")).into()),
     }
 }
 
-/// Assembles, lifts, and prints the blocks; the slots are the same everywhere.
-fn lift(input: &str, chip: &str, registers: u32) -> Result<String, Failed> {
-    let chip = tesla::Chip::parse(chip).ok_or("no such chip")?;
-    let target = tesla::Target::compute(chip);
+fn target(chip: &str) -> Result<tesla::Target, Failed> {
+    Ok(tesla::Target::compute(tesla::Chip::parse(chip).ok_or("no such chip")?))
+}
+
+fn decode(input: &str, chip: &str) -> Result<String, Failed> {
+    let mut code = Vec::new();
+    for word in input.lines().map(|l| l.split(';').next().unwrap_or("")).flat_map(str::split_whitespace) {
+        code.extend(u32::from_str_radix(word, 16)?.to_le_bytes());
+    }
+    Ok(tesla::listing(&code, 0, target(chip)?))
+}
+
+fn disasm(input: &str, chip: &str) -> Result<String, Failed> {
+    let target = target(chip)?;
+    let code = tesla::assemble(input, target)?.code;
+    let listing = tesla::listing(&code, 0, target);
+    // A line is address, words, text.
+    if tesla::assemble(&listing, target).is_ok_and(|again| again.code != code) {
+        return Err("assembling the listing gives other code".into());
+    }
+    Ok(listing)
+}
+
+/// Assembles and lifts.
+fn lifted(input: &str, chip: &str, registers: u32) -> Result<Function, Failed> {
+    let target = target(chip)?;
     let code = tesla::assemble(input, target)?.code;
     let options = tesla::lift::Options { name: "kernel", target, entry: 0, registers, const_banks: &[] };
     let func = tesla::lift::lift(&code, &options);
     verify::verify(&func)?;
-    show(std::slice::from_ref(&func))?;
+    Ok(func)
+}
+
+/// A function without its slots, which are the same everywhere.
+fn without_slots(func: &Function) -> Result<String, Failed> {
+    show(std::slice::from_ref(func))?;
     let text = func.to_string();
     Ok(text.lines().filter(|line| !line.trim_start().starts_with("slot s")).collect::<Vec<_>>().join("\n"))
+}
+
+fn lift(input: &str, chip: &str, registers: u32) -> Result<String, Failed> {
+    without_slots(&lifted(input, chip, registers)?)
+}
+
+fn region(input: &str, chip: &str, registers: u32, optimized: bool) -> Result<String, Failed> {
+    let kernel = regions::Kernel::new(lifted(input, chip, registers)?, regions::RegionOptions::default());
+    let slots = regions::liveness::SlotSet::empty(kernel.func.slots.len());
+    let entry = kernel.func.entry;
+    let mut region = kernel.region(entry, &slots).ok_or("the first block is the interpreter's")?;
+    if optimized {
+        regions::optimize(&mut region);
+    }
+    verify::verify(&region.mask)?;
+    without_slots(&region.mask)
+}
+
+/// Address of what `test run` shows of global memory, and its size.
+const OUT: (u64, u64) = (0x10000, 0x10000);
+
+fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<String, Failed> {
+    let code = tesla::assemble(input, target(chip)?)?.code;
+    let options = ProgramOptions { raw: true, chip: Some(chip.into()), ..ProgramOptions::new(Isa::Tesla) };
+    let program = Program::load(&code, &options)?;
+    let launch = Launch {
+        grid: [1; 3],
+        block: [threads, 1, 1],
+        max_steps: 100_000,
+        capture_registers: true,
+        ..Launch::default()
+    };
+    let jit = |groups| Config { tier: Tier::Jit, chunk_groups: Some(groups), ..Config::default() };
+    let interp = Config { tier: Tier::Interp, ..Config::default() };
+    let mut wanted: Option<String> = None;
+    for config in [interp, jit(1), jit(2), jit(4)] {
+        let name = format!("{:?} {:?}", config.tier, config.chunk_groups);
+        let engine = Engine::new(Config { threads: 1, ..config })?;
+        let mut memory = engine.memory()?;
+        memory.map(Some(OUT.0), OUT.1, Access::ReadWrite)?;
+        let report = engine.run(&program, &mut memory, &launch)?;
+        let mut out = String::new();
+        if let Some(fault) = &report.fault {
+            writeln!(out, "fault {} at {:#x}, lane {}", fault.kind.name(), fault.pc, fault.lane)?;
+        }
+        for &what in what {
+            let words: Vec<u64> = match what.strip_prefix("out=") {
+                Some(count) => {
+                    let mut bytes = vec![0; count.parse::<usize>()? * 4];
+                    memory.read(OUT.0, &mut bytes)?;
+                    let (words, _) = bytes.as_chunks::<4>();
+                    words.iter().map(|w| u64::from(u32::from_le_bytes(*w))).collect()
+                }
+                None => report.registers.get(what).ok_or(format!("no register {what}"))?.clone(),
+            };
+            // Lanes that were not launched hold nothing of interest.
+            let count = if what.starts_with("out=") { words.len() } else { threads as usize };
+            for (n, line) in words[..count.min(words.len())].chunks(8).enumerate() {
+                let line: Vec<String> = line.iter().map(|w| format!("{w:08x}")).collect();
+                writeln!(out, "{:<6} {}", if n == 0 { what } else { "" }, line.join(" "))?;
+            }
+        }
+        match &wanted {
+            None => wanted = Some(out),
+            Some(wanted) if *wanted != out => {
+                let diff = TextDiff::from_lines(wanted, &out).unified_diff().to_string();
+                return Err(format!("{name} gives (+) other than the interpreter (-)\n{diff}").into());
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(wanted.unwrap_or_default())
 }
 
 fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {

@@ -1,0 +1,12 @@
+; test run g80 16 out=20
+; Each lane stores its word; lanes that are not launched store nothing.
+shl b32 $r1 $r0 0x2
+add b32 $r1 $r1 0x10000
+mul $r2 u16 $r0l u16 $r0l
+st b32 g14[$r1] $r2
+exit nop
+
+; expect:
+; out=20 00000000 00000001 00000004 00000009 00000010 00000019 00000024 00000031
+;        00000040 00000051 00000064 00000079 00000090 000000a9 000000c4 000000e1
+;        00000000 00000000 00000000 00000000
