@@ -425,3 +425,41 @@ fn bad_configurations() {
     let config = warpjit_runtime::Config { threads: 100_000, ..Default::default() };
     assert_eq!(refuse(config), "configuration: 100000 threads, possible are up to 4096");
 }
+
+/// Warps below the block's index end at once, the others meet at a barrier and store.
+const SOME_END: &str = "
+    slot s0: i32 wid = warpid
+    slot s1: i32 bid = ctaid.x
+    slot s2: i32 tid = tid.x
+block0 at 0x0 insts 2:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: mask = icmp ult v0, v1
+    branch v2, block3, block1
+block1 at 0x10 insts 1:
+    barrier 0 arrive wait -> block2
+block2 at 0x18 insts 1:
+    v3: i32 = slot.get s1
+    v4: ui32 = const 128
+    v5: i32 = imul v3, v4
+    v6: i32 = slot.get s2
+    v7: i32 = iadd v5, v6
+    v8: ui32 = const 2
+    v9: i32 = ishl v7, v8
+    v10: ui32 = const 1
+    v11: i32 = iadd v7, v10
+    store.u32 global0[v9 + 0x10000], v11 align 4
+    jump block3
+block3 at 0x28 insts 1:
+    leave.exit -> block3
+";
+
+#[test]
+fn warps_of_a_block_part() {
+    let (report, out) = run_all(SOME_END, &launch(6, 128), 6 * 128);
+    assert_eq!(report.fault, None);
+    for (at, word) in out.into_iter().enumerate() {
+        let (block, warp) = (at / 128, at % 128 / 32);
+        assert_eq!(word as usize, if warp < block { 0 } else { at + 1 }, "{at}");
+    }
+}

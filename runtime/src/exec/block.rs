@@ -5,6 +5,7 @@ use super::memory::{Local, Shared, View};
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
+use crate::vm::Call;
 use warpjit_ir::interp::{self, Flow, Warp};
 
 /// Warp instructions after which the next warp of the block has its turn.
@@ -47,6 +48,12 @@ pub struct RunningBlock {
     living: u32,
     /// Turns it has had since a higher block faulted.
     pub late_turns: u32,
+    /// Whether no warp has run yet; their state but for the frames is then still that of the block before.
+    fresh: bool,
+    /// The version of the code at the start that fits all warps, once known.
+    version: Option<u32>,
+    /// What warps executed that ended in [`Stepper::run_all`], whose own state does not tell.
+    ended_steps: (u64, u64),
 }
 
 /// A fault, and the warp that it happened to.
@@ -97,6 +104,9 @@ impl RunningBlock {
             barriers: Barriers::new(plan.warps as usize),
             living: plan.warps,
             late_turns: 0,
+            fresh: false,
+            version: None,
+            ended_steps: (0, 0),
         };
         block.shared.reset(plan, index);
         for resident in &mut block.warps {
@@ -118,7 +128,6 @@ impl RunningBlock {
         self.index = index;
         let start = tiers.start();
         for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
-            resident.warp.restart(start.block, plan.lane_mask(number));
             let words = resident.warp.frame.words_mut();
             let mut first = resident.first.as_slice();
             for range in &start.restored {
@@ -132,14 +141,107 @@ impl RunningBlock {
             if !start.by_block.is_empty() {
                 name_registers(&mut resident.warp, plan, tiers);
             }
-            resident.local.reset();
+            if start.uses_local {
+                resident.local.reset();
+            }
+        }
+        self.fresh = true;
+        self.late_turns = 0;
+        self.ended_steps = (0, 0);
+        self.shared.reset(plan, index);
+    }
+
+    /// Puts the warps into their first state, as far as [`RunningBlock::reset`] has left that.
+    fn restart(&mut self, plan: &Plan, tiers: &Tiers) {
+        self.fresh = false;
+        for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
+            resident.warp.restart(tiers.start().block, plan.lane_mask(number));
             resident.waits = None;
             resident.hint.reset();
         }
         self.barriers.reset();
         self.living = plan.warps;
-        self.late_turns = 0;
-        self.shared.reset(plan, index);
+    }
+
+    /// Runs all warps to their ends if they can do that one after the other. Gives how the turn ended if it did; else
+    /// the warps are in their first state or have gone on from there.
+    fn run_all(
+        &mut self,
+        plan: &Plan,
+        tiers: &Tiers,
+        memory: &Memory,
+        stepper: &mut Stepper<'_>,
+        patience: &dyn Patience,
+    ) -> Option<Turn> {
+        if self.version.is_none() {
+            self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
+        }
+        let tried = match self.version {
+            Some(version) if stepper.may_run_all() => {
+                let mut calls = stepper.take_calls();
+                let list = (0..).zip(&mut self.warps).map(|(number, resident)| Call {
+                    frame: resident.warp.frame.as_mut_ptr().cast(),
+                    word: plan.lane_mask(number),
+                    result: 0,
+                });
+                calls.extend(list);
+                let local = &mut self.warps.first_mut()?.local;
+                let mut view = View { plan, memory, shared: &mut self.shared, local };
+                stepper.run_all(version, calls, &mut view, patience)
+            }
+            _ => Some((0, None)),
+        };
+        let insts = stepper.start_insts();
+        let ended = tried.as_ref().map_or(self.warps.len(), |(ended, _)| *ended);
+        let lanes = |number: usize| u64::from(plan.lane_mask(number as u32).count_ones());
+        let threads = insts * (0..ended).map(lanes).sum::<u64>();
+        stepper.add_threads(threads);
+        self.ended_steps = (insts * ended as u64, threads);
+        let Some((last, outcome)) = tried else {
+            self.living = 0;
+            return Some(Turn::Done);
+        };
+        self.restart(plan, tiers);
+        for resident in &mut self.warps[..ended] {
+            resident.warp.ended = true;
+            resident.warp.active = 0;
+        }
+        self.living -= ended as u32;
+        let flow = match outcome {
+            None => return None,
+            Some(outcome) => stepper.resume(&mut self.warps[last].warp, outcome),
+        };
+        match flow {
+            None => Some(Turn::Stopped),
+            Some(flow) => match self.settle(last, flow, stepper) {
+                Ok(_) => None,
+                Err(fault) => Some(Turn::Faulted(fault)),
+            },
+        }
+    }
+
+    /// Does with a warp what a block or region of code has led to; gives whether it can go on at once.
+    #[inline]
+    fn settle(&mut self, number: usize, flow: Flow, stepper: &Stepper<'_>) -> Result<bool, BlockFault> {
+        match flow {
+            Flow::Next => Ok(true),
+            Flow::Barrier(spec) => {
+                let waits = self.barriers.execute(number, &spec, self.living);
+                if waits {
+                    self.warps[number].waits = Some((spec.index, stepper.last_pc()));
+                }
+                Ok(!waits)
+            }
+            Flow::Ended => {
+                self.living -= 1;
+                self.barriers.warp_ended(number, self.living);
+                Ok(false)
+            }
+            Flow::Fault(fault) => {
+                let (pc, lane) = (fault.pc, fault.lane);
+                Err(BlockFault { fault: Some(fault), pc, warp: number as u32, lane })
+            }
+        }
     }
 
     /// Bytes that a block of this plan keeps, roughly.
@@ -152,10 +254,16 @@ impl RunningBlock {
     pub fn turn(
         &mut self,
         plan: &Plan,
+        tiers: &Tiers,
         memory: &Memory,
         stepper: &mut Stepper<'_>,
         patience: &dyn Patience,
     ) -> Turn {
+        if self.fresh
+            && let Some(turn) = self.run_all(plan, tiers, memory, stepper, patience)
+        {
+            return turn;
+        }
         let mut spent = 0;
         loop {
             let mut ran = false;
@@ -202,37 +310,19 @@ impl RunningBlock {
         stepper: &mut Stepper<'_>,
         patience: &dyn Patience,
     ) -> Result<Option<u64>, BlockFault> {
-        let resident = &mut self.warps[number];
-        let start = resident.warp.steps;
-        let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
+        let start = self.warps[number].warp.steps;
         loop {
+            let resident = &mut self.warps[number];
+            let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
             let Some(flow) = stepper.step(&mut resident.warp, &mut view, &mut resident.hint, patience) else {
                 return Ok(None);
             };
-            match flow {
-                Flow::Next => {
-                    if resident.warp.steps - start >= WARP_SLICE {
-                        break;
-                    }
-                }
-                Flow::Barrier(spec) => {
-                    if self.barriers.execute(number, &spec, self.living) {
-                        resident.waits = Some((spec.index, stepper.last_pc()));
-                        break;
-                    }
-                }
-                Flow::Ended => {
-                    self.living -= 1;
-                    self.barriers.warp_ended(number, self.living);
-                    break;
-                }
-                Flow::Fault(fault) => {
-                    let (pc, lane) = (fault.pc, fault.lane);
-                    return Err(BlockFault { fault: Some(fault), pc, warp: number as u32, lane });
-                }
+            let goes_on = self.settle(number, flow, stepper)?;
+            let steps = self.warps[number].warp.steps - start;
+            if !goes_on || steps >= WARP_SLICE {
+                return Ok(Some(steps));
             }
         }
-        Ok(Some(resident.warp.steps - start))
     }
 
     /// All living warps wait: the first of them has the fault.
@@ -247,7 +337,10 @@ impl RunningBlock {
 
     /// Instructions executed so far: (by warps, by threads).
     pub fn steps(&self) -> (u64, u64) {
-        self.warps.iter().fold((0, 0), |(warps, threads), resident| {
+        if self.fresh {
+            return self.ended_steps;
+        }
+        self.warps.iter().fold(self.ended_steps, |(warps, threads), resident| {
             (warps + resident.warp.steps, threads + resident.warp.thread_steps)
         })
     }

@@ -293,9 +293,34 @@ impl Compiled {
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
         let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
         match result {
-            Ok(backend::FAULT) => RegionFlow::Fault(fault_of(&context.fault)),
-            Ok(backend::STOPPED) => RegionFlow::Stopped,
-            Ok(exit) if exit >= u64::from(FAULT_EXIT) => {
+            Ok(result) => self.outcome(result, context),
+            Err(raw) => self.signal(raw, context),
+        }
+    }
+
+    /// Runs the region for warps in the order of `calls` (their frames and active lanes), while each comes out by
+    /// exit 0, the end of all its threads. Gives the last that ran and how that came out. The context's memory must be that of
+    /// all of them.
+    pub fn run_all(&self, context: &mut Context, calls: &mut [vm::Call]) -> (usize, RegionFlow) {
+        // `enter_all` puts a call's lanes there.
+        const { assert!(std::mem::offset_of!(Context, active) == 0) };
+        context.pures = self.pures.as_ptr();
+        let pointer = (&raw mut *context).cast::<u8>();
+        // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
+        let (last, raw) = unsafe { vm::enter_all(self.code.start(), pointer, calls, ENDED, self.mode) };
+        let flow = match raw {
+            Some(raw) => self.signal(raw, context),
+            None => self.outcome(calls.get(last).map_or(ENDED, |call| call.result), context),
+        };
+        (last, flow)
+    }
+
+    /// What a result of the code means.
+    fn outcome(&self, result: u64, context: &Context) -> RegionFlow {
+        match result {
+            backend::FAULT => RegionFlow::Fault(fault_of(&context.fault)),
+            backend::STOPPED => RegionFlow::Stopped,
+            exit if exit >= u64::from(FAULT_EXIT) => {
                 let found = self.faults[(exit - u64::from(FAULT_EXIT)) as usize];
                 RegionFlow::Fault(Fault {
                     kind: match found.kind {
@@ -309,22 +334,24 @@ impl Compiled {
                     store: false,
                 })
             }
-            Ok(exit) => RegionFlow::Exit(self.exits[exit as usize], context.exited, context.cond),
-            Err(raw) => {
-                let site = self.code.offset_of(raw.pc).and_then(|offset| {
-                    self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
-                });
-                let Some(site) = site else {
-                    panic!(
-                        "signal {} in compiled code at {:#x}, which accesses no guest memory",
-                        raw.signal, raw.pc
-                    );
-                };
-                RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
-            }
+            exit => RegionFlow::Exit(self.exits[exit as usize], context.exited, context.cond),
         }
     }
+
+    /// The guest fault that an exception of the code is.
+    fn signal(&self, raw: vm::RawFault, context: &Context) -> RegionFlow {
+        let site = self.code.offset_of(raw.pc).and_then(|offset| {
+            self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
+        });
+        let Some(site) = site else {
+            panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
+        };
+        RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
+    }
 }
+
+/// The exit by which all threads have ended ([`Region::exits`]).
+const ENDED: u64 = 0;
 
 fn fault_of(record: &backend::FaultRecord) -> Fault {
     Fault {

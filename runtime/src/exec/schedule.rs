@@ -170,7 +170,7 @@ impl<'a> Scheduler<'a> {
         while let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) {
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
-            let turn = block.turn(self.plan, self.memory, &mut stepper, &patience);
+            let turn = block.turn(self.plan, self.tiers, self.memory, &mut stepper, &patience);
             prefer_fresh = false;
             match turn {
                 Turn::Suspended => {

@@ -5,6 +5,7 @@ use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
 use crate::program::Variant;
+use crate::vm::Call;
 use crate::{Error, Memory, Tier};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -165,6 +166,10 @@ pub struct Stepper<'a> {
     threads: (u64, u64),
     /// The block whose terminator was executed last.
     last: Block,
+    /// Whether warps may run to their ends one after the other without a look at each ([`Stepper::run_all`]).
+    all_at_once: bool,
+    /// Storage for the calls of [`Stepper::run_all`].
+    calls: Vec<Call>,
 }
 
 impl<'a> Stepper<'a> {
@@ -181,7 +186,11 @@ impl<'a> Stepper<'a> {
             *pointer = bank.as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        Stepper { tiers, scratch, context, entries, threads: (0, 0), last: tiers.code.entry() }
+        // Local memory is each warp's own, exact counts and limits need a look after each region.
+        let all_at_once =
+            !tiers.start.uses_local && plan.max_steps == 0 && tiers.kernel.count_slot().is_none();
+        let last = tiers.code.entry();
+        Stepper { tiers, scratch, context, entries, threads: (0, 0), last, all_at_once, calls: Vec::new() }
     }
 
     /// Executes the block of code that a warp stands at in the interpreter.
@@ -204,15 +213,27 @@ impl<'a> Stepper<'a> {
     ) -> Option<Flow> {
         let Some(version) = self.choose(warp, hint) else { return Some(self.interpret(warp, view)) };
         let at = warp.block;
-        let code = &self.entries[at.index()].versions[version];
         let mut poll = Poll { patience, late_looks: 0 };
+        self.prepare(view, &mut poll);
+        let code = &self.entries[at.index()].versions[version];
+        let outcome = code.run(&mut self.context, warp);
+        self.finish(warp, outcome)
+    }
+
+    /// Makes the context that of a warp's memory.
+    #[inline]
+    fn prepare(&mut self, view: &mut View<'_>, poll: &mut Poll<'_>) {
         let context = &mut *self.context;
         (context.shared_base, context.shared_bytes) = view.shared.raw();
         (context.local_base, context.local_bytes) = view.local.raw();
         context.fuel = FUEL;
-        context.user = (&raw mut poll).cast::<c_void>();
+        context.user = std::ptr::from_mut(poll).cast::<c_void>();
+    }
+
+    /// Goes on where the region at the warp's block has come out.
+    fn finish(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
+        let at = warp.block;
         let before = warp.thread_steps;
-        let outcome = code.run(context, warp);
         self.last = at;
         let flow = match outcome {
             RegionFlow::Exit(exit, exited, cond) => {
@@ -230,6 +251,68 @@ impl<'a> Stepper<'a> {
         };
         self.threads.1 += warp.thread_steps.wrapping_sub(before);
         Some(flow)
+    }
+
+    /// An empty list for [`Stepper::run_all`].
+    pub fn take_calls(&mut self) -> Vec<Call> {
+        self.calls.clear();
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Whether [`Stepper::run_all`] is worth a try.
+    #[inline]
+    pub fn may_run_all(&self) -> bool {
+        self.all_at_once
+    }
+
+    /// The version of the code at the start that fits warps of these hints, if it is the same for all.
+    pub fn common_version(&self, mut hints: impl Iterator<Item = Hint>) -> Option<u32> {
+        let first = hints.next()?.version?;
+        hints.all(|hint| hint.version == Some(first)).then_some(first)
+    }
+
+    /// Runs warps of a block that are in their first state to their ends, one after the other, with a version of the code at
+    /// the start that fits them all. Gives `None` when all have ended, else the one that came out otherwise, and how: it
+    /// is to be given to [`Stepper::resume`] before anything else runs.
+    pub fn run_all(
+        &mut self,
+        version: u32,
+        mut calls: Vec<Call>,
+        view: &mut View<'_>,
+        patience: &dyn Patience,
+    ) -> Option<(usize, Option<RegionFlow>)> {
+        let at = self.tiers.start.block;
+        let known = &self.entries[at.index()].versions;
+        let Some(place) = known.iter().position(|code| code.number() == version) else {
+            return Some((0, None));
+        };
+        let mut poll = Poll { patience, late_looks: 0 };
+        self.prepare(view, &mut poll);
+        let code = &self.entries[at.index()].versions[place];
+        let (last, outcome) = code.run_all(&mut self.context, &mut calls);
+        let count = calls.len();
+        self.calls = calls;
+        if last + 1 == count && matches!(outcome, RegionFlow::Exit(ExitKind::Ended, ..)) {
+            return None;
+        }
+        // Kernels with barriers and the like never end so.
+        self.all_at_once &= last != 0;
+        Some((last, Some(outcome)))
+    }
+
+    /// Goes on with the warp at which [`Stepper::run_all`] stopped.
+    pub fn resume(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
+        self.finish(warp, outcome)
+    }
+
+    /// Guest instructions of the block that warps start at.
+    pub fn start_insts(&self) -> u64 {
+        self.tiers.code.guest_insts(self.tiers.start.block).into()
+    }
+
+    /// Counts thread instructions of [`Stepper::run_all`].
+    pub fn add_threads(&mut self, count: u64) {
+        self.threads.1 += count;
     }
 
     /// Which version of the region at the warp's block is to run, if any.

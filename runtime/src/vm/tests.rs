@@ -128,6 +128,31 @@ fn entries_nest() {
 }
 
 #[test]
+fn calls_in_a_row() {
+    let memory = CodeMemory::new();
+    let code = memory.add(machine::LOAD).unwrap();
+    init().unwrap();
+    let (_memory, hole) = hole();
+    let mut values = [7_u32, 7, 8, 7];
+    let mut context = 0_u64;
+    let mut go = |frames: &[*mut u8]| {
+        let mut calls: Vec<Call> =
+            (1..).zip(frames).map(|(word, &frame)| Call { frame, word, result: 0 }).collect();
+        let context = (&raw mut context).cast();
+        // SAFETY: as in `run`.
+        let (last, fault) = unsafe { enter_all(code.start(), context, &mut calls, 7, FloatMode::Flush) };
+        // SAFETY: a local.
+        (last, fault.map(|fault| fault.address), calls[last].result, unsafe { context.cast::<u64>().read() })
+    };
+    let [a, b, c, d] = [0, 1, 2, 3].map(|at| (&raw mut values[at]).cast::<u8>());
+    assert_eq!(go(&[a, b, d]), (2, None, 7, 3));
+    assert_eq!(go(&[a, c, d]), (1, None, 8, 2), "another result ends it");
+    assert_eq!(go(&[a, b, hole, d]), (2, Some(hole as usize), 0, 3), "so does a fault");
+    assert_eq!(go(&[hole]), (0, Some(hole as usize), 0, 1));
+    assert!(run(&code, std::ptr::null_mut(), hole).is_err(), "and all is as before");
+}
+
+#[test]
 fn float_environment_is_set_and_restored() {
     let memory = CodeMemory::new();
     let code = memory.add(machine::CONTROL).unwrap();

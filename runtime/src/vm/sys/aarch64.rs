@@ -1,7 +1,7 @@
 //! AArch64: the trampoline, registers in a signal context, code visibility.
 
 use super::FloatMode;
-use super::unix::Entry;
+use super::unix::{Call, Entry};
 use std::mem::offset_of;
 
 /// Bytes that trap: `udf #0`.
@@ -20,6 +20,15 @@ unsafe extern "C" {
     /// calls `code(context, frame)`, restores all.
     pub fn warpjit_runtime_enter(entry: *mut Entry, code: *const u8, context: *mut u8, frame: *mut u8)
     -> u64;
+    /// As [`warpjit_runtime_enter`] for the calls from `first` up to `end`, one after the other while they give
+    /// `entry.wanted_result`. Each puts its first word into the first word of the context.
+    pub fn warpjit_runtime_enter_all(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        first: *mut Call,
+        end: *const Call,
+    );
     /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
     fn warpjit_runtime_recover();
 }
@@ -82,6 +91,64 @@ core::arch::global_asm!(
     "b 2b",
     ".cfi_endproc",
     ".size warpjit_runtime_enter, . - warpjit_runtime_enter",
+    ".p2align 4",
+    ".globl warpjit_runtime_enter_all",
+    ".hidden warpjit_runtime_enter_all",
+    ".type warpjit_runtime_enter_all, %function",
+    "warpjit_runtime_enter_all:",
+    ".cfi_startproc",
+    // The frame is that of warpjit_runtime_enter: both come back through its end.
+    "stp x29, x30, [sp, #-176]!",
+    ".cfi_def_cfa_offset 176",
+    ".cfi_offset x29, -176",
+    ".cfi_offset x30, -168",
+    "mov x29, sp",
+    ".cfi_def_cfa_register x29",
+    "stp x19, x20, [sp, #16]",
+    "stp x21, x22, [sp, #32]",
+    "stp x23, x24, [sp, #48]",
+    "stp x25, x26, [sp, #64]",
+    "stp x27, x28, [sp, #80]",
+    "stp d8, d9, [sp, #96]",
+    "stp d10, d11, [sp, #112]",
+    "stp d12, d13, [sp, #128]",
+    "stp d14, d15, [sp, #144]",
+    "str x0, [sp, #160]",
+    "mov x9, sp",
+    "str x9, [x0, #{sp}]",
+    "mrs x9, fpcr",
+    "str x9, [x0, #{saved}]",
+    "ldr x9, [x0, #{wanted}]",
+    "msr fpcr, x9",
+    "mov x19, x0",
+    "mov x20, x1",
+    "mov x21, x2",
+    "mov x22, x3",
+    "mov x23, x4",
+    "3:",
+    "str x22, [x19, #{call}]",
+    "ldr x9, [x22, #{word}]",
+    "str x9, [x21]",
+    "mov x0, x21",
+    "ldr x1, [x22, #{frame}]",
+    "blr x20",
+    "str x0, [x22, #{result}]",
+    "add x22, x22, #{size}",
+    "ldr x9, [x19, #{result_wanted}]",
+    "cmp x0, x9",
+    "b.ne 4f",
+    "cmp x22, x23",
+    "b.lo 3b",
+    "4:",
+    "b 2b",
+    ".cfi_endproc",
+    ".size warpjit_runtime_enter_all, . - warpjit_runtime_enter_all",
+    call = const offset_of!(Entry, call),
+    result_wanted = const offset_of!(Entry, wanted_result),
+    frame = const offset_of!(Call, frame),
+    word = const offset_of!(Call, word),
+    result = const offset_of!(Call, result),
+    size = const size_of::<Call>(),
     sp = const offset_of!(Entry, stack_pointer),
     saved = const offset_of!(Entry, saved_control),
     wanted = const offset_of!(Entry, wanted_control),

@@ -18,7 +18,7 @@ mod arch;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("compiled code exists for x86-64 and AArch64");
 
-pub use unix::{RawFault, enter, init};
+pub use unix::{Call, RawFault, enter, enter_all, init};
 pub(super) use views::Views;
 
 /// The floating-point environment of compiled code.

@@ -30,10 +30,59 @@ pub struct Entry {
     pub(super) saved_control: u64,
     /// Float environment of compiled code.
     pub(super) wanted_control: u64,
+    /// [`enter_all`]: the call that runs or ran last.
+    pub(super) call: *mut Call,
+    /// [`enter_all`]: what a call must give for the next one to be made.
+    pub(super) wanted_result: u64,
     /// The activation around this one on the same thread.
     previous: *mut Entry,
     faulted: bool,
     fault: RawFault,
+}
+
+/// One call of [`enter_all`].
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Call {
+    /// The second argument.
+    pub frame: *mut u8,
+    /// What the context's first word is to be.
+    pub word: u64,
+    /// Out: what it gave.
+    pub result: u64,
+}
+
+impl Entry {
+    fn new(mode: FloatMode, wanted_result: u64) -> Entry {
+        Entry {
+            stack_pointer: 0,
+            saved_control: 0,
+            wanted_control: arch::float_control(mode),
+            call: std::ptr::null_mut(),
+            wanted_result,
+            previous: CURRENT.get(),
+            faulted: false,
+            fault: RawFault { pc: 0, address: 0, signal: 0 },
+        }
+    }
+
+    /// Ends an activation.
+    ///
+    /// # Safety
+    ///
+    /// `entry` is the current activation and the trampoline has come back.
+    unsafe fn leave(entry: *mut Entry) -> Option<RawFault> {
+        // SAFETY: nobody else uses it any more. Volatile because the handler wrote it.
+        let (previous, faulted, fault) = unsafe {
+            (
+                (*entry).previous,
+                (&raw const (*entry).faulted).read_volatile(),
+                (&raw const (*entry).fault).read_volatile(),
+            )
+        };
+        CURRENT.set(previous);
+        faulted.then_some(fault)
+    }
 }
 
 thread_local! {
@@ -100,28 +149,47 @@ pub unsafe fn enter(
     debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     // A thread without a stack for signals still has its own: an overflow of it is fatal either way.
     STACK.with(|_| ());
-    let mut entry = Entry {
-        stack_pointer: 0,
-        saved_control: 0,
-        wanted_control: arch::float_control(mode),
-        previous: CURRENT.get(),
-        faulted: false,
-        fault: RawFault { pc: 0, address: 0, signal: 0 },
-    };
+    let mut entry = Entry::new(mode, 0);
     let entry: *mut Entry = &raw mut entry;
     CURRENT.set(entry);
     // SAFETY: `code`, `context`, `frame` as the caller promises; `entry` lives on this stack frame.
     let result = unsafe { arch::warpjit_runtime_enter(entry, code, context, frame) };
-    // SAFETY: as above; the trampoline has come back, so nobody else uses it. Volatile because the handler wrote it.
-    let (previous, faulted, fault) = unsafe {
-        (
-            (*entry).previous,
-            (&raw const (*entry).faulted).read_volatile(),
-            (&raw const (*entry).fault).read_volatile(),
-        )
-    };
-    CURRENT.set(previous);
-    if faulted { Err(fault) } else { Ok(result) }
+    // SAFETY: made current above; the trampoline has come back.
+    match unsafe { Entry::leave(entry) } {
+        None => Ok(result),
+        Some(fault) => Err(fault),
+    }
+}
+
+/// Makes the calls in order, each with its own frame and first word of the context, while they give `wanted`. Gives the
+/// index of the last call made, and how it ended if by an exception: cheaper than as many times [`enter`].
+///
+/// # Safety
+///
+/// As for [`enter`], for each of the calls; `context` is writable.
+pub unsafe fn enter_all(
+    code: *const u8,
+    context: *mut u8,
+    calls: &mut [Call],
+    wanted: u64,
+    mode: FloatMode,
+) -> (usize, Option<RawFault>) {
+    debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
+    if calls.is_empty() {
+        return (0, None);
+    }
+    STACK.with(|_| ());
+    let mut entry = Entry::new(mode, wanted);
+    let entry: *mut Entry = &raw mut entry;
+    CURRENT.set(entry);
+    let range = calls.as_mut_ptr_range();
+    // SAFETY: as in `enter`; the range is that of `calls`, which is not empty.
+    unsafe { arch::warpjit_runtime_enter_all(entry, code, context, range.start, range.end) };
+    // SAFETY: the trampoline wrote it; it points into `calls`.
+    let last = unsafe { (&raw const (*entry).call).read_volatile().offset_from(range.start) };
+    // SAFETY: made current above; the trampoline has come back.
+    let fault = unsafe { Entry::leave(entry) };
+    (last.unsigned_abs(), fault)
 }
 
 /// The handler of all four signals. Calls async-signal-safe functions only.

@@ -1,7 +1,7 @@
 //! x86-64: the trampoline, registers in a signal context, code visibility.
 
 use super::FloatMode;
-use super::unix::Entry;
+use super::unix::{Call, Entry};
 use std::mem::offset_of;
 
 /// Bytes that trap: `int3`.
@@ -20,6 +20,15 @@ unsafe extern "C" {
     /// calls `code(context, frame)`, restores all.
     pub fn warpjit_runtime_enter(entry: *mut Entry, code: *const u8, context: *mut u8, frame: *mut u8)
     -> u64;
+    /// As [`warpjit_runtime_enter`] for the calls from `first` up to `end`, one after the other while they give
+    /// `entry.wanted_result`. Each puts its first word into the first word of the context.
+    pub fn warpjit_runtime_enter_all(
+        entry: *mut Entry,
+        code: *const u8,
+        context: *mut u8,
+        first: *mut Call,
+        end: *const Call,
+    );
     /// Where the signal handler resumes, with the stack pointer of `entry`. Not callable.
     fn warpjit_runtime_recover();
 }
@@ -70,6 +79,55 @@ core::arch::global_asm!(
     "jmp 2b",
     ".cfi_endproc",
     ".size warpjit_runtime_enter, . - warpjit_runtime_enter",
+    ".p2align 4",
+    ".globl warpjit_runtime_enter_all",
+    ".hidden warpjit_runtime_enter_all",
+    ".type warpjit_runtime_enter_all, @function",
+    "warpjit_runtime_enter_all:",
+    ".cfi_startproc",
+    // The frame is that of warpjit_runtime_enter: both come back through its end.
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "push rbx",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "push rdi",
+    "mov [rdi + {sp}], rsp",
+    "stmxcsr [rdi + {saved}]",
+    "ldmxcsr [rdi + {wanted}]",
+    "mov rbx, rdi",
+    "mov r14, rsi",
+    "mov r15, rdx",
+    "mov r12, rcx",
+    "mov r13, r8",
+    "3:",
+    "mov [rbx + {call}], r12",
+    "mov rax, [r12 + {word}]",
+    "mov [r15], rax",
+    "mov rdi, r15",
+    "mov rsi, [r12 + {frame}]",
+    "call r14",
+    "mov [r12 + {result}], rax",
+    "add r12, {size}",
+    "cmp rax, [rbx + {result_wanted}]",
+    "jne 4f",
+    "cmp r12, r13",
+    "jb 3b",
+    "4:",
+    "jmp 2b",
+    ".cfi_endproc",
+    ".size warpjit_runtime_enter_all, . - warpjit_runtime_enter_all",
+    call = const offset_of!(Entry, call),
+    result_wanted = const offset_of!(Entry, wanted_result),
+    frame = const offset_of!(Call, frame),
+    word = const offset_of!(Call, word),
+    result = const offset_of!(Call, result),
+    size = const size_of::<Call>(),
     sp = const offset_of!(Entry, stack_pointer),
     saved = const offset_of!(Entry, saved_control),
     wanted = const offset_of!(Entry, wanted_control),
