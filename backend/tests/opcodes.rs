@@ -166,7 +166,7 @@ fn operations_with_some_uniform_operands() {
     }
 }
 
-/// In loops `fmad_trunc` takes another way, with branches for products that are very small or large.
+/// The way of `fmad_trunc` with branches for products that are very small or large, and without.
 #[test]
 fn truncating_multiply_add_in_loops() {
     for mut options in all_options() {

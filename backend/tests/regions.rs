@@ -235,7 +235,14 @@ impl Gen {
         let align = if self.tame { bytes } else { [1, bytes, 4.max(bytes), 8][self.random.below(4)] };
         // What the interpreter does where it matters: lanes below the bad one have stored, so a store ends the test.
         store &= self.tame || !matches!(space, Space::Global(_)) || self.random.below(4) == 0;
-        let a = self.address(limit, 8);
+        // Several accesses at one address with other offsets.
+        let again = !self.addresses.is_empty() && self.random.below(2) == 0;
+        let a = if again && !matches!(space, Space::Global(_)) {
+            let list = self.addresses.clone();
+            self.pick(&list)
+        } else {
+            self.address(limit, 8)
+        };
         let offset = match self.random.below(3) {
             0 => 0,
             1 => 8 * self.random.below(8) as i32,

@@ -114,7 +114,7 @@ impl Lower<'_, '_> {
         let block = self.host_block(b)?;
         self.e.switch_to(block);
         self.start_block();
-        self.in_loop = self.depth[self.position[b.index()]] != 0;
+        self.current = b;
         let data = self.f.block(b);
         for &p in &data.params {
             if let Some(kept @ Kept::Scalar(_)) = self.values[p.index()].clone() {

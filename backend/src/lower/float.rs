@@ -4,7 +4,7 @@
 //! rounding, as the IR asks). Elsewhere, and on AArch64 (which detects them before), it is done here: operands by
 //! their bits, results by computing them once more 2^64 times as large, where nothing is tiny.
 
-use warpjit_ir::{FloatCC, Imm, InstData, Opcode};
+use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::clif::{
@@ -53,12 +53,25 @@ const TINY: u64 = (1023 - 127) << 52 | 0x00ff_ffff << 28;
 impl Lower<'_, '_> {
     /// Vectors of a float operation.
     pub(super) fn float(&mut self, data: &InstData) -> Result<Parts, Error> {
-        if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.fast_mads && self.in_loop {
+        if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.fast_mads {
             return self.fmad_trunc_fast(data);
         }
-        let parts = self.part_by_part(&data.args, |l, a| l.float_part(data, a))?;
+        let args: Vec<Value> = match data.op {
+            // Operations on the bits.
+            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
+            _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
+        };
+        let parts = self.part_by_part(&args, |l, a| l.float_part(data, a))?;
         let narrow = data.op == Opcode::Fcmp && wide(self.scalar_of(arg(data, 0)?));
         Ok(if narrow { self.narrow_mask(&parts) } else { parts })
+    }
+
+    /// What `fcanon` made canonical, for operations to which all NaNs are the same.
+    fn before_canon(&self, v: Value) -> Value {
+        match self.f.def_inst(v) {
+            Some(data) if data.op == Opcode::Fcanon => data.args.first().map_or(v, |&a| self.before_canon(a)),
+            _ => v,
+        }
     }
 
     /// A float operation on one vector or one scalar.
@@ -222,6 +235,7 @@ impl Lower<'_, '_> {
     fn fmad_trunc_fast(&mut self, data: &InstData) -> Result<Parts, Error> {
         let mut args = Vec::new();
         for &a in &data.args {
+            let a = self.before_canon(a);
             let parts = self.parts(a)?;
             let flush = self.explicit_flush;
             args.push(parts.iter().map(|&p| if flush { self.e.flush(p) } else { p }).collect::<Vec<V>>());

@@ -8,8 +8,10 @@ mod control;
 mod convert;
 pub(crate) mod float;
 mod int;
+mod lanes;
 mod mask;
 mod memory;
+mod rows;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -42,7 +44,7 @@ enum Kept {
     Parts(Parts),
 }
 
-/// Vectors of `fmad_trunc` in a region's loops up to which they are compiled for speed.
+/// Vectors of `fmad_trunc` in a region up to which they are compiled for speed.
 const MOST_FAST_MADS: usize = 48;
 
 /// What lowering a function gives besides the code.
@@ -59,12 +61,8 @@ pub(crate) struct Lower<'a, 'b> {
     forms: Forms,
     /// Reverse postorder.
     order: Vec<Block>,
-    /// Loops around each block of `order`.
-    depth: Vec<u32>,
-    /// Whether `fmad_trunc` in loops takes the way that is fast to run and slow to compile.
+    /// Whether `fmad_trunc` takes the way that is fast to run and slow to compile.
     fast_mads: bool,
-    /// Whether the current block is in a loop.
-    in_loop: bool,
     /// Position in `order`; `usize::MAX` where unreachable.
     position: Vec<usize>,
     /// Blocks of the host function, by IR block.
@@ -81,6 +79,10 @@ pub(crate) struct Lower<'a, 'b> {
     mask_bits: HashMap<Value, V>,
     /// Addresses whose alignment is known to the end of the block: address, guard, place, alignment.
     aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    /// Stretches of memory whose bounds are tested, in this block.
+    rows: Vec<rows::Row>,
+    /// The block that is emitted.
+    current: Block,
     /// Host addresses of spaces, loaded in this block.
     bases: Vec<(Space, V)>,
     /// Whether code is emitted that does not dominate the rest of the block.
@@ -131,10 +133,8 @@ pub(crate) fn lower(
     let hoist = hoisted_values(f, &order, &depth, &forms);
     let e = Emit { b: builder, host: options.target.host };
     // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
-    let mads = order.iter().enumerate().filter(|&(i, _)| depth[i] != 0);
-    let mads: usize = mads
-        .map(|(_, &b)| f.block(b).insts.iter().filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count())
-        .sum();
+    let insts = order.iter().flat_map(|&b| &f.block(b).insts);
+    let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
     let fast_mads = e.host.fma && mads * usize::from(options.groups) <= MOST_FAST_MADS;
     let none = V::from_u32(0);
     let mut lower = Lower {
@@ -147,9 +147,7 @@ pub(crate) fn lower(
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
         hoist,
-        depth,
         fast_mads,
-        in_loop: false,
         order,
         position,
         hoisted: HashMap::new(),
@@ -157,6 +155,8 @@ pub(crate) fn lower(
         mask_bits: HashMap::new(),
         aligned: Vec::new(),
         bases: Vec::new(),
+        rows: Vec::new(),
+        current: f.entry,
         aside: false,
         explicit_flush: env == FloatEnv::Default,
         env,
@@ -383,6 +383,7 @@ impl Lower<'_, '_> {
         self.mask_bits.clear();
         self.aligned.clear();
         self.bases.clear();
+        self.rows.clear();
     }
 
     /// Attributes the code that follows to a trap site.
