@@ -73,6 +73,25 @@ pub struct SlotLiveness {
     succs: Vec<Vec<Block>>,
     slots: usize,
     keep_all: bool,
+    /// Slots that may be read from lanes that are not active: those that a cross-lane read takes, and those live
+    /// behind a `quadon`, which wakes lanes wherever they are, ended ones too.
+    pinned: SlotSet,
+}
+
+/// Slots that lanes read from each other.
+fn read_by_others(func: &Function) -> SlotSet {
+    let mut pinned = SlotSet::empty(func.slots.len());
+    for b in func.block_ids() {
+        let insts = || func.block(b).insts.iter().map(|&inst| func.inst(inst));
+        if insts().any(|data| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle)) {
+            for data in insts() {
+                if let (Opcode::SlotGet, Imm::Slot(s)) = (data.op, data.imm) {
+                    pinned.insert(s);
+                }
+            }
+        }
+    }
+    pinned
 }
 
 impl SlotLiveness {
@@ -118,8 +137,20 @@ impl SlotLiveness {
                 list
             })
             .collect();
-        let mut this =
-            SlotLiveness { live_in: vec![SlotSet::empty(slots); func.blocks.len()], succs, slots, keep_all };
+        let woken: Vec<Block> = func
+            .block_ids()
+            .filter_map(|b| match func.term(b) {
+                Terminator::QuadOn { next } => Some(*next),
+                _ => None,
+            })
+            .collect();
+        let mut this = SlotLiveness {
+            live_in: vec![SlotSet::empty(slots); func.blocks.len()],
+            succs,
+            slots,
+            keep_all,
+            pinned: read_by_others(func),
+        };
         let mut changed = true;
         while changed {
             changed = false;
@@ -136,6 +167,9 @@ impl SlotLiveness {
                     }
                 }
                 changed |= this.live_in[b.index()].union(&live);
+            }
+            for b in &woken {
+                changed |= this.pinned.union(&this.live_in[b.index()]);
             }
         }
         this
@@ -156,7 +190,7 @@ impl SlotLiveness {
                 | Terminator::BranchIndirect { .. }
         );
         let mut live =
-            if self.keep_all && ends { SlotSet::full(self.slots) } else { SlotSet::empty(self.slots) };
+            if self.keep_all && ends { SlotSet::full(self.slots) } else { self.pinned.clone() };
         for s in &self.succs[block.index()] {
             live.union(&self.live_in[s.index()]);
         }
@@ -165,6 +199,6 @@ impl SlotLiveness {
 
     /// Slots live where a thread ends.
     pub fn live_at_end(&self) -> SlotSet {
-        if self.keep_all { SlotSet::full(self.slots) } else { SlotSet::empty(self.slots) }
+        if self.keep_all { SlotSet::full(self.slots) } else { self.pinned.clone() }
     }
 }

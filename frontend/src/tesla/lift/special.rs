@@ -116,11 +116,17 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
         e.write_f32(inst, zero);
         return set_f32_flags(e, inst, zero);
     };
-    let value = e.src(inst, 0);
-    let given = e.keep(value, Type::I32, 0);
+    // The lane asked for may be inactive: what counts is its register, not a copy made by the active lanes.
+    let register = match inst.src(0).map(|src| src.operand) {
+        Some(Operand::Reg { num, .. }) => e.slots.registers.get(usize::from(num)).copied(),
+        _ => None,
+    };
     let taken = e.temp(Type::I32, 3);
     e.isolated(|e| {
-        let value = e.get(given);
+        let value = match register {
+            Some(slot) => e.get(slot),
+            None => e.b.i32(0),
+        };
         if let Some(other) = e.b.push(Opcode::QuadLane, &[value], Imm::Bits(lane.into()), Some(Type::I32)) {
             e.put_always(taken, other);
         }

@@ -1,0 +1,512 @@
+//! Random Tesla programs: compiled code leaves in memory what the interpreter does.
+//!
+//! A program is a random structure of ifs, loops with breaks, calls, returns and quad sections, filled with random
+//! encodings of everything that has a defined result: arithmetic of all kinds, flags, address registers, local, shared,
+//! const and global memory, atomics, votes, quad operations. At its end each thread stores its registers and flags.
+//!
+//! The normal run does a few hundred; `WARPJIT_LONG=N` adds N more. `WARPJIT_SEED=N` runs the one program of that seed
+//! and prints it where tiers disagree.
+
+use warpjit_frontend::tesla::{Chip, Form, Inst, Op, Operand, Row, Target, assemble, decode, decode_word, table};
+use warpjit_runtime::{
+    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
+};
+
+/// xorshift64*
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 33) % limit
+    }
+
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.below(one_in) == 0
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// `$r0` to `$r9` are the program's, 10 and 11 count loops, 12 is the thread's own memory, 13 memory that is only read,
+/// 14 a word that all threads use.
+const FREE: u64 = 10;
+const OWN: u8 = 12;
+const READ: u8 = 13;
+const COMMON: u8 = 14;
+const REGISTERS: u32 = 15;
+/// Bytes of each thread's own memory.
+const OWN_BYTES: u64 = 128;
+
+const CONDITIONS: [&str; 20] = [
+    "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu", "o", "c", "a", "s", "nc", "na",
+];
+
+/// Builds one program: lines of text, and random words for the lines that are placeholders.
+struct Generator {
+    random: Random,
+    target: Target,
+    lines: Vec<String>,
+    words: Vec<(usize, u64)>,
+    labels: u32,
+    functions: Vec<u32>,
+}
+
+impl Generator {
+    fn line(&mut self, text: impl Into<String>) {
+        self.lines.push(text.into());
+    }
+
+    fn label(&mut self) -> u32 {
+        self.labels += 1;
+        self.labels
+    }
+
+    fn condition(&mut self) -> String {
+        format!("({} $c{})", self.random.pick(&CONDITIONS), self.random.below(4))
+    }
+
+    fn instructions(&mut self, most: u64) {
+        for _ in 0..1 + self.random.below(most) {
+            let word = random_word(&mut self.random, self.target);
+            self.words.push((self.lines.len(), word));
+            self.line("nop");
+        }
+    }
+
+    fn block(&mut self, depth: u32, loops: u32) {
+        for _ in 0..1 + self.random.below(3) {
+            self.instructions(8);
+            if depth == 0 {
+                continue;
+            }
+            match self.random.below(8) {
+                0..=2 => self.branch(depth, loops),
+                3 | 4 if loops < 2 => self.repeat(depth, loops),
+                5 => {
+                    if let Some(&function) = self.functions.last() {
+                        self.line(format!("call #f{function}"));
+                    }
+                }
+                6 => {
+                    self.line("quadon");
+                    self.instructions(4);
+                    self.line("quadpop");
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn branch(&mut self, depth: u32, loops: u32) {
+        let (other, join) = (self.label(), self.label());
+        self.line(format!("joinat #l{join}"));
+        let condition = self.condition();
+        self.line(format!("{condition} bra #l{other}"));
+        self.block(depth - 1, loops);
+        if self.random.chance(4) && loops > 0 {
+            let condition = self.condition();
+            self.line(format!("{condition} break"));
+        }
+        self.line(format!("bra #l{join}"));
+        self.line(format!("l{other}:"));
+        if !self.random.chance(3) {
+            self.block(depth - 1, loops);
+        }
+        if self.random.chance(16) {
+            let condition = self.condition();
+            self.line(format!("{condition} ret"));
+        }
+        self.line(format!("l{join}:"));
+        self.line("join nop");
+    }
+
+    fn repeat(&mut self, depth: u32, loops: u32) {
+        let (top, end) = (self.label(), self.label());
+        let counter = 10 + loops;
+        let from = self.random.below(FREE);
+        self.line(format!("breakaddr #l{end}"));
+        self.line(format!("and b32 $r{counter} $r{from} 0x3"));
+        self.line(format!("l{top}:"));
+        self.line(format!("set $c3 # e u32 $r{counter} $r127"));
+        self.line("(lg $c3) break");
+        self.block(depth - 1, loops + 1);
+        self.line(format!("add b32 $r{counter} $r{counter} 0xffffffff"));
+        self.line(format!("bra #l{top}"));
+        self.line(format!("l{end}:"));
+    }
+
+    fn program(mut self) -> Vec<u8> {
+        // Where the thread is, and the three addresses.
+        self.line("and b32 $r9 $r0 0xff");
+        self.line(format!("shl b32 $r{OWN} $r9 {:#x}", OWN_BYTES.trailing_zeros()));
+        for (register, parameter) in [(OWN, 0x10), (READ, 0x14), (COMMON, 0x18)] {
+            if register != OWN {
+                self.line(format!("long mov b32 $r{register} b32 s[{parameter:#x}]"));
+            } else {
+                self.line(format!("long add b32 $r{OWN} b32 s[0x10] $r{OWN}"));
+            }
+        }
+        self.line(format!("ld b128 $r0q g14[$r{OWN}]"));
+        self.line(format!("ld b128 $r4q g3[$r{READ}]"));
+        let calls = self.random.below(2);
+        for _ in 0..calls {
+            let function = self.label();
+            self.functions.push(function);
+        }
+        self.block(3, 0);
+        // Everything a thread has goes to memory.
+        for n in 0..FREE {
+            self.line(format!("st b32 g14[$r{OWN}] $r{n}"));
+            self.line(format!("add b32 $r{OWN} $r{OWN} 0x4"));
+        }
+        for n in 0..4 {
+            self.line(format!("mov $r0 $c{n}"));
+            self.line(format!("mov $r1 $a{}", n + 1));
+            self.line(format!("st b32 g14[$r{OWN}] $r0"));
+            self.line(format!("add b32 $r{OWN} $r{OWN} 0x4"));
+            self.line(format!("st b32 g14[$r{OWN}] $r1"));
+            self.line(format!("add b32 $r{OWN} $r{OWN} 0x4"));
+        }
+        self.line("exit nop");
+        for function in std::mem::take(&mut self.functions) {
+            self.line(format!("f{function}:"));
+            self.block(1, 2);
+            self.line("ret");
+        }
+        let text = self.lines.join("\n");
+        let mut code = match assemble(&text, self.target) {
+            Ok(assembly) => assembly.code,
+            Err(errors) => panic!("{errors}\n{text}"),
+        };
+        let mut at = 0;
+        let mut words = self.words.iter().peekable();
+        for (number, line) in self.lines.iter().enumerate() {
+            if line.ends_with(':') {
+                continue;
+            }
+            if let Some((_, word)) = words.next_if(|(line, _)| *line == number) {
+                code[at..at + 8].copy_from_slice(&word.to_le_bytes());
+            }
+            let inst = decode(&code, at as u32, self.target).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            at += usize::from(inst.len);
+        }
+        code
+    }
+}
+
+/// Operations that give the same on every run and cannot fault as they are generated.
+fn wanted(row: &Row) -> bool {
+    use Op::*;
+    row.form == Form::Long
+        && matches!(
+            row.op,
+            Mov | MovFromCreg
+                | MovFromAreg
+                | MovFromSreg
+                | MovToCreg
+                | ShlToAreg
+                | AddAreg
+                | IAdd
+                | ISet
+                | IMax
+                | IMin
+                | Shl
+                | Shr
+                | IMul16
+                | IMul24
+                | Sad
+                | IMad16
+                | IMad24
+                | Logic
+                | Cvt
+                | FAdd
+                | FMul
+                | FMad
+                | FSet
+                | FMax
+                | FMin
+                | Slct
+                | QuadOp
+                | DAdd
+                | DMul
+                | DFma
+                | DMin
+                | DMax
+                | DSet
+                | Rcp
+                | Rsqrt
+                | Lg2
+                | Sin
+                | Cos
+                | Ex2
+                | PreSin
+                | PreEx2
+                | LdConst
+                | LdShared
+                | StShared
+                | LdLocal
+                | StLocal
+                | LdGlobal
+                | StGlobal
+                | Red
+                | Atom
+                | Vote
+                | Nop
+        )
+}
+
+/// A random long instruction that meets the rules of [`acceptable`].
+fn random_word(random: &mut Random, target: Target) -> u64 {
+    // Each row alike: then conversions, of which there are many, do not crowd out the rest.
+    let op = loop {
+        let op = random.pick(Op::ALL);
+        if table::rows().iter().any(|row| row.op == op && wanted(row) && row.available(target)) {
+            break op;
+        }
+    };
+    let rows: Vec<&Row> =
+        table::rows().iter().filter(|row| row.op == op && wanted(row) && row.available(target)).collect();
+    loop {
+        let row = random.pick(&rows);
+        let mut word = row.value | random.next() & !row.mask;
+        // Plain, most often without predicate, mostly registers as operands.
+        let mut set = |bits: u64, shift: u32, value: u64| {
+            let mask = bits << shift & !row.mask;
+            word = word & !mask | value << shift & mask;
+        };
+        set(3, 32, 0);
+        if random.below(4) != 0 {
+            set(0x1f, 39, 0xf);
+        }
+        if random.below(8) != 0 {
+            set(1, 25, 0);
+            set(1, 35, 0);
+        }
+        if random.below(4) != 0 {
+            set(3, 23, 0);
+            set(1, 53, 0);
+        }
+        let half = row.text.contains("hdst>");
+        set(0x7f, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
+        for shift in [9, 16, 46] {
+            if random.below(8) != 0 {
+                let most = if row.text.contains("<lsh>") { 2 * FREE } else { FREE };
+                let value = random.below(most);
+                set(0x7f, shift, value);
+            }
+        }
+        let global = matches!(row.op, Op::LdGlobal | Op::StGlobal | Op::Red | Op::Atom);
+        if global {
+            let register = match row.op {
+                Op::LdGlobal => random.pick(&[OWN, READ]),
+                Op::StGlobal => OWN,
+                _ => random.pick(&[OWN, COMMON]),
+            };
+            word = word & !(0x7f << 9) | u64::from(register) << 9;
+        }
+        if decode_word(word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
+            return word;
+        }
+    }
+}
+
+/// Whether the instruction leaves the reserved registers alone and has a defined result.
+fn acceptable(inst: &Inst) -> bool {
+    let free = |operand: Operand| match operand {
+        Operand::Reg { num, width } => {
+            let count = width.bytes().div_ceil(4) as u8;
+            num % count == 0 && u64::from(num + count) <= FREE
+        }
+        _ => true,
+    };
+    let steps = |operand: Operand| match operand {
+        Operand::Shared { addr, .. } | Operand::Const { addr, .. } | Operand::Local { addr } => {
+            addr.post_increment.is_none() || matches!(addr.areg, 1..=4)
+        }
+        _ => true,
+    };
+    inst.dst.is_none_or(free)
+        && inst.srcs().iter().all(|src| steps(src.operand) && src.operand != Operand::Sreg(1))
+        // $a7 is one a warp.
+        && inst.dst != Some(Operand::Areg(7))
+        // A lock taken and never freed would stay.
+        && !inst.mods.unlock
+}
+
+/// A tier with its settings.
+fn engines() -> Vec<(String, Engine)> {
+    let mut engines = Vec::new();
+    let mut add = |name: String, config: Config| {
+        if let Ok(engine) = Engine::new(Config { threads: 1, ..config }) {
+            engines.push((name, engine));
+        }
+    };
+    add("interp".into(), Config { tier: Tier::Interp, ..Config::default() });
+    for groups in [1, 2, 4] {
+        for host in [HostLevel::Native, HostLevel::Sse41] {
+            let config = Config { tier: Tier::Jit, chunk_groups: Some(groups), host, ..Config::default() };
+            add(format!("jit {groups} {host:?}"), config);
+        }
+    }
+    engines
+}
+
+const BYTES: u64 = 32 * OWN_BYTES + 4096;
+
+/// Runs a program and gives the memory it leaves, or its fault.
+fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8>) {
+    let mut random = Random::new(!seed);
+    let mut memory: Memory = engine.memory().unwrap();
+    let base = memory.map(None, BYTES, Access::ReadWrite).unwrap();
+    let mut data = vec![0; BYTES as usize];
+    // Words of all kinds: small numbers, floats, special values, noise.
+    for word in data.chunks_exact_mut(4) {
+        let value = match random.below(6) {
+            0 => random.below(8) as u32,
+            1 => random.pick(&[0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x8000_0000, 0x0000_0001, 0x7f7f_ffff]),
+            2 => (random.below(64) as f32 - 32.0).to_bits(),
+            3 => (random.below(1 << 20) as f32 / 1024.0).to_bits(),
+            _ => random.next() as u32,
+        };
+        word.copy_from_slice(&value.to_le_bytes());
+    }
+    memory.write(base, &data).unwrap();
+    let arg = |address: u64| Arg { bytes: (address as u32).to_le_bytes().to_vec(), align: 4 };
+    let launch = Launch {
+        grid: [1, 1, 1],
+        block: [if seed % 4 == 0 { 29 } else { 32 }, 1, 1],
+        args: vec![arg(base), arg(base + 32 * OWN_BYTES), arg(base + 32 * OWN_BYTES + 2048)],
+        consts: (0..16).map(|bank| (bank, data[64 * bank as usize..][..1024].to_vec())).collect(),
+        max_steps: 200_000,
+        ..Launch::default()
+    };
+    let report = engine.run(program, &mut memory, &launch).unwrap();
+    memory.read(base, &mut data).unwrap();
+    (report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc)), data)
+}
+
+fn generate(seed: u64) -> (Chip, Vec<u8>) {
+    let mut random = Random::new(seed);
+    let chip = random.pick(&[Chip::G80, Chip::G92, Chip::G200, Chip::G200, Chip::Gt215]);
+    let generator = Generator {
+        random,
+        target: Target::compute(chip),
+        lines: Vec::new(),
+        words: Vec::new(),
+        labels: 0,
+        functions: Vec::new(),
+    };
+    (chip, generator.program())
+}
+
+/// How a program came out.
+#[derive(Default)]
+struct Tally {
+    faults: u64,
+    jit_lanes: u64,
+}
+
+fn compare(
+    engines: &[(String, Engine)],
+    seed: u64,
+    (chip, code): &(Chip, Vec<u8>),
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some(chip.name().into()),
+        registers: Some(REGISTERS),
+        shared: Some(1024),
+        local: Some(256),
+        ..ProgramOptions::new(Isa::Tesla)
+    };
+    let program = Program::load(code, &options).map_err(|error| error.to_string())?;
+    let wanted = run(&engines[0].1, &program, seed);
+    tally.faults += u64::from(wanted.0.is_some());
+    for (name, engine) in &engines[1..] {
+        let got = run(engine, &program, seed);
+        tally.jit_lanes += 1;
+        if wanted.0 != got.0 {
+            return Err(format!("seed {seed} on {chip}, {name}: {:?}, want {:?}", got.0, wanted.0));
+        }
+        // Lanes may be ahead or behind where a fault stops them.
+        if wanted.0.is_none()
+            && let Some(at) = (0..got.1.len()).find(|&n| got.1[n] != wanted.1[n])
+        {
+            let word = |data: &[u8]| data[at & !3..][..4].iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
+            return Err(format!(
+                "seed {seed} on {chip}, {name}: lane {} word {}: {:x}, want {:x}",
+                at as u64 / OWN_BYTES,
+                at as u64 % OWN_BYTES / 4,
+                word(&got.1),
+                word(&wanted.1)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Takes instructions out as long as tiers disagree: what is left is easier to look at.
+fn reduce(engines: &[(String, Engine)], seed: u64, chip: Chip, code: &[u8]) -> Vec<u8> {
+    const NOP: u64 = 0xe000_0000_f000_0001;
+    let mut best = code.to_vec();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for at in (0..best.len() - 7).step_by(8) {
+            let mut fewer = best.clone();
+            fewer[at..at + 8].copy_from_slice(&NOP.to_le_bytes());
+            if fewer == best {
+                continue;
+            }
+            let program = (chip, fewer);
+            if compare(engines, seed, &program, &mut Tally::default()).is_err() {
+                best = program.1;
+                changed = true;
+            }
+        }
+    }
+    best
+}
+
+fn listing(code: &[u8], chip: Chip) -> String {
+    let mut text = String::new();
+    let mut pc = 0;
+    while let Ok(inst) = decode(code, pc, Target::compute(chip)) {
+        text += &format!("{pc:08x}: {:016x} {inst}\n", inst.raw);
+        pc = inst.next_pc();
+    }
+    text
+}
+
+#[test]
+fn compiled_code_agrees_with_the_interpreter() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let engines = engines();
+    let mut tally = Tally::default();
+    if let Some(seed) = number("WARPJIT_SEED") {
+        let program = generate(seed);
+        if let Err(error) = compare(&engines, seed, &program, &mut tally) {
+            let code = reduce(&engines, seed, program.0, &program.1);
+            panic!("{error}\n{}", listing(&code, program.0));
+        }
+        return;
+    }
+    let count = 200 + number("WARPJIT_LONG").unwrap_or(0);
+    let failures: Vec<String> = (1..=count).filter_map(|seed| compare(&engines, seed, &generate(seed), &mut tally).err()).collect();
+    assert!(failures.is_empty(), "{} of {count} differ\n{}", failures.len(), failures.join("\n"));
+    assert!(tally.faults * 10 < count, "{} of {count} programs fault", tally.faults);
+}
