@@ -73,17 +73,18 @@ pub struct SlotLiveness {
     succs: Vec<Vec<Block>>,
     slots: usize,
     keep_all: bool,
-    /// Slots that may be read from lanes that are not active: those that a cross-lane read takes, and those live
-    /// behind a `quadon`, which wakes lanes wherever they are, ended ones too.
+    /// Slots that count even in lanes that are not active: those that a cross-lane read takes, and all that are ever
+    /// read if there is a `quadon`, which wakes lanes wherever they are.
     pinned: SlotSet,
 }
 
-/// Slots that lanes read from each other.
-fn read_by_others(func: &Function) -> SlotSet {
+/// Slots whose values count in lanes that are elsewhere.
+fn pinned(func: &Function) -> SlotSet {
+    let wakes = func.block_ids().any(|b| matches!(func.term(b), Terminator::QuadOn { .. }));
     let mut pinned = SlotSet::empty(func.slots.len());
     for b in func.block_ids() {
         let insts = || func.block(b).insts.iter().map(|&inst| func.inst(inst));
-        if insts().any(|data| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle)) {
+        if wakes || insts().any(|data| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle)) {
             for data in insts() {
                 if let (Opcode::SlotGet, Imm::Slot(s)) = (data.op, data.imm) {
                     pinned.insert(s);
@@ -137,19 +138,12 @@ impl SlotLiveness {
                 list
             })
             .collect();
-        let woken: Vec<Block> = func
-            .block_ids()
-            .filter_map(|b| match func.term(b) {
-                Terminator::QuadOn { next } => Some(*next),
-                _ => None,
-            })
-            .collect();
         let mut this = SlotLiveness {
             live_in: vec![SlotSet::empty(slots); func.blocks.len()],
             succs,
             slots,
             keep_all,
-            pinned: read_by_others(func),
+            pinned: pinned(func),
         };
         let mut changed = true;
         while changed {
@@ -167,9 +161,6 @@ impl SlotLiveness {
                     }
                 }
                 changed |= this.live_in[b.index()].union(&live);
-            }
-            for b in &woken {
-                changed |= this.pinned.union(&this.live_in[b.index()]);
             }
         }
         this
@@ -189,8 +180,7 @@ impl SlotLiveness {
                 | Terminator::Fault(_)
                 | Terminator::BranchIndirect { .. }
         );
-        let mut live =
-            if self.keep_all && ends { SlotSet::full(self.slots) } else { self.pinned.clone() };
+        let mut live = if self.keep_all && ends { SlotSet::full(self.slots) } else { self.pinned.clone() };
         for s in &self.succs[block.index()] {
             live.union(&self.live_in[s.index()]);
         }
