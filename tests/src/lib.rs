@@ -9,3 +9,4 @@
 
 pub mod corpus;
 pub mod guest;
+pub mod random;

@@ -1,0 +1,80 @@
+//! Random guest programs that both tiers must run alike.
+//!
+//! [`program`] makes the program of a seed; [`check`] runs it in the interpreter and as compiled code in several
+//! ways, and says how the results differ, with the smallest program that still shows it.
+
+mod alu;
+mod generator;
+mod memory;
+mod minimize;
+mod program;
+mod rng;
+mod run;
+
+use std::fmt::Write;
+use std::time::Duration;
+
+pub use generator::{Family, program};
+pub use program::{Item, RandomProgram, Shape};
+pub use run::{Effect, Loaded, Way};
+
+/// Longer than any program takes, on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a program showed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Compiled code ran in all runs that were to use it.
+    pub compiled: bool,
+    /// The program faulted.
+    pub faulted: bool,
+    /// The program was no use: it ran for too long.
+    pub hung: bool,
+}
+
+/// Runs the program of a seed in the interpreter and in `ways` other ways.
+///
+/// # Errors
+///
+/// A description of the first difference.
+pub fn check(family: Family, seed: u64, ways: u64) -> Result<Seen, String> {
+    let program = program(family, seed);
+    debug_assert!(run::fits(&program.shape));
+    let loaded = Loaded::new(&program, seed);
+    let (wanted, _) = loaded.run(Way::REFERENCE, PATIENCE);
+    if wanted.hangs {
+        return Ok(Seen { hung: true, ..Seen::default() });
+    }
+    let mut compiled = true;
+    for n in 0..ways {
+        let way = Way::rotate(seed.wrapping_mul(ways).wrapping_add(n));
+        let (got, share) = loaded.run(way, PATIENCE);
+        compiled &= share > 0.0;
+        if let Some(difference) = wanted.difference(&got) {
+            return Err(describe(family, seed, way, &program, &difference));
+        }
+    }
+    Ok(Seen { compiled, faulted: wanted.fault.is_some(), hung: false })
+}
+
+fn describe(family: Family, seed: u64, way: Way, program: &RandomProgram, difference: &str) -> String {
+    let patience = Duration::from_secs(2);
+    let mut last = difference.to_owned();
+    let mut fails = |program: &RandomProgram| {
+        let loaded = Loaded::new(program, seed);
+        let (wanted, _) = loaded.run(Way::REFERENCE, patience);
+        let same_kind = |d: &String| d.split(' ').next() == difference.split(' ').next();
+        let found = if wanted.hangs {
+            None
+        } else {
+            wanted.difference(&loaded.run(way, patience).0).filter(same_kind)
+        };
+        last = found.clone().unwrap_or_else(|| last.clone());
+        found.is_some()
+    };
+    let small = minimize::minimize(program, Duration::from_secs(60), &mut fails);
+    let mut text = String::new();
+    let _ = writeln!(text, "{family:?} seed {seed}: the interpreter, and {way}:\n{difference}");
+    let _ = writeln!(text, "minimised:\n{small}\n{last}");
+    text
+}

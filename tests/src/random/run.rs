@@ -1,0 +1,258 @@
+//! Runs a random program in every way and compares.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use warpjit_frontend::Isa;
+use warpjit_runtime::{
+    Access, Arg, CancelToken, Config, Engine, Fault, HostLevel, Launch, Memory, Program, ProgramOptions, Tier,
+};
+
+use super::program::{
+    CONSTANTS, CONSTANTS_BYTES, COUNTERS, INPUT, OWN, RandomProgram, SHARED_START, Shape, TABLE_BANK,
+};
+use super::rng::Random;
+
+/// Registers of a thread.
+const REGISTERS: u32 = 32;
+/// Bytes of [`COUNTERS`] and [`super::program::COMMON`] together.
+const COUNTERS_BYTES: u64 = 0x2000;
+
+/// What a run left.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Effect {
+    /// The fault.
+    pub fault: Option<Fault>,
+    /// All that the guest can write, from [`COUNTERS`] on.
+    pub memory: Vec<u8>,
+    /// Registers, where they were asked for.
+    pub registers: Vec<(String, Vec<u64>)>,
+    /// Instructions of threads, where they were counted.
+    pub threads: u64,
+    /// It took too long.
+    pub hangs: bool,
+    /// A panic's message: a bug of ours.
+    pub panic: Option<String>,
+}
+
+impl Effect {
+    /// How they differ, if they do.
+    pub fn difference(&self, other: &Effect) -> Option<String> {
+        if let Some(panic) = self.panic.as_ref().or(other.panic.as_ref()) {
+            return Some(format!("panic: {panic}"));
+        }
+        if self.hangs != other.hangs {
+            return Some(format!("hangs: {} and {}", self.hangs, other.hangs));
+        }
+        if self.fault != other.fault {
+            let text = |fault: &Option<Fault>| {
+                fault.as_ref().map_or("no fault".into(), |f| format!("{f} ({:?} {:?})", f.space, f.bytes))
+            };
+            return Some(format!("fault: {}\n   and: {}", text(&self.fault), text(&other.fault)));
+        }
+        if self.fault.is_some() || self.hangs {
+            // Other lanes may be ahead or behind.
+            return None;
+        }
+        let mut lines: Vec<String> = Vec::new();
+        let words = |effect: &Effect| -> Vec<u32> {
+            effect.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+        };
+        let mut add = |line: String| lines.push(line);
+        for (n, (a, b)) in words(self).into_iter().zip(words(other)).enumerate() {
+            let address = COUNTERS + n as u32 * 4;
+            if a != b && address >= OWN {
+                let (thread, offset) = ((address - OWN) / 256, address % 256);
+                let what = match offset {
+                    0x80..0xc0 => format!("$r{}", (offset - 0x80) / 4),
+                    0xc0.. => ["$c0", "$c1", "$c2", "$a1", "$a4"]
+                        .get((offset as usize - 0xc0) / 4)
+                        .map_or("?".into(), ToString::to_string),
+                    _ => format!("own+{offset:#x}"),
+                };
+                add(format!("thread {thread} {what}: {a:#x} and {b:#x}\n"));
+            } else if a != b {
+                add(format!("memory {address:#x}: {a:#x} and {b:#x}\n"));
+            }
+        }
+        for ((name, a), (_, b)) in self.registers.iter().zip(&other.registers) {
+            for (lane, (a, b)) in a.iter().zip(b).enumerate() {
+                if a != b {
+                    add(format!("register {name} lane {lane}: {a:#x} and {b:#x}\n"));
+                }
+            }
+        }
+        if self.registers.len() != other.registers.len() {
+            add(format!("{} and {} registers\n", self.registers.len(), other.registers.len()));
+        }
+        if self.threads != other.threads {
+            add(format!("thread instructions: {} and {}\n", self.threads, other.threads));
+        }
+        lines.truncate(16);
+        (!lines.is_empty()).then(|| lines.concat())
+    }
+}
+
+/// A way to run compiled code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// The tier.
+    pub tier: Tier,
+    /// Groups of lanes.
+    pub groups: Option<u8>,
+    /// Host threads.
+    pub threads: usize,
+    /// Host instructions.
+    pub host: HostLevel,
+    /// Checked accesses.
+    pub checked: bool,
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Way { tier, groups, threads, host, checked } = self;
+        write!(f, "{tier:?}, groups {groups:?}, threads {threads}, {host:?}, checked {checked}")
+    }
+}
+
+impl Way {
+    /// The interpreter.
+    pub const REFERENCE: Way =
+        Way { tier: Tier::Interp, groups: None, threads: 1, host: HostLevel::Native, checked: true };
+
+    /// All combinations for compiled code, one after the other in an order that changes everything early.
+    pub fn rotate(number: u64) -> Way {
+        let groups = [Some(1), Some(2), Some(4)][(number % 3) as usize];
+        let checked = number & 1 != 0;
+        let host = if number / 2 % 2 == 0 { HostLevel::Native } else { HostLevel::Sse41 };
+        let threads = if number / 5 % 2 == 0 { 1 } else { 2 };
+        let tier = if number % 11 == 10 { Tier::Auto } else { Tier::Jit };
+        Way { tier, groups, threads, host, checked }
+    }
+}
+
+/// A program that is ready to run.
+pub struct Loaded {
+    program: Program,
+    launch: Launch,
+    memory: Vec<(u32, u32, Access, Vec<u8>)>,
+    lockstep: bool,
+    count: bool,
+}
+
+impl Loaded {
+    /// Makes code of a program, and its memory by the seed.
+    ///
+    /// # Panics
+    ///
+    /// Where the runtime refuses the program.
+    pub fn new(program: &RandomProgram, seed: u64) -> Loaded {
+        let shape = &program.shape;
+        let code = program.code();
+        let mut random = Random::new(seed.wrapping_mul(3) + 1);
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(shape.chip.name().into()),
+            registers: Some(REGISTERS),
+            local: Some(shape.local),
+            ..ProgramOptions::new(Isa::Tesla)
+        };
+        let mut words = |count: u32| -> Vec<u8> { (0..count).flat_map(|_| random.word().to_le_bytes()).collect() };
+        let mut consts: Vec<(u32, Vec<u8>)> = [0, 1, 2, 5, 15].map(|bank| (bank, words(128))).into();
+        let table = program.table.iter().flat_map(|label| code.labels.get(label).unwrap_or(&0).to_le_bytes());
+        consts.push((TABLE_BANK, table.collect()));
+        let threads = shape.threads() * shape.blocks();
+        let memory = vec![
+            (CONSTANTS, CONSTANTS_BYTES, Access::ReadOnly, words(CONSTANTS_BYTES / 4)),
+            (INPUT, threads * 64, Access::ReadOnly, words(threads * 16)),
+            (COUNTERS, COUNTERS_BYTES as u32, Access::ReadWrite, words(0x80)),
+            (OWN, threads * 256, Access::ReadWrite, Vec::new()),
+        ];
+        let argument = words(1);
+        let launch = Launch {
+            grid: shape.grid,
+            block: shape.block,
+            dynamic_shared: shape.shared_bytes() - 0x14,
+            max_steps: shape.max_steps,
+            args: vec![Arg { bytes: argument, align: 4 }],
+            consts,
+            capture_registers: shape.capture,
+            ..Launch::default()
+        };
+        let count = seed % 4 == 0;
+        let program = Program::load(&code.bytes, &options).expect("random code is code");
+        Loaded { program, launch, memory, lockstep: shape.lockstep, count }
+    }
+
+    fn memory(&self) -> Memory {
+        let mut memory = Memory::new().expect("there is address space");
+        for (address, bytes, access, content) in &self.memory {
+            memory.map(Some((*address).into()), (*bytes).into(), *access).expect("areas are apart");
+            memory.write((*address).into(), content).expect("it is mapped");
+        }
+        memory
+    }
+
+    /// Runs it; gives what it did, and the share of compiled code.
+    pub fn run(&self, way: Way, patience: Duration) -> (Effect, f64) {
+        match catch_unwind(AssertUnwindSafe(|| self.try_run(way, patience))) {
+            Ok(result) => result,
+            Err(panic) => {
+                let text = panic.downcast_ref::<String>().cloned();
+                let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+                (Effect { panic: Some(text.unwrap_or_default()), ..Effect::default() }, 0.0)
+            }
+        }
+    }
+
+    fn try_run(&self, way: Way, patience: Duration) -> (Effect, f64) {
+        let config = Config {
+            threads: way.threads,
+            tier: way.tier,
+            chunk_groups: way.groups,
+            checked_memory: way.checked,
+            lockstep: self.lockstep,
+            host: way.host,
+            count: self.count,
+        };
+        let engine = Engine::new(config).expect("a config that exists");
+        let mut memory = self.memory();
+        let cancel = CancelToken::new();
+        let launch = Launch { cancel: Some(cancel.clone()), ..self.launch.clone() };
+        let (done, wait) = mpsc::channel::<()>();
+        let watch = std::thread::spawn(move || {
+            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+                cancel.cancel();
+            }
+        });
+        let report = engine.run(&self.program, &mut memory, &launch);
+        drop(done);
+        let _ = watch.join();
+        let report = report.expect("the launch is right");
+        let mut bytes = Vec::new();
+        for (address, size, access, _) in &self.memory {
+            if *access == Access::ReadWrite {
+                bytes.resize((*address - COUNTERS) as usize, 0);
+                let mut part = vec![0; *size as usize];
+                memory.read((*address).into(), &mut part).expect("it is mapped");
+                bytes.extend(part);
+            }
+        }
+        let effect = Effect {
+            fault: report.fault,
+            memory: bytes,
+            registers: report.registers.into_iter().collect(),
+            threads: if self.count { report.stats.thread_instructions } else { 0 },
+            hangs: report.cancelled,
+            panic: None,
+        };
+        (effect, report.stats.jit_share)
+    }
+}
+
+/// Checks that the areas of a shape do not run into each other.
+pub fn fits(shape: &Shape) -> bool {
+    shape.threads() * shape.blocks() * 64 <= COUNTERS - INPUT && shape.exchange() > SHARED_START
+}
