@@ -510,9 +510,9 @@ impl FloatCC {
 pub enum Space {
     /// Global memory through window `n` (Tesla g0[] to g15[]; 0 elsewhere).
     Global(u8),
-    /// Shared memory of the block. Reads beyond its size give zero, writes are dropped.
+    /// Shared memory of the block. Reads that go beyond its size give zero, such writes are dropped whole.
     Shared,
-    /// Memory of the lane. Reads beyond its size give zero, writes are dropped.
+    /// Memory of the lane. Reads that go beyond its size give zero, such writes are dropped whole.
     Local,
     /// Const bank `n`; 64 KiB, zero beyond what is bound. Addresses wrap at 16 bits.
     Const(u8),

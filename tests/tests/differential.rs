@@ -50,3 +50,42 @@ fn divergence() {
 fn memory() {
     programs(Family::Memory, 100);
 }
+
+/// What random programs have found, made small.
+mod found {
+    use warpjit_tests::guest::Guest;
+
+    /// The signal came from the instruction that puts the loaded lane into a vector, which was no trap site.
+    #[test]
+    fn gathered_load_that_faults() {
+        for load in ["ld b32 $r3", "ld b64 $r4d", "ld u16 $r3", "ld b128 $r4q"] {
+            let source = format!(
+                "and b32 $r1 $r0 0xffff\nlong mul $r2 u16 $r1l u16 $r1l\nshl b32 $r2 $r2 0x4\n\
+                 long add b32 $r2 b32 s[0x10] $r2\n{load} g14[$r2]\nst b32 g14[$r2] $r4\nexit nop\n"
+            );
+            let launch = "[launch]\ngrid = [1, 1, 1]\nblock = [32, 1, 1]\n\
+                          [[buffer]]\nname = 'a'\nbytes = 64\n[[arg]]\nbuffer = 'a'\n";
+            assert_eq!(Guest::new(&source, launch).fault().lane, 16);
+        }
+    }
+
+    /// One tier accessed the bytes that are there, the other nothing.
+    #[test]
+    fn accesses_across_the_end_of_a_space() {
+        let source = "and b32 $r1 $r0 0xffff\nlong add b32 $r2 $r1 $r1\nadd b32 $r2 $r2 0x7\nshl $a1 $r2 0x0\n\
+                      mov b32 $r3 -1\nst b32 l[$a1] $r3\nld u8 $r4 l[$a1]\nld u16 $r5 l[$a1]\n\
+                      st b32 s[$a1] $r3\nld $r6 u8 s[$a1]\nexit nop\n";
+        let all = |value: u32, good: u32| -> String {
+            (0..32).map(|n| if n < good { value } else { 0 }.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let launch = format!(
+            "local = 40\nshared = 40\n[launch]\ngrid = [1, 1, 1]\nblock = [32, 1, 1]\n\
+             [[expect]]\nregister = 'r4'\nvalues = [{}]\n[[expect]]\nregister = 'r6'\nvalues = [{}]\n",
+            all(0xff, 15),
+            // The next one's byte has been stored by the lane below.
+            all(0xff, 16)
+        );
+        let outcome = Guest::new(source, &launch).run_everywhere();
+        assert!(outcome.mismatches.is_empty(), "{}", outcome.to_text(false));
+    }
+}

@@ -71,6 +71,11 @@ impl Local {
         (self.bytes.as_mut_ptr(), self.size as u32)
     }
 
+    /// Whether all of an access is inside.
+    fn holds(&self, address: u64, bytes: u8) -> bool {
+        address.saturating_add(bytes.into()) <= self.size as u64
+    }
+
     fn place(&mut self, lane: u32, address: u64) -> Option<&mut u8> {
         let address = usize::try_from(address).ok().filter(|&address| address < self.size)?;
         self.bytes.get_mut(address / 4 * 4 * self.lanes + lane as usize * 4 + address % 4)
@@ -100,22 +105,24 @@ pub struct View<'a> {
     pub local: &'a mut Local,
 }
 
-/// A little-endian number of which the bytes beyond a space are zero.
+/// A little-endian number; zero if not all of it is inside the space, as in compiled code.
 #[inline]
 fn read(space: &[u8], address: u64, bytes: u8) -> u64 {
     let mut value = [0; 8];
-    let start = usize::try_from(address).unwrap_or(usize::MAX).min(space.len());
-    let end = start.saturating_add(usize::from(bytes)).min(space.len());
-    value[..end - start].copy_from_slice(&space[start..end]);
+    let start = usize::try_from(address).unwrap_or(usize::MAX);
+    if let Some(part) = space.get(start..start.saturating_add(usize::from(bytes))) {
+        value[..part.len()].copy_from_slice(part);
+    }
     u64::from_le_bytes(value)
 }
 
-/// Writes the bytes that are inside a space.
+/// Writes a number if all of it is inside the space.
 #[inline]
 fn write(space: &mut [u8], address: u64, bytes: u8, value: u64) {
-    let start = usize::try_from(address).unwrap_or(usize::MAX).min(space.len());
-    let end = start.saturating_add(usize::from(bytes)).min(space.len());
-    space[start..end].copy_from_slice(&value.to_le_bytes()[..end - start]);
+    let start = usize::try_from(address).unwrap_or(usize::MAX);
+    if let Some(part) = space.get_mut(start..start.saturating_add(usize::from(bytes))) {
+        part.copy_from_slice(&value.to_le_bytes()[..usize::from(bytes)]);
+    }
 }
 
 impl View<'_> {
@@ -139,6 +146,9 @@ impl WarpMemory for View<'_> {
                     return Ok(read(part, 0, bytes));
                 }
                 let mut value = [0; 8];
+                if !self.local.holds(address, bytes) {
+                    return Ok(0);
+                }
                 for (at, byte) in (address..).zip(value.iter_mut().take(usize::from(bytes))) {
                     *byte = self.local.place(lane, at).map_or(0, |byte| *byte);
                 }
@@ -163,6 +173,9 @@ impl WarpMemory for View<'_> {
                 Ok(())
             }
             Space::Local => {
+                if !self.local.holds(address, bytes) {
+                    return Ok(());
+                }
                 for (at, byte) in (address..).zip(value.to_le_bytes().into_iter().take(usize::from(bytes))) {
                     if let Some(place) = self.local.place(lane, at) {
                         *place = byte;

@@ -144,7 +144,8 @@ fn readable(operand: Operand, limits: Limits) -> bool {
         // The clock differs from run to run.
         Operand::Sreg(number) => number != 1,
         Operand::Shared { addr, .. } => {
-            let own = addr.areg == 0 && addr.offset_bytes < 0x7c || addr.areg == 2 && addr.offset_bytes < SHARED_WARP - 3;
+            let own = addr.areg == 0 && addr.offset_bytes < 0x7c
+                || addr.areg == 2 && addr.offset_bytes < SHARED_WARP - 3;
             !moves_kept(addr) && (limits.any_shared || own)
         }
         Operand::Const { addr, .. } => !moves_kept(addr),

@@ -72,6 +72,11 @@ pub struct Generator {
     /// One lane may fault once.
     pub(super) may_fault: bool,
     in_function: bool,
+    /// Join entries that have been pushed and not popped.
+    joins: u32,
+    /// No lane leaves across a join: on Tesla, those that wait there execute the joining instruction once more, and
+    /// compiled code does not count that.
+    countable: bool,
 }
 
 /// The random program of a seed.
@@ -82,7 +87,8 @@ pub fn program(family: Family, seed: u64) -> RandomProgram {
     let rows = alu::rows(chip);
     let next_row = random.below(rows.len() as u32) as usize;
     let wild = family == Family::Divergence && shape.single_warp() && random.chance(20);
-    let may_fault = !wild && shape.max_steps == 0 && random.chance(if family == Family::Memory { 35 } else { 8 });
+    let may_fault =
+        !wild && shape.max_steps == 0 && random.chance(if family == Family::Memory { 35 } else { 8 });
     let generator = Generator {
         random,
         family,
@@ -103,6 +109,8 @@ pub fn program(family: Family, seed: u64) -> RandomProgram {
         wild,
         may_fault,
         in_function: false,
+        joins: 0,
+        countable: !wild,
     };
     generator.whole()
 }
@@ -110,9 +118,13 @@ pub fn program(family: Family, seed: u64) -> RandomProgram {
 /// Blocks that do not fill their warps, and such that do, one and more of them.
 fn shape(random: &mut Random, family: Family, chip: Chip) -> Shape {
     let (block, grid) = if random.chance(55) {
-        (random.pick(&[[32, 1, 1], [32, 1, 1], [8, 4, 1], [3, 5, 1], [7, 1, 1], [1, 1, 1], [5, 3, 2]]), [1, 1, 1])
+        (
+            random.pick(&[[32, 1, 1], [32, 1, 1], [8, 4, 1], [3, 5, 1], [7, 1, 1], [1, 1, 1], [5, 3, 2]]),
+            [1, 1, 1],
+        )
     } else {
-        let blocks = [[64, 1, 1], [8, 8, 1], [16, 16, 1], [33, 1, 1], [3, 5, 1], [48, 1, 1], [32, 1, 1], [10, 4, 2]];
+        let blocks =
+            [[64, 1, 1], [8, 8, 1], [16, 16, 1], [33, 1, 1], [3, 5, 1], [48, 1, 1], [32, 1, 1], [10, 4, 2]];
         (random.pick(&blocks), random.pick(&[[1, 1, 1], [2, 1, 1], [3, 1, 1], [2, 2, 1]]))
     };
     let mut shape = Shape {
@@ -164,7 +176,8 @@ impl Generator {
             self.items.push(Item::Label(label));
         }
         let table = std::mem::take(&mut self.table);
-        RandomProgram { shape: self.shape, body: self.items, functions: code, table }
+        let countable = self.countable;
+        RandomProgram { shape: self.shape, body: self.items, functions: code, table, countable }
     }
 
     /// Whether all lanes that the launch has are active.
@@ -198,7 +211,8 @@ impl Generator {
             let row = self.rows[self.next_row % self.rows.len()];
             self.next_row += if self.family == Family::Arithmetic { 1 } else { 7 };
             let ends = end == 0 || row.len_bytes() == 8 && !row.text.contains("IMM");
-            if ends && let Some(item) = alu::instruction(&mut self.random, row, self.shape.chip, limits, end) {
+            if ends && let Some(item) = alu::instruction(&mut self.random, row, self.shape.chip, limits, end)
+            {
                 self.items.push(item);
                 return;
             }
@@ -298,11 +312,13 @@ impl Generator {
                 if guard.is_some() || self.depth > 2 {
                     self.ended |= !self.in_function;
                     self.apart |= !self.in_function;
+                    self.leaves();
                     self.control(RET, guard, None);
                 }
             }
             21..=22 if self.breakable => {
                 let guard = self.condition();
+                self.leaves();
                 self.control(BREAK, Some(guard), None);
             }
             23 => self.exit_of_some(),
@@ -366,9 +382,15 @@ impl Generator {
         let guard = self.condition();
         self.ended = true;
         self.apart = true;
+        self.countable &= !self.in_function;
+        self.leaves();
         self.control(BRA, Some(guard), Some(after));
         self.arithmetic_and(1);
         self.items.push(Item::Label(after));
+    }
+
+    fn leaves(&mut self) {
+        self.countable &= self.joins == 0;
     }
 
     fn jump_ahead(&mut self) {
@@ -380,7 +402,11 @@ impl Generator {
             let next = self.label();
             self.table = vec![next, label];
             self.text("and b32 $r28 $r23 0x1\nshl $a3 $r28 0x2");
-            self.items.push(Item::Inst { word: 0x0040_0000_0000_0000 * 3 | 0xcc00_0003, len: 8, target: None });
+            self.items.push(Item::Inst {
+                word: 0x0040_0000_0000_0000 * 3 | 0xcc00_0003,
+                len: 8,
+                target: None,
+            });
             self.items.push(Item::Label(next));
             return;
         }
@@ -391,6 +417,7 @@ impl Generator {
         let (other, join) = (self.label(), self.label());
         let has_other = self.random.chance(50);
         self.control(JOIN_AT, None, Some(join));
+        self.joins += 1;
         let guard = self.condition();
         self.control(BRA, Some(guard), Some(if has_other { other } else { join }));
         let breakable = self.breakable;
@@ -403,6 +430,7 @@ impl Generator {
             self.statements(count);
         }
         self.breakable = breakable;
+        self.joins -= 1;
         self.items.push(Item::Label(join));
         if self.random.chance(50) {
             self.text("join nop");
@@ -429,7 +457,10 @@ impl Generator {
         self.text(&format!("mov b32 $r{counter} 0x0"));
         match kind {
             0 | 1 => self.control(BREAK_ADDR, None, Some(done)),
-            2 => self.control(JOIN_AT, None, Some(done)),
+            2 => {
+                self.joins += 1;
+                self.control(JOIN_AT, None, Some(done));
+            }
             _ => self.apart = true,
         }
         self.items.push(Item::Label(head));
@@ -446,9 +477,7 @@ impl Generator {
         } else {
             format!("mov b32 $r29 {limit}")
         };
-        self.text(&format!(
-            "add b32 $r{counter} $r{counter} 0x1\n{bound}\nset $c3 # l u32 $r{counter} $r29"
-        ));
+        self.text(&format!("add b32 $r{counter} $r{counter} 0x1\n{bound}\nset $c3 # l u32 $r{counter} $r29"));
         match kind {
             0 => {
                 self.control(BREAK, Some((2, 3)), None);
@@ -462,6 +491,7 @@ impl Generator {
             }
             2 => {
                 self.control(BRA, Some((5, 3)), Some(head));
+                self.joins -= 1;
                 self.items.push(Item::Label(done));
                 self.text("join nop");
             }
@@ -508,7 +538,11 @@ impl Generator {
             "shl b32 $r28 $r23 0x2\nadd b32 $r28 $r28 {start:#x}\nshl $a3 $r28 0x0\nst b32 s[$a3] $r{from}"
         ));
         bar(self);
-        let load = if half == "ld" { format!("ld $r{to} b32 s[$a3]") } else { format!("long mov b32 $r{to} b32 s[$a3]") };
+        let load = if half == "ld" {
+            format!("ld $r{to} b32 s[$a3]")
+        } else {
+            format!("long mov b32 $r{to} b32 s[$a3]")
+        };
         self.text(&format!(
             "and b32 $r28 $r{from} {mask:#x}\nshl b32 $r28 $r28 0x2\nadd b32 $r28 $r28 {start:#x}\n\
              shl $a3 $r28 0x0\n{load}"

@@ -12,8 +12,8 @@ const GLOBAL_TYPES: [(&str, u32); 7] =
     [("u8", 1), ("s8", 1), ("u16", 2), ("s16", 2), ("b32", 4), ("b64", 8), ("b128", 16)];
 /// Operations of `red` and `atom`: the first have a counter each.
 const OPERATIONS: [&str; 11] = [
-    "add u32", "add s32", "inc u32", "dec u32", "max u32", "max s32", "min u32", "min s32", "and b32", "or b32",
-    "xor b32",
+    "add u32", "add s32", "inc u32", "dec u32", "max u32", "max s32", "min u32", "min s32", "and b32",
+    "or b32", "xor b32",
 ];
 
 impl Generator {
@@ -41,7 +41,8 @@ impl Generator {
         if self.random.chance(65) {
             return;
         }
-        let guard = (self.random.pick(&[1, 2, 5, 6, 0x11, 0x13, 0x1c, 0x1e]), u64::from(self.random.below(4)));
+        let guard =
+            (self.random.pick(&[1, 2, 5, 6, 0x11, 0x13, 0x1c, 0x1e]), u64::from(self.random.below(4)));
         self.guard_last(guard);
     }
 
@@ -230,7 +231,10 @@ impl Generator {
         let text = match self.random.below(8) {
             0 => format!("exch b{bits} {to} g{window}[$r20] {a}"),
             1..=2 => format!("cas b{bits} {to} g{window}[$r20] {a} {b}"),
-            3 => format!("red {} g{window}[$r20] {a}", if wide { "add u64" } else { self.random.pick(&OPERATIONS) }),
+            3 => format!(
+                "red {} g{window}[$r20] {a}",
+                if wide { "add u64" } else { self.random.pick(&OPERATIONS) }
+            ),
             _ if wide => format!("ld add u64 {to} g{window}[$r20] {a}"),
             _ => format!("ld {} {to} g{window}[$r20] {a}", self.random.pick(&OPERATIONS)),
         };
@@ -267,7 +271,9 @@ impl Generator {
             4 => format!("add b32 $r21 $r20 {:#x}", 0x0080_0000),
             _ => "mov b32 $r21 0x100".to_owned(),
         };
-        self.text(&format!("{text}\nmov b32 $r28 {thread}\nset $c3 # e u32 $r16 $r28\nlong mov b32 $r20 $r21"));
+        self.text(&format!(
+            "{text}\nmov b32 $r28 {thread}\nset $c3 # e u32 $r16 $r28\nlong mov b32 $r20 $r21"
+        ));
         self.guard_last((5, 3));
         if self.shape.chip != Chip::G80 && bytes == 4 && self.random.chance(40) {
             let (to, value) = (self.data(), self.data());

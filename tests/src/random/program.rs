@@ -100,6 +100,8 @@ pub struct RandomProgram {
     pub functions: Vec<Item>,
     /// Targets of indirect branches, in [`TABLE_BANK`].
     pub table: Vec<Label>,
+    /// Both tiers count the same instructions of threads.
+    pub countable: bool,
 }
 
 /// Code with the addresses of its labels.
@@ -263,12 +265,10 @@ fn prologue(shape: &Shape) -> Vec<Item> {
 fn epilogue(chip: Chip) -> Vec<Item> {
     let mut text = String::new();
     for quad in 0..4 {
-        text +=
-            &format!("add b32 $r20 $r17 {:#x}\nst b128 g0[$r20] $r{}q\n", 0x80 + quad * 0x10, quad * 4);
+        text += &format!("add b32 $r20 $r17 {:#x}\nst b128 g0[$r20] $r{}q\n", 0x80 + quad * 0x10, quad * 4);
     }
     for (n, source) in ["$c0", "$c1", "$c2", "$a1", "$a4"].iter().enumerate() {
-        text +=
-            &format!("mov $r21 {source}\nadd b32 $r20 $r17 {:#x}\nst b32 g0[$r20] $r21\n", 0xc0 + n * 4);
+        text += &format!("mov $r21 {source}\nadd b32 $r20 $r17 {:#x}\nst b32 g0[$r20] $r21\n", 0xc0 + n * 4);
     }
     text += "exit nop\n";
     lines(chip, &text)

@@ -159,7 +159,8 @@ impl Loaded {
             local: Some(shape.local),
             ..ProgramOptions::new(Isa::Tesla)
         };
-        let mut words = |count: u32| -> Vec<u8> { (0..count).flat_map(|_| random.word().to_le_bytes()).collect() };
+        let mut words =
+            |count: u32| -> Vec<u8> { (0..count).flat_map(|_| random.word().to_le_bytes()).collect() };
         let mut consts: Vec<(u32, Vec<u8>)> = [0, 1, 2, 5, 15].map(|bank| (bank, words(128))).into();
         let table = program.table.iter().flat_map(|label| code.labels.get(label).unwrap_or(&0).to_le_bytes());
         consts.push((TABLE_BANK, table.collect()));
@@ -181,7 +182,7 @@ impl Loaded {
             capture_registers: shape.capture,
             ..Launch::default()
         };
-        let count = seed % 4 == 0;
+        let count = program.countable && seed % 4 == 0;
         let program = Program::load(&code.bytes, &options).expect("random code is code");
         Loaded { program, launch, memory, lockstep: shape.lockstep, count }
     }
