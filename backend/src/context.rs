@@ -124,6 +124,10 @@ pub struct Context {
     pub fma_f64: FmaF64Fn,
     /// Called when `fuel` is negative.
     pub poll: PollFn,
+    /// How code calls it; [`Context::new`] puts the backend's own.
+    pub poll_preserving: unsafe extern "C" fn(context: *mut Context),
+    /// What `poll` returned.
+    pub stop: u32,
     /// Back edges that may still be taken.
     pub fuel: i64,
     /// The embedder's.
@@ -160,6 +164,8 @@ impl Context {
             call_pure: crate::helpers::call_pure,
             fma_f64: crate::helpers::fma_f64,
             poll: stop,
+            poll_preserving: crate::helpers::poll_preserving,
+            stop: 0,
             fuel: 0,
             user: std::ptr::null_mut(),
             thread_insts: 0,
@@ -209,6 +215,8 @@ offsets! {
     CALL_PURE = call_pure;
     FMA_F64 = fma_f64;
     POLL = poll;
+    POLL_PRESERVING = poll_preserving;
+    STOP = stop;
     FUEL = fuel;
     THREAD_INSTS = thread_insts;
     SCRATCH = scratch;

@@ -253,11 +253,12 @@ impl Lower<'_, '_> {
         self.e.switch_to(poll);
         let sig = match self.poll_sig {
             Some(sig) => sig,
-            None => self.signature(&[I64], Some(I32)),
+            None => self.preserving_signature(&[I64]),
         };
         self.poll_sig = Some(sig);
-        let callee = self.e.load(I64, self.context, at::POLL);
-        let stop = self.e.call(sig, callee, &[self.context]).unwrap_or(fuel);
+        let callee = self.e.load(I64, self.context, at::POLL_PRESERVING);
+        self.e.call(sig, callee, &[self.context]);
+        let stop = self.e.load(I32, self.context, at::STOP);
         let stop_block = match self.stop_block {
             Some(b) => b,
             None => self.e.cold_block(),

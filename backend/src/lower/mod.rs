@@ -417,6 +417,13 @@ impl Lower<'_, '_> {
         self.e.b.import_signature(sig)
     }
 
+    /// Of a function that preserves every register.
+    fn preserving_signature(&mut self, params: &[HostType]) -> SigRef {
+        let mut sig = Signature::new(CallConv::PreserveAll);
+        sig.params.extend(params.iter().map(|&t| AbiParam::new(t)));
+        self.e.b.import_signature(sig)
+    }
+
     /// Applies a scalar operation lane by lane, on values of any element types.
     fn lane_by_lane(
         &mut self,
