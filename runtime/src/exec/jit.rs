@@ -5,6 +5,7 @@
 //! accesses of it. Before each run the shapes are checked; a warp that does not have them gets another version, in the
 //! end one that assumes nothing. All versions give the same results.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +16,10 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, optimize};
-use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Scalar, Slot, SlotInit, Space};
+use warpjit_ir::{
+    Block, BlockCall, Function, Group, GuestFault, Imm, Opcode, PureFn, Scalar, Slot, Space, Terminator,
+    Value,
+};
 
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
@@ -24,6 +28,9 @@ use crate::{Error, HostLevel};
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
 
+/// Most lanes of a chunk.
+const MOST_LANES: usize = 16;
+
 /// What a region assumes of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Assumption {
@@ -31,6 +38,51 @@ struct Assumption {
     /// Byte offset in the frame.
     offset: u32,
     shape: Shape,
+    /// What each lane of a chunk has more than the first.
+    steps: [u32; MOST_LANES],
+    /// Whether the low half may not carry into the high one.
+    packed: bool,
+}
+
+impl Assumption {
+    fn new(slot: Slot, offset: u32, shape: Shape) -> Self {
+        let (step, packed) = match shape {
+            Shape::Uniform => (0, false),
+            Shape::Affine(step) => (step as u32, false),
+            Shape::Packed(step) => (step as u32, true),
+        };
+        let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
+        Assumption { slot, offset, shape, steps, packed }
+    }
+
+    /// Whether the lanes of each chunk that has an active one have the shape.
+    #[inline]
+    fn holds(&self, words: &[u32], chunk_lanes: u32, active: u64) -> bool {
+        match chunk_lanes {
+            4 => self.holds_in::<4>(words, active),
+            8 => self.holds_in::<8>(words, active),
+            _ => self.holds_in::<16>(words, active),
+        }
+    }
+
+    #[inline]
+    fn holds_in<const LANES: usize>(&self, words: &[u32], mut active: u64) -> bool {
+        let lanes = (1_u64 << LANES) - 1;
+        let (chunks, _) = words.as_chunks::<LANES>();
+        let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);
+        let mut odd = 0;
+        for chunk in chunks {
+            let first = chunk[0];
+            let mut here = 0;
+            for (word, step) in chunk.iter().zip(steps) {
+                here |= word.wrapping_sub(*step) ^ first;
+            }
+            let carries = self.packed && u64::from(first & 0xffff) + u64::from(steps[LANES - 1]) > 0xffff;
+            odd |= if active & lanes == 0 { 0 } else { here | u32::from(carries) };
+            active >>= LANES;
+        }
+        odd == 0
+    }
 }
 
 /// Machine code of a region.
@@ -45,6 +97,8 @@ pub struct Compiled {
     assumptions: Vec<Assumption>,
     /// Lanes of a chunk.
     chunk_lanes: u32,
+    /// Lanes of a warp.
+    lanes: usize,
     /// Which of the versions of its region this is.
     number: u32,
 }
@@ -187,43 +241,80 @@ impl Jit {
             faults: region.faults,
             assumptions,
             chunk_lanes,
+            lanes: kernel.func.lanes as usize,
             number: 0,
         }))
     }
 
-    /// What can be assumed of the slots that a region reads, judging by one warp.
+    /// What can be assumed of the slots that steer a region, judging by one warp.
     fn shapes(&self, kernel: &Kernel, region: &Region, warp: &Warp, chunk_lanes: u32) -> Vec<Assumption> {
-        let entry = &region.ssa.block(region.ssa.entry).insts;
         let mut list = Vec::new();
-        for &inst in entry {
-            let Imm::Slot(slot) = region.ssa.inst(inst).imm else { continue };
-            let data = &kernel.func.slots[slot.index()];
-            if region.ssa.inst(inst).op != Opcode::SlotGet || data.ty.uniform || data.ty.scalar != Scalar::I32
-            {
+        for slot in steering_slots(&region.ssa).iter() {
+            let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
+            if data.ty.uniform || data.ty.scalar != Scalar::I32 {
                 continue;
             }
             let offset = self.offsets[slot.index()];
-            let lanes = kernel.func.lanes as usize;
-            let words = &warp.frame.words()[offset as usize / 4..][..lanes];
+            let words = &warp.frame.words()[offset as usize / 4..][..kernel.func.lanes as usize];
             let step = words[1].wrapping_sub(words[0]) as i32;
-            // A register that holds packed coordinates, else anything else.
-            let candidates = match data.init {
-                SlotInit::Builtin(_) => [Shape::Uniform, Shape::Affine(step)],
-                SlotInit::Zero => [Shape::Uniform, Shape::Affine(step)],
-            };
-            let fits = |shape: &Shape| shape_holds(*shape, words, chunk_lanes, u64::MAX);
-            let even = candidates.into_iter().find(fits);
-            let packed = Shape::Packed(step);
-            let shape = match even {
-                Some(Shape::Affine(_)) if fits(&packed) => Some(packed),
-                other => other,
-            };
-            if let Some(shape) = shape {
-                list.push(Assumption { slot, offset, shape });
-            }
+            // Packed coordinates are affine, too; the first that fits says most.
+            let shape = [Shape::Uniform, Shape::Packed(step), Shape::Affine(step)]
+                .into_iter()
+                .find(|&shape| Assumption::new(slot, offset, shape).holds(words, chunk_lanes, u64::MAX));
+            list.extend(shape.map(|shape| Assumption::new(slot, offset, shape)));
         }
         list
     }
+}
+
+/// Slots that addresses or branch conditions of a region are computed from by integer operations: those whose shape
+/// makes a difference worth a test at each entry.
+fn steering_slots(ssa: &Function) -> SlotSet {
+    let mut slots = SlotSet::empty(ssa.slots.len());
+    let mut seen = vec![false; ssa.values.len()];
+    let mut work: Vec<Value> = Vec::new();
+    // Arguments by parameter.
+    let mut arguments: HashMap<Value, Vec<Value>> = HashMap::new();
+    for block in ssa.block_ids() {
+        for &inst in &ssa.block(block).insts {
+            let data = ssa.inst(inst);
+            if ssa.mem_access(inst).is_some() {
+                work.extend(data.args.first());
+            }
+        }
+        let mut edge = |call: &BlockCall| {
+            for (&param, &arg) in ssa.block(call.block).params.iter().zip(&call.args) {
+                arguments.entry(param).or_default().push(arg);
+            }
+        };
+        match &ssa.block(block).term {
+            Some(Terminator::Jump(call)) => edge(call),
+            Some(Terminator::Branch { cond, taken, next }) => {
+                work.push(*cond);
+                edge(taken);
+                edge(next);
+            }
+            _ => {}
+        }
+    }
+    while let Some(value) = work.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        let Some(inst) = ssa.def_inst(value) else {
+            work.extend(arguments.get(&value).into_iter().flatten());
+            continue;
+        };
+        match (inst.op, inst.imm) {
+            (Opcode::SlotGet, Imm::Slot(slot)) => {
+                slots.insert(slot);
+            }
+            (Opcode::Fcmp | Opcode::CallPure, _) => {}
+            (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
+            _ => {}
+        }
+    }
+    slots
 }
 
 /// Groups of four lanes where nothing else is asked for.
@@ -236,43 +327,14 @@ fn has_global(func: &Function) -> bool {
         .any(|&i| matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_))))
 }
 
-/// Whether the lanes of each chunk that has an active one have the shape.
-fn shape_holds(shape: Shape, words: &[u32], chunk_lanes: u32, active: u64) -> bool {
-    words.chunks_exact(chunk_lanes as usize).enumerate().all(|(n, chunk)| {
-        let lanes = active >> (n as u32 * chunk_lanes) & ((1 << chunk_lanes) - 1);
-        lanes == 0 || chunk_holds(shape, chunk)
-    })
-}
-
-#[inline]
-fn chunk_holds(shape: Shape, chunk: &[u32]) -> bool {
-    let even = |step: i32| {
-        let mut want = chunk[0];
-        let mut odd = 0;
-        for &word in chunk {
-            odd |= word ^ want;
-            want = want.wrapping_add(step as u32);
-        }
-        odd == 0
-    };
-    match shape {
-        Shape::Uniform => even(0),
-        Shape::Affine(step) => even(step),
-        Shape::Packed(step) => {
-            let high = chunk[0] >> 16;
-            step >= 0 && even(step) && chunk.iter().all(|w| w >> 16 == high)
-        }
-    }
-}
-
 impl Compiled {
     /// Whether the warp has what the code assumes.
     #[inline]
     pub fn fits(&self, warp: &Warp) -> bool {
-        let words = warp.frame.words();
-        self.assumptions.iter().all(|a| {
-            let lanes = words.len().min(a.offset as usize / 4 + 32);
-            shape_holds(a.shape, &words[a.offset as usize / 4..lanes], self.chunk_lanes, warp.active)
+        let (words, lanes) = (warp.frame.words(), self.lanes);
+        self.assumptions.iter().all(|assumption| {
+            let start = assumption.offset as usize / 4;
+            assumption.holds(&words[start..start + lanes], self.chunk_lanes, warp.active)
         })
     }
 
