@@ -5,11 +5,17 @@
 //! so that a value that goes round a loop and only meets arithmetic needs no `fcanon`. Everything else sees the bits:
 //! stores, slots, integer arithmetic, registered functions. An operation that takes every NaN alike uses what stands
 //! before an `fcanon` in any case, so that it need not wait for it.
+//!
+//! In mask form an `fcanon` leaves a loop: where a value that is stored behind the loop has the guest's NaN bits on every
+//! way there (its sources are `fcanon`s, integers and constants), it is made canonical where it is stored, and nothing in the
+//! loop sees its bits any more.
 
 use super::Aliases;
-use crate::entities::Value;
-use crate::function::{Function, ValueDef};
+use crate::analysis::{Cfg, Dominators, Loops};
+use crate::entities::{Block, Inst, Value};
+use crate::function::{Form, Function, Imm, ValueDef};
 use crate::opcodes::Opcode;
+use crate::types::{Scalar, Type};
 
 /// What an operation does with the NaN bits of an operand.
 #[derive(PartialEq)]
@@ -35,7 +41,8 @@ fn use_of(op: Opcode) -> Use {
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
     let mut changed = look_through(func);
-    let seen = seen_values(func);
+    changed |= func.form == Form::Mask && sink(func);
+    let seen = seen_values(func, &[]);
     let mut aliases = Aliases::new(func);
     for block in func.block_ids() {
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
@@ -80,14 +87,19 @@ fn look_through(func: &mut Function) -> bool {
     changed
 }
 
-fn seen_values(func: &Function) -> Vec<bool> {
+/// A use that shows bits: instruction and place of the operand.
+type Place = (Inst, usize);
+
+/// Values whose NaN bits are seen; `but` are uses that do not count.
+fn seen_values(func: &Function, but: &[Place]) -> Vec<bool> {
     let mut seen = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
     let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
     for data in &func.blocks {
         for &inst in &data.insts {
             if use_of(func.inst(inst).op) == Use::Sees {
-                work.extend(&func.inst(inst).args);
+                let args = func.inst(inst).args.iter().enumerate();
+                work.extend(args.filter(|&(n, _)| !but.contains(&(inst, n))).map(|(_, v)| v));
             }
         }
         for call in data.term.iter().flat_map(|t| t.calls()) {
@@ -109,4 +121,189 @@ fn seen_values(func: &Function) -> Vec<bool> {
         }
     }
     seen
+}
+
+/// Makes values canonical where they are stored behind a loop, if that spares an `fcanon` in the loop.
+fn sink(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    let dom = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dom);
+    let has_canon = |b: &Block| func.block(*b).insts.iter().any(|&i| func.inst(i).op == Opcode::Fcanon);
+    if !cfg.rpo.iter().any(|b| loops.depth(*b) > 0 && has_canon(b)) {
+        return false;
+    }
+    let feeds = feeds(func);
+    let bits = [Scalar::F32, Scalar::F64].map(|s| canonical_bits(func, s));
+    let clean = clean_values(func, &feeds, bits);
+    let mut places: Vec<(Block, Place, Vec<Value>)> = Vec::new();
+    for &block in &cfg.rpo {
+        for &inst in &func.block(block).insts {
+            let data = func.inst(inst);
+            let n = match data.op {
+                Opcode::SlotSet => 0,
+                Opcode::Store => 1,
+                _ => continue,
+            };
+            let Some(&value) = data.args.get(n).filter(|v| clean[v.index()]) else { continue };
+            let sources = sources(func, &feeds, value);
+            let deeper: Vec<Value> = sources
+                .into_iter()
+                .filter(|&(_, home)| home.is_some_and(|b| loops.depth(b) > loops.depth(block)))
+                .map(|(v, _)| v)
+                .collect();
+            if !deeper.is_empty() {
+                places.push((block, (inst, n), deeper));
+            }
+        }
+    }
+    let all: Vec<Place> = places.iter().map(|p| p.1).collect();
+    let seen = seen_values(func, &all);
+    places.retain(|(_, _, deeper)| deeper.iter().any(|v| !seen[v.index()]));
+    for (block, (inst, n), _) in &places {
+        canonical_at(func, *block, *inst, *n, bits);
+    }
+    !places.is_empty()
+}
+
+/// Arguments that go to each parameter.
+fn feeds(func: &Function) -> Vec<Vec<Value>> {
+    let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    for data in &func.blocks {
+        for call in data.term.iter().flat_map(|t| t.calls()) {
+            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                feeds[param.index()].push(arg);
+            }
+        }
+    }
+    feeds
+}
+
+/// The NaN that the function's `fcanon`s of this type give, if all give one.
+fn canonical_bits(func: &Function, scalar: Scalar) -> Option<u64> {
+    let mut found = None;
+    for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
+        let data = func.inst(inst);
+        let (Opcode::Fcanon, Imm::Bits(bits), Some(result)) = (data.op, &data.imm, data.result) else {
+            continue;
+        };
+        if func.ty(result).scalar != scalar {
+            continue;
+        }
+        if found.is_some_and(|b| b != *bits) {
+            return None;
+        }
+        found = Some(*bits);
+    }
+    found
+}
+
+/// Index of a type's NaN, by width: integers hold the bits of floats.
+fn width_index(scalar: Scalar) -> Option<usize> {
+    match scalar {
+        Scalar::I32 | Scalar::F32 => Some(0),
+        Scalar::I64 | Scalar::F64 => Some(1),
+        Scalar::I1 => None,
+    }
+}
+
+/// Whether a value's bits, read as a float, are no NaN but the canonical one. Optimistic round loops.
+fn clean_values(func: &Function, feeds: &[Vec<Value>], bits: [Option<u64>; 2]) -> Vec<bool> {
+    let mut clean = vec![true; func.values.len()];
+    loop {
+        let mut changed = false;
+        for n in 0..func.values.len() {
+            if clean[n] && !is_clean(func, Value::new(n), feeds, &clean, bits) {
+                clean[n] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            return clean;
+        }
+    }
+}
+
+fn is_clean(
+    func: &Function,
+    value: Value,
+    feeds: &[Vec<Value>],
+    clean: &[bool],
+    bits: [Option<u64>; 2],
+) -> bool {
+    let scalar = func.ty(value).scalar;
+    let Some(canonical) = width_index(scalar).and_then(|n| bits[n]) else { return false };
+    let ValueDef::Inst(inst) = func.values[value.index()].def else {
+        return feeds[value.index()].iter().all(|v| clean[v.index()]);
+    };
+    let data = func.inst(inst);
+    let all = |args: &[Value]| args.iter().all(|v| clean[v.index()]);
+    match (data.op, &data.imm) {
+        (Opcode::Const, Imm::Bits(b)) => {
+            let nan = match width_index(scalar) {
+                Some(0) => f32::from_bits(*b as u32).is_nan(),
+                _ => f64::from_bits(*b).is_nan(),
+            };
+            !nan || *b == canonical
+        }
+        (Opcode::Fcanon | Opcode::FcvtFromSint | Opcode::FcvtFromUint, _) => true,
+        (Opcode::Bitcast | Opcode::Splat, _) => all(&data.args),
+        (Opcode::Select, _) => all(&data.args[1..]),
+        _ => false,
+    }
+}
+
+/// The `fcanon`s that a value comes from, with their blocks.
+fn sources(func: &Function, feeds: &[Vec<Value>], value: Value) -> Vec<(Value, Option<Block>)> {
+    let mut found = Vec::new();
+    let mut seen = vec![false; func.values.len()];
+    let mut work = vec![value];
+    while let Some(value) = work.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        match func.values[value.index()].def {
+            ValueDef::Param(..) => work.extend(&feeds[value.index()]),
+            ValueDef::Inst(inst) => {
+                let data = func.inst(inst);
+                match data.op {
+                    Opcode::Fcanon => {
+                        let home = func.block_ids().find(|&b| func.block(b).insts.contains(&inst));
+                        found.push((value, home));
+                    }
+                    Opcode::Bitcast | Opcode::Splat => work.extend(&data.args),
+                    Opcode::Select => work.extend(&data.args[1..]),
+                    _ => {}
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Puts an `fcanon` before an instruction, for one of its operands.
+fn canonical_at(func: &mut Function, block: Block, inst: Inst, n: usize, bits: [Option<u64>; 2]) {
+    let value = func.inst(inst).args[n];
+    let ty = func.ty(value);
+    let Some(index) = width_index(ty.scalar) else { return };
+    let Some(canonical) = bits[index] else { return };
+    let float = Type { scalar: [Scalar::F32, Scalar::F64][index], ..ty };
+    let pc = func.inst(inst).pc;
+    let mut made = Vec::new();
+    let mut make = |func: &mut Function, op, arg, imm, ty| {
+        let inst = func.make_inst(op, &[arg], imm, Some(ty), pc);
+        made.push(inst);
+        Value::new(func.values.len() - 1)
+    };
+    let mut now = value;
+    if ty != float {
+        now = make(func, Opcode::Bitcast, now, Imm::None, float);
+    }
+    now = make(func, Opcode::Fcanon, now, Imm::Bits(canonical), float);
+    if ty != float {
+        now = make(func, Opcode::Bitcast, now, Imm::None, ty);
+    }
+    func.inst_mut(inst).args[n] = now;
+    let insts = &mut func.block_mut(block).insts;
+    let at = insts.iter().position(|&i| i == inst).unwrap_or(insts.len());
+    insts.splice(at..at, made);
 }

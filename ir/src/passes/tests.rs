@@ -323,8 +323,13 @@ impl Maker<'_> {
         let (body, after) = (self.func.add_block(0), self.func.add_block(0));
         let mut b = Builder::new(self.func, self.at);
         let zero = b.i32(0);
+        let start = b.f32(0.0);
         let mut args = vec![zero];
         args.extend(POOL.map(|s| self.pick(s)));
+        if self.random.below(2) == 0 {
+            // A sum that starts with a constant.
+            args[1 + Self::pool(Scalar::F32)] = start;
+        }
         self.finish(Terminator::Jump(BlockCall { block: body, args }));
         let marks = self.marks();
         self.at = body;
