@@ -87,7 +87,10 @@ impl Generator {
 
     fn instructions(&mut self, most: u64) {
         for _ in 0..1 + self.random.below(most) {
-            let word = random_word(&mut self.random, self.target, self.wild);
+            let word = match self.random.below(4) {
+                0 => random_small(&mut self.random, self.target),
+                _ => random_word(&mut self.random, self.target, self.wild),
+            };
             self.words.push((self.lines.len(), word));
             self.line("nop");
         }
@@ -206,6 +209,8 @@ impl Generator {
             }
             if let Some((_, word)) = words.next_if(|(line, _)| *line == number) {
                 code[at..at + 8].copy_from_slice(&word.to_le_bytes());
+                at += 8;
+                continue;
             }
             let inst =
                 decode(&code, at as u32, self.target).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -331,6 +336,49 @@ fn random_word(random: &mut Random, target: Target, wild: bool) -> u64 {
     }
 }
 
+/// An instruction with an immediate, or two short ones.
+fn random_small(random: &mut Random, target: Target) -> u64 {
+    if random.chance(2) {
+        return random_of(random, target, Form::Imm);
+    }
+    random_of(random, target, Form::Short) | random_of(random, target, Form::Short) << 32
+}
+
+fn random_of(random: &mut Random, target: Target, form: Form) -> u64 {
+    let graphics = |op| matches!(op, Op::Interp | Op::TexAuto | Op::TexFetch);
+    let rows: Vec<&Row> = table::rows()
+        .iter()
+        .filter(|row| row.form == form && !graphics(row.op) && row.available(target))
+        .collect();
+    loop {
+        let row = random.pick(&rows);
+        let noise = if form == Form::Short { random.next() & 0xffff_fffe } else { random.next() };
+        let mut word = row.value | noise & !row.mask;
+        let mut set = |bits: u64, shift: u32, value: u64| {
+            let mask = bits << shift & !row.mask;
+            word = word & !mask | value << shift & mask;
+        };
+        if random.below(4) != 0 {
+            set(1, 25, 0);
+            set(3, 23, 0);
+        }
+        // A mov with an immediate has a wider field.
+        let bits = if row.op == Op::Mov && form == Form::Imm { 0x7f } else { 0x3f };
+        let half = row.text.contains("SHDST") || row.text.contains("LHDST");
+        set(bits, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
+        let half = row.text.contains("<ssh>") || row.text.contains("<ish>") || row.text.contains("SHSRC");
+        for shift in [9, 16] {
+            if (shift == 9 || form == Form::Short) && random.below(8) != 0 {
+                let value = random.below(if half { 2 * FREE } else { FREE });
+                set(0x3f, shift, value);
+            }
+        }
+        if decode_word(word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
+            return word;
+        }
+    }
+}
+
 /// Whether the instruction leaves the reserved registers alone and has a defined result.
 fn acceptable(inst: &Inst) -> bool {
     let free = |operand: Operand| match operand {
@@ -369,6 +417,8 @@ fn engines() -> Vec<(String, Engine)> {
             add(format!("jit {groups} {host:?}"), config);
         }
     }
+    add("jit checked".into(), Config { tier: Tier::Jit, checked_memory: true, ..Config::default() });
+    add("jit lockstep".into(), Config { tier: Tier::Jit, lockstep: true, ..Config::default() });
     engines
 }
 
@@ -395,7 +445,7 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
     let arg = |address: u64| Arg { bytes: (address as u32).to_le_bytes().to_vec(), align: 4 };
     let launch = Launch {
         grid: [1, 1, 1],
-        block: [if seed % 4 == 0 { 29 } else { 32 }, 1, 1],
+        block: [if seed.is_multiple_of(4) { 29 } else { 32 }, 1, 1],
         args: vec![arg(base), arg(base + 32 * OWN_BYTES), arg(base + 32 * OWN_BYTES + 2048)],
         consts: (0..16).map(|bank| (bank, data[64 * bank as usize..][..1024].to_vec())).collect(),
         max_steps: 200_000,
