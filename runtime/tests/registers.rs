@@ -22,6 +22,9 @@ fn r0(registers: Vec<(String, Vec<u64>)>) -> Vec<u64> {
 #[test]
 fn thread_index_is_in_r0_unless_the_launch_sets_it() {
     let index = r0(Vec::new());
-    assert_eq!(index[..32], (0..32).map(|n| n % 8 | n / 8 % 2 << 16 | n / 16 << 26).collect::<Vec<u64>>());
+    assert_eq!(
+        index[..32],
+        (0..32).map(|n| (n % 8) | ((n / 8 % 2) << 16) | ((n / 16) << 26)).collect::<Vec<u64>>()
+    );
     assert_eq!(r0(vec![("r0".into(), vec![5])])[..32], [5; 32]);
 }

@@ -66,22 +66,23 @@ impl Assumption {
     }
 
     #[inline]
-    fn holds_in<const LANES: usize>(&self, words: &[u32], mut active: u64) -> bool {
-        let lanes = (1_u64 << LANES) - 1;
+    fn holds_in<const LANES: usize>(&self, words: &[u32], active: u64) -> bool {
         let (chunks, _) = words.as_chunks::<LANES>();
         let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);
-        let mut odd = 0;
-        for chunk in chunks {
-            let first = chunk[0];
-            let mut here = 0;
-            for (word, step) in chunk.iter().zip(steps) {
-                here |= word.wrapping_sub(*step) ^ first;
+        // What lanes differ by from what they should be, over all chunks, lane by lane: vectors for the compiler.
+        let mut odd = [0; LANES];
+        let mut carries = 0;
+        for (number, chunk) in chunks.iter().enumerate() {
+            if active >> (number * LANES) & ((1 << LANES) - 1) == 0 {
+                continue;
             }
-            let carries = self.packed && u64::from(first & 0xffff) + u64::from(steps[LANES - 1]) > 0xffff;
-            odd |= if active & lanes == 0 { 0 } else { here | u32::from(carries) };
-            active >>= LANES;
+            let first = chunk[0];
+            for lane in 0..LANES {
+                odd[lane] |= chunk[lane].wrapping_sub(steps[lane]) ^ first;
+            }
+            carries |= (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16;
         }
-        odd == 0
+        odd.iter().fold(0, |all, lane| all | lane) == 0 && (carries == 0 || !self.packed)
     }
 }
 

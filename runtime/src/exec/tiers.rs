@@ -121,6 +121,8 @@ pub trait Patience {
 #[derive(Debug, Clone, Default)]
 struct Entry {
     versions: Vec<Arc<Compiled>>,
+    /// The version that fitted last.
+    last: usize,
     never: bool,
     executions: u32,
 }
@@ -336,7 +338,12 @@ impl<'a> Stepper<'a> {
         {
             return Some(found);
         }
-        let found = match entry.versions.iter().position(|code| code.fits(warp)) {
+        let likely = entry.versions.get(entry.last).is_some_and(|code| code.fits(warp));
+        let found = match if likely {
+            Some(entry.last)
+        } else {
+            entry.versions.iter().position(|code| code.fits(warp))
+        } {
             Some(found) => found,
             None => {
                 if entry.executions < self.tiers.cold {
@@ -351,6 +358,7 @@ impl<'a> Stepper<'a> {
                 entry.versions.len() - 1
             }
         };
+        entry.last = found;
         if fresh {
             hint.version = Some(entry.versions[found].number());
         }

@@ -9,7 +9,7 @@ fn maps_reads_and_writes() {
     let mut memory = memory();
     let a = memory.map(None, 100, Access::ReadWrite).unwrap();
     let b = memory.map(None, 10_000, Access::ReadOnly).unwrap();
-    assert!(a >= FIRST_ADDRESS && a % PAGE_BYTES == 0 && b % PAGE_BYTES == 0);
+    assert!(a >= FIRST_ADDRESS && a.is_multiple_of(PAGE_BYTES) && b.is_multiple_of(PAGE_BYTES));
     assert!(b >= a + 2 * PAGE_BYTES, "a page without rights stands between buffers");
     let data: Vec<u8> = (0..=255).cycle().take(9_990).collect();
     memory.write(b + 7, &data).unwrap();
