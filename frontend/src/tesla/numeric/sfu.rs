@@ -7,18 +7,60 @@ const FRACTION: u32 = 0x007f_ffff;
 const IMPLICIT: i64 = 1 << 23;
 
 /// The truncated squarer of 17-bit numbers: partial products lose the bits that fall below the result, which is
-/// `(sum over set bits i of x >> (18 - i)) >> 1`. Each pair of different bits occurs twice in that sum, so it is
-/// enough to go over the larger ones of them, without branches.
+/// `(sum over set bits i of x >> (18 - i)) >> 1`.
+///
+/// Each pair of different bits stands twice in that sum. Of the upper eight bits no product is cut, so together they
+/// give half their square. Of a lower and an upper bit, those products stay whose weights reach 18: row `m` of
+/// [`CROSS`] and [`CROSS_LOW`], bit `16 - m` times the bits from `m + 2` up. Two lower bits never reach it.
 fn square(x: u32) -> i64 {
-    let mut sum = 0;
-    for bit in 9..17 {
-        let pairs = (x & ((1 << bit) - 1)) >> (18 - bit);
-        // The bit with itself; halving drops that of bit 9.
-        let own = (1u32 << (2 * bit - 18)) >> 1;
-        sum += (pairs + own) & (x >> bit & 1).wrapping_neg();
-    }
-    i64::from(sum)
+    let upper = x >> 9;
+    let lower = x >> 2 & 0x7f;
+    let cross = u32::from(CROSS[(x >> 13 & 15) as usize][lower as usize]);
+    let cross_low = u32::from(CROSS_LOW[(x >> 10 & 7) as usize][(lower >> 4) as usize]);
+    i64::from(((upper * upper) >> 1) + cross + cross_low)
 }
+
+/// For bits 13 to 16 (the row) and bits 2 to 8 (the column): the sum of their products.
+static CROSS: [[u8; 128]; 16] = {
+    let mut table = [[0; 128]; 16];
+    let mut row = 0;
+    while row < 16 {
+        let mut column = 0;
+        while column < 128 {
+            let mut m = 0;
+            while m < 4 {
+                if row >> (3 - m) & 1 != 0 {
+                    table[row][column] += (column >> m) as u8;
+                }
+                m += 1;
+            }
+            column += 1;
+        }
+        row += 1;
+    }
+    table
+};
+
+/// For bits 10 to 12 and bits 6 to 8, likewise.
+static CROSS_LOW: [[u8; 8]; 8] = {
+    let mut table = [[0; 8]; 8];
+    let mut row = 0;
+    while row < 8 {
+        let mut column = 0;
+        while column < 8 {
+            let mut m = 0;
+            while m < 3 {
+                if row >> (2 - m) & 1 != 0 {
+                    table[row][column] += (column >> m) as u8;
+                }
+                m += 1;
+            }
+            column += 1;
+        }
+        row += 1;
+    }
+    table
+};
 
 /// `row[0] << value_shift + row[1] * x + row[2] * squared << square_shift`.
 fn interpolate(row: [i32; 3], x: u32, squared: i64, value_shift: u32, square_shift: u32) -> i64 {
