@@ -4,7 +4,7 @@
 //! encodings of everything that has a defined result: arithmetic of all kinds, flags, address registers, local, shared,
 //! const and global memory, atomics, votes, quad operations. At its end each thread stores its registers and flags.
 //!
-//! The normal run does 150; `WARPJIT_LONG=N` adds N more. `WARPJIT_SEED=N` runs the one program of that seed
+//! The normal run does 150; `WARPJIT_RANDOM=N` does N. `WARPJIT_SEED=N` runs the one program of that seed
 //! and prints it where tiers disagree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -579,7 +579,7 @@ fn compiled_code_agrees_with_the_interpreter() {
         }
         return;
     }
-    let count = 150 + number("WARPJIT_LONG").unwrap_or(0);
+    let count = number("WARPJIT_RANDOM").unwrap_or(150);
     let failures: Vec<String> =
         (1..=count).filter_map(|seed| compare(&engines, seed, &generate(seed), &mut tally).err()).collect();
     assert!(failures.is_empty(), "{} of {count} differ\n{}", failures.len(), failures.join("\n"));
@@ -590,7 +590,7 @@ fn compiled_code_agrees_with_the_interpreter() {
 fn compiled_code_faults_where_the_interpreter_does() {
     let engines = engines();
     let mut tally = Tally::default();
-    let count = 60 + number("WARPJIT_LONG").unwrap_or(0);
+    let count = number("WARPJIT_RANDOM").unwrap_or(60);
     let failures: Vec<String> = (WILD..WILD + count)
         .filter_map(|seed| compare(&engines, seed, &generate(seed), &mut tally).err())
         .collect();
