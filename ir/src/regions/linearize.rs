@@ -16,8 +16,9 @@ use crate::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
-/// Cost from which a block is skipped when no lane wants it; cheaper ones run regardless.
-const SKIP_COST: u32 = 14;
+/// Cost from which a block is skipped when no lane wants it; cheaper ones run regardless. A test and a branch cost
+/// about 3, and a branch that lanes take at random some 15 more.
+const SKIP_COST: u32 = 32;
 
 /// What emission keeps as a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -441,7 +442,8 @@ impl Linearizer<'_> {
             .iter()
             .map(|i| match self.src.inst(*i).op {
                 Opcode::Const => 0,
-                Opcode::Load | Opcode::Store | Opcode::CallPure | Opcode::Fdiv | Opcode::Fsqrt => SKIP_COST,
+                Opcode::Store | Opcode::CallPure | Opcode::Fdiv | Opcode::Fsqrt => SKIP_COST,
+                Opcode::Load => SKIP_COST / 2,
                 Opcode::FmadTrunc => 8,
                 _ => 1,
             })
