@@ -26,7 +26,8 @@ impl Engine {
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
         }
-        if config.tier != Tier::Interp {
+        // Checked code raises no signals.
+        if config.tier != Tier::Interp && !config.checked_memory {
             crate::vm::init()?;
         }
         Ok(Engine { config })

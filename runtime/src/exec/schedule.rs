@@ -136,7 +136,11 @@ impl<'a> Scheduler<'a> {
     pub fn run(self, count: bool) -> Outcome {
         std::thread::scope(|scope| {
             for _ in 1..self.threads {
-                scope.spawn(|| self.work(count));
+                let thread = std::thread::Builder::new().name("warpjit".into());
+                if thread.spawn_scoped(scope, || self.work(count)).is_err() {
+                    // The system gives no more threads: those that there are do the work.
+                    self.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
+                }
             }
             self.work(count);
         });
