@@ -41,54 +41,53 @@ exit nop
 ;              v15: mask = inot v13
 ;              v16: mask = splat v14
 ;              v17: mask = splat v14
-;     @0x8     v18: i32 = slot.get s2  ; r2
-;              slot.set s12, v15  ; c1.z
+;     @0x8     slot.set s12, v15  ; c1.z
 ;              slot.set s13, v13  ; c1.s
 ;              slot.set s14, v16  ; c1.c
 ;              slot.set s15, v17  ; c1.o
 ;              jump block5
 ;
 ; block5 pc 0x8:
-;              v19: i32 = slot.get s2  ; r2
-;              v20: i32 = quad_lane v19, 0x2
-;              slot.set s34, v20  ; t3.i32
+;              v18: i32 = slot.get s2  ; r2
+;              v19: i32 = quad_lane v18, 0x2
+;              slot.set s34, v19  ; t3.i32
 ;              jump block6
 ;
 ; block6 pc 0x8 insts 1:
-;              v21: i32 = slot.get s34  ; t3.i32
-;              v22: f32 = bitcast v21
-;              v23: i32 = slot.get s3  ; r3
-;              v24: f32 = bitcast v23
-;              v25: i32 = slot.get s35  ; laneid
-;              v26: ui32 = const 0x3
-;              v27: i32 = iand v25, v26
-;              v28: f32 = fneg v22
-;              v29: f32 = fneg v24
-;              v30: uf32 = const 0x0  ; 0.0
-;              v31: ui32 = const 0x0
-;              v32: mask = icmp eq v27, v31
-;              v33: ui32 = const 0x1
-;              v34: mask = icmp eq v27, v33
-;              v35: f32 = select v34, v28, v22
-;              v36: ui32 = const 0x2
-;              v37: mask = icmp eq v27, v36
-;              v38: f32 = select v37, v29, v24
-;              v39: ui32 = const 0x3
-;              v40: mask = icmp eq v27, v39
-;              v41: f32 = select v40, v30, v35
-;              v42: f32 = fadd.ftz v41, v38
-;              v43: f32 = fcanon v42, 0x7fffffff
-;              v44: i32 = bitcast v43
-;     @0x10    slot.set s1, v44  ; r1
+;              v20: i32 = slot.get s34  ; t3.i32
+;              v21: f32 = bitcast v20
+;              v22: i32 = slot.get s3  ; r3
+;              v23: f32 = bitcast v22
+;              v24: i32 = slot.get s35  ; laneid
+;              v25: ui32 = const 0x3
+;              v26: i32 = iand v24, v25
+;              v27: f32 = fneg v21
+;              v28: f32 = fneg v23
+;              v29: uf32 = const 0x0  ; 0.0
+;              v30: ui32 = const 0x0
+;              v31: mask = icmp eq v26, v30
+;              v32: ui32 = const 0x1
+;              v33: mask = icmp eq v26, v32
+;              v34: f32 = select v33, v27, v21
+;              v35: ui32 = const 0x2
+;              v36: mask = icmp eq v26, v35
+;              v37: f32 = select v36, v28, v23
+;              v38: ui32 = const 0x3
+;              v39: mask = icmp eq v26, v38
+;              v40: f32 = select v39, v29, v34
+;              v41: f32 = fadd.ftz v40, v37
+;              v42: f32 = fcanon v41, 0x7fffffff
+;              v43: i32 = bitcast v42
+;     @0x10    slot.set s1, v43  ; r1
 ;              jump block7
 ;
 ; block7 pc 0x10:
-;              v45: i32 = clock
-;              slot.set s34, v45  ; t3.i32
+;              v44: i32 = clock
+;              slot.set s34, v44  ; t3.i32
 ;              jump block8
 ;
 ; block8 pc 0x10 insts 1:
-;              v46: i32 = slot.get s34  ; t3.i32
-;     @0x18    slot.set s3, v46  ; r3
+;              v45: i32 = slot.get s34  ; t3.i32
+;     @0x18    slot.set s3, v45  ; r3
 ;              leave.exit -> block2
 ; }

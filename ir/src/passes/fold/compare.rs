@@ -2,7 +2,7 @@
 
 use super::{Act, Folder};
 use crate::entities::Value;
-use crate::function::{Imm, InstData};
+use crate::function::{Form, Imm, InstData};
 use crate::opcodes::{IntCC, Opcode};
 use crate::types::Scalar;
 
@@ -210,6 +210,10 @@ impl Folder<'_> {
             return Some(Act::Now(Opcode::Select, vec![x, b, a], Imm::None));
         }
         let scalar = self.scalar(a);
+        // In mask form nothing asks what lanes hold that did not enter, but for masks.
+        if self.func.form == Form::Mask && scalar != Scalar::I1 && self.is(c, Opcode::ActiveMask).is_some() {
+            return Some(Act::Is(a));
+        }
         match (scalar, self.c(a), self.c(b)) {
             (_, Some(x), Some(y)) if x == y => return Some(Act::Is(a)),
             (Scalar::I1, Some(1), Some(0)) => return Some(Act::Is(c)),

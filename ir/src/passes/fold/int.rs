@@ -294,6 +294,23 @@ impl Folder<'_> {
             }
             _ => {}
         }
+        // A field of a value, times a power of two (an index into a table): shifted into place at once.
+        if op == Ishl
+            && self.uses.count(a) <= 1
+            && let Some((x, keep)) = self.is_by(a, Iand)
+            && let Some((y, m)) = self.is_by(x, Ushr)
+            && self.uses.count(x) <= 1
+            && m % width >= n
+        {
+            let m = m % width - n;
+            let shifted = if m == 0 {
+                y
+            } else {
+                let by = self.constant(scalar, m);
+                self.make(Ushr, &[y, by], Imm::None, scalar)
+            };
+            return self.by(Iand, shifted, keep << n);
+        }
         if op == Sshr && of_a.clear(mask ^ (mask >> 1)) {
             return Some(Act::Now(Ushr, vec![a, b], Imm::None));
         }
