@@ -1,7 +1,8 @@
 //! Random guest programs: compiled code does what the interpreter does, however it is compiled.
 //!
-//! `WARPJIT_RANDOM=N` runs N programs of each family instead of the usual few; `WARPJIT_RANDOM_SEED=S` starts at
-//! another seed, `WARPJIT_SEED=S` runs that one alone.
+//! `WARPJIT_RANDOM=N` runs N programs of each family instead of the usual few, `WARPJIT_RANDOM_SEED=S` starts at
+//! another seed, `WARPJIT_SEED=S` runs that one alone, `WARPJIT_RANDOM_WAYS=W` compiles each program in W ways
+//! instead of two.
 
 use warpjit_tests::random::{Family, check};
 
@@ -14,15 +15,16 @@ fn programs(family: Family, usual: u64) {
         Some(seed) => (seed, 1),
         None => (number("WARPJIT_RANDOM_SEED").unwrap_or(0), number("WARPJIT_RANDOM").unwrap_or(usual)),
     };
-    let (mut compiled, mut hung, mut faulted) = (0, 0, 0);
+    let (mut compiled, mut hung, mut faulted, mut share) = (0, 0, 0, 0.0);
     let mut failures = Vec::new();
     for seed in start..start + count {
         if std::env::var_os("WARPJIT_RANDOM_VERBOSE").is_some() {
             eprintln!("{family:?} {seed}");
         }
-        match check(family, seed, 2) {
+        match check(family, seed, number("WARPJIT_RANDOM_WAYS").unwrap_or(2)) {
             Ok(seen) => {
                 compiled += u64::from(seen.compiled);
+                share += seen.share;
                 hung += u64::from(seen.hung);
                 faulted += u64::from(seen.faulted);
             }
@@ -32,7 +34,10 @@ fn programs(family: Family, usual: u64) {
             break;
         }
     }
-    eprintln!("{family:?}: {count} programs, {compiled} compiled, {faulted} faulted, {hung} ran too long");
+    share /= count as f64;
+    eprintln!(
+        "{family:?}: {count} programs, {compiled} compiled ({share:.2}), {faulted} faulted, {hung} ran too long"
+    );
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(count < 20 || compiled * 10 > count * 8, "compiled code ran in {compiled} of {count} programs");
     assert!(count < 20 || hung * 50 <= count, "{hung} of {count} programs ran too long");

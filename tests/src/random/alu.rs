@@ -14,8 +14,6 @@ const LONG_END: u64 = 3 << 32;
 pub struct Limits {
     /// Shared memory may be read at any address.
     pub any_shared: bool,
-    /// Operations on the lanes of a quad: their results depend on lanes that are not active.
-    pub quads: bool,
 }
 
 /// Rows of arithmetic that the chip has.
@@ -123,7 +121,7 @@ pub fn instruction(random: &mut Random, row: &Row, chip: Chip, limits: Limits, e
 }
 
 fn allowed(inst: &Inst, limits: Limits) -> bool {
-    if inst.cdst == Some(3) || inst.op == Op::QuadOp && !limits.quads {
+    if inst.cdst == Some(3) {
         return false;
     }
     let writable = match inst.dst {

@@ -66,7 +66,7 @@ pub struct Generator {
     /// Lanes may stand apart from the others for good.
     pub(super) apart: bool,
     /// Lanes may have ended.
-    ended: bool,
+    pub(super) ended: bool,
     /// Branches that the rules of joins do not provide for.
     wild: bool,
     /// One lane may fault once.
@@ -180,9 +180,9 @@ impl Generator {
         RandomProgram { shape: self.shape, body: self.items, functions: code, table, countable }
     }
 
-    /// Whether all lanes that the launch has are active.
-    fn together(&self) -> bool {
-        !self.apart && !self.ended && self.depth <= 1 && !self.in_function
+    /// Whether all lanes that run are active together.
+    pub(super) fn together(&self) -> bool {
+        !self.apart && self.depth <= 1 && !self.in_function
     }
 
     pub(super) fn label(&mut self) -> Label {
@@ -206,7 +206,7 @@ impl Generator {
     }
 
     fn arithmetic_and(&mut self, end: u64) {
-        let limits = Limits { any_shared: self.shape.single_warp(), quads: self.together() };
+        let limits = Limits { any_shared: self.shape.single_warp() };
         loop {
             let row = self.rows[self.next_row % self.rows.len()];
             self.next_row += if self.family == Family::Arithmetic { 1 } else { 7 };
@@ -327,7 +327,7 @@ impl Generator {
                 self.vote(guard);
             }
             25 => self.quads(),
-            26 if single || !self.apart && self.depth <= 1 && !self.in_function => self.exchange(),
+            26 if single || self.together() => self.exchange(),
             27 if self.shape.chip == Chip::Gt215 => {
                 let after = self.label();
                 self.control(PRE_RET, None, Some(after));
@@ -402,11 +402,7 @@ impl Generator {
             let next = self.label();
             self.table = vec![next, label];
             self.text("and b32 $r28 $r23 0x1\nshl $a3 $r28 0x2");
-            self.items.push(Item::Inst {
-                word: 0x0040_0000_0000_0000 * 3 | 0xcc00_0003,
-                len: 8,
-                target: None,
-            });
+            self.items.push(Item::Inst { word: 0x00c0_0000_cc00_0003, len: 8, target: None });
             self.items.push(Item::Label(next));
             return;
         }
@@ -515,9 +511,6 @@ impl Generator {
     }
 
     fn quads(&mut self) {
-        if !self.together() {
-            return self.arithmetic();
-        }
         self.control(QUAD_ON, None, None);
         let count = 1 + self.random.below(3);
         (0..count).for_each(|_| self.arithmetic());

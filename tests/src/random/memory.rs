@@ -6,7 +6,7 @@
 use warpjit_frontend::tesla::Chip;
 
 use super::generator::Generator;
-use super::program::{COMMON, Item};
+use super::program::{COMMON, Item, PLANES};
 
 const GLOBAL_TYPES: [(&str, u32); 7] =
     [("u8", 1), ("s8", 1), ("u16", 2), ("s16", 2), ("b32", 4), ("b64", 8), ("b128", 16)];
@@ -20,7 +20,10 @@ impl Generator {
     pub(super) fn memory_statement(&mut self) {
         let atomics = self.shape.chip != Chip::G80;
         let locks = matches!(self.shape.chip, Chip::G200 | Chip::Gt215);
-        match self.random.below(20) {
+        match self.random.below(25) {
+            20..=22 => self.plane(),
+            23 => self.shared_by_lane(),
+            24 if self.may_fault && !self.ended && self.together() && self.random.chance(40) => self.beyond(),
             0..=3 => self.own_global(),
             4 => self.read_only_global(),
             5..=6 if self.shape.lockstep && self.shape.single_warp() => self.common_global(),
@@ -91,6 +94,55 @@ impl Generator {
             self.access(ty, bytes, store);
             self.maybe_guard();
         }
+    }
+
+    /// The thread's element of an array, or one that another thread reads too where nobody writes.
+    fn plane(&mut self) {
+        for _ in 0..1 + self.random.below(3) {
+            let (ty, bytes) = self.random.pick(&GLOBAL_TYPES);
+            let plane = bytes.trailing_zeros();
+            let store = self.random.chance(60);
+            if store || self.random.chance(50) {
+                let base = PLANES + plane * self.shape.plane_bytes();
+                self.text(&format!("shl b32 $r20 $r16 {plane:#x}\nadd b32 $r20 $r20 {base:#x}"));
+                self.access(ty, bytes, store);
+            } else {
+                let offset = self.random.below(8) * bytes;
+                let shift = if self.random.chance(70) { plane } else { 4 };
+                self.text(&format!(
+                    "and b32 $r20 $r23 0x3f\nshl b32 $r20 $r20 {shift:#x}\nadd b32 $r20 $r20 $r18\n\
+                     add b32 $r20 $r20 {offset:#x}"
+                ));
+                self.access(ty, bytes, false);
+            }
+            self.maybe_guard();
+        }
+    }
+
+    /// The last lanes access what is behind an array.
+    fn beyond(&mut self) {
+        self.may_fault = false;
+        let (ty, bytes) = self.random.pick(&GLOBAL_TYPES);
+        let end = (PLANES + 5 * self.shape.plane_bytes()).next_multiple_of(0x1000);
+        let threads = self.shape.threads() * self.shape.blocks();
+        let start = end - self.random.below(threads) * bytes;
+        let plane = bytes.trailing_zeros();
+        self.text(&format!("shl b32 $r20 $r16 {plane:#x}\nadd b32 $r20 $r20 {start:#x}"));
+        // Elements of other threads: read only.
+        self.access(ty, bytes, false);
+    }
+
+    /// The lane's word in its warp's shared memory, and its neighbour's.
+    fn shared_by_lane(&mut self) {
+        let (from, to) = (self.data(), self.data());
+        let other = 4 * self.random.below(3);
+        self.text(&format!(
+            "and b32 $r28 $r23 0x1f\nshl b32 $r28 $r28 0x2\nmov $r20 $a2\nadd b32 $r20 $r20 $r28\n\
+             shl $a3 $r20 0x0\nst b32 s[$a3] $r{from}"
+        ));
+        self.maybe_guard();
+        self.text(&format!("long mov b32 $r{to} b32 s[$a3+{other:#x}]"));
+        self.maybe_guard();
     }
 
     fn read_only_global(&mut self) {

@@ -15,6 +15,8 @@ pub const COUNTERS: u32 = 0x3_0000;
 pub const COMMON: u32 = 0x3_1000;
 /// 256 bytes of each thread: the first half is the program's, the second gets its registers at the end.
 pub const OWN: u32 = 0x4_0000;
+/// For each width of access an array with an element of each thread.
+pub const PLANES: u32 = 0x8_0000;
 /// Bytes of the read-only words.
 pub const CONSTANTS_BYTES: u32 = 0x1000;
 /// Shared memory below belongs to the launch's header and arguments.
@@ -81,6 +83,11 @@ impl Shape {
     /// Where the part of shared memory begins in which threads exchange words.
     pub fn exchange(&self) -> u32 {
         SHARED_START + self.threads().div_ceil(32) * SHARED_WARP
+    }
+
+    /// Bytes of each of the arrays at [`PLANES`].
+    pub fn plane_bytes(&self) -> u32 {
+        self.threads() * self.blocks() * 16
     }
 
     /// Bytes of shared memory that the program uses.

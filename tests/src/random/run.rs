@@ -11,7 +11,7 @@ use warpjit_runtime::{
 };
 
 use super::program::{
-    CONSTANTS, CONSTANTS_BYTES, COUNTERS, INPUT, OWN, RandomProgram, SHARED_START, Shape, TABLE_BANK,
+    CONSTANTS, CONSTANTS_BYTES, COUNTERS, INPUT, OWN, PLANES, RandomProgram, SHARED_START, Shape, TABLE_BANK,
 };
 use super::rng::Random;
 
@@ -63,7 +63,7 @@ impl Effect {
         let mut add = |line: String| lines.push(line);
         for (n, (a, b)) in words(self).into_iter().zip(words(other)).enumerate() {
             let address = COUNTERS + n as u32 * 4;
-            if a != b && address >= OWN {
+            if a != b && (OWN..PLANES).contains(&address) {
                 let (thread, offset) = ((address - OWN) / 256, address % 256);
                 let what = match offset {
                     0x80..0xc0 => format!("$r{}", (offset - 0x80) / 4),
@@ -126,8 +126,8 @@ impl Way {
     pub fn rotate(number: u64) -> Way {
         let groups = [Some(1), Some(2), Some(4)][(number % 3) as usize];
         let checked = number & 1 != 0;
-        let host = if number / 2 % 2 == 0 { HostLevel::Native } else { HostLevel::Sse41 };
-        let threads = if number / 5 % 2 == 0 { 1 } else { 2 };
+        let host = if (number / 2).is_multiple_of(2) { HostLevel::Native } else { HostLevel::Sse41 };
+        let threads = if (number / 5).is_multiple_of(2) { 1 } else { 2 };
         let tier = if number % 11 == 10 { Tier::Auto } else { Tier::Jit };
         Way { tier, groups, threads, host, checked }
     }
@@ -170,6 +170,7 @@ impl Loaded {
             (INPUT, threads * 64, Access::ReadOnly, words(threads * 16)),
             (COUNTERS, COUNTERS_BYTES as u32, Access::ReadWrite, words(0x80)),
             (OWN, threads * 256, Access::ReadWrite, Vec::new()),
+            (PLANES, shape.plane_bytes() * 5, Access::ReadWrite, Vec::new()),
         ];
         let argument = words(1);
         let launch = Launch {
@@ -182,7 +183,7 @@ impl Loaded {
             capture_registers: shape.capture,
             ..Launch::default()
         };
-        let count = program.countable && seed % 4 == 0;
+        let count = program.countable && seed.is_multiple_of(4);
         let program = Program::load(&code.bytes, &options).expect("random code is code");
         Loaded { program, launch, memory, lockstep: shape.lockstep, count }
     }
@@ -255,5 +256,7 @@ impl Loaded {
 
 /// Checks that the areas of a shape do not run into each other.
 pub fn fits(shape: &Shape) -> bool {
-    shape.threads() * shape.blocks() * 64 <= COUNTERS - INPUT && shape.exchange() > SHARED_START
+    shape.threads() * shape.blocks() * 256 <= PLANES - OWN
+        && shape.threads() * shape.blocks() * 64 <= COUNTERS - INPUT
+        && shape.exchange() > SHARED_START
 }
