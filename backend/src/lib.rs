@@ -3,6 +3,7 @@
 //! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
 //! chunk by chunk (4, 8 or 16 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
 //! from outside it finds in the context.
+#![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod affine;

@@ -2,6 +2,7 @@
 //!
 //! The command itself is thin. What tests and other tools share with it is here: reading launch
 //! files, running them, comparing results, writing pictures.
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod compare;

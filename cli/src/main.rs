@@ -1,4 +1,5 @@
 //! The `warpjit` command.
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod args;

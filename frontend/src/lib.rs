@@ -1,4 +1,5 @@
 //! Containers, decoders, disassemblers, assemblers and lifters of guest ISAs.
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod bits;

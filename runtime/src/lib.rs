@@ -44,6 +44,7 @@
 //!
 //! Inside, `exec` runs launches, `memory` is the guest's address space, and [`vm`] holds what touches the
 //! operating system and the processor: code memory, signals, the entry to compiled code (docs/unsafe.md).
+#![warn(missing_docs)]
 
 mod config;
 mod engine;

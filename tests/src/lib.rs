@@ -5,6 +5,7 @@
 //! | `corpus/tesla/` | programs of the project's own, one folder each |
 //! | `corpus/tesla-op.tar.gz` | one kernel per instruction form, packed; see `examples/pack_corpus.rs` |
 //! | `../shared/corpus/third-party` | programs of others, only where that folder exists |
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod corpus;

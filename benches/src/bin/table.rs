@@ -6,6 +6,7 @@
 //! ```
 //!
 //! Times are medians; `--best` takes minima instead, for machines that others use, too.
+#![warn(missing_docs)]
 
 use std::time::Instant;
 

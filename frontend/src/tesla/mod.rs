@@ -1,7 +1,7 @@
 //! NVIDIA Tesla (G80 to GT218): table, decoder, disassembler and assembler.
 //!
-//! [`table`] holds one row per instruction form, in the words of the listing; the decoder ([`decode`]), the
-//! printer ([`disasm`]) and the assembler ([`asm`]) all walk the same rows. The decoded form, [`Inst`], names
+//! [`table`] holds one row per instruction form, in the words of the listing; the decoder (`decode`), the
+//! printer (`disasm`) and the assembler (`asm`) all walk the same rows. The decoded form, [`Inst`], names
 //! everything an instruction does, so that the lifter never looks at bits.
 
 pub mod abi;

@@ -1,6 +1,6 @@
 //! Lane regions: parts of a kernel that a few lanes at a time run on their own (docs/design.md).
 //!
-//! [`prepare`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
+//! [`Kernel::new`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
 //! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]).
 
 pub mod explore;

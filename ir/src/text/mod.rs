@@ -1,4 +1,4 @@
-//! The text format: [`print`] writes it, [`parse`] reads it back.
+//! The text format: [`print`] writes it, `parse` reads it back.
 //!
 //! ```text
 //! function @saxpy spmd lanes 32 {

@@ -3,7 +3,7 @@
 //!
 //! The contract in short: [`CodeMemory`] holds code, never writable and executable at one address;
 //! [`enter`] runs a piece of it; if an instruction of compiled code raises SIGSEGV, SIGBUS, SIGILL or
-//! SIGFPE, the handler of [`sys`] recognises its pc by the [`registry`] and resumes behind the call in
+//! SIGFPE, the handler of [`sys`] recognises its pc by the `registry` and resumes behind the call in
 //! [`enter`], which gives a [`RawFault`]. Only frames of compiled code are skipped: Rust functions that
 //! compiled code calls have pcs of their own, and a fault there is the bug it would be without us.
 

@@ -105,7 +105,7 @@ pub struct RandomProgram {
     pub body: Vec<Item>,
     /// Behind the epilogue: what the body calls.
     pub functions: Vec<Item>,
-    /// Targets of indirect branches, in [`TABLE_BANK`].
+    /// Targets of indirect branches, in `TABLE_BANK`.
     pub table: Vec<Label>,
     /// Both tiers count the same instructions of threads.
     pub countable: bool,

@@ -25,7 +25,7 @@ const COUNTERS_BYTES: u64 = 0x2000;
 pub struct Effect {
     /// The fault.
     pub fault: Option<Fault>,
-    /// All that the guest can write, from [`COUNTERS`] on.
+    /// All that the guest can write, from `COUNTERS` on.
     pub memory: Vec<u8>,
     /// Registers, where they were asked for.
     pub registers: Vec<(String, Vec<u64>)>,

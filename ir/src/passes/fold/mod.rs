@@ -1,8 +1,8 @@
 //! Folding: constants through the interpreter's own evaluation, algebraic identities, and what known bits and unsigned
 //! bounds say ([`KnownBits`]).
 //!
-//! Operations of one rule set a file: [`int`] arithmetic and shifts, [`compare`] comparisons, selections and truth values,
-//! [`float`] floats and conversions, [`memory`] addresses and stored values.
+//! Operations of one rule set a file: `int` arithmetic and shifts, `compare` comparisons, selections and truth values,
+//! `float` floats and conversions, `memory` addresses and stored values.
 
 mod compare;
 mod float;
