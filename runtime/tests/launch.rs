@@ -463,3 +463,34 @@ fn warps_of_a_block_part() {
         assert_eq!(word as usize, if warp < block { 0 } else { at + 1 }, "{at}");
     }
 }
+
+/// Some lanes of warp 0 wait at barrier 1 while the others go round it; warp 1 waits at barrier 2.
+const ROUND: &str = "
+    slot s0: i32 wid = warpid
+    slot s1: i32 tid = tid.x
+block0 at 0x0 insts 2:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0
+    v2: mask = icmp eq v0, v1
+    branch v2, block1, block3
+block1 at 0x10 insts 2:
+    v3: i32 = slot.get s1
+    v4: ui32 = const 7
+    v5: mask = icmp ult v3, v4
+    branch v5, block2, block4
+block2 at 0x20 insts 1:
+    barrier 1 arrive wait -> block4
+block3 at 0x28 insts 1:
+    barrier 2 arrive wait -> block4
+block4 at 0x30 insts 1:
+    leave.exit -> block4
+";
+
+#[test]
+fn a_warp_that_parts_round_a_barrier() {
+    // Some lanes of warp 0 stand at a barrier that nobody else will come to.
+    let fault = fault_of(ROUND, &launch(1, 64));
+    assert_eq!((fault.kind, fault.pc, fault.warp, fault.lane), (FaultKind::Barrier, 0x20, 0, 0));
+    // A warp arrives as a whole, whichever of its lanes do.
+    assert_eq!(run_all(&ROUND.replace("barrier 2", "barrier 1"), &launch(1, 64), 1).0.fault, None);
+}

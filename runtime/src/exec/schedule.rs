@@ -41,6 +41,13 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
+/// Warp instructions of a block after which a thread says that it is done, though it has more at hand.
+const TALK_STEPS: u64 = 1 << 14;
+
+/// Something that threads change often, away from what they only read.
+#[repr(align(128))]
+struct Alone<T>(T);
+
 struct Queue {
     suspended: VecDeque<Box<RunningBlock>>,
     /// Threads that have or may find something to do.
@@ -56,14 +63,14 @@ pub struct Scheduler<'a> {
     progress: Option<&'a Progress>,
     threads: usize,
     most_suspended: usize,
-    next: AtomicU64,
+    next: Alone<AtomicU64>,
     queue: Mutex<Queue>,
     wake: Condvar,
     /// Length of the queue, to read without the lock.
     waiting: AtomicUsize,
     /// Index of the lowest block that has faulted.
     faulted: AtomicU64,
-    done: AtomicU64,
+    done: Alone<AtomicU64>,
     cancelled: AtomicBool,
     outcome: Mutex<Outcome>,
 }
@@ -111,12 +118,12 @@ impl<'a> Scheduler<'a> {
             progress: None,
             threads,
             most_suspended: (SUSPENDED_BYTES / bytes).clamp(2, MOST_SUSPENDED),
-            next: AtomicU64::new(plan.blocks.start),
+            next: Alone(AtomicU64::new(plan.blocks.start)),
             queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: threads }),
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
-            done: AtomicU64::new(0),
+            done: Alone(AtomicU64::new(0)),
             cancelled: AtomicBool::new(false),
             outcome: Mutex::default(),
         }
@@ -145,7 +152,7 @@ impl<'a> Scheduler<'a> {
             self.work(count);
         });
         let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcome.blocks = self.done.into_inner();
+        outcome.blocks = self.done.0.into_inner();
         outcome.cancelled = self.cancelled.into_inner();
         outcome
     }
@@ -171,6 +178,7 @@ impl<'a> Scheduler<'a> {
         let mut spare: Option<Box<RunningBlock>> = None;
         let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
         let mut prefer_fresh = false;
+        let mut done = 0;
         while let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) {
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
@@ -186,14 +194,18 @@ impl<'a> Scheduler<'a> {
                         continue;
                     }
                 }
-                Turn::Done => self.tell_done(),
+                Turn::Done => done += 1,
                 Turn::Faulted(fault) => self.fail(index, fault),
                 Turn::Stopped => {}
             }
             let (warps, threads) = block.steps();
             steps = (steps.0 + warps, steps.1 + threads);
             spare = Some(block);
+            if fresh.is_empty() || warps > TALK_STEPS {
+                self.tell_done(std::mem::take(&mut done));
+            }
         }
+        self.tell_done(done);
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.counts.add(&stepper.into_counts());
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
@@ -202,11 +214,17 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    fn tell_done(&self) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+    /// Adds blocks to those that are done.
+    fn tell_done(&self, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let before = self.done.0.fetch_add(count, Ordering::Relaxed);
+        let done = before + count;
         if let Some(progress) = self.progress {
             let all = self.plan.blocks.end - self.plan.blocks.start;
-            if done == all || done.is_multiple_of((all / 256).max(1)) {
+            let part = (all / 256).max(1);
+            if done == all || done / part != before / part {
                 progress(done, all);
             }
         }
@@ -236,17 +254,17 @@ impl<'a> Scheduler<'a> {
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Option<Box<RunningBlock>> {
         if stock.is_empty() {
-            let left = self.plan.blocks.end.saturating_sub(self.next.load(Ordering::Relaxed));
+            let left = self.plan.blocks.end.saturating_sub(self.next.0.load(Ordering::Relaxed));
             // Large stocks while there is much to do, single blocks towards the end.
             let share = (left / (self.threads as u64 * 16)).clamp(1, 64);
-            let start = self.next.fetch_add(share, Ordering::Relaxed).min(self.plan.blocks.end);
+            let start = self.next.0.fetch_add(share, Ordering::Relaxed).min(self.plan.blocks.end);
             *stock = start..(start + share).min(self.plan.blocks.end);
         }
         let index = stock.next()?;
         if self.is_pointless(index) {
             // So are all after it.
             *stock = index..index;
-            self.next.store(self.plan.blocks.end, Ordering::Relaxed);
+            self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
             return None;
         }
         Some(match spare.take() {
