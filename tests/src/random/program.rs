@@ -85,7 +85,7 @@ impl Shape {
         SHARED_START + self.threads().div_ceil(32) * SHARED_WARP
     }
 
-    /// Bytes of each of the arrays at [`PLANES`].
+    /// Bytes of each of the arrays at `PLANES`.
     pub fn plane_bytes(&self) -> u32 {
         self.threads() * self.blocks() * 16
     }
