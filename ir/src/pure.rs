@@ -18,6 +18,9 @@ pub struct PureFn {
     pub result: Scalar,
     /// The function; must not panic. Gets as many arguments as `params` has.
     pub eval: fn(&[u64]) -> u64,
+    /// For a function of one 32-bit value that gives one: the same from each element of the first slice to that of the
+    /// second, which is as long. Compiled code prefers it.
+    pub words: Option<fn(&[u32], &mut [u32])>,
 }
 
 impl PartialEq for PureFn {

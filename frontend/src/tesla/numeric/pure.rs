@@ -28,9 +28,20 @@ fn double(args: &[u64], n: usize) -> u64 {
     f64::modify(a(args, n + 1), form & 2 != 0, form & 1 != 0)
 }
 
+/// A function of one word applied to many.
+macro_rules! words {
+    () => {
+        None
+    };
+    ($each:path) => {
+        Some(|from, to| from.iter().zip(to).for_each(|(&x, y)| *y = $each(x)))
+    };
+}
+
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident, |$args:ident| $body:expr;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
+        |$args:ident| $body:expr $(, each $each:path)?;)*) => {
         $(
             $(#[$doc])*
             pub static $name: PureFn = PureFn {
@@ -38,6 +49,7 @@ macro_rules! functions {
                 params: &[$(Scalar::$ty),*],
                 result: Scalar::$ret,
                 eval: |$args| $body,
+                words: words!($($each)?),
             };
         )*
 
@@ -48,21 +60,21 @@ macro_rules! functions {
 
 functions! {
     /// `1 / x`
-    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into();
+    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into(), each sfu::rcp;
     /// `1 / sqrt(x)`
-    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into();
+    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into(), each sfu::rsqrt;
     /// `log2(x)`
-    LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into();
+    LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into(), each sfu::lg2;
     /// `sin` of a prepared argument
-    SIN = "tesla.sin" (I32) -> F32, |x| sfu::sin(w(x, 0)).into();
+    SIN = "tesla.sin" (I32) -> F32, |x| sfu::sin(w(x, 0)).into(), each sfu::sin;
     /// `cos` of a prepared argument
-    COS = "tesla.cos" (I32) -> F32, |x| sfu::cos(w(x, 0)).into();
+    COS = "tesla.cos" (I32) -> F32, |x| sfu::cos(w(x, 0)).into(), each sfu::cos;
     /// `2^x` of a prepared argument
-    EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into();
+    EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into(), each sfu::ex2;
     /// Prepares an argument of sin and cos
-    PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into();
+    PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into(), each sfu::presin;
     /// Prepares an argument of ex2
-    PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into();
+    PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into(), each sfu::preex2;
     /// f32 sum, rounding field first
     ADD_F32 = "tesla.fadd" (I32, F32, F32) -> F32, |x| f32::add(w(x, 1), w(x, 2), rounding(x)).into();
     /// f32 product, rounding field first
