@@ -1,12 +1,10 @@
 //! What differs between operating systems and processors. To port the runtime, edit here only.
 
-#[cfg(unix)]
 mod unix;
-#[cfg(unix)]
 mod views;
 
-#[cfg(not(unix))]
-compile_error!("the runtime needs a Unix: signals and mmap");
+#[cfg(not(target_os = "linux"))]
+compile_error!("signals and memory are done for Linux so far: memory files, signal contexts");
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

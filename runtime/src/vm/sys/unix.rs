@@ -265,13 +265,16 @@ impl AltStack {
     const STACK_BYTES: usize = 64 << 10;
 
     fn ensure() -> Result<Self, Error> {
-        // Contexts with wide vectors can take several KiB: ask for what the smallest Rust has, at least.
-        const ENOUGH_BYTES: usize = 8 << 10;
+        // What the kernel puts there, several KiB with wide vectors, and room for the handler.
+        const HANDLER_BYTES: usize = 4 << 10;
+        // SAFETY: asks for a number; 0 where the kernel does not say.
+        let kernel_bytes = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+        let enough_bytes = kernel_bytes.max(2 << 10) + HANDLER_BYTES;
         // SAFETY: system calls with pointers to locals; the mapping is new and given to the kernel whole.
         unsafe {
             let mut old: libc::stack_t = std::mem::zeroed();
             libc::sigaltstack(std::ptr::null(), &mut old);
-            if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= ENOUGH_BYTES {
+            if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= enough_bytes {
                 return Ok(AltStack { mapping: std::ptr::null_mut(), bytes: 0 });
             }
             let guard = rustix::param::page_size();
