@@ -5,6 +5,9 @@
 
 use crate::types::Scalar;
 
+/// A function of one word applied to each of a slice.
+pub type WordsFn = fn(&[u32], &mut [u32]);
+
 /// A function of one lane without effects.
 ///
 /// Arguments and result are bit patterns in the low bits of a `u64`; truth values are 0 or 1.
@@ -20,7 +23,7 @@ pub struct PureFn {
     pub eval: fn(&[u64]) -> u64,
     /// For a function of one 32-bit value that gives one: the same from each element of the first slice to that of the
     /// second, which is as long. Compiled code prefers it.
-    pub words: Option<fn(&[u32], &mut [u32])>,
+    pub words: Option<WordsFn>,
 }
 
 impl PartialEq for PureFn {
