@@ -74,7 +74,7 @@ impl Entry {
         for (name, bytes) in inputs {
             let buffer = file.buffers.iter_mut().find(|buffer| buffer.name == *name);
             let buffer = buffer.with_context(|| format!("{}: no buffer {name}", self.path.display()))?;
-            if buffer.data.len() != bytes.len() {
+            if buffer.bytes != bytes.len() as u64 {
                 bail!("{}: buffer {name} has not {} bytes", self.path.display(), bytes.len());
             }
             buffer.data.clone_from(bytes);
