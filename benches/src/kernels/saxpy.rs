@@ -1,10 +1,10 @@
-//! Saxpy: `y = a x + y` over a million floats. Bound by memory.
+//! Saxpy: `y = a x + y` over four million floats. Bound by memory.
 
 use super::{Bench, Buffers, Native, Tolerance, Yardstick};
 use crate::numeric::{Random, bytes_of_floats, floats_of, mad};
 use crate::simd::Simd;
 
-const COUNT: usize = 1 << 20;
+const COUNT: usize = 1 << 22;
 const A: f32 = 1.7;
 
 /// The kernel.
