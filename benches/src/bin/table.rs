@@ -2,13 +2,14 @@
 //! process, interleaved, each result verified.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin table [-- [--runs N] [--best] [--no-interp] [KERNEL...]]
+//! cargo run --release -p warpjit-benches --bin table [-- [--runs N] [--best] [--cpu] [--no-interp] [KERNEL...]]
 //! ```
 //!
-//! Times are medians; `--best` takes minima instead, for machines that others use, too.
+//! Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
+//! time that the process had a processor (then "2 threads" is what two would reach if each had one).
 #![warn(missing_docs)]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use warpjit::launch_file::LaunchFile;
@@ -33,13 +34,14 @@ const WANTED: &[(&str, Option<f64>, f64, f64)] = &[
 struct Options {
     runs: usize,
     best: bool,
+    cpu: bool,
     interp: bool,
     kernels: Vec<String>,
 }
 
 impl Options {
     fn parse() -> anyhow::Result<Options> {
-        let mut options = Options { runs: 11, best: false, interp: true, kernels: Vec::new() };
+        let mut options = Options { runs: 11, best: false, cpu: false, interp: true, kernels: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -48,9 +50,10 @@ impl Options {
                     options.runs = count.filter(|&count| count > 0).context("--runs needs a number")?;
                 }
                 "--best" => options.best = true,
+                "--cpu" => options.cpu = true,
                 "--no-interp" => options.interp = false,
                 name if !name.starts_with('-') => options.kernels.push(name.to_owned()),
-                other => bail!("{other}: unknown; there are --runs N, --best, --no-interp, and names"),
+                other => bail!("{other}: unknown; there are --runs N, --best, --cpu, --no-interp, and names"),
             }
         }
         Ok(options)
@@ -107,8 +110,35 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn time(run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
-    let start = Instant::now();
+/// A point in time.
+#[derive(Clone, Copy)]
+enum Clock {
+    Wall(Instant),
+    Cpu(Duration),
+}
+
+impl Clock {
+    fn start(options: &Options) -> Clock {
+        if options.cpu { Clock::Cpu(Clock::cpu()) } else { Clock::Wall(Instant::now()) }
+    }
+
+    /// Processor time of all threads of this process.
+    fn cpu() -> Duration {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+        Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+    }
+
+    fn elapsed(self) -> Duration {
+        match self {
+            Clock::Wall(start) => start.elapsed(),
+            Clock::Cpu(start) => Clock::cpu().saturating_sub(start),
+        }
+    }
+}
+
+/// Milliseconds of a run.
+fn time(options: &Options, run: impl FnOnce() -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let start = Clock::start(options);
     run()?;
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
@@ -148,7 +178,7 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
             let wrong = suite::difference(&fresh.output(), &wanted[0].1, bench.native_tolerance());
             ensure!(wrong.is_none(), "native, {way:?}: {}", wrong.unwrap_or_default());
         }
-        if let Some(ways) = fastest(native.as_mut()) {
+        if let Some(ways) = fastest(native.as_mut(), options) {
             row.native = Some(interleave(native.as_mut(), ways, &mut guests, options, &mut row)?);
         }
     }
@@ -161,7 +191,7 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
         for _ in 0..options.runs {
             for (session, times) in guests.iter_mut().zip(&mut times) {
                 session.restore()?;
-                times.push(time(|| session.run().map(drop))?);
+                times.push(time(options, || session.run().map(drop))?);
             }
         }
         let [one, two] = &mut times;
@@ -174,7 +204,7 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
         }
         let mut times = Vec::new();
         for _ in 0..2 {
-            times.push(time(|| interp.run().map(drop))?);
+            times.push(time(options, || interp.run().map(drop))?);
         }
         row.interp = Some(times.into_iter().fold(f64::INFINITY, f64::min));
     }
@@ -183,13 +213,13 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
 }
 
 /// The fastest way at 128 bits, and at any width.
-fn fastest(native: &mut dyn Native) -> Option<[Way; 2]> {
+fn fastest(native: &mut dyn Native, options: &Options) -> Option<[Way; 2]> {
     let mut best = |widest: u32| {
         let ways = native.ways().into_iter().filter(|way| way.bits <= widest);
         let timed: Vec<_> = ways
             .map(|way| {
                 let mut once = || {
-                    let start = Instant::now();
+                    let start = Clock::start(options);
                     native.run(way);
                     start.elapsed()
                 };
@@ -214,14 +244,14 @@ fn interleave(
     for _ in 0..options.runs {
         for (way, times) in ways.iter().zip(&mut times) {
             native.run(*way);
-            times.push(time(|| {
+            times.push(time(options, || {
                 native.run(*way);
                 Ok(())
             })?);
         }
         for (session, times) in guests.iter_mut().zip(&mut times[2..]) {
             session.run()?;
-            times.push(time(|| session.run().map(drop))?);
+            times.push(time(options, || session.run().map(drop))?);
         }
     }
     let [narrow, any, one, two] = times.each_mut().map(|times| options.of(times));
@@ -236,8 +266,8 @@ fn compile_time(file: &LaunchFile, engine: &Engine, options: &Options) -> anyhow
     for _ in 0..5 {
         let mut session = Session::with_program(file, engine, load_program(file)?)?;
         session.set_blocks(0..1)?;
-        let first = time(|| session.run().map(drop))?;
-        let second = time(|| session.run().map(drop))?;
+        let first = time(options, || session.run().map(drop))?;
+        let second = time(options, || session.run().map(drop))?;
         times.push((first - second).max(0.0));
     }
     Ok(options.of(&mut times))
@@ -250,8 +280,9 @@ fn print(rows: &[Row], options: &Options) {
         cpu.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
     let load = read("/proc/loadavg");
     let what = if options.best { "minimum" } else { "median" };
+    let clock = if options.cpu { "processor time" } else { "wall clock" };
     println!(
-        "{}, {} processors; {what} of {} runs; load average {}\n",
+        "{}, {} processors; {clock}, {what} of {} runs; load average {}\n",
         cpu.unwrap_or("unknown processor"),
         std::thread::available_parallelism().map_or(1, |count| count.get()),
         options.runs,
@@ -263,7 +294,7 @@ fn print(rows: &[Row], options: &Options) {
     println!("|---|---|---|---|---|---|---|");
     for row in rows {
         let wanted = WANTED.iter().find(|wanted| wanted.0 == row.name);
-        let two = row.jit / row.jit_two;
+        let two = row.jit / row.jit_two * if options.cpu { 2.0 } else { 1.0 };
         match row.native {
             Some([(narrow, way), (any, any_way)]) => {
                 let first = wanted.and_then(|wanted| wanted.1).map_or("-".into(), |share| share.to_string());
