@@ -11,3 +11,8 @@
 pub mod corpus;
 pub mod guest;
 pub mod random;
+
+/// The README's example of the library, run with the documentation's tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
