@@ -28,7 +28,11 @@ fn programs(family: Family, usual: u64) {
                 hung += u64::from(seen.hung);
                 faulted += u64::from(seen.faulted);
             }
-            Err(text) => failures.push(text),
+            Err(text) => {
+                // Now, for long runs that are ended early.
+                eprintln!("{text}");
+                failures.push(text);
+            }
         }
         if failures.len() > 5 {
             break;
