@@ -83,6 +83,15 @@ impl Barriers {
         open
     }
 
+    /// Whether nobody has arrived at a barrier and all of these warps have seen its last generation end: then it is as
+    /// before if all warps arrive and pass.
+    pub fn is_even(&self, index: u8, mut warps: impl Iterator<Item = usize>) -> bool {
+        self.list.get(usize::from(index)).is_none_or(|barrier| {
+            barrier.arrivals.iter().all(|&count| count == 0)
+                && warps.all(|warp| barrier.seen.get(warp) == Some(&barrier.generation))
+        })
+    }
+
     /// A warp has ended; `living` others live.
     pub fn warp_ended(&mut self, warp: usize, living: u32) {
         for barrier in &mut self.list {

@@ -5,8 +5,12 @@ use super::memory::{Local, Shared, View};
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
-use crate::vm::Call;
 use warpjit_ir::interp::{self, Flow, Warp};
+
+#[path = "together.rs"]
+mod together;
+
+use together::InLaunch;
 
 /// Warp instructions after which the next warp of the block has its turn.
 const WARP_SLICE: u64 = 4096;
@@ -52,7 +56,7 @@ pub struct RunningBlock {
     fresh: bool,
     /// The version of the code at the start that fits all warps, once known.
     version: Option<u32>,
-    /// What warps executed that ended in [`Stepper::run_all`], whose own state does not tell.
+    /// What warps executed that ended together, whose own state does not tell.
     ended_steps: (u64, u64),
 }
 
@@ -163,63 +167,6 @@ impl RunningBlock {
         self.living = plan.warps;
     }
 
-    /// Runs all warps to their ends if they can do that one after the other. Gives how the turn ended if it did; else
-    /// the warps are in their first state or have gone on from there.
-    fn run_all(
-        &mut self,
-        plan: &Plan,
-        tiers: &Tiers,
-        memory: &Memory,
-        stepper: &mut Stepper<'_>,
-        patience: &dyn Patience,
-    ) -> Option<Turn> {
-        if self.version.is_none() {
-            self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
-        }
-        let tried = match self.version {
-            Some(version) if stepper.may_run_all() => {
-                let mut calls = stepper.take_calls();
-                let list = (0..).zip(&mut self.warps).map(|(number, resident)| Call {
-                    frame: resident.warp.frame.as_mut_ptr().cast(),
-                    word: plan.lane_mask(number),
-                    result: 0,
-                });
-                calls.extend(list);
-                let local = &mut self.warps.first_mut()?.local;
-                let mut view = View { plan, memory, shared: &mut self.shared, local };
-                stepper.run_all(version, calls, &mut view, patience)
-            }
-            _ => Some((0, None)),
-        };
-        let insts = stepper.start_insts();
-        let ended = tried.as_ref().map_or(self.warps.len(), |(ended, _)| *ended);
-        let lanes = |number: usize| u64::from(plan.lane_mask(number as u32).count_ones());
-        let threads = insts * (0..ended).map(lanes).sum::<u64>();
-        stepper.add_threads(threads);
-        self.ended_steps = (insts * ended as u64, threads);
-        let Some((last, outcome)) = tried else {
-            self.living = 0;
-            return Some(Turn::Done);
-        };
-        self.restart(plan, tiers);
-        for resident in &mut self.warps[..ended] {
-            resident.warp.ended = true;
-            resident.warp.active = 0;
-        }
-        self.living -= ended as u32;
-        let flow = match outcome {
-            None => return None,
-            Some(outcome) => stepper.resume(&mut self.warps[last].warp, outcome),
-        };
-        match flow {
-            None => Some(Turn::Stopped),
-            Some(flow) => match self.settle(last, flow, stepper) {
-                Ok(_) => None,
-                Err(fault) => Some(Turn::Faulted(fault)),
-            },
-        }
-    }
-
     /// Does with a warp what a block or region of code has led to; gives whether it can go on at once.
     #[inline]
     fn settle(&mut self, number: usize, flow: Flow, stepper: &Stepper<'_>) -> Result<bool, BlockFault> {
@@ -259,13 +206,12 @@ impl RunningBlock {
         stepper: &mut Stepper<'_>,
         patience: &dyn Patience,
     ) -> Turn {
-        if self.fresh
-            && let Some(turn) = self.run_all(plan, tiers, memory, stepper, patience)
-        {
-            return turn;
-        }
         let mut spent = 0;
         loop {
+            let launch = InLaunch { plan, tiers, memory, patience };
+            if let Some(turn) = self.run_together(&launch, stepper, &mut spent) {
+                return turn;
+            }
             let mut ran = false;
             for number in 0..self.warps.len() {
                 let resident = &mut self.warps[number];

@@ -361,21 +361,30 @@ impl Compiled {
         }
     }
 
-    /// Runs the region for warps in the order of `calls` (their frames and active lanes), while each comes out by
-    /// exit 0, the end of all its threads. Gives the last that ran and how that came out. The context's memory must be that of
-    /// all of them.
-    pub fn run_all(&self, context: &mut Context, calls: &mut [vm::Call]) -> (usize, RegionFlow) {
-        // `enter_all` puts a call's lanes there.
-        const { assert!(std::mem::offset_of!(Context, active) == 0) };
+    /// Runs the region for warps in the order of `calls` (frames and active lanes in, ended lanes and condition out), while
+    /// each comes out by exit `wanted`. Gives the last that ran and how that came out. The context's memory must
+    /// be that of all of them.
+    pub fn run_all(&self, context: &mut Context, calls: &mut [vm::Call], wanted: u64) -> (usize, RegionFlow) {
+        // What `enter_all` puts into and takes from the context.
+        const {
+            assert!(std::mem::offset_of!(Context, active) == 0);
+            assert!(std::mem::offset_of!(Context, exited) == 8);
+            assert!(std::mem::offset_of!(Context, cond) == 16);
+        }
         context.pures = self.pures.as_ptr();
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
-        let (last, raw) = unsafe { vm::enter_all(self.code.start(), pointer, calls, ENDED, self.mode) };
+        let (last, raw) = unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode) };
         let flow = match raw {
             Some(raw) => self.signal(raw, context),
-            None => self.outcome(calls.get(last).map_or(ENDED, |call| call.result), context),
+            None => self.outcome(calls.get(last).map_or(backend::STOPPED, |call| call.result), context),
         };
         (last, flow)
+    }
+
+    /// Where an exit leads.
+    pub fn exit(&self, number: u64) -> Option<ExitKind> {
+        self.exits.get(usize::try_from(number).ok()?).copied()
     }
 
     /// What a result of the code means.
@@ -412,9 +421,6 @@ impl Compiled {
         RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
     }
 }
-
-/// The exit by which all threads have ended ([`Region::exits`]).
-const ENDED: u64 = 0;
 
 fn fault_of(record: &backend::FaultRecord) -> Fault {
     Fault {

@@ -104,6 +104,8 @@ impl Tiers {
 
 /// Executions of a block before [`Tier::Auto`] compiles it.
 const AUTO_COLD: u32 = 16;
+/// Times that no code fits all warps of a block before they are no longer tried to run together.
+const MOST_CREDIT: i32 = 64;
 /// Back edges between two looks at whether to stop.
 const FUEL: i64 = 1 << 16;
 /// Looks that a region may take after a higher block has faulted.
@@ -123,6 +125,8 @@ struct Entry {
     versions: Vec<Arc<Compiled>>,
     /// The version that fitted last.
     last: usize,
+    /// The exit by which the code came out last.
+    wanted: u64,
     never: bool,
     executions: u32,
 }
@@ -153,6 +157,11 @@ pub struct Hint {
 }
 
 impl Hint {
+    /// The warp has run.
+    pub fn run(&mut self) {
+        self.has_run = true;
+    }
+
     /// The warp is in its first state again.
     pub fn reset(&mut self) {
         self.has_run = false;
@@ -168,9 +177,9 @@ pub struct Stepper<'a> {
     threads: (u64, u64),
     /// The block whose terminator was executed last.
     last: Block,
-    /// Whether warps may run to their ends one after the other without a look at each ([`Stepper::run_all`]).
-    all_at_once: bool,
-    /// Storage for the calls of [`Stepper::run_all`].
+    /// How often in vain warps may still be tried to run together; none if they may not.
+    credit: i32,
+    /// Storage for the calls of [`Stepper::run_together`].
     calls: Vec<Call>,
 }
 
@@ -189,10 +198,13 @@ impl<'a> Stepper<'a> {
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
         // Local memory is each warp's own, exact counts and limits need a look after each region.
-        let all_at_once =
-            !tiers.start.uses_local && plan.max_steps == 0 && tiers.kernel.count_slot().is_none();
+        let together = tiers.jit.is_some()
+            && !tiers.start.uses_local
+            && plan.max_steps == 0
+            && tiers.kernel.count_slot().is_none();
+        let credit = if together { MOST_CREDIT } else { 0 };
         let last = tiers.code.entry();
-        Stepper { tiers, scratch, context, entries, threads: (0, 0), last, all_at_once, calls: Vec::new() }
+        Stepper { tiers, scratch, context, entries, threads: (0, 0), last, credit, calls: Vec::new() }
     }
 
     /// Executes the block of code that a warp stands at in the interpreter.
@@ -255,16 +267,10 @@ impl<'a> Stepper<'a> {
         Some(flow)
     }
 
-    /// An empty list for [`Stepper::run_all`].
-    pub fn take_calls(&mut self) -> Vec<Call> {
-        self.calls.clear();
-        std::mem::take(&mut self.calls)
-    }
-
-    /// Whether [`Stepper::run_all`] is worth a try.
+    /// Whether running warps together is worth a try ([`super::block`]).
     #[inline]
-    pub fn may_run_all(&self) -> bool {
-        self.all_at_once
+    pub fn may_run_together(&self) -> bool {
+        self.credit > 0
     }
 
     /// The version of the code at the start that fits warps of these hints, if it is the same for all.
@@ -273,46 +279,78 @@ impl<'a> Stepper<'a> {
         hints.all(|hint| hint.version == Some(first)).then_some(first)
     }
 
-    /// Runs warps of a block that are in their first state to their ends, one after the other, with a version of the code at
-    /// the start that fits them all. Gives `None` when all have ended, else the one that came out otherwise, and how: it
-    /// is to be given to [`Stepper::resume`] before anything else runs.
-    pub fn run_all(
-        &mut self,
-        version: u32,
-        mut calls: Vec<Call>,
-        view: &mut View<'_>,
-        patience: &dyn Patience,
-    ) -> Option<(usize, Option<RegionFlow>)> {
-        let at = self.tiers.start.block;
-        let known = &self.entries[at.index()].versions;
-        let Some(place) = known.iter().position(|code| code.number() == version) else {
-            return Some((0, None));
-        };
-        let mut poll = Poll { patience, late_looks: 0 };
-        self.prepare(view, &mut poll);
-        let code = &self.entries[at.index()].versions[place];
-        let (last, outcome) = code.run_all(&mut self.context, &mut calls);
-        let count = calls.len();
-        self.calls = calls;
-        if last + 1 == count && matches!(outcome, RegionFlow::Exit(ExitKind::Ended, ..)) {
-            return None;
-        }
-        // Kernels with barriers and the like never end so.
-        self.all_at_once &= last != 0;
-        Some((last, Some(outcome)))
+    /// Where a version of the code at the start is kept by this thread.
+    pub fn place_at_start(&self, version: u32) -> Option<usize> {
+        let known = &self.entries[self.tiers.start.block.index()].versions;
+        known.iter().position(|code| code.number() == version)
     }
 
-    /// Goes on with the warp at which [`Stepper::run_all`] stopped.
+    /// A version of the code at a block that fits all of the warps.
+    pub fn place_for_all<'w>(
+        &mut self,
+        at: Block,
+        warps: impl Iterator<Item = &'w Warp> + Clone,
+    ) -> Option<usize> {
+        let entry = &self.entries[at.index()];
+        let fits = |place: usize| {
+            let code = &entry.versions[place];
+            warps.clone().all(|warp| code.fits(warp))
+        };
+        let found = (!entry.versions.is_empty() && fits(entry.last))
+            .then_some(entry.last)
+            .or_else(|| (0..entry.versions.len()).find(|&place| fits(place)));
+        self.credit += if found.is_some() { i32::from(self.credit < MOST_CREDIT) } else { -1 };
+        found
+    }
+
+    /// An empty list for [`Stepper::run_together`].
+    pub fn take_calls(&mut self) -> Vec<Call> {
+        self.calls.clear();
+        std::mem::take(&mut self.calls)
+    }
+
+    /// Keeps the list's storage for the next time.
+    pub fn keep_calls(&mut self, calls: Vec<Call>) {
+        self.calls = calls;
+    }
+
+    /// Runs the code at a block for warps that all stand there, one after the other, while they come out by the same exit.
+    /// Gives the last that ran, how that came out, and by which exit those before it did.
+    pub fn run_together(
+        &mut self,
+        at: Block,
+        place: usize,
+        calls: &mut [Call],
+        view: &mut View<'_>,
+        patience: &dyn Patience,
+    ) -> (usize, RegionFlow, u64) {
+        let mut poll = Poll { patience, late_looks: 0 };
+        self.prepare(view, &mut poll);
+        let entry = &mut self.entries[at.index()];
+        let wanted = entry.wanted;
+        let (last, flow) = entry.versions[place].run_all(&mut self.context, calls, wanted);
+        if let (RegionFlow::Exit(..), Some(call)) = (&flow, calls.get(last)) {
+            entry.wanted = call.result;
+        }
+        (last, flow, wanted)
+    }
+
+    /// Where an exit of a version leads.
+    pub fn exit(&self, at: Block, place: usize, number: u64) -> Option<ExitKind> {
+        self.entries[at.index()].versions.get(place)?.exit(number)
+    }
+
+    /// Goes on with a warp as [`Stepper::run_together`] has found it to come out. `None`: it was stopped.
     pub fn resume(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
         self.finish(warp, outcome)
     }
 
-    /// Guest instructions of the block that warps start at.
-    pub fn start_insts(&self) -> u64 {
-        self.tiers.code.guest_insts(self.tiers.start.block).into()
+    /// Guest instructions that an execution of the code at a block counts for.
+    pub fn insts(&self, at: Block) -> u64 {
+        self.tiers.code.guest_insts(at).into()
     }
 
-    /// Counts thread instructions of [`Stepper::run_all`].
+    /// Counts thread instructions of compiled code that no warp has counted.
     pub fn add_threads(&mut self, count: u64) {
         self.threads.1 += count;
     }

@@ -134,13 +134,14 @@ fn calls_in_a_row() {
     init().unwrap();
     let (_memory, hole) = hole();
     let mut values = [7_u32, 7, 8, 7];
-    let mut context = 0_u64;
+    let mut context = [0_u64, 11, 12];
     let mut go = |frames: &[*mut u8]| {
         let mut calls: Vec<Call> =
-            (1..).zip(frames).map(|(word, &frame)| Call { frame, word, result: 0 }).collect();
+            (1..).zip(frames).map(|(word, &frame)| Call::new(frame, word, 0)).collect();
         let context = (&raw mut context).cast();
         // SAFETY: as in `run`.
         let (last, fault) = unsafe { enter_all(code.start(), context, &mut calls, 7, FloatMode::Flush) };
+        assert!(calls[..last].iter().all(|call| call.words == [11, 12]));
         // SAFETY: a local.
         (last, fault.map(|fault| fault.address), calls[last].result, unsafe { context.cast::<u64>().read() })
     };

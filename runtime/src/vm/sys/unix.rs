@@ -50,6 +50,17 @@ pub struct Call {
     pub word: u64,
     /// Out: what it gave.
     pub result: u64,
+    /// Out: the context's second and third word behind it.
+    pub words: [u64; 2],
+    /// The caller's.
+    pub tag: usize,
+}
+
+impl Call {
+    /// A call that has not been made.
+    pub fn new(frame: *mut u8, word: u64, tag: usize) -> Call {
+        Call { frame, word, result: 0, words: [0; 2], tag }
+    }
 }
 
 impl Entry {
@@ -166,7 +177,7 @@ pub unsafe fn enter(
 ///
 /// # Safety
 ///
-/// As for [`enter`], for each of the calls; `context` is writable.
+/// As for [`enter`], for each of the calls; `context` names three words at least, the first of them writable.
 pub unsafe fn enter_all(
     code: *const u8,
     context: *mut u8,

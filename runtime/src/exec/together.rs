@@ -1,0 +1,252 @@
+//! Warps of a block that go the same way.
+//!
+//! Between barriers, warps of a block mostly run the same code from the same place to the same exit. As long as they do,
+//! they are entered in one go, one after the other, and the state of each (but for its frame) is left alone: one place
+//! stands for all. Barriers where all meet, and branches on which all agree, only move that place. When a warp
+//! comes out elsewhere, each gets its own state again.
+//!
+//! The order differs from that of warps that run by themselves only between barriers, where the guest has none; of
+//! faults the one is reported that would be found first there.
+
+use super::super::jit::RegionFlow;
+use super::super::memory::View;
+use super::super::setup::Plan;
+use super::super::tiers::{Patience, Stepper, Tiers};
+use super::{BLOCK_SLICE, BlockFault, RunningBlock, Turn};
+use crate::Memory;
+use crate::vm::Call;
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::{Block, Terminator};
+
+/// What a turn of a block needs of its launch.
+pub(super) struct InLaunch<'a> {
+    pub plan: &'a Plan,
+    pub tiers: &'a Tiers,
+    pub memory: &'a Memory,
+    pub patience: &'a dyn Patience,
+}
+
+impl RunningBlock {
+    /// Runs warps together while they go the same way. Gives how the turn ended if it did; else every warp has its own
+    /// state and goes on from there.
+    pub(super) fn run_together(
+        &mut self,
+        launch: &InLaunch<'_>,
+        stepper: &mut Stepper<'_>,
+        spent: &mut u64,
+    ) -> Option<Turn> {
+        if !stepper.may_run_together() {
+            return self.part_ways(launch);
+        }
+        let (mut at, mut place) = (launch.tiers.start().block, None);
+        if self.fresh {
+            if self.version.is_none() {
+                self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
+            }
+            place = self.version.and_then(|version| stepper.place_at_start(version));
+            if place.is_none() {
+                return self.part_ways(launch);
+            }
+        } else {
+            at = self.common_block()?;
+        }
+        // Instructions that each warp has executed and not counted yet.
+        let mut steps = 0;
+        loop {
+            let living =
+                self.warps.iter().filter(|resident| !resident.warp.ended).map(|resident| &resident.warp);
+            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, living)) else {
+                self.land(at, steps, stepper);
+                return None;
+            };
+            let mut calls = stepper.take_calls();
+            self.list_calls(launch.plan, &mut calls);
+            let local = &mut self.warps.first_mut()?.local;
+            let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
+            let (last, flow, wanted) =
+                stepper.run_together(at, found, &mut calls, &mut view, launch.patience);
+            let insts = stepper.insts(at);
+            *spent += insts * (last as u64 + 1);
+            let all = last + 1 == calls.len() && calls.last().is_some_and(|call| call.result == wanted);
+            if let (RegionFlow::Exit(kind, ..), true) = (&flow, all) {
+                if self.fresh && matches!(kind, ExitKind::Ended) {
+                    self.end_all(&calls, insts, stepper);
+                    stepper.keep_calls(calls);
+                    return Some(Turn::Done);
+                }
+                if self.fresh {
+                    self.restart(launch.plan, launch.tiers);
+                }
+                if let Some(next) = self.same_way(*kind, &calls, launch.tiers) {
+                    at = next;
+                    steps += insts;
+                    stepper.keep_calls(calls);
+                    if launch.patience.stop() {
+                        return Some(Turn::Stopped);
+                    }
+                    if *spent >= BLOCK_SLICE {
+                        self.land(at, steps, stepper);
+                        return Some(Turn::Suspended);
+                    }
+                    continue;
+                }
+            }
+            if self.fresh {
+                self.restart(launch.plan, launch.tiers);
+            }
+            self.land(at, std::mem::take(&mut steps), stepper);
+            let before = stepper.exit(at, found, wanted);
+            let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
+            stepper.keep_calls(calls);
+            if let Some(turn) = parted {
+                return Some(turn);
+            }
+            if *spent >= BLOCK_SLICE {
+                // The turn ends after the others have had theirs.
+                return None;
+            }
+            at = self.common_block()?;
+        }
+    }
+
+    /// Gives each warp its own state where they have not run yet.
+    fn part_ways(&mut self, launch: &InLaunch<'_>) -> Option<Turn> {
+        if self.fresh {
+            self.restart(launch.plan, launch.tiers);
+        }
+        None
+    }
+
+    /// The block of code that all living warps stand at, if none waits.
+    fn common_block(&mut self) -> Option<Block> {
+        let mut common = None;
+        for (number, resident) in self.warps.iter_mut().enumerate() {
+            if resident.warp.ended {
+                continue;
+            }
+            if let Some((index, _)) = resident.waits {
+                if !self.barriers.passes(number, index) {
+                    return None;
+                }
+                resident.waits = None;
+            }
+            if *common.get_or_insert(resident.warp.block) != resident.warp.block {
+                return None;
+            }
+        }
+        common
+    }
+
+    /// The living warps as calls.
+    fn list_calls(&mut self, plan: &Plan, calls: &mut Vec<Call>) {
+        for (number, resident) in self.warps.iter_mut().enumerate() {
+            let lanes = match self.fresh {
+                true => plan.lane_mask(number as u32),
+                false if resident.warp.ended => continue,
+                false => resident.warp.active,
+            };
+            calls.push(Call::new(resident.warp.frame.as_mut_ptr().cast(), lanes, number));
+        }
+    }
+
+    /// All warps have run to their ends from their first state.
+    fn end_all(&mut self, calls: &[Call], insts: u64, stepper: &mut Stepper<'_>) {
+        let threads = calls.iter().map(|call| u64::from(call.word.count_ones())).sum::<u64>() * insts;
+        stepper.add_threads(threads);
+        self.ended_steps = (insts * calls.len() as u64, threads);
+        self.living = 0;
+    }
+
+    /// Where all warps go on after the same exit, if no warp needs to be looked at for that.
+    fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<Block> {
+        if calls.iter().any(|call| call.words[0] & call.word != 0) {
+            // Threads have ended.
+            return None;
+        }
+        let block = match kind {
+            ExitKind::Ended => return None,
+            ExitKind::Enter(block) => return Some(block),
+            ExitKind::Terminator(block) => block,
+        };
+        match tiers.function().term(block) {
+            Terminator::Jump(call) if call.args.is_empty() => Some(call.block),
+            Terminator::Barrier { spec, next } => {
+                let all = self.living as usize == calls.len()
+                    && spec.arrive
+                    && spec.wait
+                    && spec.warps.is_none_or(|count| count == self.living);
+                let even = || self.barriers.is_even(spec.index, calls.iter().map(|call| call.tag));
+                (all && even()).then_some(*next)
+            }
+            Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
+                let taking = |call: &Call| call.words[1] & call.word;
+                if calls.iter().all(|call| taking(call) == call.word) {
+                    Some(taken.block)
+                } else if calls.iter().all(|call| taking(call) == 0) {
+                    Some(next.block)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Puts all living warps at a block, `steps` instructions further.
+    fn land(&mut self, at: Block, steps: u64, stepper: &mut Stepper<'_>) {
+        for resident in self.warps.iter_mut().filter(|resident| !resident.warp.ended) {
+            resident.warp.block = at;
+            resident.hint.run();
+            let before = resident.warp.thread_steps;
+            resident.warp.count(steps);
+            stepper.add_threads(resident.warp.thread_steps - before);
+        }
+    }
+
+    /// Each warp that has run goes on by itself: the last as `flow` says, those before it by the exit `before`.
+    fn go_on_each(
+        &mut self,
+        launch: &InLaunch<'_>,
+        stepper: &mut Stepper<'_>,
+        before: Option<ExitKind>,
+        calls: &[Call],
+        flow: RegionFlow,
+    ) -> Option<Turn> {
+        let (last, earlier) = calls.split_last()?;
+        let outcomes = earlier
+            .iter()
+            .filter_map(|call| Some((call.tag, RegionFlow::Exit(before?, call.words[0], call.words[1]))))
+            .chain([(last.tag, flow)]);
+        for (number, outcome) in outcomes {
+            let Some(flow) = stepper.resume(&mut self.warps[number].warp, outcome) else {
+                return Some(Turn::Stopped);
+            };
+            if let Err(fault) = self.settle(number, flow, stepper) {
+                return Some(self.first_fault(launch, stepper, number, fault));
+            }
+        }
+        None
+    }
+
+    /// A warp has faulted; warps below it may do so before the next barrier, and would have been found first.
+    fn first_fault(
+        &mut self,
+        launch: &InLaunch<'_>,
+        stepper: &mut Stepper<'_>,
+        number: usize,
+        fault: BlockFault,
+    ) -> Turn {
+        for lower in 0..number {
+            let resident = &self.warps[lower];
+            if resident.warp.ended || resident.waits.is_some() {
+                continue;
+            }
+            match self.warp_slice(lower, launch.plan, launch.memory, stepper, launch.patience) {
+                Err(first) => return Turn::Faulted(first),
+                Ok(None) => return Turn::Stopped,
+                Ok(Some(_)) => {}
+            }
+        }
+        Turn::Faulted(fault)
+    }
+}
