@@ -58,8 +58,13 @@ mod tests {
     use crate::pure::PureFn;
     use crate::types::Scalar;
 
-    static TWICE: PureFn =
-        PureFn { name: "test.twice", params: &[Scalar::I32], result: Scalar::I32, eval: |a| a[0] << 1, words: None };
+    static TWICE: PureFn = PureFn {
+        name: "test.twice",
+        params: &[Scalar::I32],
+        result: Scalar::I32,
+        eval: |a| a[0] << 1,
+        words: None,
+    };
 
     const EVERYTHING: &str = include_str!("everything.ir");
 

@@ -412,8 +412,13 @@ fn lanes_are_read_active_or_not() {
         b.set(r[1], quad);
     });
     assert_eq!(body.r1(0x0011, [0; 3])[..6], [1004, 0, 0, 0, 1008, 0]);
-    static DOUBLE: PureFn =
-        PureFn { name: "test.double", params: &[Scalar::I32], result: Scalar::I32, eval: |a| a[0] * 2, words: None };
+    static DOUBLE: PureFn = PureFn {
+        name: "test.double",
+        params: &[Scalar::I32],
+        result: Scalar::I32,
+        eval: |a| a[0] * 2,
+        words: None,
+    };
     let body = Body::new(|b, _, r| {
         let (value, lane) = (b.get(r[2]), b.get(r[0]));
         let value = b.call_pure(&DOUBLE, &[value]);
