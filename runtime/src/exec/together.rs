@@ -3,7 +3,7 @@
 //! Between barriers, warps of a block mostly run the same code from the same place to the same exit. As long as they do,
 //! they are entered in one go, one after the other, and the state of each (but for its frame) is left alone: one place
 //! stands for all. Barriers where all meet, and branches on which all agree, only move that place. When a warp
-//! comes out elsewhere, each gets its own state again.
+//! comes out elsewhere, each gets its own state again, and those that stand at one place go on in groups.
 //!
 //! The order differs from that of warps that run by themselves only between barriers, where the guest has none; of
 //! faults the one is reported that would be found first there.
@@ -12,7 +12,7 @@ use super::super::jit::RegionFlow;
 use super::super::memory::View;
 use super::super::setup::Plan;
 use super::super::tiers::{Patience, Stepper, Tiers};
-use super::{BLOCK_SLICE, BlockFault, RunningBlock, Turn};
+use super::{BLOCK_SLICE, BlockFault, Resident, RunningBlock, Turn};
 use crate::Memory;
 use crate::vm::Call;
 use warpjit_ir::regions::explore::ExitKind;
@@ -24,6 +24,14 @@ pub(super) struct InLaunch<'a> {
     pub tiers: &'a Tiers,
     pub memory: &'a Memory,
     pub patience: &'a dyn Patience,
+}
+
+impl Resident {
+    /// Whether the warp runs with those at a block; `whole`: with all that live, wherever its own state says that it is.
+    #[inline]
+    fn is_in_group(&self, at: Block, whole: bool) -> bool {
+        !self.warp.ended && (whole || self.waits.is_none() && self.warp.block == at)
+    }
 }
 
 impl RunningBlock {
@@ -38,7 +46,7 @@ impl RunningBlock {
         if !stepper.may_run_together() {
             return self.part_ways(launch);
         }
-        let (mut at, mut place) = (launch.tiers.start().block, None);
+        let (mut at, mut whole, mut place) = (launch.tiers.start().block, true, None);
         if self.fresh {
             if self.version.is_none() {
                 self.version = stepper.common_version(self.warps.iter().map(|resident| resident.hint));
@@ -48,19 +56,21 @@ impl RunningBlock {
                 return self.part_ways(launch);
             }
         } else {
-            at = self.common_block()?;
+            (at, whole) = self.next_group(launch.tiers)?;
         }
         // Instructions that each warp has executed and not counted yet.
         let mut steps = 0;
         loop {
-            let living =
-                self.warps.iter().filter(|resident| !resident.warp.ended).map(|resident| &resident.warp);
-            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, living)) else {
-                self.land(at, steps, stepper);
+            let group = self.warps.iter().filter(|resident| resident.is_in_group(at, whole));
+            let group = group.map(|resident| &resident.warp);
+            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, group)) else {
+                if whole {
+                    self.land(at, steps, stepper);
+                }
                 return None;
             };
             let mut calls = stepper.take_calls();
-            self.list_calls(launch.plan, &mut calls);
+            self.list_calls(launch.plan, at, whole, &mut calls);
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
             let (last, flow, wanted) =
@@ -77,7 +87,7 @@ impl RunningBlock {
                 if self.fresh {
                     self.restart(launch.plan, launch.tiers);
                 }
-                if let Some(next) = self.same_way(*kind, &calls, launch.tiers) {
+                if let (true, Some(next)) = (whole, self.same_way(*kind, &calls, launch.tiers)) {
                     at = next;
                     steps += insts;
                     stepper.keep_calls(calls);
@@ -94,7 +104,9 @@ impl RunningBlock {
             if self.fresh {
                 self.restart(launch.plan, launch.tiers);
             }
-            self.land(at, std::mem::take(&mut steps), stepper);
+            if whole {
+                self.land(at, std::mem::take(&mut steps), stepper);
+            }
             let before = stepper.exit(at, found, wanted);
             let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
             stepper.keep_calls(calls);
@@ -105,7 +117,7 @@ impl RunningBlock {
                 // The turn ends after the others have had theirs.
                 return None;
             }
-            at = self.common_block()?;
+            (at, whole) = self.next_group(launch.tiers)?;
         }
     }
 
@@ -117,32 +129,40 @@ impl RunningBlock {
         None
     }
 
-    /// The block of code that all living warps stand at, if none waits.
-    fn common_block(&mut self) -> Option<Block> {
-        let mut common = None;
+    /// The block of code that comes first in the program of those where a warp stands that can go on, and whether all living
+    /// warps stand there. (Warps that part meet again soonest if those behind go first.)
+    fn next_group(&mut self, tiers: &Tiers) -> Option<(Block, bool)> {
+        let mut first: Option<(u32, Block)> = None;
+        let mut whole = true;
         for (number, resident) in self.warps.iter_mut().enumerate() {
             if resident.warp.ended {
                 continue;
             }
             if let Some((index, _)) = resident.waits {
                 if !self.barriers.passes(number, index) {
-                    return None;
+                    whole = false;
+                    continue;
                 }
                 resident.waits = None;
             }
-            if *common.get_or_insert(resident.warp.block) != resident.warp.block {
-                return None;
+            let block = resident.warp.block;
+            match first {
+                Some((_, known)) if known == block => continue,
+                Some(_) => whole = false,
+                None => {}
             }
+            let here = (tiers.code().pc(block), block);
+            first = Some(first.map_or(here, |first| first.min(here)));
         }
-        common
+        first.map(|(_, block)| (block, whole))
     }
 
-    /// The living warps as calls.
-    fn list_calls(&mut self, plan: &Plan, calls: &mut Vec<Call>) {
+    /// The warps of a group as calls.
+    fn list_calls(&mut self, plan: &Plan, at: Block, whole: bool, calls: &mut Vec<Call>) {
         for (number, resident) in self.warps.iter_mut().enumerate() {
             let lanes = match self.fresh {
                 true => plan.lane_mask(number as u32),
-                false if resident.warp.ended => continue,
+                false if !resident.is_in_group(at, whole) => continue,
                 false => resident.warp.active,
             };
             calls.push(Call::new(resident.warp.frame.as_mut_ptr().cast(), lanes, number));
@@ -218,6 +238,7 @@ impl RunningBlock {
             .filter_map(|call| Some((call.tag, RegionFlow::Exit(before?, call.words[0], call.words[1]))))
             .chain([(last.tag, flow)]);
         for (number, outcome) in outcomes {
+            self.warps[number].hint.run();
             let Some(flow) = stepper.resume(&mut self.warps[number].warp, outcome) else {
                 return Some(Turn::Stopped);
             };
