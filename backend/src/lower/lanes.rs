@@ -16,6 +16,9 @@ impl Lower<'_, '_> {
         if matches!(mem.space, Space::Global(_)) {
             return self.global_by_lane(x);
         }
+        if let Some(parts) = self.small_table(x) {
+            return Ok(Some(parts));
+        }
         let addresses = self.address_parts(x);
         let indices: Parts = addresses.iter().map(|&p| self.e.band_imm(p, 0xffff)).collect();
         // Lanes in bounds; the others read zero (from index 0, which is always there) and write nothing.
@@ -62,7 +65,7 @@ impl Lower<'_, '_> {
                         None => places,
                     };
                     let offsets = self.lane_offsets(&places);
-                    loaded.push(self.gather(x.data, part, base, &offsets, None));
+                    loaded.push(self.gather(x.data, part, (base, 0), &offsets, None));
                 }
             }
         }
@@ -83,6 +86,21 @@ impl Lower<'_, '_> {
                 .collect();
         }
         Ok(Some(parts))
+    }
+
+    /// A look-up in a const bank whose index is known not to leave it: nothing wraps, and the offset goes into the loads.
+    fn small_table(&mut self, x: &Access<'_>) -> Option<Parts> {
+        let (Space::Const(_), Address::Lanes(parts), false) = (x.mem.space, &x.address, x.store()) else {
+            return None;
+        };
+        let most = self.known().get(*x.data.args.first()?).possible();
+        if most.checked_add(u64::from(x.offset))? > 0xffff {
+            return None;
+        }
+        let parts = parts.clone();
+        let base = self.base(x.mem.space);
+        let offsets = self.lane_offsets(&parts);
+        Some(self.gather(x.data, x.mem, (base, x.offset as i32), &offsets, None))
     }
 
     /// Places in the warp's local memory of byte `offset` of an access at `indices`.
@@ -212,7 +230,7 @@ impl Lower<'_, '_> {
                 self.scatter(data, mem, base, &offsets, &value, bits);
                 Ok(None)
             }
-            None => Ok(Some(self.gather(data, mem, base, &offsets, Some(bits)))),
+            None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),
         }
     }
 
@@ -223,7 +241,15 @@ impl Lower<'_, '_> {
         self.e.select(own, place, scratch)
     }
 
-    fn gather(&mut self, data: &InstData, mem: MemAccess, base: V, offsets: &[V], bits: Option<V>) -> Parts {
+    /// Loads by lane, from base, displacement and offset; where `bits` are given, only for their lanes.
+    fn gather(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        (base, displacement): (V, i32),
+        offsets: &[V],
+        bits: Option<V>,
+    ) -> Parts {
         // Loads typed as floats need no detour through a general register.
         let (ty, vector_ty, per) = match mem.bytes {
             8 => (F64, F64X2, 2),
@@ -240,10 +266,13 @@ impl Lower<'_, '_> {
             // The load may become an operand of the instruction that inserts its result: both are the site.
             self.site(data, TrapLane::Lane(lane as u8));
             let v = match mem.bytes {
-                4 | 8 => self.e.load_guest(ty, place, 0),
-                n => self.e.load_narrow(n, mem.signed, place, 0),
+                4 | 8 => self.e.load_guest(ty, place, displacement),
+                n => self.e.load_narrow(n, mem.signed, place, displacement),
             };
-            if lane % per == 0 {
+            if lane % per == 0 && per == 4 && ty == F32 {
+                // One instruction; clearing the other lanes would take two.
+                parts.push(self.e.splat(vector_ty, v));
+            } else if lane % per == 0 {
                 parts.push(self.e.scalar_to_vector(vector_ty, v));
             } else if let Some(part) = parts.last_mut() {
                 *part = self.e.insert(*part, v, lane % per);

@@ -19,6 +19,7 @@ use std::rc::Rc;
 use cranelift_codegen::ir::{AbiParam, Signature, SourceLoc, StackSlotData, StackSlotKind};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
+use warpjit_ir::analysis::{Cfg, KnownBits};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value};
@@ -59,6 +60,8 @@ pub(crate) struct Lower<'a, 'b> {
     options: &'a Options,
     groups: usize,
     forms: Forms,
+    /// Known bits of the IR's values, when something has asked for them.
+    known_bits: Option<Rc<KnownBits>>,
     /// Reverse postorder.
     order: Vec<Block>,
     /// Whether `fmad_trunc` takes the way that is fast to run and slow to compile.
@@ -147,6 +150,7 @@ pub(crate) fn lower(
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
         hoist,
+        known_bits: None,
         fast_mads,
         order,
         position,
@@ -292,6 +296,12 @@ impl Lower<'_, '_> {
 
     fn scalar_of(&self, v: Value) -> Scalar {
         self.f.ty(v).scalar
+    }
+
+    /// What is known of the bits of values.
+    fn known(&mut self) -> Rc<KnownBits> {
+        let f = self.f;
+        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::new(f)))).clone()
     }
 
     fn is_uniform(&self, v: Value) -> bool {
