@@ -59,7 +59,7 @@ const CONDITIONS: [&str; 20] = [
     "nc", "na",
 ];
 
-/// Builds one program: lines of text, and random words for the lines that are placeholders.
+/// Builds one program: lines of text, in which a nop stands for each random word until the words are put in.
 struct Generator {
     random: Random,
     target: Target,
