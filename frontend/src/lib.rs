@@ -4,6 +4,7 @@
 
 pub mod bits;
 pub mod container;
+pub mod gcn;
 pub mod tesla;
 
 use std::fmt;

@@ -1,0 +1,13 @@
+//! AMD GCN: generations 1.0, 1.1, 1.2 and 1.4.
+//!
+//! Waves are warps and workgroups are blocks here as in the vendor's words.
+
+mod generation;
+mod inst;
+mod op;
+mod operand;
+
+pub use generation::Generation;
+pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdwa, Segment, Unused};
+pub use op::Op;
+pub use operand::{Arg, InlineFloat, Operand, Select, Type};
