@@ -4,6 +4,8 @@
 
 pub mod bits;
 pub mod container;
+pub mod envydis;
+pub mod fermi;
 pub mod gcn;
 pub mod tesla;
 

@@ -1,8 +1,9 @@
 //! Words to [`Inst`].
 
-use super::operand::{AddOp, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, Rounding, Src, Type};
+use super::operand::{AddOp, Mods, Operand, Src};
 use super::table::{Piece, table};
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
+use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
 
 /// Why there is no instruction at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

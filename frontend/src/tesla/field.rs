@@ -1,7 +1,8 @@
 //! Operand fields: where they stand in the word and what operand they make (facts, section 3).
 
-use super::operand::{Address, Operand, RegWidth, Type};
+use super::operand::{Address, Operand, RegWidth};
 use crate::bits::Bits;
+use crate::envydis::Type;
 
 /// Which register a register field holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,12 +19,11 @@ mod slots;
 mod support;
 pub mod table;
 
+pub use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
 pub use asm::{AsmError, AsmErrors, Assembly, assemble};
 pub use decode::{DecodeError, decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
-pub use operand::{
-    AddOp, Address, AtomOp, LogicOp, Mods, Operand, QuadLane, QuadOp, RegWidth, Rounding, Src, Type,
-};
+pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};
 pub use support::support_table;
 pub use table::Row;
 

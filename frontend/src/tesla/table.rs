@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use super::field::{self, Field};
-use super::operand::{Operand, Type};
+use super::operand::Operand;
 use super::{Chip, Features, Form, Op, ProgramType, Target, rows, slots};
+use crate::envydis::Type;
 
 /// What a row or alternative asks of the chip and the program type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

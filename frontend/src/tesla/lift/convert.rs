@@ -35,7 +35,7 @@ fn kind(ty: Type) -> Option<Kind> {
         Type::F16 => Kind::F16,
         Type::F32 => Kind::F32,
         Type::F64 => Kind::F64,
-        Type::B128 => return None,
+        Type::B96 | Type::B128 => return None,
     })
 }
 

@@ -1,0 +1,430 @@
+//! NVIDIA Fermi (GF100 to GF119) and the GK104 family: the decoded form.
+//!
+//! [`Inst`] names everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
+
+mod operand;
+
+pub use operand::{
+    AddOp, BarOp, Cache, MemSpace, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode,
+    RegWidth, Select, ShflOp, Src, TRUE_PRED, VoteOp, ZERO_REG,
+};
+
+pub use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
+
+use std::fmt;
+
+macro_rules! chips {
+    ($($variant:ident $name:literal $family:ident,)*) => {
+        /// A chip of the family.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs, reason = "the names are the documentation")]
+        pub enum Chip {
+            $($variant,)*
+        }
+
+        impl Chip {
+            /// All chips, oldest first.
+            pub const ALL: &'static [Chip] = &[$(Chip::$variant,)*];
+
+            /// The chip's name in lower case.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Chip::$variant => $name,)*
+                }
+            }
+
+            /// Which encodings it has.
+            pub fn family(self) -> Family {
+                match self {
+                    $(Chip::$variant => Family::$family,)*
+                }
+            }
+        }
+    };
+}
+
+chips! {
+    Gf100 "gf100" Gf100,
+    Gf104 "gf104" Gf100,
+    Gf106 "gf106" Gf100,
+    Gf114 "gf114" Gf100,
+    Gf116 "gf116" Gf100,
+    Gf108 "gf108" Gf100,
+    Gf110 "gf110" Gf100,
+    Gf119 "gf119" Gf100,
+    Gf117 "gf117" Gf100,
+    Gk104 "gk104" Gk104,
+    Gk107 "gk107" Gk104,
+    Gk106 "gk106" Gk104,
+}
+
+impl Chip {
+    /// A chip's name, or the compute capability of a cubin: `sm_20`, `sm_21` and `sm_30` give the oldest chip that
+    /// has it.
+    pub fn parse(name: &str) -> Option<Chip> {
+        match name {
+            "sm_20" => Some(Chip::Gf100),
+            "sm_21" => Some(Chip::Gf104),
+            "sm_30" => Some(Chip::Gk104),
+            _ => Chip::ALL.iter().copied().find(|chip| chip.name() == name),
+        }
+    }
+}
+
+impl fmt::Display for Chip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Chips with the same encodings (facts, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Family {
+    /// GF100 to GF119: sm_20 and sm_21.
+    Gf100,
+    /// GK104 to GK107: sm_30. Every eighth word is a `sched` word.
+    Gk104,
+}
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What an instruction does, apart from its modifiers and types. Sources in the order of [`Inst::srcs`].
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        pub enum Op {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Op {
+            /// Every operation.
+            pub const ALL: &'static [Op] = &[$(Op::$name,)*];
+        }
+    };
+}
+
+ops! {
+    /// f32 minimum if `mods.pred` is true, else maximum.
+    FMinMax,
+    /// f32 comparison to a register: `mods.compare`, combined with `mods.pred`.
+    FSet,
+    /// f32 comparison to predicates: `pdst` gets `cmp op p`, `pdst2` gets `!cmp op p`.
+    FSetP,
+    /// f32 fused multiply-add: a, b, c.
+    FFma,
+    /// Select by a float: `c cmp 0 ? a : b`.
+    FSlct,
+    /// `quadop`: sources other, own.
+    QuadOp,
+    /// f32 add.
+    FAdd,
+    /// f32 multiply, with `mods.neg` and `mods.scale`.
+    FMul,
+    /// Prepares the argument of sin and cos (RRO.SINCOS).
+    PreSin,
+    /// Prepares the argument of ex2 (RRO.EX2).
+    PreEx2,
+    /// Interpolates an attribute (graphics): attribute, factor, sample position.
+    Interp,
+    /// Cosine of a prepared argument.
+    Cos,
+    /// Sine of a prepared argument.
+    Sin,
+    /// Power of 2 of a prepared argument.
+    Ex2,
+    /// Logarithm to base 2.
+    Lg2,
+    /// Reciprocal.
+    Rcp,
+    /// Reciprocal square root.
+    Rsqrt,
+    /// Upper word of an approximate f64 reciprocal, of the upper word of the argument.
+    Rcp64h,
+    /// The same for the reciprocal square root.
+    Rsqrt64h,
+    /// f64 minimum if `mods.pred` is true, else maximum.
+    DMinMax,
+    /// f64 comparison to a register.
+    DSet,
+    /// f64 comparison to predicates.
+    DSetP,
+    /// f64 fused multiply-add.
+    DFma,
+    /// f64 add.
+    DAdd,
+    /// f64 multiply.
+    DMul,
+    /// `mad b32`: each source has its type and part (GK104).
+    IMadTyped,
+    /// `mad b32 sd`: a form that names no types; what it does is not in the facts (GK104).
+    IMadSd,
+    /// Integer minimum if `mods.pred` is true, else maximum.
+    IMinMax,
+    /// Integer comparison to a register.
+    ISet,
+    /// Integer comparison to predicates.
+    ISetP,
+    /// Integer multiply-add: a * b (low or `mods.high` half) and c, joined by `mods.add`.
+    IMad,
+    /// Bit field insert: value, position and length, base.
+    Ins,
+    /// Select by an integer: `c cmp 0 ? a : b`; the type is c's.
+    ISlct,
+    /// `|a - b| + c`
+    Sad,
+    /// `(a << mods.shift)` and b, joined by `mods.add`.
+    IScAdd,
+    /// Integer add.
+    IAdd,
+    /// Integer multiply, low or `mods.high` half; each source has its sign.
+    IMul,
+    /// Shift right.
+    Shr,
+    /// Shift left.
+    Shl,
+    /// Bitwise operation `mods.logic`; `mov2` gives b.
+    Logic,
+    /// Bit field extract: value, position and length.
+    Ext,
+    /// Highest bit that is set (signed: that differs from the sign), or -1.
+    BFind,
+    /// `$c` condition to a register.
+    CSet,
+    /// `$c` condition to predicates.
+    CSetP,
+    /// Two predicates, combined by `mods.logic` and then with `mods.pred`, to a register.
+    PSet,
+    /// The same to predicates.
+    PSetP,
+    /// Conversion from `srcs[0].ty` to `mods.ty` (F2F, F2I, I2F, I2I).
+    Cvt,
+    /// `mods.pred ? a : b`
+    Selp,
+    /// Byte permute: a, selector, c.
+    Prmt,
+    /// Move; `mods.lanes`.
+    Mov,
+    /// `mov $r $sr` (S2R).
+    MovFromSreg,
+    /// `mov $r [$r or] $flags mask b` (P2R): the last source is the mask, one before it is or'ed in.
+    MovFromFlags,
+    /// `mov $flags a mask b` (R2P).
+    MovToFlags,
+    /// `bar read` (B2R).
+    BarRead,
+    /// Nothing.
+    Nop,
+    /// Performance monitor event.
+    PmEvent,
+    /// The address of the instruction.
+    Lepc,
+    /// `vote`: register gets the ballot, predicate the outcome.
+    Vote,
+    /// Barrier: number, thread count (0 register: all); `mods.pred`.
+    Bar,
+    /// Bits set in a & b.
+    Popc,
+    /// Clamps a surface coordinate (GK104).
+    SuClamp,
+    /// Bit field merge of surface coordinates (GK104).
+    SuBfm,
+    /// Effective surface address (GK104).
+    SuEau,
+    /// Video add: `mods.add`; sources a, b, c.
+    VAdd,
+    /// Video average (vector forms).
+    VAvg,
+    /// Video minimum.
+    VMin,
+    /// Video maximum.
+    VMax,
+    /// Video absolute difference.
+    VAbsDiff,
+    /// Video compare to a register.
+    VSet,
+    /// Video compare to predicates.
+    VSetP,
+    /// Video shift right.
+    VShr,
+    /// Video shift left.
+    VShl,
+    /// Video multiply-add.
+    VMad,
+    /// Video select by predicate (vector forms).
+    VSel,
+    /// Atomic operation without result: memory, value.
+    Red,
+    /// Atomic operation that returns the old value: memory, value, and for cas the new value.
+    Atom,
+    /// Load from `g[]`, `s[]` or `l[]`.
+    Ld,
+    /// Load that is uniform over the warp (GF100).
+    Ldu,
+    /// Store: memory, value.
+    St,
+    /// Load and lock the word; `pdst` says if that worked.
+    LdLock,
+    /// Store and unlock the word.
+    StUnlock,
+    /// Two loads, to `dst` and `dst2` (GF100): the sources are their addresses, `srcs[1].ty` the second's type.
+    LdLdu,
+    /// Shuffle (GK104): value, lane, clamp and mask; `pdst` says if the source lane was in range.
+    Shfl,
+    /// Cache control.
+    Cctl,
+    /// Surface load by address (GK104): memory, descriptor.
+    SuLdGB,
+    /// Surface load (GF100): slot, coordinates.
+    SuLdB,
+    /// Surface atomic: slot, coordinates, value.
+    SuRedP,
+    /// Surface store by address (GK104): memory, descriptor, value.
+    SuStGB,
+    /// Formatted surface store by address (GK104).
+    SuStGP,
+    /// Surface store (GF100): slot, coordinates, value.
+    SuStB,
+    /// Formatted surface store (GF100).
+    SuStP,
+    /// Surface query (GF100).
+    SuQ,
+    /// Surface address (GF100).
+    SuLea,
+    /// Memory barrier.
+    Membar,
+    /// Base address of an input vertex (graphics).
+    LdVertex,
+    /// Attribute load (graphics).
+    LdAttr,
+    /// Attribute store (graphics): attribute, value, vertex.
+    StAttr,
+    /// Attribute address (graphics).
+    Al2p,
+    /// Pixel information (graphics).
+    PixInfo,
+    /// Load from a constant space.
+    LdConst,
+    /// Emit, restart (graphics).
+    Out,
+    /// Texture.
+    Tex,
+    /// Texel fetch.
+    TexFetch,
+    /// Gather four texels.
+    TexGather,
+    /// Query of the level.
+    TexQueryLod,
+    /// Query of size, type ...
+    TexQuery,
+    /// Multisample position.
+    TexCsaa,
+    /// Texture with derivatives given.
+    TexGrad,
+    /// Waits for textures (GK104).
+    TexBar,
+    /// Scheduling hints for the next seven instructions (GK104); no instruction.
+    Sched,
+    /// Branch: `Target`, or `Const` that holds the address (relative with `mods.pcrel`).
+    Bra,
+    /// Branch to a register plus an immediate (`BRX`): sources register, base; or `Const` with a register.
+    BraIndirect,
+    /// Call: as `Bra`.
+    Call,
+    /// Push a `longjmp` target.
+    PreLongjmp,
+    /// Push a join point (SSY).
+    JoinAt,
+    /// Push the target of `brk`.
+    PreBrk,
+    /// Push the target of `cont`.
+    PreCont,
+    /// Push a return address.
+    PreRet,
+    /// End of the thread.
+    Exit,
+    /// Leave to the pushed target.
+    Longjmp,
+    /// Return.
+    Ret,
+    /// Kill the fragment.
+    Discard,
+    /// Return from trap.
+    Rtt,
+    /// Leave to the pushed target.
+    Brk,
+    /// Leave to the pushed target.
+    Cont,
+    /// Enable all threads of the quad.
+    QuadOn,
+    /// Undo `quadon`.
+    QuadPop,
+    /// Breakpoint.
+    Bpt,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy)]
+pub struct Inst {
+    /// Byte address.
+    pub pc: u32,
+    /// Length in bytes: 8, or 4 for the short forms.
+    pub len: u8,
+    /// The words: word 1 in the high half.
+    pub raw: u64,
+    /// What it was decoded for.
+    pub chip: Chip,
+    /// The operation.
+    pub op: Op,
+    /// Guard predicate; `None` is "always", `never` is `!p7`. Threads that fail do nothing, also no join. Ops that
+    /// ignore it (`call`, `ssy` ...) have none.
+    pub guard: Option<PredSrc>,
+    /// `$c` condition that branches, `exit`, `nop` and their like also need; `None` is "always". Codes 0x00-0x0f:
+    /// bits less, equal, greater, unordered; 0x10 no, 0x11 nc, 0x12 ns, 0x13 na, 0x14 a, 0x15 s, 0x16 c, 0x17 o.
+    pub cond: Option<u8>,
+    /// `.S`: pop the branch stack after the instruction, whatever `$c` says.
+    pub join: bool,
+    /// Destination: `Reg`, or `Vec` of textures and attributes.
+    pub dst: Option<Operand>,
+    /// Destination of the second load of [`Op::LdLdu`].
+    pub dst2: Option<Operand>,
+    /// Predicate destination; `None` where there is none, or it is [`TRUE_PRED`].
+    pub pdst: Option<u8>,
+    /// Second predicate destination (of `set`: gets the combination with the negated comparison).
+    pub pdst2: Option<u8>,
+    /// `.CC`: `$c` gets the flags of the result.
+    pub cc_out: bool,
+    /// Number of lanes of a video instruction: 1, 2 or 4; 1 everywhere else.
+    pub video_lanes: u8,
+    /// Modifiers.
+    pub mods: Mods,
+    /// Set bits that the row does not know; the listing shows them, the hardware ignores them.
+    pub unknown: u64,
+    srcs: [Src; MAX_SRCS],
+    src_count: u8,
+}
+
+/// The most sources a row has (`sched`).
+pub const MAX_SRCS: usize = 7;
+
+impl Inst {
+    /// Source operands in text order, without the predicate in `mods.pred`.
+    pub fn srcs(&self) -> &[Src] {
+        &self.srcs[..self.src_count as usize]
+    }
+
+    /// The source of that number.
+    pub fn src(&self, index: usize) -> Option<Src> {
+        self.srcs().get(index).copied()
+    }
+
+    /// The address of the following instruction.
+    pub fn next_pc(&self) -> u32 {
+        self.pc.wrapping_add(u32::from(self.len))
+    }
+
+    /// The code address the instruction names (branches, calls, pushed targets).
+    pub fn target_pc(&self) -> Option<u32> {
+        self.srcs().iter().find_map(|src| match src.operand {
+            Operand::Target(pc) => Some(pc),
+            _ => None,
+        })
+    }
+}
