@@ -97,6 +97,9 @@ pub struct DisasmArgs {
     /// The chip, where the container does not name one.
     #[arg(long)]
     pub chip: Option<String>,
+    /// The instruction set of raw words; otherwise that of the chip, or tesla.
+    #[arg(long)]
+    pub isa: Option<String>,
     /// Only this kernel of a container.
     #[arg(long)]
     pub kernel: Option<String>,
@@ -116,9 +119,12 @@ pub struct AsmArgs {
     /// The file to write.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// The chip.
-    #[arg(long, default_value = "g80")]
-    pub chip: String,
+    /// The chip; otherwise the instruction set's first.
+    #[arg(long)]
+    pub chip: Option<String>,
+    /// The instruction set; otherwise that of the chip, or tesla.
+    #[arg(long)]
+    pub isa: Option<String>,
     /// What kind of program it is: compute, vertex, geometry or fragment.
     #[arg(long, value_name = "TYPE", default_value = "compute")]
     pub r#type: String,

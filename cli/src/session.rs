@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use warpjit_runtime as runtime;
 use warpjit_runtime::{Engine, Memory, Report};
 
@@ -29,14 +29,10 @@ pub struct Session<'a> {
 }
 
 /// What a launch file says about its program.
-pub fn program_options(file: &LaunchFile) -> anyhow::Result<runtime::ProgramOptions> {
+pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
     let program = &file.program;
-    let isa = program.isa.as_str();
-    let isa = runtime::Isa::parse(isa)
-        .ok_or_else(|| anyhow!("isa {isa} is not supported by this build"))
-        .with_context(|| file.path.display().to_string())?;
-    Ok(runtime::ProgramOptions {
-        isa,
+    runtime::ProgramOptions {
+        isa: program.isa,
         chip: program.chip.clone(),
         raw: program.raw,
         kernel: program.kernel.clone(),
@@ -45,12 +41,12 @@ pub fn program_options(file: &LaunchFile) -> anyhow::Result<runtime::ProgramOpti
         sgprs: program.sgprs,
         shared: program.shared,
         local: program.local,
-    })
+    }
 }
 
 /// Loads the program of a launch file.
 pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
-    let options = program_options(file)?;
+    let options = program_options(file);
     let shown = file.path.with_file_name(&file.program.file);
     runtime::Program::load(&file.program.code, &options).with_context(|| shown.display().to_string())
 }
@@ -69,7 +65,7 @@ impl<'a> Session<'a> {
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
         if file.launch.kind != ProgramType::Compute {
-            let kind = file.launch.kind.as_str();
+            let kind = file.launch.kind.name();
             bail!("{}: launch.type: {kind} programs are not supported by this build, only compute", whole());
         }
         let mut memory = engine.memory().with_context(whole)?;

@@ -7,36 +7,9 @@ pub mod container;
 pub mod envydis;
 pub mod fermi;
 pub mod gcn;
+pub mod image;
+pub mod isa;
 pub mod tesla;
+pub mod vp1;
 
-use std::fmt;
-
-/// A guest instruction set.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Isa {
-    /// NVIDIA Tesla: G80 to GT218.
-    Tesla,
-}
-
-impl Isa {
-    /// The name launch files and the command line use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isa::Tesla => "tesla",
-        }
-    }
-
-    /// The instruction set of that name.
-    pub fn parse(name: &str) -> Option<Isa> {
-        match name {
-            "tesla" => Some(Isa::Tesla),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Isa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};

@@ -57,6 +57,7 @@ mod program;
 pub mod vm;
 
 pub use warpjit_frontend::Isa;
+pub use warpjit_frontend::image::{ConstPart, KernelImage};
 
 pub use config::{Config, HostLevel, Tier};
 pub use engine::Engine;
@@ -65,4 +66,4 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats,
 };
 pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
-pub use program::{ConstPart, KernelImage, Program, ProgramOptions};
+pub use program::{Program, ProgramOptions};

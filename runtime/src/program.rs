@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_frontend::Isa;
+use warpjit_frontend::image::KernelImage;
 use warpjit_ir::regions::RegionOptions;
-use warpjit_ir::{Function, KernelAbi};
 
 /// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
 #[derive(Debug, Clone)]
@@ -48,46 +48,6 @@ impl ProgramOptions {
             local: None,
         }
     }
-}
-
-/// A kernel as a frontend gives it: lifted, with what it needs of its chip.
-#[derive(Debug, Clone)]
-pub struct KernelImage {
-    /// Name for messages.
-    pub name: String,
-    /// The code, in SPMD form.
-    pub function: Function,
-    /// The chip's launch interface and limits.
-    pub abi: KernelAbi,
-    /// Registers of a thread.
-    pub registers: u32,
-    /// Bytes of shared memory of a block, dynamic memory excluded.
-    pub shared_bytes: u32,
-    /// Bytes of local memory of a thread.
-    pub local_bytes: u32,
-    /// Where the parameters are, as (offset, bytes) from their start, where the container says.
-    pub params: Option<Vec<(u32, u32)>>,
-    /// Contents of const banks, in parts.
-    pub consts: Vec<ConstPart>,
-    /// The bank that belongs to the compiler: what the container says of it holds whatever a launch binds.
-    pub compiler_bank: Option<u32>,
-    /// The guest's code, to show instructions of faults.
-    pub code: Vec<u8>,
-    /// Guest address of its first byte.
-    pub code_address: u32,
-    /// Length of the instruction that begins with these bytes.
-    pub instruction_bytes: fn(&[u8]) -> usize,
-}
-
-/// A part of a const bank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConstPart {
-    /// Number of the bank.
-    pub bank: u32,
-    /// Where it begins in the bank.
-    pub offset: u32,
-    /// Contents.
-    pub bytes: Vec<u8>,
 }
 
 /// Settings that code depends on; each combination is compiled for itself.

@@ -155,7 +155,7 @@ fn bad_programs_are_refused() {
     );
     refused_whole(
         "[program]\nisa = 'tesla'\nchip = 'gf100'\n",
-        "t.toml:3: program.chip: \"gf100\" is no tesla chip; allowed are g80, g84, g86, g92, g94, g96, g98, g200, gt215, gt216, gt218",
+        "t.toml:3: program.chip: \"gf100\" is no tesla chip; allowed are g80, g84, g86, g92, g94, g96, g98, g200, mcp77, mcp79, gt215, gt216, gt218",
     );
     refused_whole(
         "[program]\nisa = 'tesla'\nfile = 'none.bin'\n",
@@ -163,7 +163,7 @@ fn bad_programs_are_refused() {
     );
     refused_whole(
         "[program]\nisa = 'tesla'\nsgprs = 4\nfile = 'code.bin'\n",
-        "t.toml:3: program.sgprs: only gcn has scalar registers",
+        "t.toml:3: program.sgprs: tesla has no scalar registers of that kind",
     );
     refused_whole(
         "[program]\nisa = 'tesla'\nformat = 'raw'\nkernel = 'k'\nfile = 'code.bin'\n",
@@ -289,7 +289,7 @@ fn bad_arguments_constants_and_spaces_are_refused() {
         "[[buffer]]\nname = 'a'\nbytes = 4\n[[arg]]\nbuffer = 'a'\nsize = 6\n",
         "t.toml:13: arg[0].size: is 6, must be 4 or 8",
     );
-    refused("[[arg]]\nlocal = 4\n", "t.toml:9: arg[0].local: only gcn has arguments that point to LDS");
+    refused("[[arg]]\nlocal = 4\n", "t.toml:9: arg[0].local: tesla has no arguments that point to LDS");
     refused(
         "[[arg]]\nhex = '123'\n",
         "t.toml:9: arg[0].hex: must be a string of hexadecimal digits, two a byte",

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::program_options;
-use warpjit_frontend::Isa;
 use warpjit_frontend::container::{self, Kernel, Module};
-use warpjit_frontend::tesla::{Chip, ProgramType, Target};
+use warpjit_frontend::{Isa, ProgramType};
 use warpjit_runtime::{Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
@@ -17,12 +16,29 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The chip of that name.
-pub(super) fn chip(name: &str) -> anyhow::Result<Chip> {
-    Chip::parse(name).ok_or_else(|| {
-        let known: Vec<_> = Chip::ALL.iter().map(|c| c.name()).collect();
-        anyhow!("--chip: {name:?} is no tesla chip; allowed are {}", known.join(", "))
+/// The instruction set that has the chip.
+pub(super) fn isa_of_chip(chip: &str) -> anyhow::Result<Isa> {
+    Isa::of_chip(chip).ok_or_else(|| {
+        let known: Vec<_> =
+            Isa::ALL.iter().map(|isa| format!("{isa}: {}", isa.front_end().chips().join(", "))).collect();
+        anyhow!("--chip: {chip:?} is no chip; there are {}", known.join("; "))
     })
+}
+
+/// The front end called `isa`, or the one that has `chip`, or Tesla's.
+pub(super) fn choose_isa(isa: Option<&str>, chip: Option<&str>) -> anyhow::Result<Isa> {
+    let Some(name) = isa else { return chip.map_or(Ok(Isa::Tesla), isa_of_chip) };
+    let isa = Isa::parse(name).ok_or_else(|| {
+        let names: Vec<_> = Isa::ALL.iter().map(|isa| isa.name()).collect();
+        anyhow!("--isa: {name:?} is no instruction set; there are {}", names.join(", "))
+    })?;
+    if let Some(chip) = chip
+        && !isa.front_end().knows_chip(chip)
+    {
+        let known = isa.front_end().chips().join(", ");
+        bail!("--chip: {chip:?} is no {isa} chip; allowed are {known}");
+    }
+    Ok(isa)
 }
 
 /// The program type of that name.
@@ -39,8 +55,10 @@ pub(super) struct Code {
     pub path: PathBuf,
     /// What is in it.
     pub module: Module,
-    /// What it is decoded for.
-    pub target: Target,
+    /// The chip it is decoded for.
+    pub chip: String,
+    /// The type of program it is decoded as.
+    pub program_type: ProgramType,
     /// The kernel asked for.
     pub kernel: Option<String>,
     bytes: Vec<u8>,
@@ -57,8 +75,8 @@ impl Code {
             None => (args.file.clone(), read(&args.file)?),
         };
         let options = match &launch {
-            Some(launch) => program_options(launch)?,
-            None => ProgramOptions::new(Isa::Tesla),
+            Some(launch) => program_options(launch),
+            None => ProgramOptions::new(choose_isa(args.isa.as_deref(), args.chip.as_deref())?),
         };
         let options = ProgramOptions { raw: options.raw || args.raw, ..options };
         let program = launch.as_ref().map(|l| &l.program);
@@ -68,26 +86,31 @@ impl Code {
             container::load(&bytes, options.isa)
         };
         let module = module.with_context(|| path.display().to_string())?;
+        // A container knows better than the default.
+        let options = ProgramOptions { isa: module.isa, ..options };
+        let front_end = module.isa.front_end();
         let named = args.chip.as_ref().or(program.and_then(|p| p.chip.as_ref()));
         let chip = match named.or(module.chip.as_ref()) {
-            Some(name) => chip(name)?,
-            None => Chip::G80,
+            Some(name) => {
+                choose_isa(Some(front_end.name()), Some(name))?;
+                name.clone()
+            }
+            None => front_end.default_chip().to_owned(),
         };
         let program_type = match (&args.r#type, &launch) {
             (Some(name), _) => program_type(name)?,
-            (None, Some(launch)) => program_type(launch.launch.kind.as_str())?,
+            (None, Some(launch)) => launch.launch.kind,
             (None, None) => ProgramType::Compute,
         };
         let kernel = args.kernel.clone().or_else(|| program.and_then(|p| p.kernel.clone()));
-        let target = Target { chip, program: program_type };
-        Ok(Code { path, module, target, kernel, bytes, options })
+        Ok(Code { path, module, chip, program_type, kernel, bytes, options })
     }
 
     /// The kernels asked for, lifted.
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {
             let options = ProgramOptions {
-                chip: Some(self.target.chip.name().to_owned()),
+                chip: Some(self.chip.clone()),
                 kernel: Some(kernel.name.clone()).filter(|name| !name.is_empty()),
                 ..self.options.clone()
             };

@@ -1,7 +1,6 @@
 //! `warpjit disasm`.
 
 use warpjit::outcome::Status;
-use warpjit_frontend::tesla::listing;
 
 use super::code::Code;
 use super::print;
@@ -17,7 +16,7 @@ pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
             let blank = if index > 0 { "\n" } else { "" };
             text += &format!("{blank}// {}\n", kernel.name);
         }
-        text += &listing(&kernel.code, 0, code.target);
+        text += &code.module.isa.front_end().listing(&kernel.code, 0, &code.chip, code.program_type)?;
     }
     print(&text)?;
     Ok(Status::Ok)

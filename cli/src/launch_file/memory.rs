@@ -1,7 +1,6 @@
 //! `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, and the lists of data they share.
 
 use super::Context;
-use super::chips::IsaName;
 use super::error::Result;
 use super::program::{hex, read_file};
 use super::reader::{Table, Value};
@@ -159,10 +158,11 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
 
 /// A buffer's address: inside the address space and clear of the buffers before it.
 fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &[Buffer]) -> Result<u64> {
-    if context.isa == IsaName::Vp1 {
-        return Err(value.error("vp1 has no memory beside its data store, which has no address"));
+    if context.rules.address_bits == 0 {
+        let isa = context.isa;
+        return Err(value.error(format!("{isa} has no memory beside its data store, which has no address")));
     }
-    let space: u128 = if context.isa == IsaName::Gcn { 1 << 64 } else { 1 << 32 };
+    let space: u128 = 1 << context.rules.address_bits;
     let address = value.u64()?;
     if u128::from(address) + u128::from(bytes) > space {
         return Err(value.error(format!("is {address:#x}: {bytes} bytes do not fit below {space:#x}")));
@@ -199,8 +199,8 @@ const ARG_KEYS: [&str; 11] =
 pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[Buffer]) -> Result<Vec<Arg>> {
     let mut args = Vec::new();
     for t in tables {
-        if context.isa == IsaName::Vp1 {
-            return Err(t.error("vp1 programs have no arguments"));
+        if !context.rules.has_grid {
+            return Err(t.error(format!("{} programs have no arguments", context.isa)));
         }
         let given = t.one_of(&ARG_KEYS)?;
         let size = t.get("size");
@@ -216,11 +216,13 @@ pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[
         args.push(match key {
             "buffer" => {
                 let index = buffer_index(&value, buffers)?;
-                let least = context.isa.pointer_bytes();
+                let least = context.rules.pointer_bytes;
                 let size = match size {
                     None => least,
                     Some(v) => match v.u32(4, 8)? {
-                        4 if least == 8 => return Err(v.error("is 4; pointers are 8 bytes on gcn")),
+                        4 if !context.rules.short_pointers => {
+                            return Err(v.error(format!("is 4; pointers are 8 bytes on {}", context.isa)));
+                        }
                         n @ (4 | 8) => n as usize,
                         n => return Err(v.error(format!("is {n}, must be 4 or 8"))),
                     },
@@ -228,8 +230,8 @@ pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[
                 Arg::Buffer { index, size }
             }
             "local" => {
-                if context.isa != IsaName::Gcn {
-                    return Err(value.error("only gcn has arguments that point to LDS"));
+                if !context.rules.local_args {
+                    return Err(value.error(format!("{} has no arguments that point to LDS", context.isa)));
                 }
                 Arg::Local(value.u32(1, 1 << 16)?)
             }
@@ -272,10 +274,8 @@ fn scalar(key: &str, v: &Value<'_>) -> Result<Vec<u8>> {
 pub(super) fn read_consts(tables: &[Table<'_>], context: &Context<'_>) -> Result<Vec<Const>> {
     let mut consts: Vec<Const> = Vec::new();
     for t in tables {
-        let max = match context.isa {
-            IsaName::Tesla => 15,
-            IsaName::Fermi => 17,
-            _ => return Err(t.error("only tesla and fermi have constant banks")),
+        let Some(max) = context.rules.const_banks.checked_sub(1) else {
+            return Err(t.error(format!("{} has no constant banks", context.isa)));
         };
         let index = t.need("index", "the number of the bank")?;
         let data = t.one_of(&DATA_KEYS)?;
@@ -303,10 +303,10 @@ pub(super) fn read_globals(
 ) -> Result<Vec<Global>> {
     let mut globals: Vec<Global> = Vec::new();
     for t in tables {
-        if context.isa != IsaName::Tesla {
-            return Err(t.error("only tesla has g[] spaces"));
-        }
-        let index = t.need("index", "the number of the space, 0 to 15")?;
+        let Some(max) = context.rules.global_windows.checked_sub(1) else {
+            return Err(t.error(format!("{} has no g[] spaces", context.isa)));
+        };
+        let index = t.need("index", "the number of the space, from 0")?;
         let buffer = t.need("buffer", "the name of the buffer that the space shows")?;
         let tiled = t.get("mode").map(|v| v.word(&["linear", "tiled2d"])).transpose()?.unwrap_or(0) == 1;
         let mode = if tiled {
@@ -324,7 +324,7 @@ pub(super) fn read_globals(
             GlobalMode::Linear
         };
         t.finish()?;
-        let number = index.u32(0, 15)?;
+        let number = index.u32(0, max)?;
         if globals.iter().any(|g| g.index == number) {
             return Err(index.error(format!("space {number} is given twice")));
         }

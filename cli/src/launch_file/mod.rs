@@ -11,10 +11,8 @@
 //! | `program` | `[program]`, `[launch]`, `[registers]` |
 //! | `memory` | `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, lists of data |
 //! | `outcome` | `[[expect]]`, `[[save]]` |
-//! | `chips` | chip names and launch limits |
 //! | `files` | where the named files come from |
 
-mod chips;
 mod error;
 mod files;
 mod memory;
@@ -27,17 +25,18 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
-pub use chips::IsaName;
 pub use error::LaunchFileError;
 pub use files::{Directory, Files, FilesInMemory};
 pub use memory::{Arg, Buffer, Const, Global, GlobalMode};
 pub use outcome::{
     Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save, Unit,
 };
-pub use program::{Launch, Program, ProgramType, RegisterInit};
+pub use program::{Launch, Program, RegisterInit};
+pub use warpjit_frontend::ProgramType;
 
 use error::Result;
 use reader::{Source, Table};
+use warpjit_frontend::{Isa, LaunchRules};
 
 /// A launch file, read and checked.
 #[derive(Clone, Debug)]
@@ -67,7 +66,8 @@ pub struct LaunchFile {
 /// What the sections need to know of each other while they are read.
 struct Context<'a> {
     files: &'a dyn Files,
-    isa: IsaName,
+    isa: Isa,
+    rules: LaunchRules,
 }
 
 impl LaunchFile {
@@ -122,9 +122,9 @@ fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<Launch
     let program =
         program.ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
     let program = program::read_program(&program, files)?;
-    let context = Context { files, isa: program.isa };
+    let context = Context { files, isa: program.isa, rules: program.rules() };
     let launch = program::read_launch(launch, root, &program)?;
-    let registers = registers.map(|t| program::read_registers(&t, &program)).transpose()?.unwrap_or_default();
+    let registers = registers.map(|t| program::read_registers(&t, &context)).transpose()?.unwrap_or_default();
     let buffers = memory::read_buffers(&buffers?, &context)?;
     let args = memory::read_args(&args?, &context, &buffers)?;
     let consts = memory::read_consts(&consts?, &context)?;

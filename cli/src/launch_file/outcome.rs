@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::Context;
-use super::chips::IsaName;
 use super::error::Result;
 use super::memory::{Buffer, DATA_KEYS, buffer_index, read_data};
 use super::program::register_value;
@@ -201,7 +200,7 @@ pub(super) fn read_expects(
                 let name = subject.name("the name of a register")?.to_owned();
                 let values = match t.one_of(&["value", "values"])? {
                     None => return Err(t.error("needs `value`, or `values` with one a lane")),
-                    Some(("value", v)) => vec![register_value(&v, context.isa)?],
+                    Some(("value", v)) => vec![register_value(&v, context)?],
                     Some((_, v)) => {
                         let list = v.list("a list with one value a lane")?;
                         if list.is_empty() || list.len() > 64 {
@@ -209,7 +208,7 @@ pub(super) fn read_expects(
                                 v.error(format!("has {} values, must have 1 to 64: one a lane", list.len()))
                             );
                         }
-                        list.iter().map(|v| register_value(v, context.isa)).collect::<Result<_>>()?
+                        list.iter().map(|v| register_value(v, context)).collect::<Result<_>>()?
                     }
                 };
                 Expect::Register(ExpectRegister { name, values })
@@ -220,7 +219,7 @@ pub(super) fn read_expects(
                 }
                 let kind = FaultName::ALL[subject.word(&FaultName::NAMES)?];
                 let pc = t.get("pc").map(|v| v.u32(0, u32::MAX)).transpose()?;
-                let max_lane = if context.isa == IsaName::Gcn { 63 } else { 31 };
+                let max_lane = context.rules.lanes - 1;
                 let lane = t.get("lane").map(|v| v.u32(0, max_lane)).transpose()?;
                 Expect::Fault(ExpectFault { kind, pc, lane })
             }

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
+use warpjit_frontend::{Isa, LaunchRules, ProgramType};
 
-use super::chips::IsaName;
+use super::Context;
 use super::error::Result;
 use super::files::Files;
 use super::reader::{Table, Value};
@@ -13,7 +14,7 @@ use super::reader::{Table, Value};
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The instruction set.
-    pub isa: IsaName,
+    pub isa: Isa,
     /// The chip, where the file names one.
     pub chip: Option<String>,
     /// The name of the code's file, relative to the launch file.
@@ -36,27 +37,10 @@ pub struct Program {
     pub local: Option<u32>,
 }
 
-/// The stage a program runs as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProgramType {
-    /// A compute kernel.
-    Compute,
-    /// A vertex program.
-    Vertex,
-    /// A geometry program.
-    Geometry,
-    /// A fragment program.
-    Fragment,
-}
-
-impl ProgramType {
-    const NAMES: [&'static str; 4] = ["compute", "vertex", "geometry", "fragment"];
-    const ALL: [ProgramType; 4] =
-        [ProgramType::Compute, ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment];
-
-    /// The name in a launch file.
-    pub fn as_str(self) -> &'static str {
-        Self::NAMES[self as usize]
+impl Program {
+    /// What a launch of it may say.
+    pub fn rules(&self) -> LaunchRules {
+        self.isa.front_end().launch_rules(self.chip.as_deref())
     }
 }
 
@@ -85,17 +69,16 @@ pub struct RegisterInit {
 }
 
 pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> {
-    let isa = IsaName::from_index(t.need("isa", "one of tesla, fermi, gcn, vp1")?.word(&IsaName::NAMES)?);
+    let names: Vec<&str> = Isa::ALL.iter().map(|isa| isa.name()).collect();
+    let isa = Isa::ALL[t.need("isa", &format!("one of {}", names.join(", ")))?.word(&names)?];
+    let front_end = isa.front_end();
     let chip = match t.get("chip") {
         None => None,
         Some(v) => {
             let chip = v.name("the name of a chip")?;
-            if !isa.knows(chip) {
-                let more = if isa == IsaName::Gcn { ", gfx600 to gfx906" } else { "" };
-                return Err(v.error(format!(
-                    "{chip:?} is no {isa} chip; allowed are {}{more}",
-                    isa.chips().join(", ")
-                )));
+            if !front_end.knows_chip(chip) {
+                let known = front_end.chips().join(", ");
+                return Err(v.error(format!("{chip:?} is no {isa} chip; allowed are {known}")));
             }
             Some(chip.to_owned())
         }
@@ -109,16 +92,16 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     let kernel = kernel.map(|v| v.name("the name of a kernel").map(str::to_owned)).transpose()?;
     let number = |key, max| t.get(key).map(|v| v.u32(0, max)).transpose();
     let entry = number("entry", u32::MAX)?;
-    // Tesla encodes 7-bit register numbers, GCN 256 VGPRs and up to 104 SGPRs.
-    let registers = number("registers", if isa == IsaName::Gcn { 256 } else { 128 })?;
-    if isa != IsaName::Gcn {
-        t.refuse(&["sgprs"], "only gcn has scalar registers")?;
+    let rules = front_end.launch_rules(chip.as_deref());
+    let registers = number("registers", rules.max_registers)?;
+    if rules.max_sgprs == 0 {
+        t.refuse(&["sgprs"], &format!("{isa} has no scalar registers of that kind"))?;
     }
-    let sgprs = number("sgprs", 128)?;
+    let sgprs = number("sgprs", rules.max_sgprs)?;
     let shared = number("shared", 1 << 16)?;
     let local = number("local", 1 << 24)?;
-    if isa == IsaName::Vp1 {
-        t.refuse(&["registers", "shared", "local"], "vp1 has none")?;
+    if !rules.has_grid {
+        t.refuse(&["registers", "shared", "local"], &format!("{isa} has none"))?;
     }
     t.finish()?;
     let (file, code) = read_file(&file, files)?;
@@ -142,7 +125,8 @@ pub(super) fn read_file(value: &Value<'_>, files: &dyn Files) -> Result<(PathBuf
 
 pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Program) -> Result<Launch> {
     let isa = program.isa;
-    if isa == IsaName::Vp1 {
+    let rules = program.rules();
+    if !rules.has_grid {
         let mut launch = Launch {
             kind: ProgramType::Compute,
             grid: [1; 3],
@@ -151,28 +135,32 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
             max_steps: 0,
         };
         if let Some(t) = t {
-            t.refuse(&["type", "grid", "block", "dynamic_shared"], "a vp1 launch has only max_steps")?;
+            t.refuse(
+                &["type", "grid", "block", "dynamic_shared"],
+                &format!("a {isa} launch has only max_steps"),
+            )?;
             launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
             t.finish()?;
         }
         return Ok(launch);
     }
     let t = t.ok_or_else(|| root.error_at("launch", "missing; it gives grid and block"))?;
-    let kind = t.get("type").map(|v| v.word(&ProgramType::NAMES)).transpose()?.unwrap_or(0);
+    let kinds = [ProgramType::Compute, ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment];
+    let kind = t.get("type").map(|v| v.word(&kinds.map(ProgramType::name))).transpose()?.unwrap_or(0);
     let grid = t.need("grid", "the number of blocks in x, y and z")?;
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
     let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
     let max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
     t.finish()?;
 
-    let grid = dimensions(&grid, isa.max_grid(program.chip.as_deref()))?;
-    let (max_block, max_threads) = isa.max_block();
-    let size = dimensions(&block, max_block)?;
+    let grid = dimensions(&grid, rules.max_grid)?;
+    let size = dimensions(&block, rules.max_block)?;
     let threads: u64 = size.iter().map(|&n| u64::from(n)).product();
-    if threads > max_threads.into() {
-        return Err(block.error(format!("has {threads} threads; a {isa} block has at most {max_threads}")));
+    if threads > rules.max_threads.into() {
+        let most = rules.max_threads;
+        return Err(block.error(format!("has {threads} threads; a {isa} block has at most {most}")));
     }
-    Ok(Launch { kind: ProgramType::ALL[kind], grid, block: size, dynamic_shared, max_steps })
+    Ok(Launch { kind: kinds[kind], grid, block: size, dynamic_shared, max_steps })
 }
 
 fn dimensions(value: &Value<'_>, max: [u32; 3]) -> Result<[u32; 3]> {
@@ -183,7 +171,7 @@ fn dimensions(value: &Value<'_>, max: [u32; 3]) -> Result<[u32; 3]> {
     Ok([x.u32(1, max[0])?, y.u32(1, max[1])?, z.u32(1, max[2])?])
 }
 
-pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<RegisterInit>> {
+pub(super) fn read_registers(t: &Table<'_>, context: &Context<'_>) -> Result<Vec<RegisterInit>> {
     let mut registers = Vec::new();
     for (name, value) in t.entries() {
         let values = if value.is_list() {
@@ -191,15 +179,15 @@ pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<Reg
             if list.is_empty() || list.len() > 64 {
                 return Err(value.error(format!("has {} values, must have 1 to 64: one a lane", list.len())));
             }
-            list.iter().map(|v| register_value(v, program.isa)).collect::<Result<_>>()?
-        } else if value.is_str() && program.isa == IsaName::Vp1 {
+            list.iter().map(|v| register_value(v, context)).collect::<Result<_>>()?
+        } else if value.is_str() && !context.rules.has_grid {
             let bytes = hex(&value)?;
             if bytes.len() != 16 {
                 return Err(value.error("must have 32 hexadecimal digits, component 0 first"));
             }
             bytes.into_iter().map(u64::from).collect()
         } else {
-            vec![register_value(&value, program.isa)?]
+            vec![register_value(&value, context)?]
         };
         registers.push(RegisterInit { name: name.to_owned(), values });
     }
@@ -207,9 +195,8 @@ pub(super) fn read_registers(t: &Table<'_>, program: &Program) -> Result<Vec<Reg
 }
 
 /// A register's value: negative numbers are two's complement of 32 bits.
-pub(super) fn register_value(value: &Value<'_>, isa: IsaName) -> Result<u64> {
-    // GCN names register pairs too.
-    let max = if isa == IsaName::Gcn { u64::MAX } else { u32::MAX.into() };
+pub(super) fn register_value(value: &Value<'_>, context: &Context<'_>) -> Result<u64> {
+    let max = u64::MAX >> (64 - context.rules.register_bits);
     let n = value.integer(i32::MIN.into(), max.into())?;
     Ok(if n < 0 { u64::from(n as i32 as u32) } else { n as u64 })
 }

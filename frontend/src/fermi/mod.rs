@@ -2,6 +2,7 @@
 //!
 //! [`Inst`] names everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
 
+pub mod front_end;
 mod operand;
 
 pub use operand::{

@@ -2,6 +2,7 @@
 //!
 //! Waves are warps and workgroups are blocks here as in the vendor's words.
 
+pub mod front_end;
 mod generation;
 mod inst;
 mod op;

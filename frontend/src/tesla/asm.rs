@@ -13,13 +13,13 @@
 //! `[unknown: ...]`, which is accepted without words, too.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::asm_match::{Match, Stuck, encodings};
 use super::asm_token::{Kind, Token, is_label, number, tokens};
 use super::decode::decode_word;
 use super::table::table;
 use super::{Chip, Inst, ProgramType, Target};
+use crate::isa::{SourceError, SourceErrors};
 
 /// Assembled code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -31,36 +31,6 @@ pub struct Assembly {
     /// Addresses of the labels.
     pub labels: BTreeMap<String, u32>,
 }
-
-/// What is wrong with a line.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{line}:{column}: {reason}")]
-pub struct AsmError {
-    /// Line, from 1.
-    pub line: usize,
-    /// Column in characters, from 1.
-    pub column: usize,
-    /// Why.
-    pub reason: String,
-}
-
-/// Everything wrong with a text.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AsmErrors(pub Vec<AsmError>);
-
-impl fmt::Display for AsmErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, error) in self.0.iter().enumerate() {
-            if index != 0 {
-                f.write_str("\n")?;
-            }
-            error.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for AsmErrors {}
 
 /// A thing that takes room in the code.
 enum Item {
@@ -85,19 +55,19 @@ struct Placed {
 }
 
 /// Assembles a text, whether source or listing.
-pub fn assemble(text: &str, target: Target) -> Result<Assembly, AsmErrors> {
+pub fn assemble(text: &str, target: Target) -> Result<Assembly, SourceErrors> {
     let mut items = Vec::new();
     let mut errors = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut parser = Line { line: index + 1, target, items: &mut items };
         if let Err((column, reason)) = parser.parse(&without_comments(line)) {
-            errors.push(AsmError { line: index + 1, column, reason });
+            errors.push(SourceError { line: index + 1, column, reason });
         }
     }
     if !errors.is_empty() {
-        return Err(AsmErrors(errors));
+        return Err(SourceErrors(errors));
     }
-    layout(items).map_err(|error| AsmErrors(vec![error]))
+    layout(items).map_err(|error| SourceErrors(vec![error]))
 }
 
 /// The line with comments blanked out, so that columns stay.
@@ -353,9 +323,9 @@ fn split_unknown(text: &str, column: usize) -> Result<(&str, u64), LineError> {
 }
 
 /// Chooses forms, places everything and fills in labels.
-fn layout(mut items: Vec<Placed>) -> Result<Assembly, AsmError> {
+fn layout(mut items: Vec<Placed>) -> Result<Assembly, SourceError> {
     let error =
-        |placed: &Placed, reason: String| AsmError { line: placed.line, column: placed.column, reason };
+        |placed: &Placed, reason: String| SourceError { line: placed.line, column: placed.column, reason };
     let base = match items.iter().find(|placed| !matches!(placed.item, Item::Label(_))) {
         Some(Placed { item: Item::Address(base), .. }) => *base,
         _ => 0,
@@ -424,7 +394,7 @@ fn layout(mut items: Vec<Placed>) -> Result<Assembly, AsmError> {
                 let found = encodings[*chosen];
                 let mut word = found.word | extra;
                 if let (Some(field), Some((name, column))) = (found.label, label) {
-                    let at = |reason| AsmError { line: placed.line, column: *column, reason };
+                    let at = |reason| SourceError { line: placed.line, column: *column, reason };
                     let address = labels.get(name).ok_or_else(|| at(format!("no label `{name}`")))?;
                     let bits = field.place(*address);
                     word |= bits.ok_or_else(|| at(format!("label `{name}` at {address:#x} does not fit")))?;

@@ -11,6 +11,7 @@ mod asm_token;
 pub mod decode;
 pub mod disasm;
 mod field;
+pub mod front_end;
 pub mod lift;
 pub mod numeric;
 mod operand;
@@ -20,7 +21,8 @@ mod support;
 pub mod table;
 
 pub use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
-pub use asm::{AsmError, AsmErrors, Assembly, assemble};
+pub use crate::isa::ProgramType;
+pub use asm::{Assembly, assemble};
 pub use decode::{DecodeError, decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};
@@ -141,51 +143,6 @@ impl Features {
     /// True if all of `other` is here.
     pub const fn contains(self, other: Features) -> bool {
         self.0 & other.0 == other.0
-    }
-}
-
-/// The type of a program; some encodings mean something else in another one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum ProgramType {
-    /// Vertex program.
-    Vertex,
-    /// Geometry program.
-    Geometry,
-    /// Fragment program.
-    Fragment,
-    /// Compute program.
-    #[default]
-    Compute,
-}
-
-impl ProgramType {
-    /// All types.
-    pub const ALL: [ProgramType; 4] =
-        [ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment, ProgramType::Compute];
-
-    /// The name launch files use.
-    pub fn name(self) -> &'static str {
-        match self {
-            ProgramType::Vertex => "vertex",
-            ProgramType::Geometry => "geometry",
-            ProgramType::Fragment => "fragment",
-            ProgramType::Compute => "compute",
-        }
-    }
-
-    /// The type of that name (also vp, gp, fp, cp).
-    pub fn parse(name: &str) -> Option<ProgramType> {
-        match name {
-            "vertex" | "vp" => Some(ProgramType::Vertex),
-            "geometry" | "gp" => Some(ProgramType::Geometry),
-            "fragment" | "fp" => Some(ProgramType::Fragment),
-            "compute" | "cp" => Some(ProgramType::Compute),
-            _ => None,
-        }
-    }
-
-    const fn bit(self) -> u8 {
-        1 << self as u8
     }
 }
 

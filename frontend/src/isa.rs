@@ -1,0 +1,221 @@
+//! What the rest of the system knows of a guest ISA: one trait, one implementation a folder.
+
+use std::fmt;
+
+use crate::container::{ContainerError, Kernel, Module};
+use crate::image::{CodeOptions, KernelImage};
+
+/// A guest instruction set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Isa {
+    /// NVIDIA Tesla: G80 to GT218.
+    Tesla,
+    /// NVIDIA Fermi: GF100 to GK107.
+    Fermi,
+    /// AMD GCN 1.0 to 1.4.
+    Gcn,
+    /// NVIDIA video processor 1.
+    Vp1,
+}
+
+impl Isa {
+    /// All that there are.
+    pub const ALL: &'static [Isa] = &[Isa::Tesla, Isa::Fermi, Isa::Gcn, Isa::Vp1];
+
+    /// The front end.
+    pub fn front_end(self) -> &'static dyn FrontEnd {
+        match self {
+            Isa::Tesla => &crate::tesla::front_end::TeslaFrontEnd,
+            Isa::Fermi => &crate::fermi::front_end::FermiFrontEnd,
+            Isa::Gcn => &crate::gcn::front_end::GcnFrontEnd,
+            Isa::Vp1 => &crate::vp1::front_end::Vp1FrontEnd,
+        }
+    }
+
+    /// The name launch files and the command line use.
+    pub fn name(self) -> &'static str {
+        self.front_end().name()
+    }
+
+    /// The instruction set of that name.
+    pub fn parse(name: &str) -> Option<Isa> {
+        Isa::ALL.iter().copied().find(|isa| isa.name() == name)
+    }
+
+    /// The instruction sets that have a chip of that name.
+    pub fn of_chip(chip: &str) -> Option<Isa> {
+        Isa::ALL.iter().copied().find(|isa| isa.front_end().knows_chip(chip))
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The type of a program; some encodings mean something else in another one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum ProgramType {
+    /// Vertex program.
+    Vertex,
+    /// Geometry program.
+    Geometry,
+    /// Fragment program.
+    Fragment,
+    /// Compute program.
+    #[default]
+    Compute,
+}
+
+impl ProgramType {
+    /// All types.
+    pub const ALL: [ProgramType; 4] =
+        [ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment, ProgramType::Compute];
+
+    /// The name launch files use.
+    pub fn name(self) -> &'static str {
+        match self {
+            ProgramType::Vertex => "vertex",
+            ProgramType::Geometry => "geometry",
+            ProgramType::Fragment => "fragment",
+            ProgramType::Compute => "compute",
+        }
+    }
+
+    /// The type of that name (also vp, gp, fp, cp).
+    pub fn parse(name: &str) -> Option<ProgramType> {
+        match name {
+            "vertex" | "vp" => Some(ProgramType::Vertex),
+            "geometry" | "gp" => Some(ProgramType::Geometry),
+            "fragment" | "fp" => Some(ProgramType::Fragment),
+            "compute" | "cp" => Some(ProgramType::Compute),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// What a launch file may say for an ISA, checked before any program is loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchRules {
+    /// Whether there are blocks, threads and arguments at all. Without, one warp runs and only registers, the
+    /// shared memory (see `shared_buffer`) and `max_steps` are given.
+    pub has_grid: bool,
+    /// Most blocks along each axis.
+    pub max_grid: [u32; 3],
+    /// Most threads of a block along each axis.
+    pub max_block: [u32; 3],
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Bytes of a pointer argument that names no size.
+    pub pointer_bytes: usize,
+    /// Whether pointer arguments of 4 bytes are allowed.
+    pub short_pointers: bool,
+    /// Bits of a guest address.
+    pub address_bits: u32,
+    /// Constant banks that a launch may bind; 0: there are none.
+    pub const_banks: u32,
+    /// Windows to global memory (`[[global]]`); 0: there are none.
+    pub global_windows: u32,
+    /// Whether arguments may point to dynamic shared memory (`[[arg]] local`).
+    pub local_args: bool,
+    /// Most registers that raw code may ask for.
+    pub max_registers: u32,
+    /// Most scalar registers that raw code may ask for; 0: there are none.
+    pub max_sgprs: u32,
+    /// Lanes of a warp.
+    pub lanes: u32,
+    /// Bits of the widest register that a launch file names.
+    pub register_bits: u32,
+    /// The buffer, if it exists, that is the block's shared memory rather than mapped memory.
+    pub shared_buffer: Option<&'static str>,
+}
+
+/// An instruction set as the rest of the system sees it.
+pub trait FrontEnd: Send + Sync + fmt::Debug {
+    /// Name in launch files and on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Names of chips, for messages. [`FrontEnd::knows_chip`] may know more.
+    fn chips(&self) -> Vec<&'static str>;
+
+    /// Whether there is a chip of that name.
+    fn knows_chip(&self, chip: &str) -> bool {
+        self.chips().contains(&chip)
+    }
+
+    /// The chip that listings are for when nobody names one.
+    fn default_chip(&self) -> &'static str;
+
+    /// Limits of launch files; those of the most generous chip where none is named.
+    fn launch_rules(&self, chip: Option<&str>) -> LaunchRules;
+
+    /// Lifts a kernel of a container, or raw words (`options.raw`), for a compute launch.
+    fn lift(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        chip: &str,
+        options: &CodeOptions,
+    ) -> Result<KernelImage, LoadError>;
+
+    /// The listing of `code`, whose first byte is at `base`.
+    fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError>;
+
+    /// Assembles a source or a listing.
+    fn assemble(&self, text: &str, chip: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors>;
+}
+
+/// Why a program cannot be taken.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The container is bad.
+    #[error(transparent)]
+    Container(#[from] ContainerError),
+    /// The front end says no.
+    #[error("{0}")]
+    Program(String),
+}
+
+/// What is wrong with a line of a source.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{line}:{column}: {reason}")]
+pub struct SourceError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// Everything wrong with a source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SourceErrors(pub Vec<SourceError>);
+
+impl fmt::Display for SourceErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index != 0 {
+                f.write_str("\n")?;
+            }
+            error.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SourceErrors {}
+
+/// The error for a chip that `front_end` does not know.
+pub fn unknown_chip(front_end: &dyn FrontEnd, chip: &str) -> LoadError {
+    LoadError::Program(format!(
+        "{} has no chip {chip}; chips: {}",
+        front_end.name(),
+        front_end.chips().join(" ")
+    ))
+}

@@ -1,0 +1,3 @@
+//! NVIDIA video processor 1.
+
+pub mod front_end;
