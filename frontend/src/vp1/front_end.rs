@@ -1,12 +1,19 @@
 //! NVIDIA video processor 1 as the rest of the system sees it.
 
+use super::{Chip, assemble, listing};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
 
 /// The front end.
 #[derive(Debug)]
 pub struct Vp1FrontEnd;
+
+impl Vp1FrontEnd {
+    fn chip(&self, name: &str) -> Result<Chip, LoadError> {
+        Chip::parse(name).ok_or_else(|| unknown_chip(self, name))
+    }
+}
 
 const UNSUPPORTED: &str = "vp1 is not supported by this build";
 
@@ -16,11 +23,11 @@ impl FrontEnd for Vp1FrontEnd {
     }
 
     fn chips(&self) -> Vec<&'static str> {
-        vec!["nv41", "nv44", "g80"]
+        Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
 
     fn default_chip(&self) -> &'static str {
-        "nv41"
+        Chip::G80.name()
     }
 
     fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
@@ -55,15 +62,18 @@ impl FrontEnd for Vp1FrontEnd {
 
     fn listing(
         &self,
-        _code: &[u8],
-        _base: u32,
-        _chip: &str,
+        code: &[u8],
+        base: u32,
+        chip: &str,
         _program: ProgramType,
     ) -> Result<String, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        Ok(listing(code, base / 4, self.chip(chip)?))
     }
 
-    fn assemble(&self, _text: &str, _chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        Err(SourceErrors(vec![SourceError { line: 1, column: 1, reason: UNSUPPORTED.into() }]))
+    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        let chip = self.chip(chip).map_err(|error| {
+            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
+        })?;
+        Ok(assemble(text, chip)?.code)
     }
 }

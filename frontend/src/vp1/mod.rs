@@ -1,3 +1,263 @@
-//! NVIDIA video processor 1.
+//! NVIDIA VP1, the video processor of NV41 to G80: table, decoder, disassembler, assembler, lifter.
+//!
+//! A word is an instruction of one of four units; up to four words make a bundle ([`bundle_len`]). Every word decodes:
+//! opcodes without a name have one here (`unk40`), and what is known of their effect stands with their operation.
+//! Addresses of instructions are word addresses, as the processor counts them.
 
+mod asm;
+mod bundle;
+mod disasm;
+mod field;
 pub mod front_end;
+mod rows;
+mod slots;
+mod support;
+pub mod table;
+
+pub use asm::{Assembly, assemble};
+pub use bundle::{bundle_len, bundles};
+pub use disasm::listing;
+pub use field::Operand;
+pub use support::support_table;
+pub use table::Row;
+
+use std::fmt;
+
+/// A chip with this processor.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Chip {
+    /// NV41 to NV43.
+    Nv41,
+    /// NV44 and what came before G80.
+    Nv44,
+    /// G80: has `$x`, `$d` and bits 6 and 7 of `$c`.
+    G80,
+}
+
+impl Chip {
+    /// All chips.
+    pub const ALL: [Chip; 3] = [Chip::Nv41, Chip::Nv44, Chip::G80];
+
+    /// The name launch files use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Chip::Nv41 => "nv41",
+            Chip::Nv44 => "nv44",
+            Chip::G80 => "g80",
+        }
+    }
+
+    /// The chip of that name.
+    pub fn parse(name: &str) -> Option<Chip> {
+        Chip::ALL.into_iter().find(|chip| chip.name() == name)
+    }
+}
+
+impl fmt::Display for Chip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The execution units, in the order of a bundle.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Unit {
+    /// Opcodes c0 to df.
+    Address,
+    /// Opcodes 00 to 7f.
+    Scalar,
+    /// Opcodes 80 to bf.
+    Vector,
+    /// Opcodes e0 to ff.
+    Branch,
+}
+
+impl Unit {
+    /// All units.
+    pub const ALL: [Unit; 4] = [Unit::Address, Unit::Scalar, Unit::Vector, Unit::Branch];
+
+    /// The unit that executes a word.
+    pub fn of(word: u32) -> Unit {
+        match word >> 24 {
+            0x00..=0x7f => Unit::Scalar,
+            0x80..=0xbf => Unit::Vector,
+            0xc0..=0xdf => Unit::Address,
+            _ => Unit::Branch,
+        }
+    }
+
+    /// The word that stands for an instruction of this unit that a bundle does not have.
+    pub fn no_op(self) -> u32 {
+        match self {
+            Unit::Address => 0xdf00_0000,
+            Unit::Scalar => 0x4f00_0000,
+            Unit::Vector => 0xbf00_0000,
+            Unit::Branch => 0xef00_0000,
+        }
+    }
+}
+
+/// What an instruction does. Operands and variants are in its word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Op {
+    /// Bytewise product (`bmul`, `bmula` and nameless ones that only drive the bus).
+    ByteMul,
+    /// Bytewise minimum.
+    ByteMin,
+    /// Bytewise maximum.
+    ByteMax,
+    /// Bytewise absolute value.
+    ByteAbs,
+    /// Bytewise negation.
+    ByteNeg,
+    /// Bytewise sum.
+    ByteAdd,
+    /// Bytewise difference.
+    ByteSub,
+    /// Bytewise shift.
+    ByteShift,
+    /// Bitwise operation with a byte in all bytes.
+    ByteBitop,
+    /// Sends multiplied and added bytes to the vector unit.
+    BusByteMad,
+    /// Sends bytes to the vector unit.
+    BusBytes,
+    /// Sends immediates to the vector unit.
+    BusImm,
+    /// Sends a mask to the vector unit and shifts.
+    BusMask,
+    /// Drives the bus with a product of bytes, nothing else.
+    BusMul,
+    /// Product of the low halves, signed.
+    Mul,
+    /// Signed minimum.
+    Min,
+    /// Signed maximum.
+    Max,
+    /// Absolute value.
+    Abs,
+    /// Negation.
+    Neg,
+    /// Sum.
+    Add,
+    /// Difference.
+    Sub,
+    /// Arithmetic shift.
+    Sar,
+    /// Logical shift.
+    Shr,
+    /// Bitwise operation of two sources.
+    Bitop,
+    /// Loads an immediate.
+    MovImm,
+    /// Loads the high half.
+    SetHigh,
+    /// Writes a register of another file.
+    MovTo,
+    /// Reads a register of another file.
+    MovFrom,
+    /// Clears the scalar bits of a `$c`.
+    ScalarClear,
+    /// Nothing.
+    ScalarNop,
+    /// Minimum.
+    VMin,
+    /// Maximum.
+    VMax,
+    /// Absolute value.
+    VAbs,
+    /// Negation.
+    VNeg,
+    /// Sum.
+    VAdd,
+    /// Difference.
+    VSub,
+    /// Shift.
+    VShift,
+    /// Bitwise operation of two sources.
+    VBitop,
+    /// Loads an immediate.
+    VMovImm,
+    /// Reads all `$vc`.
+    VMovFlags,
+    /// Median of three.
+    VClip,
+    /// Smaller absolute value.
+    VMinAbs,
+    /// Adds 9-bit differences.
+    VAdd9,
+    /// Permutes components.
+    VSwizzle,
+    /// Compares an absolute difference.
+    VCmpad,
+    /// Multiplies and adds with the accumulator's pipeline.
+    VMad,
+    /// Nothing.
+    VNop,
+    /// Loads a vector or a word.
+    ALoad,
+    /// Stores a vector or a word.
+    AStore,
+    /// Loads bytes at addresses of their own.
+    ALoadRaw,
+    /// Stores a vector to one cell.
+    AStoreRaw,
+    /// Adds to the address part.
+    AHalfAdd,
+    /// Sum.
+    AAdd,
+    /// Bitwise operation of two sources.
+    ABitop,
+    /// Loads the low half.
+    ASetLow,
+    /// Loads the high half.
+    ASetHigh,
+    /// Starts or awaits a transfer (outside of the processor).
+    Dma,
+    /// Unknown.
+    AUnknown,
+    /// Nothing.
+    ANop,
+    /// Branches or calls, with or without a loop counter.
+    Branch,
+    /// Returns from a call.
+    Return,
+    /// Branches to an absolute group.
+    BranchAbs,
+    /// Loads a loop counter.
+    MovLoop,
+    /// Stops.
+    Exit,
+    /// Unknown; sets the loop flag.
+    BUnknown,
+    /// Nothing.
+    BNop,
+}
+
+/// A decoded instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst {
+    /// Its row of the table.
+    pub row: &'static Row,
+    /// Its bits.
+    pub word: u32,
+    /// Its word address.
+    pub pc: u32,
+}
+
+impl Inst {
+    /// The operation.
+    pub fn op(&self) -> Op {
+        self.row.op
+    }
+
+    /// Bits 24 to 31.
+    pub fn opcode(&self) -> u32 {
+        self.word >> 24
+    }
+}
+
+/// The instruction of a word at word address `pc`.
+pub fn decode(word: u32, pc: u32, chip: Chip) -> Inst {
+    Inst { row: table::table().find(word, chip), word, pc }
+}

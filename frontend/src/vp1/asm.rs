@@ -1,0 +1,425 @@
+//! Text to words.
+//!
+//! A line holds labels (`name:`), an instruction in the words of the listing, a directive or nothing. Comments: `;` and
+//! `//` to the end of the line. `#name` stands for the word address of a label. Directives: `.u8`, `.u16`, `.u32` with
+//! numbers, and `.align`, which fills with `bnop` up to the next group of four words.
+//!
+//! `{` before and `}` behind instructions (on lines of their own or not) make them one bundle: they must be in the order
+//! of the units, and `bnop` is put before them where they would cross a border of four words.
+//!
+//! Lines of a listing (`00000008: 4f000000 - snop`) are taken as they are: the word counts, and the text must be what it
+//! decodes to.
+
+use std::collections::BTreeMap;
+
+use super::field::number_text;
+use super::table::{Alternative, Atom, Row, table};
+use super::{Chip, Unit, bundle_len, decode};
+use crate::isa::{SourceError, SourceErrors};
+
+/// Assembled code.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Assembly {
+    /// Word address of the first word: 0, or that of a listing's first line.
+    pub base: u32,
+    /// The code.
+    pub code: Vec<u8>,
+    /// Word addresses of the labels.
+    pub labels: BTreeMap<String, u32>,
+}
+
+/// A thing that takes room in the code.
+enum Item {
+    Label(String),
+    /// The words of an instruction's text.
+    Inst(Vec<String>),
+    Raw(Vec<u8>),
+    Align,
+    Open,
+    Close,
+    /// A listing's address column.
+    Address(u32),
+}
+
+struct Placed {
+    line: usize,
+    column: usize,
+    item: Item,
+}
+
+impl Placed {
+    fn error(&self, reason: impl Into<String>) -> SourceError {
+        SourceError { line: self.line, column: self.column, reason: reason.into() }
+    }
+}
+
+/// Assembles a text, whether source or listing.
+pub fn assemble(text: &str, chip: Chip) -> Result<Assembly, SourceErrors> {
+    let mut items = Vec::new();
+    let mut errors = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let mut parser = Line { line: index + 1, chip, items: &mut items };
+        if let Err((column, reason)) = parser.parse(without_comment(line)) {
+            errors.push(SourceError { line: index + 1, column, reason });
+        }
+    }
+    if errors.is_empty() {
+        // Addresses first, words then.
+        match layout(&items).and_then(|labels| emit(&items, &labels, chip).map(|done| (labels, done))) {
+            Ok((labels, (base, code))) => return Ok(Assembly { base, code, labels }),
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(SourceErrors(errors))
+}
+
+fn without_comment(line: &str) -> &str {
+    let end = [line.find(';'), line.find("//")].into_iter().flatten().min();
+    &line[..end.unwrap_or(line.len())]
+}
+
+/// The words of a line with their columns; parentheses and braces stand for themselves, brackets hold spaces.
+fn words(line: &str) -> Vec<(usize, &str)> {
+    let mut out = Vec::new();
+    let mut rest = line;
+    let mut column = 1;
+    loop {
+        let trimmed = rest.trim_start();
+        column += rest[..rest.len() - trimmed.len()].chars().count();
+        rest = trimmed;
+        let Some(first) = rest.chars().next() else { return out };
+        let len = match first {
+            '(' | ')' | '{' | '}' => 1,
+            '[' => rest.find(']').map_or(rest.len(), |end| end + 1),
+            _ => {
+                let stop = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '{' | '}' | '[' | ',');
+                let end = rest.find(stop).unwrap_or(rest.len());
+                // A stray separator is a word that nothing matches.
+                if end == 0 { first.len_utf8() } else { end }
+            }
+        };
+        out.push((column, &rest[..len]));
+        column += rest[..len].chars().count();
+        rest = &rest[len..];
+    }
+}
+
+struct Line<'a> {
+    line: usize,
+    chip: Chip,
+    items: &'a mut Vec<Placed>,
+}
+
+impl Line<'_> {
+    fn put(&mut self, column: usize, item: Item) {
+        self.items.push(Placed { line: self.line, column, item });
+    }
+
+    fn parse(&mut self, line: &str) -> Result<(), (usize, String)> {
+        let words = words(line);
+        let mut words = words.as_slice();
+        if self.listing(line, words)? {
+            return Ok(());
+        }
+        while let Some(&(column, word)) = words.first() {
+            if let Some(label) = word.strip_suffix(':') {
+                let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+                if label.is_empty() || !label.chars().all(valid) {
+                    return Err((column, format!("`{label}` is no name of a label")));
+                }
+                self.put(column, Item::Label(label.into()));
+            } else if word == "{" {
+                self.put(column, Item::Open);
+            } else if word == "}" {
+                self.put(column, Item::Close);
+            } else if word.starts_with('.') {
+                return self.directive(column, word, &words[1..]);
+            } else {
+                let braces = |&(_, word): &(usize, &str)| matches!(word, "{" | "}");
+                let end = words.iter().position(braces).unwrap_or(words.len());
+                let text = words[..end].iter().map(|(_, word)| (*word).to_owned()).collect();
+                self.put(column, Item::Inst(text));
+                words = &words[end..];
+                continue;
+            }
+            words = &words[1..];
+        }
+        Ok(())
+    }
+
+    /// A line of a listing: `address: word mark text`.
+    fn listing(&mut self, line: &str, words: &[(usize, &str)]) -> Result<bool, (usize, String)> {
+        let hex = |text: &str| (text.len() == 8).then(|| u32::from_str_radix(text, 16).ok()).flatten();
+        let [(column, address), rest @ ..] = words else { return Ok(false) };
+        let Some(address) = address.strip_suffix(':').and_then(hex) else { return Ok(false) };
+        self.put(*column, Item::Address(address));
+        match rest {
+            [(column, word @ (".u8" | ".u16" | ".u32")), rest @ ..] => {
+                self.directive(*column, word, rest)?;
+                Ok(true)
+            }
+            [(column, word), (mark_column, mark), ..] if matches!(*mark, "{" | "|" | "}" | "-") => {
+                let word = hex(word).ok_or_else(|| (*column, format!("`{word}` is no word of a listing")))?;
+                let wanted = decode(word, address, self.chip).to_string();
+                let text: String = line.chars().skip(*mark_column).collect();
+                if text.trim() != wanted {
+                    return Err((*mark_column + 2, format!("{word:08x} is `{wanted}`, not `{}`", text.trim())));
+                }
+                self.put(*column, Item::Raw(word.to_le_bytes().to_vec()));
+                Ok(true)
+            }
+            _ => Err((*column, "a line of a listing has an address, a word, a mark and an instruction".into())),
+        }
+    }
+
+    fn directive(
+        &mut self,
+        column: usize,
+        name: &str,
+        args: &[(usize, &str)],
+    ) -> Result<(), (usize, String)> {
+        let bytes = match name {
+            ".u8" => 1,
+            ".u16" => 2,
+            ".u32" => 4,
+            ".align" if args.is_empty() => {
+                self.put(column, Item::Align);
+                return Ok(());
+            }
+            ".align" => return Err((column, "`.align` takes no number: groups have four words".into())),
+            _ => return Err((column, format!("no directive `{name}`"))),
+        };
+        if args.is_empty() {
+            return Err((column, format!("`{name}` wants numbers")));
+        }
+        let mut raw = Vec::new();
+        for &(column, text) in args.iter().filter(|(_, text)| *text != ",") {
+            let fits = |value: &i64| (-(1i64 << (8 * bytes - 1))..1i64 << (8 * bytes)).contains(value);
+            let value = number_text(text).filter(fits);
+            let value = value.ok_or_else(|| (column, format!("`{text}` is no number of {bytes} bytes")))?;
+            raw.extend_from_slice(&value.to_le_bytes()[..bytes]);
+        }
+        self.put(column, Item::Raw(raw));
+        Ok(())
+    }
+}
+
+/// Bytes of a thing at byte address `at`, with the padding before it.
+fn room(items: &[Placed], index: usize, at: u64) -> u64 {
+    match &items[index].item {
+        Item::Label(_) | Item::Close | Item::Address(_) => 0,
+        Item::Inst(_) => 4,
+        Item::Raw(bytes) => bytes.len() as u64,
+        Item::Align => at.next_multiple_of(16) - at,
+        Item::Open => {
+            let inside = items[index + 1..].iter().take_while(|placed| !matches!(placed.item, Item::Close));
+            let words = inside.filter(|placed| matches!(placed.item, Item::Inst(_))).count() as u64;
+            let left = 4 - at / 4 % 4;
+            if words > left { 4 * left } else { 0 }
+        }
+    }
+}
+
+/// Word addresses of the labels.
+fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
+    let mut labels = BTreeMap::new();
+    let mut base = None;
+    let mut at = 0u64;
+    for (index, placed) in items.iter().enumerate() {
+        match &placed.item {
+            Item::Label(name) => {
+                // A label in front of a bundle names the bundle, not the padding before it.
+                let behind = items[index + 1..].iter().position(|p| !matches!(p.item, Item::Label(_)));
+                let opens = behind.map(|by| index + 1 + by);
+                let opens = opens.filter(|&open| matches!(items[open].item, Item::Open));
+                let target = at + opens.map_or(0, |open| room(items, open, at));
+                if !target.is_multiple_of(4) {
+                    return Err(placed.error(format!("label `{name}` is not at a word")));
+                }
+                if labels.insert(name.clone(), (target / 4) as u32).is_some() {
+                    return Err(placed.error(format!("label `{name}` is there twice")));
+                }
+            }
+            Item::Address(address) => {
+                let address = u64::from(*address) * 4;
+                if base.is_none() && at == 0 {
+                    at = address;
+                }
+                if address != at {
+                    return Err(placed.error(format!("the code is at word {:#x} here", at / 4)));
+                }
+            }
+            Item::Inst(_) if !at.is_multiple_of(4) => {
+                return Err(placed.error("an instruction is not at a word"));
+            }
+            _ => {}
+        }
+        base.get_or_insert(at);
+        at += room(items, index, at);
+        if at > 1 << 30 {
+            return Err(placed.error("the code is too long"));
+        }
+    }
+    Ok(labels)
+}
+
+/// Base and code.
+fn emit(
+    items: &[Placed],
+    labels: &BTreeMap<String, u32>,
+    chip: Chip,
+) -> Result<(u32, Vec<u8>), SourceError> {
+    let base = match items.first().map(|placed| &placed.item) {
+        Some(Item::Address(address)) => *address,
+        _ => 0,
+    };
+    let mut code = Vec::new();
+    let mut open: Option<(usize, &Placed)> = None;
+    for (index, placed) in items.iter().enumerate() {
+        let at = u64::from(base) * 4 + code.len() as u64;
+        match &placed.item {
+            Item::Label(_) | Item::Address(_) => {}
+            Item::Raw(bytes) => code.extend_from_slice(bytes),
+            Item::Inst(text) => {
+                let label = |name: &str| labels.get(name).copied();
+                let word = match_line(text, (at / 4) as u32, chip, &label)
+                    .map_err(|reason| placed.error(reason))?;
+                code.extend_from_slice(&word.to_le_bytes());
+            }
+            Item::Align | Item::Open => {
+                for _ in 0..room(items, index, at) / 4 {
+                    code.extend_from_slice(&Unit::Branch.no_op().to_le_bytes());
+                }
+                if matches!(placed.item, Item::Open) && open.replace((code.len(), placed)).is_some() {
+                    return Err(placed.error("a bundle within a bundle"));
+                }
+            }
+            Item::Close => {
+                let (start, _) = open.take().ok_or_else(|| placed.error("no bundle ends here"))?;
+                let words = (code.len() - start) as u32 / 4;
+                let word = |pc: u32| {
+                    let bytes = code.get(4 * pc.wrapping_sub(base) as usize..)?.first_chunk()?;
+                    Some(u32::from_le_bytes(*bytes))
+                };
+                if bundle_len(base + start as u32 / 4, word) != words {
+                    let order = "a bundle has at most one instruction of each unit, in the order address, \
+                                 scalar, vector, branch";
+                    return Err(placed.error(order));
+                }
+            }
+        }
+    }
+    match open {
+        Some((_, placed)) => Err(placed.error("a bundle without an end")),
+        None => Ok((base, code)),
+    }
+}
+
+/// The word of an instruction's text.
+fn match_line(
+    text: &[String],
+    pc: u32,
+    chip: Chip,
+    label: &dyn Fn(&str) -> Option<u32>,
+) -> Result<u32, String> {
+    let mut text: Vec<&str> = text.iter().map(String::as_str).collect();
+    let mut unknown = 0;
+    if let Some(bits) = text.last().and_then(|last| last.strip_prefix("[unknown:")) {
+        let bits = bits.trim_end_matches(']').trim();
+        unknown = u32::from_str_radix(bits, 16).map_err(|_| format!("`{bits}` is no word"))?;
+        text.pop();
+    }
+    let mut best = 0;
+    let mut matcher = Matcher { text: &text, pc, label, best: &mut best };
+    for row in table().rows.iter().filter(|row| row.available(chip)) {
+        let start = Found { value: row.value, mask: row.mask, at: 0 };
+        for found in matcher.row(row, start) {
+            // A word that an earlier row explains is not this row's; bits that the text has must not change.
+            let word = found.value | unknown;
+            if unknown & found.mask == 0 && std::ptr::eq(decode(word, pc, chip).row, row) {
+                return Ok(word);
+            }
+        }
+    }
+    let names = |atom: Option<&Atom>| matches!(atom, Some(Atom::Word(word)) if Some(word) == text.first());
+    if let Some(name) = text.iter().find_map(|word| word.strip_prefix('#').filter(|name| !name.is_empty()))
+        && label(name).is_none()
+    {
+        return Err(format!("no label `{name}`"));
+    }
+    match text.first() {
+        None => Err("no instruction".into()),
+        Some(first) if !table().rows.iter().any(|row| names(row.atoms.first())) => {
+            Err(format!("no instruction `{first}`"))
+        }
+        Some(first) => match text.get(best) {
+            Some(word) => Err(format!("`{word}` does not fit here in `{first}`")),
+            None => Err(format!("`{first}` wants more operands")),
+        },
+    }
+}
+
+/// Bits found so far, and how many words of the text they explain.
+#[derive(Clone, Copy)]
+struct Found {
+    value: u32,
+    mask: u32,
+    at: usize,
+}
+
+impl Found {
+    /// With further bits, if they agree with those that are there.
+    fn with(self, value: u32, mask: u32) -> Option<Found> {
+        let agrees = (self.value ^ value) & self.mask & mask == 0;
+        agrees.then_some(Found { value: self.value | value, mask: self.mask | mask, ..self })
+    }
+}
+
+struct Matcher<'a> {
+    text: &'a [&'a str],
+    pc: u32,
+    label: &'a dyn Fn(&str) -> Option<u32>,
+    /// The furthest word that something was wanted of.
+    best: &'a mut usize,
+}
+
+impl Matcher<'_> {
+    fn row(&mut self, row: &Row, start: Found) -> Vec<Found> {
+        let mut found = self.atoms(&row.atoms, vec![start]);
+        found.retain(|found| found.at == self.text.len());
+        found
+    }
+
+    /// All ways to go on from each of `from`.
+    fn atoms(&mut self, atoms: &[Atom], mut from: Vec<Found>) -> Vec<Found> {
+        for atom in atoms {
+            let before = std::mem::take(&mut from);
+            for found in before {
+                *self.best = (*self.best).max(found.at);
+                match *atom {
+                    Atom::Word(name) if self.text.get(found.at) == Some(&name) => {
+                        from.push(Found { at: found.at + 1, ..found });
+                    }
+                    Atom::Word(_) => {}
+                    Atom::Field(field) => from.extend(self.field(field, found)),
+                    Atom::Slot(slot) => {
+                        for Alternative { value, mask, atoms } in &table().slots[slot] {
+                            if let Some(found) = found.with(*value, *mask) {
+                                from.extend(self.atoms(atoms, vec![found]));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        from
+    }
+
+    fn field(&self, field: super::field::Field, found: Found) -> Option<Found> {
+        if let super::field::Kind::Ignored(bits) = field.kind {
+            return Some(Found { value: found.value | bits & !found.mask, ..found });
+        }
+        let bits = field.parse(self.text.get(found.at)?, self.pc, self.label)?;
+        found.with(bits, field.mask()).map(|found| Found { at: found.at + 1, ..found })
+    }
+}

@@ -1,0 +1,63 @@
+//! Listings.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use super::bundle::bundles;
+use super::table::{Piece, table};
+use super::{Chip, Inst, decode};
+
+impl fmt::Display for Inst {
+    /// The text of a listing line, without address and word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        let mut space = false;
+        let used = table().walk(self.row, self.word, self.pc, &mut |piece| {
+            if space && piece != Piece::Word(")") {
+                text.push(' ');
+            }
+            space = piece != Piece::Word("(");
+            // Writing to a string cannot fail.
+            let _ = match piece {
+                Piece::Word(name) => text.write_str(name),
+                Piece::Operand(operand) => write!(text, "{operand}"),
+            };
+        });
+        f.write_str(&text)?;
+        match self.word & !used {
+            0 => Ok(()),
+            unknown => write!(f, " [unknown: {unknown:08x}]"),
+        }
+    }
+}
+
+/// The listing of `code`, whose first word has the word address `base`.
+///
+/// One line a word: word address, word, its place in its bundle, the instruction. A bundle of several words goes from
+/// `{` to `}`, one of a single word is marked `-`. That is how control that comes from above sees it; a jump into the
+/// middle of a bundle finds the rest of it.
+pub fn listing(code: &[u8], base: u32, chip: Chip) -> String {
+    let (words, rest) = code.as_chunks::<4>();
+    let words: Vec<u32> = words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let mut out = String::new();
+    for (first, len) in bundles(&words, base) {
+        for place in 0..len {
+            let mark = match (place, len - place) {
+                (0, 1) => '-',
+                (0, _) => '{',
+                (_, 1) => '}',
+                _ => '|',
+            };
+            let pc = base.wrapping_add((first + place) as u32);
+            let inst = decode(words[first + place], pc, chip);
+            let _ = writeln!(out, "{pc:08x}: {:08x} {mark} {inst}", inst.word);
+        }
+    }
+    for (index, byte) in rest.iter().enumerate() {
+        let at = base.wrapping_add(words.len() as u32);
+        let at = if index == 0 { format!("{at:08x}: ") } else { String::new() };
+        let end = if index + 1 == rest.len() { "\n" } else { " " };
+        let _ = write!(out, "{at}.u8 {byte:#04x}{end}");
+    }
+    out
+}
