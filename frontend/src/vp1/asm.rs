@@ -5,14 +5,15 @@
 //! numbers, and `.align`, which fills with `bnop` up to the next group of four words.
 //!
 //! `{` before and `}` behind instructions (on lines of their own or not) make them one bundle: they must be in the order
-//! of the units, and `bnop` is put before them where they would cross a border of four words.
+//! of the units, and `bnop` is put before them where they would cross a border of four words. `|` stands between
+//! instructions on one line.
 //!
 //! Lines of a listing (`00000008: 4f000000 - snop`) are taken as they are: the word counts, and the text must be what it
 //! decodes to.
 
 use std::collections::BTreeMap;
 
-use super::field::number_text;
+use super::field::{Field, Kind, Scope, number_text};
 use super::table::{Alternative, Atom, Row, table};
 use super::{Chip, Unit, bundle_len, decode};
 use crate::isa::{SourceError, SourceErrors};
@@ -89,10 +90,11 @@ fn words(line: &str) -> Vec<(usize, &str)> {
         rest = trimmed;
         let Some(first) = rest.chars().next() else { return out };
         let len = match first {
-            '(' | ')' | '{' | '}' => 1,
+            '(' | ')' | '{' | '}' | '|' => 1,
             '[' => rest.find(']').map_or(rest.len(), |end| end + 1),
             _ => {
-                let stop = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '{' | '}' | '[' | ',');
+                let stop =
+                    |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '{' | '}' | '|' | '[' | ',');
                 let end = rest.find(stop).unwrap_or(rest.len());
                 // A stray separator is a word that nothing matches.
                 if end == 0 { first.len_utf8() } else { end }
@@ -132,11 +134,13 @@ impl Line<'_> {
                 self.put(column, Item::Open);
             } else if word == "}" {
                 self.put(column, Item::Close);
+            } else if word == "|" {
+                // Nothing but the end of what is before it.
             } else if word.starts_with('.') {
                 return self.directive(column, word, &words[1..]);
             } else {
-                let braces = |&(_, word): &(usize, &str)| matches!(word, "{" | "}");
-                let end = words.iter().position(braces).unwrap_or(words.len());
+                let stops = |&(_, word): &(usize, &str)| matches!(word, "{" | "}" | "|");
+                let end = words.iter().position(stops).unwrap_or(words.len());
                 let text = words[..end].iter().map(|(_, word)| (*word).to_owned()).collect();
                 self.put(column, Item::Inst(text));
                 words = &words[end..];
@@ -163,12 +167,17 @@ impl Line<'_> {
                 let wanted = decode(word, address, self.chip).to_string();
                 let text: String = line.chars().skip(*mark_column).collect();
                 if text.trim() != wanted {
-                    return Err((*mark_column + 2, format!("{word:08x} is `{wanted}`, not `{}`", text.trim())));
+                    return Err((
+                        *mark_column + 2,
+                        format!("{word:08x} is `{wanted}`, not `{}`", text.trim()),
+                    ));
                 }
                 self.put(*column, Item::Raw(word.to_le_bytes().to_vec()));
                 Ok(true)
             }
-            _ => Err((*column, "a line of a listing has an address, a word, a mark and an instruction".into())),
+            _ => {
+                Err((*column, "a line of a listing has an address, a word, a mark and an instruction".into()))
+            }
         }
     }
 
@@ -264,11 +273,7 @@ fn layout(items: &[Placed]) -> Result<BTreeMap<String, u32>, SourceError> {
 }
 
 /// Base and code.
-fn emit(
-    items: &[Placed],
-    labels: &BTreeMap<String, u32>,
-    chip: Chip,
-) -> Result<(u32, Vec<u8>), SourceError> {
+fn emit(items: &[Placed], labels: &BTreeMap<String, u32>, chip: Chip) -> Result<(u32, Vec<u8>), SourceError> {
     let base = match items.first().map(|placed| &placed.item) {
         Some(Item::Address(address)) => *address,
         _ => 0,
@@ -282,8 +287,8 @@ fn emit(
             Item::Raw(bytes) => code.extend_from_slice(bytes),
             Item::Inst(text) => {
                 let label = |name: &str| labels.get(name).copied();
-                let word = match_line(text, (at / 4) as u32, chip, &label)
-                    .map_err(|reason| placed.error(reason))?;
+                let word =
+                    match_line(text, (at / 4) as u32, chip, &label).map_err(|reason| placed.error(reason))?;
                 code.extend_from_slice(&word.to_le_bytes());
             }
             Item::Align | Item::Open => {
@@ -330,14 +335,18 @@ fn match_line(
         text.pop();
     }
     let mut best = 0;
-    let mut matcher = Matcher { text: &text, pc, label, best: &mut best };
-    for row in table().rows.iter().filter(|row| row.available(chip)) {
-        let start = Found { value: row.value, mask: row.mask, at: 0 };
-        for found in matcher.row(row, start) {
-            // A word that an earlier row explains is not this row's; bits that the text has must not change.
-            let word = found.value | unknown;
-            if unknown & found.mask == 0 && std::ptr::eq(decode(word, pc, chip).row, row) {
-                return Ok(word);
+    // A plain 0 is an immediate where that is possible, else it is $r31, which some listings write so.
+    for zero_register in [false, true] {
+        let scope = Scope { pc, label, zero_register };
+        let mut matcher = Matcher { text: &text, scope, best: &mut best };
+        for row in table().rows.iter().filter(|row| row.available(chip)) {
+            let start = Found { value: row.value, mask: row.mask, at: 0 };
+            for found in matcher.row(row, start) {
+                // A word that an earlier row explains is not this row's; bits that the text has must not change.
+                let word = found.value | unknown;
+                if unknown & found.mask == 0 && std::ptr::eq(decode(word, pc, chip).row, row) {
+                    return Ok(word);
+                }
             }
         }
     }
@@ -377,8 +386,7 @@ impl Found {
 
 struct Matcher<'a> {
     text: &'a [&'a str],
-    pc: u32,
-    label: &'a dyn Fn(&str) -> Option<u32>,
+    scope: Scope<'a>,
     /// The furthest word that something was wanted of.
     best: &'a mut usize,
 }
@@ -415,11 +423,11 @@ impl Matcher<'_> {
         from
     }
 
-    fn field(&self, field: super::field::Field, found: Found) -> Option<Found> {
-        if let super::field::Kind::Ignored(bits) = field.kind {
+    fn field(&self, field: Field, found: Found) -> Option<Found> {
+        if let Kind::Ignored(bits) = field.kind {
             return Some(Found { value: found.value | bits & !found.mask, ..found });
         }
-        let bits = field.parse(self.text.get(found.at)?, self.pc, self.label)?;
+        let bits = field.parse(self.text.get(found.at)?, &self.scope)?;
         found.with(bits, field.mask()).map(|found| Found { at: found.at + 1, ..found })
     }
 }

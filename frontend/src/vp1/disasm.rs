@@ -53,11 +53,9 @@ pub fn listing(code: &[u8], base: u32, chip: Chip) -> String {
             let _ = writeln!(out, "{pc:08x}: {:08x} {mark} {inst}", inst.word);
         }
     }
-    for (index, byte) in rest.iter().enumerate() {
-        let at = base.wrapping_add(words.len() as u32);
-        let at = if index == 0 { format!("{at:08x}: ") } else { String::new() };
-        let end = if index + 1 == rest.len() { "\n" } else { " " };
-        let _ = write!(out, "{at}.u8 {byte:#04x}{end}");
+    if !rest.is_empty() {
+        let bytes: Vec<_> = rest.iter().map(|byte| format!("{byte:#04x}")).collect();
+        let _ = writeln!(out, "{:08x}: .u8 {}", base.wrapping_add(words.len() as u32), bytes.join(" "));
     }
     out
 }

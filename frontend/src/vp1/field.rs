@@ -155,6 +155,17 @@ pub enum Operand {
     AllFlags,
 }
 
+/// What words of assembly text may refer to.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    /// Word address of the instruction.
+    pub(super) pc: u32,
+    /// Word addresses of labels.
+    pub(super) label: &'a dyn Fn(&str) -> Option<u32>,
+    /// Whether 0 may stand for `$r31`.
+    pub(super) zero_register: bool,
+}
+
 impl Field {
     /// The bits of the word that belong to the field.
     pub(super) fn mask(self) -> u32 {
@@ -177,15 +188,19 @@ impl Field {
         })
     }
 
-    /// The bits that stand for a word of assembly text at word address `pc`; `label` gives addresses of labels.
-    pub(super) fn parse(self, text: &str, pc: u32, label: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
+    /// The bits that stand for a word of assembly text.
+    pub(super) fn parse(self, text: &str, scope: &Scope) -> Option<u32> {
+        let Scope { pc, label, .. } = *scope;
         let place = |value: u64| self.bits.place(value).map(|bits| bits as u32);
         let address = || match text.strip_prefix('#') {
             Some(name) => label(name),
             None => number_text(text).and_then(|value| u32::try_from(value).ok()),
         };
         match self.kind {
-            Kind::Register(class, suffix) => place(u64::from(register_number(text, class, suffix)?)),
+            Kind::Register(class, suffix) => {
+                let zero = scope.zero_register && class == "r" && matches!(text, "0" | "0x0");
+                place(if zero { 31 } else { u64::from(register_number(text, class, suffix)?) })
+            }
             Kind::Unsigned(shift) => {
                 let value = u64::try_from(number_text(text)?).ok()?;
                 if value & ((1 << shift) - 1) != 0 {
@@ -214,9 +229,6 @@ impl Field {
 
 /// The number of a register of that class; the suffix may be left out.
 fn register_number(text: &str, class: &str, suffix: &str) -> Option<u32> {
-    if class == "r" && matches!(text, "0" | "0x0") {
-        return Some(31);
-    }
     let name = text.strip_prefix('$')?;
     if let Some(&(_, number, _)) = NAMED.iter().find(|&&(of, _, known)| of == class && known == name) {
         return Some(number);
