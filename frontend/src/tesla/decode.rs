@@ -1,70 +1,15 @@
 //! Words to [`Inst`].
 
+use super::dialect::Tesla;
 use super::operand::{AddOp, Mods, Operand, Src};
-use super::table::{Piece, table};
+use super::table::table;
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
-use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
-
-/// Why there is no instruction at an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum DecodeError {
-    /// The code ends within the instruction, or the address is outside of it.
-    #[error("code ends within the instruction at {pc:#x}")]
-    Truncated {
-        /// Byte address.
-        pc: u32,
-    },
-    /// The address is not a multiple of four.
-    #[error("code address {pc:#x} is not a multiple of four")]
-    Misaligned {
-        /// Byte address.
-        pc: u32,
-    },
-    /// The chip and program type have no such encoding.
-    #[error("undefined instruction {raw:#x} at {pc:#x}")]
-    Undefined {
-        /// Byte address.
-        pc: u32,
-        /// Length in bytes.
-        len: u8,
-        /// The words.
-        raw: u64,
-    },
-}
-
-impl DecodeError {
-    /// The address of the fault.
-    pub fn pc(self) -> u32 {
-        match self {
-            DecodeError::Truncated { pc }
-            | DecodeError::Misaligned { pc }
-            | DecodeError::Undefined { pc, .. } => pc,
-        }
-    }
-}
-
-/// The words at byte offset `pc`, and their length in bytes.
-pub(super) fn fetch(code: &[u8], pc: u32) -> Result<(u64, u8), DecodeError> {
-    if !pc.is_multiple_of(4) {
-        return Err(DecodeError::Misaligned { pc });
-    }
-    let word = |at: usize| -> Option<u64> {
-        let bytes = code.get(at..at.checked_add(4)?)?;
-        Some(u64::from(u32::from_le_bytes(bytes.try_into().ok()?)))
-    };
-    let truncated = DecodeError::Truncated { pc };
-    let low = word(pc as usize).ok_or(truncated)?;
-    if low & 1 == 0 {
-        return Ok((low, 4));
-    }
-    let high = word(pc as usize + 4).ok_or(truncated)?;
-    Ok((high << 32 | low, 8))
-}
+use crate::envydis::{self, AtomOp, DecodeError, LogicOp, QuadLane, QuadOp, Rounding, Type};
 
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
 pub fn decode(code: &[u8], pc: u32, target: Target) -> Result<Inst, DecodeError> {
-    let (raw, _) = fetch(code, pc)?;
+    let (raw, _) = envydis::fetch::<Tesla>(code, pc)?;
     decode_word(raw, pc, target)
 }
 
@@ -102,7 +47,7 @@ pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeErro
         not: false,
         quads: 0,
     };
-    let used = table().walk(row, raw, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
+    let used = table().walk(row, raw, pc, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
     builder.inst.unknown = raw & !used;
     Ok(builder.inst)
 }
@@ -158,6 +103,8 @@ fn lane_mask(name: &str) -> Option<u8> {
     lanes.bytes().try_fold(0, |mask, lane| (b'0'..b'4').contains(&lane).then(|| mask | 1 << (lane - b'0')))
 }
 
+type Piece = envydis::Piece<Tesla>;
+
 impl Builder {
     fn piece(&mut self, piece: Piece) {
         match (&self.state, piece) {
@@ -176,12 +123,12 @@ impl Builder {
                     self.inst.pred = self.condition.map(|cond| Predicate { cond, creg: 0 });
                 }
             },
-            (State::Condition, Piece::Operand(Operand::Creg(creg))) => {
+            (State::Condition, Piece::Operand(_, Operand::Creg(creg))) => {
                 self.inst.pred = self.condition.map(|cond| Predicate { cond, creg });
             }
             (State::Condition, Piece::Close) => self.state = State::Prefix,
             (State::Body, Piece::Word(name)) => self.word(name),
-            (State::Body, Piece::MemType(ty)) => self.memory_type = Some(ty),
+            (State::Body, Piece::OperandWord(name)) => self.memory_type = Type::parse(name),
             (State::Body, Piece::Open) => {
                 self.inst.mods.neg_product = self.neg;
                 self.neg = false;
@@ -189,7 +136,7 @@ impl Builder {
             }
             // The addend of an integer multiply-add is a whole register whatever the factors are.
             (State::Body, Piece::Close) => self.ty = self.outer_type,
-            (State::Body, Piece::Operand(operand)) => self.operand(operand),
+            (State::Body, Piece::Operand(_, operand)) => self.operand(operand),
             _ => {}
         }
     }

@@ -1,45 +1,16 @@
 //! Listings.
 
-use std::collections::HashMap;
 use std::fmt;
 
-use super::decode::{DecodeError, decode_word, fetch};
+use super::dialect::Tesla;
 use super::operand::{Address, Operand, RegWidth};
-use super::table::{Piece, table};
-use super::{Inst, Op, Target};
+use super::{Inst, Target};
+use crate::envydis;
 
 impl fmt::Display for Inst {
     /// The text of a listing line, without address and words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut result = Ok(());
-        let mut space = false;
-        let mut put = |f: &mut fmt::Formatter<'_>, piece: Piece| -> fmt::Result {
-            if space && !matches!(piece, Piece::Close) {
-                f.write_str(" ")?;
-            }
-            space = !matches!(piece, Piece::Open);
-            match piece {
-                Piece::Word(name) => f.write_str(name),
-                Piece::MemType(ty) => f.write_str(ty.name()),
-                Piece::Open => f.write_str("("),
-                Piece::Close => f.write_str(")"),
-                Piece::Operand(operand) => operand.fmt(f),
-            }
-        };
-        table().walk(self.row, self.raw, self.target, &mut |piece| {
-            if result.is_ok() {
-                result = put(f, piece);
-            }
-        });
-        result?;
-        if self.unknown != 0 {
-            write!(f, " [unknown: {:08x}", self.unknown & 0xffff_ffff)?;
-            if self.len == 8 {
-                write!(f, " {:08x}", self.unknown >> 32)?;
-            }
-            f.write_str("]")?;
-        }
-        Ok(())
+        envydis::fmt_inst(self.row, self.raw, self.pc, self.target, self.unknown, f)
     }
 }
 
@@ -116,94 +87,14 @@ impl fmt::Display for Address {
 }
 
 /// One line of a listing: an instruction or what stands in its place.
-#[derive(Clone, Copy, Debug)]
-pub struct ListingLine {
-    /// Address.
-    pub pc: u32,
-    /// The words, or the bytes that are left at the end of the code.
-    pub raw: u64,
-    /// Length in bytes: 4 or 8, less at the end of cut code.
-    pub len: u8,
-    /// A branch goes here, or a pushed target is here.
-    pub branch_target: bool,
-    /// A call goes here.
-    pub call_target: bool,
-    /// The instruction.
-    pub inst: Result<Inst, DecodeError>,
-}
-
-impl fmt::Display for ListingLine {
-    /// The line without a newline at the end; an empty line stands before what is called.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.call_target {
-            writeln!(f)?;
-        }
-        let first = usize::from(self.len.min(4));
-        let second = usize::from(self.len.saturating_sub(4));
-        write!(f, "{:08x}: {:0width$x}", self.pc, self.raw & 0xffff_ffff, width = 2 * first)?;
-        match second {
-            0 => write!(f, "{:blank$}", "", blank = 9 + 8 - 2 * first)?,
-            _ => {
-                write!(
-                    f,
-                    " {:0width$x}{:blank$}",
-                    self.raw >> 32,
-                    "",
-                    width = 2 * second,
-                    blank = 8 - 2 * second
-                )?;
-            }
-        }
-        let call = if self.call_target { 'C' } else { ' ' };
-        let branch = if self.branch_target { 'B' } else { ' ' };
-        write!(f, "  {call}{branch} ")?;
-        match &self.inst {
-            Ok(inst) => inst.fmt(f),
-            Err(_) => f.write_str("??"),
-        }
-    }
-}
+pub type ListingLine = envydis::ListingLine<Inst>;
 
 /// The listing of code that stands at `base`.
 pub fn disasm(code: &[u8], base: u32, target: Target) -> Vec<ListingLine> {
-    let mut lines = Vec::new();
-    let mut marks: HashMap<u32, (bool, bool)> = HashMap::new();
-    let mut offset = 0;
-    while offset < code.len() {
-        let pc = base.wrapping_add(offset as u32);
-        let (raw, len, inst) = match fetch(code, offset as u32) {
-            Ok((raw, len)) => (raw, len, decode_word(raw, pc, target)),
-            Err(_) => {
-                let rest = &code[offset..];
-                let mut bytes = [0; 8];
-                let len = rest.len().min(8);
-                bytes[..len].copy_from_slice(&rest[..len]);
-                (u64::from_le_bytes(bytes), len as u8, Err(DecodeError::Truncated { pc }))
-            }
-        };
-        if let Ok(inst) = &inst
-            && let Some(to) = inst.target_pc()
-        {
-            let mark = marks.entry(to).or_default();
-            if inst.op == Op::Call {
-                mark.0 = true;
-            } else {
-                mark.1 = true;
-            }
-        }
-        lines.push(ListingLine { pc, raw, len, branch_target: false, call_target: false, inst });
-        offset += usize::from(len);
-    }
-    for line in &mut lines {
-        if let Some(&(call, branch)) = marks.get(&line.pc) {
-            line.call_target = call;
-            line.branch_target = branch;
-        }
-    }
-    lines
+    envydis::disasm::<Tesla>(code, base, target)
 }
 
 /// The text of [`disasm`], a newline after each line.
 pub fn listing(code: &[u8], base: u32, target: Target) -> String {
-    disasm(code, base, target).iter().map(|line| format!("{line}\n")).collect()
+    envydis::listing::<Tesla>(code, base, target)
 }

@@ -6,7 +6,7 @@ use crate::envydis::Type;
 
 /// Which register a register field holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Shape {
+pub enum Shape {
     Full,
     Half,
     Double,
@@ -15,7 +15,7 @@ pub(super) enum Shape {
 
 /// Memory spaces, with the type where the field itself decides it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Space {
+pub enum Space {
     Shared(Type),
     Const(Type),
     Out(Type),
@@ -41,7 +41,7 @@ impl Space {
 
 /// A memory operand: `letter[$areg+offset << shift]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Mem {
+pub struct Mem {
     pub(super) space: Space,
     /// Number of the constant space.
     pub(super) index: Bits,
@@ -68,7 +68,7 @@ impl Mem {
 
 /// Kinds of operand fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Field {
+pub enum Field {
     Reg(Bits, Shape),
     Areg(Bits),
     Creg(Bits),

@@ -6,9 +6,9 @@
 
 pub mod abi;
 pub mod asm;
-mod asm_match;
-mod asm_token;
+mod asm_field;
 pub mod decode;
+mod dialect;
 pub mod disasm;
 mod field;
 pub mod front_end;
@@ -20,10 +20,10 @@ mod slots;
 mod support;
 pub mod table;
 
-pub use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
+pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadOp, Rounding, Type};
 pub use crate::isa::ProgramType;
-pub use asm::{Assembly, assemble};
-pub use decode::{DecodeError, decode, decode_word};
+pub use asm::assemble;
+pub use decode::{decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};
 pub use support::support_table;

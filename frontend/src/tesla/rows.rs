@@ -9,8 +9,7 @@
 
 use super::Op;
 
-/// Value, mask, operation, text.
-pub(super) type Line = (u64, u64, Op, &'static str);
+type Line = crate::envydis::Line<Op>;
 
 /// One word (facts 9.1).
 #[rustfmt::skip]

@@ -11,12 +11,16 @@
 //! before one that has no effect, and a 32-bit `o[]` or `#` before a 16-bit one (`csldreg`; the
 //! rows of `cvt u8` and `cvt s8` stand in that order, too).
 
-/// Value, mask, text of one alternative.
-pub(super) type Alternative = (u64, u64, &'static str);
+use crate::envydis::Slots;
 
-/// All slots by name.
+/// All slots by name. `end` stands in front of every plain long instruction.
 #[rustfmt::skip]
-pub(super) const SLOTS: &[(&str, &[Alternative])] = &[
+pub(super) const SLOTS: &Slots = &[
+    ("end", &[
+        (0, 0x3_00000000, ""),
+        (0x1_00000000, 0x3_00000000, "exit"),
+        (0x2_00000000, 0x3_00000000, "join"),
+    ]),
     ("mcdst", &[(0, 0x40_00000000, ""), (0x40_00000000, 0x40_00000000, "CDST")]),
     ("fs8", &[(0, 0x02000000, "FSHARED8"), (0x02000000, 0x02000000, "FSHARED8PI")]),
     ("fs16", &[(0, 0x02000000, "FSHARED16"), (0x02000000, 0x02000000, "FSHARED16PI")]),
