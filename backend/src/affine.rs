@@ -176,7 +176,7 @@ impl Analysis<'_> {
                 }
                 _ => Form::Varying,
             },
-            Opcode::ActiveMask => Form::Varying,
+            op if op.differs_by_lane() => Form::Varying,
             Opcode::Const | Opcode::Any => Form::Uniform,
             Opcode::Load => match data.imm {
                 Imm::Mem(m) if m.space != Space::Local && uniform(&data.args[..1]) => Form::Uniform,

@@ -34,7 +34,7 @@ fn immediates(op: Opcode, scalar: Scalar) -> Vec<Imm> {
 fn cases() -> Vec<Case> {
     let mut list = Vec::new();
     for &op in Opcode::ALL {
-        if op.is_cross_lane() || op == Opcode::ActiveMask {
+        if op.is_cross_lane() || op.differs_by_lane() {
             continue;
         }
         let mut add = |args: Vec<Scalar>, result: Scalar| {
@@ -352,6 +352,23 @@ fn lowers_for_all_hosts() {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn lane_bit_gives_each_lane_its_own() {
+    let uniform = Type::uniform(Scalar::I64);
+    for options in all_options() {
+        let func = one_op(Opcode::LaneBit, Imm::None, &[uniform], Type::MASK, &[None], false);
+        let code = Executable::compile(&func, &options);
+        for bits in [0, 1, 0x8000_0000, 0xdead_beef, 0x1234_5678_9abc_def0, u64::MAX] {
+            let mut words = frame(&func);
+            write(&func, &mut words, 0, 0, bits);
+            assert_eq!(code.run(&mut context(), &mut words), 0);
+            for lane in 0..32 {
+                assert_eq!(read(&func, &words, 1, lane) & 1, bits >> lane & 1, "{bits:#x} lane {lane}");
             }
         }
     }

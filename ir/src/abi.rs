@@ -23,11 +23,13 @@ pub enum Builtin {
     LinearTid,
     /// Linear index of the block in the grid.
     LinearCtaid,
+    /// The lanes of the warp that have threads, one bit a lane: the low (0) or high (1) 32 bits.
+    Launched(u8),
 }
 
 impl Builtin {
     /// Every builtin with its name in the text format.
-    pub const ALL: [(Builtin, &'static str); 17] = [
+    pub const ALL: [(Builtin, &'static str); 19] = [
         (Builtin::Tid(0), "tid.x"),
         (Builtin::Tid(1), "tid.y"),
         (Builtin::Tid(2), "tid.z"),
@@ -45,6 +47,8 @@ impl Builtin {
         (Builtin::NumWarps, "numwarps"),
         (Builtin::LinearTid, "lineartid"),
         (Builtin::LinearCtaid, "linearctaid"),
+        (Builtin::Launched(0), "launched.lo"),
+        (Builtin::Launched(1), "launched.hi"),
     ];
 
     /// The name in the text format.
@@ -89,6 +93,9 @@ pub struct ParamSpace {
 pub struct KernelAbi {
     /// Lanes of a warp, 32 or 64.
     pub warp_lanes: u32,
+    /// Whether all lanes of a warp run whatever the block's size, as where the guest has its own mask of the lanes with
+    /// threads ([`Builtin::Launched`]).
+    pub full_warps: bool,
     /// Values written before each block.
     pub header: Vec<HeaderField>,
     /// Where arguments go.

@@ -159,6 +159,40 @@ impl<'a> Builder<'a> {
         splat_same => Splat;
     }
 
+    /// The active lanes where `mask` holds, one bit a lane, uniform. Cross-lane.
+    pub fn ballot(&mut self, mask: Value) -> Value {
+        self.push(Opcode::Ballot, &[mask], Imm::None, Some(Type::uniform(Scalar::I64))).expect("has a result")
+    }
+
+    /// Whether `mask` holds in any active lane, uniform. Cross-lane.
+    pub fn vote_any(&mut self, mask: Value) -> Value {
+        self.push(Opcode::VoteAny, &[mask], Imm::None, Some(Type::uniform(Scalar::I1))).expect("has a result")
+    }
+
+    /// Whether `mask` holds in all active lanes, uniform. Cross-lane.
+    pub fn vote_all(&mut self, mask: Value) -> Value {
+        self.push(Opcode::VoteAll, &[mask], Imm::None, Some(Type::uniform(Scalar::I1))).expect("has a result")
+    }
+
+    /// `value` (no truth value) in the lane of a uniform index, uniform. Cross-lane.
+    pub fn read_lane(&mut self, value: Value, lane: Value) -> Value {
+        let scalar = self.func.ty(value).scalar;
+        self.push(Opcode::Shuffle, &[value, lane], Imm::None, Some(Type::uniform(scalar)))
+            .expect("has a result")
+    }
+
+    /// `value` in the lane that `index` names in each lane. Cross-lane.
+    pub fn shuffle(&mut self, value: Value, index: Value) -> Value {
+        let scalar = self.func.ty(value).scalar;
+        self.push(Opcode::Shuffle, &[value, index], Imm::None, Some(Type::varying(scalar)))
+            .expect("has a result")
+    }
+
+    /// In each lane its bit of a uniform i64.
+    pub fn lane_bit(&mut self, bits: Value) -> Value {
+        self.push(Opcode::LaneBit, &[bits], Imm::None, Some(Type::MASK)).expect("has a result")
+    }
+
     /// A uniform value as a varying one; a varying one as it is.
     pub fn splat(&mut self, a: Value) -> Value {
         let ty = self.func.ty(a);

@@ -217,16 +217,16 @@ opcodes! {
 
     /// Truth in a uniform value: whether any active lane's operand holds. Mask form: of the mask given.
     Any, "any", Mask, Sig::Special;
-    /// Broadcasts: in each lane, whether the operand holds in any active lane. Cross-lane.
+    /// Broadcasts: in each lane, whether the operand holds in any active lane. The result may be uniform. Cross-lane.
     VoteAny, "vote_any", Mask, Sig::Fixed(&[I1], I1);
-    /// In each lane, whether the operand holds in all active lanes. Cross-lane.
+    /// In each lane, whether the operand holds in all active lanes. The result may be uniform. Cross-lane.
     VoteAll, "vote_all", Mask, Sig::Fixed(&[I1], I1);
-    /// One bit a lane: the active lanes where the operand holds. Cross-lane.
+    /// One bit a lane: the active lanes where the operand holds. The result may be uniform. Cross-lane.
     Ballot, "ballot", Mask, Sig::Fixed(&[I1], I64);
     /// The operand's value in lane `imm` (0 to 3) of the own quad, active or not. Cross-lane.
     QuadLane, "quad_lane", Mask, Sig::Same(1, LANE);
     /// The first operand's value in the lane of index (second operand modulo the warp's lanes), active or not.
-    /// Cross-lane.
+    /// The result may be uniform if the index is. Cross-lane.
     Shuffle, "shuffle", Mask, Sig::Special;
 
     /// Loads `mem.bytes` from `address + mem.offset`: operands address, then optionally the guard. Without the
@@ -254,6 +254,8 @@ opcodes! {
     Clock, "clock", Control, Sig::Fixed(&[], I32);
     /// The mask of the lanes that execute this (mask form: those that entered the region). The mask of the block in SPMD form.
     ActiveMask, "active", Mask, Sig::Fixed(&[], I1);
+    /// In each lane, the bit of that lane in a uniform value: the inverse of `ballot`.
+    LaneBit, "lane_bit", Mask, Sig::Fixed(&[I64], I1);
     /// A uniform value as a varying one.
     Splat, "splat", Mask, Sig::Same(1, ANY);
 }
@@ -280,6 +282,11 @@ impl Opcode {
     /// Whether the result depends on the operands only.
     pub fn is_pure(self) -> bool {
         !self.has_effect() && !self.reads_state() && !self.is_cross_lane() && self != Opcode::Any
+    }
+
+    /// Whether the result differs from lane to lane even if no operand does.
+    pub fn differs_by_lane(self) -> bool {
+        matches!(self, Opcode::ActiveMask | Opcode::LaneBit)
     }
 
     /// Whether exchanging the first two operands keeps the result.
@@ -426,6 +433,12 @@ conditions! {
         Or = "or",
         /// Bitwise exclusive or.
         Xor = "xor",
+        /// Float sum (binary32 or binary64 by size), nearest even, denormals kept; a NaN is 0x7fc00000 or 0x7ff8000000000000.
+        Fadd = "fadd",
+        /// Lesser of two floats; of a number and a NaN the number; -0 is less than +0.
+        Fmin = "fmin",
+        /// Greater of two floats; of a number and a NaN the number; -0 is less than +0.
+        Fmax = "fmax",
         /// Leaves memory as it is and gives the old value.
         Nop = "nop",
     }

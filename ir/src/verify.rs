@@ -21,9 +21,9 @@
 //! - `call.pure` passes what the function takes and gives what it gives.
 //!
 //! *Uniform values*
-//! - A result is varying if any operand is, but for `any` and `ballot`, whose results may be uniform. If no operand is, the
-//!   result may be either.
-//! - `active`, `atomic`, `lock` and loads from local memory are varying whatever their operands.
+//! - A result is varying if any operand is, but for `any`, `ballot` and votes, and for `shuffle` with a uniform index, whose results
+//!   may be uniform. If no operand is, the result may be either.
+//! - `lane_bit` takes a uniform value; `active`, `lane_bit`, `atomic`, `lock` and loads from local memory are varying whatever their operands.
 //! - A varying value never goes where a uniform one is wanted (uniform parameters, uniform slots, the condition of `br_if`).
 //!   A uniform value may stand for a varying one.
 //!
@@ -238,6 +238,7 @@ impl Verifier<'_> {
                 },
                 "the immediate is a NaN of the type",
             )?,
+            (Opcode::LaneBit, _) => ensure(args.iter().all(|t| t.uniform), "takes a uniform value")?,
             (Opcode::QuadLane, Imm::Bits(lane)) => ensure(*lane < 4, "the lane of a quad is below 4")?,
             _ => {}
         }
@@ -247,12 +248,13 @@ impl Verifier<'_> {
         let Some(result) = result else { return Ok(()) };
         if result.uniform {
             ensure(
-                !matches!(op, Opcode::ActiveMask | Opcode::Atomic | Opcode::Lock),
+                !matches!(op, Opcode::Atomic | Opcode::Lock) && !op.differs_by_lane(),
                 "the result is varying",
             )?;
             ensure(
                 // The guard of a uniform load may differ between lanes.
-                matches!(op, Opcode::Any | Opcode::Ballot)
+                matches!(op, Opcode::Any | Opcode::Ballot | Opcode::VoteAny | Opcode::VoteAll)
+                    || (op == Opcode::Shuffle && args[1].uniform)
                     || (op == Opcode::Load && args[0].uniform)
                     || args.iter().all(|t| t.uniform),
                 "a varying operand makes the result varying",

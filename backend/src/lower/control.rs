@@ -10,7 +10,7 @@ use warpjit_ir::{Block, Imm, InstData, Opcode, PureFn, Value};
 use super::{Kept, Lower, Parts, arg, malformed, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostBlock, HostIntCC, I8, I32, I32X4, I64, V, element, vector};
+use crate::clif::{HostBlock, HostIntCC, I8, I32, I64, V, element, vector};
 use crate::context::{FAULT, FaultKind, STOPPED, at};
 use crate::helpers::OPERAND_BYTES;
 
@@ -57,14 +57,7 @@ impl Lower<'_, '_> {
         let offset = self.e.shl(self.lane, 2);
         self.frame_lane = self.e.iadd(self.frame, offset);
         self.first_active = self.e.ctz(self.bits);
-        let splat = self.e.splat(I32X4, self.bits);
-        self.active = (0..self.groups)
-            .map(|g| {
-                let lane_bits = self.e.lanes(I32X4, &std::array::from_fn::<u64, 4, _>(|l| 1 << (4 * g + l)));
-                let own = self.e.band(splat, lane_bits);
-                self.e.icmp(HostIntCC::Equal, own, lane_bits)
-            })
-            .collect();
+        self.active = self.lanes_of_bits(self.bits);
         for &b in &self.order.clone() {
             self.declare_block(b);
         }

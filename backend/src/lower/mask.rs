@@ -6,13 +6,21 @@ use warpjit_ir::{InstData, Opcode, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{I32, I32X4, V};
+use crate::clif::{HostIntCC, I32, I32X4, V};
 
 impl Lower<'_, '_> {
     pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {
         let r = result(data)?;
         if data.op == Opcode::ActiveMask {
             let parts = self.active.clone();
+            self.define(r, Kept::Parts(parts));
+            return Ok(());
+        }
+        if data.op == Opcode::LaneBit {
+            let all = self.scalar(arg(data, 0)?)?;
+            let own = self.e.ushr(all, self.lane);
+            let own = self.e.ireduce(I32, own);
+            let parts = self.lanes_of_bits(own);
             self.define(r, Kept::Parts(parts));
             return Ok(());
         }
@@ -85,6 +93,18 @@ impl Lower<'_, '_> {
             all = Some(all.map_or(bits, |a| self.e.bor(a, bits)));
         }
         all.expect("at least one group")
+    }
+
+    /// The lanes of the chunk whose bits (i32, the first lane's lowest) are set.
+    pub(super) fn lanes_of_bits(&mut self, bits: V) -> Parts {
+        let splat = self.e.splat(I32X4, bits);
+        (0..self.groups)
+            .map(|g| {
+                let lane_bits = self.e.lanes(I32X4, &std::array::from_fn::<u64, 4, _>(|l| 1 << (4 * g + l)));
+                let own = self.e.band(splat, lane_bits);
+                self.e.icmp(HostIntCC::Equal, own, lane_bits)
+            })
+            .collect()
     }
 
     /// A bit for each lane of the chunk where the mask value holds; without one, where the chunk's entry mask does.

@@ -488,7 +488,7 @@ impl Lower<'_, '_> {
             }
             Opcode::Load | Opcode::Store => self.memory(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
-            Opcode::Any | Opcode::ActiveMask => self.mask(data),
+            Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             _ => self.pure(data),
         }
     }

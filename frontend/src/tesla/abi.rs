@@ -12,6 +12,7 @@ pub fn compute(_chip: Chip) -> KernelAbi {
     let field = |offset, value| HeaderField { space: Space::Shared, offset, bytes: 2, value };
     KernelAbi {
         warp_lanes: 32,
+        full_warps: false,
         header: vec![
             field(0x2, Builtin::Ntid(0)),
             field(0x4, Builtin::Ntid(1)),

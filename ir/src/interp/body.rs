@@ -484,6 +484,9 @@ fn across(env: &mut Env, op: &Op, values: &[u64], out: &mut [u64]) {
         Kind::ActiveMask => {
             out.iter_mut().enumerate().for_each(|(lane, out)| *out = env.entered >> lane & 1);
         }
+        Kind::LaneBit => {
+            out.iter_mut().enumerate().for_each(|(lane, out)| *out = operand[lane] >> lane & 1);
+        }
         Kind::Clock => out.fill((env.clock + u64::from(op.step)) & 0xffff_ffff),
         _ => unreachable!("executed by run_ops"),
     }

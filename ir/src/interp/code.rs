@@ -81,6 +81,7 @@ pub(super) enum Kind {
     QuadLane(u8),
     Shuffle,
     ActiveMask,
+    LaneBit,
     Clock,
 }
 
@@ -560,6 +561,7 @@ impl Prepare<'_> {
             (Opcode::QuadLane, Imm::Bits(lane)) if *lane < 4 => Kind::QuadLane(*lane as u8),
             (Opcode::Shuffle, _) => Kind::Shuffle,
             (Opcode::ActiveMask, _) => Kind::ActiveMask,
+            (Opcode::LaneBit, _) => Kind::LaneBit,
             (Opcode::Clock, _) => Kind::Clock,
             (op, imm) => {
                 let (kernel, bits) = eval::kernel(op, imm, scalar(count.checked_sub(1)?)?, result?)?;

@@ -107,7 +107,7 @@ fn uniform_values(func: &Function) -> Vec<bool> {
 /// Whether the result is uniform if all operands are.
 fn follows_operands(inst: &InstData) -> bool {
     match (inst.op, &inst.imm) {
-        (Opcode::ActiveMask, _) => false,
+        (op, _) if op.differs_by_lane() => false,
         (Opcode::Load, Imm::Mem(mem)) => matches!(mem.space, Space::Const(_)),
         (op, _) => op.is_pure(),
     }

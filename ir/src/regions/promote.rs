@@ -255,7 +255,7 @@ fn copy_inst(
                 && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat)
             {
                 t.uniform = data.op.is_pure()
-                    && !matches!(data.op, Opcode::ActiveMask)
+                    && !data.op.differs_by_lane()
                     && args.iter().all(|a| out.ty(*a).uniform);
             }
             let new = out.make_inst(data.op, &args, data.imm, ty, data.pc);

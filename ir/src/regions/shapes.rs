@@ -79,7 +79,8 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
                     }
                     // Guarded loads may not happen at all.
                     (Opcode::Load, Imm::Mem(m)) => args && data.args.len() == 1 && m.space != Space::Local,
-                    (Opcode::Splat | Opcode::ActiveMask, _) => false,
+                    (Opcode::Splat, _) => false,
+                    (op, _) if op.differs_by_lane() => false,
                     _ => args && data.op.is_pure(),
                 };
                 changed |= uniform[v.index()] && !now;

@@ -85,6 +85,8 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet) -> (SlotSet, bool
             // between chunks of lanes.
             (Opcode::Load, Imm::Mem(m)) => operands && matches!(m.space, Space::Const(_) | Space::Shared),
             (Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Any, _) => true,
+            (Opcode::Shuffle, _) => data.args.get(1).is_some_and(|i| *uniform.get(i).unwrap_or(&false)),
+            (Opcode::LaneBit, _) => false,
             _ => operands && data.op.is_pure(),
         };
         if let Some(v) = data.result {

@@ -48,6 +48,8 @@ pub struct Plan {
     pub threads: u32,
     /// Lanes of a warp.
     pub lanes: u32,
+    /// Whether all lanes of a warp run whatever the block's size.
+    pub full_warps: bool,
     /// Warps of a block.
     pub warps: u32,
     /// Blocks to run.
@@ -183,6 +185,7 @@ impl Plan {
             block: launch.block,
             threads,
             lanes: abi.warp_lanes,
+            full_warps: abi.full_warps,
             warps: threads.div_ceil(abi.warp_lanes),
             blocks,
             shared: vec![0; shared_bytes as usize],
@@ -254,11 +257,16 @@ impl Plan {
         }
     }
 
-    /// Lanes of a warp that exist.
+    /// Lanes of a warp that run.
     pub fn lane_mask(&self, warp: u32) -> u64 {
+        if self.full_warps { lanes_below(self.lanes) } else { self.launched(warp) }
+    }
+
+    /// Lanes of a warp that have threads.
+    pub fn launched(&self, warp: u32) -> u64 {
         let first = warp * self.lanes;
         let count = self.threads.saturating_sub(first).min(self.lanes);
-        if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+        lanes_below(count)
     }
 
     /// A launch value.
@@ -276,8 +284,14 @@ impl Plan {
             Builtin::NumWarps => self.warps,
             Builtin::LinearTid => thread,
             Builtin::LinearCtaid => block as u32,
+            Builtin::Launched(half) => (self.launched(warp) >> (32 * u32::from(half & 1))) as u32,
         }
     }
+}
+
+/// The first `count` lanes.
+fn lanes_below(count: u32) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
 }
 
 fn depends_on_block(value: Builtin) -> bool {

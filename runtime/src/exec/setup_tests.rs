@@ -5,6 +5,7 @@ fn abi() -> KernelAbi {
     let header = |offset, value| HeaderField { space: Space::Shared, offset, bytes: 2, value };
     KernelAbi {
         warp_lanes: 32,
+        full_warps: false,
         header: vec![
             header(2, Builtin::Ntid(0)),
             header(8, Builtin::Nctaid(0)),

@@ -12,6 +12,7 @@ pub fn abi() -> KernelAbi {
     let field = |offset, value| HeaderField { space: Space::Shared, offset, bytes: 2, value };
     KernelAbi {
         warp_lanes: 32,
+        full_warps: false,
         header: vec![field(2, Builtin::Ntid(0)), field(12, Builtin::Ctaid(0)), field(14, Builtin::Ctaid(1))],
         params: ParamSpace { space: Space::Shared, offset: 16, max_bytes: 256, pointer_bytes: 4 },
         max_grid: [65535, 65535, 1],

@@ -118,7 +118,29 @@ pub fn atomic_result(op: AtomicOp, bytes: u8, old: u64, value: u64, new: u64) ->
         AtomicOp::And => old & value,
         AtomicOp::Or => old | value,
         AtomicOp::Xor => old ^ value,
+        AtomicOp::Fadd | AtomicOp::Fmin | AtomicOp::Fmax => float_atomic(op, wide, old, value),
         AtomicOp::Nop => old,
     };
     result & mask
+}
+
+/// The float operations of [`atomic_result`], on the bits of binary64 where `wide`, else of binary32.
+fn float_atomic(op: AtomicOp, wide: bool, old: u64, value: u64) -> u64 {
+    macro_rules! pick {
+        ($float:ty, $bits:ty, $nan:expr) => {{
+            let (old, value) = (<$float>::from_bits(old as $bits), <$float>::from_bits(value as $bits));
+            let less =
+                |a: $float, b: $float| a < b || (a == b && a.is_sign_negative() && b.is_sign_positive());
+            let result = match op {
+                AtomicOp::Fadd => old + value,
+                _ if old.is_nan() => value,
+                _ if value.is_nan() => old,
+                AtomicOp::Fmin if less(value, old) => value,
+                AtomicOp::Fmax if less(old, value) => value,
+                _ => old,
+            };
+            if op == AtomicOp::Fadd && result.is_nan() { $nan } else { u64::from(result.to_bits()) }
+        }};
+    }
+    if wide { pick!(f64, u64, 0x7ff8_0000_0000_0000) } else { pick!(f32, u32, 0x7fc0_0000) }
 }

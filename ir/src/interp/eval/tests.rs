@@ -52,7 +52,7 @@ fn every_pure_operation_evaluates_in_each_of_its_types() {
             let got = got.unwrap_or_else(|| panic!("{} {types:?} -> {result:?}", op.name()));
             assert_eq!(got & !result.bit_mask(), 0, "{} is not canonical", op.name());
         };
-        if !op.is_pure() || matches!(op, CallPure | ActiveMask) {
+        if !op.is_pure() || op == CallPure || op.differs_by_lane() {
             continue;
         }
         match op.sig() {
@@ -559,6 +559,20 @@ fn atomics() {
     ] {
         assert_eq!(atomic_result(op, 4, old, value, 9), want, "{op:?} {old:#x} {value:#x}");
     }
+    let bits = |x: f32| u64::from(x.to_bits());
+    for (op, old, value, want) in [
+        (AtomicOp::Fadd, 1.5f32, 2.25, 3.75),
+        (AtomicOp::Fadd, f32::INFINITY, f32::NEG_INFINITY, f32::from_bits(0x7fc0_0000)),
+        (AtomicOp::Fmin, 1.0, -2.0, -2.0),
+        (AtomicOp::Fmin, 0.0, -0.0, -0.0),
+        (AtomicOp::Fmin, f32::NAN, 3.0, 3.0),
+        (AtomicOp::Fmax, -0.0, 0.0, 0.0),
+        (AtomicOp::Fmax, 3.0, f32::NAN, 3.0),
+        (AtomicOp::Fmax, -1.0, -2.0, -1.0),
+    ] {
+        assert_eq!(atomic_result(op, 4, bits(old), bits(value), 0), bits(want), "{op:?} {old} {value}");
+    }
+    assert_eq!(atomic_result(AtomicOp::Fadd, 8, 1.5f64.to_bits(), 2f64.to_bits(), 0), 3.5f64.to_bits());
     assert_eq!(atomic_result(AtomicOp::Add, 8, u64::MAX, 2, 0), 1);
     assert_eq!(atomic_result(AtomicOp::Smin, 8, u64::MAX, 2, 0), u64::MAX);
     assert_eq!(atomic_result(AtomicOp::Cas, 8, 1 << 40, 1 << 40, 7), 7);

@@ -144,7 +144,7 @@ impl Folder<'_> {
             return self.memory(data);
         }
         let result = data.result?;
-        let computes = data.op.is_pure() && data.op != Opcode::ActiveMask || data.op == Opcode::Any;
+        let computes = data.op.is_pure() && !data.op.differs_by_lane() || data.op == Opcode::Any;
         if !computes || data.op == Opcode::Const {
             return None;
         }
