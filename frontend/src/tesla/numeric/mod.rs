@@ -11,42 +11,13 @@ pub mod f64;
 pub mod pure;
 pub mod sfu;
 mod sfu_tables;
-pub mod soft;
+
+pub use crate::soft::{self, Rounding};
 
 #[cfg(test)]
 mod corpus_tests;
 #[cfg(test)]
 mod ir_tests;
-
-/// Rounding direction, in the order of the two-bit fields of the instruction word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rounding {
-    /// To nearest, ties to even (`rn`).
-    Nearest,
-    /// Toward minus infinity (`rm`).
-    Down,
-    /// Toward plus infinity (`rp`).
-    Up,
-    /// Toward zero (`rz`).
-    Zero,
-}
-
-impl Rounding {
-    /// Decodes the two-bit field; higher bits are ignored.
-    pub fn from_field(field: u32) -> Self {
-        match field & 3 {
-            0 => Rounding::Nearest,
-            1 => Rounding::Down,
-            2 => Rounding::Up,
-            _ => Rounding::Zero,
-        }
-    }
-
-    /// The two-bit field that stands for this direction.
-    pub fn field(self) -> u32 {
-        self as u32
-    }
-}
 
 /// `$c` after a float operation: 0 greater than zero, 1 zero, 2 less than zero, 3 NaN.
 ///

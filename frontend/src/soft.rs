@@ -1,6 +1,34 @@
-//! Exact arithmetic on `sign, integer * 2^exponent`, and the one rounding step everything uses.
+//! Exact arithmetic on `sign, integer * 2^exponent`, and the one rounding step that the numerics of all front ends use.
 
-use super::Rounding;
+/// Rounding direction, in the order of the two-bit fields of Tesla's and Fermi's instruction words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// To nearest, ties to even (`rn`).
+    Nearest,
+    /// Toward minus infinity (`rm`).
+    Down,
+    /// Toward plus infinity (`rp`).
+    Up,
+    /// Toward zero (`rz`).
+    Zero,
+}
+
+impl Rounding {
+    /// Decodes such a field; higher bits are ignored.
+    pub fn from_field(field: u32) -> Self {
+        match field & 3 {
+            0 => Rounding::Nearest,
+            1 => Rounding::Down,
+            2 => Rounding::Up,
+            _ => Rounding::Zero,
+        }
+    }
+
+    /// The two-bit field that stands for this direction.
+    pub fn field(self) -> u32 {
+        self as u32
+    }
+}
 
 /// A binary interchange format, with what the chip does to its denormals.
 #[derive(Clone, Copy, Debug)]
