@@ -235,8 +235,8 @@ opcodes! {
     /// Stores: operands address, value, then optionally the guard. Of lanes that store to one address the
     /// highest wins.
     Store, "store", Memory, Sig::Special;
-    /// Atomic read-modify-write, lowest lane first; gives the old value: operands address, value, (for `cas`: new value),
-    /// then optionally the guard. For `cas` the second operand is the value compared with. Cross-lane (order).
+    /// Atomic read-modify-write, lowest lane first; gives the old value: operands address, value, (for `cas`, `fcas`,
+    /// `mskor` and `wrap`: new value), then optionally the guard. For `cas` the second operand is the value compared with. Cross-lane (order).
     Atomic, "atomic", Atomic, Sig::Special;
     /// Tries to take the lock of the shared word at the address: operands address, optionally the guard; gives success.
     /// Cross-lane.
@@ -439,8 +439,25 @@ conditions! {
         Fmin = "fmin",
         /// Greater of two floats; of a number and a NaN the number; -0 is less than +0.
         Fmax = "fmax",
+        /// The operand less the old value.
+        Rsub = "rsub",
+        /// As `cas`, but what is compared are floats (binary32 or binary64 by size): -0 and +0 are equal, a NaN is equal to nothing.
+        Fcas = "fcas",
+        /// Clears the bits of the operand and sets those of the second one: `old & !value | new`.
+        Mskor = "mskor",
+        /// `old >= value ? old - value : old + new`, unsigned.
+        Wrap = "wrap",
+        /// Stores the operand without its highest bit where that bit is set.
+        CondExch = "condexch",
         /// Leaves memory as it is and gives the old value.
         Nop = "nop",
+    }
+}
+
+impl AtomicOp {
+    /// Whether it has a second operand: `new` of `cas`.
+    pub fn takes_two(self) -> bool {
+        matches!(self, AtomicOp::Cas | AtomicOp::Fcas | AtomicOp::Mskor | AtomicOp::Wrap)
     }
 }
 

@@ -510,7 +510,7 @@ fn check_memory(
     let element = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
     let values = match op {
         Opcode::Store | Opcode::UnlockStore => 1,
-        Opcode::Atomic if atomic == Some(AtomicOp::Cas) => 2,
+        Opcode::Atomic if atomic.is_some_and(AtomicOp::takes_two) => 2,
         Opcode::Atomic => 1,
         _ => 0,
     };

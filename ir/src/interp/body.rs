@@ -419,7 +419,7 @@ fn read_modify_write(
     let mut at = [0; MAX_LANES];
     let n = env.lanes;
     let (guarded, guard_arg) = match op.kind {
-        Kind::Atomic(_, crate::AtomicOp::Cas, guarded) => (guarded, 3),
+        Kind::Atomic(_, atomic, guarded) if atomic.takes_two() => (guarded, 3),
         Kind::Lock(_, guarded) => (guarded, 1),
         Kind::Atomic(_, _, guarded) | Kind::UnlockStore(_, guarded) => (guarded, 2),
         _ => (false, 0),

@@ -544,7 +544,7 @@ impl Prepare<'_> {
             (Opcode::Load, Imm::Mem(mem)) => Kind::Load(access(mem), guarded(1)?),
             (Opcode::Store, Imm::Mem(mem)) => Kind::Store(access(mem), guarded(2)?),
             (Opcode::Atomic, Imm::Atomic(mem, op)) => {
-                let plain = if *op == AtomicOp::Cas { 3 } else { 2 };
+                let plain = if op.takes_two() { 3 } else { 2 };
                 Kind::Atomic(access(mem), *op, guarded(plain)?)
             }
             (Opcode::Lock, Imm::Mem(mem)) => Kind::Lock(access(mem), guarded(1)?),

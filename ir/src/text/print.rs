@@ -163,7 +163,7 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
             }
             if let Imm::Atomic(_, op) = inst.imm {
                 write!(f, "{} ", op.name())?;
-                if op == crate::opcodes::AtomicOp::Cas {
+                if op.takes_two() {
                     values = 2;
                 }
             }

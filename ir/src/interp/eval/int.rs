@@ -119,9 +119,26 @@ pub fn atomic_result(op: AtomicOp, bytes: u8, old: u64, value: u64, new: u64) ->
         AtomicOp::Or => old | value,
         AtomicOp::Xor => old ^ value,
         AtomicOp::Fadd | AtomicOp::Fmin | AtomicOp::Fmax => float_atomic(op, wide, old, value),
+        AtomicOp::Rsub => value.wrapping_sub(old),
+        AtomicOp::Fcas if float_equal(wide, old, value) => new,
+        AtomicOp::Fcas => old,
+        AtomicOp::Mskor => old & !value | new,
+        AtomicOp::Wrap if old >= value => old - value,
+        AtomicOp::Wrap => old.wrapping_add(new),
+        AtomicOp::CondExch if value > mask >> 1 => value & mask >> 1,
+        AtomicOp::CondExch => old,
         AtomicOp::Nop => old,
     };
     result & mask
+}
+
+/// Whether two floats are equal: of the bits of binary64 where `wide`, else of binary32.
+fn float_equal(wide: bool, a: u64, b: u64) -> bool {
+    if wide {
+        f64::from_bits(a) == f64::from_bits(b)
+    } else {
+        f32::from_bits(a as u32) == f32::from_bits(b as u32)
+    }
 }
 
 /// The float operations of [`atomic_result`], on the bits of binary64 where `wide`, else of binary32.

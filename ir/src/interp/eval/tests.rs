@@ -556,6 +556,15 @@ fn atomics() {
         (AtomicOp::Or, 6, 3, 7),
         (AtomicOp::Xor, 6, 3, 5),
         (AtomicOp::Nop, 6, 3, 6),
+        (AtomicOp::Rsub, 6, 3, top - 2),
+        (AtomicOp::Fcas, 1 << 31, 0, 9),
+        (AtomicOp::Fcas, 1, 2, 1),
+        (AtomicOp::Fcas, 0x7fc0_0000, 0x7fc0_0000, 0x7fc0_0000),
+        (AtomicOp::Mskor, 6, 3, 13),
+        (AtomicOp::Wrap, 7, 7, 0),
+        (AtomicOp::Wrap, 6, 7, 15),
+        (AtomicOp::CondExch, 6, 3, 6),
+        (AtomicOp::CondExch, 6, 1 << 31 | 3, 3),
     ] {
         assert_eq!(atomic_result(op, 4, old, value, 9), want, "{op:?} {old:#x} {value:#x}");
     }
@@ -575,5 +584,6 @@ fn atomics() {
     assert_eq!(atomic_result(AtomicOp::Fadd, 8, 1.5f64.to_bits(), 2f64.to_bits(), 0), 3.5f64.to_bits());
     assert_eq!(atomic_result(AtomicOp::Add, 8, u64::MAX, 2, 0), 1);
     assert_eq!(atomic_result(AtomicOp::Smin, 8, u64::MAX, 2, 0), u64::MAX);
+    assert_eq!(atomic_result(AtomicOp::Fcas, 8, 1 << 63, 0, 7), 7);
     assert_eq!(atomic_result(AtomicOp::Cas, 8, 1 << 40, 1 << 40, 7), 7);
 }
