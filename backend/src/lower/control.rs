@@ -369,7 +369,21 @@ impl Lower<'_, '_> {
             } else {
                 s
             };
-            self.e.store(s, self.frame, offset);
+            // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
+            let base = match self.uniform_base {
+                Some(base) => base,
+                None => {
+                    let active = self.e.load(I64, self.context, at::ACTIVE);
+                    let shifted = self.e.ushr(active, self.lane);
+                    let later = self.e.shr(shifted, self.lanes() as u32);
+                    let beside = self.e.iadd_imm(self.frame, 8);
+                    self.e.select(later, beside, self.frame)
+                }
+            };
+            if !self.aside {
+                self.uniform_base = Some(base);
+            }
+            self.e.store(s, base, offset);
             return Ok(());
         }
         let masks = self.guard_parts(data.args.get(1).copied())?;

@@ -103,6 +103,8 @@ pub(crate) struct Lower<'a, 'b> {
     lane_buffer: Option<StackSlot>,
     context: V,
     frame: V,
+    /// Where uniform slots are written, in this block.
+    uniform_base: Option<V>,
     /// First lane of the chunk, i64.
     lane: V,
     /// Frame address of the chunk's first lane in slot 0 of four bytes.
@@ -172,6 +174,7 @@ pub(crate) fn lower(
         lane_buffer: None,
         context: none,
         frame: none,
+        uniform_base: None,
         lane: none,
         frame_lane: none,
         bits: none,
@@ -394,6 +397,7 @@ impl Lower<'_, '_> {
         self.aligned.clear();
         self.bases.clear();
         self.rows.clear();
+        self.uniform_base = None;
     }
 
     /// Attributes the code that follows to a trap site.

@@ -1,7 +1,8 @@
 //! Lane regions: parts of a kernel that a few lanes at a time run on their own (docs/design.md).
 //!
 //! [`Kernel::new`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
-//! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]).
+//! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]; [`wave`] where
+//! lanes never part).
 
 pub mod explore;
 pub mod graph;
@@ -13,6 +14,7 @@ pub mod shapes;
 pub mod split;
 pub mod ssa;
 pub mod uniform;
+pub mod wave;
 
 pub use optimize::optimize;
 
@@ -48,6 +50,8 @@ pub struct Kernel {
     facts: KernelFacts,
     live: SlotLiveness,
     count: Option<Slot>,
+    /// Lanes never part ([`wave`]).
+    wave: bool,
 }
 
 /// A lane region.
@@ -74,7 +78,8 @@ impl Kernel {
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
         let facts = KernelFacts::compute(&func, options.lockstep);
         let live = SlotLiveness::compute(&func, options.keep_registers);
-        Kernel { func, options, facts, live, count }
+        let wave = wave::is_wave(&func);
+        Kernel { func, options, facts, live, count, wave }
     }
 
     /// The slot of [`COUNT_SLOT`], if instructions are counted.
@@ -100,8 +105,12 @@ impl Kernel {
     fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {
         let (mut ssa, faults) = promote::promote(&self.func, &plan, &self.live);
         optimize::optimize_ssa(&mut ssa);
-        shapes::infer_uniform(&mut ssa, uniform_slots);
-        let mask = linearize::to_mask(&ssa, self.count)?;
+        let mask = if self.wave {
+            wave::to_mask(&ssa, uniform_slots, self.count)
+        } else {
+            shapes::infer_uniform(&mut ssa, uniform_slots);
+            linearize::to_mask(&ssa, self.count)?
+        };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks })
     }

@@ -72,7 +72,7 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet) -> (SlotSet, bool
         let data = func.inst(inst);
         let operands = data.args.iter().all(|a| *uniform.get(a).unwrap_or(&false));
         let result = match (data.op, data.imm) {
-            (Opcode::SlotGet, Imm::Slot(s)) => slots.contains(s),
+            (Opcode::SlotGet, Imm::Slot(s)) => slots.contains(s) || func.slots[s.index()].ty.uniform,
             (Opcode::SlotSet, Imm::Slot(s)) => {
                 if operands {
                     slots.insert(s);
@@ -90,6 +90,8 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet) -> (SlotSet, bool
             _ => operands && data.op.is_pure(),
         };
         if let Some(v) = data.result {
+            // What is uniform by type is so wherever lanes are.
+            let result = result || func.ty(v).uniform;
             uniform.insert(v, result);
         }
     }

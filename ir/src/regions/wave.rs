@@ -1,0 +1,68 @@
+//! Mask form of regions in which lanes never part.
+//!
+//! Where the guest has a scalar unit (GCN, VP1), every branch of its program is uniform by declaration: the wave has
+//! one program counter, and the lanes that an instruction concerns are data. Then blocks, branches and parameters stay
+//! as they are, and nothing needs a mask that the program does not have itself.
+//!
+//! A region is still run a chunk of lanes at a time. Each chunk computes the same scalars, from the same uniform slots,
+//! which the code generator writes for the last chunk only.
+
+use super::liveness::SlotSet;
+use crate::builder::Builder;
+use crate::entities::Slot;
+use crate::function::{Form, Function, Imm, Terminator};
+use crate::opcodes::Opcode;
+use crate::types::Type;
+
+/// Whether all branches of a kernel in SPMD form are uniform by the types of their conditions, and nothing else parts lanes.
+pub fn is_wave(func: &Function) -> bool {
+    let uniform = func.slots.iter().any(|slot| slot.ty.uniform);
+    let together = |term: &Terminator| match term {
+        Terminator::Branch { cond, .. } => func.ty(*cond).uniform,
+        Terminator::Leave { cond, .. } => cond.is_none(),
+        Terminator::BranchIndirect { address } => func.ty(*address).uniform,
+        Terminator::Jump(_) | Terminator::Barrier { .. } | Terminator::Fault(_) => true,
+        _ => false,
+    };
+    uniform && func.blocks.iter().all(|block| block.term.as_ref().is_some_and(together))
+}
+
+/// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of each
+/// chunk. With `count`, each lane's guest instructions are added to that slot.
+pub fn to_mask(src: &Function, uniform_slots: &SlotSet, count: Option<Slot>) -> Function {
+    let mut out = src.clone();
+    out.form = Form::Mask;
+    for inst in &src.insts {
+        if let (Opcode::SlotGet, Imm::Slot(slot), Some(result)) = (inst.op, inst.imm, inst.result)
+            && uniform_slots.contains(slot)
+        {
+            out.values[result.index()].ty.uniform = true;
+        }
+    }
+    for block in src.block_ids() {
+        let data = src.block(block);
+        let Some(term) = &data.term else { continue };
+        let mut b = Builder::new(&mut out, block);
+        b.pc = data.term_pc;
+        if let (Some(slot), 1..) = (count, data.guest_insts) {
+            let (before, step) = (b.get(slot), b.i32(data.guest_insts));
+            let sum = b.iadd(before, step);
+            b.set(slot, sum);
+        }
+        let term = match term {
+            Terminator::Branch { cond, taken, next } => {
+                Terminator::BrIf { cond: *cond, taken: taken.clone(), next: next.clone() }
+            }
+            Terminator::Return { exit: 0, .. } => {
+                let all = b.push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK));
+                Terminator::Return { exit: 0, exited: all, cond: None }
+            }
+            Terminator::Return { exit, exited, cond } => {
+                Terminator::Return { exit: *exit, exited: *exited, cond: cond.map(|c| b.splat(c)) }
+            }
+            other => other.clone(),
+        };
+        out.block_mut(block).term = Some(term);
+    }
+    out
+}
