@@ -80,7 +80,7 @@ impl<'a> Session<'a> {
                 .map(buffer.address, buffer.bytes, access)
                 .with_context(|| format!("{}: buffer {:?}", whole(), buffer.name))?;
         }
-        let launch = make_launch(file, &addresses).with_context(whole)?;
+        let launch = make_launch(file, &addresses);
         let mut session = Session { file, engine, program, memory, addresses, launch };
         session.fill(true)?;
         Ok(session)
@@ -178,16 +178,18 @@ impl<'a> Session<'a> {
     }
 }
 
-fn make_launch(file: &LaunchFile, addresses: &[u64]) -> anyhow::Result<runtime::Launch> {
+fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
     let arg = |arg: &Arg| {
-        Ok(match arg {
+        match arg {
             Arg::Buffer { index, size } => {
                 let bytes = addresses[*index].to_le_bytes()[..*size].to_vec();
-                runtime::Arg { bytes, align: *size }
+                runtime::Arg { bytes, align: *size, shared: None }
             }
-            Arg::Bytes { bytes, align } => runtime::Arg { bytes: bytes.clone(), align: *align },
-            Arg::Local(_) => bail!("arg.local: pointers to LDS are not supported by this build"),
-        })
+            Arg::Bytes { bytes, align } => {
+                runtime::Arg { bytes: bytes.clone(), align: *align, shared: None }
+            }
+            Arg::Local(bytes) => runtime::Arg::shared(*bytes),
+        }
     };
     let global = |g: &crate::launch_file::Global| runtime::GlobalSpace {
         index: g.index,
@@ -200,12 +202,12 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> anyhow::Result<runtime::
             }
         },
     };
-    Ok(runtime::Launch {
+    runtime::Launch {
         grid: file.launch.grid,
         block: file.launch.block,
         dynamic_shared: file.launch.dynamic_shared,
         max_steps: file.launch.max_steps,
-        args: file.args.iter().map(arg).collect::<anyhow::Result<_>>()?,
+        args: file.args.iter().map(arg).collect(),
         consts: file.consts.iter().map(|c| (c.index, c.data.clone())).collect(),
         globals: file.globals.iter().map(global).collect(),
         registers: file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect(),
@@ -213,5 +215,5 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> anyhow::Result<runtime::
         blocks: None,
         cancel: None,
         progress: None,
-    })
+    }
 }

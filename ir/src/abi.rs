@@ -1,5 +1,7 @@
 //! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
 
+use std::sync::Arc;
+
 use crate::opcodes::Space;
 
 /// A value that the launch defines for a lane, a warp or a block. All are 32-bit integers.
@@ -25,11 +27,17 @@ pub enum Builtin {
     LinearCtaid,
     /// The lanes of the warp that have threads, one bit a lane: the low (0) or high (1) 32 bits.
     Launched(u8),
+    /// Threads of the grid along axis 0 to 2.
+    GridThreads(u8),
+    /// Axes of the launch: the last along which there is more than one thread, at least 1.
+    Axes,
+    /// Bytes of shared memory of a block.
+    SharedBytes,
 }
 
 impl Builtin {
     /// Every builtin with its name in the text format.
-    pub const ALL: [(Builtin, &'static str); 19] = [
+    pub const ALL: [(Builtin, &'static str); 24] = [
         (Builtin::Tid(0), "tid.x"),
         (Builtin::Tid(1), "tid.y"),
         (Builtin::Tid(2), "tid.z"),
@@ -49,6 +57,11 @@ impl Builtin {
         (Builtin::LinearCtaid, "linearctaid"),
         (Builtin::Launched(0), "launched.lo"),
         (Builtin::Launched(1), "launched.hi"),
+        (Builtin::GridThreads(0), "gridthreads.x"),
+        (Builtin::GridThreads(1), "gridthreads.y"),
+        (Builtin::GridThreads(2), "gridthreads.z"),
+        (Builtin::Axes, "axes"),
+        (Builtin::SharedBytes, "sharedbytes"),
     ];
 
     /// The name in the text format.
@@ -65,20 +78,88 @@ impl Builtin {
 /// A launch value written into memory before a block starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderField {
-    /// Where it is written (shared memory or a const bank).
+    /// Where it is written: shared memory, a const bank, or [`KernelAbi::segments`] by number (`Global`), which only
+    /// takes what is the same for all blocks.
     pub space: Space,
     /// Byte offset in that space.
     pub offset: u32,
-    /// Bytes written, 2 or 4, little endian.
+    /// Bytes written, 1, 2 or 4, little endian.
     pub bytes: u8,
     /// What is written.
     pub value: Builtin,
 }
 
+/// Memory that a launch provides in the guest's address space, at an address of the runtime's choice.
+///
+/// Slots get its address by [`crate::SlotInit::Address`]. Number `n` is `Space::Global(n)` where arguments and header
+/// fields are concerned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Name for messages.
+    pub name: &'static str,
+    /// How large it is.
+    pub size: SegmentSize,
+    /// Whether the guest may store to it.
+    pub writable: bool,
+    /// What it holds, by offset; the rest is zero.
+    pub contents: Vec<(u32, Arc<[u8]>)>,
+    /// Addresses of segments in it: 64 bits at an offset.
+    pub addresses: Vec<(u32, SegmentAddress)>,
+}
+
+/// The size of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SegmentSize {
+    /// So many bytes, and at least what is put into it.
+    Bytes(u32),
+    /// So many bytes for each warp of the blocks that have been started; they are zero when a block starts.
+    PerWarp(u32),
+}
+
+/// A number made of the address of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SegmentAddress {
+    /// Its index in [`KernelAbi::segments`].
+    pub segment: u8,
+    /// What of it.
+    pub part: AddressPart,
+}
+
+/// Part of an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AddressPart {
+    /// `(address >> shift) + add`, cut to the bits there are room for.
+    Bits {
+        /// Less than 64.
+        shift: u8,
+        /// Added, after the shift.
+        add: u64,
+    },
+    /// Of a [`SegmentSize::PerWarp`] segment: bytes from its start to the part of the warp. In slots only.
+    WarpOffset,
+}
+
+impl SegmentAddress {
+    /// The address as it is.
+    pub fn whole(segment: u8) -> SegmentAddress {
+        SegmentAddress::bits(segment, 0, 0)
+    }
+
+    /// `(address >> shift) + add`.
+    pub fn bits(segment: u8, shift: u8, add: u64) -> SegmentAddress {
+        SegmentAddress { segment, part: AddressPart::Bits { shift, add } }
+    }
+
+    /// Where the warp's part begins, in bytes from the segment's start.
+    pub fn warp_offset(segment: u8) -> SegmentAddress {
+        SegmentAddress { segment, part: AddressPart::WarpOffset }
+    }
+}
+
 /// Where kernel parameters lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParamSpace {
-    /// Shared memory (Tesla) or a const bank (Fermi).
+    /// Shared memory (Tesla), a const bank (Fermi), or a segment by number (`Global`; GCN).
     pub space: Space,
     /// Byte offset of the first parameter.
     pub offset: u32,
@@ -100,6 +181,8 @@ pub struct KernelAbi {
     pub header: Vec<HeaderField>,
     /// Where arguments go.
     pub params: ParamSpace,
+    /// Memory that the launch provides.
+    pub segments: Vec<Segment>,
     /// Most blocks along each axis.
     pub max_grid: [u32; 3],
     /// Most threads along each axis.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::abi::Builtin;
+use crate::abi::{Builtin, SegmentAddress};
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::pure::PureFn;
@@ -24,6 +24,10 @@ pub enum SlotInit {
     Zero,
     /// A launch value.
     Builtin(Builtin),
+    /// A constant.
+    Const(u64),
+    /// From the address of memory that the launch provides.
+    Address(SegmentAddress),
 }
 
 /// A variable of the warp's frame.

@@ -21,7 +21,9 @@ pub mod text;
 pub mod types;
 pub mod verify;
 
-pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace};
+pub use abi::{
+    AddressPart, Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentAddress, SegmentSize,
+};
 pub use builder::Builder;
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{

@@ -1,7 +1,7 @@
 //! The engine: launches programs.
 
 use crate::exec::setup::{FLAG_PARTS, Plan};
-use crate::exec::{BlockFault, Outcome, Scheduler, Tiers};
+use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, most_blocks};
 use crate::program::Variant;
 use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier};
 use std::collections::BTreeMap;
@@ -49,15 +49,19 @@ impl Engine {
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         let start = Instant::now();
         let tiers = program.tiers(Variant::new(&self.config, launch))?;
-        let plan = Plan::new(&program.needs(), tiers.function(), launch)?;
+        let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
         if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
             return Err(Error::Launch("registers can be captured of one warp only".into()));
         }
+        let places = most_blocks(&plan, &tiers, self.config.thread_count());
+        let warps = plan.warps;
+        plan.segments.map(memory, warps, places)?;
         let prepared = tiers.compile_time();
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, self.config.thread_count());
         scheduler.cancel_by(launch.cancel.as_ref());
         scheduler.tell(launch.progress.as_ref());
         let outcome = scheduler.run(self.config.count);
+        plan.segments.unmap(memory);
         let compile = tiers.compile_time().saturating_sub(prepared);
         let mut report = Report {
             fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),

@@ -58,22 +58,30 @@ pub struct Arg {
     pub bytes: Vec<u8>,
     /// Its alignment, a power of two.
     pub align: usize,
+    /// A pointer to so many bytes of dynamic shared memory, where the ISA has such arguments: `bytes` is only as long as
+    /// it then.
+    pub shared: Option<u32>,
 }
 
 impl Arg {
     /// A 32-bit argument: a number or a 32-bit pointer.
     pub fn u32(value: u32) -> Self {
-        Arg { bytes: value.to_le_bytes().into(), align: 4 }
+        Arg { bytes: value.to_le_bytes().into(), align: 4, shared: None }
     }
 
     /// A binary32 argument.
     pub fn f32(value: f32) -> Self {
-        Arg { bytes: value.to_le_bytes().into(), align: 4 }
+        Arg { bytes: value.to_le_bytes().into(), align: 4, shared: None }
+    }
+
+    /// A pointer (32 bits) to `bytes` bytes of dynamic shared memory.
+    pub fn shared(bytes: u32) -> Self {
+        Arg { shared: Some(bytes), ..Arg::u32(0) }
     }
 
     /// A 64-bit argument.
     pub fn u64(value: u64) -> Self {
-        Arg { bytes: value.to_le_bytes().into(), align: 8 }
+        Arg { bytes: value.to_le_bytes().into(), align: 8, shared: None }
     }
 }
 

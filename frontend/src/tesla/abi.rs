@@ -23,6 +23,7 @@ pub fn compute(_chip: Chip) -> KernelAbi {
             field(0xe, Builtin::Ctaid(1)),
         ],
         params: ParamSpace { space: Space::Shared, offset: 0x10, max_bytes: 256, pointer_bytes: 4 },
+        segments: Vec::new(),
         max_grid: [65535, 65535, 1],
         max_block: [512, 512, 64],
         max_threads: 512,

@@ -62,6 +62,7 @@ pub struct Warp {
 
 impl Warp {
     /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values of those lanes.
+    /// Slots that get an address are zero: who knows the addresses writes them.
     pub fn new(code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) -> Warp {
         let mut warp = Warp {
             frame: Frame::new(code.frame_bytes()),
@@ -111,17 +112,24 @@ impl Warp {
         self.ended = self.active == 0;
         (self.steps, self.thread_steps) = (0, 0);
         for (place, init) in code.initial_slots() {
-            let SlotInit::Builtin(which) = init else { continue };
+            let mut value = |lane| match init {
+                SlotInit::Zero | SlotInit::Address(_) => 0,
+                SlotInit::Builtin(which) => builtin(which, lane).into(),
+                SlotInit::Const(bits) => bits,
+            };
+            if matches!(init, SlotInit::Zero | SlotInit::Address(_)) {
+                continue;
+            }
             if place.uniform {
-                let bits = builtin(which, self.active.trailing_zeros() % 64);
-                self.frame.write(place.word * 4, place.scalar, 0, u64::from(bits));
+                let bits = value(self.active.trailing_zeros() % 64);
+                self.frame.write(place.word * 4, place.scalar, 0, bits);
                 continue;
             }
             let mut lanes = self.active;
             while lanes != 0 {
                 let lane = lanes.trailing_zeros();
                 lanes &= lanes - 1;
-                self.frame.write(place.word * 4, place.scalar, lane, u64::from(builtin(which, lane)));
+                self.frame.write(place.word * 4, place.scalar, lane, value(lane));
             }
         }
     }

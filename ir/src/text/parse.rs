@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::lexer::{Spanned, Token, lex};
 use super::{LEAVE_KINDS, PUSH_KINDS};
-use crate::abi::Builtin;
+use crate::abi::{Builtin, SegmentAddress};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, SlotData, SlotInit, Terminator, ValueData,
@@ -278,21 +278,35 @@ impl<'a> Parser<'a> {
         self.expect_sign(':')?;
         let ty = self.ty()?;
         let name = self.name("the slot's name")?;
-        let mut init = SlotInit::Zero;
-        if self.eat_sign('=') {
-            let builtin = match self.peek() {
-                Token::Word(w) => Builtin::parse(w),
-                _ => None,
-            };
-            match builtin {
-                Some(b) => init = SlotInit::Builtin(b),
-                None => return self.expected("a builtin"),
-            }
-            self.next();
-        }
+        let init = if self.eat_sign('=') { self.slot_init()? } else { SlotInit::Zero };
         let umax = if self.eat_word("umax") { Some(self.number32("the largest value")?) } else { None };
         func.slots.push(SlotData { name, ty, init, umax });
         Ok(())
+    }
+
+    fn slot_init(&mut self) -> Result<SlotInit> {
+        if let Token::Number(bits) = *self.peek() {
+            self.next();
+            return Ok(SlotInit::Const(bits));
+        }
+        if self.eat_word("segment") {
+            let segment = self.number(u8::MAX.into(), "the segment's number")? as u8;
+            if self.eat_word("warp") {
+                return Ok(SlotInit::Address(SegmentAddress::warp_offset(segment)));
+            }
+            self.expect_word("shift")?;
+            let shift = self.number(63, "the shift")? as u8;
+            self.expect_word("add")?;
+            let add = self.number(u64::MAX, "what is added")?;
+            return Ok(SlotInit::Address(SegmentAddress::bits(segment, shift, add)));
+        }
+        let builtin = match self.peek() {
+            Token::Word(w) => Builtin::parse(w),
+            _ => None,
+        };
+        let Some(builtin) = builtin else { return self.expected("a builtin, a number or a segment") };
+        self.next();
+        Ok(SlotInit::Builtin(builtin))
     }
 
     fn block(&mut self, func: &mut Function) -> Result<()> {

@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use super::{LEAVE_KINDS, PUSH_KINDS, is_word_char};
 use crate::entities::{Block, Value};
+use crate::abi::{AddressPart, SegmentAddress};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, InstData, SlotInit, Terminator};
 use crate::opcodes::{MemAccess, Opcode};
 use crate::types::Scalar;
@@ -251,8 +252,16 @@ impl Display for Function {
         f.write_str(" {\n")?;
         for (i, slot) in self.slots.iter().enumerate() {
             write!(f, "    slot s{i}: {} {}", slot.ty, Name(&slot.name))?;
-            if let SlotInit::Builtin(b) = slot.init {
-                write!(f, " = {}", b.name())?;
+            match slot.init {
+                SlotInit::Zero => {}
+                SlotInit::Builtin(b) => write!(f, " = {}", b.name())?,
+                SlotInit::Const(bits) => write!(f, " = {bits:#x}")?,
+                SlotInit::Address(SegmentAddress { segment, part: AddressPart::Bits { shift, add } }) => {
+                    write!(f, " = segment {segment} shift {shift} add {add:#x}")?;
+                }
+                SlotInit::Address(SegmentAddress { segment, part: AddressPart::WarpOffset }) => {
+                    write!(f, " = segment {segment} warp")?;
+                }
             }
             if let Some(max) = slot.umax {
                 write!(f, " umax {max:#x}")?;

@@ -2,9 +2,11 @@
 
 use super::barrier::Barriers;
 use super::memory::{Local, Shared, View};
+use super::segments::Place;
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
+use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Warp};
 
 #[path = "together.rs"]
@@ -32,12 +34,18 @@ struct Resident {
 /// Writes the registers that the launch names.
 fn name_registers(warp: &mut Warp, plan: &Plan, tiers: &Tiers) {
     for (slot, values) in &plan.slots {
-        let offset = tiers.slot_offset(*slot);
-        let Some(data) = tiers.function().slots.get(slot.index()) else { continue };
-        for lane in 0..plan.lanes {
-            let value = values.get(lane as usize).or(values.first()).copied().unwrap_or(0);
-            warp.frame.write(offset, data.ty.scalar, lane, frame_bits(data.ty.scalar, value));
-        }
+        write_slot(warp, plan, tiers, *slot, |lane| {
+            values.get(lane as usize).or(values.first()).copied().unwrap_or(0)
+        });
+    }
+}
+
+/// Writes all lanes of a slot.
+fn write_slot(warp: &mut Warp, plan: &Plan, tiers: &Tiers, slot: Slot, value: impl Fn(u32) -> u64) {
+    let offset = tiers.slot_offset(slot);
+    let Some(data) = tiers.function().slots.get(slot.index()) else { return };
+    for lane in 0..plan.lanes {
+        warp.frame.write(offset, data.ty.scalar, lane, frame_bits(data.ty.scalar, value(lane)));
     }
 }
 
@@ -58,6 +66,8 @@ pub struct RunningBlock {
     version: Option<u32>,
     /// What warps executed that ended together, whose own state does not tell.
     ended_steps: (u64, u64),
+    /// Where the memory is that the launch provides for each warp.
+    place: Option<Place>,
 }
 
 /// A fault, and the warp that it happened to.
@@ -90,6 +100,7 @@ impl RunningBlock {
     /// Makes a block ready to run.
     pub fn new(plan: &Plan, tiers: &Tiers, memory: &Memory, stepper: &mut Stepper<'_>, index: u64) -> Self {
         let start = tiers.start();
+        let place = plan.segments.take_place();
         let warps = (0..plan.warps)
             .map(|number| Resident {
                 warp: Warp::new(tiers.code(), plan.lane_mask(number), |value, lane| {
@@ -111,9 +122,16 @@ impl RunningBlock {
             fresh: false,
             version: None,
             ended_steps: (0, 0),
+            place,
         };
         block.shared.reset(plan, index);
-        for resident in &mut block.warps {
+        if let Some(place) = &block.place {
+            plan.segments.clear(memory, place, plan.warps);
+        }
+        for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
+            for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
+                write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
+            }
             if start.prologue.is_some() {
                 // It sets registers and goes on; it can do nothing else.
                 let mut view = View { plan, memory, shared: &mut block.shared, local: &mut resident.local };
@@ -128,7 +146,7 @@ impl RunningBlock {
     }
 
     /// Makes a used block another one, ready to run, keeping its storage.
-    pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
+    pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, memory: &Memory, index: u64) {
         self.index = index;
         let start = tiers.start();
         for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
@@ -153,6 +171,9 @@ impl RunningBlock {
         self.late_turns = 0;
         self.ended_steps = (0, 0);
         self.shared.reset(plan, index);
+        if let Some(place) = &self.place {
+            plan.segments.clear(memory, place, plan.warps);
+        }
     }
 
     /// Puts the warps into their first state, as far as [`RunningBlock::reset`] has left that.
@@ -193,7 +214,7 @@ impl RunningBlock {
 
     /// Bytes that a block of this plan keeps, roughly.
     pub fn bytes(plan: &Plan, tiers: &Tiers) -> usize {
-        let local = plan.local_bytes as usize * plan.lanes as usize;
+        let local = plan.local_bytes as usize * plan.lanes as usize + plan.segments.warp_bytes();
         plan.shared.len() + plan.warps as usize * (tiers.frame_bytes() + local + 512)
     }
 

@@ -5,10 +5,11 @@ mod block;
 mod jit;
 mod memory;
 mod schedule;
+mod segments;
 pub(crate) mod setup;
 mod start;
 mod tiers;
 
 pub(crate) use block::BlockFault;
-pub(crate) use schedule::{Outcome, Scheduler};
+pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
 pub(crate) use tiers::Tiers;

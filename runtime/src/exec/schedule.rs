@@ -104,10 +104,25 @@ impl Drop for Bail<'_, '_> {
     }
 }
 
+/// Most blocks that wait in the queue, but that each thread may add one more.
+fn most_suspended(plan: &Plan, tiers: &Tiers) -> usize {
+    let bytes = RunningBlock::bytes(plan, tiers).max(1);
+    (SUSPENDED_BYTES / bytes).clamp(2, MOST_SUSPENDED)
+}
+
+/// Most blocks that exist at a time in a launch on so many threads: those in the queue, and for each thread one that
+/// it runs, one that it keeps to use again, and the one that it may add to a full queue; and the one whose
+/// registers are kept in the end.
+pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
+    let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(3)).saturating_add(1);
+    // No more than the launch has; those kept are blocks as well.
+    let blocks = usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1);
+    u32::try_from(all.min(blocks)).unwrap_or(u32::MAX)
+}
+
 impl<'a> Scheduler<'a> {
     /// Prepares a launch on `threads` threads.
     pub fn new(plan: &'a Plan, tiers: &'a Tiers, memory: &'a Memory, threads: usize) -> Self {
-        let bytes = RunningBlock::bytes(plan, tiers).max(1);
         let threads = threads
             .clamp(1, usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1));
         Scheduler {
@@ -117,7 +132,7 @@ impl<'a> Scheduler<'a> {
             cancel: None,
             progress: None,
             threads,
-            most_suspended: (SUSPENDED_BYTES / bytes).clamp(2, MOST_SUSPENDED),
+            most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
             queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: threads }),
             wake: Condvar::new(),
@@ -269,7 +284,7 @@ impl<'a> Scheduler<'a> {
         }
         Some(match spare.take() {
             Some(mut block) => {
-                block.reset(self.plan, self.tiers, index);
+                block.reset(self.plan, self.tiers, self.memory, index);
                 block
             }
             None => Box::new(RunningBlock::new(self.plan, self.tiers, self.memory, stepper, index)),

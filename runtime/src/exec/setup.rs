@@ -1,7 +1,9 @@
 //! From a launch to what every block starts with, or the reason why it cannot start.
 
+use super::segments::Segments;
 use crate::memory::window::Windows;
 use crate::{Arg, ConstPart, Error, Launch};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
@@ -12,6 +14,9 @@ pub const CONST_BYTES: usize = 1 << 16;
 pub const CONST_BANKS: usize = 16;
 /// Bytes behind a space that compiled code may read with an access that begins inside.
 pub const SLACK_BYTES: usize = 8;
+
+/// Alignment of what an argument points to in shared memory.
+const SHARED_ARG_ALIGN: u64 = 16;
 
 /// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`].
 pub type Bank = Arc<[u8]>;
@@ -64,6 +69,8 @@ pub struct Plan {
     pub consts: Vec<Bank>,
     /// Windows to global memory.
     pub windows: Windows,
+    /// Memory that the launch provides.
+    pub segments: Segments,
     /// Slots with a value of their own: one value, or one a lane.
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// Warp instructions of one warp before it times out.
@@ -126,6 +133,26 @@ fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// Gives arguments that point to dynamic shared memory their place behind the kernel's own. Gives the end of it all.
+fn place_in_shared<'a>(args: &'a [Arg], needs: &Needs<'_>) -> Result<(Cow<'a, [Arg]>, u64), Error> {
+    let mut end = u64::from(needs.shared_bytes);
+    if args.iter().all(|arg| arg.shared.is_none()) {
+        return Ok((Cow::Borrowed(args), end));
+    }
+    if needs.abi.params.space == Space::Shared {
+        return Err(Error::Launch(format!("{} takes no pointers to shared memory", needs.name)));
+    }
+    let mut placed = args.to_vec();
+    for arg in &mut placed {
+        if let Some(bytes) = arg.shared {
+            end = end.next_multiple_of(SHARED_ARG_ALIGN);
+            arg.bytes = (end as u32).to_le_bytes().into();
+            end += u64::from(bytes);
+        }
+    }
+    Ok((Cow::Owned(placed), end))
+}
+
 impl Plan {
     /// Checks a launch against the chip and the kernel.
     pub fn new(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Self, Error> {
@@ -158,7 +185,8 @@ impl Plan {
         limit("of a thread", needs.registers.into(), abi.max_registers, "registers")?;
         limit("of local memory a thread", needs.local_bytes.into(), abi.max_local_bytes, "bytes")?;
 
-        let args = lay_out(&launch.args, needs)?;
+        let (launch_args, shared_end) = place_in_shared(&launch.args, needs)?;
+        let args = lay_out(&launch_args, needs)?;
         if args.len() > abi.params.max_bytes as usize {
             return Err(Error::Launch(format!(
                 "arguments take {} bytes, there is room for {}",
@@ -177,7 +205,7 @@ impl Plan {
         } else {
             0
         });
-        let shared_bytes = own as u64 + u64::from(launch.dynamic_shared);
+        let shared_bytes = (own as u64).max(shared_end) + u64::from(launch.dynamic_shared);
         limit("of shared memory", shared_bytes, abi.max_shared_bytes, "bytes")?;
 
         let mut plan = Plan {
@@ -193,6 +221,7 @@ impl Plan {
             local_bytes: needs.local_bytes,
             consts: Vec::new(),
             windows: Windows::new(&launch.globals)?,
+            segments: Segments::new(abi, function),
             slots: named_slots(function, abi.warp_lanes, launch)?,
             max_steps: launch.max_steps,
         };
@@ -201,7 +230,8 @@ impl Plan {
             let target = match space {
                 Space::Shared => Some(&mut plan.shared),
                 Space::Const(bank) => banks.get_mut(usize::from(bank)),
-                Space::Global(_) | Space::Local => None,
+                Space::Global(segment) => return plan.segments.put(segment, offset, bytes),
+                Space::Local => None,
             };
             // Fields beyond the end of a space have nowhere to go, as on the hardware.
             if let Some(place) = target.and_then(|bytes_of| {
@@ -285,6 +315,11 @@ impl Plan {
             Builtin::LinearTid => thread,
             Builtin::LinearCtaid => block as u32,
             Builtin::Launched(half) => (self.launched(warp) >> (32 * u32::from(half & 1))) as u32,
+            Builtin::GridThreads(n) => axis(self.grid, n).wrapping_mul(axis(self.block, n)),
+            Builtin::Axes => {
+                (1..3).rev().find(|&n| self.grid[n] > 1 || self.block[n] > 1).map_or(1, |n| n as u32 + 1)
+            }
+            Builtin::SharedBytes => self.shared.len() as u32,
         }
     }
 }

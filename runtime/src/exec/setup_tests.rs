@@ -12,6 +12,7 @@ fn abi() -> KernelAbi {
             header(12, Builtin::Ctaid(0)),
         ],
         params: ParamSpace { space: Space::Shared, offset: 16, max_bytes: 256, pointer_bytes: 4 },
+        segments: Vec::new(),
         max_grid: [65535, 65535, 1],
         max_block: [512, 512, 64],
         max_threads: 512,
@@ -76,7 +77,7 @@ fn blocks_and_lanes() {
 #[test]
 fn header_and_arguments() {
     let plan = plan(|launch, _| {
-        launch.args = vec![Arg::u32(7), Arg { bytes: vec![5, 6], align: 2 }, Arg::u64(0x0102_0304_0506_0708)];
+        launch.args = vec![Arg::u32(7), Arg { bytes: vec![5, 6], align: 2, shared: None }, Arg::u64(0x0102_0304_0506_0708)];
         launch.dynamic_shared = 10;
     })
     .unwrap();
@@ -187,7 +188,7 @@ fn refuses_bad_arguments() {
     });
     assert_eq!(placed.unwrap().shared[16..26], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
     assert_eq!(
-        refusal(|launch, _| launch.args = vec![Arg { bytes: vec![0; 4], align: 3 }]),
+        refusal(|launch, _| launch.args = vec![Arg { bytes: vec![0; 4], align: 3, shared: None }]),
         "launch: argument 0: alignment 3 is not a power of two up to 64"
     );
 }

@@ -15,6 +15,7 @@ pub fn abi() -> KernelAbi {
         full_warps: false,
         header: vec![field(2, Builtin::Ntid(0)), field(12, Builtin::Ctaid(0)), field(14, Builtin::Ctaid(1))],
         params: ParamSpace { space: Space::Shared, offset: 16, max_bytes: 256, pointer_bytes: 4 },
+        segments: Vec::new(),
         max_grid: [65535, 65535, 1],
         max_block: [512, 512, 64],
         max_threads: 512,
