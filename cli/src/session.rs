@@ -179,17 +179,13 @@ impl<'a> Session<'a> {
 }
 
 fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
-    let arg = |arg: &Arg| {
-        match arg {
-            Arg::Buffer { index, size } => {
-                let bytes = addresses[*index].to_le_bytes()[..*size].to_vec();
-                runtime::Arg { bytes, align: *size, shared: None }
-            }
-            Arg::Bytes { bytes, align } => {
-                runtime::Arg { bytes: bytes.clone(), align: *align, shared: None }
-            }
-            Arg::Local(bytes) => runtime::Arg::shared(*bytes),
+    let arg = |arg: &Arg| match arg {
+        Arg::Buffer { index, size } => {
+            let bytes = addresses[*index].to_le_bytes()[..*size].to_vec();
+            runtime::Arg { bytes, align: *size, shared: None }
         }
+        Arg::Bytes { bytes, align } => runtime::Arg { bytes: bytes.clone(), align: *align, shared: None },
+        Arg::Local(bytes) => runtime::Arg::shared(*bytes),
     };
     let global = |g: &crate::launch_file::Global| runtime::GlobalSpace {
         index: g.index,

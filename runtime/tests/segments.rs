@@ -64,13 +64,8 @@ fn segmented() -> Program {
     image.abi = abi();
     image.abi.header = vec![field(0x10, Builtin::GridThreads(0)), field(0x12, Builtin::Axes)];
     image.abi.params = ParamSpace { space: Space::Global(0), offset: 0, max_bytes: 8, pointer_bytes: 8 };
-    let segment = |name, size| Segment {
-        name,
-        size,
-        writable: false,
-        contents: Vec::new(),
-        addresses: Vec::new(),
-    };
+    let segment =
+        |name, size| Segment { name, size, writable: false, contents: Vec::new(), addresses: Vec::new() };
     image.abi.segments = vec![
         Segment {
             addresses: vec![(8, SegmentAddress::bits(1, 0, 4))],

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::{LEAVE_KINDS, PUSH_KINDS, is_word_char};
-use crate::entities::{Block, Value};
 use crate::abi::{AddressPart, SegmentAddress};
+use crate::entities::{Block, Value};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, InstData, SlotInit, Terminator};
 use crate::opcodes::{MemAccess, Opcode};
 use crate::types::Scalar;

@@ -77,7 +77,11 @@ fn blocks_and_lanes() {
 #[test]
 fn header_and_arguments() {
     let plan = plan(|launch, _| {
-        launch.args = vec![Arg::u32(7), Arg { bytes: vec![5, 6], align: 2, shared: None }, Arg::u64(0x0102_0304_0506_0708)];
+        launch.args = vec![
+            Arg::u32(7),
+            Arg { bytes: vec![5, 6], align: 2, shared: None },
+            Arg::u64(0x0102_0304_0506_0708),
+        ];
         launch.dynamic_shared = 10;
     })
     .unwrap();
