@@ -178,7 +178,7 @@ impl Loaded {
             block: shape.block,
             dynamic_shared: shape.shared_bytes() - 0x14,
             max_steps: shape.max_steps,
-            args: vec![Arg { bytes: argument, align: 4 }],
+            args: vec![Arg { bytes: argument, align: 4, shared: None }],
             consts,
             capture_registers: shape.capture,
             ..Launch::default()
