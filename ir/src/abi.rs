@@ -89,22 +89,20 @@ pub struct HeaderField {
     pub value: Builtin,
 }
 
-/// Memory that a launch provides in the guest's address space, at an address of the runtime's choice.
-///
-/// Slots get its address by [`crate::SlotInit::Address`]. Number `n` is `Space::Global(n)` where arguments and header
-/// fields are concerned.
+/// Memory that a launch provides in the guest's address space. Number `n` of [`KernelAbi::segments`] is
+/// `Space::Global(n)` where arguments and header fields are concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Name for messages.
     pub name: &'static str,
+    /// Where it is; nothing else may be mapped there.
+    pub address: u64,
     /// How large it is.
     pub size: SegmentSize,
     /// Whether the guest may store to it.
     pub writable: bool,
     /// What it holds, by offset; the rest is zero.
     pub contents: Vec<(u32, Arc<[u8]>)>,
-    /// Addresses of segments in it: 64 bits at an offset.
-    pub addresses: Vec<(u32, SegmentAddress)>,
 }
 
 /// The size of a segment.
@@ -112,48 +110,9 @@ pub struct Segment {
 pub enum SegmentSize {
     /// So many bytes, and at least what is put into it.
     Bytes(u32),
-    /// So many bytes for each warp of the blocks that have been started; they are zero when a block starts.
+    /// So many bytes, a multiple of 8, for each warp of the blocks that have been started; they are zero when a block
+    /// starts. A slot gets the offset of the warp's part by [`crate::SlotInit::WarpOffset`].
     PerWarp(u32),
-}
-
-/// A number made of the address of a segment.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct SegmentAddress {
-    /// Its index in [`KernelAbi::segments`].
-    pub segment: u8,
-    /// What of it.
-    pub part: AddressPart,
-}
-
-/// Part of an address.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum AddressPart {
-    /// `(address >> shift) + add`, cut to the bits there are room for.
-    Bits {
-        /// Less than 64.
-        shift: u8,
-        /// Added, after the shift.
-        add: u64,
-    },
-    /// Of a [`SegmentSize::PerWarp`] segment: bytes from its start to the part of the warp. In slots only.
-    WarpOffset,
-}
-
-impl SegmentAddress {
-    /// The address as it is.
-    pub fn whole(segment: u8) -> SegmentAddress {
-        SegmentAddress::bits(segment, 0, 0)
-    }
-
-    /// `(address >> shift) + add`.
-    pub fn bits(segment: u8, shift: u8, add: u64) -> SegmentAddress {
-        SegmentAddress { segment, part: AddressPart::Bits { shift, add } }
-    }
-
-    /// Where the warp's part begins, in bytes from the segment's start.
-    pub fn warp_offset(segment: u8) -> SegmentAddress {
-        SegmentAddress { segment, part: AddressPart::WarpOffset }
-    }
 }
 
 /// Where kernel parameters lie.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::abi::{Builtin, SegmentAddress};
+use crate::abi::Builtin;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::pure::PureFn;
@@ -26,8 +26,9 @@ pub enum SlotInit {
     Builtin(Builtin),
     /// A constant.
     Const(u64),
-    /// From the address of memory that the launch provides.
-    Address(SegmentAddress),
+    /// Bytes from the start of a segment to the part of the warp, by the number of the segment
+    /// ([`crate::SegmentSize::PerWarp`]).
+    WarpOffset(u8),
 }
 
 /// A variable of the warp's frame.

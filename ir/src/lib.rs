@@ -21,9 +21,7 @@ pub mod text;
 pub mod types;
 pub mod verify;
 
-pub use abi::{
-    AddressPart, Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentAddress, SegmentSize,
-};
+pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize};
 pub use builder::Builder;
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{

@@ -9,7 +9,7 @@
 //!
 //! *Slots*
 //! - `umax` stands on integer slots only, a builtin initial value on i32 slots only,
-//!   an address as initial value on integer slots only.
+//!   an offset in a segment on integer slots only.
 //! - `slot.get` gives the slot's type, or its uniform one where all lanes are known to agree; `slot.set` takes its element type, and a uniform slot takes uniform values.
 //! - `slot.set` has no mask in SPMD form.
 //!
@@ -206,8 +206,8 @@ impl Verifier<'_> {
             if matches!(slot.init, SlotInit::Builtin(_)) && slot.ty.scalar != Scalar::I32 {
                 self.report(&name, "a builtin initial value is an i32");
             }
-            if matches!(slot.init, SlotInit::Address(_)) && !slot.ty.scalar.is_int() {
-                self.report(&name, "an address is an integer");
+            if matches!(slot.init, SlotInit::WarpOffset(_)) && !slot.ty.scalar.is_int() {
+                self.report(&name, "an offset is an integer");
             }
         }
     }

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{SETTINGS, abi, engine, launch, program, run};
-use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentAddress, SegmentSize, Space};
+use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};
 use warpjit_runtime::{Arg, FaultKind, KernelImage, Launch, Memory, Program};
 
 /// Segment 0: arguments and sizes; 1: constants; 2: memory of each warp.
@@ -12,12 +12,11 @@ use warpjit_runtime::{Arg, FaultKind, KernelImage, Launch, Memory, Program};
 const BODY: &str = "
     slot s0: i32 tid = tid.x
     slot s1: i32 bid = ctaid.x
-    slot s2: ui64 args = segment 0 shift 0 add 0x0
-    slot s3: ui32 low = segment 2 shift 0 add 0x0
-    slot s4: ui32 high = segment 2 shift 32 add 0x80000000
-    slot s5: ui32 mine = segment 2 warp
-    slot s6: ui32 seven = 0x7
-    slot s7: i32 lane = laneid
+    slot s2: ui64 args = 0xe0000000
+    slot s3: ui32 low = 0xe0020000
+    slot s4: ui32 mine = segment 2
+    slot s5: i32 seven = 0x7
+    slot s6: i32 lane = laneid
 block0 at 0x0 insts 4:
     v0: i32 = slot.get s0
     v1: i32 = slot.get s1
@@ -32,9 +31,9 @@ block0 at 0x0 insts 4:
     v10: i32 = iadd v9, v7
     v11: i32 = iadd v10, v8
     v12: ui32 = slot.get s3
-    v13: ui32 = slot.get s5
+    v13: ui32 = slot.get s4
     v14: ui32 = iadd v12, v13
-    v15: i32 = slot.get s7
+    v15: i32 = slot.get s6
     v16: ui32 = const 2
     v17: i32 = ishl v15, v16
     v18: i32 = iadd v17, v14
@@ -42,12 +41,8 @@ block0 at 0x0 insts 4:
     v20: i32 = iadd v11, v19
     store.u32 global0[v18 + 0x0], v20 align 4
     v21: i32 = load.u32 global0[v18 + 0x0] align 4
-    v22: ui32 = slot.get s4
-    v23: ui32 = const 0x80000000
-    v24: ui32 = isub v22, v23
-    v25: i32 = iadd v21, v24
-    v26: ui32 = slot.get s6
-    v27: i32 = iadd v25, v26
+    v26: i32 = slot.get s5
+    v27: i32 = iadd v21, v26
     v28: ui32 = const 6
     v29: i32 = ishl v1, v28
     v30: i32 = iadd v29, v0
@@ -65,14 +60,18 @@ fn segmented() -> Program {
     image.abi.header = vec![field(0x10, Builtin::GridThreads(0)), field(0x12, Builtin::Axes)];
     image.abi.params = ParamSpace { space: Space::Global(0), offset: 0, max_bytes: 8, pointer_bytes: 8 };
     let segment =
-        |name, size| Segment { name, size, writable: false, contents: Vec::new(), addresses: Vec::new() };
+        |name, address, size| Segment { name, address, size, writable: false, contents: Vec::new() };
+    let pointer = 0xe001_0004_u64.to_le_bytes();
     image.abi.segments = vec![
         Segment {
-            addresses: vec![(8, SegmentAddress::bits(1, 0, 4))],
-            ..segment("arguments", SegmentSize::Bytes(0x20))
+            contents: vec![(8, pointer.into())],
+            ..segment("arguments", 0xe000_0000, SegmentSize::Bytes(0x20))
         },
-        Segment { contents: vec![(8, vec![0xe8, 3].into())], ..segment("constants", SegmentSize::Bytes(12)) },
-        Segment { writable: true, ..segment("scratch", SegmentSize::PerWarp(128)) },
+        Segment {
+            contents: vec![(8, [0xe8, 3].into())],
+            ..segment("constants", 0xe001_0000, SegmentSize::Bytes(12))
+        },
+        Segment { writable: true, ..segment("scratch", 0xe002_0000, SegmentSize::PerWarp(128)) },
     ];
     Program::from_image(image)
 }
@@ -98,6 +97,18 @@ fn kernels_find_what_is_provided() {
 
 fn mapped(memory: &Memory) -> Vec<(u64, u64)> {
     memory.buffers().map(|(address, bytes, _)| (address, bytes)).collect()
+}
+
+#[test]
+fn segments_need_room() {
+    let program = segmented();
+    let engine = engine(SETTINGS[0].0, 1);
+    let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
+    let mut memory = engine.memory().unwrap();
+    memory.map(Some(0xe001_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
+    let error = engine.run(&program, &mut memory, &launch).unwrap_err().to_string();
+    assert!(error.starts_with("launch: no room for the constants: "), "{error}");
+    assert_eq!(mapped(&memory), [(0xe001_0000, 4096)]);
 }
 
 #[test]

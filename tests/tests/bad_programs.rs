@@ -175,8 +175,10 @@ fn arguments_that_do_not_fit_the_kernel() {
         &with(many),
         &format!("launch: too many arguments: scale takes {}, these are {}", wanted.len(), wanted.len() + 1),
     );
-    let mut wrong: Vec<Arg> =
-        wanted.iter().map(|&(_, size)| Arg { bytes: vec![0; size as usize], align: size as usize }).collect();
+    let mut wrong: Vec<Arg> = wanted
+        .iter()
+        .map(|&(_, size)| Arg { bytes: vec![0; size as usize], align: size as usize, shared: None })
+        .collect();
     let size = wanted[0].1;
     wrong[0].bytes.push(0);
     refused(
@@ -184,7 +186,7 @@ fn arguments_that_do_not_fit_the_kernel() {
         &with(wrong),
         &format!("launch: argument 0 has {} bytes, scale takes {size} there", size + 1),
     );
-    let crooked = with(vec![Arg { bytes: vec![0; 4], align: 3 }]);
+    let crooked = with(vec![Arg { bytes: vec![0; 4], align: 3, shared: None }]);
     refused(&raw("exit nop\n"), &crooked, "launch: argument 0: alignment 3 is not a power of two up to 64");
 }
 

@@ -442,7 +442,7 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
         word.copy_from_slice(&value.to_le_bytes());
     }
     memory.write(base, &data).unwrap();
-    let arg = |address: u64| Arg { bytes: (address as u32).to_le_bytes().to_vec(), align: 4 };
+    let arg = |address: u64| Arg::u32(address as u32);
     let launch = Launch {
         grid: [1, 1, 1],
         block: [if seed.is_multiple_of(4) { 29 } else { 32 }, 1, 1],

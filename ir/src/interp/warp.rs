@@ -62,7 +62,7 @@ pub struct Warp {
 
 impl Warp {
     /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values of those lanes.
-    /// Slots that get an address are zero: who knows the addresses writes them.
+    /// Slots that get an offset in a segment are zero: who knows where the warp's part is writes them.
     pub fn new(code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) -> Warp {
         let mut warp = Warp {
             frame: Frame::new(code.frame_bytes()),
@@ -113,11 +113,11 @@ impl Warp {
         (self.steps, self.thread_steps) = (0, 0);
         for (place, init) in code.initial_slots() {
             let mut value = |lane| match init {
-                SlotInit::Zero | SlotInit::Address(_) => 0,
+                SlotInit::Zero | SlotInit::WarpOffset(_) => 0,
                 SlotInit::Builtin(which) => builtin(which, lane).into(),
                 SlotInit::Const(bits) => bits,
             };
-            if matches!(init, SlotInit::Zero | SlotInit::Address(_)) {
+            if matches!(init, SlotInit::Zero | SlotInit::WarpOffset(_)) {
                 continue;
             }
             if place.uniform {

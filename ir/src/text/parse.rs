@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::lexer::{Spanned, Token, lex};
 use super::{LEAVE_KINDS, PUSH_KINDS};
-use crate::abi::{Builtin, SegmentAddress};
+use crate::abi::Builtin;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, SlotData, SlotInit, Terminator, ValueData,
@@ -291,14 +291,7 @@ impl<'a> Parser<'a> {
         }
         if self.eat_word("segment") {
             let segment = self.number(u8::MAX.into(), "the segment's number")? as u8;
-            if self.eat_word("warp") {
-                return Ok(SlotInit::Address(SegmentAddress::warp_offset(segment)));
-            }
-            self.expect_word("shift")?;
-            let shift = self.number(63, "the shift")? as u8;
-            self.expect_word("add")?;
-            let add = self.number(u64::MAX, "what is added")?;
-            return Ok(SlotInit::Address(SegmentAddress::bits(segment, shift, add)));
+            return Ok(SlotInit::WarpOffset(segment));
         }
         let builtin = match self.peek() {
             Token::Word(w) => Builtin::parse(w),

@@ -3,7 +3,6 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use super::{LEAVE_KINDS, PUSH_KINDS, is_word_char};
-use crate::abi::{AddressPart, SegmentAddress};
 use crate::entities::{Block, Value};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, InstData, SlotInit, Terminator};
 use crate::opcodes::{MemAccess, Opcode};
@@ -256,12 +255,7 @@ impl Display for Function {
                 SlotInit::Zero => {}
                 SlotInit::Builtin(b) => write!(f, " = {}", b.name())?,
                 SlotInit::Const(bits) => write!(f, " = {bits:#x}")?,
-                SlotInit::Address(SegmentAddress { segment, part: AddressPart::Bits { shift, add } }) => {
-                    write!(f, " = segment {segment} shift {shift} add {add:#x}")?;
-                }
-                SlotInit::Address(SegmentAddress { segment, part: AddressPart::WarpOffset }) => {
-                    write!(f, " = segment {segment} warp")?;
-                }
+                SlotInit::WarpOffset(segment) => write!(f, " = segment {segment}")?,
             }
             if let Some(max) = slot.umax {
                 write!(f, " umax {max:#x}")?;

@@ -6,26 +6,25 @@
 
 use crate::{Access, Error, Memory};
 use std::sync::{Arc, Mutex, PoisonError};
-use warpjit_ir::{AddressPart, Function, KernelAbi, SegmentAddress, SegmentSize, Slot, SlotInit};
+use warpjit_ir::{Function, KernelAbi, SegmentSize, Slot, SlotInit};
 
 /// All segments of a launch.
 #[derive(Debug, Default)]
 pub struct Segments {
     list: Vec<Segment>,
-    /// Slots with (a part of) an address.
-    slots: Vec<(Slot, SegmentAddress)>,
+    /// Slots that get the offset of the warp's part of a segment.
+    slots: Vec<(Slot, u8)>,
     free: Arc<Mutex<Vec<u32>>>,
 }
 
 #[derive(Debug)]
 struct Segment {
     name: &'static str,
+    address: u64,
     writable: bool,
     contents: Vec<u8>,
-    addresses: Vec<(u32, SegmentAddress)>,
     /// Bytes a warp, of those that each warp has for itself.
     stride: Option<u32>,
-    address: u64,
 }
 
 /// A block's place in the segments that each warp has for itself; free again when dropped.
@@ -52,11 +51,10 @@ impl Segments {
             };
             list.push(Segment {
                 name: segment.name,
+                address: segment.address,
                 writable: segment.writable,
                 contents: vec![0; bytes as usize],
-                addresses: segment.addresses.clone(),
                 stride,
-                address: 0,
             });
             for (offset, bytes) in &segment.contents {
                 let number = list.len() - 1;
@@ -64,7 +62,7 @@ impl Segments {
             }
         }
         let slots = function.slots.iter().enumerate().filter_map(|(number, slot)| match slot.init {
-            SlotInit::Address(address) => Some((Slot::new(number), address)),
+            SlotInit::WarpOffset(segment) => Some((Slot::new(number), segment)),
             _ => None,
         });
         Segments { list, slots: slots.collect(), free: Arc::default() }
@@ -94,28 +92,14 @@ impl Segments {
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
-            match memory.map(None, bytes.max(1), access) {
-                Ok(address) => segment.address = address,
-                Err(error) => {
-                    let name = segment.name;
-                    self.list.truncate(number);
-                    self.unmap(memory);
-                    return Err(Error::Launch(format!("no room for the {name}: {error}")));
-                }
+            let name = segment.name;
+            if let Err(error) = memory.map(Some(segment.address), bytes.max(1), access) {
+                self.list.truncate(number);
+                self.unmap(memory);
+                return Err(Error::Launch(format!("no room for the {name}: {error}")));
             }
-        }
-        for number in 0..self.list.len() {
-            let mut contents = std::mem::take(&mut self.list[number].contents);
-            for (offset, address) in &self.list[number].addresses {
-                let value = self.value(*address, 0).to_le_bytes();
-                let start = *offset as usize;
-                if let Some(place) = contents.get_mut(start..start + value.len()) {
-                    place.copy_from_slice(&value);
-                }
-            }
-            if !contents.is_empty()
-                && let Err(error) = memory.write(self.list[number].address, &contents)
-            {
+            if let Err(error) = memory.write(segment.address, &segment.contents) {
+                self.list.truncate(number + 1);
                 self.unmap(memory);
                 return Err(error);
             }
@@ -153,7 +137,7 @@ impl Segments {
         }
     }
 
-    /// What slots hold that get an address, for a warp of a block.
+    /// What slots hold that get an offset in a segment, for a warp of a block.
     pub fn slots(
         &self,
         place: Option<&Place>,
@@ -161,18 +145,10 @@ impl Segments {
         warp: u32,
     ) -> impl Iterator<Item = (Slot, u64)> + '_ {
         let index = place.map_or(0, |place| u64::from(place.number)) * u64::from(warps) + u64::from(warp);
-        self.slots.iter().map(move |&(slot, address)| (slot, self.value(address, index)))
-    }
-
-    /// A number made of an address, for the warp of an index over all places.
-    fn value(&self, address: SegmentAddress, warp: u64) -> u64 {
-        let Some(segment) = self.list.get(usize::from(address.segment)) else { return 0 };
-        match address.part {
-            AddressPart::Bits { shift, add } => {
-                segment.address.checked_shr(shift.into()).unwrap_or(0).wrapping_add(add)
-            }
-            AddressPart::WarpOffset => u64::from(segment.stride.unwrap_or(0)) * warp,
-        }
+        self.slots.iter().map(move |&(slot, segment)| {
+            let stride = self.list.get(usize::from(segment)).and_then(|segment| segment.stride);
+            (slot, u64::from(stride.unwrap_or(0)) * index)
+        })
     }
 }
 
