@@ -1,0 +1,147 @@
+//! Sums, products and their like in any rounding and denormal mode.
+
+use std::cmp::Ordering;
+
+use super::{Mode, Width};
+use crate::soft::{Real, Rounding};
+
+/// Sum.
+pub fn add(width: Width, mode: Mode, a: u64, b: u64) -> u64 {
+    let format = width.format();
+    let (a, b) = (mode.input(width, a), mode.input(width, b));
+    let opposite = (a ^ b) & format.sign_bit() != 0;
+    if format.is_nan(a) || format.is_nan(b) || (format.is_infinite(a) && format.is_infinite(b) && opposite) {
+        return width.nan();
+    }
+    if format.is_infinite(a) || format.is_infinite(b) {
+        return if format.is_infinite(a) { a } else { b };
+    }
+    let rounding = mode.rounding(width);
+    let sum = format.unpack(a).plus(format.unpack(b), rounding == Rounding::Down);
+    mode.output(width).round(sum, rounding)
+}
+
+/// Product.
+pub fn mul(width: Width, mode: Mode, a: u64, b: u64) -> u64 {
+    let (a, b) = (mode.input(width, a), mode.input(width, b));
+    match special_product(width, a, b) {
+        Some(product) => product,
+        None => {
+            let product = width.format().unpack(a).times(width.format().unpack(b));
+            mode.output(width).round(product, mode.rounding(width))
+        }
+    }
+}
+
+/// A product that is no finite number.
+fn special_product(width: Width, a: u64, b: u64) -> Option<u64> {
+    let format = width.format();
+    let zero = |x: u64| x & !format.sign_bit() == 0;
+    if format.is_nan(a) || format.is_nan(b) {
+        return Some(width.nan());
+    }
+    if format.is_infinite(a) || format.is_infinite(b) {
+        let sign = (a ^ b) & format.sign_bit();
+        return Some(if zero(a) || zero(b) { width.nan() } else { sign | format.infinity() });
+    }
+    None
+}
+
+/// Fused multiply-add.
+pub fn fma(width: Width, mode: Mode, a: u64, b: u64, c: u64) -> u64 {
+    let format = width.format();
+    let (a, b, c) = (mode.input(width, a), mode.input(width, b), mode.input(width, c));
+    if format.is_nan(c) {
+        return width.nan();
+    }
+    if let Some(product) = special_product(width, a, b) {
+        return add(width, mode, product, c);
+    }
+    if format.is_infinite(c) {
+        return c;
+    }
+    let rounding = mode.rounding(width);
+    let product = format.unpack(a).times(format.unpack(b));
+    let sum = product.plus(format.unpack(c), rounding == Rounding::Down);
+    mode.output(width).round(sum, rounding)
+}
+
+/// Multiply-add with a rounded product; denormals are zeros whatever MODE says.
+pub fn mad(width: Width, mode: Mode, a: u64, b: u64, c: u64) -> u64 {
+    let mode = mode.flushing(width);
+    add(width, mode, mul(width, mode, a, b), c)
+}
+
+/// `a * 2^exponent`.
+pub fn ldexp(width: Width, mode: Mode, a: u64, exponent: i32) -> u64 {
+    let format = width.format();
+    let a = mode.input(width, a);
+    if format.is_nan(a) {
+        return width.nan();
+    }
+    if format.is_infinite(a) {
+        return a;
+    }
+    // Beyond this everything over- or underflows, and sums of exponents cannot.
+    let exponent = exponent.clamp(-5000, 5000);
+    let real = format.unpack(a);
+    let scaled = Real { exponent: real.exponent + exponent, ..real };
+    mode.output(width).round(scaled, mode.rounding(width))
+}
+
+/// How two numbers that are no NaNs compare; the zeros are apart, minus below plus.
+fn order(width: Width, a: u64, b: u64) -> Ordering {
+    let sign = width.format().sign_bit();
+    let key = |x: u64| if x & sign != 0 { !x & (sign | (sign - 1)) } else { x | sign };
+    key(a).cmp(&key(b))
+}
+
+/// Minimum or maximum. One NaN gives the other operand, but a signalling one in IEEE mode gives a quiet NaN.
+/// -0 is below +0. `flush`: denormals follow MODE (1.4; before that they are kept).
+pub fn min_max(width: Width, mode: Mode, maximum: bool, flush: bool, a: u64, b: u64) -> u64 {
+    let format = width.format();
+    let through = |x: u64| if flush { mode.input(width, x) } else { x };
+    let (a, b) = (through(a), through(b));
+    if mode.ieee() && (width.is_signalling(a) || width.is_signalling(b)) {
+        return width.nan();
+    }
+    let chosen = match (format.is_nan(a), format.is_nan(b)) {
+        (true, true) => return width.nan(),
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => {
+            let first = (order(width, a, b) == Ordering::Less) != maximum;
+            if first { a } else { b }
+        }
+    };
+    if flush && mode.flushes_outputs(width) { width.flush(chosen) } else { chosen }
+}
+
+/// Significand of `frexp`, 0.5 to 1, with the number's sign. `quiet_infinity`: an infinity gives NaN (1.0).
+pub fn frexp_mant(width: Width, mode: Mode, a: u64, quiet_infinity: bool) -> u64 {
+    let format = width.format();
+    let a = mode.input(width, a);
+    if format.is_nan(a) || (format.is_infinite(a) && quiet_infinity) {
+        return width.nan();
+    }
+    if format.is_infinite(a) || a & !format.sign_bit() == 0 {
+        return a;
+    }
+    let real = format.unpack(a);
+    let top = 128 - real.magnitude.leading_zeros() as i32;
+    format.round(Real { exponent: -top, ..real }, Rounding::Nearest)
+}
+
+/// Exponent of `frexp`; 0 for zero, `special` for infinities and NaNs.
+pub fn frexp_exp(width: Width, mode: Mode, a: u64, special: i32) -> i32 {
+    let format = width.format();
+    let a = mode.input(width, a);
+    if format.is_nan(a) || format.is_infinite(a) {
+        return special;
+    }
+    if a & !format.sign_bit() == 0 {
+        return 0;
+    }
+    let real = format.unpack(a);
+    128 - real.magnitude.leading_zeros() as i32 + real.exponent
+}

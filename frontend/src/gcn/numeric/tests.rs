@@ -1,0 +1,325 @@
+//! Numerics against an independent soft float, the host's functions, and values known otherwise.
+
+use rustc_apfloat::ieee::{Double as ApDouble, Half as ApHalf, Single as ApSingle};
+use rustc_apfloat::{Float, FloatConvert, Round};
+
+use super::divide::FmasScale;
+use super::trans::Function;
+use super::{Mode, Width, arith, bytes, convert, divide, trans};
+use crate::soft::Rounding;
+
+const WIDTHS: [Width; 3] = [Width::Half, Width::Single, Width::Double];
+const ROUNDS: [Round; 4] =
+    [Round::NearestTiesToEven, Round::TowardPositive, Round::TowardNegative, Round::TowardZero];
+
+/// Numbers round the borders of a format, and random ones of like exponents, of both signs.
+fn samples(width: Width, random: usize) -> Vec<u64> {
+    let format = width.format();
+    let (one, infinity) = ((format.bias as u64) << format.fraction, format.infinity());
+    let unit = 1u64 << format.fraction;
+    let mut samples = vec![
+        0,
+        1,
+        2,
+        unit - 1,
+        unit,
+        unit + 1,
+        one - unit,
+        one - 1,
+        one,
+        one + 1,
+        one + unit / 2,
+        infinity - unit,
+        infinity - 1,
+        infinity,
+        infinity | 1,
+        infinity | (unit / 2),
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1du64;
+    for n in 0..random {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let exponent = match n % 4 {
+            0 => format.bias as u64 + n as u64 % 7,
+            1 => n as u64 % 30 % (2 * format.bias as u64),
+            2 => (2 * format.bias as u64).saturating_sub(n as u64 % 13),
+            _ => state >> 40 & (infinity >> format.fraction) & !1,
+        };
+        samples.push(exponent << format.fraction | state & (unit - 1));
+    }
+    samples.extend(samples.clone().iter().map(|x| x | format.sign_bit()));
+    samples
+}
+
+fn oracle<F: Float>(width: Width, mode: u32, a: u64, b: u64, c: u64) -> [u64; 3] {
+    let (fa, fb, fc) = (F::from_bits(a.into()), F::from_bits(b.into()), F::from_bits(c.into()));
+    let round = ROUNDS[mode as usize];
+    let results = [fa.add_r(fb, round).value, fa.mul_r(fb, round).value, fa.mul_add_r(fb, fc, round).value];
+    results.map(|r| if r.is_nan() { width.nan() } else { r.to_bits() as u64 })
+}
+
+#[test]
+fn sums_and_products_round_as_told() {
+    for width in WIDTHS {
+        let samples = samples(width, 24);
+        for round in 0..4u32 {
+            let mode = Mode(0xf0 | round << 2 | round);
+            for &a in &samples {
+                for &b in &samples {
+                    let c = a.rotate_left(7) ^ b;
+                    let c = c & (width.format().sign_bit() << 1).wrapping_sub(1);
+                    let want = match width {
+                        Width::Half => oracle::<ApHalf>(width, round, a, b, c),
+                        Width::Single => oracle::<ApSingle>(width, round, a, b, c),
+                        Width::Double => oracle::<ApDouble>(width, round, a, b, c),
+                    };
+                    let got = [
+                        arith::add(width, mode, a, b),
+                        arith::mul(width, mode, a, b),
+                        arith::fma(width, mode, a, b, c),
+                    ];
+                    assert_eq!(got, want, "{width:?} mode {round}: {a:x} {b:x} {c:x}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn denormals_follow_their_bits() {
+    let (tiny, least) = (0x0000_1000, 0x0080_0000);
+    let half = 0x3f00_0000;
+    let add = |mode: u32, a, b| arith::add(Width::Single, Mode(mode), a, b);
+    let mul = |mode: u32, a, b| arith::mul(Width::Single, Mode(mode), a, b);
+    // Kept, sources only, results only, none.
+    assert_eq!([0x30, 0x10, 0x20, 0].map(|mode| add(mode, tiny, 0)), [tiny, 0, 0, 0]);
+    assert_eq!([0x30, 0x10, 0x20, 0].map(|mode| mul(mode, least, half)), [least / 2, 0, least / 2, 0]);
+    assert_eq!([0x30, 0x10, 0x20, 0].map(|mode| add(mode, tiny | 1 << 31, least)), {
+        [least - tiny, 0, least, least]
+    });
+    // The bits for f64 are for f16 too, and do not count for f32.
+    assert_eq!(arith::add(Width::Half, Mode(0xc0), 3, 0), 3);
+    assert_eq!(arith::add(Width::Half, Mode(0x30), 3, 0), 0);
+    // mad flushes whatever MODE says.
+    assert_eq!(arith::mad(Width::Single, Mode::NEAREST, tiny, 0x3f80_0000, 0), 0);
+}
+
+#[test]
+fn mad_rounds_twice() {
+    // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24: the last bit is lost in the product.
+    let a = 0x3f80_0800;
+    let minus = u64::from((-(1.0f32 + 2f32.powi(-11))).to_bits());
+    assert_eq!(arith::mad(Width::Single, Mode::NEAREST, a, a, minus), 0);
+    assert_eq!(arith::fma(Width::Single, Mode::NEAREST, a, a, minus), u64::from(2f32.powi(-24).to_bits()));
+}
+
+#[test]
+fn minimum_and_maximum() {
+    let w = Width::Single;
+    let min = |mode, a, b| arith::min_max(w, Mode(mode), false, true, a, b);
+    let max = |mode, a, b| arith::min_max(w, Mode(mode), true, true, a, b);
+    let (zero, minus_zero, one, minus_one) = (0, 0x8000_0000, 0x3f80_0000, 0xbf80_0000);
+    let (quiet, signalling) = (0x7fc0_0123, 0x7f80_0001);
+    for (a, b) in [(zero, minus_zero), (minus_zero, zero)] {
+        assert_eq!((min(0xf0, a, b), max(0xf0, a, b)), (minus_zero, zero));
+    }
+    assert_eq!((min(0xf0, one, minus_one), max(0xf0, one, minus_one)), (minus_one, one));
+    assert_eq!((min(0x2f0, one, quiet), max(0x2f0, quiet, one)), (one, one));
+    assert_eq!((min(0xf0, one, signalling), min(0x2f0, one, signalling)), (one, w.nan()));
+    assert_eq!((min(0xf0, 1, one), min(0, 1, one)), (1, 0));
+    assert_eq!(arith::min_max(w, Mode(0), false, false, 1, one), 1);
+}
+
+#[test]
+fn scaling_and_taking_apart() {
+    for width in WIDTHS {
+        for &a in &samples(width, 60) {
+            let format = width.format();
+            if format.is_nan(a) || format.is_infinite(a) {
+                continue;
+            }
+            let mode = Mode::NEAREST;
+            let (mant, exp) =
+                (arith::frexp_mant(width, mode, a, false), arith::frexp_exp(width, mode, a, -1));
+            assert_eq!(arith::ldexp(width, mode, mant, exp), a, "{width:?} {a:x} = {mant:x} * 2^{exp}");
+            if a & !format.sign_bit() != 0 {
+                let field = (mant & format.infinity()) >> format.fraction;
+                assert_eq!(field as i32, format.bias - 1, "0.5 <= significand < 1 of {a:x}");
+            }
+        }
+    }
+    let ldexp =
+        |a: f32, n| f32::from_bits(arith::ldexp(Width::Single, Mode::NEAREST, a.to_bits().into(), n) as u32);
+    assert_eq!(ldexp(1.5, -149), f32::from_bits(2), "ties to even");
+    assert_eq!(ldexp(1.0, i32::MAX), f32::INFINITY);
+    assert_eq!(ldexp(-1.0, i32::MIN).to_bits(), 0x8000_0000);
+}
+
+#[test]
+fn conversions() {
+    for round in 0..4u32 {
+        let mode = Mode(0xf0 | round << 2 | round);
+        for &a in &samples(Width::Single, 400) {
+            let exact = ApSingle::from_bits(a.into());
+            let half: ApHalf = exact.convert_r(ROUNDS[round as usize], &mut false).value;
+            let want = if exact.is_nan() { 0x7e00 } else { half.to_bits() as u64 };
+            assert_eq!(convert::float(Width::Single, Width::Half, mode, a), want, "{a:x} mode {round}");
+        }
+        for &a in &samples(Width::Double, 400) {
+            let exact = ApDouble::from_bits(a.into());
+            let single: ApSingle = exact.convert_r(ROUNDS[round as usize], &mut false).value;
+            let want = if exact.is_nan() { 0x7fc0_0000 } else { single.to_bits() as u64 };
+            assert_eq!(convert::float(Width::Double, Width::Single, mode, a), want, "{a:x} mode {round}");
+        }
+        for value in
+            [0, 1, -1, 0x7fff_ffff, 0x7fff_ff80, -0x8000_0000, 0xffff_ffff, 16_777_217, -16_777_219i64]
+        {
+            let want = ApSingle::from_i128_r(value.into(), ROUNDS[round as usize]).value.to_bits() as u64;
+            assert_eq!(convert::from_int(Width::Single, mode, value), want, "{value} mode {round}");
+        }
+    }
+    let int = |x: f32, rounding| {
+        convert::to_int(Width::Single, rounding, x.to_bits().into(), -0x8000_0000, 0x7fff_ffff)
+    };
+    assert_eq!(int(-1.5, Rounding::Zero), -1);
+    assert_eq!(int(-1.5, Rounding::Down), -2);
+    assert_eq!(int(2.5, Rounding::Nearest), 2);
+    assert_eq!(int(3e9, Rounding::Zero), 0x7fff_ffff);
+    assert_eq!(int(f32::NEG_INFINITY, Rounding::Zero), -0x8000_0000);
+    assert_eq!(int(f32::NAN, Rounding::Zero), 0);
+    assert_eq!(int(1e-40, Rounding::Zero), 0);
+    let norm = |x: f32, signed| convert::norm16(Width::Single, x.to_bits().into(), signed);
+    assert_eq!((norm(1.0, true), norm(-2.0, true), norm(0.5, true)), (0x7fff, 0x8001, 0x4000));
+    assert_eq!((norm(1.0, false), norm(-2.0, false), norm(f32::NAN, false)), (0xffff, 0, 0));
+    let byte = |x: f32| convert::pk_u8(Mode::NEAREST, x.to_bits().into(), 1, 0x1234_5678);
+    assert_eq!((byte(2.5), byte(-1.0), byte(256.0)), (0x1234_0278, 0x1234_0078, 0x1234_ff78));
+}
+
+/// Distance in units of the last place, NaNs and infinities being equal to themselves only.
+fn ulps(a: u32, b: u32) -> u32 {
+    let key = |x: u32| if x >> 31 != 0 { 0x8000_0000 - (x & 0x7fff_ffff) } else { x + 0x8000_0000 };
+    if a == b { 0 } else { key(a).abs_diff(key(b)) }
+}
+
+#[test]
+fn transcendental_functions_are_within_an_ulp() {
+    let tau = std::f64::consts::TAU;
+    type Case<'a> = (&'a str, fn(u32) -> u32, fn(&[u32], &mut [u32]), &'a dyn Fn(f64) -> f64);
+    let functions: [Case<'_>; 4] = [
+        ("exp", trans::exp_f32, trans::exp_f32_words, &f64::exp2),
+        ("log", trans::log_f32, trans::log_f32_words, &f64::log2),
+        ("sin", trans::sin_f32, trans::sin_f32_words, &|x| (tau * (x - x.round())).sin()),
+        ("cos", trans::cos_f32, trans::cos_f32_words, &|x| (tau * (x - x.round())).cos()),
+    ];
+    let mut inputs: Vec<u32> = samples(Width::Single, 4000).into_iter().map(|x| x as u32).collect();
+    inputs.extend((0..4000).map(|n| (n as f32 * 0.031_25 - 60.0).to_bits()));
+    for (name, function, words, reference) in functions {
+        let mut all = vec![0; inputs.len()];
+        words(&inputs, &mut all);
+        for (&input, &from_words) in inputs.iter().zip(&all) {
+            let x = f32::from_bits(input);
+            let x = if x.is_subnormal() { 0.0 } else { x };
+            let trigonometric = name == "sin" || name == "cos";
+            let out_of_range = trigonometric && x.abs() > 256.0 && x.is_finite();
+            let want =
+                if out_of_range { f64::from(u8::from(name == "cos")) } else { reference(x.into()) } as f32;
+            let want = if want.is_subnormal() { 0.0 } else { want };
+            let got = function(input);
+            assert_eq!(got, from_words, "{name} {input:x}: words");
+            if want.is_nan() {
+                assert_eq!(got, 0x7fc0_0000, "{name} {input:x}");
+            } else if trigonometric && want.abs() < 1e-10 {
+                // At the zeros the reference has the error of pi.
+                assert!(f32::from_bits(got).abs() < 1e-10, "{name} {input:x}: {got:x}");
+            } else {
+                let border = want == 0.0 && got == 0x0080_0000;
+                assert!(border || ulps(got, want.to_bits()) <= 1, "{name} {input:x}: {got:x}, want {want:e}");
+            }
+        }
+    }
+    assert_eq!((trans::exp_f32(0x40a0_0000), trans::log_f32(0x4200_0000)), (0x4200_0000, 0x40a0_0000));
+    assert_eq!((trans::sin_f32(0x3e80_0000), trans::cos_f32(0)), (0x3f80_0000, 0x3f80_0000));
+    assert_eq!(trans::log_f32(0x8000_0000), 0xff80_0000);
+}
+
+#[test]
+fn half_precision_functions() {
+    let mode = Mode::NEAREST;
+    let f = |function, x| trans::half(function, mode, x);
+    assert_eq!(f(Function::Rcp, 0x4000), 0x3800);
+    assert_eq!(f(Function::Rcp, 0x8000), 0xfc00);
+    assert_eq!(f(Function::Sqrt, 0x4400), 0x4000);
+    assert_eq!(f(Function::Sqrt, 0xbc00), 0x7e00);
+    assert_eq!(f(Function::Rsq, 0x4400), 0x3800);
+    assert_eq!(f(Function::Rsq, 0), 0x7c00);
+    assert_eq!(f(Function::Exp, 0x4900), 0x6400);
+    assert_eq!(f(Function::Exp, 0xcb00), 0x0400);
+    assert_eq!(f(Function::Exp, 0xcb80), 0x0200, "a denormal");
+    assert_eq!(trans::half(Function::Exp, Mode(0), 0xcb80), 0);
+    assert_eq!(f(Function::Log, 0x6400), 0x4900);
+    assert_eq!(f(Function::Sin, 0x3400), 0x3c00);
+    assert_eq!(f(Function::Cos, 0x3800), 0xbc00);
+}
+
+#[test]
+fn two_over_pi() {
+    let segment = |a: f64, n| f64::from_bits(trans::trig_preop(a.to_bits(), n));
+    assert_eq!(segment(1.0, 0).to_bits(), 0x3fe4_5f30_6dc9_c882);
+    // As a double-double 2 / pi is the f64 one unit above the first segment, less 3.9357e-17.
+    let rest = segment(1.0, 1);
+    assert!((rest - (2f64.powi(-53) - 3.935_735_335_036_497e-17)).abs() < 1e-31, "{rest:e}");
+    assert!(segment(1.0, 2) < rest * 2f64.powi(-50));
+    // From 2^55 up the window moves with the number.
+    assert_eq!(segment(2f64.powi(54), 0), segment(1.0, 0));
+    assert!(segment(2f64.powi(60), 0) < 2f64.powi(-6));
+    assert_eq!(segment(1.0, 31), 0.0);
+}
+
+#[test]
+fn division_works_out() {
+    let single = |x: u64| f32::from_bits(x as u32);
+    let bits = |x: f32| u64::from(x.to_bits());
+    let (w, mode) = (Width::Single, Mode::NEAREST);
+    let samples = samples(w, 80);
+    for &n in &samples {
+        for &d in &samples {
+            // The sequence that LLVM makes of a division.
+            let (sd, _) = divide::scale(w, d, d, n);
+            let (sn, back) = divide::scale(w, n, d, n);
+            let negative = sd ^ w.format().sign_bit();
+            let rcp = bits(1.0 / single(sd));
+            let error = arith::fma(w, mode, negative, rcp, bits(1.0));
+            let rcp = arith::fma(w, mode, error, rcp, rcp);
+            let quotient = arith::mul(w, mode, sn, rcp);
+            let residual = arith::fma(w, mode, negative, quotient, sn);
+            let quotient = arith::fma(w, mode, residual, rcp, quotient);
+            let residual = arith::fma(w, mode, negative, quotient, sn);
+            let scale = if back { FmasScale::Back } else { FmasScale::None };
+            let sum = divide::fmas(w, mode, scale, residual, rcp, quotient);
+            let got = divide::fixup(w, sum, d, n);
+            let want = single(n) / single(d);
+            let want = if want.is_nan() { w.nan() } else { bits(want) };
+            // A denormal quotient is rounded twice, once before it is scaled back.
+            let distance = ulps(got as u32, want as u32);
+            let denormal = want & !w.format().sign_bit() <= 0x0080_0000;
+            assert!(distance == 0 || (denormal && distance == 1), "{n:x} / {d:x}: {got:x}, want {want:x}");
+        }
+    }
+}
+
+#[test]
+fn permutation_and_differences() {
+    assert_eq!(bytes::perm(0x8899_aabb, 0x4455_6677, 0x0706_0504), 0x8899_aabb);
+    assert_eq!(bytes::perm(0x8899_aabb, 0x4455_6677, 0x0001_0203), 0x7766_5544);
+    assert_eq!(bytes::perm(0x8899_2abb, 0x4455_e677, 0x0b0a_0908), 0xff00_00ff);
+    assert_eq!(bytes::perm(1, 2, 0xff0d_0c00), 0xffff_0002);
+    assert_eq!(bytes::sad_u8(0x00ff_1005, 0x0000_2001, false), 255 + 16 + 4);
+    assert_eq!(bytes::sad_u8(0x00ff_1005, 0x0000_2001, true), 16 + 4);
+    assert_eq!(bytes::sad_u16(0x0001_ffff, 0x0003_0000), 2 + 0xffff);
+    let sums = bytes::qsad_pk(0x0605_0403_0201, 0x0403_0201, 0x0004_0003_0002_0001, false, false);
+    assert_eq!(sums, 0x0011_000b_0006_0001);
+    assert_eq!(bytes::qsad_pk(1, 0, 0xffff, false, false), 0);
+    assert_eq!(bytes::qsad_pk(1, 0, 0xffff, false, true), 0xffff);
+    assert_eq!(bytes::qsad_pk(1, 0, 0xffff, true, false), 0xffff);
+}
