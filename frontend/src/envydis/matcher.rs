@@ -192,10 +192,13 @@ impl<D: Dialect> Matcher<'_, D> {
                     }
                     let next = state.set(alternative.mask, alternative.value)?;
                     let found = self.run(&alternative.atoms, Some(&rest), at, next)?;
-                    // An earlier alternative would win when the word is read back.
+                    // An earlier alternative would win when the word is read back; one with the same bits is
+                    // another spelling.
                     let earlier = &table.slots[*slot][..index];
                     let reads = |other: &Alternative<D>| {
-                        found.word & other.mask == other.value && D::met(other.need, self.target)
+                        found.word & other.mask == other.value
+                            && D::met(other.need, self.target)
+                            && (other.value, other.mask) != (alternative.value, alternative.mask)
                     };
                     (!earlier.iter().any(reads)).then_some(found)
                 });

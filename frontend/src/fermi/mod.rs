@@ -1,16 +1,34 @@
-//! NVIDIA Fermi (GF100 to GF119) and the GK104 family: the decoded form.
+//! NVIDIA Fermi (GF100 to GF119) and the GK104 family: table, decoder, disassembler and assembler.
 //!
-//! [`Inst`] names everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
+//! [`table`] holds one row per instruction form, in the words of the listing; the decoder (`decode`), the
+//! printer (`disasm`) and the assembler (`asm`) all walk the same rows. The decoded form, [`Inst`], names
+//! everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
 
+pub mod asm;
+mod asm_field;
+pub mod decode;
+mod dialect;
+pub mod disasm;
+mod field;
 pub mod front_end;
 mod operand;
+mod rows;
+mod slots;
+mod support;
+pub mod table;
 
 pub use operand::{
     AddOp, BarOp, Cache, MemSpace, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode,
     RegWidth, Select, ShflOp, Src, TRUE_PRED, VoteOp, ZERO_REG,
 };
 
-pub use crate::envydis::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
+pub use asm::assemble;
+pub use decode::{decode, decode_word};
+pub use disasm::{ListingLine, disasm, listing};
+pub use support::support_table;
+pub use table::Row;
+
+pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadOp, Rounding, Type};
 
 use std::fmt;
 
@@ -52,6 +70,11 @@ chips! {
     Gf116 "gf116" Gf100,
     Gf108 "gf108" Gf100,
     Gf110 "gf110" Gf100,
+    Gf111 "gf111" Gf100,
+    Gf112 "gf112" Gf100,
+    Gf113 "gf113" Gf100,
+    Gf115 "gf115" Gf100,
+    Gf118 "gf118" Gf100,
     Gf119 "gf119" Gf100,
     Gf117 "gf117" Gf100,
     Gk104 "gk104" Gk104,
@@ -85,6 +108,17 @@ pub enum Family {
     Gf100,
     /// GK104 to GK107: sm_30. Every eighth word is a `sched` word.
     Gk104,
+}
+
+/// Instruction word class.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Form {
+    /// One word.
+    Short,
+    /// Two words, of class 0 to 6: every row also takes `join` and a guard.
+    Long(u8),
+    /// Two words, of class 7: control flow.
+    Control,
 }
 
 macro_rules! ops {
@@ -372,6 +406,8 @@ pub struct Inst {
     pub raw: u64,
     /// What it was decoded for.
     pub chip: Chip,
+    /// The table row.
+    pub row: &'static Row,
     /// The operation.
     pub op: Op,
     /// Guard predicate; `None` is "always", `never` is `!p7`. Threads that fail do nothing, also no join. Ops that
@@ -427,5 +463,26 @@ impl Inst {
             Operand::Target(pc) => Some(pc),
             _ => None,
         })
+    }
+}
+
+impl fmt::Debug for Inst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inst")
+            .field("pc", &self.pc)
+            .field("op", &self.op)
+            .field("guard", &self.guard)
+            .field("cond", &self.cond)
+            .field("join", &self.join)
+            .field("dst", &self.dst)
+            .field("dst2", &self.dst2)
+            .field("pdst", &self.pdst)
+            .field("pdst2", &self.pdst2)
+            .field("cc_out", &self.cc_out)
+            .field("video_lanes", &self.video_lanes)
+            .field("mods", &self.mods)
+            .field("srcs", &self.srcs())
+            .field("text", &self.to_string())
+            .finish()
     }
 }

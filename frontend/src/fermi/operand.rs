@@ -404,9 +404,24 @@ pub struct Mods {
     pub terminate: bool,
     /// Textures: `live`, only for threads that are on.
     pub live: bool,
-    /// What is left in words of the listing, where it selects among sub-operations of graphics, cache and debug
-    /// instructions (`cctl iv`, `bpt trap`, `pixinfo offset`, `suclamp`'s layout, `tex`'s level mode ...).
-    pub subop: &'static str,
+    pub(super) words: [&'static str; MAX_WORDS],
+}
+
+/// The most words that [`Mods::words`] has.
+pub(super) const MAX_WORDS: usize = 8;
+
+impl Mods {
+    /// The words of the listing that nothing else here says: they select among sub-operations of graphics, cache,
+    /// surface and debug instructions (`cctl iv`, `bpt trap`, `pixinfo offset`, `suclamp`'s layout, all of
+    /// textures' `t p lauto shadow off t2d ind` ...).
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        self.words.into_iter().filter(|word| !word.is_empty())
+    }
+
+    /// True if the word is among [`Mods::words`].
+    pub fn has(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
 }
 
 impl Default for Mods {
@@ -451,7 +466,7 @@ impl Default for Mods {
             pcrel: false,
             terminate: false,
             live: false,
-            subop: "",
+            words: [""; MAX_WORDS],
         }
     }
 }

@@ -1,0 +1,124 @@
+//! Fermi's part of the shared machinery.
+
+use std::fmt;
+
+use super::decode::decode_word;
+use super::disasm::{SPECIAL, fmt_operand};
+use super::field::{self, Field};
+use super::operand::Operand;
+use super::{Chip, Family, Form, Inst, Op, asm_field, table};
+use crate::envydis::{DecodeError, Dialect, Kind, Others, State, Table};
+
+/// The dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Fermi;
+
+impl Dialect for Fermi {
+    type Target = Chip;
+    type Need = Option<Family>;
+    type Op = Op;
+    type Form = Form;
+    type Field = Field;
+    type Operand = Operand;
+    type Inst = Inst;
+
+    const CODE_LIMIT: u64 = 1 << 31;
+    const CLASSES: &'static [&'static [Form]] = &[
+        &[Form::Short],
+        &[
+            Form::Long(0),
+            Form::Long(1),
+            Form::Long(2),
+            Form::Long(3),
+            Form::Long(4),
+            Form::Long(5),
+            Form::Long(6),
+            Form::Control,
+        ],
+    ];
+    const REGISTERS: &'static [&'static str] = &["r", "p", "t", "s", "g"];
+
+    fn table() -> &'static Table<Fermi> {
+        table::table()
+    }
+
+    fn parse_need(brackets: &'static str) -> Option<Family> {
+        match brackets {
+            "" => None,
+            "[F_GF100]" => Some(Family::Gf100),
+            "[F_GK104]" => Some(Family::Gk104),
+            _ => unreachable!("the table needs `{brackets}`"),
+        }
+    }
+
+    fn met(need: Option<Family>, target: Chip) -> bool {
+        need.is_none_or(|family| family == target.family())
+    }
+
+    fn len_bytes(first: u8) -> u8 {
+        if first & 8 == 0 { 8 } else { 4 }
+    }
+
+    fn form_len(form: Form) -> u8 {
+        match form {
+            Form::Short => 4,
+            Form::Long(_) | Form::Control => 8,
+        }
+    }
+
+    fn is_operand_word(_slot: &str, _word: &str) -> bool {
+        false
+    }
+
+    fn field(name: &str) -> Option<Field> {
+        field::parse(name)
+    }
+
+    fn field_mask(field: Field) -> u64 {
+        field.mask()
+    }
+
+    fn operand(field: Field, word: u64, pc: u32) -> Option<Operand> {
+        field.operand(word, pc)
+    }
+
+    fn fmt_operand(field: Field, operand: Operand, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_operand(field, operand, f)
+    }
+
+    fn is_ignored(field: Field) -> bool {
+        matches!(field, Field::Ignore(_))
+    }
+
+    fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State> {
+        asm_field::place(field, kind, state, token)
+    }
+
+    fn describe(field: Field) -> String {
+        asm_field::describe(field)
+    }
+
+    fn named(name: &str) -> Option<Kind> {
+        match name {
+            "c" => Some(Kind::Named("c")),
+            "flags" => Some(Kind::Named("flags")),
+            _ => SPECIAL.iter().find(|(_, special)| *special == name).map(|(num, _)| Kind::Special(*num)),
+        }
+    }
+
+    fn decode_word(raw: u64, pc: u32, target: Chip) -> Result<Inst, DecodeError> {
+        decode_word(raw, pc, target)
+    }
+
+    fn code_target(inst: &Inst) -> Option<(u32, bool)> {
+        inst.target_pc().map(|pc| (pc, inst.op == Op::Call))
+    }
+
+    fn others(target: Chip) -> Vec<Others<Fermi>> {
+        let chips = Chip::ALL.iter().map(|chip| (*chip, chip.name()));
+        vec![Others {
+            text: format!("{target} has no such instruction; these have:"),
+            targets: chips.collect(),
+        }]
+    }
+}

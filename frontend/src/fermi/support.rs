@@ -1,0 +1,54 @@
+//! The generated table of what is supported.
+
+use std::fmt::Write as _;
+
+use super::table::rows;
+use super::{Family, Form};
+
+/// A markdown table of every row: `docs/support-fermi.md`.
+pub fn support_table() -> String {
+    let mut out = String::from(
+        "# Fermi instructions\n\n\
+         Generated from the instruction table (`frontend/src/fermi/rows.rs`); do not edit. `BLESS=1 cargo test -p \
+         warpjit-frontend --test fermi_table` writes it anew.\n\n\
+         Every row decodes, prints and assembles on the chips named. Upper-case words are operand fields, `<words>` \
+         choices made by bits. All rows of classes 0 to 6 take a guard predicate and `join`.\n",
+    );
+    let forms: [(&str, Form); 9] = [
+        ("Class 0: f32", Form::Long(0)),
+        ("Class 1: f64", Form::Long(1)),
+        ("Class 2: 32-bit immediate", Form::Long(2)),
+        ("Class 3: integer", Form::Long(3)),
+        ("Class 4: move, convert, miscellaneous, video", Form::Long(4)),
+        ("Class 5: memory", Form::Long(5)),
+        ("Class 6: const, attribute, texture", Form::Long(6)),
+        ("Class 7: control", Form::Control),
+        ("Short (one word)", Form::Short),
+    ];
+    for (title, form) in forms {
+        let found: Vec<_> = rows().iter().filter(|row| row.form == form).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "\n## {title}: {} rows\n\n| instruction | operation | value | mask | chips |\n|---|---|---|---|---|\n",
+            found.len()
+        );
+        for row in found {
+            let width = 2 * usize::from(row.len_bytes());
+            let _ = writeln!(
+                out,
+                "| `{}` | {:?} | `{:0width$x}` | `{:0width$x}` | {} |",
+                row.text,
+                row.op,
+                row.value,
+                row.mask,
+                match row.family() {
+                    None => "all",
+                    Some(Family::Gf100) => "gf100 to gf119",
+                    Some(Family::Gk104) => "gk104 to gk107",
+                },
+            );
+        }
+    }
+    out
+}
