@@ -209,12 +209,17 @@ fn word_kind<D: Dialect>(word: &str) -> Option<Kind> {
         '$' => register::<D>(&word[1..]),
         '#' if word.len() == 1 => Some(Kind::Discard),
         '#' => is_label(&word[1..]).then(|| Kind::Label(word[1..].to_string())),
-        '0'..='9' | '-' => number(word).map(Kind::Number),
-        c if c.is_ascii_lowercase() => {
-            word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_').then(|| Kind::Word(word.to_string()))
-        }
+        '-' => number(word).map(Kind::Number),
+        // `2d` is a word.
+        '0'..='9' => number(word).map(Kind::Number).or_else(|| plain_word(word)),
+        c if c.is_ascii_lowercase() => plain_word(word),
         _ => None,
     }
+}
+
+fn plain_word(word: &str) -> Option<Kind> {
+    let plain = word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    plain.then(|| Kind::Word(word.to_string()))
 }
 
 /// True for a name a label may have.

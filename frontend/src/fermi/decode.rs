@@ -622,7 +622,8 @@ impl Builder {
     /// True if the next register is a destination.
     fn takes_dst(&self) -> bool {
         let op = self.inst.op;
-        match (op.has_no_dst(), self.inst.dst) {
+        let no_dst = op.has_no_dst() || op == Op::Bar && self.inst.row.form == Form::Short;
+        match (no_dst, self.inst.dst) {
             (true, _) => false,
             (_, None) => true,
             // `ld .. ldu ..`: the second register follows the first address.

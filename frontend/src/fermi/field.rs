@@ -378,7 +378,10 @@ impl Field {
             Field::Sampler(bits) => Operand::Sampler(small(bits)),
             Field::Surface(bits) => Operand::Surface(small(bits)),
             Field::Image(bits) => Operand::Image(small(bits)),
-            Field::ImageReg(bits) => Operand::ImageReg(small(bits)),
+            Field::ImageReg(bits) => match small(bits) {
+                ZERO_REG => Operand::Image(0),
+                num => Operand::ImageReg(num),
+            },
             Field::Mem(mem) => {
                 let base = mem.base.map_or(ZERO_REG, small);
                 let offset = mem.offset(word);
@@ -394,7 +397,9 @@ impl Field {
                     Count::PlusOne(bits) => (small(bits) + 1, None),
                     Count::Mask(bits) => (4, Some(small(bits))),
                 };
-                Operand::Vec { base: small(base), count, mask: mask.unwrap_or((1 << count) - 1) }
+                let mask = mask.unwrap_or((1 << count) - 1);
+                // Where nothing is there the base means nothing.
+                Operand::Vec { base: if mask == 0 { 0 } else { small(base) }, count, mask }
             }
             Field::Ignore(_) => return None,
         })

@@ -2,7 +2,9 @@
 
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
+
+use super::{Chip, assemble, listing};
 
 /// The front end.
 #[derive(Debug)]
@@ -10,16 +12,23 @@ pub struct FermiFrontEnd;
 
 const UNSUPPORTED: &str = "fermi is not supported by this build";
 
+impl FermiFrontEnd {
+    fn chip(&self, name: &str) -> Result<Chip, LoadError> {
+        Chip::parse(name).ok_or_else(|| unknown_chip(self, name))
+    }
+}
+
 impl FrontEnd for FermiFrontEnd {
     fn name(&self) -> &'static str {
         "fermi"
     }
 
     fn chips(&self) -> Vec<&'static str> {
-        vec![
-            "gf100", "gf104", "gf106", "gf108", "gf110", "gf111", "gf112", "gf113", "gf114", "gf115",
-            "gf116", "gf117", "gf118", "gf119", "gk104", "gk106", "gk107",
-        ]
+        Chip::ALL.iter().map(|chip| chip.name()).collect()
+    }
+
+    fn knows_chip(&self, chip: &str) -> bool {
+        Chip::parse(chip).is_some()
     }
 
     fn default_chip(&self) -> &'static str {
@@ -59,15 +68,18 @@ impl FrontEnd for FermiFrontEnd {
 
     fn listing(
         &self,
-        _code: &[u8],
-        _base: u32,
-        _chip: &str,
+        code: &[u8],
+        base: u32,
+        chip: &str,
         _program: ProgramType,
     ) -> Result<String, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        Ok(listing(code, base, self.chip(chip)?))
     }
 
-    fn assemble(&self, _text: &str, _chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        Err(SourceErrors(vec![SourceError { line: 1, column: 1, reason: UNSUPPORTED.into() }]))
+    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        let chip = self.chip(chip).map_err(|error| {
+            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
+        })?;
+        Ok(assemble(text, chip)?.code)
     }
 }
