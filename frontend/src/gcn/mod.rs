@@ -5,6 +5,7 @@
 pub mod front_end;
 mod generation;
 mod inst;
+pub mod lift;
 pub mod numeric;
 mod op;
 mod operand;

@@ -1,0 +1,519 @@
+//! Emission of one block after the other: cached slots, splitting, registers.
+//!
+//! # How a topic file uses it
+//!
+//! A topic file has `pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool` and gives false for what is not its.
+//! It reads operands ([`operand`](super::operand)): `src32`, `src64`, `src16`, `src_f32`, `src_f64`, `src_f16`,
+//! `src_words`, `mask_src`; computes with `e.b`; writes results ([`result`](super::result)): `set_dst32`, `set_dst64`,
+//! `set_dst16`, `set_dst_words`, `finish_f32`, `finish_f64`, `finish_f16`, `set_mask_result`, `set_scalar`,
+//! `set_scc`. None of these ends the block: what needs other lanes (the scalar view of a mask, a DPP source) was done
+//! before the topic file got the instruction.
+//!
+//! Operations on other lanes, atomics and `clock` stand in blocks of their own: [`Emit::cross`]. Values made before
+//! it must not be used behind it, but for those that go through it.
+//!
+//! Values of operands are uniform (scalar registers, constants) or varying (vector registers); operations
+//! of the builder take any mixture.
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, Builder, Builtin, Function, Opcode, Scalar, Slot, Terminator, Type, Value};
+
+use super::options::Options;
+use super::slots::{EXEC, M0, Slots};
+use super::statics::Statics;
+use super::views::{HI, LANE, LO, View, Views};
+use crate::gcn::Generation;
+
+/// What DPP does with the instruction being emitted.
+#[derive(Clone, Copy)]
+pub(super) struct DppState {
+    /// Holds the first source, moved.
+    pub(super) source: Slot,
+    /// Holds the mask of lanes that are written.
+    pub(super) written: Slot,
+}
+
+/// What is held of a block while another one is emitted.
+pub(super) struct Suspended {
+    cache: BTreeMap<Slot, (Value, bool)>,
+    done: bool,
+    pc: u32,
+}
+
+/// Emits into one block after the other.
+///
+/// Slots are read once a block and written at its end; in between their values are SSA values.
+pub(super) struct Emit<'f> {
+    /// The builder at the current place.
+    pub(super) b: Builder<'f>,
+    /// What is known of the program.
+    pub(super) options: &'f Options<'f>,
+    /// The generation of the code.
+    pub(super) generation: Generation,
+    /// What is known statically before the current instruction: MODE and register indexing.
+    pub(super) statics: Statics,
+    /// Whether anything reads the SCC that the current instruction leaves.
+    pub(super) scc_live: bool,
+    /// Whether the current instruction works on lane views (of those that can do either).
+    pub(super) in_lanes: bool,
+    /// What is read behind the current instruction.
+    pub(super) live_after: Views,
+    /// Which views of scalar pairs hold now.
+    pub(super) views: Views,
+    /// DPP of the current instruction.
+    pub(super) dpp: Option<DppState>,
+    /// What VCCZ and EXECZ are for the current instruction, if it reads them.
+    pub(super) zero_flags: [Option<Slot>; 2],
+    pub(super) slots: &'f mut Slots,
+    /// What each slot holds now, and whether the slot itself has to be written.
+    cache: BTreeMap<Slot, (Value, bool)>,
+    done: bool,
+}
+
+impl<'f> Emit<'f> {
+    pub(super) fn new(
+        func: &'f mut Function,
+        slots: &'f mut Slots,
+        options: &'f Options<'f>,
+        block: Block,
+    ) -> Self {
+        Emit {
+            b: Builder::new(func, block),
+            options,
+            generation: options.generation,
+            statics: Statics::entry(options),
+            scc_live: true,
+            in_lanes: false,
+            live_after: Views::all_scalar(),
+            views: Views::all_scalar(),
+            dpp: None,
+            zero_flags: [None; 2],
+            slots,
+            cache: BTreeMap::new(),
+            done: false,
+        }
+    }
+
+    // Blocks.
+
+    /// Goes on at the begin of a block.
+    pub(super) fn start(&mut self, block: Block) {
+        self.b.switch_to(block);
+        self.cache.clear();
+        self.done = false;
+    }
+
+    /// Names the guest instruction that is emitted from here on.
+    pub(super) fn at(&mut self, pc: u32) {
+        self.b.pc = pc;
+    }
+
+    /// Counts a guest instruction in the current block.
+    pub(super) fn count(&mut self) {
+        let block = self.b.block;
+        self.b.func.block_mut(block).guest_insts += 1;
+    }
+
+    /// Whether the block has its terminator.
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Writes what slots hold and ends the block.
+    pub(super) fn terminate(&mut self, term: Terminator) {
+        self.flush();
+        self.b.terminate(term);
+        self.done = true;
+    }
+
+    /// Ends the block with a terminator that names a new block, and goes on in that one. No value made before may
+    /// be used behind.
+    pub(super) fn split(&mut self, term: impl FnOnce(Block) -> Terminator) {
+        let pc = self.b.pc;
+        let next = self.b.func.add_block(pc);
+        self.terminate(term(next));
+        self.start(next);
+    }
+
+    /// Runs `body` in a block of its own, as operations need it that look at other lanes or have an order between
+    /// lanes. `args` go through slots and reach `body` as new values; so do the values that `body` gives, which are
+    /// returned. Of all values made before, only those are of use behind this that were passed and returned.
+    pub(super) fn cross(
+        &mut self,
+        args: &[Value],
+        body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let kept: Vec<Slot> = args.iter().enumerate().map(|(n, &arg)| self.keep(arg, n)).collect();
+        let empty = self.b.func.block(self.b.block).insts.is_empty();
+        if !empty || self.cache.values().any(|(_, dirty)| *dirty) {
+            self.split(|next| Terminator::Jump(next.into()));
+        }
+        let args: Vec<Value> = kept.into_iter().map(|slot| self.get(slot)).collect();
+        let results = body(self, &args);
+        // Numbers apart from those of the arguments, which may still be in use.
+        let kept: Vec<Slot> =
+            results.iter().enumerate().map(|(n, &value)| self.keep(value, 16 + n)).collect();
+        self.split(|next| Terminator::Jump(next.into()));
+        kept.into_iter().map(|slot| self.get(slot)).collect()
+    }
+
+    /// [`Emit::cross`] with one result.
+    pub(super) fn cross1(
+        &mut self,
+        args: &[Value],
+        body: impl FnOnce(&mut Self, &[Value]) -> Value,
+    ) -> Value {
+        let results = self.cross(args, |e, args| vec![body(e, args)]);
+        results[0]
+    }
+
+    /// Whether `mask` holds in any lane, uniform. Values made before are lost.
+    pub(super) fn vote_any(&mut self, mask: Value) -> Value {
+        self.cross1(&[mask], |e, args| e.b.vote_any(args[0]))
+    }
+
+    /// A bit for each lane where `mask` holds, uniform i64. Values made before are lost.
+    pub(super) fn ballot(&mut self, mask: Value) -> Value {
+        self.cross1(&[mask], |e, args| e.b.ballot(args[0]))
+    }
+
+    /// Leaves the current block for a while.
+    pub(super) fn suspend(&mut self) -> Suspended {
+        Suspended { cache: std::mem::take(&mut self.cache), done: self.done, pc: self.b.pc }
+    }
+
+    /// Comes back to a block.
+    pub(super) fn resume(&mut self, block: Block, state: Suspended) {
+        self.b.switch_to(block);
+        self.cache = state.cache;
+        self.done = state.done;
+        self.b.pc = state.pc;
+    }
+
+    fn flush(&mut self) {
+        for (slot, (value, dirty)) in std::mem::take(&mut self.cache) {
+            if dirty {
+                self.b.set(slot, value);
+            }
+        }
+    }
+
+    // Slots.
+
+    /// What a slot holds.
+    pub(super) fn get(&mut self, slot: Slot) -> Value {
+        if let Some(&(value, _)) = self.cache.get(&slot) {
+            return value;
+        }
+        let value = self.b.get(slot);
+        self.cache.insert(slot, (value, false));
+        value
+    }
+
+    /// Gives a slot a new value, in all lanes.
+    pub(super) fn put(&mut self, slot: Slot, value: Value) {
+        let uniform = self.b.func.slots[slot.index()].ty.uniform;
+        let value = if uniform { value } else { self.b.splat(value) };
+        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
+            self.cache.insert(slot, (value, true));
+        }
+    }
+
+    /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
+    pub(super) fn keep(&mut self, value: Value, number: usize) -> Slot {
+        if let Some((&slot, _)) = self.cache.iter().find(|(_, (held, _))| *held == value) {
+            return slot;
+        }
+        let ty = self.b.func.ty(value);
+        let slot = self.temp(ty, number);
+        self.put(slot, value);
+        slot
+    }
+
+    /// A slot that carries a value of type `ty` from one block to the next one. Numbers below 32 are taken.
+    pub(super) fn temp(&mut self, ty: Type, number: usize) -> Slot {
+        self.slots.temp(self.b.func, ty, number)
+    }
+
+    /// A launch value.
+    pub(super) fn builtin(&mut self, builtin: Builtin) -> Value {
+        let slot = self.slots.builtin(self.b.func, builtin);
+        self.get(slot)
+    }
+
+    /// The number of the lane, varying.
+    pub(super) fn lane_id(&mut self) -> Value {
+        self.builtin(Builtin::LaneId)
+    }
+
+    // Vector registers.
+
+    /// A vector register.
+    pub(super) fn vgpr(&mut self, number: u32) -> Value {
+        let number = if number < self.options.vgprs.min(256) { number as u8 } else { 0 };
+        let slot = self.slots.vgpr(self.b.func, number);
+        self.get(slot)
+    }
+
+    /// Writes a vector register in the lanes of `mask`; of no use where the program does not have it.
+    pub(super) fn set_vgpr_where(&mut self, mask: Value, number: u32, value: Value) {
+        if number >= self.options.vgprs.min(256) {
+            return;
+        }
+        let slot = self.slots.vgpr(self.b.func, number as u8);
+        let old = self.get(slot);
+        let value = self.blend(mask, value, old);
+        self.put(slot, value);
+    }
+
+    /// Writes a vector register in the active lanes.
+    pub(super) fn set_vgpr(&mut self, number: u32, value: Value) {
+        let mask = self.write_mask();
+        self.set_vgpr_where(mask, number, value);
+    }
+
+    /// `a` where `mask` holds, else `b`; of masks too.
+    pub(super) fn blend(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        if self.b.func.ty(a).scalar != Scalar::I1 {
+            return self.b.select(mask, a, b);
+        }
+        let not = self.b.inot(mask);
+        let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
+        self.b.ior(a, b)
+    }
+
+    // EXEC, SCC, M0, MODE.
+
+    /// EXEC as a mask: the guard of loads, stores and atomics.
+    pub(super) fn exec(&mut self) -> Value {
+        let slot = self.slots.mask(self.b.func, EXEC);
+        self.get(slot)
+    }
+
+    /// Sets EXEC.
+    pub(super) fn set_exec(&mut self, mask: Value) {
+        self.set_lanes(EXEC, mask);
+    }
+
+    /// The lanes that a vector instruction writes: EXEC and, with DPP, those that DPP lets be written.
+    pub(super) fn write_mask(&mut self) -> Value {
+        let exec = self.exec();
+        match self.dpp {
+            None => exec,
+            Some(dpp) => {
+                let written = self.get(dpp.written);
+                self.b.iand(exec, written)
+            }
+        }
+    }
+
+    /// SCC, a uniform truth value.
+    pub(super) fn scc(&mut self) -> Value {
+        let slot = self.slots.scc(self.b.func);
+        self.get(slot)
+    }
+
+    /// Sets SCC from a uniform truth value.
+    pub(super) fn set_scc(&mut self, value: Value) {
+        if self.scc_live {
+            let slot = self.slots.scc(self.b.func);
+            self.put(slot, value);
+        }
+    }
+
+    /// Sets SCC to whether any bit of a scalar result is set.
+    pub(super) fn set_scc_nonzero(&mut self, value: Value) {
+        if self.scc_live {
+            let zero = self.b.constant(self.b.func.ty(value).scalar, 0);
+            let scc = self.b.icmp(warpjit_ir::IntCC::Ne, value, zero);
+            self.set_scc(scc);
+        }
+    }
+
+    /// M0, uniform.
+    pub(super) fn m0(&mut self) -> Value {
+        self.scalar(M0)
+    }
+
+    /// The whole MODE register, uniform i32: what pure functions get where [`Emit::mode`] is not known.
+    pub(super) fn mode_bits(&mut self) -> Value {
+        let slot = self.slots.mode(self.b.func);
+        self.get(slot)
+    }
+
+    /// Sets MODE.
+    pub(super) fn set_mode_bits(&mut self, value: Value) {
+        let slot = self.slots.mode(self.b.func);
+        self.put(slot, value);
+    }
+
+    // Scalar registers and their two views.
+
+    /// A scalar register, uniform i32, by [`Operand::scalar_code`](crate::gcn::Operand::scalar_code).
+    pub(super) fn scalar(&mut self, code: u8) -> Value {
+        self.need_scalar(code);
+        let slot = self.slots.scalar(self.b.func, code);
+        self.get(slot)
+    }
+
+    /// Two scalar registers, uniform i64; the low bit of the number does not count.
+    pub(super) fn scalar64(&mut self, code: u8) -> Value {
+        let (low, high) = (self.scalar(code & !1), self.scalar(code | 1));
+        self.wide(low, high)
+    }
+
+    /// Writes a scalar register; `value` is uniform.
+    pub(super) fn set_scalar(&mut self, code: u8, value: Value) {
+        let half = if code & 1 == 0 { LO } else { HI };
+        let view = self.views.get(code);
+        // The other half lives on in the lane view only: it has to be taken from there.
+        let other = (LO | HI) & !half;
+        if view & LANE != 0
+            && view & other == 0
+            && (self.live_after.get(code) & (other | LANE) != 0 || code & !1 == EXEC)
+        {
+            let kept = self.keep(value, 8);
+            self.need_scalar(code ^ 1);
+            let value = self.get(kept);
+            return self.set_scalar(code, value);
+        }
+        let slot = self.slots.scalar(self.b.func, code);
+        self.put(slot, value);
+        let view = (self.views.get(code) & !LANE) | half;
+        self.views.set(code, view);
+        if code & !1 == EXEC {
+            self.lanes(EXEC);
+        }
+    }
+
+    /// Writes two scalar registers; `value` is a uniform i64.
+    pub(super) fn set_scalar64(&mut self, code: u8, value: Value) {
+        let (low, high) = (self.low(value), self.high(value));
+        self.set_scalar_pair(code, low, high);
+    }
+
+    /// Writes two scalar registers.
+    pub(super) fn set_scalar_pair(&mut self, code: u8, low: Value, high: Value) {
+        let code = code & !1;
+        for (code, value) in [(code, low), (code | 1, high)] {
+            let slot = self.slots.scalar(self.b.func, code);
+            self.put(slot, value);
+        }
+        self.views.set(code, LO | HI);
+        if code == EXEC {
+            self.lanes(EXEC);
+        }
+    }
+
+    /// A pair as a mask.
+    pub(super) fn lanes(&mut self, code: u8) -> Value {
+        let code = code & !1;
+        let slot = self.slots.mask(self.b.func, code);
+        if self.views.get(code) & LANE == 0 {
+            let bits = self.scalar64(code);
+            let mask = self.b.lane_bit(bits);
+            self.put(slot, mask);
+            self.views.set(code, self.views.get(code) | LANE);
+        }
+        self.get(slot)
+    }
+
+    /// Writes a pair as a mask.
+    pub(super) fn set_lanes(&mut self, code: u8, mask: Value) {
+        let slot = self.slots.mask(self.b.func, code & !1);
+        self.put(slot, mask);
+        self.views.set(code, LANE);
+    }
+
+    /// Makes the scalar view of a register hold. Where only the lane view does, that is a cross-lane operation,
+    /// and values made before are lost; the lifter does it before a topic file sees the instruction.
+    pub(super) fn need_scalar(&mut self, code: u8) {
+        let half = if code & 1 == 0 { LO } else { HI };
+        let view: View = self.views.get(code);
+        if view & half != 0 || view & LANE == 0 {
+            return;
+        }
+        let code = code & !1;
+        let slot = self.slots.mask(self.b.func, code);
+        let mask = self.get(slot);
+        let bits = self.ballot(mask);
+        let halves = [self.low(bits), self.high(bits)];
+        for (n, value) in halves.into_iter().enumerate() {
+            let slot = self.slots.scalar(self.b.func, code + n as u8);
+            self.put(slot, value);
+        }
+        self.views.set(code, LO | HI | LANE);
+    }
+
+    // Small things.
+
+    /// Two i32 as an i64.
+    pub(super) fn wide(&mut self, low: Value, high: Value) -> Value {
+        let low = self.b.convert(Opcode::Zext, low, Scalar::I64);
+        let high = self.b.convert(Opcode::Zext, high, Scalar::I64);
+        let shift = self.b.i64(32);
+        let high = self.b.ishl(high, shift);
+        self.b.ior(high, low)
+    }
+
+    /// The low half of an i64.
+    pub(super) fn low(&mut self, value: Value) -> Value {
+        self.b.convert(Opcode::Trunc, value, Scalar::I32)
+    }
+
+    /// The high half of an i64.
+    pub(super) fn high(&mut self, value: Value) -> Value {
+        let shift = self.b.i64(32);
+        let high = self.b.ushr(value, shift);
+        self.low(high)
+    }
+
+    /// `value & mask`.
+    pub(super) fn and_const(&mut self, value: Value, mask: u32) -> Value {
+        let mask = self.b.i32(mask);
+        self.b.iand(value, mask)
+    }
+
+    /// `value << count`.
+    pub(super) fn shl_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ishl(value, count)
+    }
+
+    /// `value >> count`, unsigned.
+    pub(super) fn ushr_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ushr(value, count)
+    }
+
+    /// `value >> count`, signed.
+    pub(super) fn sshr_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.sshr(value, count)
+    }
+
+    /// `value + constant`.
+    pub(super) fn add_const(&mut self, value: Value, constant: u32) -> Value {
+        let constant = self.b.i32(constant);
+        self.b.iadd(value, constant)
+    }
+
+    /// The low `bits` bits of an i32, extended by their sign or by zero.
+    pub(super) fn extend(&mut self, value: Value, bits: u32, signed: bool) -> Value {
+        match (bits, signed) {
+            (32.., _) => value,
+            (_, false) => self.and_const(value, (1 << bits) - 1),
+            (_, true) => {
+                let value = self.shl_const(value, 32 - bits);
+                self.sshr_const(value, 32 - bits)
+            }
+        }
+    }
+
+    /// 1 or 0 for a truth value.
+    pub(super) fn bit(&mut self, truth: Value) -> Value {
+        let (one, zero) = (self.b.i32(1), self.b.i32(0));
+        self.b.select(truth, one, zero)
+    }
+}

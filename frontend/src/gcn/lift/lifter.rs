@@ -1,0 +1,299 @@
+//! Lifts block after block, with what stands before and behind the instructions: conversions of views, DPP, edges.
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator};
+
+use super::control;
+use super::effects::Effects;
+use super::emit::Emit;
+use super::graph::{Graph, Node, ends_block};
+use super::hwreg;
+use super::options::{Entry, Options, Register};
+use super::slots::{EXEC, Slots, VCC};
+use super::statics::MODE_SKIP;
+use super::views::{Analysis, HI, LANE, LO, Views};
+use crate::gcn::{Inst, Operand};
+
+/// Everything about the program being lifted.
+pub(super) struct Lifter<'f, 'g> {
+    pub(super) e: Emit<'f>,
+    graph: &'g Graph,
+    analysis: &'g Analysis,
+    blocks: &'g BTreeMap<u32, Block>,
+}
+
+/// Makes the function of a program.
+pub(super) fn lift(func: &mut Function, graph: &Graph, options: &Options<'_>) {
+    let analysis = Analysis::new(graph, options);
+    let mut slots = Slots::default();
+    for &(register, entry) in options.preload {
+        match register {
+            Register::Scalar(code) => slots.preload_scalar(func, code, entry.init()),
+            Register::Vgpr(number) => slots.preload_vgpr(func, number, entry.init()),
+        }
+    }
+    if options.observed {
+        (0..options.sgprs.min(104)).for_each(|n| _ = slots.scalar(func, n as u8));
+        [VCC, VCC + 1, EXEC, EXEC + 1, super::slots::M0]
+            .iter()
+            .for_each(|&code| _ = slots.scalar(func, code));
+        (0..options.vgprs.min(256)).for_each(|n| _ = slots.vgpr(func, n as u8));
+    }
+    // The prologue stands before everything, so that a branch to the entry does not run it again.
+    let prologue = func.add_block(options.entry);
+    func.entry = prologue;
+    let blocks: BTreeMap<u32, Block> = graph.nodes().map(|(pc, _)| (pc, func.add_block(pc))).collect();
+    func.block_at.clone_from(&blocks);
+    if graph.nodes().any(|(_, node)| node.indirect) {
+        // Views are settled only where an indirect jump is known to go.
+        let targets: Vec<u32> = graph.indirect_targets().collect();
+        func.block_at.retain(|pc, _| targets.contains(pc));
+    }
+    let mut lifter = Lifter {
+        e: Emit::new(func, &mut slots, options, prologue),
+        graph,
+        analysis: &analysis,
+        blocks: &blocks,
+    };
+    lifter.prologue(options);
+    for (start, node) in graph.nodes() {
+        lifter.block(start, node);
+    }
+}
+
+impl Lifter<'_, '_> {
+    fn prologue(&mut self, options: &Options<'_>) {
+        let e = &mut self.e;
+        for &(register, entry) in options.preload {
+            let Entry::Const(value) = entry else { continue };
+            let value = e.b.i32(value);
+            let slot = match register {
+                Register::Scalar(code) => e.slots.scalar(e.b.func, code),
+                Register::Vgpr(number) => e.slots.vgpr(e.b.func, number),
+            };
+            e.put(slot, value);
+        }
+        let mode = e.b.i32(options.mode);
+        e.set_mode_bits(mode);
+        let (low, high) = (e.builtin(Builtin::Launched(0)), e.builtin(Builtin::Launched(1)));
+        let lanes = e.wide(low, high);
+        let exec = e.b.lane_bit(lanes);
+        e.set_exec(exec);
+        let entry = self.edge(options.entry);
+        self.e.terminate(Terminator::Jump(entry.into()));
+    }
+
+    fn block(&mut self, start: u32, node: &Node) {
+        let Some(&block) = self.blocks.get(&start) else { return };
+        self.e.start(block);
+        self.e.views = self.analysis.entry(start);
+        if let Some(statics) = self.graph.statics(start) {
+            self.e.statics = statics.clone();
+        }
+        let live = self.analysis.live_behind(node);
+        let mut pc = start;
+        for (inst, live) in node.insts.iter().zip(live) {
+            pc = inst.pc as u32;
+            self.e.at(pc);
+            self.e.count();
+            self.e.live_after = live.views;
+            self.e.scc_live = live.scc;
+            self.e.in_lanes = self.analysis.in_lanes(inst);
+            self.inst(node, inst);
+            if self.e.is_done() {
+                return;
+            }
+            self.e.statics.step(inst, self.e.options.code_address);
+            pc = inst.next_pc() as u32;
+        }
+        self.e.at(pc);
+        if node.insts.is_empty() {
+            self.e.count();
+            return self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+        }
+        self.jump(Some(pc));
+    }
+
+    fn inst(&mut self, node: &Node, inst: &Inst) {
+        self.prepare(inst);
+        let skipped = hwreg::is_skipped(inst);
+        match self.e.statics.mode_bit(MODE_SKIP) {
+            Some(false) => {}
+            Some(true) if skipped => return self.e.dpp = None,
+            None if skipped => return self.maybe_skipped(inst),
+            _ => {}
+        }
+        if ends_block(inst) || !super::topic(&mut self.e, inst) {
+            let done = control::terminator(self, node, inst);
+            if !done && !control::nothing(inst) {
+                self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+            }
+        }
+        self.e.dpp = None;
+    }
+
+    /// A vector instruction where MODE says at run time whether there are any.
+    fn maybe_skipped(&mut self, inst: &Inst) {
+        let e = &mut self.e;
+        let pc = e.b.pc;
+        let (run, behind) = (e.b.func.add_block(pc), e.b.func.add_block(pc));
+        let mode = e.mode_bits();
+        let skip = e.and_const(mode, MODE_SKIP);
+        let zero = e.b.i32(0);
+        let cond = e.b.icmp(IntCC::Ne, skip, zero);
+        e.terminate(Terminator::Branch { cond, taken: behind.into(), next: run.into() });
+        e.start(run);
+        // Both ways have to leave the same views.
+        let views = e.views;
+        if !super::topic(e, inst) && !control::nothing(inst) {
+            e.terminate(Terminator::Fault(GuestFault::Illegal));
+        } else {
+            for (code, view) in views.iter() {
+                self.convert(code, view);
+            }
+            self.e.terminate(Terminator::Jump(behind.into()));
+        }
+        let e = &mut self.e;
+        e.views = views;
+        e.dpp = None;
+        e.start(behind);
+    }
+
+    /// Does before an instruction what needs other lanes.
+    fn prepare(&mut self, inst: &Inst) {
+        let fx = Effects::of(inst, self.e.in_lanes);
+        let reads_flag = |flag: Operand| inst.srcs().iter().any(|src| src.operand == flag);
+        self.e.zero_flags = [None; 2];
+        for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {
+            if reads_flag(flag) {
+                let mask = self.e.lanes(code);
+                let any = self.e.vote_any(mask);
+                let none = self.e.b.inot(any);
+                let slot = self.e.temp(self.e.b.func.ty(none), 9 + which);
+                self.e.put(slot, none);
+                self.e.zero_flags[which] = Some(slot);
+            }
+        }
+        for &(pair, view) in &fx.reads {
+            for (half, code) in [(LO, pair), (HI, pair + 1)] {
+                if view & half != 0 {
+                    self.e.need_scalar(code);
+                }
+            }
+        }
+        // A half that is written leaves the other one, which may be in the lane view only.
+        for &(pair, view) in &fx.writes {
+            let other = match view {
+                LO => HI,
+                HI => LO,
+                _ => continue,
+            };
+            if self.e.live_after.get(pair) & (other | LANE) != 0 || pair == EXEC {
+                self.e.need_scalar(if other == LO { pair } else { pair + 1 });
+            }
+        }
+        if inst.dpp.is_some() {
+            super::lanes::prepare_dpp(&mut self.e, inst);
+        }
+    }
+
+    /// The block to go to for the block at `target`, with the views that it begins with. Emits what has to be
+    /// converted on the way into a block of its own.
+    pub(super) fn edge(&mut self, target: u32) -> Block {
+        let Some(&block) = self.blocks.get(&target) else {
+            return self.illegal(target);
+        };
+        let wanted = self.analysis.entry(target);
+        if self.missing(&wanted).next().is_none() {
+            return block;
+        }
+        let edge = self.e.b.func.add_block(target);
+        self.detour(edge, &wanted, block);
+        edge
+    }
+
+    fn illegal(&mut self, target: u32) -> Block {
+        let block = self.e.b.func.add_block(target);
+        self.aside(block, |l| l.e.terminate(Terminator::Fault(GuestFault::Illegal)));
+        block
+    }
+
+    fn missing(&self, wanted: &Views) -> impl Iterator<Item = (u8, u8)> + use<> {
+        let views = self.e.views;
+        wanted
+            .iter()
+            .filter(move |&(code, wanted)| {
+                let missing = wanted & !views.get(code);
+                let scalar = views.get(code) & (LO | HI) == LO | HI;
+                missing & (LO | HI) != 0 && views.get(code) & LANE != 0 || missing & LANE != 0 && scalar
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    fn detour(&mut self, edge: Block, wanted: &Views, block: Block) {
+        self.aside(edge, |l| {
+            let missing: Vec<_> = l.missing(wanted).collect();
+            for (code, view) in missing {
+                l.convert(code, view);
+            }
+            l.e.terminate(Terminator::Jump(block.into()));
+        });
+    }
+
+    /// Emits another block, then goes on in the current one as if nothing had been.
+    fn aside(&mut self, block: Block, body: impl FnOnce(&mut Self)) {
+        let (here, views) = (self.e.b.block, self.e.views);
+        let state = self.e.suspend();
+        self.e.start(block);
+        body(self);
+        self.e.resume(here, state);
+        self.e.views = views;
+    }
+
+    /// Makes views of a pair hold, as far as others allow.
+    fn convert(&mut self, code: u8, view: u8) {
+        for (half, code) in [(LO, code), (HI, code + 1)] {
+            if view & half != 0 {
+                self.e.need_scalar(code);
+            }
+        }
+        if view & LANE != 0 && self.e.views.get(code) & (LO | HI) == LO | HI {
+            self.e.lanes(code);
+        }
+    }
+
+    /// Goes to the block at `target`; without one that is illegal.
+    pub(super) fn jump(&mut self, target: Option<u32>) {
+        match target.and_then(|target| Some((target, *self.blocks.get(&target)?))) {
+            Some((target, block)) => {
+                let wanted = self.analysis.entry(target);
+                let missing: Vec<_> = self.missing(&wanted).collect();
+                for (code, view) in missing {
+                    self.convert(code, view);
+                }
+                self.e.terminate(Terminator::Jump(block.into()));
+            }
+            None => self.e.terminate(Terminator::Fault(GuestFault::Illegal)),
+        }
+    }
+
+    /// Makes numbers of all masks that may be read where an indirect jump goes.
+    pub(super) fn ready_for_indirect(&mut self) {
+        let live = self.analysis.indirect_live.views;
+        for (code, live) in live.iter() {
+            if live != 0 && code != EXEC {
+                self.convert(code, LO | HI);
+            }
+        }
+    }
+
+    /// Makes numbers of all masks that can be looked at when the wave ends.
+    pub(super) fn show_registers(&mut self) {
+        let live = self.e.live_after;
+        for (code, live) in live.iter() {
+            self.convert(code, live & (LO | HI));
+        }
+    }
+}

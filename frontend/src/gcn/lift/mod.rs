@@ -1,0 +1,57 @@
+//! Lifts programs to the IR's SPMD form.
+//!
+//! A wave is a warp of 64 lanes that are all active for the IR; EXEC is data, a mask. Scalar registers are uniform i32
+//! slots `s0`, ..., `vcc_lo`, `m0` and so on, SCC and MODE uniform slots too; vector registers are i32 slots `v0`, ...
+//! A scalar pair that holds a mask has a mask slot besides (`views`). Every write to a vector register leaves the lanes
+//! alone that EXEC does not name; memory accesses are guarded by it.
+//!
+//! `graph` finds the instructions that can be reached, `statics` and `views` analyse them, `lifter` goes through the
+//! blocks, `control` emits what changes the program counter, and one file a topic all else ([`emit`] says how).
+//!
+//! Nothing that code can contain is an error here: undefined words, graphics-only instructions, targets outside
+//! the code or inside an instruction become an `illegal` fault that is raised if the wave gets there.
+
+#![allow(dead_code)] // Until all topics are there.
+
+mod control;
+mod effects;
+mod emit;
+mod graph;
+mod hwreg;
+mod index;
+mod lanes;
+mod lifter;
+mod operand;
+mod options;
+mod result;
+mod slots;
+mod statics;
+mod views;
+
+use warpjit_ir::{Form, Function};
+
+use super::Inst;
+use emit::Emit;
+use graph::Graph;
+pub use options::{Entry, Options, Register};
+
+/// Lifts the program that starts at `options.entry` of `code`.
+pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
+    let graph = Graph::explore(code, options);
+    let mut func = Function::new(options.name, Form::Spmd, 64);
+    lifter::lift(&mut func, &graph, options);
+    func
+}
+
+/// The topics: each emits its instructions and gives false for all others. What none of them takes is illegal.
+const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
+    // One a line.
+    hwreg::inst,
+    index::inst,
+    lanes::inst,
+];
+
+/// Emits an instruction that does not change the program counter.
+fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    TOPICS.iter().any(|topic| topic(e, inst))
+}

@@ -1,0 +1,68 @@
+//! What the lifter has to know about a program besides its code.
+
+use warpjit_ir::{Builtin, SlotInit};
+
+use crate::gcn::{Generation, Inst};
+
+/// A register that holds something when a wave starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Register {
+    /// A scalar register, by [`Operand::scalar_code`](crate::gcn::Operand::scalar_code).
+    Scalar(u8),
+    /// A vector register.
+    Vgpr(u8),
+}
+
+/// What a register holds when a wave starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A launch value. One that differs between lanes goes with a vector register only.
+    Builtin(Builtin),
+    /// A constant.
+    Const(u32),
+}
+
+impl Entry {
+    pub(super) fn init(self) -> SlotInit {
+        match self {
+            Entry::Builtin(builtin) => SlotInit::Builtin(builtin),
+            Entry::Const(_) => SlotInit::Zero,
+        }
+    }
+}
+
+/// What the lifter has to know about a program besides its code. Addresses within the code are byte offsets from
+/// its first byte; so are the `pc`s of the function.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// Name of the resulting function.
+    pub name: &'a str,
+    /// Decodes the instruction at a byte offset of the code.
+    pub decode: fn(&[u8], u32, Generation) -> Option<Inst>,
+    /// The generation of the code.
+    pub generation: Generation,
+    /// Byte offset of the first instruction.
+    pub entry: u32,
+    /// Guest address of the code's first byte: what `s_getpc_b64` and return addresses count from.
+    pub code_address: u64,
+    /// Vector registers of a lane. One that is beyond reads as `v0`, a write to it is dropped.
+    pub vgprs: u32,
+    /// Scalar registers of a wave, for HW_REG_GPR_ALLOC only: all that can be named exist.
+    pub sgprs: u32,
+    /// MODE when a wave starts (facts/gcn.md section 4).
+    pub mode: u32,
+    /// LDS bytes of a workgroup, dynamic ones excluded.
+    pub lds_bytes: u32,
+    /// Scratch bytes of a lane.
+    pub scratch_bytes: u32,
+    /// High dword of addresses in the LDS aperture.
+    pub shared_aperture: u32,
+    /// High dword of addresses in the scratch aperture.
+    pub private_aperture: u32,
+    /// What registers hold when a wave starts; all others are zero. EXEC needs no entry: it is the lanes with
+    /// threads.
+    pub preload: &'a [(Register, Entry)],
+    /// Whether registers can be looked at after the program (raw code): all of `s0` up to `sgprs` and `v0` up to
+    /// `vgprs` have slots then, and these hold what they should when a wave ends.
+    pub observed: bool,
+}

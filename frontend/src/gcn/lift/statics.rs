@@ -1,0 +1,300 @@
+//! What is known before the program runs: constants in scalar registers (for jumps to computed addresses), MODE,
+//! the index mode.
+
+use std::collections::BTreeMap;
+
+use super::effects::Effects;
+use super::emit::Emit;
+use super::index::IndexMode;
+use super::options::{Entry, Options, Register};
+use super::slots::M0;
+use crate::gcn::{Inst, Op};
+
+/// Bit of MODE: the index mode is on.
+pub(super) const MODE_INDEX: u32 = 1 << 27;
+/// Bit of MODE: vector instructions are skipped.
+pub(super) const MODE_SKIP: u32 = 1 << 28;
+/// The bits of MODE that float operations look at.
+const MODE_FLOAT: u32 = 0x3ff;
+
+/// The float part of MODE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct FloatMode {
+    /// Rounding of f32: 0 nearest even, 1 to +inf, 2 to -inf, 3 to zero.
+    pub(super) round32: u8,
+    /// Rounding of f64 and f16.
+    pub(super) round64: u8,
+    /// Denormals of f32: bit 0 inputs are kept, bit 1 results are.
+    pub(super) denorm32: u8,
+    /// Denormals of f64 and f16.
+    pub(super) denorm64: u8,
+    /// Clamp makes zero of NaN.
+    pub(super) dx10_clamp: bool,
+    /// IEEE mode: min and max quiet signalling NaNs.
+    pub(super) ieee: bool,
+}
+
+impl FloatMode {
+    fn of(bits: u32) -> FloatMode {
+        let two = |shift: u32| (bits >> shift & 3) as u8;
+        FloatMode {
+            round32: two(0),
+            round64: two(2),
+            denorm32: two(4),
+            denorm64: two(6),
+            dx10_clamp: bits >> 8 & 1 != 0,
+            ieee: bits >> 9 & 1 != 0,
+        }
+    }
+}
+
+/// MODE at a place, as float operations see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mode {
+    /// It is the same whenever the place is reached.
+    Known(FloatMode),
+    /// [`Emit::mode_bits`] says.
+    Dynamic,
+}
+
+/// What is known at a place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Statics {
+    /// Scalar registers that hold a constant.
+    constants: BTreeMap<u8, u32>,
+    scc: Option<bool>,
+    mode: u32,
+    /// Which bits of `mode` are known.
+    mode_known: u32,
+    /// M0\[15:12\]: which operands the index mode is for.
+    index_operands: Option<u8>,
+}
+
+impl Emit<'_> {
+    /// MODE at the current instruction.
+    pub(super) fn mode(&self) -> Mode {
+        self.statics.float_mode()
+    }
+}
+
+impl Statics {
+    /// At the program's entry.
+    pub(super) fn entry(options: &Options<'_>) -> Statics {
+        let constants = options.preload.iter().filter_map(|entry| match *entry {
+            (Register::Scalar(code), Entry::Const(value)) => Some((code, value)),
+            _ => None,
+        });
+        Statics {
+            constants: constants.collect(),
+            scc: None,
+            mode: options.mode,
+            mode_known: u32::MAX,
+            index_operands: None,
+        }
+    }
+
+    /// Keeps what `other` knows too; whether anything was lost.
+    pub(super) fn meet(&mut self, other: &Statics) -> bool {
+        let before = self.clone();
+        self.constants.retain(|code, value| other.constants.get(code) == Some(value));
+        if self.scc != other.scc {
+            self.scc = None;
+        }
+        self.mode_known &= other.mode_known & !(self.mode ^ other.mode);
+        self.mode &= self.mode_known;
+        if self.index_operands != other.index_operands {
+            self.index_operands = None;
+        }
+        *self != before
+    }
+
+    /// The float part of MODE.
+    pub(super) fn float_mode(&self) -> Mode {
+        if self.mode_known & MODE_FLOAT == MODE_FLOAT {
+            Mode::Known(FloatMode::of(self.mode))
+        } else {
+            Mode::Dynamic
+        }
+    }
+
+    /// A bit of MODE, if it is known.
+    pub(super) fn mode_bit(&self, bit: u32) -> Option<bool> {
+        (self.mode_known & bit != 0).then_some(self.mode & bit != 0)
+    }
+
+    /// The index mode.
+    pub(super) fn index_mode(&self) -> IndexMode {
+        match (self.mode_bit(MODE_INDEX), self.index_operands) {
+            (Some(false), _) => IndexMode::Off,
+            (Some(true), Some(operands)) => IndexMode::On(operands),
+            _ => IndexMode::Dynamic,
+        }
+    }
+
+    /// The constant in a scalar register.
+    pub(super) fn constant(&self, code: u8) -> Option<u32> {
+        self.constants.get(&code).copied()
+    }
+
+    /// The constant in a pair.
+    pub(super) fn constant64(&self, code: u8) -> Option<u64> {
+        let (low, high) = (self.constant(code & !1)?, self.constant(code | 1)?);
+        Some(u64::from(high) << 32 | u64::from(low))
+    }
+
+    /// The constant that source `i` is.
+    fn source(&self, inst: &Inst, i: usize) -> Option<u32> {
+        let arg = inst.src(i);
+        match arg.operand.scalar_code() {
+            Some(code) => self.constant(code),
+            None => arg.constant().map(|bits| bits as u32),
+        }
+    }
+
+    /// The constant that source `i` is, 64 bits wide.
+    pub(super) fn source64(&self, inst: &Inst, i: usize) -> Option<u64> {
+        let arg = inst.src(i);
+        match arg.operand.scalar_code() {
+            Some(code) => self.constant64(code),
+            None => arg.constant(),
+        }
+    }
+
+    /// What is known behind an instruction.
+    pub(super) fn step(&mut self, inst: &Inst, code_address: u64) {
+        let result = self.result(inst, code_address);
+        let fx = Effects::of(inst, false);
+        self.mode_effects(inst);
+        for (pair, halves) in fx.writes {
+            for code in [pair, pair | 1] {
+                let half = if code == pair { super::views::LO } else { super::views::HI };
+                if halves & (half | super::views::LANE) != 0 {
+                    self.constants.remove(&code);
+                }
+            }
+        }
+        for pair in fx.may_write {
+            self.constants.remove(&pair);
+            self.constants.remove(&(pair | 1));
+        }
+        if fx.writes_scc {
+            self.scc = None;
+        }
+        if let Some(scc) = result.scc {
+            self.scc = Some(scc);
+        }
+        if let (Some(value), Some(code)) = (result.value, inst.dst.and_then(|dst| dst.operand.scalar_code()))
+        {
+            if result.wide {
+                self.constants.insert(code & !1, value as u32);
+                self.constants.insert(code | 1, (value >> 32) as u32);
+            } else {
+                self.constants.insert(code, value as u32);
+            }
+        }
+        self.track_m0(inst);
+    }
+
+    fn result(&self, inst: &Inst, code_address: u64) -> Known {
+        let next = code_address.wrapping_add(inst.next_pc());
+        let two = || Some((self.source(inst, 0)?, self.source(inst, 1)?));
+        match inst.op {
+            Op::S_MOV_B32 => Known::word(self.source(inst, 0)),
+            Op::S_MOVK_I32 => Known::word(Some(inst.simm16 as i16 as u32)),
+            Op::S_MOV_B64 => Known::wide(self.source64(inst, 0)),
+            Op::S_GETPC_B64 | Op::S_SWAPPC_B64 | Op::S_CALL_B64 => Known::wide(Some(next)),
+            Op::S_ADD_U32 => Known::sum(two(), Some(false), true),
+            Op::S_ADDC_U32 => Known::sum(two(), self.scc, true),
+            Op::S_SUB_U32 => Known::sum(two(), Some(false), false),
+            Op::S_SUBB_U32 => Known::sum(two(), self.scc, false),
+            Op::S_AND_B32 => Known::logic(two().map(|(a, b)| a & b)),
+            Op::S_OR_B32 => Known::logic(two().map(|(a, b)| a | b)),
+            _ => Known::default(),
+        }
+    }
+
+    fn mode_effects(&mut self, inst: &Inst) {
+        match inst.op {
+            Op::S_SETREG_B32 | Op::S_SETREG_IMM32_B32 => {
+                let field = super::hwreg::Field::of(inst.simm16);
+                if field.id != super::hwreg::MODE {
+                    return;
+                }
+                let value = match inst.op {
+                    Op::S_SETREG_IMM32_B32 => inst.literal,
+                    _ => {
+                        let arg = super::hwreg::setreg_source(inst);
+                        arg.operand.scalar_code().and_then(|code| self.constant(code))
+                    }
+                };
+                self.set_mode(field.mask(), value.map(|value| value << field.offset));
+            }
+            Op::S_SET_GPR_IDX_ON => self.set_mode(MODE_INDEX, Some(MODE_INDEX)),
+            Op::S_SET_GPR_IDX_OFF => self.set_mode(MODE_INDEX, Some(0)),
+            Op::S_SETVSKIP => {
+                let value = self.source(inst, 0).zip(self.source(inst, 1));
+                let value = value.map(|(a, b)| if a >> (b & 31) & 1 != 0 { MODE_SKIP } else { 0 });
+                self.set_mode(MODE_SKIP, value);
+            }
+            Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK | Op::S_CBRANCH_JOIN => {
+                self.set_mode(7 << 29, None);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_mode(&mut self, mask: u32, value: Option<u32>) {
+        self.mode &= !mask;
+        match value {
+            Some(value) => {
+                self.mode |= value & mask;
+                self.mode_known |= mask;
+            }
+            None => self.mode_known &= !mask,
+        }
+    }
+
+    fn track_m0(&mut self, inst: &Inst) {
+        match inst.op {
+            Op::S_SET_GPR_IDX_ON => self.index_operands = Some(super::hwreg::index_operands(inst)),
+            Op::S_SET_GPR_IDX_MODE => self.index_operands = Some((inst.simm16 & 15) as u8),
+            Op::S_SET_GPR_IDX_IDX => {}
+            _ => {
+                let fx = Effects::of(inst, false);
+                if fx.writes.iter().any(|&(pair, _)| pair == M0) || fx.may_write.contains(&M0) {
+                    self.index_operands = self.constant(M0).map(|m0| (m0 >> 12 & 15) as u8);
+                }
+            }
+        }
+    }
+}
+
+/// A result that is known.
+#[derive(Default)]
+struct Known {
+    value: Option<u64>,
+    wide: bool,
+    scc: Option<bool>,
+}
+
+impl Known {
+    fn word(value: Option<u32>) -> Known {
+        Known { value: value.map(u64::from), ..Known::default() }
+    }
+
+    fn wide(value: Option<u64>) -> Known {
+        Known { value, wide: true, scc: None }
+    }
+
+    fn logic(value: Option<u32>) -> Known {
+        Known { value: value.map(u64::from), wide: false, scc: value.map(|value| value != 0) }
+    }
+
+    /// `a + b + carry`, or `a - b - carry`.
+    fn sum(sources: Option<(u32, u32)>, carry: Option<bool>, add: bool) -> Known {
+        let Some(((a, b), carry)) = sources.zip(carry) else { return Known::default() };
+        let (a, b, carry) = (u64::from(a), u64::from(b), u64::from(carry));
+        let sum = if add { a + b + carry } else { a.wrapping_sub(b).wrapping_sub(carry) };
+        Known { value: Some(sum & 0xffff_ffff), wide: false, scc: Some(sum >> 32 != 0) }
+    }
+}
