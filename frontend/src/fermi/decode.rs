@@ -446,7 +446,7 @@ impl Builder {
                     return true;
                 }
             }
-            Op::Red | Op::Atom => {
+            Op::Red | Op::Atom | Op::SuRedP => {
                 if let Some(atom) = atom_op(name) {
                     mods.atom = atom;
                     return true;
@@ -570,7 +570,8 @@ impl Builder {
     }
 
     fn field(&mut self, field: Field, mut operand: Operand) {
-        self.operands += 1;
+        // `minmax $p1 f32`: the type comes behind.
+        self.operands += usize::from(!matches!(field, Field::PredSrc(_)));
         let op = self.inst.op;
         match (field, &mut operand) {
             (Field::CcOut, _) => self.inst.cc_out = true,

@@ -1,0 +1,93 @@
+//! The decoded form of instructions, as the lifter sees it: `fermi_decode.txt` holds instructions and, indented,
+//! what they decode to (`BLESS=1` rewrites that).
+
+mod common;
+
+use std::fmt::Write as _;
+use std::fs;
+
+use warpjit_frontend::fermi::{Chip, Inst, Mods, Select, assemble, decode};
+
+/// Fields of a `Debug` text that differ from those of another one.
+fn differing(text: &str, default: &str) -> String {
+    // Fields are split at top-level commas.
+    let fields = |text: &str| {
+        let inside = text.trim_start_matches("Mods { ").trim_end_matches(" }").to_string();
+        let mut depth = 0;
+        let mut found = vec![String::new()];
+        for c in inside.chars() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    found.push(String::new());
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(last) = found.last_mut() {
+                last.push(c);
+            }
+        }
+        found.iter().map(|field| field.trim().to_string()).collect::<Vec<_>>()
+    };
+    let default = fields(default);
+    fields(text).into_iter().filter(|field| !default.contains(field)).collect::<Vec<_>>().join(", ")
+}
+
+/// Everything but the text.
+fn describe(inst: &Inst) -> String {
+    let mut out = String::new();
+    let mods = differing(&format!("{:?}", inst.mods), &format!("{:?}", Mods::default()));
+    let first = format!("    {:?} {} bytes {mods}", inst.op, inst.len);
+    let _ = writeln!(out, "{}", first.trim_end());
+    if inst.guard.is_some() || inst.cond.is_some() || inst.join {
+        let _ = writeln!(out, "    guard {:?} cond {:?} join {}", inst.guard, inst.cond, inst.join);
+    }
+    let lanes = if inst.video_lanes == 1 { String::new() } else { format!(" lanes {}", inst.video_lanes) };
+    let cc = if inst.cc_out { " cc" } else { "" };
+    let _ = writeln!(out, "    dst {:?}{cc}{lanes}", inst.dst);
+    if inst.dst2.is_some() {
+        let _ = writeln!(out, "    dst2 {:?}", inst.dst2);
+    }
+    if inst.pdst.is_some() || inst.pdst2.is_some() {
+        let _ = writeln!(out, "    pdst {:?} {:?}", inst.pdst, inst.pdst2);
+    }
+    for src in inst.srcs() {
+        let flags = [(src.neg, " neg"), (src.abs, " abs"), (src.not, " not")];
+        let flags: String = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
+        let ty = src.ty.map_or("-", |ty| ty.name());
+        let select = if src.select == Select::All { String::new() } else { format!(" {:?}", src.select) };
+        let _ = writeln!(out, "    src {ty} {:?}{select}{flags}", src.operand);
+    }
+    out
+}
+
+#[test]
+fn decoded_form() {
+    let path = common::root().join("frontend/tests/fermi_decode.txt");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut out = String::new();
+    let mut chip = Chip::Gf100;
+    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+        let _ = writeln!(out, "{line}");
+        if let Some(name) = line.strip_prefix("# chip ") {
+            chip = Chip::parse(name).unwrap();
+        }
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let assembly = assemble(line, chip).unwrap_or_else(|errors| panic!("{line}: {errors}"));
+        let inst = decode(&assembly.code, 0, chip).unwrap();
+        assert_eq!(inst.to_string(), line.trim_start_matches("long "));
+        out.push_str(&describe(&inst));
+    }
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &out).unwrap();
+        return;
+    }
+    for (got, wanted) in out.lines().zip(text.lines()) {
+        assert_eq!(got, wanted);
+    }
+    assert_eq!(out.lines().count(), text.lines().count());
+}
