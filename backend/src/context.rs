@@ -103,6 +103,8 @@ pub struct Context {
     pub vector_base: u64,
     /// Host address of guest global address 0.
     pub global_base: *mut u8,
+    /// The bits that no guest address has set: a 64-bit address with any of them faults.
+    pub global_high: u64,
     /// Checked memory: a byte for each 4 KiB page of the 4 GiB and 2 more; bit 0 readable, bit 1 writable.
     pub page_table: *const u8,
     /// Shared memory of the block.
@@ -154,6 +156,7 @@ impl Context {
             guard_bits: 0,
             vector_base: 0,
             global_base: std::ptr::null_mut(),
+            global_high: !0xffff_ffff,
             page_table: std::ptr::null(),
             shared_base: std::ptr::null_mut(),
             shared_bytes: 0,
@@ -205,6 +208,7 @@ offsets! {
     GUARD_BITS = guard_bits;
     VECTOR_BASE = vector_base;
     GLOBAL_BASE = global_base;
+    GLOBAL_HIGH = global_high;
     PAGE_TABLE = page_table;
     SHARED_BASE = shared_base;
     SHARED_BYTES = shared_bytes;

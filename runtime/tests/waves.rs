@@ -3,13 +3,13 @@
 
 mod support;
 
-use support::{abi, run};
+use support::{abi, words_of};
 use warpjit_ir::verify::verify;
 use warpjit_ir::{
     Block, Builder, Builtin, Form, Function, IntCC, KernelAbi, LeaveKind, MemAccess, Opcode, Scalar, Slot,
     SlotInit, Space, Terminator, Type, Value,
 };
-use warpjit_runtime::{Config, Engine, KernelImage, Launch, Program, Tier};
+use warpjit_runtime::{Access, Config, Engine, KernelImage, Launch, Program, Tier};
 
 /// xorshift64*.
 struct Rng(u64);
@@ -24,6 +24,8 @@ impl Rng {
 }
 
 const WORDS: usize = 4096;
+/// Where 64-bit addresses go, less the offset of the accesses.
+const FAR: u64 = 0x12_3456_0000;
 const REGS: usize = 4;
 
 struct Gen {
@@ -37,6 +39,8 @@ struct Gen {
     wide: Slot,
     tid: Slot,
     counters: u32,
+    /// Lanes look at memory that other lanes write.
+    lockstep: bool,
 }
 
 impl Gen {
@@ -147,28 +151,7 @@ impl Gen {
                 let mask = b.lane_bit(bits);
                 b.set(exec, mask);
             }
-            8 => {
-                let tid = self.tid;
-                let access = MemAccess {
-                    space: Space::Global(0),
-                    bytes: 4,
-                    signed: false,
-                    offset: 0x1_0000,
-                    align: 4,
-                    align_offset: 0,
-                };
-                let stores = self.rng.below(2) == 0;
-                let mut b = self.b();
-                let (mask, id, x) = (b.get(exec), b.get(tid), b.get(v));
-                let two = b.i32(2);
-                let address = b.ishl(id, two);
-                if stores {
-                    b.store(access, address, x, Some(mask));
-                } else {
-                    let x = b.load(access, address, Some(mask));
-                    self.write(w, x);
-                }
-            }
+            8 => self.access(),
             9 => {
                 let (then, other, end) = (self.block(), self.block(), self.block());
                 let mut b = self.b();
@@ -216,11 +199,59 @@ impl Gen {
         }
     }
 
+    /// A load or store: at a 32-bit address or a 64-bit one; side by side, mixed, uniform or anywhere.
+    fn access(&mut self) {
+        let (s, v, w, tid, exec) = (self.scalar(), self.vector(), self.vector(), self.tid, self.exec);
+        let (pattern, is_wide, is_store, bytes) = (
+            self.rng.below(if self.lockstep { 5 } else { 2 }),
+            self.rng.below(3) > 0,
+            self.rng.below(2) == 0,
+            [4, 4, 1, 2][self.rng.below(4) as usize],
+        );
+        let mut b = self.b();
+        let (mask, id, x, y) = (b.get(exec), b.get(tid), b.get(v), b.get(s));
+        let (most, two) = (b.i32(127), b.i32(2));
+        let index = match pattern {
+            0 | 1 => id,
+            2 => {
+                let five = b.i32(5);
+                b.ixor(id, five)
+            }
+            3 => b.iand(y, most),
+            _ => b.iand(x, most),
+        };
+        let mut address = b.ishl(index, two);
+        let access = MemAccess {
+            space: Space::Global(0),
+            bytes,
+            signed: false,
+            offset: 0x1_0000,
+            align: bytes,
+            align_offset: 0,
+        };
+        if is_wide {
+            let far = b.i64(FAR);
+            let low = b.convert(Opcode::Zext, address, Scalar::I64);
+            address = b.iadd(far, low);
+        }
+        if is_store {
+            b.store(access, address, x, Some(mask));
+        } else {
+            let x = b.load(access, address, Some(mask));
+            self.write(w, x);
+        }
+    }
+
     fn body(&mut self, depth: u32) {
         for _ in 0..self.rng.below(6) + 1 {
             self.statement(depth);
         }
     }
+}
+
+/// Whether a program is run with global memory ordered between lanes.
+fn is_lockstep(seed: u64) -> bool {
+    seed % 4 < 2
 }
 
 fn program_of(seed: u64, lanes: u32) -> Function {
@@ -250,7 +281,19 @@ fn program_of(seed: u64, lanes: u32) -> Function {
     let wide = func.add_slot("wide", Type::uniform(Scalar::I64), SlotInit::Zero);
     let tid = func.add_slot("tid", Type::I32, SlotInit::Builtin(Builtin::LinearTid));
     let rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    let mut g = Gen { rng, func, cur, scalars, vectors, exec, vcc, wide, tid, counters: 0 };
+    let mut g = Gen {
+        rng,
+        func,
+        cur,
+        scalars,
+        vectors,
+        exec,
+        vcc,
+        wide,
+        tid,
+        counters: 0,
+        lockstep: is_lockstep(seed),
+    };
     let mut b = g.b();
     let all = b.bool(true);
     let all = b.splat(all);
@@ -322,17 +365,32 @@ fn compiled_waves_do_what_the_interpreter_does() {
         }
         let program = Program::from_image(image(function.clone(), lanes));
         let launch = Launch { grid: [2, 1, 1], block: [100, 1, 1], ..Launch::default() };
-        let result = |tier, chunk_groups| {
-            let config = Config { tier, threads: 1, chunk_groups, ..Config::default() };
+        let result = |tier, chunk_groups, checked_memory| {
+            let config = Config {
+                tier,
+                threads: 1,
+                chunk_groups,
+                checked_memory,
+                lockstep: is_lockstep(seed),
+                ..Config::default()
+            };
             let engine = Engine::new(config).expect("engine");
-            let (report, words) = run(&engine, &program, &launch, WORDS).expect("launch");
+            let mut memory = engine.memory().expect("memory");
+            for address in [0x1_0000, FAR + 0x1_0000] {
+                memory.map(Some(address), WORDS as u64 * 4, Access::ReadWrite).expect("mapped");
+            }
+            let report = engine.run(&program, &mut memory, &launch).expect("launch");
             assert_eq!(report.fault, None, "seed {seed}");
             assert_eq!(report.stats.not_compiled, None, "seed {seed}");
+            let mut words = words_of(&memory, WORDS);
+            let mut far = [0; 512];
+            memory.read(FAR + 0x1_0000, &mut far).expect("mapped");
+            words.extend(far.map(u32::from));
             words
         };
-        let want = result(Tier::Interp, None);
-        for chunk in [Some(1), Some(2), Some(4)] {
-            let got = result(Tier::Jit, chunk);
+        let want = result(Tier::Interp, None, false);
+        for (chunk, checked) in [(Some(1), false), (Some(2), false), (Some(4), false), (None, true)] {
+            let got = result(Tier::Jit, chunk, checked);
             let differ = want.iter().zip(&got).position(|(a, b)| a != b);
             if let Some(at) = differ {
                 panic!(

@@ -242,7 +242,7 @@ impl Lower<'_, '_> {
     }
 
     /// Loads by lane, from base, displacement and offset; where `bits` are given, only for their lanes.
-    fn gather(
+    pub(super) fn gather(
         &mut self,
         data: &InstData,
         mem: MemAccess,
@@ -282,7 +282,15 @@ impl Lower<'_, '_> {
         parts.into()
     }
 
-    fn scatter(&mut self, data: &InstData, mem: MemAccess, base: V, offsets: &[V], value: &[V], bits: V) {
+    pub(super) fn scatter(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        base: V,
+        offsets: &[V],
+        value: &[V],
+        bits: V,
+    ) {
         let scratch = self.e.iadd_imm(self.context, at::SCRATCH as u64);
         let per = if mem.bytes == 8 { 2 } else { 4 };
         let int = if mem.bytes == 8 { I64X2 } else { I32X4 };

@@ -52,10 +52,13 @@ impl Lower<'_, '_> {
         if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
             return Err(malformed(data));
         }
+        if wide(self.scalar_of(arg(data, 0)?)) {
+            return self.wide_memory(data, mem);
+        }
         let store = data.op == Opcode::Store;
         let (value, guard) =
             if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };
-        let (address, offset) = self.address(arg(data, 0)?, mem, data, guard.copied())?;
+        let (address, offset) = self.address(arg(data, 0)?, mem)?;
         let access = Access { data, mem, value, guard: guard.copied(), address, offset };
         self.check_alignment(&access)?;
         let parts = match (&access.address, mem.space) {
@@ -91,17 +94,8 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// The addresses as i32 and the offset still to be added; 64-bit ones above 4 GiB fault.
-    fn address(
-        &mut self,
-        a: Value,
-        mem: MemAccess,
-        data: &InstData,
-        guard: Option<Value>,
-    ) -> Result<(Address, u32), Error> {
-        if wide(self.scalar_of(a)) {
-            return Ok((self.wide_address(a, mem, data, guard)?, 0));
-        }
+    /// The addresses and the offset still to be added.
+    fn address(&mut self, a: Value, mem: MemAccess) -> Result<(Address, u32), Error> {
         let low16 = !matches!(mem.space, Space::Global(_));
         let address = match self.forms.of(a) {
             Form::Uniform => Address::Uniform(self.scalar(a)?),
@@ -123,46 +117,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    fn wide_address(
-        &mut self,
-        a: Value,
-        mem: MemAccess,
-        data: &InstData,
-        guard: Option<Value>,
-    ) -> Result<Address, Error> {
-        let offset = i64::from(mem.offset) as u64;
-        if self.is_uniform(a) {
-            let s = self.scalar(a)?;
-            let s = self.e.iadd_imm(s, offset);
-            let low = self.e.ireduce(I32, s);
-            let high = self.e.shr(s, 32);
-            let bad = self.e.icmp_imm(HostIntCC::NotEqual, high, 0);
-            let zero = self.e.imm(I32, 0);
-            let bits = self.guard_bits(guard)?;
-            let bad = self.e.select(bad, bits, zero);
-            self.fault_lanes(data, mem, bad, |l, _| l.e.iadd_imm(s, 0));
-            return Ok(Address::Uniform(low));
-        }
-        let parts = self.parts(a)?;
-        let sums: Vec<V> = parts.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
-        let low: Parts =
-            sums.chunks(2).map(|p| self.e.shuffle_words(I32X4, p[0], p[1], [0, 2, 4, 6])).collect();
-        let far: Vec<V> = sums
-            .chunks(2)
-            .map(|p| {
-                let high = self.e.shuffle_words(I32X4, p[0], p[1], [1, 3, 5, 7]);
-                self.e.icmp_imm(HostIntCC::NotEqual, high, 0)
-            })
-            .collect();
-        let bad = self.bits_of(&far);
-        let bits = self.guard_bits(guard)?;
-        let bad = self.e.band(bad, bits);
-        self.fault_lanes(data, mem, bad, |l, lane| l.dynamic_lane(&sums, lane));
-        Ok(Address::Lanes(low))
-    }
-
     /// Element `lane` (i32) of vectors, through memory: for faults only.
-    fn dynamic_lane(&mut self, parts: &[V], lane: V) -> V {
+    pub(super) fn dynamic_lane(&mut self, parts: &[V], lane: V) -> V {
         let slot = match self.lane_buffer {
             Some(slot) => slot,
             None => self.stack_slot(128),
@@ -273,7 +229,6 @@ impl Lower<'_, '_> {
         if self.aligned.contains(&key) {
             return Ok(());
         }
-        let place = if wide(self.scalar_of(a)) { 0u32.wrapping_sub(mem.align_offset.into()) } else { place };
         match &x.address {
             // A stride that keeps the alignment: the first lane's address tells of all.
             Address::Uniform(s) | Address::Affine(s, _) if !matches!(&x.address, Address::Affine(_, stride) if *stride as u64 & low != 0) =>

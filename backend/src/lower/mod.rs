@@ -12,6 +12,7 @@ mod lanes;
 mod mask;
 mod memory;
 mod rows;
+mod wide;
 
 use std::collections::HashMap;
 use std::rc::Rc;

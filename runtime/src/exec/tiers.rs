@@ -191,6 +191,7 @@ impl<'a> Stepper<'a> {
         scratch.stats = count.then(Box::default);
         let mut context = Box::new(Context::new());
         context.global_base = memory.base();
+        context.global_high = !(memory.space_bytes() - 1);
         context.page_table = memory.page_table();
         context.poll = poll;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {

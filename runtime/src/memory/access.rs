@@ -1,6 +1,6 @@
 //! Checked accesses to guest memory that other threads may be using.
 
-use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
+use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 /// An access that the page table does not allow.
@@ -24,7 +24,7 @@ impl Memory {
         let mut at = address;
         while at < end {
             let flags = self.page_flags(at);
-            if at >= SPACE_BYTES || flags & rights != rights {
+            if at >= self.space_bytes() || flags & rights != rights {
                 return Err(denied(at, flags));
             }
             at = (at / PAGE_BYTES + 1) * PAGE_BYTES;

@@ -1,4 +1,4 @@
-//! Guest memory: one address space of 32 bits, and the buffers mapped in it.
+//! Guest memory: one address space of 40 bits (fewer where the host has no room), and the buffers mapped in it.
 //!
 //! Compiled code reaches memory through [`Memory::base`] without a check, and pages that are not
 //! mapped fault. Everything else goes through accessors that look into a table of page rights
@@ -75,12 +75,15 @@ pub struct Memory {
 impl Memory {
     /// Makes an empty address space.
     pub fn new() -> Result<Self, Error> {
-        let count = (SPACE_BYTES / PAGE_BYTES) as usize;
+        let space = Reservation::new()?;
+        // Two more for checked accesses of compiled code that reach across the end.
+        let count = (space.bytes() / PAGE_BYTES) as usize + 2;
+        let pages = Box::<[AtomicU8]>::new_zeroed_slice(count);
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
         Ok(Memory {
-            space: Reservation::new()?,
-            // Two more for checked accesses of compiled code that reach across the end.
-            pages: (0..count + 2).map(|_| AtomicU8::new(0)).collect(),
+            space,
+            // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
+            pages: unsafe { pages.assume_init() },
             buffers: BTreeMap::new(),
             host_page,
         })
@@ -100,9 +103,10 @@ impl Memory {
             Some(address) => address,
             None => self.find_room(bytes)?,
         };
-        let end = address.checked_add(bytes).filter(|&end| end <= SPACE_BYTES).ok_or_else(|| {
+        let end = address.checked_add(bytes).filter(|&end| end <= self.space_bytes()).ok_or_else(|| {
             Error::Memory(format!(
-                "buffer of {bytes:#x} bytes at {address:#x} does not fit in 32-bit addresses"
+                "buffer of {bytes:#x} bytes at {address:#x} does not fit in {}-bit addresses",
+                self.space_bytes().ilog2()
             ))
         })?;
         if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
@@ -221,6 +225,11 @@ impl Memory {
         Ok(())
     }
 
+    /// Guest addresses that exist: [`SPACE_BYTES`], or a smaller power of two where the host has no room for that many.
+    pub fn space_bytes(&self) -> u64 {
+        self.space.bytes()
+    }
+
     /// The host address of guest address 0, for compiled code.
     pub fn base(&self) -> *mut u8 {
         self.space.base()
@@ -277,7 +286,8 @@ impl Memory {
             }
             start = start.max(last + self.host_page);
         }
-        if SPACE_BYTES.saturating_sub(start) >= need {
+        // Where 32-bit guests reach it.
+        if (1_u64 << 32).saturating_sub(start) >= need {
             return Ok(start);
         }
         Err(Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses")))

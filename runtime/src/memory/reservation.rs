@@ -1,16 +1,18 @@
 //! A piece of host address space that stands for a guest address space.
 //!
-//! Compiled code adds a zero-extended 32-bit guest address and a signed 32-bit displacement to
-//! [`Reservation::base`] and accesses at most 16 bytes there. Guards of more than 2 GiB on both
-//! sides make sure that whatever it computes, it meets guest memory or a page without rights,
-//! never memory of the host.
+//! Compiled code adds to [`Reservation::base`] either a zero-extended 32-bit guest address and a signed 32-bit displacement,
+//! or a 64-bit guest address that it has found to be below [`Reservation::bytes`], and accesses at most 64 bytes there.
+//! Guards of more than 2 GiB on both sides make sure that whatever it computes, it meets guest memory or a page without
+//! rights, never memory of the host.
 
 use crate::Error;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 
-/// Guest addresses that exist: 32 bits.
-pub const SPACE_BYTES: u64 = 1 << 32;
+/// Guest addresses that exist, at most: 40 bits, as many as GPUs of the time had.
+pub const SPACE_BYTES: u64 = 1 << 40;
+/// Sizes of the address space, all powers of two: the first that the host has room for is taken.
+const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
 /// Room without rights on each side: displacement, widest access, rounded up to any host page.
 const GUARD_BYTES: usize = (1 << 31) + (1 << 20);
 
@@ -43,10 +45,11 @@ impl Rights {
     }
 }
 
-/// 4 GiB of reserved host addresses between two guards; freed when dropped.
+/// Reserved host addresses between two guards; freed when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     start: *mut u8,
+    space: u64,
     length: usize,
 }
 
@@ -59,7 +62,12 @@ unsafe impl Sync for Reservation {}
 impl Reservation {
     /// Reserves the addresses; nothing is accessible yet.
     pub fn new() -> Result<Self, Error> {
-        let length = usize::try_from(SPACE_BYTES)
+        let [first, rest @ ..] = SIZES;
+        rest.into_iter().fold(Self::of_size(first), |made, size| made.or_else(|_| Self::of_size(size)))
+    }
+
+    fn of_size(space: u64) -> Result<Self, Error> {
+        let length = usize::try_from(space)
             .ok()
             .and_then(|space| space.checked_add(2 * GUARD_BYTES))
             .ok_or_else(|| Error::os("reserve guest address space", "needs a 64-bit host"))?;
@@ -73,7 +81,12 @@ impl Reservation {
             )
         }
         .map_err(|error| Error::os("reserve guest address space", error))?;
-        Ok(Reservation { start: start.cast(), length })
+        Ok(Reservation { start: start.cast(), space, length })
+    }
+
+    /// Guest addresses that exist: a power of two, at least 4 GiB.
+    pub fn bytes(&self) -> u64 {
+        self.space
     }
 
     /// The host address of guest address 0.
@@ -83,7 +96,7 @@ impl Reservation {
 
     fn at(&self, offset: u64, bytes: u64) -> (*mut c_void, usize) {
         assert!(
-            offset.checked_add(bytes).is_some_and(|end| end <= SPACE_BYTES),
+            offset.checked_add(bytes).is_some_and(|end| end <= self.space),
             "range inside the reservation"
         );
         (self.base().wrapping_add(offset as usize).cast(), bytes as usize)

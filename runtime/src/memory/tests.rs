@@ -52,8 +52,8 @@ fn refuses_bad_buffers() {
         "guest memory: a buffer needs at least one byte"
     );
     assert_eq!(
-        text(memory.map(Some(0xffff_f000), 0x1001, Access::ReadWrite)),
-        "guest memory: buffer of 0x1001 bytes at 0xfffff000 does not fit in 32-bit addresses"
+        text(memory.map(Some(0xff_ffff_f000), 0x1001, Access::ReadWrite)),
+        "guest memory: buffer of 0x1001 bytes at 0xfffffff000 does not fit in 40-bit addresses"
     );
     assert!(text(memory.map(Some(u64::MAX), 2, Access::ReadWrite)).contains("does not fit"));
     assert_eq!(

@@ -1,10 +1,11 @@
 //! Windows to global memory: from an address in g{n}[] to one in the guest's address space.
 
-use super::SPACE_BYTES;
 use crate::{Error, GlobalMode, GlobalSpace};
 
 /// Windows that a guest can name.
 pub const WINDOWS: usize = 16;
+/// Addresses that a window can have.
+const SPACE_BYTES: u64 = 1 << 32;
 /// Bytes of a row of a tile.
 const TILE_WIDTH: u32 = 64;
 

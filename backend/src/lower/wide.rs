@@ -1,0 +1,221 @@
+//! Loads and stores at 64-bit addresses of global memory. Nothing is known of their shape over the lanes but whether they are uniform, so
+//! that is tested as the code runs: lanes side by side are vectors, all else is an access a lane.
+
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{InstData, MemAccess, Opcode};
+
+use super::memory::{Access, Address};
+use super::{Kept, Lower, Parts, arg, result, wide};
+use crate::Error;
+use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
+use crate::compile::TrapLane;
+use crate::context::at;
+
+impl Lower<'_, '_> {
+    /// A load or store whose address is an i64.
+    pub(super) fn wide_memory(&mut self, data: &InstData, mem: MemAccess) -> Result<(), Error> {
+        let store = data.op == Opcode::Store;
+        let (value, guard) =
+            if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };
+        // The access as the shared parts want it; the address is dealt with here.
+        let zero = self.e.imm(I32, 0);
+        let x =
+            Access { data, mem, value, guard: guard.copied(), address: Address::Uniform(zero), offset: 0 };
+        let a = arg(data, 0)?;
+        let offset = i64::from(mem.offset) as u64;
+        if self.is_uniform(a) {
+            let s = self.scalar(a)?;
+            let s = self.e.iadd_imm(s, offset);
+            if value.is_none_or(|v| self.is_uniform(v)) {
+                if let Some(v) = self.wide_uniform(&x, s)? {
+                    let r = result(data)?;
+                    let v = self.e.cast(v, element(self.scalar_of(r)));
+                    self.define_scalar(r, v);
+                }
+                return Ok(());
+            }
+            let splat = self.e.splat(I64X2, s);
+            let parts: Parts = (0..2 * self.groups).map(|_| splat).collect();
+            self.wide_lanes(&x, &parts)?;
+            return Ok(());
+        }
+        let parts: Parts = self.parts(a)?.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
+        let loaded =
+            if mem.bytes >= 4 { self.side_by_side(&x, &parts)? } else { self.wide_lanes(&x, &parts)? };
+        if let Some(parts) = loaded {
+            let r = result(data)?;
+            let ty = vector(self.scalar_of(r));
+            let parts = parts.iter().map(|&p| self.e.cast(p, ty)).collect();
+            self.define(r, Kept::Parts(parts));
+        }
+        Ok(())
+    }
+
+    /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned.
+    fn bad_bits(&mut self, address: V, mem: MemAccess) -> V {
+        let ty = self.e.ty(address);
+        let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
+        let high = if ty == I64 { high } else { self.e.splat(ty, high) };
+        let mut bad = self.e.band(address, high);
+        if mem.align > 1 {
+            let whole = self.e.iadd_imm(address, 0u64.wrapping_sub(mem.align_offset.into()));
+            let low = self.e.band_imm(whole, u64::from(mem.align - 1));
+            bad = self.e.bor(bad, low);
+        }
+        bad
+    }
+
+    /// One access for all lanes.
+    fn wide_uniform(&mut self, x: &Access<'_>, address: V) -> Result<Option<V>, Error> {
+        let mem = x.mem;
+        let ty = if mem.bytes == 8 { I64 } else { I32 };
+        let active = x.guard.is_none_or(|g| self.is_active_mask(g));
+        let base = self.base(mem.space);
+        let value = match x.value {
+            Some(v) => {
+                let s = self.scalar(v)?;
+                Some(self.e.cast(s, ty))
+            }
+            None => None,
+        };
+        let bits = self.guard_bits(x.guard)?;
+        let end = self.e.block();
+        let loaded = if x.store() { None } else { Some(self.e.param(end, ty)) };
+        if !active {
+            let go = self.e.block();
+            let zero = self.e.imm(ty, 0);
+            let skip: &[V] = if x.store() { &[] } else { &[zero] };
+            self.e.brif(bits, (go, &[]), (end, skip));
+            self.e.switch_to(go);
+        }
+        let bad = self.bad_bits(address, mem);
+        let zero = self.e.imm(I32, 0);
+        let bad = self.e.select(bad, bits, zero);
+        self.fault_lanes(x.data, mem, bad, |_, _| address);
+        if self.options.checked_memory {
+            let ok = self.page_ok(address, mem, mem.bytes.into(), x.store());
+            let bad = self.e.select(ok, zero, bits);
+            self.fault_lanes(x.data, mem, bad, |_, _| address);
+        }
+        if !active {
+            self.e.store(bits, self.context, at::GUARD_BITS);
+        }
+        let place = self.e.iadd(base, address);
+        self.site(x.data, TrapLane::Lowest { guarded: !active });
+        match value {
+            Some(v) => {
+                self.store_scalar(mem.bytes, v, place, 0);
+                self.at_site(None);
+                self.e.jump(end, &[]);
+            }
+            None => {
+                let v = self.load_scalar(mem, place, 0);
+                self.at_site(None);
+                self.e.jump(end, &[v]);
+            }
+        }
+        self.e.switch_to(end);
+        Ok(loaded)
+    }
+
+    /// Vectors where all lanes take part and lie side by side, else lane by lane.
+    fn side_by_side(&mut self, x: &Access<'_>, addresses: &Parts) -> Result<Option<Parts>, Error> {
+        let mem = x.mem;
+        let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
+        let base = self.base(mem.space);
+        let value = x.value.map(|v| self.parts(v)).transpose()?;
+        let bits = self.guard_bits(x.guard)?;
+        let first = self.e.extract(addresses[0], 0);
+        let splat = self.e.splat(I64X2, first);
+        let step = u64::from(mem.bytes);
+        let mut odd: Option<V> = None;
+        for (p, &a) in addresses.iter().enumerate() {
+            let lane = 2 * p as u64;
+            let ramp = self.e.lanes(I64X2, &[lane * step, (lane + 1) * step]);
+            let want = self.e.iadd(splat, ramp);
+            let differs = self.e.bxor(a, want);
+            odd = Some(odd.map_or(differs, |o| self.e.bor(o, differs)));
+        }
+        let odd = odd.map(|o| self.e.vany_true(o));
+        let all = self.full_bits();
+        let missing = self.e.bxor_imm(bits, all);
+        let bad = self.bad_bits(first, mem);
+        let bad = self.e.icmp_imm(HostIntCC::NotEqual, bad, 0);
+        let missing = self.e.icmp_imm(HostIntCC::NotEqual, missing, 0);
+        let mut slow_way = self.e.bor(bad, missing);
+        if let Some(odd) = odd {
+            slow_way = self.e.bor(slow_way, odd);
+        }
+        if self.options.checked_memory {
+            // Beyond the address space there is no entry to look at.
+            let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
+            let inside = self.e.band_not(first, high);
+            let ok = self.page_ok(inside, mem, self.lanes() as u64 * step, x.store());
+            let denied = self.e.bxor_imm(ok, 1);
+            slow_way = self.e.bor(slow_way, denied);
+        }
+        let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
+        self.e.brif(slow_way, (slow, &[]), (quick, &[]));
+
+        self.e.switch_to(quick);
+        let place = self.e.iadd(base, first);
+        self.e.store(place, self.context, at::VECTOR_BASE);
+        let per = if wide(scalar) { 2 } else { 4 };
+        let mut loaded = Vec::new();
+        for g in 0..self.part_count(scalar) {
+            self.site(x.data, TrapLane::Vector { first: (per * g) as u8 });
+            match &value {
+                Some(v) => self.e.store_guest(v[g], place, 16 * g as i32),
+                None => loaded.push(self.e.load_guest(vector(scalar), place, 16 * g as i32)),
+            }
+            self.at_site(None);
+        }
+        self.e.jump(end, &loaded);
+
+        self.e.switch_to(slow);
+        let aside = std::mem::replace(&mut self.aside, true);
+        let lanes = self.wide_lanes(x, addresses)?;
+        self.aside = aside;
+        self.finish(end, lanes, scalar)
+    }
+
+    /// An access for each lane.
+    fn wide_lanes(&mut self, x: &Access<'_>, addresses: &Parts) -> Result<Option<Parts>, Error> {
+        let (mem, data) = (x.mem, x.data);
+        let base = self.base(mem.space);
+        let bits = self.guard_bits(x.guard)?;
+        let wrong: Vec<V> = addresses
+            .iter()
+            .map(|&a| {
+                let bad = self.bad_bits(a, mem);
+                self.e.icmp_imm(HostIntCC::NotEqual, bad, 0)
+            })
+            .collect();
+        let wrong = self.narrow_mask(&wrong);
+        let wrong = self.bits_of(&wrong);
+        let wrong = self.e.band(wrong, bits);
+        self.fault_lanes(data, mem, wrong, |l, lane| l.dynamic_lane(addresses, lane));
+        let offsets: Vec<V> =
+            addresses.iter().flat_map(|&p| [0, 1].map(|half| self.e.extract(p, half))).collect();
+        if self.options.checked_memory {
+            let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
+            for (lane, &offset) in offsets.iter().enumerate() {
+                // A lane that takes no part may have any address.
+                let inside = self.e.band_not(offset, high);
+                let ok = self.page_ok(inside, mem, mem.bytes.into(), x.store());
+                let own = self.e.band_imm(bits, 1 << lane);
+                let zero = self.e.imm(I32, 0);
+                let bad = self.e.select(ok, zero, own);
+                self.fault_lanes(data, mem, bad, |_, _| offset);
+            }
+        }
+        match x.value {
+            Some(v) => {
+                let value = self.parts(v)?;
+                self.scatter(data, mem, base, &offsets, &value, bits);
+                Ok(None)
+            }
+            None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),
+        }
+    }
+}
