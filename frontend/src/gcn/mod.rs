@@ -9,6 +9,7 @@ pub mod lift;
 pub mod numeric;
 mod op;
 mod operand;
+pub mod texel;
 
 pub use generation::Generation;
 pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdwa, Segment, Unused};

@@ -13,6 +13,8 @@
 
 #![allow(dead_code)] // Until all topics are there.
 
+mod access;
+mod atomic;
 mod control;
 mod effects;
 mod emit;
@@ -20,11 +22,13 @@ mod graph;
 mod hwreg;
 mod index;
 mod lanes;
+mod lds;
 mod lifter;
 mod operand;
 mod options;
 mod result;
 mod slots;
+mod smem;
 mod statics;
 mod views;
 
@@ -49,6 +53,8 @@ const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     hwreg::inst,
     index::inst,
     lanes::inst,
+    lds::inst,
+    smem::inst,
 ];
 
 /// Emits an instruction that does not change the program counter.

@@ -1,0 +1,373 @@
+//! LDS: loads, stores and atomics of the `DS` format.
+//!
+//! An address is the lane's plus the constant offset, modulo 2^32 (on 1.0 a lane's address beyond LDS stays beyond it).
+//! What lies beyond 64 KiB, beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
+//! (facts/gcn.md section 5, "LDS"). GDS and global wave sync are not there: `illegal`.
+
+use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
+
+use super::access::{self, Unit, access};
+use super::atomic::{self, Rmw};
+use super::emit::Emit;
+use crate::gcn::{Format, Generation, Inst, Op};
+
+/// Bytes that an LDS address can reach.
+const LDS_BYTES: u32 = 0x1_0000;
+
+/// Emits one DS instruction; false for what is not one or cannot be.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    if inst.format != Format::Ds || inst.mem.gds {
+        return false;
+    }
+    if let Some(shape) = access::shape(inst.op) {
+        let base = address(e, inst);
+        let ok = in_range(e, base, inst.mem.offset as u32, shape.unit.bytes());
+        if shape.store {
+            let values = access::stored(e, inst, shape, true);
+            access::store_parts(e, Space::Shared, shape.unit, base, inst.mem.offset, &values, ok);
+        } else {
+            let values = access::load_parts(e, Space::Shared, shape.unit, base, inst.mem.offset, ok);
+            access::write_loaded(e, inst, shape, &values);
+        }
+        return true;
+    }
+    use Op::*;
+    match inst.op {
+        DS_READ2_B32 => read2(e, inst, 1, 4),
+        DS_READ2ST64_B32 => read2(e, inst, 1, 256),
+        DS_READ2_B64 => read2(e, inst, 2, 8),
+        DS_READ2ST64_B64 => read2(e, inst, 2, 512),
+        DS_WRITE2_B32 => write2(e, inst, 1, 4),
+        DS_WRITE2ST64_B32 => write2(e, inst, 1, 256),
+        DS_WRITE2_B64 => write2(e, inst, 2, 8),
+        DS_WRITE2ST64_B64 => write2(e, inst, 2, 512),
+        DS_WRXCHG2_RTN_B32 => exchange2(e, inst, 1, 4),
+        DS_WRXCHG2ST64_RTN_B32 => exchange2(e, inst, 1, 256),
+        DS_WRXCHG2_RTN_B64 => exchange2(e, inst, 2, 8),
+        DS_WRXCHG2ST64_RTN_B64 => exchange2(e, inst, 2, 512),
+        DS_CONDXCHG32_RTN_B64 => conditional_exchange(e, inst, 2),
+        DS_CONDXCHG32_RTN_B128 => conditional_exchange(e, inst, 4),
+        DS_READ_ADDTID_B32 | DS_WRITE_ADDTID_B32 => by_lane(e, inst),
+        DS_APPEND => count(e, inst, false),
+        DS_CONSUME => count(e, inst, true),
+        DS_WRITE_SRC2_B32 => source2(e, inst, Rmw { op: AtomicOp::Exch, negate: false, wide: false }),
+        DS_WRITE_SRC2_B64 => source2(e, inst, Rmw { op: AtomicOp::Exch, negate: false, wide: true }),
+        DS_SWIZZLE_B32 => swizzle(e, inst),
+        DS_BPERMUTE_B32 => pull(e, inst),
+        DS_PERMUTE_B32 => push(e, inst),
+        DS_NOP => {}
+        op => match atomic::lds_atomic(op) {
+            Some(rmw) if op.name().contains("_SRC2_") => source2(e, inst, rmw),
+            Some(rmw) => {
+                let base = address(e, inst);
+                let operands = atomic::lds_operands(e, inst, rmw);
+                let old = update(e, rmw, base, inst.mem.offset as u32, operands);
+                atomic::write_old(e, inst, old);
+            }
+            None => return false,
+        },
+    }
+    true
+}
+
+/// The address register.
+fn address(e: &mut Emit<'_>, inst: &Inst) -> Value {
+    match inst.mem.addr {
+        Some(addr) => e.read32(addr),
+        None => e.b.i32(0),
+    }
+}
+
+/// Whether an access lies where LDS can be and M0 allows it; `None` where that is sure.
+pub(super) fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Value> {
+    let limited = e.generation != Generation::Gfx9;
+    let m0 = limited.then(|| e.m0());
+    let known = match m0 {
+        None => Some(LDS_BYTES),
+        Some(m0) => e.b.func.as_const(m0).map(|m0| (m0 as u32).min(LDS_BYTES)),
+    };
+    // An access begins below this.
+    let below = |limit: u32| (limit + 1).saturating_sub(bytes);
+    let sum = e.add_const(base, offset);
+    let limit = match (known, m0) {
+        (Some(limit), _) => {
+            let largest = bound(e, base, 8).saturating_add(offset.into());
+            if largest < below(limit).into() {
+                return None;
+            }
+            e.b.i32(below(limit))
+        }
+        (None, m0) => {
+            let (most, m0) = (e.b.i32(LDS_BYTES), m0?);
+            let limit = e.b.umin(m0, most);
+            let size = e.b.i32(bytes - 1);
+            let fits = e.b.icmp(IntCC::Ugt, limit, size);
+            let below = e.b.isub(limit, size);
+            let none = e.b.i32(0);
+            e.b.select(fits, below, none)
+        }
+    };
+    let ok = e.b.icmp(IntCC::Ult, sum, limit);
+    if e.generation != Generation::Gfx6 || offset == 0 {
+        return Some(ok);
+    }
+    // 1.0 looks at the lane's address alone, too: an offset does not bring a negative one back.
+    let end = e.b.i32(LDS_BYTES);
+    let base_ok = e.b.icmp(IntCC::Ult, base, end);
+    Some(e.b.iand(ok, base_ok))
+}
+
+/// The largest value an i32 can have in an active lane, from what the block itself says of it.
+fn bound(e: &mut Emit<'_>, value: Value, depth: u32) -> u64 {
+    const ANY: u64 = u32::MAX as u64;
+    if let Some(bits) = e.b.func.as_const(value) {
+        return bits;
+    }
+    let Some(data) = e.b.func.def_inst(value).cloned() else { return ANY };
+    if depth == 0 {
+        return ANY;
+    }
+    let arg = |e: &mut Emit<'_>, n: usize| data.args.get(n).map_or(ANY, |&v| bound(e, v, depth - 1));
+    let count = data.args.get(1).and_then(|&count| e.b.func.as_const(count)).filter(|&count| count < 32);
+    match (data.op, count) {
+        (Opcode::SlotGet, _) => match data.imm {
+            Imm::Slot(slot) => e.b.func.slots[slot.index()].umax.map_or(ANY, u64::from),
+            _ => ANY,
+        },
+        (Opcode::Splat, _) => arg(e, 0),
+        (Opcode::Iand | Opcode::Umin, _) => arg(e, 0).min(arg(e, 1)),
+        (Opcode::Ushr, Some(count)) => arg(e, 0) >> count,
+        (Opcode::Ishl, Some(count)) => Some(arg(e, 0) << count).filter(|&v| v <= ANY).unwrap_or(ANY),
+        (Opcode::Iadd, _) => Some(arg(e, 0) + arg(e, 1)).filter(|&v| v <= ANY).unwrap_or(ANY),
+        (Opcode::Imul, _) => arg(e, 0).checked_mul(arg(e, 1)).filter(|&v| v <= ANY).unwrap_or(ANY),
+        // What inactive lanes hold does not matter.
+        (Opcode::Select, _) if data.args.first() == Some(&e.exec()) => arg(e, 1),
+        (Opcode::Select, _) => arg(e, 1).max(arg(e, 2)),
+        _ => ANY,
+    }
+}
+
+/// An atomic on LDS; gives the old value. Values made before are lost.
+pub(super) fn update(
+    e: &mut Emit<'_>,
+    rmw: Rmw,
+    base: Value,
+    offset: u32,
+    operands: (Value, Option<Value>),
+) -> Value {
+    let bytes = rmw.bytes();
+    let sum = e.add_const(base, offset);
+    let aligned = e.and_const(sum, !(u32::from(bytes) - 1));
+    let ok = in_range(e, aligned, 0, bytes.into());
+    atomic::emit(e, access(Space::Shared, bytes, false, 0), rmw, aligned, operands, ok)
+}
+
+fn unit(words: u8) -> Unit {
+    Unit::Words(words)
+}
+
+fn read2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
+    let base = address(e, inst);
+    let mut values = Vec::new();
+    for offset in inst.mem.offsets {
+        let offset = u32::from(offset) * scale;
+        let ok = in_range(e, base, offset, unit(words).bytes());
+        values.extend(access::load_parts(e, Space::Shared, unit(words), base, offset as i32, ok));
+    }
+    let values = access::dwords(e, &values);
+    e.set_dst_words(inst, &values);
+}
+
+fn write2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
+    let base = address(e, inst);
+    let parts = unit(words).parts(true);
+    for (offset, data) in inst.mem.offsets.into_iter().zip([inst.mem.data, inst.mem.data1]) {
+        let Some(data) = data else { continue };
+        let data = e.src_words(data, words.into());
+        let values = access::join(e, &data, &parts);
+        let offset = u32::from(offset) * scale;
+        let ok = in_range(e, base, offset, unit(words).bytes());
+        access::store_parts(e, Space::Shared, unit(words), base, offset as i32, &values, ok);
+    }
+}
+
+/// Two exchanges; the second sees what the first has done.
+fn exchange2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
+    let rmw = Rmw { op: AtomicOp::Exch, negate: false, wide: words == 2 };
+    let mut kept = Vec::new();
+    for (n, offset) in inst.mem.offsets.into_iter().enumerate() {
+        let base = address(e, inst);
+        let data = if n == 0 { inst.mem.data } else { inst.mem.data1 };
+        let Some(data) = data else { return };
+        let data = e.src_words(data, words.into());
+        let value = access::join(e, &data, &unit(words).parts(true))[0];
+        let old = update(e, rmw, base, u32::from(offset) * scale, (value, None));
+        kept.push(access::save(e, old, n));
+    }
+    let values: Vec<Value> = kept.into_iter().map(|slot| e.get(slot)).collect();
+    let values = access::dwords(e, &values);
+    e.set_dst_words(inst, &values);
+}
+
+/// Each dword of the data replaces the one in LDS if its highest bit is set, and is stored without that bit.
+fn conditional_exchange(e: &mut Emit<'_>, inst: &Inst, words: u8) {
+    let rmw = Rmw { op: AtomicOp::CondExch, negate: false, wide: false };
+    let mut kept = Vec::new();
+    for n in 0..usize::from(words) {
+        let base = address(e, inst);
+        let base = e.add_const(base, inst.mem.offset as u32);
+        let base = e.and_const(base, !(4 * u32::from(words) - 1));
+        let Some(data) = inst.mem.data else { return };
+        let value = e.src_words(data, n + 1)[n];
+        let old = update(e, rmw, base, 4 * n as u32, (value, None));
+        kept.push(access::save(e, old, n));
+    }
+    let values: Vec<Value> = kept.into_iter().map(|slot| e.get(slot)).collect();
+    e.set_dst_words(inst, &values);
+}
+
+/// The address of a dword of each lane: M0\[15:0\], the offset, the lane's number times 4.
+pub(super) fn lane_address(e: &mut Emit<'_>, offset: u32) -> Value {
+    let m0 = e.m0();
+    let base = e.and_const(m0, 0xffff);
+    let base = e.add_const(base, offset);
+    let lane = e.lane_id();
+    let lane = e.shl_const(lane, 2);
+    e.b.iadd(base, lane)
+}
+
+/// Whether a dword at an address that M0 does not limit lies where LDS can be.
+pub(super) fn below_64k(e: &mut Emit<'_>, address: Value) -> Value {
+    let end = e.b.i32(LDS_BYTES - 3);
+    e.b.icmp(IntCC::Ult, address, end)
+}
+
+fn by_lane(e: &mut Emit<'_>, inst: &Inst) {
+    let address = lane_address(e, inst.mem.offset as u32);
+    let ok = below_64k(e, address);
+    if inst.op == Op::DS_READ_ADDTID_B32 {
+        let values = access::load_parts(e, Space::Shared, unit(1), address, 0, Some(ok));
+        e.set_dst_words(inst, &values);
+    } else if let Some(data) = inst.mem.data {
+        let values = e.src_words(data, 1);
+        access::store_parts(e, Space::Shared, unit(1), address, 0, &values, Some(ok));
+    }
+}
+
+/// `ds_append` and `ds_consume`: one word, M0\[15:0\] and the offset its address, changes by the number of active lanes, which
+/// all get the old value.
+fn count(e: &mut Emit<'_>, inst: &Inst, down: bool) {
+    let (exec, m0) = (e.exec(), e.m0());
+    let offset = inst.mem.offset as u32;
+    let old = e.cross1(&[exec, m0], |e, args| {
+        let lanes = e.b.ballot(args[0]);
+        let lanes = e.b.popcnt(lanes);
+        let lanes = e.low(lanes);
+        let base = e.and_const(args[1], 0xffff);
+        let address = e.add_const(base, offset);
+        let address = e.and_const(address, !3);
+        let mem: MemAccess = access(Space::Shared, 4, false, 0);
+        let inside = below_64k(e, address);
+        let old = access::load_uniform(e, mem, address, Some(inside));
+        let new = if down { e.b.isub(old, lanes) } else { e.b.iadd(old, lanes) };
+        e.b.store(mem, address, new, Some(inside));
+        old
+    });
+    e.set_dst_words(inst, &[old]);
+}
+
+/// `ds_swizzle`: each lane reads a lane that the offset field says; inactive ones give 0.
+fn swizzle(e: &mut Emit<'_>, inst: &Inst) {
+    let pattern = inst.mem.offset as u32;
+    let (value, lane) = (address(e, inst), e.lane_id());
+    let from = if pattern & 0x8000 != 0 {
+        // Within quads: two bits for each lane.
+        let place = e.and_const(lane, 3);
+        let shift = e.shl_const(place, 1);
+        let table = e.b.i32(pattern & 0xff);
+        let from = e.b.ushr(table, shift);
+        let (from, quad) = (e.and_const(from, 3), e.and_const(lane, !3));
+        e.b.ior(quad, from)
+    } else {
+        // Within halves of the wave: and, or, exclusive or.
+        let from = e.and_const(lane, pattern & 31);
+        let (set, flip) = (e.b.i32(pattern >> 5 & 31), e.b.i32(pattern >> 10 & 31));
+        let from = e.b.ior(from, set);
+        let from = e.b.ixor(from, flip);
+        let half = e.and_const(lane, 32);
+        e.b.ior(half, from)
+    };
+    let result = e.shuffle_active(value, from);
+    e.set_dst_words(inst, &[result]);
+}
+
+/// The lane that the address register and the offset of a permutation name.
+fn named_lane(e: &mut Emit<'_>, inst: &Inst) -> Value {
+    let base = address(e, inst);
+    let sum = e.add_const(base, inst.mem.offset as u32);
+    let lane = e.ushr_const(sum, 2);
+    e.and_const(lane, 63)
+}
+
+/// `ds_bpermute`: each lane reads the lane it names.
+fn pull(e: &mut Emit<'_>, inst: &Inst) {
+    let from = named_lane(e, inst);
+    let Some(data) = inst.mem.data else { return };
+    let value = e.read32(data);
+    let result = e.shuffle_active(value, from);
+    e.set_dst_words(inst, &[result]);
+}
+
+/// `ds_permute`: each lane writes to the lane it names; the highest wins, and who gets nothing gets 0.
+fn push(e: &mut Emit<'_>, inst: &Inst) {
+    let to = named_lane(e, inst);
+    let Some(data) = inst.mem.data else { return };
+    let value = e.read32(data);
+    let exec = e.exec();
+    let args = [exec, to, value].map(|arg| e.b.splat(arg));
+    let result = e.cross1(&args, |e, args| {
+        let lane = e.lane_id();
+        let zero = e.b.i32(0);
+        // The lanes that write to this one: those that agree with its number in all six bits.
+        let mut writers = e.b.ballot(args[0]);
+        for bit in 0..6 {
+            let theirs = e.and_const(args[1], 1 << bit);
+            let theirs = e.b.icmp(IntCC::Ne, theirs, zero);
+            let set = e.b.ballot(theirs);
+            let own = e.and_const(lane, 1 << bit);
+            let own = e.b.icmp(IntCC::Ne, own, zero);
+            let clear = e.b.inot(set);
+            let agree = e.b.select(own, set, clear);
+            writers = e.b.iand(writers, agree);
+        }
+        let leading = e.b.clz(writers);
+        let leading = e.low(leading);
+        let top = e.b.i32(63);
+        let last = e.b.isub(top, leading);
+        let moved = e.b.shuffle(args[2], last);
+        let none = e.b.i64(0);
+        let some = e.b.icmp(IntCC::Ne, writers, none);
+        e.b.select(some, moved, zero)
+    });
+    e.set_dst_words(inst, &[result]);
+}
+
+/// Both operands in LDS. The second one's address is that of the first plus a signed number of dwords: the offset field, or,
+/// where its highest bit is set, the high bits of the address register.
+fn source2(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
+    let offset = inst.mem.offset as u32;
+    let (align, base) = (!(u32::from(rmw.bytes()) - 1), address(e, inst));
+    let (first, distance) = if offset & 0x8000 != 0 {
+        let distance = e.sshr_const(base, 17);
+        (e.and_const(base, 0x1_ffff & align), e.shl_const(distance, 2))
+    } else {
+        let distance = ((offset << 17) as i32 >> 17) << 2;
+        (e.and_const(base, align), e.b.i32(distance as u32))
+    };
+    let second = e.b.iadd(first, distance);
+    let second = e.and_const(second, align);
+    let ok = in_range(e, second, 0, rmw.bytes().into());
+    let value = access::load_parts(e, Space::Shared, unit(rmw.words() as u8), second, 0, ok)[0];
+    let old = update(e, rmw, first, 0, (value, None));
+    atomic::write_old(e, inst, old);
+}
