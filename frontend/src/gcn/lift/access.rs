@@ -7,6 +7,7 @@
 use warpjit_ir::{Imm, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 
 use super::emit::Emit;
+use super::lds;
 use crate::gcn::{Inst, Op};
 
 /// How wide an access is.
@@ -175,6 +176,16 @@ pub(super) fn write_loaded(e: &mut Emit<'_>, inst: &Inst, shape: Shape, values: 
         }
         half => e.set_dst_half(inst, words[0], half == Half::High),
     }
+}
+
+/// Puts the dword that a load gives into LDS, each lane's at M0\[15:0\] plus the instruction's offset plus 4 times its number.
+pub(super) fn store_to_lds(e: &mut Emit<'_>, inst: &Inst, values: &[Value]) {
+    let Some(&value) = values.first() else { return };
+    let address = lds::lane_address(e, inst.mem.offset as u32);
+    let ok = lds::below_64k(e, address);
+    let guard = guard(e, Some(ok));
+    let value = if e.b.func.ty(value).scalar == Scalar::I64 { e.low(value) } else { value };
+    e.b.store(access(Space::Shared, 4, false, 0), address, value, Some(guard));
 }
 
 /// The loads of all parts of a unit from consecutive addresses. Where `ok` is there and does not hold, they give 0.

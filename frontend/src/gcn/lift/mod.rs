@@ -18,6 +18,7 @@ mod atomic;
 mod control;
 mod effects;
 mod emit;
+mod flat;
 mod graph;
 mod hwreg;
 mod index;
@@ -27,6 +28,7 @@ mod lifter;
 mod operand;
 mod options;
 mod result;
+mod scratch;
 mod slots;
 mod smem;
 mod statics;
@@ -53,6 +55,7 @@ const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     hwreg::inst,
     index::inst,
     lanes::inst,
+    flat::inst,
     lds::inst,
     smem::inst,
 ];

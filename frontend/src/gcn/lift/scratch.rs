@@ -1,0 +1,39 @@
+//! Scratch: memory of each lane in global memory, interleaved by dwords over the wave (facts/gcn.md section 6.4).
+//!
+//! FLAT_SCRATCH holds where a wave's begins: on 1.4 the address, on 1.1 and 1.2 its number of 256-byte units in the high dword,
+//! counted from address 0.
+
+use warpjit_ir::{Opcode, Scalar, Value};
+
+use super::emit::Emit;
+use crate::gcn::{Generation, Operand};
+
+/// Dwords of the wave between a dword of a lane and the next one.
+pub(super) const STEP_BYTES: u32 = 256;
+
+/// Where the wave's scratch begins, uniform i64.
+pub(super) fn base(e: &mut Emit<'_>) -> Value {
+    let code = Operand::FlatScratch(0).scalar_code().unwrap_or_default();
+    if e.generation == Generation::Gfx9 {
+        return e.scalar64(code);
+    }
+    let high = e.scalar(code + 1);
+    let high = e.b.convert(Opcode::Zext, high, Scalar::I64);
+    let shift = e.b.i64(8);
+    e.b.ishl(high, shift)
+}
+
+/// The global address (i64) of the byte at `offset` (i32) of each lane's scratch.
+pub(super) fn address(e: &mut Emit<'_>, base: Value, offset: Value) -> Value {
+    let word = e.and_const(offset, !3);
+    let word = e.b.convert(Opcode::Zext, word, Scalar::I64);
+    let shift = e.b.i64(6);
+    let row = e.b.ishl(word, shift);
+    let row = e.b.iadd(base, row);
+    let lane = e.lane_id();
+    let lane = e.shl_const(lane, 2);
+    let byte = e.and_const(offset, 3);
+    let place = e.b.ior(lane, byte);
+    let place = e.b.convert(Opcode::Zext, place, Scalar::I64);
+    e.b.iadd(row, place)
+}
