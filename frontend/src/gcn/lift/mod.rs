@@ -15,6 +15,7 @@
 
 mod access;
 mod atomic;
+mod compare;
 mod control;
 mod effects;
 mod emit;
@@ -25,9 +26,12 @@ mod index;
 mod lanes;
 mod lds;
 mod lifter;
+mod mask;
 mod operand;
 mod options;
 mod result;
+mod scalar;
+mod scalar_bits;
 mod scratch;
 mod slots;
 mod smem;
@@ -52,12 +56,16 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
 /// The topics: each emits its instructions and gives false for all others. What none of them takes is illegal.
 const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     // One a line.
+    compare::inst,
     hwreg::inst,
     index::inst,
     lanes::inst,
     flat::inst,
     lds::inst,
     smem::inst,
+    mask::inst,
+    scalar::inst,
+    scalar_bits::inst,
 ];
 
 /// Emits an instruction that does not change the program counter.

@@ -205,17 +205,21 @@ impl Emit<'_> {
 
     /// Denormals to zero; of f16 where the value is one widened.
     fn flush_output(&mut self, value: Value, half: bool) -> Value {
-        if !half {
-            return self.b.fflush(value);
-        }
+        if half { self.flush_half(value) } else { self.b.fflush(value) }
+    }
+
+    /// An f32 that is a widened f16, denormals of f16 to zero of their sign.
+    pub(super) fn flush_half(&mut self, value: Value) -> Value {
         let magnitude = self.b.fabs(value);
         let smallest = self.b.f32(6.103_515_6e-5);
         let small = self.b.fcmp(FloatCC::Lt, magnitude, smallest, false);
         let zero = self.b.f32(0.0);
+        let zero = self.b.float(Opcode::Fmul, &[value, zero], false);
         self.b.select(small, zero, value)
     }
 
-    fn mode_bit_clear(&mut self, bit: u32) -> Value {
+    /// Whether a bit of MODE is zero, uniform: for where MODE is not known.
+    pub(super) fn mode_bit_clear(&mut self, bit: u32) -> Value {
         let mode = self.mode_bits();
         let bit = self.and_const(mode, 1 << bit);
         let zero = self.b.i32(0);
