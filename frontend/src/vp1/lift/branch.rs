@@ -1,0 +1,166 @@
+//! The branch unit, and where control goes behind a bundle (facts/vp1.md sections 1 and 7).
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, LeaveKind, Scalar, Terminator, Value};
+
+use super::emit::{Emit, Writer};
+use super::graph::{Graph, Node, Pending, Place, Step, condition};
+use crate::vp1::Op;
+
+/// In the delay slot of a call whose return address was not known before: notes it.
+pub(super) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
+    if matches!(node.pending, Pending::Call(_)) {
+        let end = e.word(step.end);
+        e.assume(e.slots.uc0, end);
+        e.set(Writer::Move, e.slots.uc0, end);
+    }
+}
+
+/// Emits the branch instruction of a bundle, its writes, and the way on.
+pub(super) fn unit(
+    e: &mut Emit<'_>,
+    node: Node,
+    step: &Step,
+    graph: &Graph,
+    nodes: &BTreeMap<Node, Block>,
+) {
+    let inst = step.bundle.branch;
+    let word = inst.word;
+    let slots = e.slots;
+    match inst.op() {
+        Op::Branch if word & 1 << 24 != 0 => {
+            // The counter: down by one, or from zero to its total.
+            let counter = e.get(slots.l[word as usize >> 3 & 3]);
+            let count = e.and_const(counter, 0xff);
+            let done = e.is_zero(count);
+            let less = e.add_const(counter, -1);
+            let total = e.shr(counter, 8);
+            let again = e.b.ior(counter, total);
+            let stepped = e.b.select(done, again, less);
+            e.set(Writer::Branch, slots.l[word as usize & 3], stepped);
+            let count = e.and_const(stepped, 0xff);
+            let zero = e.is_zero(count);
+            let flag = e.choose(zero, 0x2000, 0);
+            e.set_flags(word & 7, 0x2000, flag);
+        }
+        Op::MovLoop => {
+            let index = word >> 19 & 3;
+            let value = e.word(word & 0xffff);
+            e.set(Writer::Branch, slots.l[index as usize], value);
+            let flag = e.word(if word & 0xff == 0 { 0x2000 } else { 0 });
+            e.set_flags(index, 0x2000, flag);
+        }
+        Op::BranchAbs | Op::BNop => {}
+        Op::Exit => {
+            let code = e.word(word & 0x1_ffff);
+            e.set(Writer::Branch, slots.exit, code);
+        }
+        _ => {
+            let flag = e.word(0x2000);
+            e.set_flags(word & 7, 0x2000, flag);
+        }
+    }
+    // Read before the bundle's writes.
+    let target = (step.next.pc.is_none()).then(|| e.get(slots.target));
+    let taken = step.taken.map(|place| (place, predicate(e, step)));
+    if let Some((place, taken)) = taken {
+        match place.pending {
+            Pending::Return => {
+                let to = e.get(slots.uc0);
+                e.set(Writer::Branch, slots.target, to);
+            }
+            _ => {
+                if let Some(address) = step.returns_to {
+                    let address = e.word(address);
+                    e.set_when(Writer::Branch, slots.uc0, address, taken);
+                }
+            }
+        }
+    }
+    e.write_back();
+    if inst.op() == Op::Exit {
+        // Where execution goes on if it is resumed.
+        let next = go(e, step.next, target, graph, nodes);
+        return match next {
+            Way::Block(next) => e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next }),
+            Way::Address(_) => {
+                // Nothing follows in this bundle's own block, so any block will do.
+                let next = nodes[&node];
+                e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next });
+            }
+        };
+    }
+    let term = match taken {
+        None => go(e, step.next, target, graph, nodes).terminator(),
+        Some((place, taken)) => match condition(inst) {
+            Some(true) => go(e, place, target, graph, nodes).terminator(),
+            Some(false) => go(e, step.next, target, graph, nodes).terminator(),
+            None => {
+                let there = go(e, place, target, graph, nodes);
+                let next = go(e, step.next, target, graph, nodes);
+                match (there, next) {
+                    (Way::Block(there), Way::Block(next)) => {
+                        Terminator::Branch { cond: taken, taken: there.into(), next: next.into() }
+                    }
+                    // Both go to the same address, in different spaces.
+                    (Way::Address(there), Way::Address(next)) => {
+                        let address = e.b.select(taken, there, next);
+                        Terminator::BranchIndirect { address }
+                    }
+                    (Way::Block(block), _) | (_, Way::Block(block)) => Terminator::Jump(block.into()),
+                }
+            }
+        },
+    };
+    e.terminate(term);
+}
+
+/// Whether the branch is taken.
+fn predicate(e: &mut Emit<'_>, step: &Step) -> Value {
+    let branch = step.bundle.branch;
+    match condition(branch) {
+        Some(known) => e.b.bool(known),
+        None => {
+            let bit = e.selected(branch.word);
+            if branch.word & 1 << 25 != 0 { e.b.inot(bit) } else { bit }
+        }
+    }
+}
+
+/// How control gets to a place.
+enum Way {
+    Block(Block),
+    Address(Value),
+}
+
+impl Way {
+    fn terminator(self) -> Terminator {
+        match self {
+            Way::Block(block) => Terminator::Jump(block.into()),
+            Way::Address(address) => Terminator::BranchIndirect { address },
+        }
+    }
+}
+
+/// The way to a place; `target` is the word address that a pending `ret` goes to.
+fn go(
+    e: &mut Emit<'_>,
+    place: Place,
+    target: Option<Value>,
+    graph: &Graph,
+    nodes: &BTreeMap<Node, Block>,
+) -> Way {
+    if let Some(pc) = place.pc
+        && let Some(&block) = nodes.get(&Node { pc, pending: place.pending, resumed: false })
+    {
+        return Way::Block(block);
+    }
+    // Addresses of words that are no words of a code must not meet those of others.
+    let target = target.unwrap_or_else(|| e.b.constant(Scalar::I32, 0x3fff_ffff));
+    let limit = e.word(0x3fff_ffff);
+    let target = e.b.umin(target, limit);
+    let address = e.shift(target, 2);
+    let space = graph.return_space(place.pending);
+    Way::Address(e.add_const(address, space as i32))
+}

@@ -1,0 +1,112 @@
+//! Lifts programs to the IR's SPMD form.
+//!
+//! A program is one warp of 16 lanes, the components of vectors. `$r`, `$a`, `$c`, `$l`, `$m`, `$x`, `$uc0` and `$uc16`
+//! are uniform slots; `$v`, `$vx` (8 bits of value) and `$va` (28 bits) are varying ones, a component a lane; a `$vc` is
+//! two mask slots, sign and zero flags. The data store is shared memory in its raw layout. `$c` is kept without bit 15,
+//! which is always set. [`aliases`] says what guests call them.
+//!
+//! Each bundle is a block: it reads all slots first and writes them at its end. Where control goes depends on a branch
+//! before, whose delay slot a bundle is, so a block belongs to a [`Node`]: a bundle and the branch that takes effect
+//! behind it. (See [`graph`](self) for the rules.)
+//!
+//! Nothing that code can contain is an error here: where it ends is an `illegal` fault.
+
+mod address;
+mod branch;
+mod bus;
+mod emit;
+mod graph;
+mod mad;
+mod outside;
+mod pure;
+mod scalar;
+mod state;
+mod vector;
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, Form, Function, GuestFault, Terminator};
+
+use super::Chip;
+use emit::Emit;
+use graph::{Graph, Step};
+
+pub use graph::{Node, Pending};
+pub use outside::{Outside, outside_of};
+pub use state::{LANES, Slots, aliases};
+
+/// Bytes of the data store.
+pub const DATA_STORE_BYTES: u32 = 8192;
+
+/// What the lifter has to know about a program besides its code.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// Name of the resulting function.
+    pub name: &'a str,
+    /// The chip.
+    pub chip: Chip,
+    /// Word address of the first bundle.
+    pub entry: u32,
+    /// Bundles that execution may start at besides: word addresses.
+    pub more_entries: &'a [u32],
+    /// Whether a bundle that reaches outside of the processor ([`Outside`]) stops with a `trap` fault instead of doing
+    /// what is its default.
+    pub stop_outside: bool,
+}
+
+/// A lifted program.
+#[derive(Clone, Debug)]
+pub struct Lifted {
+    /// The code, in SPMD form.
+    pub function: Function,
+    /// The slots of its state. They are the same, in the same places, for every program.
+    pub slots: Slots,
+    /// The blocks of its bundles.
+    pub nodes: BTreeMap<Node, Block>,
+}
+
+/// Lifts a program.
+pub fn lift(code: &[u8], options: &Options<'_>) -> Lifted {
+    let graph = Graph::explore(code, options);
+    let mut func = Function::new(options.name, Form::Spmd, LANES);
+    let slots = Slots::declare(&mut func);
+    let nodes: BTreeMap<Node, Block> =
+        graph.nodes().map(|node| (node, func.add_block(node.pc.wrapping_mul(4)))).collect();
+    for (address, node) in graph.addresses() {
+        func.block_at.insert(address, nodes[&node]);
+    }
+    func.entry = nodes[&Node::at(options.entry)];
+    for (&node, &block) in &nodes {
+        let mut emit = Emit::new(&mut func, &slots, options.chip, block);
+        match graph.step(node) {
+            None => {
+                emit.count();
+                emit.terminate(Terminator::Fault(GuestFault::Illegal));
+            }
+            Some(step) => bundle(&mut emit, node, step, &graph, &nodes, options.stop_outside),
+        }
+    }
+    Lifted { function: func, slots, nodes }
+}
+
+/// Emits the block of a node.
+fn bundle(
+    emit: &mut Emit<'_>,
+    node: Node,
+    step: &Step,
+    graph: &Graph,
+    nodes: &BTreeMap<Node, Block>,
+    stop_outside: bool,
+) {
+    if stop_outside && !node.resumed && step.bundle.outside().next().is_some() {
+        return emit.terminate(Terminator::Fault(GuestFault::Trap));
+    }
+    emit.count();
+    branch::late_call(emit, node, step);
+    let insts = step.bundle;
+    let factors = bus::Bus::new(insts.scalar);
+    address::unit(emit, &insts);
+    scalar::unit(emit, &insts, node.resumed);
+    vector::unit(emit, &insts, factors);
+    branch::unit(emit, node, step, graph, nodes);
+}
