@@ -25,6 +25,9 @@ pub struct Session<'a> {
     memory: Memory,
     /// Guest address of each buffer, in the order of the file.
     addresses: Vec<u64>,
+    /// The buffer that is shared memory, if there is one, and its content after the last run.
+    shared: Option<usize>,
+    shared_after: Vec<u8>,
     launch: runtime::Launch,
 }
 
@@ -71,8 +74,10 @@ impl<'a> Session<'a> {
         let mut memory = engine.memory().with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
-        let (fixed, free): (Vec<_>, Vec<_>) =
-            file.buffers.iter().enumerate().partition(|(_, b)| b.address.is_some());
+        let name = file.program.rules().shared_buffer;
+        let shared = file.buffers.iter().position(|buffer| Some(buffer.name.as_str()) == name);
+        let mapped = file.buffers.iter().enumerate().filter(|(index, _)| Some(*index) != shared);
+        let (fixed, free): (Vec<_>, Vec<_>) = mapped.partition(|(_, b)| b.address.is_some());
         for (index, buffer) in fixed.into_iter().chain(free) {
             let access =
                 if buffer.read_only { runtime::Access::ReadOnly } else { runtime::Access::ReadWrite };
@@ -80,8 +85,19 @@ impl<'a> Session<'a> {
                 .map(buffer.address, buffer.bytes, access)
                 .with_context(|| format!("{}: buffer {:?}", whole(), buffer.name))?;
         }
-        let launch = make_launch(file, &addresses);
-        let mut session = Session { file, engine, program, memory, addresses, launch };
+        let mut launch = make_launch(file, &addresses);
+        if let Some(index) = shared {
+            let (buffer, most) = (&file.buffers[index], program.image().shared_bytes);
+            if buffer.bytes > most.into() {
+                bail!("{}: buffer {:?} has {} bytes, there are {most}", whole(), buffer.name, buffer.bytes);
+            }
+            launch.shared = buffer.data.clone();
+            launch.shared.resize(buffer.bytes as usize, buffer.fill);
+            launch.capture_shared = true;
+        }
+        let shared_after = launch.shared.clone();
+        let mut session =
+            Session { file, engine, program, memory, addresses, shared, shared_after, launch };
         session.fill(true)?;
         Ok(session)
     }
@@ -113,7 +129,10 @@ impl<'a> Session<'a> {
 
     /// Memory that is `fresh` holds zeros.
     fn fill(&mut self, fresh: bool) -> anyhow::Result<()> {
-        for (buffer, &address) in self.file.buffers.iter().zip(&self.addresses) {
+        for (index, (buffer, &address)) in self.file.buffers.iter().zip(&self.addresses).enumerate() {
+            if Some(index) == self.shared {
+                continue;
+            }
             let write = |memory: &mut Memory| -> Result<(), runtime::Error> {
                 memory.write(address, &buffer.data)?;
                 if fresh && buffer.fill == 0 {
@@ -136,12 +155,20 @@ impl<'a> Session<'a> {
     /// Runs the launch once.
     pub fn run(&mut self) -> anyhow::Result<Report> {
         let report = self.engine.run(&self.program, &mut self.memory, &self.launch);
-        report.with_context(|| self.file.path.display().to_string())
+        let mut report = report.with_context(|| self.file.path.display().to_string())?;
+        self.shared_after = std::mem::take(&mut report.shared);
+        Ok(report)
     }
 
     /// So many bytes at `offset` of the buffer with that index.
     pub fn read(&self, buffer: usize, offset: u64, bytes: usize) -> anyhow::Result<Vec<u8>> {
         let mut data = vec![0; bytes];
+        if Some(buffer) == self.shared {
+            let there = self.shared_after.get(offset as usize..).unwrap_or_default();
+            let there = &there[..there.len().min(bytes)];
+            data[..there.len()].copy_from_slice(there);
+            return Ok(data);
+        }
         self.memory.read(self.addresses[buffer] + offset, &mut data)?;
         Ok(data)
     }
@@ -208,6 +235,8 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
         globals: file.globals.iter().map(global).collect(),
         registers: file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect(),
         capture_registers: file.expects.iter().any(|e| matches!(e, Expect::Register(_))),
+        shared: Vec::new(),
+        capture_shared: false,
         blocks: None,
         cancel: None,
         progress: None,

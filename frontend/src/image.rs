@@ -1,6 +1,6 @@
 //! A kernel as front ends hand it to the runtime.
 
-use warpjit_ir::{Function, KernelAbi};
+use warpjit_ir::{Function, KernelAbi, Slot};
 
 /// What lifting needs to know besides the container. Containers say most of it themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +46,32 @@ pub struct KernelImage {
     pub code_address: u32,
     /// Length of the instruction that begins with these bytes.
     pub instruction_bytes: fn(&[u8]) -> usize,
+    /// Registers whose slots are not called and made as guests know them.
+    pub aliases: Vec<RegisterAlias>,
+}
+
+/// A register that no slot holds as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterAlias {
+    /// The guest's name.
+    pub name: String,
+    /// Bits of its value.
+    pub bits: u32,
+    /// Those of them that can be written; the others keep what they are.
+    pub writable: u64,
+    /// Bits that always read as set.
+    pub always: u64,
+    /// What holds it.
+    pub parts: AliasParts,
+}
+
+/// What holds a register.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AliasParts {
+    /// A uniform slot.
+    Slot(Slot),
+    /// Masks: bit `b` of the register is lane `b % lanes` of mask `b / lanes`. The register is uniform.
+    LaneBits(Vec<Slot>),
 }
 
 /// A part of a const bank.

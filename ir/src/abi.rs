@@ -131,7 +131,7 @@ pub struct ParamSpace {
 /// The launch interface and the limits of a kernel on its chip.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelAbi {
-    /// Lanes of a warp, 32 or 64.
+    /// Lanes of a warp, 16, 32 or 64.
     pub warp_lanes: u32,
     /// Whether all lanes of a warp run whatever the block's size, as where the guest has its own mask of the lanes with
     /// threads ([`Builtin::Launched`]).

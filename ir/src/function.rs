@@ -431,7 +431,7 @@ pub struct Function {
     pub name: String,
     /// SPMD or mask form.
     pub form: Form,
-    /// Lanes of the warp, 32 or 64.
+    /// Lanes of the warp, 16, 32 or 64.
     pub lanes: u32,
     /// Variables of the frame, by [`Slot`].
     pub slots: Vec<SlotData>,

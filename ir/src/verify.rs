@@ -1,7 +1,7 @@
 //! The verifier. It holds for any function, however damaged, and never panics.
 //!
 //! *Structure*
-//! - The warp has 32 or 64 lanes; the entry block exists and has no parameters.
+//! - The warp has 16, 32 or 64 lanes; the entry block exists and has no parameters.
 //! - Every block, slot, value and instruction that is named exists.
 //! - An instruction stands in at most one block, once; results and parameters point back at what defines them.
 //! - Every block ends in a terminator.
@@ -125,8 +125,8 @@ impl Verifier<'_> {
     /// Everything that later checks rely on to index tables.
     fn structure(&mut self) {
         let func = self.func;
-        if !matches!(func.lanes, 32 | 64) {
-            self.report("function", format!("a warp has 32 or 64 lanes, not {}", func.lanes));
+        if !matches!(func.lanes, 16 | 32 | 64) {
+            self.report("function", format!("a warp has 16, 32 or 64 lanes, not {}", func.lanes));
         }
         match func.blocks.get(func.entry.index()) {
             None => self.report("function", format!("the entry {} does not exist", func.entry)),

@@ -1,6 +1,6 @@
 //! The engine: launches programs.
 
-use crate::exec::setup::{FLAG_PARTS, Plan};
+use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, most_blocks};
 use crate::program::Variant;
 use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier};
@@ -53,6 +53,9 @@ impl Engine {
         if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
             return Err(Error::Launch("registers can be captured of one warp only".into()));
         }
+        if launch.capture_shared && plan.blocks.end - plan.blocks.start != 1 {
+            return Err(Error::Launch("shared memory can be captured of one block only".into()));
+        }
         let places = most_blocks(&plan, &tiers, self.config.thread_count());
         let warps = plan.warps;
         plan.segments.map(memory, warps, places)?;
@@ -67,13 +70,17 @@ impl Engine {
             fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
             stats: stats(&plan, &outcome),
             registers: BTreeMap::new(),
+            shared: Vec::new(),
             cancelled: outcome.cancelled,
         };
         report.stats.compile = compile;
         report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = start.elapsed().saturating_sub(compile);
         if launch.capture_registers {
-            report.registers = registers(&plan, &tiers, &outcome);
+            report.registers = registers(program, &plan, &tiers, &outcome);
+        }
+        if let Some(block) = outcome.last.filter(|_| launch.capture_shared) {
+            report.shared = block.shared().to_vec();
         }
         Ok(report)
     }
@@ -122,9 +129,19 @@ fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
 }
 
 /// The slots of the only warp by name. Condition registers are put together from their flags.
-fn registers(plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
+fn registers(
+    program: &Program,
+    plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
     let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
+    let lanes = if plan.full_warps { plan.lanes } else { plan.threads };
+    for alias in &program.image().aliases {
+        let value = alias_value(alias, plan.lanes, |slot, lane| {
+            let scalar = tiers.function().slots.get(slot.index()).map(|data| data.ty.scalar);
+            scalar.map_or(0, |scalar| warp.frame.read(tiers.slot_offset(slot), scalar, lane))
+        });
+        registers.insert(alias.name.clone(), vec![value]);
+    }
     for (number, slot) in tiers.function().slots.iter().enumerate() {
         // Names that the compiler made up are none of the guest.
         if slot.name.starts_with('#') {
@@ -132,7 +149,7 @@ fn registers(plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, 
         }
         let offset = tiers.slot_offset(warpjit_ir::Slot::new(number));
         let lane_of = |lane: u32| if slot.ty.uniform { 0 } else { lane };
-        let values = (0..plan.threads).map(|lane| warp.frame.read(offset, slot.ty.scalar, lane_of(lane)));
+        let values = (0..lanes).map(|lane| warp.frame.read(offset, slot.ty.scalar, lane_of(lane)));
         let flag = slot
             .name
             .split_once('.')
@@ -140,7 +157,7 @@ fn registers(plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, 
         match flag {
             Some((register, bit)) => {
                 let whole = registers.entry(register.to_owned()).or_default();
-                whole.resize(plan.threads as usize, 0);
+                whole.resize(lanes as usize, 0);
                 whole.iter_mut().zip(values).for_each(|(whole, value)| *whole |= value << bit);
             }
             None => {

@@ -27,6 +27,10 @@ pub struct Launch {
     pub registers: Vec<(String, Vec<u64>)>,
     /// Whether to give the registers back ([`Report::registers`]); for launches of one warp.
     pub capture_registers: bool,
+    /// What shared memory begins with in each block, instead of zeros; may be shorter than it is.
+    pub shared: Vec<u8>,
+    /// Whether to give shared memory back ([`Report::shared`]); for launches of one block.
+    pub capture_shared: bool,
     /// Blocks to run, by linear index; `None`: all.
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
@@ -148,6 +152,8 @@ pub struct Report {
     pub stats: Stats,
     /// Registers at the end by name, one value a lane, if asked for.
     pub registers: BTreeMap<String, Vec<u64>>,
+    /// Shared memory of the only block at the end, if asked for.
+    pub shared: Vec<u8>,
     /// Whether the launch was cancelled.
     pub cancelled: bool,
 }

@@ -140,6 +140,7 @@ impl Program {
             params: image.params.as_deref(),
             consts: &image.consts,
             compiler_bank: image.compiler_bank,
+            aliases: &image.aliases,
         }
     }
 

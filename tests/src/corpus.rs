@@ -102,6 +102,11 @@ pub fn tesla() -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// Every launch file for VP1.
+pub fn vp1() -> io::Result<Vec<Case>> {
+    in_archive(&corpus().join("vp1-op.tar.gz"), "vp1-op")
+}
+
 /// Reads all files of a packed corpus.
 pub fn unpack(archive: &Path) -> io::Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut files = BTreeMap::new();

@@ -59,7 +59,8 @@ fn ways() -> Result<Vec<Way>, String> {
 
 fn main() -> ExitCode {
     let args = Arguments::from_args();
-    let cases = corpus::tesla().expect("the corpus is part of the repository");
+    let mut cases = corpus::tesla().expect("the corpus is part of the repository");
+    cases.extend(corpus::vp1().expect("the corpus is part of the repository"));
     let mut trials: Vec<Trial> = Vec::new();
     let packed: Vec<_> = cases.iter().filter(|c| c.name.starts_with("tesla-op/")).cloned().collect();
     trials.push(Trial::test("listings of tesla-op", move || check_listings(&packed)));

@@ -143,6 +143,11 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         if buffers.iter().any(|b| b.name == text) {
             return Err(name.error(format!("a second buffer is called {text:?}")));
         }
+        if context.rules.address_bits == 0
+            && let Some(only) = context.rules.shared_buffer.filter(|only| *only != text)
+        {
+            return Err(name.error(format!("is {text:?}; the only memory of {} is {only:?}", context.isa)));
+        }
         let address = address.map(|v| check_address(&v, bytes, context, &buffers)).transpose()?;
         buffers.push(Buffer {
             name: text,

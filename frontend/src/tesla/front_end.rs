@@ -102,6 +102,7 @@ impl FrontEnd for TeslaFrontEnd {
             code: kernel.code.clone(),
             code_address: 0,
             instruction_bytes,
+            aliases: Vec::new(),
             abi,
         })
     }

@@ -1,6 +1,8 @@
 //! NVIDIA video processor 1 as the rest of the system sees it.
 
-use super::{Chip, assemble, listing};
+use warpjit_ir::{Function, KernelAbi, ParamSpace, Space};
+
+use super::{Chip, assemble, lift, listing};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
 use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
@@ -15,7 +17,41 @@ impl Vp1FrontEnd {
     }
 }
 
-const UNSUPPORTED: &str = "vp1 is not supported by this build";
+/// What the runtime must know of a lifted program.
+pub fn image(function: Function, slots: &lift::Slots, chip: Chip, code: &[u8]) -> KernelImage {
+    KernelImage {
+        name: "the program".into(),
+        function,
+        abi: abi(),
+        registers: 0,
+        shared_bytes: lift::DATA_STORE_BYTES,
+        local_bytes: 0,
+        params: None,
+        consts: Vec::new(),
+        compiler_bank: None,
+        code: code.to_vec(),
+        code_address: 0,
+        instruction_bytes: |_| 4,
+        aliases: lift::aliases(slots, chip),
+    }
+}
+
+/// One warp, whose shared memory is the data store, and nothing else.
+fn abi() -> KernelAbi {
+    KernelAbi {
+        warp_lanes: lift::LANES,
+        full_warps: true,
+        header: Vec::new(),
+        params: ParamSpace { space: Space::Shared, offset: 0, max_bytes: 0, pointer_bytes: 4 },
+        max_grid: [1; 3],
+        max_block: [1; 3],
+        max_threads: 1,
+        max_registers: 0,
+        max_shared_bytes: lift::DATA_STORE_BYTES,
+        max_local_bytes: 0,
+        barriers: 0,
+    }
+}
 
 impl FrontEnd for Vp1FrontEnd {
     fn name(&self) -> &'static str {
@@ -53,11 +89,27 @@ impl FrontEnd for Vp1FrontEnd {
     fn lift(
         &self,
         _module: &Module,
-        _kernel: &Kernel,
-        _chip: &str,
-        _options: &CodeOptions,
+        kernel: &Kernel,
+        chip: &str,
+        options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        let chip = self.chip(chip)?;
+        let (entry, code) = (options.entry, &kernel.code);
+        if entry % 4 != 0 || entry as usize >= code.len() {
+            return Err(LoadError::Program(format!(
+                "entry {entry:#x} is no instruction of the {:#x} bytes of code",
+                code.len()
+            )));
+        }
+        let options = lift::Options {
+            name: "kernel",
+            chip,
+            entry: entry / 4,
+            more_entries: &[],
+            stop_outside: false,
+        };
+        let lifted = lift::lift(code, &options);
+        Ok(image(lifted.function, &lifted.slots, chip, code))
     }
 
     fn listing(

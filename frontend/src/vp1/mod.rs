@@ -9,6 +9,7 @@ mod bundle;
 mod disasm;
 mod field;
 pub mod front_end;
+pub mod lift;
 mod rows;
 mod slots;
 mod support;

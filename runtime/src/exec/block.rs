@@ -312,6 +312,11 @@ impl RunningBlock {
         })
     }
 
+    /// Shared memory.
+    pub fn shared(&self) -> &[u8] {
+        self.shared.bytes()
+    }
+
     /// The first warp.
     pub fn first_warp(&self) -> Option<&Warp> {
         self.warps.first().map(|resident| &resident.warp)

@@ -33,7 +33,13 @@ impl Shared {
         (self.bytes.as_mut_ptr(), self.size as u32)
     }
 
-    fn contents(&mut self) -> &mut [u8] {
+    /// Contents.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.size]
+    }
+
+    /// Contents.
+    pub fn contents(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.size]
     }
 

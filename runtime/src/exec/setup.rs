@@ -6,6 +6,7 @@ use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
+use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
 
 /// Bytes of a const bank; what is not bound reads as zero.
@@ -40,6 +41,8 @@ pub struct Needs<'a> {
     pub consts: &'a [ConstPart],
     /// The bank where the container's contents win over the launch's.
     pub compiler_bank: Option<u32>,
+    /// Registers that are not slots as they are.
+    pub aliases: &'a [RegisterAlias],
 }
 
 /// A launch that has been checked, in the form the scheduler wants.
@@ -222,7 +225,7 @@ impl Plan {
             consts: Vec::new(),
             windows: Windows::new(&launch.globals)?,
             segments: Segments::new(abi, function),
-            slots: named_slots(function, abi.warp_lanes, launch)?,
+            slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             max_steps: launch.max_steps,
         };
         let mut banks = consts;
@@ -253,6 +256,11 @@ impl Plan {
             }
         }
         put(&mut plan, abi.params.space, abi.params.offset as usize, &args);
+        if launch.shared.len() > plan.shared.len() {
+            let (given, most) = (launch.shared.len(), plan.shared.len());
+            return Err(Error::Launch(format!("{given} bytes for shared memory, there are {most}")));
+        }
+        plan.shared[..launch.shared.len()].copy_from_slice(&launch.shared);
         let zero: Bank = vec![0; CONST_BYTES + SLACK_BYTES].into();
         plan.consts = banks
             .into_iter()
@@ -366,20 +374,43 @@ fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error
 
 /// Slots by the names of [`Launch::registers`]. A name with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`) sets
 /// them from its bits, lowest first in that order.
-fn named_slots(function: &Function, lanes: u32, launch: &Launch) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
+fn named_slots(
+    function: &Function,
+    aliases: &[RegisterAlias],
+    lanes: u32,
+    launch: &Launch,
+) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
     let mut slots = Vec::new();
     let find = |name: &str| function.slots.iter().position(|slot| slot.name == name).map(Slot::new);
     for (name, values) in &launch.registers {
         let bad = |reason: String| Error::Launch(format!("register {name}: {reason}"));
-        if values.len() != 1 && values.len() != lanes as usize {
-            return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
-        }
         let check = |bits: u32| match values.iter().find(|&&value| bits < 64 && value >> bits != 0) {
             Some(value) => Err(bad(format!("{value:#x} has more than {bits} bits"))),
             None => Ok(()),
         };
-        if let Some(slot) = find(name) {
-            check(function.slots[slot.index()].ty.scalar.bits())?;
+        let one = |what: &str| match values.as_slice() {
+            &[value] => Ok(value),
+            values => Err(bad(format!("{} values, {what} has one", values.len()))),
+        };
+        if let Some(alias) = aliases.iter().find(|alias| alias.name == *name) {
+            let value = one("this register")?;
+            check(alias.bits)?;
+            slots.extend(alias_slots(alias, value, lanes));
+            continue;
+        }
+        if values.len() != 1 && values.len() != lanes as usize {
+            return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
+        }
+        // Names that the compiler made up are none of the guest.
+        if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
+            let data = &function.slots[slot.index()];
+            check(data.ty.scalar.bits())?;
+            if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into())) {
+                return Err(bad(format!("{value:#x} is more than {:#x}", data.umax.unwrap_or_default())));
+            }
+            if data.ty.uniform {
+                one("a scalar register")?;
+            }
             slots.push((slot, values.clone()));
             continue;
         }
@@ -393,6 +424,32 @@ fn named_slots(function: &Function, lanes: u32, launch: &Launch) -> Result<Vec<(
         }
     }
     Ok(slots)
+}
+
+/// What the slots of an alias hold for a value of the register.
+fn alias_slots(alias: &RegisterAlias, value: u64, lanes: u32) -> Vec<(Slot, Vec<u64>)> {
+    let value = value & alias.writable;
+    match &alias.parts {
+        AliasParts::Slot(slot) => vec![(*slot, vec![value])],
+        AliasParts::LaneBits(masks) => {
+            let bit = |bit: u32| if bit < 64 { value >> bit & 1 } else { 0 };
+            let of = |mask: usize| (0..lanes).map(|lane| bit(mask as u32 * lanes + lane)).collect();
+            masks.iter().enumerate().map(|(mask, &slot)| (slot, of(mask))).collect()
+        }
+    }
+}
+
+/// The value of an alias; `read` gives a lane of a slot.
+pub fn alias_value(alias: &RegisterAlias, lanes: u32, read: impl Fn(Slot, u32) -> u64) -> u64 {
+    let value = match &alias.parts {
+        AliasParts::Slot(slot) => read(*slot, 0),
+        AliasParts::LaneBits(masks) => {
+            let bits = masks.iter().flat_map(|&mask| (0..lanes).map(move |lane| (mask, lane)));
+            let bits = bits.take(64).enumerate();
+            bits.fold(0, |all, (bit, (mask, lane))| all | (read(mask, lane) & 1) << bit)
+        }
+    };
+    value & alias.writable | alias.always
 }
 
 /// Flags of a condition register, lowest bit first (facts/tesla.md section 6).

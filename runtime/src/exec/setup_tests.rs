@@ -47,6 +47,7 @@ fn needs(abi: &KernelAbi) -> Needs<'_> {
         params: None,
         consts: &[],
         compiler_bank: Some(1),
+        aliases: &[],
     }
 }
 

@@ -45,6 +45,7 @@ pub fn program(body: &str) -> Program {
         code: vec![0xaa, 0xbb, 0xcc, 0xdd],
         code_address: 0x10,
         instruction_bytes: |_| 8,
+        aliases: Vec::new(),
     })
 }
 

@@ -185,8 +185,6 @@ fn vertical(e: &mut Emit<'_>, place: Place) -> Value {
     let row = e.and_const(address, 0x1ff0);
     let rows = e.b.ishl(lane, place.stride);
     let rows = e.shift(rows, 4);
-    // A column's rows are multiples of its stride, some of which an address with wide strides has no bits for.
-    let rows = e.and_const(rows, 0x1ff0);
     let row = e.b.ior(row, rows);
     e.b.iadd(row, bank)
 }

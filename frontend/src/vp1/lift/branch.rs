@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use warpjit_ir::{Block, LeaveKind, Scalar, Terminator, Value};
+use warpjit_ir::{Block, LeaveKind, Terminator, Value};
 
 use super::emit::{Emit, Writer};
-use super::graph::{Graph, Node, Pending, Place, Step, condition};
+use super::graph::{Graph, MAX_WORDS, Node, Pending, Place, Step, condition};
 use crate::vp1::Op;
 
 /// In the delay slot of a call whose return address was not known before: notes it.
@@ -156,9 +156,9 @@ fn go(
     {
         return Way::Block(block);
     }
-    // Addresses of words that are no words of a code must not meet those of others.
-    let target = target.unwrap_or_else(|| e.b.constant(Scalar::I32, 0x3fff_ffff));
-    let limit = e.word(0x3fff_ffff);
+    // What is no word of a code must not meet another space.
+    let target = target.unwrap_or_else(|| e.word(MAX_WORDS));
+    let limit = e.word(MAX_WORDS);
     let target = e.b.umin(target, limit);
     let address = e.shift(target, 2);
     let space = graph.return_space(place.pending);

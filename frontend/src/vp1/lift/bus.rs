@@ -122,15 +122,16 @@ impl Bus {
     /// The two masks, for each component.
     pub(super) fn masks(self, e: &mut Emit<'_>) -> [Value; 2] {
         let factors = self.factors(e);
-        let lane = e.lane();
-        let low = e.and_const(lane, 7);
-        let eight = e.word(8);
-        let first = e.b.icmp(IntCC::Ult, lane, eight);
         std::array::from_fn(|mask| {
-            let factor = e.b.select(first, factors[2 * mask], factors[2 * mask + 1]);
-            let bits = e.shift(factor, -1);
-            let bit = e.b.ushr(bits, low);
-            e.test(bit, 1)
+            let mut byte = |factor: Value| {
+                let bits = e.shift(factor, -1);
+                e.and_const(bits, 0xff)
+            };
+            let (low, high) = (byte(factors[2 * mask]), byte(factors[2 * mask + 1]));
+            let high = e.shift(high, 8);
+            let bits = e.b.ior(low, high);
+            let bits = e.b.convert(Opcode::Zext, bits, Scalar::I64);
+            e.b.lane_bit(bits)
         })
     }
 }
@@ -212,6 +213,6 @@ pub(super) fn flag_of(e: &mut Emit<'_>, choice: FlagChoice) -> Value {
 /// The truth value of the component that `source` names.
 fn moved(e: &mut Emit<'_>, flags: Value, source: Value) -> Value {
     let words = e.b.convert(Opcode::Bmask, flags, Scalar::I32);
-    let words = e.component(words, source);
+    let words = e.b.shuffle(words, source);
     e.test(words, 1)
 }

@@ -320,19 +320,6 @@ impl<'a> Emit<'a> {
         self.get(self.slots.lane)
     }
 
-    /// The value of the component that `index` names.
-    pub(super) fn component(&mut self, value: Value, index: Value) -> Value {
-        let ty = Type::varying(self.b.func.ty(value).scalar);
-        self.b.push(Opcode::Shuffle, &[value, index], Imm::None, Some(ty)).expect("has a result")
-    }
-
-    /// A component as a uniform value.
-    pub(super) fn component_as_uniform(&mut self, value: Value, component: u32) -> Value {
-        let index = self.word(component);
-        let ty = Type::uniform(self.b.func.ty(value).scalar);
-        self.b.push(Opcode::ReadLane, &[value, index], Imm::None, Some(ty)).expect("has a result")
-    }
-
     /// A byte of the data store at its raw address.
     pub(super) fn load_byte(&mut self, address: Value) -> Value {
         let ty = Type { scalar: Scalar::I32, ..self.b.func.ty(address) };

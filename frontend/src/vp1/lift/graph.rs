@@ -10,7 +10,7 @@ use super::{Options, Outside, outside_of};
 use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
 
 /// Codes are looked at up to this word address; what lies beyond does not exist.
-const MAX_WORDS: u32 = 1 << 20;
+pub(super) const MAX_WORDS: u32 = (1 << 20) - 1;
 
 /// Longest code, in words, whose every word is held to be a place that a `ret` may go to where nothing says more.
 const MAX_RETURN_WORDS: u32 = 1 << 14;
@@ -278,7 +278,7 @@ impl Graph {
     pub(super) fn return_space(&self, pending: Pending) -> u32 {
         let others = self.pendings.iter().filter(|&&other| other != Pending::None);
         let index = others.into_iter().position(|&other| other == pending);
-        index.map_or(0, |index| ((index as u32 + 1) * 4 * MAX_WORDS) | 0x8000_0000)
+        index.map_or(0, |index| ((index as u32 + 1) << 22) | 0x8000_0000)
     }
 
     /// The nodes that a `ret` finds by address.

@@ -32,6 +32,7 @@ use emit::Emit;
 use graph::{Graph, Step};
 
 pub use graph::{Node, Pending};
+pub use pure::FUNCTIONS as PURE_FUNCTIONS;
 pub use outside::{Outside, outside_of};
 pub use state::{LANES, Slots, aliases};
 

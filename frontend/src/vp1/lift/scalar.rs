@@ -331,9 +331,9 @@ fn move_from(e: &mut Emit<'_>, bundle: &Bundle, resumed: bool) {
     let (writer, value) = match file {
         0..=3 => {
             let v = e.v(index);
-            let mut all = e.component_as_uniform(v, file * 4);
+            let mut all = component(e, v, file * 4);
             for byte in 1..4 {
-                let part = e.component_as_uniform(v, file * 4 + byte);
+                let part = component(e, v, file * 4 + byte);
                 let part = e.shift(part, 8 * byte as i32);
                 all = e.b.ior(all, part);
             }
@@ -353,4 +353,10 @@ fn move_from(e: &mut Emit<'_>, bundle: &Bundle, resumed: bool) {
         _ => (Writer::Scalar, e.get(slots.x[index as usize & 15])),
     };
     e.set_r(writer, dst(word), value);
+}
+
+/// A component as a uniform value.
+fn component(e: &mut Emit<'_>, vector: Value, index: u32) -> Value {
+    let index = e.word(index);
+    e.b.read_lane(vector, index)
 }

@@ -150,7 +150,7 @@ fn add9(e: &mut Emit<'_>, word: u32) -> Value {
     let eight = e.word(8);
     let first = e.b.icmp(IntCC::Ult, lane, eight);
     let mut part = |index: Value| {
-        let (one, two) = (e.component(one, index), e.component(two, index));
+        let (one, two) = (e.b.shuffle(one, index), e.b.shuffle(two, index));
         e.b.select(first, one, two)
     };
     let (low, high) = (part(low), part(high));
@@ -169,7 +169,7 @@ fn swizzle(e: &mut Emit<'_>, word: u32) -> Value {
     let index = e.and_const(index, 15);
     let second = e.test(which, 1);
     let (one, two) = (e.v(src1(word)), e.v(src2(word)));
-    let (one, two) = (e.component(one, index), e.component(two, index));
+    let (one, two) = (e.b.shuffle(one, index), e.b.shuffle(two, index));
     e.b.select(second, two, one)
 }
 
@@ -182,7 +182,7 @@ fn all_flags(e: &mut Emit<'_>) -> Value {
     for (index, (&sign, &zero)) in slots.vc_sign.iter().zip(&slots.vc_zero).enumerate() {
         let mut half = |slot| {
             let flags = e.get(slot);
-            let bits = e.b.convert(Opcode::Ballot, flags, Scalar::I64);
+            let bits = e.b.ballot(flags);
             e.b.convert(Opcode::Trunc, bits, Scalar::I32)
         };
         let (sign, zero) = (half(sign), half(zero));
