@@ -125,8 +125,7 @@ fn split_block(func: &mut Function, block: Block, at: usize) {
             replaced.insert(v, again);
             continue;
         }
-        let ty = crate::types::Type::varying(func.ty(v).scalar);
-        let slot: Slot = func.add_slot(format!("x{}", func.slots.len()), ty, SlotInit::Zero);
+        let slot: Slot = func.add_slot(format!("x{}", func.slots.len()), func.ty(v), SlotInit::Zero);
         let mut b = Builder::new(func, block);
         b.pc = tail_pc;
         b.set(slot, v);
