@@ -96,8 +96,7 @@ impl<'a> Session<'a> {
             launch.capture_shared = true;
         }
         let shared_after = launch.shared.clone();
-        let mut session =
-            Session { file, engine, program, memory, addresses, shared, shared_after, launch };
+        let mut session = Session { file, engine, program, memory, addresses, shared, shared_after, launch };
         session.fill(true)?;
         Ok(session)
     }

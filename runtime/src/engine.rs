@@ -129,9 +129,7 @@ fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
 }
 
 /// The slots of the only warp by name. Condition registers are put together from their flags.
-fn registers(
-    program: &Program,
-    plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
+fn registers(program: &Program, plan: &Plan, tiers: &Tiers, outcome: &Outcome) -> BTreeMap<String, Vec<u64>> {
     let mut registers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let Some(warp) = outcome.last.as_ref().and_then(|block| block.first_warp()) else { return registers };
     let lanes = if plan.full_warps { plan.lanes } else { plan.threads };

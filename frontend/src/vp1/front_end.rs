@@ -101,13 +101,8 @@ impl FrontEnd for Vp1FrontEnd {
                 code.len()
             )));
         }
-        let options = lift::Options {
-            name: "kernel",
-            chip,
-            entry: entry / 4,
-            more_entries: &[],
-            stop_outside: false,
-        };
+        let options =
+            lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], stop_outside: false };
         let lifted = lift::lift(code, &options);
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }

@@ -405,7 +405,8 @@ fn named_slots(
         if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
             let data = &function.slots[slot.index()];
             check(data.ty.scalar.bits())?;
-            if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into())) {
+            if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into()))
+            {
                 return Err(bad(format!("{value:#x} is more than {:#x}", data.umax.unwrap_or_default())));
             }
             if data.ty.uniform {

@@ -18,13 +18,7 @@ pub(super) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
 }
 
 /// Emits the branch instruction of a bundle, its writes, and the way on.
-pub(super) fn unit(
-    e: &mut Emit<'_>,
-    node: Node,
-    step: &Step,
-    graph: &Graph,
-    nodes: &BTreeMap<Node, Block>,
-) {
+pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nodes: &BTreeMap<Node, Block>) {
     let inst = step.bundle.branch;
     let word = inst.word;
     let slots = e.slots;

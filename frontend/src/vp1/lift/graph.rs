@@ -228,9 +228,10 @@ impl Graph {
             }
             // A place that is only now known to be returned to.
             let pendings = &graph.pendings;
-            let places = graph.returns.iter().flat_map(|&pc| {
-                pendings.iter().map(move |&pending| Node { pc, pending, resumed: false })
-            });
+            let places = graph
+                .returns
+                .iter()
+                .flat_map(|&pc| pendings.iter().map(move |&pending| Node { pc, pending, resumed: false }));
             work.extend(places.filter(|node| !graph.steps.contains_key(node)));
             if work.is_empty() {
                 return graph;
@@ -283,9 +284,10 @@ impl Graph {
 
     /// The nodes that a `ret` finds by address.
     pub(super) fn addresses(&self) -> impl Iterator<Item = (u32, Node)> + '_ {
-        let places = self.returns.iter().flat_map(|&pc| {
-            self.pendings.iter().map(move |&pending| Node { pc, pending, resumed: false })
-        });
+        let places = self
+            .returns
+            .iter()
+            .flat_map(|&pc| self.pendings.iter().map(move |&pending| Node { pc, pending, resumed: false }));
         places.map(|node| (self.return_space(node.pending).wrapping_add(node.pc.wrapping_mul(4)), node))
     }
 }

@@ -24,7 +24,9 @@ enum Addend {
     /// The second source, not doubled.
     SecondPlain,
     /// The third source, its bit 7 flipped if that is said.
-    Third { flipped: bool },
+    Third {
+        flipped: bool,
+    },
 }
 
 /// How the sources are combined.

@@ -32,8 +32,8 @@ use emit::Emit;
 use graph::{Graph, Step};
 
 pub use graph::{Node, Pending};
-pub use pure::FUNCTIONS as PURE_FUNCTIONS;
 pub use outside::{Outside, outside_of};
+pub use pure::FUNCTIONS as PURE_FUNCTIONS;
 pub use state::{LANES, Slots, aliases};
 
 /// Bytes of the data store.

@@ -149,7 +149,11 @@ fn bytewise(op: Op, word: u32) -> Option<&'static PureFn> {
 
 /// The second source of bytewise instructions: a byte, or a mangled register.
 fn byte_source(e: &mut Emit<'_>, inst: Inst) -> Value {
-    if inst.opcode() & 0x20 != 0 { e.word(in_all_bytes(inst.word >> 3)) } else { mangled_source(e, inst.word) }
+    if inst.opcode() & 0x20 != 0 {
+        e.word(in_all_bytes(inst.word >> 3))
+    } else {
+        mangled_source(e, inst.word)
+    }
 }
 
 /// The register that `SRC2` names after mangling.
