@@ -41,6 +41,7 @@ fn abi() -> KernelAbi {
     KernelAbi {
         warp_lanes: lift::LANES,
         full_warps: true,
+        segments: Vec::new(),
         header: Vec::new(),
         params: ParamSpace { space: Space::Shared, offset: 0, max_bytes: 0, pointer_bytes: 4 },
         max_grid: [1; 3],
