@@ -15,26 +15,35 @@
 
 mod access;
 mod atomic;
+mod bytes;
 mod compare;
 mod control;
+mod convert;
+mod double;
 mod effects;
 mod emit;
 mod flat;
+mod float;
 mod graph;
+mod half;
 mod hwreg;
 mod index;
+mod int;
 mod lanes;
 mod lds;
 mod lifter;
 mod mask;
+mod modes;
 mod operand;
 mod options;
+mod packed;
 mod result;
 mod scalar;
 mod scalar_bits;
 mod scratch;
 mod slots;
 mod smem;
+mod special;
 mod statics;
 mod views;
 
@@ -57,6 +66,13 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
 const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     // One a line.
     compare::inst,
+    int::inst,
+    float::inst,
+    double::inst,
+    half::inst,
+    packed::inst,
+    convert::inst,
+    special::inst,
     hwreg::inst,
     index::inst,
     lanes::inst,

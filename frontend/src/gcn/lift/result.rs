@@ -133,6 +133,12 @@ impl Emit<'_> {
 
     /// As [`Emit::finish_f32`] for the bits of an f16 in an i32.
     pub(super) fn finish_f16(&mut self, inst: &Inst, bits: Value) {
+        let bits = self.modified_f16(inst, bits);
+        self.set_dst16(inst, bits);
+    }
+
+    /// Omod, clamp and canonical NaN of the bits of an f16 in an i32.
+    pub(super) fn modified_f16(&mut self, inst: &Inst, bits: Value) -> Value {
         let bits = self.and_const(bits, 0xffff);
         let bits = if inst.omod == Omod::None && !inst.clamp {
             bits
@@ -145,8 +151,7 @@ impl Emit<'_> {
         let infinity = self.b.i32(0x7c00);
         let is_nan = self.b.icmp(warpjit_ir::IntCC::Ugt, magnitude, infinity);
         let nan = self.b.i32(NAN16);
-        let bits = self.b.select(is_nan, nan, bits);
-        self.set_dst16(inst, bits);
+        self.b.select(is_nan, nan, bits)
     }
 
     /// Omod and clamp of an f32 or f64.

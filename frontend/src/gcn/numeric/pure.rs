@@ -12,10 +12,15 @@ use crate::soft::Rounding;
 
 /// Where the form begins in the first argument.
 pub const FORM: u32 = 16;
-/// Form of min and max: the maximum.
-pub const MAXIMUM: u32 = 1;
-/// Form of min and max: denormals follow MODE.
-pub const FOLLOWS_MODE: u32 = 2;
+
+const MAXIMUM: u32 = 1;
+const FOLLOWS_MODE: u32 = 2;
+
+/// Form of min and max: which of them, and whether denormals follow MODE.
+pub fn extreme_form(maximum: bool, follows_mode: bool) -> u32 {
+    let maximum = if maximum { MAXIMUM } else { 0 };
+    if follows_mode { maximum | FOLLOWS_MODE } else { maximum }
+}
 
 fn a(args: &[u64], n: usize) -> u64 {
     args.get(n).copied().unwrap_or(0)

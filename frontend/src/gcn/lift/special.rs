@@ -1,0 +1,191 @@
+//! Reciprocals, roots, transcendental functions and the steps of division.
+//!
+//! The hardware's bits of these are documented to 1 ulp only. `v_rcp` and `v_sqrt` are correctly rounded here; `v_rsq_f32`
+//! is within 0.9 ulp, `v_rsq_f64` within 1.5; the others are the numerics' (`numeric::trans`). Those of f32 take denormal
+//! sources as zeros and make zeros of denormal results in every mode; those of f64 obey MODE. None obeys MODE's
+//! rounding.
+
+use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
+
+use super::emit::Emit;
+use super::modes::Way;
+use crate::gcn::numeric::divide::FmasScale;
+use crate::gcn::numeric::{Width, pure};
+use crate::gcn::{Inst, Op};
+
+/// Emits an instruction of this file's; false for others.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    functions(e, inst) || double(e, inst) || division(e, inst)
+}
+
+fn functions(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    let callee: Option<&'static PureFn> = match inst.op {
+        Op::V_EXP_F32 | Op::V_EXP_LEGACY_F32 => Some(&pure::EXP_F32),
+        Op::V_LOG_F32 | Op::V_LOG_LEGACY_F32 | Op::V_LOG_CLAMP_F32 => Some(&pure::LOG_F32),
+        Op::V_SIN_F32 => Some(&pure::SIN_F32),
+        Op::V_COS_F32 => Some(&pure::COS_F32),
+        Op::V_RCP_F32
+        | Op::V_RCP_IFLAG_F32
+        | Op::V_RCP_CLAMP_F32
+        | Op::V_RCP_LEGACY_F32
+        | Op::V_RSQ_F32
+        | Op::V_RSQ_CLAMP_F32
+        | Op::V_RSQ_LEGACY_F32
+        | Op::V_SQRT_F32 => None,
+        _ => return false,
+    };
+    let a = e.src_f32(inst, 0);
+    let value = match (callee, inst.op) {
+        (Some(callee), _) => e.b.call_pure(callee, &[a]),
+        (None, Op::V_SQRT_F32) => e.b.float(Opcode::Fsqrt, &[a], true),
+        (None, Op::V_RSQ_F32 | Op::V_RSQ_CLAMP_F32 | Op::V_RSQ_LEGACY_F32) => rsq(e, a),
+        _ => {
+            let one = e.b.f32(1.0);
+            e.b.float(Opcode::Fdiv, &[one, a], true)
+        }
+    };
+    let value = match inst.op {
+        Op::V_RCP_CLAMP_F32 | Op::V_RSQ_CLAMP_F32 | Op::V_LOG_CLAMP_F32 => {
+            clamp_infinity(e, value, f32::MAX.to_bits().into(), f32::MIN.to_bits().into())
+        }
+        // No infinity: a zero of its sign.
+        Op::V_RCP_LEGACY_F32 => clamp_infinity(e, value, 0, 1 << 31),
+        Op::V_RSQ_LEGACY_F32 => clamp_infinity(e, value, 0, 0),
+        _ => value,
+    };
+    e.finish_f32(inst, value);
+    true
+}
+
+/// Other values for the infinities.
+fn clamp_infinity(e: &mut Emit<'_>, value: Value, plus: u64, minus: u64) -> Value {
+    let scalar = e.b.func.ty(value).scalar;
+    let infinity = if scalar == Scalar::F64 { Width::Double } else { Width::Single }.format();
+    let ends = [(infinity.infinity(), plus), (infinity.infinity() | infinity.sign_bit(), minus)];
+    ends.into_iter().fold(value, |value, (from, to)| {
+        let (from, to) = (e.b.constant(scalar, from), e.b.constant(scalar, to));
+        let is = e.b.fcmp(FloatCC::Eq, value, from, false);
+        e.b.select(is, to, value)
+    })
+}
+
+/// `1 / sqrt(a)` as `sqrt(4 / a) / 2`: the root halves the error of the quotient. The least normal number, whose
+/// quotient overflows, and zeros, whose sign the root would not take, are taken care of apart.
+fn rsq(e: &mut Emit<'_>, a: Value) -> Value {
+    let (four, half) = (e.b.f32(4.0), e.b.f32(0.5));
+    let quotient = e.b.float(Opcode::Fdiv, &[four, a], true);
+    let root = e.b.float(Opcode::Fsqrt, &[quotient], true);
+    let value = e.b.float(Opcode::Fmul, &[root, half], true);
+    let (least, of_least) = (e.b.f32(f32::MIN_POSITIVE), e.b.f32(2f32.powi(63)));
+    let is_least = e.b.fcmp(FloatCC::Eq, a, least, false);
+    let value = e.b.select(is_least, of_least, value);
+    let zero = e.b.f32(0.0);
+    let is_zero = e.b.fcmp(FloatCC::Eq, a, zero, true);
+    e.b.select(is_zero, quotient, value)
+}
+
+fn double(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    let value = match inst.op {
+        Op::V_RCP_F64 | Op::V_RCP_CLAMP_F64 | Op::V_RSQ_F64 | Op::V_RSQ_CLAMP_F64 | Op::V_SQRT_F64 => {
+            let a = e.src_f64(inst, 0);
+            let a = e.flush_source(Width::Double, a);
+            let root = !matches!(inst.op, Op::V_RCP_F64 | Op::V_RCP_CLAMP_F64);
+            let value = if root { e.b.float(Opcode::Fsqrt, &[a], false) } else { a };
+            let value = if inst.op == Op::V_SQRT_F64 {
+                value
+            } else {
+                let one = e.b.f64(1.0);
+                e.b.float(Opcode::Fdiv, &[one, value], false)
+            };
+            let value = e.flush_result(Width::Double, value);
+            if matches!(inst.op, Op::V_RCP_CLAMP_F64 | Op::V_RSQ_CLAMP_F64) {
+                clamp_infinity(e, value, f64::MAX.to_bits(), f64::MIN.to_bits())
+            } else {
+                value
+            }
+        }
+        Op::V_TRIG_PREOP_F64 => {
+            let a = e.src_f64(inst, 0);
+            let segment = e.src32(inst, 1);
+            e.b.call_pure(&pure::TRIG_PREOP_F64, &[a, segment])
+        }
+        _ => return false,
+    };
+    e.finish_f64(inst, value);
+    true
+}
+
+fn division(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    let width = match inst.op {
+        Op::V_DIV_SCALE_F32 | Op::V_DIV_FMAS_F32 | Op::V_DIV_FIXUP_F32 => Width::Single,
+        Op::V_DIV_SCALE_F64 | Op::V_DIV_FMAS_F64 | Op::V_DIV_FIXUP_F64 => Width::Double,
+        _ => return false,
+    };
+    let double = width == Width::Double;
+    let mut s = |n| if double { e.src_f64(inst, n) } else { e.src_f32(inst, n) };
+    let (a, b, c) = (s(0), s(1), s(2));
+    let value = match inst.op {
+        Op::V_DIV_SCALE_F32 | Op::V_DIV_SCALE_F64 => {
+            let (scale, flag) = if double {
+                (&pure::DIV_SCALE_F64, &pure::DIV_FLAG_F64)
+            } else {
+                (&pure::DIV_SCALE_F32, &pure::DIV_FLAG_F32)
+            };
+            let value = e.b.call_pure(scale, &[a, b, c]);
+            let flag = e.b.call_pure(flag, &[b, c]);
+            let value = finish_division(e, inst, width, value);
+            e.set_mask_result(inst, flag);
+            return value;
+        }
+        Op::V_DIV_FMAS_F32 | Op::V_DIV_FMAS_F64 => {
+            let flag = e.mask_src(inst.src(3));
+            fmas(e, width, flag, a, b, c)
+        }
+        _ => {
+            let callee = if double { &pure::DIV_FIXUP_F64 } else { &pure::DIV_FIXUP_F32 };
+            e.b.call_pure(callee, &[a, b, c])
+        }
+    };
+    finish_division(e, inst, width, value)
+}
+
+fn finish_division(e: &mut Emit<'_>, inst: &Inst, width: Width, value: Value) -> bool {
+    if width == Width::Double {
+        e.finish_f64(inst, value);
+    } else {
+        e.finish_f32(inst, value);
+    }
+    true
+}
+
+/// `v_div_fmas`. The vendor's documents give 2^32 (f32) and 2^64 (f64) as the factor where VCC is set. No quotient would
+/// come out right with that; with flags from `v_div_scale` the hardware scales back by what that scaled, up or down by
+/// the addend's size (CLRX's description, from tests on chips). So a VCC that was made as a number has
+/// the documented meaning, and one that is the result of an instruction has that one.
+fn fmas(e: &mut Emit<'_>, width: Width, flag: Value, a: Value, b: Value, c: Value) -> Value {
+    let double = width == Width::Double;
+    let as_number = e.b.func.def_inst(flag).is_some_and(|inst| inst.op == Opcode::LaneBit);
+    let Way::Plain { ftz } = e.way(width) else {
+        let form = if as_number { FmasScale::Up } else { FmasScale::Back };
+        let callee = if double { &pure::FMAS_F64 } else { &pure::FMAS_F32 };
+        let scaled = e.call_mode(callee, form as u32, &[a, b, c]);
+        let plain = e.call_mode(callee, FmasScale::None as u32, &[a, b, c]);
+        return e.b.select(flag, scaled, plain);
+    };
+    let constant = |e: &mut Emit<'_>, power: i32| {
+        if double { e.b.f64(2f64.powi(power)) } else { e.b.f32(2f32.powi(power)) }
+    };
+    let sum = e.b.float(Opcode::Fma, &[a, b, c], ftz);
+    let scale = if double { 128 } else { 64 };
+    let factor = if as_number {
+        constant(e, scale / 2)
+    } else {
+        let (up, down, two) = (constant(e, scale), constant(e, -scale), constant(e, 1));
+        let size = e.b.fabs(c);
+        let large = e.b.fcmp(FloatCC::Ge, size, two, false);
+        e.b.select(large, up, down)
+    };
+    let one = constant(e, 0);
+    let factor = e.b.select(flag, factor, one);
+    e.b.float(Opcode::Fmul, &[sum, factor], ftz)
+}
