@@ -15,6 +15,7 @@
 
 mod access;
 mod atomic;
+mod buffer;
 mod bytes;
 mod compare;
 mod control;
@@ -24,6 +25,7 @@ mod effects;
 mod emit;
 mod flat;
 mod float;
+mod format;
 mod graph;
 mod half;
 mod hwreg;
@@ -76,6 +78,7 @@ const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     hwreg::inst,
     index::inst,
     lanes::inst,
+    buffer::inst,
     flat::inst,
     lds::inst,
     smem::inst,
