@@ -208,7 +208,7 @@ pub struct Mem {
     pub slc: bool,
     /// Load into LDS in place of vector registers.
     pub lds: bool,
-    /// The texture-fail word follows the data: `dst` is one dword longer.
+    /// A status word follows the data: one more dword than [`Arg::words`] of `dst` says.
     pub tfe: bool,
     /// FLAT on 1.4: non-volatile.
     pub nv: bool,
@@ -292,7 +292,7 @@ pub struct Inst {
     pub sdst: Option<Arg>,
     pub(super) srcs: [Arg; MAX_SRCS],
     pub(super) src_count: u8,
-    /// 16-bit constant of SOPK and SOPP, not extended; `hwreg`, `waitcnt`, message.
+    /// 16-bit constant of SOPK and SOPP, not extended; `hwreg`, `waitcnt`, message; permissions of `s_atc_probe`.
     pub simm16: u16,
     /// Literal dword: source code 255, the constant of `madmk` and `madak` (also in `srcs`), `s_setreg_imm32`.
     pub literal: Option<u32>,

@@ -2,16 +2,26 @@
 //!
 //! Waves are warps and workgroups are blocks here as in the vendor's words.
 
+mod codes;
+mod decode;
+mod encode;
+mod field;
 pub mod front_end;
 mod generation;
 mod inst;
+mod layout;
 pub mod lift;
 pub mod numeric;
 mod op;
 mod operand;
+mod rows;
+pub mod table;
 pub mod texel;
 
+pub use decode::{DecodeError, decode};
+pub use encode::encode;
 pub use generation::Generation;
 pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdwa, Segment, Unused};
 pub use op::Op;
 pub use operand::{Arg, InlineFloat, Operand, Select, Type};
+pub use table::Row;

@@ -1,0 +1,611 @@
+//! Fields of encodings to and from the decoded form. [`get`] and [`put`] are each other's inverse.
+
+use super::codes;
+use super::inst::{DppCtrl, Format, Inst, Omod, Segment, Unused};
+use super::layout::{Field, Flag};
+use super::operand::{Arg, Operand, Select, Type};
+use super::table::{Class, Row, Slot};
+use super::{Generation, Op};
+
+/// Dwords of 16-bit values: 1.2 has one in each dword, 1.4 two.
+fn halves(count: u8, generation: Generation) -> u8 {
+    if generation == Generation::Gfx9 { count.div_ceil(2) } else { count }
+}
+
+/// Type and dwords of the data of a memory row's slot. MIMG data depends on `dmask`.
+pub(super) fn data_type(slot: Slot, inst: &Inst) -> (Type, u8) {
+    match slot {
+        Slot::Reg(ty, words, _) if inst.format == Format::Mimg => {
+            let words = if inst.mem.d16 { halves(words, inst.generation) } else { words };
+            (ty, words + u8::from(inst.mem.tfe))
+        }
+        Slot::Reg(ty, words, _) => (ty, words),
+        Slot::Halves(count) => (Type::Words, halves(count, inst.generation)),
+        Slot::Image => {
+            let count = (inst.mem.dmask.count_ones() as u8).max(1);
+            let words = if inst.mem.d16 { halves(count, inst.generation) } else { count };
+            (Type::Words, words + u8::from(inst.mem.tfe))
+        }
+        Slot::Returned(words) => (if words == 2 { Type::B64 } else { Type::B32 }, words),
+        _ => (Type::B32, 1),
+    }
+}
+
+/// The slot of vector or scalar data in a memory row: the `index`th source that is data.
+pub(super) fn data_slot(row: &Row, index: usize) -> Option<Slot> {
+    let data = |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Halves(_) | Slot::Image | Slot::Gws);
+    row.srcs.iter().copied().filter(data).nth(index)
+}
+
+/// Number of dwords of the vector address.
+pub(super) fn addr_words(row: &Row, inst: &Inst) -> u8 {
+    let mem = &inst.mem;
+    match inst.format {
+        Format::Flat => match mem.segment {
+            Segment::Flat => 2,
+            Segment::Scratch => 1,
+            // The 64-bit address, or the 32-bit offset that is added to a scalar address.
+            Segment::Global => 2 - u8::from(mem.saddr.is_some()),
+        },
+        Format::Mubuf | Format::Mtbuf => {
+            if mem.addr64 {
+                2
+            } else {
+                u8::from(mem.offen) + u8::from(mem.idxen)
+            }
+        }
+        Format::Mimg => row
+            .srcs
+            .iter()
+            .find_map(|slot| if let Slot::Addr(n) = slot { Some(*n) } else { None })
+            .unwrap_or(1),
+        _ => 1,
+    }
+}
+
+fn has_addr(row: &Row) -> bool {
+    row.srcs.iter().any(|slot| matches!(slot, Slot::Addr(_)))
+}
+
+/// The source of an instruction that a source field belongs to: index in `srcs`, and its slot.
+fn source(row: &Row, field: u8) -> Option<(usize, Slot)> {
+    let index = row.source(field.into())?;
+    Some((row.arg(index), row.srcs[index]))
+}
+
+/// Type, dwords and class of a source slot.
+fn slot_type(slot: Slot) -> (Type, u8, Class) {
+    match slot {
+        Slot::Reg(ty, words, class) => (ty, words, class),
+        Slot::Carry | Slot::Implicit => (Type::B64, 2, Class::Scalar),
+        Slot::Mix => (Type::F32, 1, Class::Any),
+        Slot::K(ty) => (ty, 1, Class::Any),
+        Slot::DstField(ty) => (ty, (ty.bits() / 32).max(1) as u8, Class::Scalar),
+        _ => (Type::B32, 1, Class::Any),
+    }
+}
+
+/// An argument as a slot says, without an operand yet.
+pub(super) fn blank(slot: Slot) -> Arg {
+    let (ty, words, _) = slot_type(slot);
+    Arg::new(Operand::Off, ty, words)
+}
+
+/// An operand of a nine-bit field.
+fn nine_bits(value: u64, slot: Slot, generation: Generation) -> Option<Operand> {
+    let (_, words, class) = slot_type(slot);
+    match value {
+        256.. if class == Class::Scalar => None,
+        256.. => codes::vector(value - 256, words),
+        _ if class == Class::Vector && value != 254 => None,
+        _ => codes::scalar(value as u16, generation, words),
+    }
+}
+
+/// Reads a field. `None`: the value means nothing in this instruction.
+pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Option<()> {
+    let generation = inst.generation;
+    let zero = (value == 0).then_some(());
+    let set = |place: bool, to: &mut bool| {
+        *to = value != 0;
+        (place || value == 0).then_some(())
+    };
+    match field {
+        Field::Op => {}
+        Field::Src(n) | Field::Ssrc(n) | Field::Vsrc(n) => {
+            let Some((index, slot)) = source(row, n) else { return zero };
+            let vector = matches!(field, Field::Vsrc(_));
+            let operand = match slot {
+                Slot::Index | Slot::Param => {
+                    inst.srcs[index].operand = Operand::Int((value & 0x7f) as i8);
+                    return (value < if slot == Slot::Index { 16 } else { 3 }).then_some(());
+                }
+                _ if value == 255 && !vector => Operand::Literal(inst.literal?),
+                Slot::Reg(_, words, Class::Scalar) if vector => {
+                    codes::scalar(value as u16, generation, words)?
+                }
+                _ if vector => codes::vector(value, blank(slot).words)?,
+                _ => nine_bits(value, slot, generation)?,
+            };
+            inst.srcs[index].operand = operand;
+        }
+        Field::Sdst => {
+            let from_field = row.srcs.iter().position(|slot| matches!(slot, Slot::DstField(_)));
+            if let Some(index) = from_field {
+                let arg = &mut inst.srcs[row.arg(index)];
+                arg.operand = codes::scalar(value as u16, generation, arg.words)?;
+            } else if let Some(dst) = &mut inst.dst {
+                dst.operand = codes::scalar(value as u16, generation, dst.words)?;
+            } else {
+                return zero;
+            }
+        }
+        Field::Vdst => match (&mut inst.dst, row.dst) {
+            (Some(dst), Some(Slot::Carry | Slot::Reg(_, _, Class::Scalar))) => {
+                dst.operand = codes::scalar(value as u16, generation, dst.words).filter(|_| value < 128)?;
+            }
+            (Some(dst), _) => dst.operand = codes::vector(value, dst.words)?,
+            (None, _) => return zero,
+        },
+        Field::CarryOut => inst.sdst.as_mut()?.operand = codes::scalar(value as u16, generation, 2)?,
+        Field::Simm => inst.simm16 = value as u16,
+        Field::Constant => inst.literal = Some(value as u32),
+        Field::Clamp => {
+            return set(
+                row.has_clamp() || inst.sdwa.is_some() || row.format == Format::Vop3p,
+                &mut inst.clamp,
+            );
+        }
+        Field::Omod => {
+            inst.omod = [Omod::None, Omod::Mul2, Omod::Mul4, Omod::Div2][value as usize & 3];
+            let writes = inst.dst.is_some_and(|dst| matches!(dst.ty, Type::F16 | Type::F32 | Type::F64));
+            let allowed = if inst.sdwa.is_some() { writes } else { row.has_omod() };
+            return (allowed || value == 0).then_some(());
+        }
+        Field::Abs | Field::Neg => {
+            for n in 0..3 {
+                let on = value >> n & 1 != 0;
+                match row.source(n) {
+                    Some(index) if row.has_neg(index) => {
+                        let arg = &mut inst.srcs[row.arg(index)];
+                        *(if field == Field::Abs { &mut arg.abs } else { &mut arg.neg }) = on;
+                    }
+                    _ if on => return None,
+                    _ => {}
+                }
+            }
+        }
+        Field::OpSel => inst.op_sel = value as u8,
+        Field::OpSelHi => inst.op_sel_hi |= value as u8,
+        Field::OpSelHi2 => inst.op_sel_hi |= (value as u8) << 2,
+        Field::NegLo => inst.neg_lo = value as u8,
+        Field::NegHi => inst.neg_hi = value as u8,
+        Field::SubSrc(n) => {
+            let (index, slot) = source(row, n)?;
+            inst.srcs[index].operand = codes::vector(value, blank(slot).words)?;
+        }
+        Field::SubScalar(n) => {
+            let (index, _) = source(row, n)?;
+            if value != 0 {
+                let number = inst.srcs[index].operand.vgpr()?;
+                inst.srcs[index].operand = codes::scalar(number.into(), generation, 1)?;
+            }
+        }
+        Field::SrcSel(n) => inst.srcs[source(row, n)?.0].sel = Select::from_code(value as u32)?,
+        Field::Sext(n) => {
+            let index = row.source(n.into())?;
+            return set(row.has_sext(index), &mut inst.srcs[row.arg(index)].sext);
+        }
+        Field::Neg1(n) | Field::Abs1(n) => {
+            let index = row.source(n.into())?;
+            // The integer sources of a float operation have no float modifiers in this form. The bits of DPP are
+            // ignored then.
+            let float = matches!(row.srcs[index], Slot::Reg(ty, ..) if ty.is_float());
+            let arg = &mut inst.srcs[row.arg(index)];
+            let place = if matches!(field, Field::Neg1(_)) { &mut arg.neg } else { &mut arg.abs };
+            return set(float, place);
+        }
+        Field::DstSel => inst.sdwa.as_mut()?.dst_sel = Select::from_code(value as u32)?,
+        Field::DstUnused => {
+            inst.sdwa.as_mut()?.dst_unused =
+                *[Unused::Pad, Unused::Sext, Unused::Preserve].get(value as usize)?;
+        }
+        Field::SubDst => {
+            let dst = inst.dst.as_mut()?;
+            dst.operand = match value {
+                0x80.. => codes::scalar(value as u16 & 0x7f, generation, 2)?,
+                _ => Operand::Vcc(0),
+            };
+        }
+        Field::DppCtrl => inst.dpp.as_mut()?.ctrl = DppCtrl::from_code(value as u32)?,
+        Field::BoundCtrl => inst.dpp.as_mut()?.bound_ctrl = value != 0,
+        Field::BankMask => inst.dpp.as_mut()?.bank_mask = value as u8,
+        Field::RowMask => inst.dpp.as_mut()?.row_mask = value as u8,
+        Field::Attr => inst.interp.get_or_insert_default().attr = value as u8,
+        Field::Chan => inst.interp.get_or_insert_default().chan = value as u8,
+        Field::High => {
+            return set(is_interp16(row.op), &mut inst.interp.get_or_insert_default().high);
+        }
+        _ => return get_memory(field, value, row, inst),
+    }
+    Some(())
+}
+
+/// As [`get`], for the fields of memory instructions and exports.
+fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Option<()> {
+    let generation = inst.generation;
+    let zero = (value == 0).then_some(());
+    match field {
+        Field::Sdata => {
+            if row.srcs.contains(&Slot::Imm7) {
+                inst.simm16 = value as u16;
+                return Some(());
+            }
+            let data = data_slot(row, 0).map(|slot| data_type(slot, inst));
+            let dst = row.dst.map(|slot| data_type(slot, inst));
+            let read = |words| codes::scalar(value as u16, generation, words);
+            match (row.dst, data) {
+                (Some(Slot::Returned(_)), Some((ty, words))) => {
+                    inst.mem.data = Some(Arg::new(read(words)?, ty, words));
+                    let (ty, words) = dst?;
+                    inst.dst = inst.mem.glc.then_some(Arg::new(inst.mem.data?.operand, ty, words));
+                }
+                (_, Some((ty, words))) => inst.mem.data = Some(Arg::new(read(words)?, ty, words)),
+                (Some(_), None) => {
+                    let (ty, words) = dst?;
+                    inst.dst = Some(Arg::new(read(words)?, ty, words));
+                }
+                (None, None) => return zero,
+            }
+        }
+        Field::Base2 | Field::Base4 => {
+            let Some(words) = base_words(row, inst.format) else { return zero };
+            let unit = if field == Field::Base2 { 2 } else { 4 };
+            let operand = codes::scalar(value as u16 * unit, generation, words)?;
+            inst.mem.base = Some(Arg::new(operand, Type::Words, words));
+        }
+        Field::Sampler => {
+            if !row.srcs.contains(&Slot::Sampler) {
+                return zero;
+            }
+            inst.mem.sampler =
+                Some(Arg::new(codes::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
+        }
+        Field::SmrdOffset => {
+            let code = (value & 0xff) as u16;
+            if base_words(row, inst.format).is_none() {
+                return zero;
+            }
+            if value >> 8 != 0 {
+                inst.mem.offset = i32::from(code) * 4;
+            } else {
+                let operand = match code {
+                    255 => Operand::Literal(inst.literal?),
+                    _ => codes::scalar(code, generation, 1).filter(|_| code < 128)?,
+                };
+                inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
+            }
+        }
+        // What the offset fields hold depends on two flags: `SmemOffset` looks at all of them.
+        Field::SmemImm | Field::SmemSoffsetEn | Field::SmemSoffset => {
+            return (has_offset(row) || value == 0).then_some(());
+        }
+        Field::SmemOffset => return get_smem_offset(value, row, inst),
+        Field::Addr => {
+            let words = addr_words(row, inst);
+            if !has_addr(row) || words == 0 && value == 0 {
+                return zero;
+            }
+            let ty = if words == 2 { Type::B64 } else { Type::U32 };
+            let ty = if inst.format == Format::Mimg { Type::Words } else { ty };
+            let operand = codes::vector(value, words)?;
+            if words != 0 {
+                inst.mem.addr = Some(Arg::new(operand, ty, words));
+            }
+        }
+        Field::Data => {
+            let stored = data_slot(row, 0).map(|slot| data_type(slot, inst));
+            let loaded = row.dst.map(|slot| data_type(slot, inst));
+            match (row.dst, stored) {
+                (Some(Slot::Returned(_)), Some((ty, words))) => {
+                    let operand = codes::vector(value, words)?;
+                    inst.mem.data = Some(Arg::new(operand, ty, words));
+                    let (ty, words) = loaded?;
+                    inst.dst = inst.mem.glc.then_some(Arg::new(operand, ty, words));
+                }
+                (_, Some((ty, words))) => {
+                    inst.mem.data = Some(Arg::new(codes::vector(value, words)?, ty, words))
+                }
+                (Some(_), None) => {
+                    let (ty, words) = loaded?;
+                    inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+                }
+                (None, None) => return zero,
+            }
+        }
+        Field::Data0 | Field::Data1 => {
+            let slot = match row.srcs.contains(&Slot::Gws) {
+                true if field == Field::Data0 => Some(Slot::Gws),
+                true => None,
+                false => data_slot(row, usize::from(field == Field::Data1)),
+            };
+            let Some(slot) = slot else { return zero };
+            let (ty, words) = data_type(slot, inst);
+            let arg = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            *(if field == Field::Data0 { &mut inst.mem.data } else { &mut inst.mem.data1 }) = arg;
+        }
+        Field::MemDst => match row.dst {
+            Some(Slot::Returned(_)) if !inst.mem.glc => return zero,
+            Some(slot) => {
+                let (ty, words) = data_type(slot, inst);
+                inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
+            }
+            None => return zero,
+        },
+        Field::DsOffset => {
+            if row.op == Op::DS_NOP {
+                return zero;
+            }
+            if row.has("two") {
+                inst.mem.offsets = [value as u8, (value >> 8) as u8];
+            } else {
+                inst.mem.offset = value as i32;
+            }
+        }
+        Field::Soffset => {
+            if !has_base(row) {
+                return zero;
+            }
+            let operand = codes::scalar(value as u16, generation, 1)?;
+            inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
+        }
+        Field::Offset => {
+            inst.mem.offset = value as i32;
+            return (has_base(row) || value == 0).then_some(());
+        }
+        Field::FlatOffset => {
+            // Flat offsets have 12 bits and no sign.
+            inst.mem.offset = match inst.mem.segment {
+                Segment::Flat => value as i32 & 0xfff,
+                _ => (value as i32) << 19 >> 19,
+            };
+            return (inst.mem.segment != Segment::Flat || value < 0x1000).then_some(());
+        }
+        Field::Segment => {
+            inst.mem.segment = *[Segment::Flat, Segment::Scratch, Segment::Global].get(value as usize)?;
+            let atomic = matches!(row.dst, Some(Slot::Returned(_)));
+            return (inst.mem.segment != Segment::Scratch || !atomic).then_some(());
+        }
+        Field::Saddr => match (value, inst.mem.segment) {
+            (0x7f, _) => {}
+            (_, Segment::Flat) => return zero,
+            (_, segment) => {
+                let (ty, words) = if segment == Segment::Global { (Type::U64, 2) } else { (Type::U32, 1) };
+                inst.mem.saddr = Some(Arg::new(codes::scalar(value as u16, generation, words)?, ty, words));
+            }
+        },
+        Field::Flag(flag) => return get_flag(flag, value != 0, row, inst),
+        Field::Dfmt => inst.mem.dfmt = value as u8,
+        Field::Nfmt => inst.mem.nfmt = value as u8,
+        Field::Dmask => inst.mem.dmask = value as u8,
+        Field::Target => inst.exp.get_or_insert_default().target = value as u8,
+        Field::Enable => inst.exp.get_or_insert_default().enable = value as u8,
+        _ => return None,
+    }
+    Some(())
+}
+
+/// True for the interpolation that can take the high half of an attribute.
+fn is_interp16(op: Op) -> bool {
+    matches!(
+        op,
+        Op::V_INTERP_P1LL_F16 | Op::V_INTERP_P1LV_F16 | Op::V_INTERP_P2_F16 | Op::V_INTERP_P2_LEGACY_F16
+    )
+}
+
+/// Dwords of the scalar base.
+fn base_words(row: &Row, format: Format) -> Option<u8> {
+    match format {
+        Format::Smem => {
+            row.srcs.iter().find_map(|slot| if let Slot::Base(n) = slot { Some(*n) } else { None })
+        }
+        Format::Mimg => Some(8),
+        _ => has_base(row).then_some(4),
+    }
+}
+
+/// True for buffer operations that access memory.
+fn has_base(row: &Row) -> bool {
+    !row.srcs.is_empty() || row.dst.is_some()
+}
+
+/// True for SMEM operations with an address.
+fn has_offset(row: &Row) -> bool {
+    base_words(row, row.format).is_some()
+}
+
+/// The offset of SMEM: a constant, a scalar register in the same field, or (1.4) a register in its own field or both.
+fn get_smem_offset(value: u64, row: &Row, inst: &mut Inst) -> Option<()> {
+    if !has_offset(row) {
+        return (value == 0).then_some(());
+    }
+    let nine = inst.generation == Generation::Gfx9;
+    let (imm, own) = (inst.raw >> 17 & 1 != 0, nine && inst.raw >> 14 & 1 != 0);
+    let own_code = if nine { inst.raw >> 57 } else { 0 };
+    if imm {
+        inst.mem.offset = if nine { (value as i32) << 11 >> 11 } else { value as i32 };
+    }
+    let register = match (imm, own) {
+        (_, true) => Some(own_code),
+        (true, false) => None,
+        (false, false) => Some(value & 0x7f),
+    };
+    if let Some(code) = register {
+        let operand = codes::scalar(code as u16, inst.generation, 1)?;
+        inst.mem.soffset = Some(Arg::new(operand, Type::U32, 1));
+    }
+    Some(())
+}
+
+fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
+    let format = inst.format;
+    let buffer = matches!(format, Format::Mubuf | Format::Mtbuf);
+    let used = match flag {
+        Flag::Gds if row.has("gds") => {
+            inst.mem.gds = value;
+            return value.then_some(());
+        }
+        Flag::Gds => row.op != Op::DS_NOP,
+        Flag::Glc if format == Format::Smem => has_offset(row),
+        Flag::Lds if format == Format::Mubuf => has_base(row),
+        _ if buffer => has_base(row),
+        _ => true,
+    };
+    *flag_place(flag, inst) = value;
+    (used || !value).then_some(())
+}
+
+/// Where a flag is in the decoded form.
+fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
+    let mem = &mut inst.mem;
+    match flag {
+        Flag::Gds => &mut mem.gds,
+        Flag::Glc => &mut mem.glc,
+        Flag::Slc => &mut mem.slc,
+        Flag::Lds => &mut mem.lds,
+        Flag::Tfe => &mut mem.tfe,
+        Flag::Nv => &mut mem.nv,
+        Flag::Offen => &mut mem.offen,
+        Flag::Idxen => &mut mem.idxen,
+        Flag::Addr64 => &mut mem.addr64,
+        Flag::Unorm => &mut mem.unorm,
+        Flag::Da => &mut mem.da,
+        Flag::R128 => &mut mem.r128,
+        Flag::Lwe => &mut mem.lwe,
+        Flag::D16 => &mut mem.d16,
+        Flag::Compr => &mut inst.exp.get_or_insert_default().compr,
+        Flag::Done => &mut inst.exp.get_or_insert_default().done,
+        Flag::Vm => &mut inst.exp.get_or_insert_default().vm,
+    }
+}
+
+/// The value of a field. `None`: the field cannot say it.
+pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64> {
+    let generation = inst.generation;
+    let operand = |arg: &Arg| codes::code(arg.operand, generation).map(u64::from);
+    let seven = |arg: &Arg| operand(arg).filter(|&code| code < 128);
+    let eight = |arg: &Arg| operand(arg).filter(|&code| code < 256);
+    let vector = |arg: &Arg| arg.operand.vgpr().map(u64::from);
+    let arg = |n: u8| source(row, n).and_then(|(index, _)| inst.srcs().get(index));
+    let mem = &inst.mem;
+    Some(match field {
+        Field::Op => code.into(),
+        Field::Src(n) | Field::Ssrc(n) | Field::Vsrc(n) => {
+            let Some((index, slot)) = source(row, n) else { return Some(0) };
+            let arg = inst.srcs().get(index)?;
+            let (_, _, class) = slot_type(slot);
+            match (slot, arg.operand) {
+                (Slot::Index | Slot::Param, Operand::Int(value)) => value as u64,
+                _ if matches!(field, Field::Ssrc(_)) => eight(arg)?,
+                _ if matches!(field, Field::Vsrc(_)) && class == Class::Scalar => eight(arg)?,
+                (_, Operand::Off) if inst.format == Format::Exp => 0,
+                _ if matches!(field, Field::Vsrc(_)) => vector(arg)?,
+                _ => operand(arg)?,
+            }
+        }
+        Field::Sdst => {
+            let from_field = row.srcs.iter().position(|slot| matches!(slot, Slot::DstField(_)));
+            match (from_field, &inst.dst) {
+                (Some(index), _) => seven(inst.srcs().get(row.arg(index))?)?,
+                (None, Some(dst)) => seven(dst)?,
+                (None, None) => 0,
+            }
+        }
+        Field::Vdst => match (&inst.dst, row.dst) {
+            (Some(dst), Some(Slot::Carry | Slot::Reg(_, _, Class::Scalar))) => seven(dst)?,
+            (Some(dst), _) => vector(dst)?,
+            (None, _) => 0,
+        },
+        Field::CarryOut => seven(inst.sdst.as_ref()?)?,
+        Field::Simm => inst.simm16.into(),
+        Field::Constant => inst.literal?.into(),
+        Field::Clamp => inst.clamp.into(),
+        Field::Omod => inst.omod as u64,
+        Field::Abs => (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.abs)) << n).sum(),
+        Field::Neg => (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.neg)) << n).sum(),
+        Field::OpSel => inst.op_sel.into(),
+        Field::OpSelHi => (inst.op_sel_hi & 3).into(),
+        Field::OpSelHi2 => (inst.op_sel_hi >> 2 & 1).into(),
+        Field::NegLo => inst.neg_lo.into(),
+        Field::NegHi => inst.neg_hi.into(),
+        Field::SubSrc(n) => match arg(n)? {
+            scalar if generation == Generation::Gfx9 && inst.sdwa.is_some() => match scalar.operand {
+                Operand::Vgpr(n) => n.into(),
+                _ => eight(scalar)?,
+            },
+            register => vector(register)?,
+        },
+        Field::SubScalar(n) => u64::from(arg(n)?.operand.vgpr().is_none()),
+        Field::SrcSel(n) => arg(n)?.sel.code().into(),
+        Field::Sext(n) => arg(n)?.sext.into(),
+        Field::Neg1(n) => arg(n)?.neg.into(),
+        Field::Abs1(n) => arg(n)?.abs.into(),
+        Field::DstSel => inst.sdwa?.dst_sel.code().into(),
+        Field::DstUnused => inst.sdwa?.dst_unused as u64,
+        Field::SubDst => match inst.dst?.operand {
+            Operand::Vcc(0) => 0,
+            _ => 0x80 | seven(&inst.dst?)?,
+        },
+        Field::DppCtrl => inst.dpp?.ctrl.code().into(),
+        Field::BoundCtrl => inst.dpp?.bound_ctrl.into(),
+        Field::BankMask => inst.dpp?.bank_mask.into(),
+        Field::RowMask => inst.dpp?.row_mask.into(),
+        Field::Attr => inst.interp?.attr.into(),
+        Field::Chan => inst.interp?.chan.into(),
+        Field::High => inst.interp?.high.into(),
+        Field::Sdata if row.srcs.contains(&Slot::Imm7) => (inst.simm16 & 0x7f).into(),
+        Field::Sdata => mem.data.as_ref().or(inst.dst.as_ref()).map_or(Some(0), seven)?,
+        Field::Base2 => mem.base.as_ref().map_or(Some(0), seven)? >> 1,
+        Field::Base4 => mem.base.as_ref().map_or(Some(0), seven)? >> 2,
+        Field::Sampler => mem.sampler.as_ref().map_or(Some(0), seven)? >> 2,
+        Field::SmrdOffset => match &mem.soffset {
+            Some(Arg { operand: Operand::Literal(_), .. }) => 255,
+            Some(register) => seven(register)?,
+            None if !has_offset(row) => 0,
+            None => {
+                0x100 + u64::try_from(mem.offset).ok().filter(|bytes| bytes % 4 == 0 && *bytes < 1024)? / 4
+            }
+        },
+        Field::SmemImm => u64::from(has_offset(row) && (mem.soffset.is_none() || mem.offset != 0)),
+        Field::SmemSoffsetEn => u64::from(mem.soffset.is_some() && mem.offset != 0),
+        Field::SmemSoffset if mem.offset == 0 => 0,
+        Field::SmemSoffset => mem.soffset.as_ref().map_or(Some(0), seven)?,
+        Field::SmemOffset => match &mem.soffset {
+            Some(register) if mem.offset == 0 => seven(register)?,
+            _ if generation == Generation::Gfx9 => (mem.offset & 0x1f_ffff) as u64,
+            _ => u64::try_from(mem.offset).ok()?,
+        },
+        Field::Addr => mem.addr.as_ref().map_or(Some(0), vector)?,
+        Field::Data => mem.data.as_ref().or(inst.dst.as_ref()).map_or(Some(0), vector)?,
+        Field::Data0 => mem.data.as_ref().map_or(Some(0), vector)?,
+        Field::Data1 => mem.data1.as_ref().map_or(Some(0), vector)?,
+        Field::MemDst => inst.dst.as_ref().map_or(Some(0), vector)?,
+        Field::DsOffset if row.has("two") => u64::from(mem.offsets[0]) | u64::from(mem.offsets[1]) << 8,
+        Field::DsOffset | Field::Offset => u64::try_from(mem.offset).ok()?,
+        Field::Soffset => mem.soffset.as_ref().map_or(Some(0), eight)?,
+        Field::FlatOffset if mem.segment == Segment::Flat => {
+            u64::try_from(mem.offset).ok().filter(|offset| *offset < 0x1000)?
+        }
+        Field::FlatOffset if !(-0x1000..0x1000).contains(&mem.offset) => return None,
+        Field::FlatOffset => (mem.offset & 0x1fff) as u64,
+        Field::Segment => mem.segment as u64,
+        Field::Saddr if mem.segment == Segment::Flat => 0,
+        Field::Saddr => mem.saddr.as_ref().map_or(Some(0x7f), seven)?,
+        Field::Flag(flag) => u64::from(*flag_place(flag, &mut inst.clone())),
+        Field::Dfmt => mem.dfmt.into(),
+        Field::Nfmt => mem.nfmt.into(),
+        Field::Dmask => mem.dmask.into(),
+        Field::Target => inst.exp?.target.into(),
+        Field::Enable => inst.exp?.enable.into(),
+    })
+}

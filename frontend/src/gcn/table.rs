@@ -1,0 +1,443 @@
+//! The instruction table in the form that decoder, encoder, printer and assembler walk.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::operand::Type;
+use super::rows::{self, Line};
+use super::{Format, Generation, Op};
+
+/// Which registers an operand can be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// All that the field can say.
+    Any,
+    /// No vector register.
+    Scalar,
+    /// Vector registers only.
+    Vector,
+}
+
+/// An operand of a row. The words of a row's text are explained in [`super::rows`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Slot {
+    /// A register or constant.
+    Reg(Type, u8, Class),
+    /// That many 16-bit values.
+    Halves(u8),
+    /// A source in the field of the scalar destination.
+    DstField(Type),
+    /// A lane mask: VCC or a scalar pair.
+    Carry,
+    /// The destination, read.
+    Tied,
+    /// VCC, read, not in the text.
+    Implicit,
+    /// The constant of madmk and madak.
+    K(Type),
+    /// The constant of setreg_imm32.
+    Imm32,
+    /// simm16 in hex.
+    Simm,
+    /// simm16 in decimal.
+    Decimal,
+    /// simm16 in decimal if not zero.
+    Optional,
+    /// The scalar destination field as a number.
+    Imm7,
+    /// simm16 as branch target.
+    Target,
+    /// simm16 as hardware register.
+    Hwreg,
+    /// simm16 as wait counts.
+    Wait,
+    /// simm16 as message.
+    Message,
+    /// The second source field of SOPC as index mode.
+    Index,
+    /// simm16 as index mode.
+    GprIndex,
+    /// Interpolation attribute.
+    Attr,
+    /// Interpolation parameter.
+    Param,
+    /// f32 or half of a register.
+    Mix,
+    /// Scalar address of that many dwords.
+    Base(u8),
+    /// Vector address of at least that many dwords; 0: as the format has it.
+    Addr(u8),
+    /// Image data.
+    Image,
+    /// Sampler.
+    Sampler,
+    /// Destination if the old value is returned.
+    Returned(u8),
+    /// data0 of a GWS operation.
+    Gws,
+    /// No vector data, LDS is source.
+    LdsOnly,
+}
+
+impl Slot {
+    /// True for slots that are sources of the decoded form (in formats without memory operands).
+    pub(super) fn is_arg(self) -> bool {
+        matches!(
+            self,
+            Slot::Reg(..)
+                | Slot::DstField(_)
+                | Slot::Carry
+                | Slot::Tied
+                | Slot::Implicit
+                | Slot::K(_)
+                | Slot::Imm32
+                | Slot::Mix
+                | Slot::Index
+                | Slot::Param
+        )
+    }
+}
+
+/// One operation in one encoding.
+#[derive(Debug)]
+pub struct Row {
+    /// The operation.
+    pub op: Op,
+    /// The encoding.
+    pub format: Format,
+    /// Opcode by generation.
+    pub codes: [Option<u16>; 4],
+    /// Name by generation, without `_e32` and its like.
+    pub names: [&'static str; 4],
+    /// Operands and options as written in the table.
+    pub text: &'static str,
+    pub(super) dst: Option<Slot>,
+    pub(super) carry_out: bool,
+    pub(super) srcs: Vec<Slot>,
+    pub(super) options: Vec<&'static str>,
+}
+
+impl Row {
+    /// The opcode on that generation.
+    pub fn code(&self, generation: Generation) -> Option<u16> {
+        self.codes[generation as usize]
+    }
+
+    /// The generations that have it.
+    pub fn generations(&self) -> impl Iterator<Item = Generation> + '_ {
+        Generation::ALL.into_iter().filter(|&generation| self.code(generation).is_some())
+    }
+
+    /// The name on that generation.
+    pub fn name(&self, generation: Generation) -> &'static str {
+        self.names[generation as usize]
+    }
+
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.options.contains(&option)
+    }
+
+    /// Index of the source that stands in source field `field`.
+    pub(super) fn source(&self, field: usize) -> Option<usize> {
+        let encoded =
+            |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Carry | Slot::Mix | Slot::Index | Slot::Param);
+        self.srcs.iter().enumerate().filter(|(_, slot)| encoded(slot)).nth(field).map(|(index, _)| index)
+    }
+
+    /// Index in [`super::Inst::srcs`] of the source in slot `index`.
+    pub(super) fn arg(&self, index: usize) -> usize {
+        self.srcs[..index].iter().filter(|slot| slot.is_arg()).count()
+    }
+
+    /// True if one source at least is a float.
+    fn reads_float(&self) -> bool {
+        self.srcs.iter().any(|slot| matches!(slot, Slot::Reg(ty, ..) | Slot::K(ty) if ty.is_float()))
+    }
+
+    fn writes_float(&self) -> bool {
+        matches!(self.dst, Some(Slot::Reg(Type::F16 | Type::F32 | Type::F64, ..)))
+    }
+
+    /// True if source `index` has `neg` and `abs`.
+    pub(super) fn has_neg(&self, index: usize) -> bool {
+        let plain = matches!(self.srcs.get(index), Some(Slot::Reg(..) | Slot::Param));
+        plain && (self.has("mods") || self.reads_float() && (!self.has("class") || index == 0))
+    }
+
+    /// True if source `index` has `sext` in SDWA form.
+    pub(super) fn has_sext(&self, index: usize) -> bool {
+        matches!(self.srcs.get(index), Some(Slot::Reg(ty, ..)) if !ty.is_float())
+    }
+
+    /// True if the long form has `clamp`.
+    pub(super) fn has_clamp(&self) -> bool {
+        let float = (self.reads_float() || self.writes_float()) && !self.has("class");
+        (float || self.has("clamp")) && !self.has("noclamp")
+    }
+
+    /// True if the long form has `omod`.
+    pub(super) fn has_omod(&self) -> bool {
+        (self.writes_float() && !self.has("opsel") || self.has("omod")) && !self.has("noomod")
+    }
+
+    /// True if an SDWA form exists.
+    pub(super) fn has_sdwa(&self, generation: Generation) -> bool {
+        let tied = self.srcs.contains(&Slot::Tied) && generation == Generation::Gfx9;
+        self.has_dpp_or_sdwa(generation) && !tied
+    }
+
+    /// True if a DPP form exists.
+    pub(super) fn has_dpp(&self, generation: Generation) -> bool {
+        self.has_dpp_or_sdwa(generation) && self.format != Format::Vopc
+    }
+
+    fn has_dpp_or_sdwa(&self, generation: Generation) -> bool {
+        let wide = |slot: &Slot| match slot {
+            Slot::Reg(_, words, class) => *words > 1 || *class != Class::Any,
+            Slot::Carry | Slot::Tied => false,
+            _ => true,
+        };
+        !generation.is_old()
+            && matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc)
+            && !self.srcs.is_empty()
+            && !self.srcs.iter().chain(&self.dst).any(wide)
+            && !matches!(
+                self.op,
+                Op::V_MOVRELD_B32
+                    | Op::V_MOVRELS_B32
+                    | Op::V_MOVRELSD_B32
+                    | Op::V_SWAP_B32
+                    | Op::V_MOV_FED_B32
+                    | Op::V_MOV_PRSV_B32
+                    | Op::V_WRITELANE_REGWR_B32
+            )
+    }
+
+    /// True if the operation of a short format has a long form.
+    pub(super) fn has_long(&self) -> bool {
+        let short = matches!(self.format, Format::Vop1 | Format::Vop2 | Format::Vopc);
+        let constant = self.srcs.iter().any(|slot| matches!(slot, Slot::K(_)));
+        short && !constant && !matches!(self.op, Op::V_READFIRSTLANE_B32 | Op::V_SWAP_B32)
+    }
+
+    /// Opcode of the long form of a row of a short format (facts/gcn.md section 2).
+    pub(super) fn long_code(&self, generation: Generation) -> Option<u16> {
+        let code = self.code(generation)?;
+        if self.format == Format::Vop3 {
+            return Some(code);
+        }
+        if !self.has_long() {
+            return None;
+        }
+        Some(match self.format {
+            Format::Vopc => code,
+            Format::Vop2 => 0x100 + code,
+            _ if generation.is_old() => 0x180 + code,
+            _ => 0x140 + code,
+        })
+    }
+}
+
+/// Rows and how to find them.
+pub(super) struct Table {
+    pub(super) rows: Vec<Row>,
+    /// By generation, format and opcode. Long forms of short rows are under `Vop3`.
+    by_code: HashMap<(Generation, Format, u16), usize>,
+    /// By generation and name.
+    by_name: HashMap<(Generation, &'static str), Vec<usize>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(Table::new);
+
+/// The table.
+pub(super) fn table() -> &'static Table {
+    &TABLE
+}
+
+/// All rows.
+pub fn rows() -> &'static [Row] {
+    &TABLE.rows
+}
+
+/// The type and number of dwords of an operand word.
+fn parse_type(word: &str) -> Option<(Type, u8)> {
+    Some(match word {
+        "b16" => (Type::B16, 1),
+        "u16" => (Type::U16, 1),
+        "i16" => (Type::I16, 1),
+        "f16" => (Type::F16, 1),
+        "pk16" => (Type::Pk16, 1),
+        "pkf16" => (Type::PkF16, 1),
+        "b32" => (Type::B32, 1),
+        "u32" => (Type::U32, 1),
+        "i32" => (Type::I32, 1),
+        "f32" => (Type::F32, 1),
+        "b64" => (Type::B64, 2),
+        "u64" => (Type::U64, 2),
+        "i64" => (Type::I64, 2),
+        "f64" => (Type::F64, 2),
+        "w1" => (Type::B32, 1),
+        "w2" => (Type::B64, 2),
+        _ => (Type::Words, word.strip_prefix('w')?.parse().ok()?),
+    })
+}
+
+fn parse_slot(word: &str) -> Option<Slot> {
+    let number = |prefix: &str| word.strip_prefix(prefix).and_then(|rest| rest.parse::<u8>().ok());
+    let typed = |prefix: &str| word.strip_prefix(prefix).and_then(parse_type);
+    if let Some((ty, words)) = parse_type(word) {
+        return Some(Slot::Reg(ty, words, Class::Any));
+    }
+    if let Some((ty, words)) = typed("s:") {
+        return Some(Slot::Reg(ty, words, Class::Scalar));
+    }
+    if let Some((ty, words)) = typed("v:") {
+        return Some(Slot::Reg(ty, words, Class::Vector));
+    }
+    if let Some((ty, _)) = typed("d") {
+        return Some(Slot::DstField(ty));
+    }
+    if let Some((ty, _)) = typed("k") {
+        return Some(Slot::K(ty));
+    }
+    if let Some(count) = number("h") {
+        return Some(Slot::Halves(count));
+    }
+    if let Some(words) = number("base") {
+        return Some(Slot::Base(words));
+    }
+    if let Some(words) = number("addr") {
+        return Some(Slot::Addr(words));
+    }
+    if let Some(words) = number("rtn") {
+        return Some(Slot::Returned(words));
+    }
+    Some(match word {
+        "vcc" => Slot::Carry,
+        "tied" => Slot::Tied,
+        "implicit" => Slot::Implicit,
+        "imm32" => Slot::Imm32,
+        "k" => Slot::Simm,
+        "n" => Slot::Decimal,
+        "opt" => Slot::Optional,
+        "imm7" => Slot::Imm7,
+        "rel" => Slot::Target,
+        "hwreg" => Slot::Hwreg,
+        "wait" => Slot::Wait,
+        "msg" => Slot::Message,
+        "idx" => Slot::Index,
+        "gpridx" => Slot::GprIndex,
+        "attr" => Slot::Attr,
+        "param" => Slot::Param,
+        "mix" => Slot::Mix,
+        "addr" => Slot::Addr(0),
+        "img" => Slot::Image,
+        "samp" => Slot::Sampler,
+        "gws" => Slot::Gws,
+        "ldsonly" => Slot::LdsOnly,
+        _ => return None,
+    })
+}
+
+fn parse_row(op: Op, format: Format, codes: [i16; 4], text: &'static str, name: &'static str) -> Row {
+    let mut row = Row {
+        op,
+        format,
+        codes: codes.map(|code| u16::try_from(code).ok()),
+        names: [name; 4],
+        text,
+        dst: None,
+        carry_out: false,
+        srcs: Vec::new(),
+        options: Vec::new(),
+    };
+    let (dsts, rest) = text.split_once('=').unwrap_or(("", text));
+    let mut dsts = dsts.split_whitespace().filter_map(parse_slot);
+    row.dst = dsts.next();
+    row.carry_out = dsts.next().is_some();
+    for word in rest.split_whitespace() {
+        if let Some(names) = word.strip_prefix('@') {
+            for (place, name) in row.names.iter_mut().zip(names.split('/')) {
+                *place = name;
+            }
+        } else if let Some(slot) = parse_slot(word) {
+            row.srcs.push(slot);
+        } else {
+            row.options.push(word);
+        }
+    }
+    row
+}
+
+impl Table {
+    fn new() -> Table {
+        let lists: [(Format, &[Line]); 15] = [
+            (Format::Sop2, rows::SOP2),
+            (Format::Sopk, rows::SOPK),
+            (Format::Sop1, rows::SOP1),
+            (Format::Sopc, rows::SOPC),
+            (Format::Sopp, rows::SOPP),
+            (Format::Smem, rows::SMEM),
+            (Format::Vop2, rows::VOP2),
+            (Format::Vop1, rows::VOP1),
+            (Format::Vop3, rows::VOP3),
+            (Format::Vop3p, rows::VOP3P),
+            (Format::Vintrp, rows::VINTRP),
+            (Format::Ds, rows::DS),
+            (Format::Flat, rows::FLAT),
+            (Format::Mubuf, rows::MUBUF),
+            (Format::Mtbuf, rows::MTBUF),
+        ];
+        let mut found = Vec::new();
+        for (format, lines) in lists {
+            let lines = lines.iter();
+            found.extend(lines.map(|&(op, codes, text)| parse_row(op, format, codes, text, lower(op))));
+        }
+        let images = rows::MIMG.iter();
+        found.extend(images.map(|&(op, codes, text)| parse_row(op, Format::Mimg, codes, text, lower(op))));
+        for &(count, first, codes, text) in rows::VOPC {
+            for index in 0..count {
+                let op = Op::ALL[usize::from(first as u16 + index)];
+                let codes = codes.map(|code| if code < 0 { code } else { code + index as i16 });
+                found.push(parse_row(op, Format::Vopc, codes, text, lower(op)));
+            }
+        }
+        found.push(parse_row(Op::EXP, Format::Exp, [0; 4], "= b32 b32 b32 b32", lower(Op::EXP)));
+        let mut by_code = HashMap::new();
+        let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        for (index, row) in found.iter().enumerate() {
+            for generation in row.generations() {
+                if let Some(code) = row.code(generation) {
+                    by_code.insert((generation, row.format, code), index);
+                }
+                if let (Some(code), true) = (row.long_code(generation), row.has_long()) {
+                    by_code.insert((generation, Format::Vop3, code), index);
+                }
+                by_name.entry((generation, row.name(generation))).or_default().push(index);
+            }
+        }
+        Table { rows: found, by_code, by_name }
+    }
+
+    /// The row of an opcode. Long forms of the short formats are found under [`Format::Vop3`].
+    pub(super) fn find(&self, generation: Generation, format: Format, code: u16) -> Option<&Row> {
+        self.by_code.get(&(generation, format, code)).map(|&index| &self.rows[index])
+    }
+
+    /// The rows of a name.
+    pub(super) fn named<'a>(
+        &'a self,
+        generation: Generation,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Row> {
+        let by_name: &HashMap<(Generation, &'a str), Vec<usize>> = &self.by_name;
+        by_name.get(&(generation, name)).into_iter().flatten().map(|&index| &self.rows[index])
+    }
+}
+
+/// The operation's name in small letters.
+fn lower(op: Op) -> &'static str {
+    static LOWER: LazyLock<Vec<String>> =
+        LazyLock::new(|| Op::ALL.iter().map(|op| op.name().to_ascii_lowercase()).collect());
+    &LOWER[op as usize]
+}
