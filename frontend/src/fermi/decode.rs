@@ -489,11 +489,12 @@ impl Builder {
             Op::Shl | Op::Shr | Op::VShl | Op::VShr if name == "clamp" => return true,
             Op::Vote => {
                 mods.vote = match name {
+                    "all" => VoteOp::All,
                     "any" => VoteOp::Any,
                     "uni" => VoteOp::Uni,
-                    _ => VoteOp::All,
+                    _ => return false,
                 };
-                return name != "not";
+                return true;
             }
             Op::Bar => {
                 mods.bar = match name {

@@ -13,6 +13,7 @@ mod field;
 pub mod front_end;
 mod operand;
 mod rows;
+pub mod sass;
 mod slots;
 mod support;
 pub mod table;
@@ -25,6 +26,7 @@ pub use operand::{
 pub use asm::assemble;
 pub use decode::{decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
+pub use sass::{Sass, sass_listing};
 pub use support::support_table;
 pub use table::Row;
 
