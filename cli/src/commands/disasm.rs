@@ -16,7 +16,12 @@ pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
             let blank = if index > 0 { "\n" } else { "" };
             text += &format!("{blank}// {}\n", kernel.name);
         }
-        text += &code.module.isa.front_end().listing(&kernel.code, 0, &code.chip, code.program_type)?;
+        text += &code.module.isa.front_end().listing(
+            &kernel.code,
+            kernel.address,
+            &code.chip,
+            code.program_type,
+        )?;
     }
     print(&text)?;
     Ok(Status::Ok)

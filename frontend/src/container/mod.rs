@@ -1,7 +1,9 @@
 //! Containers: from the bytes of a file to kernels with their code, constants and resources.
 //!
-//! [`load`] tells the format by content: [`elf`] cubins, [`text`] cubins, else raw little-endian words ([`raw`]).
+//! [`load`] tells the format by content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, else raw
+//! little-endian words ([`raw`]).
 
+pub mod code_object;
 pub mod elf;
 pub mod raw;
 pub mod text;
@@ -29,8 +31,10 @@ pub struct Module {
 pub struct Kernel {
     /// Symbol name; empty for raw words.
     pub name: String,
-    /// Its code space: the words, at address 0.
+    /// Its code: words.
     pub code: Vec<u8>,
+    /// Address of the first byte of [`Kernel::code`]: 0 where each kernel has a code space of its own.
+    pub address: u32,
     /// Byte address of the first instruction.
     pub entry: u32,
     /// General registers a thread has; raw words do not say.
@@ -45,6 +49,8 @@ pub struct Kernel {
     pub consts: Vec<ConstSegment>,
     /// Where the parameters are, if the container says so.
     pub params: Option<ParamLayout>,
+    /// What an AMD code object says beside all this.
+    pub code_object: Option<code_object::CodeObject>,
 }
 
 /// A part of a constant bank.
@@ -153,7 +159,7 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
     if bytes.is_empty() {
         Err(ContainerError::Empty)
     } else if bytes.starts_with(b"\x7fELF") {
-        elf::load(bytes)
+        if code_object::is_code_object(bytes) { code_object::load(bytes) } else { elf::load(bytes) }
     } else if text::is_text_cubin(bytes) {
         text::load(bytes)
     } else {
@@ -196,4 +202,12 @@ mod limits {
     pub(super) const BARRIERS: u32 = 16;
     /// Code space.
     pub(super) const CODE: u32 = 1 << 24;
+    /// GCN: LDS of a block.
+    pub(super) const LDS: u32 = 0x1_0000;
+    /// GCN: scratch of a lane, what 13 bits of 256 words a wave come to.
+    pub(super) const SCRATCH: u32 = 0x1_fff0;
+    /// GCN: kernel arguments. The hardware knows no limit; compilers keep to 4 KiB.
+    pub(super) const KERNARG: u32 = 0x1_0000;
+    /// GCN: scalar registers that can be set up before the workgroup ids.
+    pub(super) const USER_SGPRS: u32 = 16;
 }

@@ -1,0 +1,429 @@
+//! AMD code objects: `e_machine` 224, versions 2 to 6 of the HSA form, and Mesa's form (facts/gcn.md section 6).
+//!
+//! | | versions 3 to 6 | version 2, Mesa |
+//! |---|---|---|
+//! | kernel | a 64-byte descriptor at the symbol `NAME.kd` | 256 bytes of `amd_kernel_code_t` before the code, symbol of type 10 |
+//! | arguments | note AMDGPU/32, msgpack | note AMD/10, YAML; Mesa has none |
+//! | chip | `e_flags`, or the metadata's target | note AMD/3 |
+//!
+//! Code reaches its constants relative to itself, so that all loaded segments are kept at their distance: as one image
+//! in which offsets are the file's addresses. Those are the guest pcs of kernels.
+
+mod kernel;
+mod metadata;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use object::elf::{
+    ET_DYN, FileHeader64, PF_X, PT_DYNAMIC, PT_LOAD, PT_NOTE, SHT_DYNSYM, SHT_NULL, SHT_SYMTAB,
+};
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::{Endianness, read};
+
+use super::{ContainerError, Kernel, Module, limits};
+use crate::Isa;
+use crate::gcn::Generation;
+use metadata::Metadata;
+
+/// `e_machine` of code objects.
+pub const EM_AMDGPU: u16 = 224;
+/// `EI_OSABI` of the HSA form.
+const OSABI_HSA: u8 = 0x40;
+/// `EI_OSABI` of Mesa's form.
+const OSABI_MESA3D: u8 = 0x42;
+/// `EI_ABIVERSION` of version 6.
+const LAST_ABI_VERSION: u8 = 4;
+/// `st_type` of kernels of version 2.
+const STT_AMDGPU_HSA_KERNEL: u8 = 10;
+/// Tags of a dynamic section that give the size of relocations: DT_PLTRELSZ, DT_RELASZ, DT_RELSZ.
+const RELOCATION_SIZES: [u64; 3] = [2, 8, 18];
+
+/// What a code object says of a kernel beyond [`Kernel`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeObject {
+    /// All loaded segments, from address 0 of the file.
+    pub image: Arc<[u8]>,
+    /// Address of the descriptor.
+    pub descriptor: u32,
+    /// Whether it is of Mesa's form.
+    pub mesa: bool,
+    /// COMPUTE_PGM_RSRC1.
+    pub rsrc1: u32,
+    /// COMPUTE_PGM_RSRC2.
+    pub rsrc2: u32,
+    /// Kernel code properties: which registers are set up.
+    pub properties: u32,
+    /// Bytes of the kernel argument segment; 0 where nothing says.
+    pub kernarg_bytes: u32,
+    /// The arguments, hidden ones included, where the file describes them.
+    pub args: Option<Vec<KernelArg>>,
+}
+
+/// An argument in the kernel argument segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelArg {
+    /// Byte offset.
+    pub offset: u32,
+    /// Size in bytes.
+    pub bytes: u32,
+    /// What it is.
+    pub kind: ArgKind,
+}
+
+/// What an argument is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ArgKind {
+    /// A value or a structure.
+    ByValue,
+    /// A pointer to global or constant memory.
+    Global,
+    /// The LDS offset of dynamic memory.
+    DynamicShared,
+    /// Something the launch gives without being told (`global_offset_x`), by its name without `hidden_`.
+    Hidden(String),
+    /// A picture, sampler, pipe or queue, by its name.
+    Other(String),
+}
+
+fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError> {
+    Err(ContainerError::Elf { offset, reason: reason.into() })
+}
+
+fn unsupported<T>(offset: u64, what: impl Into<String>) -> Result<T, ContainerError> {
+    Err(ContainerError::Unsupported { offset, what: what.into() })
+}
+
+fn wrap(offset: u64) -> impl Fn(read::Error) -> ContainerError {
+    move |bad| ContainerError::Elf { offset, reason: bad.to_string() }
+}
+
+/// Whether an ELF file is a code object.
+pub fn is_code_object(bytes: &[u8]) -> bool {
+    bytes.get(18..20) == Some(&EM_AMDGPU.to_le_bytes())
+}
+
+type Elf = FileHeader64<Endianness>;
+
+/// The file, as far as it is of use to all of its kernels.
+struct File<'data> {
+    bytes: &'data [u8],
+    image: Arc<[u8]>,
+    /// Loaded parts with code: addresses.
+    code: Vec<std::ops::Range<u64>>,
+    /// Whether kernels have `amd_kernel_code_t`.
+    old: bool,
+    mesa: bool,
+    notes: Vec<Note<'data>>,
+    symbols: Vec<Symbol<'data>>,
+    by_name: HashMap<&'data str, Symbol<'data>>,
+}
+
+struct Note<'data> {
+    name: &'data [u8],
+    kind: u32,
+    desc: &'data [u8],
+    /// Offset of the contents in the file.
+    at: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Symbol<'data> {
+    name: &'data str,
+    kind: u8,
+    address: u64,
+    bytes: u64,
+    /// Offset in the file.
+    at: u64,
+}
+
+/// Takes a code object apart.
+pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+    if bytes.get(4) != Some(&object::elf::ELFCLASS64.0) || bytes.get(5) != Some(&object::elf::ELFDATA2LSB.0) {
+        return error(4, "not a 64-bit little-endian ELF file, or cut within its header");
+    }
+    let header = Elf::parse(bytes).map_err(wrap(0))?;
+    let endian = Endianness::Little;
+    if header.e_machine(endian).0 != EM_AMDGPU {
+        return unsupported(18, format!("ELF machine {}", header.e_machine(endian).0));
+    }
+    let (abi, version) = (bytes[7], bytes[8]);
+    let old = match abi {
+        OSABI_MESA3D => true,
+        OSABI_HSA if version <= LAST_ABI_VERSION => version == 0,
+        OSABI_HSA => return unsupported(8, format!("code object version {}", u32::from(version) + 2)),
+        _ => return unsupported(7, format!("OS ABI {abi:#x}")),
+    };
+    if header.e_type(endian) != ET_DYN {
+        let what = "a code object that is no shared object (link it first)";
+        return unsupported(16, what);
+    }
+    let (image, code) = load_image(bytes, header)?;
+    let symbols = symbols(bytes, header)?;
+    let file = File {
+        bytes,
+        image: image.into(),
+        code,
+        old,
+        mesa: abi == OSABI_MESA3D,
+        notes: notes(bytes, header)?,
+        by_name: symbols.iter().map(|symbol| (symbol.name, *symbol)).collect(),
+        symbols,
+    };
+    let metadata = file.metadata()?;
+    let mut kernels = Vec::new();
+    for symbol in &file.symbols {
+        if let Some(kernel) = file.kernel(symbol, &metadata)? {
+            kernels.push(kernel);
+        }
+    }
+    if kernels.is_empty() {
+        let wanted = if old { "no symbol of a kernel" } else { "no symbol `NAME.kd`" };
+        return error(header.e_shoff(endian), format!("there is {wanted}"));
+    }
+    let chip = file.chip(header.e_flags(endian).0, metadata.target.as_deref(), &kernels)?;
+    Ok(Module { isa: Isa::Gcn, chip: Some(chip), kernels, globals: Vec::new(), const_symbols: Vec::new() })
+}
+
+/// The loaded image, and which addresses of it are code.
+#[allow(clippy::type_complexity, reason = "used once")]
+fn load_image(bytes: &[u8], header: &Elf) -> Result<(Vec<u8>, Vec<std::ops::Range<u64>>), ContainerError> {
+    let endian = Endianness::Little;
+    let table = header.e_phoff(endian);
+    let mut image = Vec::new();
+    let mut code = Vec::new();
+    let entry_bytes = u64::from(header.e_phentsize(endian));
+    for (number, segment) in header.program_headers(endian, bytes).map_err(wrap(table))?.iter().enumerate() {
+        let at = table.saturating_add(entry_bytes.saturating_mul(number as u64));
+        let bad_data = |()| ContainerError::Elf {
+            offset: at,
+            reason: "a segment's contents are not within the file".into(),
+        };
+        if segment.p_type(endian) == PT_DYNAMIC {
+            check_relocations(segment.data(endian, bytes).map_err(bad_data)?, segment.p_offset(endian))?;
+        }
+        if segment.p_type(endian) != PT_LOAD {
+            continue;
+        }
+        let data = segment.data(endian, bytes).map_err(bad_data)?;
+        let (start, size) = (segment.p_vaddr(endian), segment.p_memsz(endian));
+        let end = start.checked_add(size.max(data.len() as u64));
+        let Some(end) = end.filter(|&end| end <= u64::from(limits::CODE)) else {
+            return error(at, format!("{size:#x} bytes at {start:#x} are beyond {:#x}", limits::CODE));
+        };
+        image.resize(image.len().max(end as usize), 0);
+        image[start as usize..start as usize + data.len()].copy_from_slice(data);
+        if segment.p_flags(endian).0 & PF_X.0 != 0 {
+            code.push(start..end);
+        }
+    }
+    if code.is_empty() {
+        return error(table, "no segment of the file is loaded as code");
+    }
+    Ok((image, code))
+}
+
+/// Nothing links code objects for a launch: they must not need it.
+fn check_relocations(dynamic: &[u8], at: u64) -> Result<(), ContainerError> {
+    for (number, entry) in dynamic.chunks_exact(16).enumerate() {
+        let (Some(tag), Some(value)) = (number_at(entry, 0, 8), number_at(entry, 8, 8)) else { break };
+        if tag == 0 {
+            break;
+        }
+        if RELOCATION_SIZES.contains(&tag) && value != 0 {
+            return unsupported(at + 16 * number as u64, "a code object with relocations");
+        }
+    }
+    Ok(())
+}
+
+fn notes<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Note<'data>>, ContainerError> {
+    let endian = Endianness::Little;
+    let mut found = Vec::new();
+    for segment in header.program_headers(endian, bytes).map_err(wrap(header.e_phoff(endian)))? {
+        let at = segment.p_offset(endian);
+        if segment.p_type(endian) != PT_NOTE {
+            continue;
+        }
+        let Some(mut notes) = segment.notes(endian, bytes).map_err(wrap(at))? else { continue };
+        while let Some(note) = notes.next().map_err(wrap(at))? {
+            let desc = note.desc();
+            let at = (desc.as_ptr() as u64).wrapping_sub(bytes.as_ptr() as u64);
+            found.push(Note { name: note.name(), kind: note.n_type(endian).0, desc, at });
+        }
+    }
+    Ok(found)
+}
+
+/// Symbols with names, those for linking first; none twice.
+fn symbols<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Symbol<'data>>, ContainerError> {
+    let endian = Endianness::Little;
+    let at = header.e_shoff(endian);
+    let sections = header.sections(endian, bytes).map_err(wrap(at))?;
+    let mut found: Vec<Symbol<'data>> = Vec::new();
+    let mut names = HashSet::new();
+    for table in [SHT_DYNSYM, SHT_SYMTAB] {
+        let symbols = sections.symbols(endian, bytes, table).map_err(wrap(at))?;
+        for (index, symbol) in symbols.enumerate() {
+            let at = sections.section(symbols.section()).map_or(at, |section| {
+                use object::read::elf::SectionHeader;
+                if section.sh_type(endian) == SHT_NULL { at } else { section.sh_offset(endian) }
+            });
+            let at = at.saturating_add(24 * index.0 as u64);
+            let name = symbol.name(endian, symbols.strings()).map_err(wrap(at))?;
+            let Ok(name) = std::str::from_utf8(name) else {
+                return error(at, "the name of a symbol is no text");
+            };
+            if name.is_empty() || !names.insert(name) {
+                continue;
+            }
+            let (address, bytes) = (symbol.st_value(endian), symbol.st_size(endian));
+            found.push(Symbol { name, kind: symbol.st_type().0, address, bytes, at });
+        }
+    }
+    Ok(found)
+}
+
+/// A little-endian number of up to 8 bytes.
+fn number_at(bytes: &[u8], offset: usize, size: usize) -> Option<u64> {
+    let part = bytes.get(offset..offset.checked_add(size)?)?;
+    let mut value = [0; 8];
+    value.get_mut(..size)?.copy_from_slice(part);
+    Some(u64::from_le_bytes(value))
+}
+
+impl File<'_> {
+    fn note(&self, name: &[u8], kind: u32) -> Option<&Note<'_>> {
+        self.notes.iter().find(|note| note.name == name && note.kind == kind)
+    }
+
+    fn metadata(&self) -> Result<Metadata, ContainerError> {
+        if let Some(note) = self.note(b"AMDGPU", 32) {
+            return metadata::msgpack(note.desc, note.at);
+        }
+        if let Some(note) = self.note(b"AMD", 10) {
+            return metadata::yaml(note.desc, note.at);
+        }
+        Ok(Metadata::default())
+    }
+
+    /// The kernel that a symbol stands for, if it does.
+    fn kernel(&self, symbol: &Symbol<'_>, metadata: &Metadata) -> Result<Option<Kernel>, ContainerError> {
+        let name = match symbol.name.strip_suffix(".kd") {
+            Some(name) if !self.old => name,
+            None if self.old && symbol.kind == STT_AMDGPU_HSA_KERNEL => symbol.name,
+            _ => return Ok(None),
+        };
+        let head = kernel::Head::read(self, symbol, name)?;
+        let described = metadata.kernels.get(name);
+        let args = described.map(|kernel| kernel.args.clone());
+        let kernarg_bytes = described
+            .map_or(0, |kernel| kernel.kernarg_bytes)
+            .max(head.kernarg_bytes)
+            .max(args.iter().flatten().map(|arg| arg.offset + arg.bytes).max().unwrap_or(0));
+        if kernarg_bytes > limits::KERNARG {
+            let reason = format!("kernel `{name}` has {kernarg_bytes:#x} bytes of arguments");
+            return error(symbol.at, format!("{reason}, more than {:#x}", limits::KERNARG));
+        }
+        let code = self.code_of(&head, symbol, name)?;
+        Ok(Some(Kernel {
+            name: name.to_string(),
+            code: self.image[code.start as usize..code.end as usize].to_vec(),
+            address: code.start,
+            entry: code.start,
+            registers: Some(head.vgprs()),
+            shared_bytes: head.shared_bytes,
+            local_bytes: head.private_bytes,
+            code_object: Some(CodeObject {
+                image: self.image.clone(),
+                descriptor: head.address,
+                mesa: self.mesa,
+                rsrc1: head.rsrc1,
+                rsrc2: head.rsrc2,
+                properties: head.properties,
+                kernarg_bytes,
+                args,
+            }),
+            ..Kernel::default()
+        }))
+    }
+
+    /// The addresses of a kernel's code: from its entry to the end of its symbol, or of the segment.
+    fn code_of(
+        &self,
+        head: &kernel::Head,
+        symbol: &Symbol<'_>,
+        name: &str,
+    ) -> Result<std::ops::Range<u32>, ContainerError> {
+        let entry = head.entry;
+        let Some(segment) = self.code.iter().find(|code| code.contains(&entry)) else {
+            return error(symbol.at, format!("kernel `{name}` begins at {entry:#x}, where there is no code"));
+        };
+        if !entry.is_multiple_of(4) {
+            return error(symbol.at, format!("kernel `{name}` begins at {entry:#x}, within a word"));
+        }
+        let own = self.by_name.get(name).and_then(|symbol| symbol.address.checked_add(symbol.bytes));
+        let end = own.filter(|&end| end > entry).map_or(segment.end, |end| end.min(segment.end));
+        Ok(entry as u32..(end - (end - entry) % 4) as u32)
+    }
+
+    /// The chip: what the notes say, else the low byte of `e_flags`, which may mean something else in old files.
+    fn chip(&self, flags: u32, target: Option<&str>, kernels: &[Kernel]) -> Result<String, ContainerError> {
+        const FLAGS_OFFSET: u64 = 48;
+        let (name, offset) = if let Some(note) = self.note(b"AMD", 3) {
+            // Sizes of two names, then the version.
+            let number = |offset| number_at(note.desc, offset, 4);
+            let (Some(major), Some(minor), Some(stepping)) = (number(4), number(8), number(12)) else {
+                return error(note.at, "the note with the ISA's version is cut off");
+            };
+            (format!("gfx{major}{minor}{stepping:x}"), note.at)
+        } else if let Some(name) = mach(flags & 0xff) {
+            (name.to_string(), FLAGS_OFFSET)
+        } else if let Some(target) = target {
+            let name = target.rsplit("--").next().unwrap_or(target);
+            (name.split(':').next().unwrap_or(name).to_string(), FLAGS_OFFSET)
+        } else if let Some(version) = kernels.first().and_then(|kernel| self.old_version(kernel)) {
+            (version, FLAGS_OFFSET)
+        } else {
+            return unsupported(FLAGS_OFFSET, format!("processor {:#x}", flags & 0xff));
+        };
+        if Generation::parse(&name).is_none() {
+            return unsupported(offset, format!("processor {name}"));
+        }
+        Ok(name)
+    }
+
+    /// The version in `amd_kernel_code_t`.
+    fn old_version(&self, kernel: &Kernel) -> Option<String> {
+        let head = kernel.code_object.as_ref().filter(|_| self.old)?.descriptor as usize;
+        let number = |offset| number_at(&self.image, head + offset, 2);
+        Some(format!("gfx{}{}{:x}", number(10)?, number(12)?, number(14)?))
+    }
+}
+
+/// The processor that `EF_AMDGPU_MACH` stands for, of those that are GCN.
+fn mach(number: u32) -> Option<&'static str> {
+    Some(match number {
+        0x20 => "gfx600",
+        0x21 => "gfx601",
+        0x22 => "gfx700",
+        0x23 => "gfx701",
+        0x24 => "gfx702",
+        0x25 => "gfx703",
+        0x26 => "gfx704",
+        0x28 => "gfx801",
+        0x29 => "gfx802",
+        0x2a => "gfx803",
+        0x2b => "gfx810",
+        0x2c => "gfx900",
+        0x2d => "gfx902",
+        0x2e => "gfx904",
+        0x2f => "gfx906",
+        0x31 => "gfx909",
+        0x32 => "gfx90c",
+        0x3a => "gfx602",
+        0x3b => "gfx705",
+        0x3c => "gfx805",
+        _ => return None,
+    })
+}
