@@ -57,12 +57,7 @@ pub fn in_folder(folder: &Path, prefix: &str) -> io::Result<Vec<Case>> {
         let name = entry.file_name().to_string_lossy().into_owned();
         if path.is_dir() {
             cases.extend(in_folder(&path, &format!("{prefix}/{name}"))?);
-        } else if let Some(stem) = name.strip_suffix("launch.toml") {
-            let case = if stem.is_empty() {
-                prefix.to_owned()
-            } else {
-                format!("{prefix}/{}", stem.trim_end_matches('.'))
-            };
+        } else if let Some(case) = case_name(prefix, &name) {
             cases.push(Case {
                 name: case,
                 files: Arc::new(Directory(folder.to_path_buf())),
@@ -73,20 +68,37 @@ pub fn in_folder(folder: &Path, prefix: &str) -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// What the launch file called `name` in a folder is called in the list of tests, if it is one: the folder for
+/// `launch.toml`, and `NAME` in it for `NAME.launch.toml`.
+fn case_name(folder: &str, name: &str) -> Option<String> {
+    let stem = name.strip_suffix("launch.toml")?;
+    Some(match stem.strip_suffix('.') {
+        Some(stem) => format!("{folder}/{stem}"),
+        None => folder.to_owned(),
+    })
+}
+
 /// The launch files of a packed corpus; `prefix` starts their names.
 pub fn in_archive(archive: &Path, prefix: &str) -> io::Result<Vec<Case>> {
     let files = Arc::new(unpack(archive)?);
-    let launches = files.keys().filter(|p| p.file_name().is_some_and(|n| n == "launch.toml"));
     let case = |path: &PathBuf| {
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        let name = format!("{prefix}/{}", folder.display());
-        Case {
+        let launch = path.file_name()?;
+        let name = case_name(&format!("{prefix}/{}", folder.display()), &launch.to_string_lossy())?;
+        Some(Case {
             name,
             files: Arc::new(FilesInMemory { files: files.clone(), folder }),
-            launch: "launch.toml".into(),
-        }
+            launch: launch.into(),
+        })
     };
-    Ok(launches.map(case).collect())
+    Ok(files.keys().filter_map(case).collect())
+}
+
+/// Every launch file for GCN: compiled kernels, and families of single instructions.
+pub fn gcn() -> io::Result<Vec<Case>> {
+    let mut cases = in_folder(&corpus().join("gcn"), "gcn")?;
+    cases.extend(in_archive(&corpus().join("gcn-asm.tar.gz"), "gcn-asm")?);
+    Ok(cases)
 }
 
 /// Every launch file for Tesla: the project's own, and third-party ones where they exist.
