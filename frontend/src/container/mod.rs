@@ -186,6 +186,9 @@ impl Module {
     }
 }
 
+/// Most bytes of kernel arguments in GCN's kernel argument segment.
+pub(crate) const KERNARG_BYTES: u32 = limits::KERNARG;
+
 /// Limits of the hardware, which also keep broken files from asking for absurd amounts of memory.
 mod limits {
     /// General registers of a thread.

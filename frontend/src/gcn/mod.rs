@@ -2,6 +2,7 @@
 //!
 //! Waves are warps and workgroups are blocks here as in the vendor's words.
 
+pub mod abi;
 mod codes;
 mod decode;
 mod encode;

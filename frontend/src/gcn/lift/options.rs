@@ -20,6 +20,8 @@ pub enum Entry {
     Builtin(Builtin),
     /// A constant.
     Const(u32),
+    /// Bytes from the start of a segment of the launch to the wave's part of it ([`SlotInit::WarpOffset`]).
+    WarpOffset(u8),
 }
 
 impl Entry {
@@ -27,6 +29,7 @@ impl Entry {
         match self {
             Entry::Builtin(builtin) => SlotInit::Builtin(builtin),
             Entry::Const(_) => SlotInit::Zero,
+            Entry::WarpOffset(segment) => SlotInit::WarpOffset(segment),
         }
     }
 }

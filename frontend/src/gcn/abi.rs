@@ -1,0 +1,492 @@
+//! What a launch sets up for a kernel: segments of memory, registers, limits (facts/gcn.md section 6).
+//!
+//! Everything that a launch provides stands at fixed addresses, far from where buffers usually are, so that the lifter
+//! knows them: `s_getpc_b64` and pointers to arguments are constants in the code.
+
+use std::sync::Arc;
+
+use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, Space};
+
+use super::Generation;
+use super::lift::{Entry, Register};
+use crate::container::Kernel;
+use crate::container::code_object::{ArgKind, CodeObject};
+use crate::isa::LoadError;
+
+/// Guest address of the first byte of the code (of the loaded image, or of raw words).
+pub const CODE_ADDRESS: u64 = 0xf_0000_0000;
+/// Guest address of the kernel arguments.
+pub const KERNARG_ADDRESS: u64 = 0xf_1000_0000;
+/// Guest address of the dispatch packet.
+pub const PACKET_ADDRESS: u64 = 0xf_1100_0000;
+/// Guest address of the queue.
+pub const QUEUE_ADDRESS: u64 = 0xf_1200_0000;
+/// Guest address of the scratch memory of all waves. Offsets in FLAT_SCRATCH count from here on 1.1 and 1.2; on 1.4 it
+/// holds addresses.
+pub const SCRATCH_ADDRESS: u64 = 0xf_2000_0000;
+/// High dword of flat addresses of LDS. 1.4 keeps the upper half of it in SH_MEM_BASES.
+pub const SHARED_APERTURE: u32 = 0x0001_0000;
+/// High dword of flat addresses of scratch.
+pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
+
+/// Lanes of a wave.
+const LANES: u32 = 64;
+/// A wave's scratch is a multiple of that many bytes.
+const SCRATCH_GRANULE: u32 = 1024;
+/// MODE of raw code: round to nearest, denormals of f32 flushed, others kept; what compilers want before 1.4.
+const RAW_MODE: u32 = 0xc0;
+/// Most SGPRs that a descriptor can give a wave and a chip has.
+const MOST_SGPRS: u32 = 112;
+/// The segment of the arguments.
+const KERNARG: u8 = 0;
+
+/// Code properties: what is in user SGPRs, in this order (facts/gcn.md section 6.2).
+mod property {
+    pub const PRIVATE_BUFFER: u32 = 1 << 0;
+    pub const DISPATCH_POINTER: u32 = 1 << 1;
+    pub const QUEUE_POINTER: u32 = 1 << 2;
+    pub const KERNARG_POINTER: u32 = 1 << 3;
+    pub const DISPATCH_ID: u32 = 1 << 4;
+    pub const FLAT_SCRATCH: u32 = 1 << 5;
+    pub const PRIVATE_BYTES: u32 = 1 << 6;
+    /// Version 2: workgroups along x, y, z.
+    pub const GRID: [u32; 3] = [1 << 7, 1 << 8, 1 << 9];
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub abi: KernelAbi,
+    /// What registers hold at the entry; all others are zero.
+    pub preload: Vec<(Register, Entry)>,
+    /// MODE at the entry.
+    pub mode: u32,
+    pub vgprs: u32,
+    pub sgprs: u32,
+    /// (offset, bytes) of the explicit arguments, where the container says.
+    pub params: Option<Vec<(u32, u32)>>,
+    /// Bytes of LDS and of scratch.
+    pub shared_bytes: u32,
+    pub local_bytes: u32,
+}
+
+/// An interface without anything but the code.
+fn bare(generation: Generation, code: &[u8]) -> KernelAbi {
+    let code = Segment {
+        name: "code",
+        address: CODE_ADDRESS,
+        size: SegmentSize::Bytes(0),
+        writable: false,
+        contents: vec![(0, code.into())],
+    };
+    KernelAbi {
+        warp_lanes: LANES,
+        full_warps: true,
+        header: Vec::new(),
+        params: ParamSpace { space: Space::Global(KERNARG), offset: 0, max_bytes: 0, pointer_bytes: 8 },
+        segments: vec![code],
+        max_grid: [u32::MAX; 3],
+        max_block: [1024; 3],
+        max_threads: 1024,
+        max_registers: 256,
+        max_shared_bytes: max_shared(generation),
+        max_local_bytes: 0x1_fff0,
+        barriers: 1,
+    }
+}
+
+/// Most LDS of a workgroup.
+pub(super) fn max_shared(generation: Generation) -> u32 {
+    if generation == Generation::Gfx6 { 0x8000 } else { 0x1_0000 }
+}
+
+/// Raw words: nothing is set up but EXEC.
+pub(super) fn raw(
+    generation: Generation,
+    code: &[u8],
+    vgprs: u32,
+    sgprs: u32,
+    shared_bytes: u32,
+    local_bytes: u32,
+) -> Setup {
+    Setup {
+        abi: bare(generation, code),
+        preload: Vec::new(),
+        mode: RAW_MODE,
+        vgprs,
+        sgprs,
+        params: None,
+        shared_bytes,
+        local_bytes,
+    }
+}
+
+/// A kernel of a code object: as its descriptor says.
+pub(super) fn code_object(
+    generation: Generation,
+    kernel: &Kernel,
+    object: &CodeObject,
+) -> Result<Setup, LoadError> {
+    let error = |reason: String| Err(LoadError::Program(format!("kernel {}: {reason}", kernel.name)));
+    let rsrc1 = object.rsrc1;
+    let sgprs = match generation {
+        Generation::Gfx9 => ((rsrc1 >> 6 & 15) / 2 + 1) * 16,
+        _ => ((rsrc1 >> 6 & 15) + 1) * 8,
+    };
+    if sgprs > MOST_SGPRS {
+        return error(format!("its descriptor wants {sgprs} SGPRs, {generation} has {MOST_SGPRS}"));
+    }
+    let granule = if generation == Generation::Gfx6 { 256 } else { 512 };
+    let setup = Setup {
+        abi: bare(generation, &[]),
+        preload: Vec::new(),
+        mode: rsrc1 >> 12 & 0xff | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9,
+        vgprs: ((rsrc1 & 0x3f) + 1) * 4,
+        sgprs,
+        params: None,
+        shared_bytes: kernel.shared_bytes.max((object.rsrc2 >> 15 & 0x1ff) * granule),
+        local_bytes: kernel.local_bytes,
+    };
+    let mut builder = Builder { setup, kernel, object, generation, sgpr: 0 };
+    builder.segments();
+    builder.arguments();
+    match builder.registers() {
+        Ok(()) => Ok(builder.setup),
+        Err(reason) => error(reason),
+    }
+}
+
+struct Builder<'a> {
+    setup: Setup,
+    kernel: &'a Kernel,
+    object: &'a CodeObject,
+    generation: Generation,
+    /// The next SGPR to set up.
+    sgpr: u8,
+}
+
+impl Builder<'_> {
+    fn has(&self, property: u32) -> bool {
+        self.object.properties & property != 0
+    }
+
+    fn segments(&mut self) {
+        let segment = |name, address, size, contents: Vec<(u32, Arc<[u8]>)>| Segment {
+            name,
+            address,
+            size,
+            writable: true,
+            contents,
+        };
+        let bytes = SegmentSize::Bytes;
+        let (object, private) = (self.object, self.setup.local_bytes);
+        let mut list = vec![
+            segment("kernel arguments", KERNARG_ADDRESS, bytes(object.kernarg_bytes), Vec::new()),
+            Segment {
+                writable: false,
+                ..segment("code", CODE_ADDRESS, bytes(0), vec![(0, object.image.clone())])
+            },
+        ];
+        if self.has(property::DISPATCH_POINTER) {
+            let packet = list.len() as u8;
+            list.push(segment("dispatch packet", PACKET_ADDRESS, bytes(64), self.packet(private)));
+            let field =
+                |offset, bytes, value| HeaderField { space: Space::Global(packet), offset, bytes, value };
+            let header = &mut self.setup.abi.header;
+            header.extend([field(2, 2, Builtin::Axes), field(28, 4, Builtin::SharedBytes)]);
+            for axis in 0..3 {
+                header.push(field(4 + 2 * u32::from(axis), 2, Builtin::Ntid(axis)));
+                header.push(field(12 + 4 * u32::from(axis), 4, Builtin::GridThreads(axis)));
+            }
+        }
+        let queue = |arg: &ArgKind| matches!(arg, ArgKind::Hidden(name) if name == "queue_ptr");
+        if self.has(property::QUEUE_POINTER) || object.args.iter().flatten().any(|arg| queue(&arg.kind)) {
+            let contents = vec![
+                (0x40, Arc::from(SHARED_APERTURE.to_le_bytes())),
+                (0x44, Arc::from(PRIVATE_APERTURE.to_le_bytes())),
+            ];
+            list.push(segment("queue", QUEUE_ADDRESS, bytes(0x100), contents));
+        }
+        if private != 0 {
+            let stride = (private * LANES).next_multiple_of(SCRATCH_GRANULE);
+            list.push(segment("scratch", SCRATCH_ADDRESS, SegmentSize::PerWarp(stride), Vec::new()));
+        }
+        self.setup.abi.segments = list;
+    }
+
+    /// What does not depend on the launch in the packet that libraries read sizes from (facts/gcn.md section 6.3).
+    fn packet(&self, private: u32) -> Vec<(u32, Arc<[u8]>)> {
+        const KERNEL_DISPATCH: u16 = 2;
+        let descriptor = CODE_ADDRESS + u64::from(self.object.descriptor);
+        vec![
+            (0, Arc::from(KERNEL_DISPATCH.to_le_bytes())),
+            (24, Arc::from(private.to_le_bytes())),
+            (32, Arc::from(descriptor.to_le_bytes())),
+            (40, Arc::from(KERNARG_ADDRESS.to_le_bytes())),
+        ]
+    }
+
+    fn arguments(&mut self) {
+        let field = |offset, bytes: u32, value| HeaderField {
+            space: Space::Global(KERNARG),
+            offset,
+            bytes: bytes.min(4) as u8,
+            value,
+        };
+        let abi = &mut self.setup.abi;
+        abi.params.max_bytes = crate::container::KERNARG_BYTES;
+        let Some(args) = &self.object.args else {
+            // Behind the arguments of Mesa's form stand the number of axes, and the global offsets.
+            const MESA_HIDDEN: u32 = 16;
+            if let Some(hidden) = self.object.kernarg_bytes.checked_sub(MESA_HIDDEN)
+                && self.object.mesa
+            {
+                abi.params.max_bytes = hidden;
+                abi.header.push(field(hidden, 4, Builtin::Axes));
+            } else if self.object.kernarg_bytes != 0 {
+                abi.params.max_bytes = self.object.kernarg_bytes;
+            }
+            return;
+        };
+        let mut params = Vec::new();
+        for arg in args {
+            let ArgKind::Hidden(name) = &arg.kind else {
+                params.push((arg.offset, arg.bytes));
+                continue;
+            };
+            let constant = |value: u64| {
+                let bytes = value.to_le_bytes();
+                (arg.offset, Arc::from(&bytes[..bytes.len().min(arg.bytes as usize)]))
+            };
+            let contents = &mut abi.segments[usize::from(KERNARG)].contents;
+            match name.as_str() {
+                "private_base" => contents.push(constant(PRIVATE_APERTURE.into())),
+                "shared_base" => contents.push(constant(SHARED_APERTURE.into())),
+                "queue_ptr" => contents.push(constant(QUEUE_ADDRESS)),
+                // Zero is right for all that are not in the table, such as offsets and remainders.
+                name => {
+                    if let Some((_, value)) = HIDDEN.iter().find(|(known, _)| *known == name) {
+                        abi.header.push(field(arg.offset, arg.bytes, *value));
+                    }
+                }
+            }
+        }
+        self.setup.params = Some(params);
+    }
+
+    /// The next SGPR gets a value.
+    fn push(&mut self, entry: Entry) {
+        self.setup.preload.push((Register::Scalar(self.sgpr), entry));
+        self.sgpr += 1;
+    }
+
+    fn push64(&mut self, value: u64) {
+        self.push(Entry::Const(value as u32));
+        self.push(Entry::Const((value >> 32) as u32));
+    }
+
+    fn registers(&mut self) -> Result<(), String> {
+        let private = self.setup.local_bytes;
+        let rsrc2 = self.object.rsrc2;
+        if self.has(property::PRIVATE_BUFFER) {
+            let words = self.private_buffer();
+            words.into_iter().for_each(|word| self.push(Entry::Const(word)));
+        }
+        if self.has(property::DISPATCH_POINTER) {
+            self.push64(PACKET_ADDRESS);
+        }
+        if self.has(property::QUEUE_POINTER) {
+            self.push64(QUEUE_ADDRESS);
+        }
+        if self.has(property::KERNARG_POINTER) {
+            self.push64(KERNARG_ADDRESS);
+        }
+        if self.has(property::DISPATCH_ID) {
+            self.push64(0);
+        }
+        if self.has(property::FLAT_SCRATCH) {
+            if self.generation == Generation::Gfx9 {
+                self.push64(SCRATCH_ADDRESS);
+            } else {
+                // Offset from where FLAT_SCRATCH counts, and bytes of a lane.
+                self.push64(u64::from(private) << 32);
+            }
+        }
+        if self.has(property::PRIVATE_BYTES) {
+            self.push(Entry::Const(private));
+        }
+        for (axis, property) in property::GRID.into_iter().enumerate() {
+            if self.has(property) {
+                self.push(Entry::Builtin(Builtin::Nctaid(axis as u8)));
+            }
+        }
+        let count = rsrc2 >> 1 & 0x1f;
+        if u32::from(self.sgpr) > count {
+            return Err(format!(
+                "its descriptor wants {} user SGPRs set up and has room for {count}",
+                self.sgpr
+            ));
+        }
+        self.sgpr = count as u8;
+        for axis in 0..3 {
+            if rsrc2 >> (7 + axis) & 1 != 0 {
+                self.push(Entry::Builtin(Builtin::Ctaid(axis)));
+            }
+        }
+        if rsrc2 >> 10 & 1 != 0 {
+            // Waves of the workgroup in its low bits.
+            self.push(Entry::Builtin(Builtin::NumWarps));
+        }
+        if rsrc2 & 1 != 0 {
+            let scratch = self.setup.abi.segments.iter().position(|segment| segment.name == "scratch");
+            self.push(scratch.map_or(Entry::Const(0), |segment| Entry::WarpOffset(segment as u8)));
+        }
+        if u32::from(self.sgpr) > self.setup.sgprs {
+            return Err(format!(
+                "its descriptor wants {} SGPRs set up and gives a wave {}",
+                self.sgpr, self.setup.sgprs
+            ));
+        }
+        let axes = (rsrc2 >> 11 & 3).min(2) as u8;
+        let ids = (0..=axes).map(|axis| (Register::Vgpr(axis), Entry::Builtin(Builtin::Tid(axis))));
+        self.setup.preload.extend(ids);
+        Ok(())
+    }
+
+    /// The buffer resource of scratch (facts/gcn.md section 6.4).
+    fn private_buffer(&self) -> [u32; 4] {
+        const SWIZZLE: u32 = 1 << 31;
+        /// Elements of 4 bytes, 64 of them side by side, the lane is the index.
+        const LAYOUT: u32 = 1 << 19 | 3 << 21 | 1 << 23;
+        /// A data format has to be there; with the lane as index its bits mean something else from 1.2 on.
+        const FORMAT: u32 = 0xf000;
+        let format = if self.generation.is_old() { FORMAT } else { 0 };
+        let high = (SCRATCH_ADDRESS >> 32) as u32;
+        [SCRATCH_ADDRESS as u32, high | SWIZZLE, u32::MAX, LAYOUT | format]
+    }
+}
+
+/// Hidden arguments that depend on the launch.
+const HIDDEN: [(&str, Builtin); 7] = [
+    ("block_count_x", Builtin::Nctaid(0)),
+    ("block_count_y", Builtin::Nctaid(1)),
+    ("block_count_z", Builtin::Nctaid(2)),
+    ("group_size_x", Builtin::Ntid(0)),
+    ("group_size_y", Builtin::Ntid(1)),
+    ("group_size_z", Builtin::Ntid(2)),
+    ("grid_dims", Builtin::Axes),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+
+    fn setup(file: &str, change: impl Fn(&mut CodeObject)) -> Result<Setup, LoadError> {
+        let path = format!("{}/../tests/corpus/gcn/{file}", env!("CARGO_MANIFEST_DIR"));
+        let mut module = crate::container::load(&std::fs::read(path).unwrap(), Isa::Gcn).unwrap();
+        let generation = Generation::parse(module.chip.as_deref().unwrap()).unwrap();
+        let kernel = &mut module.kernels[0];
+        let mut object = kernel.code_object.take().unwrap();
+        change(&mut object);
+        code_object(generation, kernel, &object)
+    }
+
+    fn scalars(setup: &Setup) -> Vec<(u8, Entry)> {
+        let scalar = |&(register, entry): &(Register, Entry)| match register {
+            Register::Scalar(number) => Some((number, entry)),
+            Register::Vgpr(_) => None,
+        };
+        setup.preload.iter().filter_map(scalar).collect()
+    }
+
+    fn names(setup: &Setup) -> Vec<&'static str> {
+        setup.abi.segments.iter().map(|segment| segment.name).collect()
+    }
+
+    /// s[0:3] private segment buffer, s[4:5] dispatch, s[6:7] kernarg, s8 workgroup (facts/gcn.md section 6.2).
+    #[test]
+    fn registers_of_a_typical_kernel() {
+        let setup = setup("saxpy/fiji.co", |_| ()).unwrap();
+        let scalars = scalars(&setup);
+        assert_eq!(
+            scalars.iter().map(|&(number, _)| number).collect::<Vec<_>>(),
+            (0..=8).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            scalars[4..],
+            [
+                (4, Entry::Const(0x1100_0000)),
+                (5, Entry::Const(0xf)),
+                (6, Entry::Const(0x1000_0000)),
+                (7, Entry::Const(0xf)),
+                (8, Entry::Builtin(Builtin::Ctaid(0))),
+            ]
+        );
+        assert_eq!(names(&setup), ["kernel arguments", "code", "dispatch packet"]);
+        assert_eq!((setup.mode, setup.vgprs, setup.sgprs), (0x3c0, 4, 16));
+        assert_eq!(setup.params, Some(vec![(0, 8), (8, 8), (16, 4), (20, 4)]));
+        let vgprs: Vec<_> = setup.preload.iter().filter(|(r, _)| matches!(r, Register::Vgpr(_))).collect();
+        assert_eq!(vgprs, [&(Register::Vgpr(0), Entry::Builtin(Builtin::Tid(0)))]);
+    }
+
+    /// The scratch buffer and flat scratch of 1.2 and 1.4, and the wave's offset behind the workgroup's id.
+    #[test]
+    fn scratch() {
+        for (file, flat) in [
+            ("private_sort/fiji.co", [Entry::Const(0), Entry::Const(132)]),
+            ("private_sort/vega10.co", [Entry::Const(0x2000_0000), Entry::Const(0xf)]),
+        ] {
+            let setup = setup(file, |_| ()).unwrap();
+            assert_eq!(names(&setup), ["kernel arguments", "code", "dispatch packet", "scratch"]);
+            assert_eq!(setup.abi.segments[3].size, SegmentSize::PerWarp(9 * 1024), "64 * 132 in whole KiB");
+            let scalars = scalars(&setup);
+            assert_eq!(
+                scalars[..4],
+                [
+                    (0, Entry::Const(0x2000_0000)),
+                    (1, Entry::Const(0x8000_000f)),
+                    (2, Entry::Const(u32::MAX)),
+                    (3, Entry::Const(0x00e8_0000)),
+                ]
+            );
+            assert_eq!([scalars[8].1, scalars[9].1], flat, "{file}");
+            assert_eq!(scalars.last(), Some(&(11, Entry::WarpOffset(3))));
+        }
+    }
+
+    #[test]
+    fn hidden_arguments() {
+        let setup = setup("private_sort_v5/vega10.co", |_| ()).unwrap();
+        let found = |value| {
+            let is = |field: &&HeaderField| field.value == value && field.space == Space::Global(KERNARG);
+            setup.abi.header.iter().find(is).map(|field| (field.offset, field.bytes))
+        };
+        assert_eq!(found(Builtin::Nctaid(2)), Some((32, 4)));
+        assert_eq!(found(Builtin::Ntid(1)), Some((38, 2)));
+        assert_eq!(found(Builtin::Axes), Some((88, 2)));
+        assert_eq!(setup.abi.segments[0].size, SegmentSize::Bytes(280));
+        // Mesa's are behind what the descriptor leaves for them.
+        let mesa = super::tests::setup("ids3d/tahiti.co", |_| ()).unwrap();
+        let axes = mesa.abi.header.iter().find(|field| field.space == Space::Global(KERNARG)).unwrap();
+        assert_eq!((axes.offset, axes.value, mesa.abi.params.max_bytes), (8, Builtin::Axes, 8));
+    }
+
+    #[test]
+    fn descriptors_that_contradict_themselves() {
+        let text =
+            |file: &str, change: &dyn Fn(&mut CodeObject)| setup(file, change).unwrap_err().to_string();
+        assert_eq!(
+            text("saxpy/fiji.co", &|object| object.rsrc2 = 0x80 | 4 << 1),
+            "kernel saxpy: its descriptor wants 8 user SGPRs set up and has room for 4"
+        );
+        assert_eq!(
+            text("saxpy/fiji.co", &|object| object.rsrc1 |= 15 << 6),
+            "kernel saxpy: its descriptor wants 128 SGPRs, fiji has 112"
+        );
+        assert_eq!(
+            text("saxpy/fiji.co", &|object| object.rsrc1 &= !(15 << 6)),
+            "kernel saxpy: its descriptor wants 9 SGPRs set up and gives a wave 8"
+        );
+    }
+}
