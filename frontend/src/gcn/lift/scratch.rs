@@ -1,11 +1,12 @@
 //! Scratch: memory of each lane in global memory, interleaved by dwords over the wave (facts/gcn.md section 6.4).
 //!
 //! FLAT_SCRATCH holds where a wave's begins: on 1.4 the address, on 1.1 and 1.2 its number of 256-byte units in the high dword,
-//! counted from address 0.
+//! counted from a base that programs do not see ([`SCRATCH_ADDRESS`]).
 
 use warpjit_ir::{Opcode, Scalar, Value};
 
 use super::emit::Emit;
+use crate::gcn::abi::SCRATCH_ADDRESS;
 use crate::gcn::{Generation, Operand};
 
 /// Dwords of the wave between a dword of a lane and the next one.
@@ -20,7 +21,9 @@ pub(super) fn base(e: &mut Emit<'_>) -> Value {
     let high = e.scalar(code + 1);
     let high = e.b.convert(Opcode::Zext, high, Scalar::I64);
     let shift = e.b.i64(8);
-    e.b.ishl(high, shift)
+    let offset = e.b.ishl(high, shift);
+    let base = e.b.i64(SCRATCH_ADDRESS);
+    e.b.iadd(base, offset)
 }
 
 /// The global address (i64) of the byte at `offset` (i32) of each lane's scratch.
