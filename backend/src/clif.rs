@@ -241,9 +241,17 @@ impl Emit<'_> {
         self.b.ins().store(MemFlagsData::new(), v, base, offset);
     }
 
-    /// Loads 1 or 2 bytes, extended to i32.
-    pub(crate) fn load_narrow(&mut self, bytes: u8, signed: bool, base: V, offset: i32) -> V {
+    /// Loads 1 or 2 bytes, extended to i32; `may_fault`: from guest memory that may not be there.
+    pub(crate) fn load_narrow(
+        &mut self,
+        bytes: u8,
+        signed: bool,
+        base: V,
+        offset: i32,
+        may_fault: bool,
+    ) -> V {
         let flags = MemFlagsData::new();
+        let flags = if may_fault { flags } else { flags.with_notrap() };
         match (bytes, signed) {
             (1, false) => self.b.ins().uload8(I32, flags, base, offset),
             (1, true) => self.b.ins().sload8(I32, flags, base, offset),

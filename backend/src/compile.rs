@@ -8,6 +8,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use warpjit_ir::{Form, Function, Opcode, PureFn, Space};
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
+use crate::embedded;
 use crate::listing;
 use crate::lower;
 use crate::options::Options;
@@ -184,6 +185,10 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     if let Some(reloc) = relocs.first() {
         return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));
     }
+    let mut machine_code = compiled.code_buffer().to_vec();
+    if !embedded::patch(compiled, &mut machine_code) {
+        return Err(Error::Codegen("a product has an unexpected form".into()));
+    }
     let locations = compiled.buffer.get_srclocs_sorted();
     let mut traps = Vec::new();
     for trap in compiled.buffer.traps() {
@@ -196,10 +201,9 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
         traps.push((trap.offset, site));
     }
     traps.sort_by_key(|t| t.0);
-    let assembly = if list { listing::host(compiled, &**isa, &lowered.sites) } else { None };
+    let assembly = if list { listing::host(compiled, &machine_code, &**isa, &lowered.sites) } else { None };
     let assembly = assembly.unwrap_or_default();
-    let code =
-        RegionCode { code: compiled.code_buffer().to_vec(), traps, pures: lowered.pures, float_env: env };
+    let code = RegionCode { code: machine_code, traps, pures: lowered.pures, float_env: env };
     Ok((code, Listing { clif, assembly }))
 }
 

@@ -10,6 +10,7 @@ mod affine;
 mod clif;
 mod compile;
 mod context;
+mod embedded;
 mod frame;
 mod helpers;
 mod listing;

@@ -55,10 +55,15 @@ pub(crate) fn clif(text: &str, sites: &[TrapSite]) -> String {
 }
 
 /// Host instructions. Constants behind the code are left out where they are no instructions.
-pub(crate) fn host(compiled: &CompiledCode, isa: &dyn TargetIsa, sites: &[TrapSite]) -> Option<String> {
+pub(crate) fn host(
+    compiled: &CompiledCode,
+    code: &[u8],
+    isa: &dyn TargetIsa,
+    sites: &[TrapSite],
+) -> Option<String> {
     let disassembler = isa.to_capstone().ok()?;
     let locations = compiled.buffer.get_srclocs_sorted();
-    let instructions = disassembler.disasm_all(compiled.code_buffer(), 0).ok()?;
+    let instructions = disassembler.disasm_all(code, 0).ok()?;
     let mut out = String::new();
     let mut last = None;
     for instruction in instructions.iter() {

@@ -31,6 +31,8 @@ pub(crate) struct Host {
     pub x86: bool,
     /// Fused multiply-add of vectors.
     pub fma: bool,
+    /// Products of vectors rounded towards zero in one instruction, see [`crate::embedded`].
+    pub rounded_products: bool,
     /// Leading and trailing zeros, set bits in one instruction.
     pub bit_counts: bool,
 }
@@ -90,7 +92,10 @@ impl Target {
         };
         let has =
             |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
-        let host = Host { x86, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
+        // The last is what Cranelift needs for the instruction in whose place it stands.
+        let rounded_products = x86 && ["has_avx512f", "has_avx512vl", "has_avx512dq"].iter().all(|f| has(f));
+        let host =
+            Host { x86, rounded_products, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
         Ok(Target { isas, host })
     }
 

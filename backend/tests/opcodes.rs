@@ -223,6 +223,98 @@ fn truncating_multiply_add_in_loops() {
     }
 }
 
+/// A chain of multiply-adds, one test for all of which makes do.
+#[test]
+fn chains_of_truncating_multiply_adds() {
+    const LINKS: usize = 5;
+    for options in all_options() {
+        for explicit in [false, true] {
+            // The first as `one_op` makes it, the others of its result; each result has a slot.
+            let mut func =
+                one_op(Opcode::FmadTrunc, Imm::None, &[Type::F32; 3], Type::F32, &[None; 3], explicit);
+            let last = func.block(Block(0)).insts.iter().rev().copied();
+            let mut sum = { last }
+                .find(|&i| func.inst(i).op == Opcode::FmadTrunc)
+                .and_then(|i| func.inst(i).result)
+                .expect("made above");
+            let factors: Vec<usize> = (0..2 * (LINKS - 1))
+                .map(|k| func.add_slot(format!("f{k}"), Type::F32, SlotInit::Zero).index())
+                .collect();
+            let mut push = |op, args: &[_], imm, ty| {
+                let inst = func.make_inst(op, args, imm, ty, 0);
+                func.block_mut(Block(0)).insts.push(inst);
+                func.inst(inst).result
+            };
+            let mut get = |slot: usize| {
+                let slot = Imm::Slot(warpjit_ir::Slot::new(slot));
+                push(Opcode::SlotGet, &[], slot, Some(Type::F32)).expect("has a result")
+            };
+            let loaded: Vec<_> = factors.iter().map(|&slot| get(slot)).collect();
+            let mut chain = Vec::new();
+            for pair in loaded.chunks(2) {
+                sum = push(Opcode::FmadTrunc, &[pair[0], pair[1], sum], Imm::None, Some(Type::F32))
+                    .expect("has a result");
+                chain.push(sum);
+            }
+            let outs: Vec<usize> = chain
+                .iter()
+                .map(|&sum| {
+                    let slot = func.add_slot(format!("s{sum}"), Type::F32, SlotInit::Zero);
+                    let inst = func.make_inst(Opcode::SlotSet, &[sum], Imm::Slot(slot), None, 0);
+                    func.block_mut(Block(0)).insts.push(inst);
+                    slot.index()
+                })
+                .collect();
+            let code = Executable::compile(&func, &options);
+            let mut random = Random(11);
+            for batch in 0..3000 {
+                let mut words = frame(&func);
+                let inputs: Vec<usize> = (0..3).chain(factors.iter().copied()).collect();
+                let mut lines = vec![[0u64; 32]; inputs.len()];
+                for (k, (line, &slot)) in lines.iter_mut().zip(&inputs).enumerate() {
+                    for (lane, x) in line.iter_mut().enumerate() {
+                        let r = random.next();
+                        // Sums that cancel, that are around 2^-70, 2^-96 and 2^100, and that overflow.
+                        let exponent = match batch % 6 {
+                            0 => 127,
+                            1 => 127 - if k == 2 { 68 } else { 34 } - (r >> 8 & 3),
+                            2 => 127 - if k == 2 { 94 } else { 47 } - (r >> 8 & 3),
+                            3 => 127 + if k == 2 { 100 } else { 50 } - (r >> 8 & 1),
+                            4 => 127 + if k == 2 { 127 } else { 63 } + (r >> 8 & 1),
+                            _ => 127 - 60 + (r >> 8 & 127),
+                        };
+                        let fraction = if batch % 12 < 6 { r >> 32 & 0x80f0_0000 } else { r >> 32 };
+                        *x = fraction & 0x807f_ffff | exponent.min(254) << 23;
+                        if batch % 3 == 2 && r & 31 == 0 {
+                            *x = random.element(Scalar::F32);
+                        }
+                        if r & 0xe0 == 0 {
+                            *x &= 0x8000_0000;
+                        }
+                        write(&func, &mut words, slot, lane, *x);
+                    }
+                }
+                assert_eq!(code.run(&mut context(), &mut words), 0);
+                for lane in 0..32 {
+                    let mad = |x: [u64; 3]| {
+                        eval_scalar(Opcode::FmadTrunc, &Imm::None, &[Scalar::F32; 3], Scalar::F32, &x)
+                            .expect("pure")
+                    };
+                    let mut want = mad([lines[0][lane], lines[1][lane], lines[2][lane]]);
+                    for (link, &out) in outs.iter().enumerate() {
+                        want = mad([lines[3 + 2 * link][lane], lines[4 + 2 * link][lane], want]);
+                        let got = read(&func, &words, out, lane);
+                        assert!(
+                            same(Opcode::FmadTrunc, Scalar::F32, want, got),
+                            "{options:?}, batch {batch}, link {link}: {got:x}, not {want:x}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn constant_shift_counts() {
     use Opcode::*;

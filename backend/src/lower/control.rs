@@ -114,8 +114,18 @@ impl Lower<'_, '_> {
                 self.define(p, kept);
             }
         }
-        for &inst in &data.insts {
-            self.inst(inst)?;
+        let mut next = 0;
+        while let Some(&inst) = data.insts.get(next) {
+            match self.two_versions_to(b, next) {
+                Some(end) => {
+                    self.two_versions(b, next..end)?;
+                    next = end;
+                }
+                None => {
+                    self.inst(inst)?;
+                    next += 1;
+                }
+            }
         }
         let mask = self.options.block_masks.get(b.index()).copied().flatten();
         if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {

@@ -8,7 +8,7 @@ use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::clif::{
-    Emit, F32, F32X4, F64, F64X2, HostFloatCC, HostIntCC, HostType, I32, I32X4, I64, I64X2, V, int_of,
+    Emit, F32, F32X4, F64, F64X2, HostFloatCC, HostIntCC, HostType, I32, I64, I64X2, V, int_of,
 };
 use crate::context::at;
 use crate::{Error, FloatEnv};
@@ -53,8 +53,8 @@ const TINY: u64 = (1023 - 127) << 52 | 0x00ff_ffff << 28;
 impl Lower<'_, '_> {
     /// Vectors of a float operation.
     pub(super) fn float(&mut self, data: &InstData) -> Result<Parts, Error> {
-        if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.fast_mads {
-            return self.fmad_trunc_fast(data);
+        if data.op == Opcode::FmadTrunc && data.args.len() == 3 && self.mads.is_some() {
+            return self.fast_mad(data);
         }
         let args: Vec<Value> = match data.op {
             // Operations on the bits.
@@ -67,7 +67,7 @@ impl Lower<'_, '_> {
     }
 
     /// What `fcanon` made canonical, for operations to which all NaNs are the same.
-    fn before_canon(&self, v: Value) -> Value {
+    pub(super) fn before_canon(&self, v: Value) -> Value {
         match self.f.def_inst(v) {
             Some(data) if data.op == Opcode::Fcanon => data.args.first().map_or(v, |&a| self.before_canon(a)),
             _ => v,
@@ -228,70 +228,6 @@ impl Lower<'_, '_> {
         let nothing = self.e.imm_like(c, 0x8000_0000);
         let again = self.e.sel(is_zero, c, nothing);
         self.e.fadd(sum, again)
-    }
-
-    /// The same in f32: the error of the rounded product, which a fused multiply-add gives exactly, tells whether it
-    /// was rounded away from zero. Where a product is so small or large that this fails (or zero), all goes through f64.
-    fn fmad_trunc_fast(&mut self, data: &InstData) -> Result<Parts, Error> {
-        let mut args = Vec::new();
-        for &a in &data.args {
-            let a = self.before_canon(a);
-            let parts = self.parts(a)?;
-            let flush = self.explicit_flush;
-            args.push(parts.iter().map(|&p| if flush { self.e.flush(p) } else { p }).collect::<Vec<V>>());
-        }
-        let (mut results, mut unsafe_lanes) = (Vec::new(), Vec::new());
-        // Exponent from -78, where the error is still a normal number, to the largest: doubling drops the sign, then the
-        // range is moved to the start of the signed integers.
-        let to_start = self.e.imm(I32X4, 0x8000_0000 - ((127 - 78) << 24));
-        let range_end = self.e.imm(I32X4, 0x4dff_ffff);
-        let sign_bit = self.e.imm(I32X4, BINARY32.sign);
-        let zero = self.e.imm(F32X4, 0);
-        for ((&a, &b), &c) in args[0].iter().zip(&args[1]).zip(&args[2]) {
-            let e = &mut self.e;
-            let product = e.fmul(a, b);
-            let minus = e.fneg(product);
-            let error = e.fma(a, b, minus);
-            let bits = e.cast(product, I32X4);
-            let double = e.iadd(bits, bits);
-            let moved = e.iadd(double, to_start);
-            unsafe_lanes.push(e.icmp(HostIntCC::SignedGreaterThan, moved, range_end));
-            let sign = e.band(bits, sign_bit);
-            let error = e.cast(error, I32X4);
-            let inward = e.bxor(error, sign);
-            let inward = e.cast(inward, F32X4);
-            let away = e.fcmp(HostFloatCC::LessThan, inward, zero);
-            // A zero addend: rounded, not cut.
-            let cuts = e.fcmp(HostFloatCC::NotEqual, c, zero);
-            let step = e.band(away, cuts);
-            let cut = e.iadd(bits, step);
-            let cut = e.cast(cut, F32X4);
-            let sum = e.fadd(cut, c);
-            results.push(if self.explicit_flush { e.flush(sum) } else { sum });
-        }
-        let any = self.any(&unsafe_lanes);
-        let (look, slow, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
-        let params: Parts = results.iter().map(|_| self.e.param(end, F32X4)).collect();
-        self.e.brif(any, (look, &[]), (end, &results));
-        // Products of zeros are right all the same.
-        self.e.switch_to(look);
-        let zero = self.e.imm(F32X4, 0);
-        let mut small = Vec::new();
-        for (g, &lanes) in unsafe_lanes.iter().enumerate() {
-            let a = self.e.fcmp(HostFloatCC::NotEqual, args[0][g], zero);
-            let b = self.e.fcmp(HostFloatCC::NotEqual, args[1][g], zero);
-            let both = self.e.band(a, b);
-            small.push(self.e.band(both, lanes));
-        }
-        let any = self.any(&small);
-        self.e.brif(any, (slow, &[]), (end, &results));
-        self.e.switch_to(slow);
-        let exact: Vec<V> = (0..self.groups)
-            .map(|g| self.fmad_trunc(args[0][g], args[1][g], args[2][g], self.explicit_flush))
-            .collect();
-        self.e.jump(end, &exact);
-        self.e.switch_to(end);
-        Ok(params)
     }
 
     /// f32 vectors as f64, denormals kept in any environment.

@@ -267,7 +267,7 @@ impl Lower<'_, '_> {
             self.site(data, TrapLane::Lane(lane as u8));
             let v = match mem.bytes {
                 4 | 8 => self.e.load_guest(ty, place, displacement),
-                n => self.e.load_narrow(n, mem.signed, place, displacement),
+                n => self.e.load_narrow(n, mem.signed, place, displacement, true),
             };
             if lane % per == 0 && per == 4 && ty == F32 {
                 // One instruction; clearing the other lanes would take two.

@@ -340,7 +340,7 @@ impl Lower<'_, '_> {
         match mem.bytes {
             8 => self.e.load_guest(I64, place, offset),
             4 => self.e.load_guest(I32, place, offset),
-            n => self.e.load_narrow(n, mem.signed, place, offset),
+            n => self.e.load_narrow(n, mem.signed, place, offset, true),
         }
     }
 
@@ -388,11 +388,12 @@ impl Lower<'_, '_> {
             }
             None => None,
         };
-        if let (None, true) = (value, row.always) {
-            self.site(data, TrapLane::Lowest { guarded: false });
-            let v = self.load_scalar(mem, row.place, row.offset);
-            self.at_site(None);
-            return Ok(Some(v));
+        if let (None, true) = (value, row.always || self.inside.contains(&row.inside)) {
+            // The memory is there, so the load may become an operand of what uses it.
+            return Ok(Some(match mem.bytes {
+                4 | 8 => self.e.load(ty, row.place, row.offset),
+                n => self.e.load_narrow(n, mem.signed, row.place, row.offset, false),
+            }));
         }
         let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
         self.e.brif(fast, (quick, &[]), (slow, &[]));
@@ -520,6 +521,12 @@ impl Lower<'_, '_> {
             (None, None) => return Err(malformed(data)),
         };
         let value = x.value.map(|v| self.parts(v)).transpose()?;
+        let tested = !x.store() && inside.is_some_and(|inside| self.inside.contains(&inside));
+        if tested {
+            let vectors = 0..self.part_count(scalar) as i32;
+            let ty = vector(scalar);
+            return Ok(Some(vectors.map(|g| self.e.load(ty, place, offset + 16 * g)).collect()));
+        }
         let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
         self.e.brif(fast, (quick, &[]), (slow, &[]));
 

@@ -78,11 +78,16 @@ pub fn context() -> Context {
     Context { active: 0xffff_ffff, fuel: 1 << 40, ..Context::new() }
 }
 
-/// Options of each group count and host level.
+/// Options of each group count and host level: what this host has, AVX2 with FMA where it has more, SSE4.1.
 pub fn all_options() -> Vec<Options> {
     let mut list = Vec::new();
-    for level in [HostLevel::Native, HostLevel::Sse41] {
-        let target = Target::host(level).expect("host");
+    let mut targets =
+        vec![Target::host(HostLevel::Native).expect("host"), Target::host(HostLevel::Sse41).expect("host")];
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512dq") {
+        targets.push(Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("target"));
+    }
+    for target in targets {
         for groups in [1, 2, 4] {
             list.push(Options { groups, ..Options::new(target.clone()) });
         }
