@@ -300,9 +300,10 @@ fn chains_of_truncating_multiply_adds() {
                         eval_scalar(Opcode::FmadTrunc, &Imm::None, &[Scalar::F32; 3], Scalar::F32, &x)
                             .expect("pure")
                     };
-                    let mut want = mad([lines[0][lane], lines[1][lane], lines[2][lane]]);
+                    let input = |k: usize| lines[k][lane];
+                    let mut want = mad([input(0), input(1), input(2)]);
                     for (link, &out) in outs.iter().enumerate() {
-                        want = mad([lines[3 + 2 * link][lane], lines[4 + 2 * link][lane], want]);
+                        want = mad([input(3 + 2 * link), input(4 + 2 * link), want]);
                         let got = read(&func, &words, out, lane);
                         assert!(
                             same(Opcode::FmadTrunc, Scalar::F32, want, got),
