@@ -29,6 +29,7 @@ mod format;
 mod graph;
 mod half;
 mod hwreg;
+mod image;
 mod index;
 mod int;
 mod lanes;
@@ -80,6 +81,7 @@ const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     lanes::inst,
     buffer::inst,
     flat::inst,
+    image::inst,
     lds::inst,
     smem::inst,
     mask::inst,
