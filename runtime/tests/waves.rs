@@ -93,7 +93,7 @@ impl Gen {
     fn statement(&mut self, depth: u32) {
         let (s, t, v, w) = (self.scalar(), self.scalar(), self.vector(), self.vector());
         let (exec, vcc, wide) = (self.exec, self.vcc, self.wide);
-        match self.rng.below(if depth > 2 { 9 } else { 12 }) {
+        match self.rng.below(if depth > 2 { 9 } else { 14 }) {
             0 => {
                 let (a, b) = {
                     let mut b = self.b();
@@ -185,6 +185,7 @@ impl Gen {
                 let cond = b.icmp(IntCC::Ult, n, most);
                 self.go(Terminator::Branch { cond, taken: head.into(), next: end.into() }, end);
             }
+            12 | 13 => self.divergent_loop(depth),
             _ => {
                 // Skipped if no lane is left, as a compiler's divergent if.
                 let (vote, then, end) = (self.block(), self.block(), self.block());
@@ -197,6 +198,38 @@ impl Gen {
                 self.go(Terminator::Jump(end.into()), end);
             }
         }
+    }
+
+    /// Runs until no lane is left, as a compiler's loop with a condition that lanes disagree on. What is inside may break that.
+    fn divergent_loop(&mut self, depth: u32) {
+        let n = self.counters;
+        self.counters += 1;
+        let count = self.func.add_slot(format!("c{n}"), Type::I32, SlotInit::Zero);
+        let saved = self.func.add_slot(format!("m{n}"), Type::MASK, SlotInit::Zero);
+        let (exec, tid) = (self.exec, self.tid);
+        let (head, vote, end) = (self.block(), self.block(), self.block());
+        let mut b = self.b();
+        let (mask, zero) = (b.get(exec), b.i32(0));
+        let zero = b.splat(zero);
+        b.set(saved, mask);
+        b.set(count, zero);
+        self.go(Terminator::Jump(head.into()), head);
+        self.body(depth + 1);
+        let mut b = self.b();
+        let (n, id, one, three) = (b.get(count), b.get(tid), b.i32(1), b.i32(3));
+        let (next, limit) = (b.iadd(n, one), b.iand(id, three));
+        b.set(count, next);
+        let (mask, more) = (b.get(exec), b.icmp(IntCC::Ult, next, limit));
+        let mask = b.iand(mask, more);
+        b.set(exec, mask);
+        self.go(Terminator::Jump(vote.into()), vote);
+        let mut b = self.b();
+        let mask = b.get(exec);
+        let cond = b.vote_any(mask);
+        self.go(Terminator::Branch { cond, taken: head.into(), next: end.into() }, end);
+        let mut b = self.b();
+        let mask = b.get(saved);
+        b.set(exec, mask);
     }
 
     /// A load or store: at a 32-bit address or a 64-bit one; side by side, mixed, uniform or anywhere.

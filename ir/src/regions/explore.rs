@@ -97,11 +97,13 @@ pub struct KernelFacts {
     may_be_called: Vec<bool>,
     /// Whether global memory is ordered between lanes.
     lockstep: bool,
+    /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
+    votes: HashMap<Block, Block>,
 }
 
 impl KernelFacts {
     /// Analyses a kernel in SPMD form whose hazards are split.
-    pub fn compute(func: &Function, lockstep: bool) -> KernelFacts {
+    pub fn compute(func: &Function, lockstep: bool, votes: HashMap<Block, Block>) -> KernelFacts {
         let mut may_be_called = vec![false; func.blocks.len()];
         let mut work: Vec<Block> = Vec::new();
         for b in func.block_ids() {
@@ -123,7 +125,7 @@ impl KernelFacts {
                 func.term(b).for_each_successor(|s| work.push(s));
             }
         }
-        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep }
+        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep, votes }
     }
 }
 
@@ -182,12 +184,13 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
             }
         }
     }
-    single_block(func, entry)
+    single_block(func, facts, entry)
 }
 
 /// The region of the body of one block, which is always possible; `None` where it must run in the interpreter.
-pub fn single_block(func: &Function, entry: Block) -> Option<Plan> {
-    if has_cross_lane(func, entry) {
+pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
+    // A chunk's own vote is no condition for the driver.
+    if has_cross_lane(func, entry) || facts.votes.contains_key(&entry) {
         return None;
     }
     let cond = terminator_cond(func.term(entry));
@@ -243,6 +246,7 @@ impl Explorer<'_> {
         let plan = Plan { nodes: std::mem::take(&mut self.nodes), exits: std::mem::take(&mut self.exits) };
         self.check_cycles(&plan)?;
         self.check_hazards(&plan)?;
+        self.check_votes(&plan)?;
         Ok(plan)
     }
 
@@ -481,6 +485,35 @@ impl Explorer<'_> {
             let leaves = succs[n].iter().any(|s| !component.contains(s));
             matches!(plan.nodes[n].term, NodeTerm::Branch(c, ..) if leaves && tainted.contains(&c))
         })
+    }
+
+    /// Chunks that vote for themselves must come together before the region comes out.
+    fn check_votes(&mut self, plan: &Plan) -> Result<(), Failure> {
+        let succs = plan.successors();
+        for (n, node) in plan.nodes.iter().enumerate() {
+            let Some(block) = node.block else { continue };
+            let Some(&meeting) = self.facts.votes.get(&block) else { continue };
+            let meets = |node: &Node| match (node.block, node.term) {
+                (Some(at), _) => at == meeting,
+                (None, NodeTerm::Exit(exit, _)) => plan.exits[exit] == ExitKind::Enter(meeting),
+                _ => false,
+            };
+            let (mut seen, mut work) = (HashSet::new(), vec![n]);
+            let mut together = true;
+            while let Some(at) = work.pop() {
+                together &= matches!(plan.nodes[at].term, NodeTerm::Jump(_) | NodeTerm::Branch(..));
+                work.extend(succs[at].iter().copied().filter(|&s| !meets(&plan.nodes[s]) && seen.insert(s)));
+            }
+            if together {
+                continue;
+            }
+            if block == self.entry {
+                return Err(Failure::Impossible);
+            }
+            self.stops.enter.insert(block);
+            return Err(Failure::Stop);
+        }
+        Ok(())
     }
 
     /// Ordered accesses of different blocks that could conflict.

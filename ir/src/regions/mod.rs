@@ -14,6 +14,7 @@ pub mod shapes;
 pub mod split;
 pub mod ssa;
 pub mod uniform;
+pub mod votes;
 pub mod wave;
 
 pub use optimize::optimize;
@@ -76,9 +77,10 @@ impl Kernel {
     pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
         split::split_hazards(&mut func, options.lockstep);
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
-        let facts = KernelFacts::compute(&func, options.lockstep);
         let live = SlotLiveness::compute(&func, options.keep_registers);
         let wave = wave::is_wave(&func);
+        let votes = if wave { votes::localize(&mut func, &live) } else { Default::default() };
+        let facts = KernelFacts::compute(&func, options.lockstep, votes);
         Kernel { func, options, facts, live, count, wave }
     }
 
@@ -94,12 +96,13 @@ impl Kernel {
     /// sees to that.
     pub fn region(&self, entry: Block, uniform_slots: &SlotSet) -> Option<Region> {
         let plan = if self.options.single_blocks {
-            explore::single_block(&self.func, entry)?
+            explore::single_block(&self.func, &self.facts, entry)?
         } else {
             explore::explore(&self.func, &self.facts, entry)?
         };
-        self.build(entry, plan, uniform_slots)
-            .or_else(|| self.build(entry, explore::single_block(&self.func, entry)?, uniform_slots))
+        self.build(entry, plan, uniform_slots).or_else(|| {
+            self.build(entry, explore::single_block(&self.func, &self.facts, entry)?, uniform_slots)
+        })
     }
 
     fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {

@@ -252,7 +252,7 @@ fn copy_inst(
             let mut ty = data.result.map(|v| func.ty(v));
             // Slots may turn out uniform or not where the copy reads them.
             if let Some(t) = &mut ty
-                && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat)
+                && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat | Opcode::Any)
             {
                 t.uniform = data.op.is_pure()
                     && !data.op.differs_by_lane()
