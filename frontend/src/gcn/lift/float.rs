@@ -74,7 +74,9 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
         }
         Op::V_MIN_F32 | Op::V_MAX_F32 => {
             let (a, b) = (s(0), s(1));
-            min_max(e, Width::Single, inst.op == Op::V_MAX_F32, a, b)
+            let value = min_max(e, Width::Single, inst.op == Op::V_MAX_F32, a, b);
+            // What a denormal goes through behind the choice makes a zero of it (corpus/gcn/asm_vf32_flush).
+            if inst.clamp { e.flush_result(Width::Single, value) } else { value }
         }
         Op::V_MIN_LEGACY_F32 | Op::V_MAX_LEGACY_F32 => {
             let (a, b) = (s(0), s(1));

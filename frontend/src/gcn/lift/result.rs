@@ -174,28 +174,36 @@ impl Emit<'_> {
         if let Some(factor) = factor {
             let factor = constant(self, factor);
             let scaled = self.b.float(Opcode::Fmul, &[value, factor], false);
-            // Omod works only where denormal results are off; what it makes denormal is zero then.
-            let scaled = self.flush_output(scaled, wide_mode && scalar == Scalar::F32);
+            // Omod works only where denormal results are off; what it makes denormal is zero then. For f64 the
+            // field of f32 decides: corpus/gcn/asm_f64 (fiji) has it work with f64 denormals on.
+            let half = wide_mode && scalar == Scalar::F32;
+            let scaled = match (scalar, self.mode()) {
+                (Scalar::F64, Mode::Known(mode)) if mode.denorm64 & 2 != 0 => scaled,
+                _ => self.flush_output(scaled, half),
+            };
             value = match self.mode() {
                 Mode::Known(mode) => {
-                    let denorm = if wide_mode { mode.denorm64 } else { mode.denorm32 };
+                    let denorm = if half { mode.denorm64 } else { mode.denorm32 };
                     if denorm & 2 == 0 { scaled } else { value }
                 }
                 Mode::Dynamic => {
-                    let off = self.mode_bit_clear(if wide_mode { 7 } else { 5 });
+                    let off = self.mode_bit_clear(if half { 7 } else { 5 });
                     self.b.select(off, scaled, value)
                 }
             };
         }
         if inst.clamp {
             let (zero, one) = (constant(self, 0.0), constant(self, 1.0));
-            let below = self.b.fcmp(FloatCC::Lt, value, zero, false);
             let above = self.b.fcmp(FloatCC::Gt, value, one, false);
-            let nan = self.b.fcmp(FloatCC::Uno, value, value, false);
+            // -0 becomes +0.
             let to_zero = match self.mode() {
-                Mode::Known(mode) if mode.dx10_clamp => self.b.ior(below, nan),
-                Mode::Known(_) => below,
+                Mode::Known(mode) => {
+                    let below = if mode.dx10_clamp { FloatCC::Ule } else { FloatCC::Le };
+                    self.b.fcmp(below, value, zero, false)
+                }
                 Mode::Dynamic => {
+                    let below = self.b.fcmp(FloatCC::Le, value, zero, false);
+                    let nan = self.b.fcmp(FloatCC::Uno, value, value, false);
                     let off = self.mode_bit_clear(8);
                     let on = self.b.inot(off);
                     let nan = self.b.iand(nan, on);
