@@ -10,7 +10,8 @@ use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSi
 use super::Generation;
 use super::lift::{Entry, Register};
 use crate::container::Kernel;
-use crate::container::code_object::{ArgKind, CodeObject};
+use crate::container::code_object::{ArgKind, CodeObject, KernelArg};
+use crate::image::CodeOptions;
 use crate::isa::LoadError;
 
 /// Guest address of the first byte of the code (of the loaded image, or of raw words).
@@ -35,6 +36,8 @@ const LANES: u32 = 64;
 const SCRATCH_GRANULE: u32 = 1024;
 /// MODE of raw code: round to nearest, denormals of f32 flushed, others kept; what compilers want before 1.4.
 const RAW_MODE: u32 = 0xc0;
+/// SGPRs of raw code that does not say, and most that it may ask for.
+pub(super) const RAW_SGPRS: u32 = 104;
 /// Most SGPRs that a descriptor can give a wave and a chip has.
 const MOST_SGPRS: u32 = 112;
 /// The segment of the arguments.
@@ -68,56 +71,54 @@ pub(super) struct Setup {
     /// Bytes of LDS and of scratch.
     pub shared_bytes: u32,
     pub local_bytes: u32,
+    /// The high dwords of flat addresses in LDS and scratch, zeros where the program cannot know them.
+    pub apertures: (u32, u32),
 }
 
-/// An interface without anything but the code.
-fn bare(generation: Generation, code: &[u8]) -> KernelAbi {
-    let code = Segment {
-        name: "code",
-        address: CODE_ADDRESS,
-        size: SegmentSize::Bytes(0),
-        writable: false,
-        contents: vec![(0, code.into())],
-    };
+/// The limits of a chip; nothing is set up.
+pub(super) fn limits(generation: Generation) -> KernelAbi {
     KernelAbi {
         warp_lanes: LANES,
         full_warps: true,
         header: Vec::new(),
         params: ParamSpace { space: Space::Global(KERNARG), offset: 0, max_bytes: 0, pointer_bytes: 8 },
-        segments: vec![code],
+        segments: Vec::new(),
         max_grid: [u32::MAX; 3],
         max_block: [1024; 3],
         max_threads: 1024,
         max_registers: 256,
-        max_shared_bytes: max_shared(generation),
+        max_shared_bytes: if generation == Generation::Gfx6 { 0x8000 } else { 0x1_0000 },
         max_local_bytes: 0x1_fff0,
         barriers: 1,
     }
 }
 
-/// Most LDS of a workgroup.
-pub(super) fn max_shared(generation: Generation) -> u32 {
-    if generation == Generation::Gfx6 { 0x8000 } else { 0x1_0000 }
+/// The segment of the code.
+fn code_segment(code: Arc<[u8]>) -> Segment {
+    Segment {
+        name: "code",
+        address: CODE_ADDRESS,
+        size: SegmentSize::Bytes(0),
+        writable: false,
+        contents: vec![(0, code)],
+    }
 }
 
-/// Raw words: nothing is set up but EXEC.
-pub(super) fn raw(
-    generation: Generation,
-    code: &[u8],
-    vgprs: u32,
-    sgprs: u32,
-    shared_bytes: u32,
-    local_bytes: u32,
-) -> Setup {
+/// Raw words: nothing is set up.
+pub(super) fn raw(generation: Generation, code: &Arc<[u8]>, options: &CodeOptions) -> Setup {
+    let mut abi = limits(generation);
+    // There are no arguments: nothing would say where they are.
+    abi.segments = vec![code_segment(code.clone())];
     Setup {
-        abi: bare(generation, code),
+        vgprs: options.registers.unwrap_or(abi.max_registers),
+        abi,
         preload: Vec::new(),
         mode: RAW_MODE,
-        vgprs,
-        sgprs,
+        sgprs: options.sgprs.unwrap_or(RAW_SGPRS),
         params: None,
-        shared_bytes,
-        local_bytes,
+        shared_bytes: options.shared.unwrap_or(0),
+        local_bytes: options.local.unwrap_or(0),
+        apertures: (SHARED_APERTURE, PRIVATE_APERTURE),
     }
 }
 
@@ -138,7 +139,7 @@ pub(super) fn code_object(
     }
     let granule = if generation == Generation::Gfx6 { 256 } else { 512 };
     let setup = Setup {
-        abi: bare(generation, &[]),
+        abi: limits(generation),
         preload: Vec::new(),
         mode: rsrc1 >> 12 & 0xff | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9,
         vgprs: ((rsrc1 & 0x3f) + 1) * 4,
@@ -146,8 +147,13 @@ pub(super) fn code_object(
         params: None,
         shared_bytes: kernel.shared_bytes.max((object.rsrc2 >> 15 & 0x1ff) * granule),
         local_bytes: kernel.local_bytes,
+        apertures: if may_know_apertures(generation, object) {
+            (SHARED_APERTURE, PRIVATE_APERTURE)
+        } else {
+            (0, 0)
+        },
     };
-    let mut builder = Builder { setup, kernel, object, generation, sgpr: 0 };
+    let mut builder = Builder { setup, object, generation, sgpr: 0 };
     builder.segments();
     builder.arguments();
     match builder.registers() {
@@ -156,9 +162,20 @@ pub(super) fn code_object(
     }
 }
 
+/// Whether a program can make flat addresses of LDS or scratch. Before 1.4 the apertures are in the queue, or in hidden
+/// arguments.
+fn may_know_apertures(generation: Generation, object: &CodeObject) -> bool {
+    let tells = |arg: &KernelArg| match &arg.kind {
+        ArgKind::Hidden(name) => matches!(name.as_str(), "queue_ptr" | "private_base" | "shared_base"),
+        _ => false,
+    };
+    generation == Generation::Gfx9
+        || object.properties & property::QUEUE_POINTER != 0
+        || object.args.iter().flatten().any(tells)
+}
+
 struct Builder<'a> {
     setup: Setup,
-    kernel: &'a Kernel,
     object: &'a CodeObject,
     generation: Generation,
     /// The next SGPR to set up.
@@ -182,10 +199,7 @@ impl Builder<'_> {
         let (object, private) = (self.object, self.setup.local_bytes);
         let mut list = vec![
             segment("kernel arguments", KERNARG_ADDRESS, bytes(object.kernarg_bytes), Vec::new()),
-            Segment {
-                writable: false,
-                ..segment("code", CODE_ADDRESS, bytes(0), vec![(0, object.image.clone())])
-            },
+            code_segment(object.image.clone()),
         ];
         if self.has(property::DISPATCH_POINTER) {
             let packet = list.len() as u8;

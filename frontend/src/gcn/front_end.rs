@@ -1,8 +1,14 @@
 //! AMD GCN (1.0 to 1.4) as the rest of the system sees it.
 
+use std::sync::Arc;
+
+use warpjit_ir::{Builtin, SlotInit};
+
+use super::abi::{self, Setup};
+use super::{Generation, Inst, decode, lift};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
 
 /// The front end.
 #[derive(Debug)]
@@ -10,66 +16,46 @@ pub struct GcnFrontEnd;
 
 const UNSUPPORTED: &str = "gcn is not supported by this build";
 
+impl GcnFrontEnd {
+    fn generation(&self, chip: &str) -> Result<Generation, LoadError> {
+        Generation::parse(chip).ok_or_else(|| unknown_chip(self, chip))
+    }
+}
+
 impl FrontEnd for GcnFrontEnd {
     fn name(&self) -> &'static str {
         "gcn"
     }
 
     fn chips(&self) -> Vec<&'static str> {
-        vec![
-            "tahiti",
-            "pitcairn",
-            "verde",
-            "oland",
-            "hainan",
-            "bonaire",
-            "hawaii",
-            "kaveri",
-            "kabini",
-            "mullins",
-            "tonga",
-            "iceland",
-            "carrizo",
-            "fiji",
-            "stoney",
-            "polaris10",
-            "polaris11",
-            "polaris12",
-            "vega10",
-            "vega12",
-            "vega20",
-            "raven",
-        ]
+        Generation::ALL.into_iter().flat_map(|generation| generation.chips()).copied().collect()
     }
 
     fn knows_chip(&self, chip: &str) -> bool {
-        let gfx = |n: &str| {
-            n.len() == 3
-                && matches!(n.as_bytes()[0], b'6'..=b'9')
-                && u32::from_str_radix(n, 16).is_ok_and(|n| n <= 0x906)
-        };
-        self.chips().contains(&chip) || chip.strip_prefix("gfx").is_some_and(gfx)
+        Generation::parse(chip).is_some()
     }
 
     fn default_chip(&self) -> &'static str {
-        "fiji"
+        Generation::Gfx8.name()
     }
 
-    fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
+    fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
+        let generation = chip.and_then(Generation::parse).unwrap_or(Generation::Gfx9);
+        let abi = abi::limits(generation);
         LaunchRules {
             has_grid: true,
-            max_grid: [u32::MAX; 3],
-            max_block: [1024; 3],
-            max_threads: 1024,
-            pointer_bytes: 8,
+            max_grid: abi.max_grid,
+            max_block: abi.max_block,
+            max_threads: abi.max_threads,
+            pointer_bytes: abi.params.pointer_bytes.into(),
             short_pointers: false,
             address_bits: 64,
             const_banks: 0,
             global_windows: 0,
             local_args: true,
-            max_registers: 256,
-            max_sgprs: 128,
-            lanes: 64,
+            max_registers: abi.max_registers,
+            max_sgprs: abi::RAW_SGPRS,
+            lanes: abi.warp_lanes,
             register_bits: 64,
             shared_buffer: None,
         }
@@ -77,12 +63,75 @@ impl FrontEnd for GcnFrontEnd {
 
     fn lift(
         &self,
-        _module: &Module,
-        _kernel: &Kernel,
-        _chip: &str,
-        _options: &CodeOptions,
+        module: &Module,
+        kernel: &Kernel,
+        chip: &str,
+        options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        let generation = self.generation(chip)?;
+        if let Some(own) = &module.chip
+            && Generation::parse(own) != Some(generation)
+        {
+            return Err(LoadError::Program(format!("code is for {own}, not {chip}")));
+        }
+        let object = kernel.code_object.as_ref();
+        let (code, entry, setup): (Arc<[u8]>, u32, Setup) = match object {
+            Some(object) => {
+                (object.image.clone(), kernel.entry, abi::code_object(generation, kernel, object)?)
+            }
+            None => {
+                let code: Arc<[u8]> = kernel.code.as_slice().into();
+                let setup = abi::raw(generation, &code, options);
+                (code, options.entry, setup)
+            }
+        };
+        if entry % 4 != 0 || entry as usize >= code.len() {
+            let bytes = code.len();
+            let reason = format!("entry {entry:#x} is no instruction of the {bytes:#x} bytes of code");
+            return Err(LoadError::Program(reason));
+        }
+        let raw = object.is_none();
+        let (shared_aperture, private_aperture) = setup.apertures;
+        let lift_options = lift::Options {
+            name: if kernel.name.is_empty() { "kernel" } else { &kernel.name },
+            decode: decode_at,
+            generation,
+            entry,
+            code_address: abi::CODE_ADDRESS,
+            vgprs: setup.vgprs,
+            sgprs: setup.sgprs,
+            mode: setup.mode,
+            lds_bytes: setup.shared_bytes,
+            scratch_bytes: setup.local_bytes,
+            shared_aperture,
+            private_aperture,
+            preload: &setup.preload,
+            observed: raw,
+        };
+        let mut function = lift::lift(&code, &lift_options);
+        if raw {
+            // EXEC is all ones whatever the launch (launch-format.md).
+            for slot in &mut function.slots {
+                if matches!(slot.init, SlotInit::Builtin(Builtin::Launched(_))) {
+                    slot.init = SlotInit::Const(u32::MAX.into());
+                }
+            }
+        }
+        Ok(KernelImage {
+            name: if kernel.name.is_empty() { "the program" } else { &kernel.name }.to_owned(),
+            function,
+            registers: setup.vgprs,
+            shared_bytes: setup.shared_bytes,
+            local_bytes: setup.local_bytes,
+            params: setup.params,
+            consts: Vec::new(),
+            compiler_bank: None,
+            code: code.to_vec(),
+            code_address: 0,
+            instruction_bytes: instruction_bytes(generation),
+            abi: setup.abi,
+            aliases: Vec::new(),
+        })
     }
 
     fn listing(
@@ -97,5 +146,23 @@ impl FrontEnd for GcnFrontEnd {
 
     fn assemble(&self, _text: &str, _chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
         Err(SourceErrors(vec![SourceError { line: 1, column: 1, reason: UNSUPPORTED.into() }]))
+    }
+}
+
+/// The instruction at a byte offset of the code.
+fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {
+    decode(code.get(pc as usize..)?, pc.into(), generation).ok()
+}
+
+/// Length of the instruction that begins with these bytes; what does not decode is a dword.
+fn instruction_bytes(generation: Generation) -> fn(&[u8]) -> usize {
+    fn length(bytes: &[u8], generation: Generation) -> usize {
+        decode(bytes, 0, generation).map_or(4, |inst| inst.len.into())
+    }
+    match generation {
+        Generation::Gfx6 => |bytes| length(bytes, Generation::Gfx6),
+        Generation::Gfx7 => |bytes| length(bytes, Generation::Gfx7),
+        Generation::Gfx8 => |bytes| length(bytes, Generation::Gfx8),
+        Generation::Gfx9 => |bytes| length(bytes, Generation::Gfx9),
     }
 }

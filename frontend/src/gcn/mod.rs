@@ -2,7 +2,6 @@
 //!
 //! Waves are warps and workgroups are blocks here as in the vendor's words.
 
-#[allow(dead_code)] // Until the front end lifts.
 pub mod abi;
 mod codes;
 mod decode;

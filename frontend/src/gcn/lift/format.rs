@@ -154,7 +154,7 @@ impl TexelFormat {
             let value = match halves {
                 None => values[at as usize / 4],
                 Some((low, high)) => {
-                    let which = e.b.i32(at / 4 << 25 | u32::from(d16) << 24);
+                    let which = e.b.i32((at / 4) << 25 | u32::from(d16) << 24);
                     let format = e.b.ior(packed, which);
                     e.b.call_pure(&texel::STORE, &[format, low, high])
                 }
