@@ -106,6 +106,9 @@ pub struct DisasmArgs {
     /// What kind of program it is: compute, vertex, geometry or fragment.
     #[arg(long, value_name = "TYPE")]
     pub r#type: Option<String>,
+    /// The syntax: envydis or, of Fermi, sass.
+    #[arg(long, value_name = "NAME")]
+    pub syntax: Option<String>,
     /// Take the file as raw words whatever it looks like.
     #[arg(long)]
     pub raw: bool,

@@ -223,6 +223,27 @@ fn disasm_and_asm_are_inverse() {
 }
 
 #[test]
+fn listings_come_in_the_syntaxes_of_the_isa() {
+    let folder = folder("syntax", IOTA, LAUNCH);
+    fs::write(folder.join("fermi.txt"), "long mov b32 $r1 $tidx\nlong exit\n").unwrap();
+    assert_eq!(warpjit(&folder, &["asm", "fermi.txt", "-o", "fermi.bin", "--chip", "gf100"]).0, 0);
+    let disasm =
+        |syntax: &[&str]| warpjit(&folder, &[&["disasm", "fermi.bin", "--chip", "gf100"], syntax].concat());
+    let envydis = disasm(&[]).1;
+    assert!(envydis.starts_with("00000000: 84005c04 2c000000     mov b32 $r1 $tidx\n"), "{envydis}");
+    assert_eq!(disasm(&["--syntax", "envydis"]).1, envydis);
+    let sass = disasm(&["--syntax", "sass"]).1;
+    assert!(sass.starts_with("00000000: 84005c04 2c000000     S2R R1, SR_Tid_X\n"), "{sass}");
+    let (status, _, err) = disasm(&["--syntax", "intel"]);
+    assert_eq!(
+        (status, err.contains("fermi has no syntax intel; syntaxes: envydis sass")),
+        (2, true),
+        "{err}"
+    );
+    assert_eq!(warpjit(&folder, &["disasm", "code.bin", "--chip", "g80", "--syntax", "sass"]).0, 2);
+}
+
+#[test]
 fn every_stage_is_shown() {
     let folder = folder("ir", IOTA, LAUNCH);
     for form in ["spmd", "mask", "regions", "clif", "host"] {

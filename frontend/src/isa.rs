@@ -166,6 +166,26 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
     /// The listing of `code`, whose first byte is at `base`.
     fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError>;
 
+    /// Names of the syntaxes that listings come in; the first is that of [`FrontEnd::listing`].
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["default"]
+    }
+
+    /// The listing in the syntax of that name.
+    fn listing_in(
+        &self,
+        syntax: &str,
+        code: &[u8],
+        base: u32,
+        chip: &str,
+        program: ProgramType,
+    ) -> Result<String, LoadError> {
+        if self.syntaxes().first() == Some(&syntax) {
+            return self.listing(code, base, chip, program);
+        }
+        Err(LoadError::Program(no_syntax(self.name(), syntax, self.syntaxes())))
+    }
+
     /// Assembles a source or a listing.
     fn assemble(&self, text: &str, chip: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors>;
 }
@@ -218,4 +238,13 @@ pub fn unknown_chip(front_end: &dyn FrontEnd, chip: &str) -> LoadError {
         front_end.name(),
         front_end.chips().join(" ")
     ))
+}
+
+/// The error for a syntax that `front_end` does not have.
+pub fn unknown_syntax(front_end: &dyn FrontEnd, syntax: &str) -> LoadError {
+    LoadError::Program(no_syntax(front_end.name(), syntax, front_end.syntaxes()))
+}
+
+fn no_syntax(isa: &str, syntax: &str, syntaxes: &[&str]) -> String {
+    format!("{isa} has no syntax {syntax}; syntaxes: {}", syntaxes.join(" "))
 }

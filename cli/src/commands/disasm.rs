@@ -16,12 +16,13 @@ pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
             let blank = if index > 0 { "\n" } else { "" };
             text += &format!("{blank}// {}\n", kernel.name);
         }
-        text += &code.module.isa.front_end().listing(
-            &kernel.code,
-            kernel.address,
-            &code.chip,
-            code.program_type,
-        )?;
+        let front_end = code.module.isa.front_end();
+        text += &match &args.syntax {
+            None => front_end.listing(&kernel.code, kernel.address, &code.chip, code.program_type)?,
+            Some(syntax) => {
+                front_end.listing_in(syntax, &kernel.code, kernel.address, &code.chip, code.program_type)?
+            }
+        };
     }
     print(&text)?;
     Ok(Status::Ok)

@@ -2,9 +2,11 @@
 
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
+use crate::isa::{
+    FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip, unknown_syntax,
+};
 
-use super::{Chip, assemble, listing};
+use super::{Chip, assemble, listing, sass_listing};
 
 /// The front end.
 #[derive(Debug)]
@@ -64,6 +66,25 @@ impl FrontEnd for FermiFrontEnd {
         _options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
         Err(LoadError::Program(UNSUPPORTED.into()))
+    }
+
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["envydis", "sass"]
+    }
+
+    fn listing_in(
+        &self,
+        syntax: &str,
+        code: &[u8],
+        base: u32,
+        chip: &str,
+        program: ProgramType,
+    ) -> Result<String, LoadError> {
+        match syntax {
+            "envydis" => self.listing(code, base, chip, program),
+            "sass" => Ok(sass_listing(code, base, self.chip(chip)?)),
+            _ => Err(unknown_syntax(self, syntax)),
+        }
     }
 
     fn listing(

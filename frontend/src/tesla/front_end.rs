@@ -107,6 +107,10 @@ impl FrontEnd for TeslaFrontEnd {
         })
     }
 
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["envydis"]
+    }
+
     fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError> {
         Ok(listing(code, base, Target { chip: self.chip(chip)?, program }))
     }
