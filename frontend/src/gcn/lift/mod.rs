@@ -36,6 +36,8 @@ mod lanes;
 mod lds;
 mod lifter;
 mod mask;
+#[cfg(test)]
+mod memory_tests;
 mod modes;
 mod operand;
 mod options;

@@ -1,0 +1,270 @@
+//! Memory instructions, one or a few at a time, lifted and run by the interpreter. What they have to give is computed lane by
+//! lane from the formulas of facts/gcn.md section 5, in the plainest way.
+
+mod lds;
+
+use std::cell::RefCell;
+
+use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, atomic_result};
+use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
+
+use super::{Options, lift};
+use crate::gcn::inst::{Exp, Interp};
+use crate::gcn::{Arg, Format, Generation, Inst, Mem, Omod, Op, Operand, Type};
+
+/// Where global memory is mapped.
+const BASE: u64 = 0x12_3456_7000;
+const GLOBAL_BYTES: usize = 0x8000;
+const LDS_BYTES: usize = 0x1000;
+/// High dwords of the apertures.
+const SHARED: u32 = 0x7fff_0001;
+const PRIVATE: u32 = 0x7fff_0002;
+
+/// What a wave works on.
+#[derive(Clone)]
+struct Machine {
+    generation: Generation,
+    exec: u64,
+    /// By name in the vendor's syntax.
+    scalars: Vec<(String, u32)>,
+    vgprs: Vec<[u32; 64]>,
+    global: Vec<u8>,
+    lds: Vec<u8>,
+    apertures: bool,
+}
+
+/// A small generator of numbers that look random.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32 ^ (self.0 >> 13) as u32
+    }
+
+    fn below(&mut self, n: u32) -> u32 {
+        self.next() % n
+    }
+
+    fn lanes(&mut self, mut f: impl FnMut(&mut Random) -> u32) -> [u32; 64] {
+        std::array::from_fn(|_| f(self))
+    }
+}
+
+impl Machine {
+    fn new(generation: Generation, random: &mut Random) -> Machine {
+        let mut bytes = |n| (0..n).map(|_| random.next() as u8).collect::<Vec<u8>>();
+        let (global, lds) = (bytes(GLOBAL_BYTES), bytes(LDS_BYTES));
+        Machine {
+            generation,
+            exec: u64::from(random.next()) | u64::from(random.next()) << 32 | 1 << 5,
+            scalars: vec![("m0".into(), u32::MAX)],
+            vgprs: (0..32).map(|_| random.lanes(Random::next)).collect(),
+            global,
+            lds,
+            apertures: false,
+        }
+    }
+
+    fn set(&mut self, name: impl Into<String>, value: u32) {
+        self.scalars.push((name.into(), value));
+    }
+
+    fn set_pair(&mut self, first: u8, value: u64) {
+        self.set(format!("s{first}"), value as u32);
+        self.set(format!("s{}", first + 1), (value >> 32) as u32);
+    }
+
+    fn active(&self, lane: usize) -> bool {
+        self.exec >> lane & 1 != 0
+    }
+
+    /// Runs the instructions; gives the scalar registers afterwards.
+    fn run(&mut self, program: &[Inst]) -> Vec<u32> {
+        let mut program: Vec<Inst> = program.to_vec();
+        program.push(inst(Op::S_ENDPGM, Format::Sopp));
+        for (n, inst) in program.iter_mut().enumerate() {
+            inst.pc = 8 * n as u64;
+            inst.generation = self.generation;
+        }
+        let code = vec![0; 8 * program.len()];
+        PROGRAM.set(program);
+        let options = Options {
+            name: "test",
+            decode: |_, pc, _| PROGRAM.with_borrow(|program| program.get(pc as usize / 8).copied()),
+            generation: self.generation,
+            entry: 0,
+            code_address: 0,
+            vgprs: 32,
+            sgprs: 104,
+            mode: 0xc0,
+            lds_bytes: LDS_BYTES as u32,
+            scratch_bytes: 64,
+            shared_aperture: if self.apertures { SHARED } else { 0 },
+            private_aperture: if self.apertures { PRIVATE } else { 0 },
+            preload: &[],
+            observed: true,
+        };
+        let func = lift(&code, &options);
+        let code = Code::new(&func).unwrap_or_else(|error| panic!("{error}\n{func}"));
+        let exec = self.exec;
+        let mut warp = Warp::new(&code, u64::MAX, |builtin, lane| match builtin {
+            Builtin::Launched(half) => (exec >> (32 * half)) as u32,
+            Builtin::LaneId => lane,
+            _ => 0,
+        });
+        let (offsets, _) = func.frame_layout();
+        let place = |name: &str| func.slots.iter().position(|slot| slot.name == name).map(|n| offsets[n]);
+        for (name, value) in &self.scalars {
+            let Some(at) = place(name) else { continue };
+            warp.frame.write(at, Scalar::I32, 0, (*value).into());
+        }
+        for (n, lanes) in self.vgprs.iter().enumerate() {
+            let Some(at) = place(&format!("v{n}")) else { continue };
+            lanes.iter().zip(0..).for_each(|(&v, lane)| warp.frame.write(at, Scalar::I32, lane, v.into()));
+        }
+        let mut scratch = Scratch::new(&code);
+        let mut memory = Memory { global: &mut self.global, lds: &mut self.lds };
+        for _ in 0..1000 {
+            match code.run_block(&mut scratch, &mut warp, &mut memory) {
+                Flow::Next => {}
+                Flow::Ended => break,
+                flow => panic!("{flow:?}\n{func}"),
+            }
+        }
+        for (n, lanes) in self.vgprs.iter_mut().enumerate() {
+            let Some(at) = place(&format!("v{n}")) else { continue };
+            lanes
+                .iter_mut()
+                .zip(0..)
+                .for_each(|(v, lane)| *v = warp.frame.read(at, Scalar::I32, lane) as u32);
+        }
+        (0..104)
+            .map(|n| place(&format!("s{n}")).map_or(0, |at| warp.frame.read(at, Scalar::I32, 0) as u32))
+            .collect()
+    }
+
+    /// Bytes of global memory as a number; outside of it zero.
+    fn global_at(&self, address: u64, bytes: u32) -> u64 {
+        read(&self.global, address.wrapping_sub(BASE), bytes)
+    }
+
+    fn store_global(&mut self, address: u64, bytes: u32, value: u64) {
+        write(&mut self.global, address.wrapping_sub(BASE), bytes, value);
+    }
+}
+
+fn read(memory: &[u8], at: u64, bytes: u32) -> u64 {
+    let end = at.saturating_add(bytes.into());
+    if end > memory.len() as u64 {
+        return 0;
+    }
+    (at..end).rev().fold(0, |v, i| v << 8 | u64::from(memory[i as usize]))
+}
+
+fn write(memory: &mut [u8], at: u64, bytes: u32, value: u64) {
+    let end = at.saturating_add(bytes.into());
+    if end <= memory.len() as u64 {
+        (at..end).for_each(|i| memory[i as usize] = (value >> (8 * (i - at))) as u8);
+    }
+}
+
+thread_local! {
+    static PROGRAM: RefCell<Vec<Inst>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Memory<'a> {
+    global: &'a mut Vec<u8>,
+    lds: &'a mut Vec<u8>,
+}
+
+impl WarpMemory for Memory<'_> {
+    fn load(&mut self, space: Space, _: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+        match space {
+            Space::Shared => Ok(read(self.lds, address, bytes.into())),
+            _ => {
+                let at = address.wrapping_sub(BASE);
+                let inside = at < GLOBAL_BYTES as u64 - u64::from(bytes) + 1;
+                if inside { Ok(read(self.global, at, bytes.into())) } else { Err(Denied) }
+            }
+        }
+    }
+
+    fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        self.load(space, lane, address, bytes)?;
+        match space {
+            Space::Shared => write(self.lds, address, bytes.into(), value),
+            _ => write(self.global, address.wrapping_sub(BASE), bytes.into(), value),
+        }
+        Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        space: Space,
+        lane: u32,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied> {
+        let old = self.load(space, lane, address, bytes)?;
+        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
+        Ok(old)
+    }
+
+    fn lock(&mut self, _: u32, _: u64) -> bool {
+        false
+    }
+
+    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
+}
+
+/// An instruction without operands.
+fn inst(op: Op, format: Format) -> Inst {
+    Inst {
+        pc: 0,
+        len: 8,
+        raw: 0,
+        generation: Generation::Gfx6,
+        op,
+        format,
+        dst: None,
+        sdst: None,
+        srcs: [Arg::new(Operand::Int(0), Type::B32, 1); 4],
+        src_count: 0,
+        simm16: 0,
+        literal: None,
+        target_pc: None,
+        clamp: false,
+        omod: Omod::None,
+        op_sel: 0,
+        op_sel_hi: 0,
+        neg_lo: 0,
+        neg_hi: 0,
+        sdwa: None,
+        dpp: None,
+        mem: Mem::default(),
+        exp: None::<Exp>,
+        interp: None::<Interp>,
+    }
+}
+
+fn v(number: u8, words: u8) -> Option<Arg> {
+    Some(Arg::new(Operand::Vgpr(number), Type::Words, words))
+}
+
+fn s(number: u8, words: u8) -> Option<Arg> {
+    Some(Arg::new(Operand::Sgpr(number), Type::Words, words))
+}
+
+/// `s_mov_b32` of a constant.
+fn s_mov(number: u8, value: u32) -> Inst {
+    let mut mov = inst(Op::S_MOV_B32, Format::Sop1);
+    mov.dst = Some(Arg::new(Operand::Sgpr(number), Type::B32, 1));
+    mov.srcs[0] = Arg::new(Operand::Literal(value), Type::B32, 1);
+    mov.src_count = 1;
+    mov.literal = Some(value);
+    mov
+}
