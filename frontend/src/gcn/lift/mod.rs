@@ -50,6 +50,8 @@ mod slots;
 mod smem;
 mod special;
 mod statics;
+#[cfg(test)]
+mod vector_tests;
 mod views;
 
 use warpjit_ir::{Form, Function};

@@ -79,9 +79,11 @@ fn rsq(e: &mut Emit<'_>, a: Value) -> Value {
     let (least, of_least) = (e.b.f32(f32::MIN_POSITIVE), e.b.f32(2f32.powi(63)));
     let is_least = e.b.fcmp(FloatCC::Eq, a, least, false);
     let value = e.b.select(is_least, of_least, value);
-    let zero = e.b.f32(0.0);
+    let (zero, nan) = (e.b.f32(0.0), e.b.constant(Scalar::F32, Width::Single.nan()));
+    let is_positive = e.b.fcmp(FloatCC::Gt, a, zero, true);
     let is_zero = e.b.fcmp(FloatCC::Eq, a, zero, true);
-    e.b.select(is_zero, quotient, value)
+    let other = e.b.select(is_zero, quotient, nan);
+    e.b.select(is_positive, value, other)
 }
 
 fn double(e: &mut Emit<'_>, inst: &Inst) -> bool {
