@@ -284,6 +284,11 @@ impl Opcode {
         !self.has_effect() && !self.reads_state() && !self.is_cross_lane() && self != Opcode::Any
     }
 
+    /// Whether it is a cross-lane operation that a region can hold if it runs all lanes of the warp at once.
+    pub fn is_in_whole_warp(self) -> bool {
+        matches!(self, Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle)
+    }
+
     /// Whether the result differs from lane to lane even if no operand does.
     pub fn differs_by_lane(self) -> bool {
         matches!(self, Opcode::ActiveMask | Opcode::LaneBit)

@@ -4,6 +4,7 @@
 //! two. Values that are uniform or lane-affine are one scalar ([`Form`]), made a vector where one is needed.
 //! Each IR operation is emitted for all groups before the next: Cranelift keeps the order, so groups interleave.
 
+mod across;
 mod control;
 mod convert;
 pub(crate) mod float;
@@ -489,7 +490,8 @@ impl Lower<'_, '_> {
             self.location = listing::location(data.pc);
             self.e.b.set_srcloc(self.location);
         }
-        if data.op.is_cross_lane() {
+        let whole = self.lanes() == self.f.lanes as usize;
+        if data.op.is_cross_lane() && !(whole && data.op.is_in_whole_warp()) {
             return Err(Error::CrossLane(data.op));
         }
         match data.op {
@@ -507,6 +509,7 @@ impl Lower<'_, '_> {
             Opcode::Load | Opcode::Store => self.memory(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
+            Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle => self.across(data),
             _ => self.pure(data),
         }
     }

@@ -23,7 +23,10 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         options.groups = groups;
     }
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
-        let options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
+        let mut options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
+        if region.whole {
+            options.groups = region.mask.lanes.div_ceil(4) as u8;
+        }
         list_region(&region.mask, &options).map_err(|error| anyhow!("{}: {error}", region.entry))
     };
     let mut text = String::new();

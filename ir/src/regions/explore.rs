@@ -97,13 +97,15 @@ pub struct KernelFacts {
     may_be_called: Vec<bool>,
     /// Whether global memory is ordered between lanes.
     lockstep: bool,
+    /// Whether regions run all lanes of the warp at once.
+    whole: bool,
     /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
     votes: HashMap<Block, Block>,
 }
 
 impl KernelFacts {
-    /// Analyses a kernel in SPMD form whose hazards are split.
-    pub fn compute(func: &Function, lockstep: bool, votes: HashMap<Block, Block>) -> KernelFacts {
+    /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once (`whole`).
+    pub fn compute(func: &Function, lockstep: bool, whole: bool, votes: HashMap<Block, Block>) -> KernelFacts {
         let mut may_be_called = vec![false; func.blocks.len()];
         let mut work: Vec<Block> = Vec::new();
         for b in func.block_ids() {
@@ -125,7 +127,7 @@ impl KernelFacts {
                 func.term(b).for_each_successor(|s| work.push(s));
             }
         }
-        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep, votes }
+        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep, whole, votes }
     }
 }
 
@@ -155,7 +157,7 @@ enum Failure {
 
 /// The region that starts at `entry`, or `None` where the block must run in the interpreter.
 pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
-    if has_cross_lane(func, entry) {
+    if has_cross_lane(func, facts, entry) {
         return None;
     }
     // First see whether all lanes can run to their end; else come out where lanes are together.
@@ -190,7 +192,7 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
 /// The region of the body of one block, which is always possible; `None` where it must run in the interpreter.
 pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
     // A chunk's own vote is no condition for the driver.
-    if has_cross_lane(func, entry) || facts.votes.contains_key(&entry) {
+    if has_cross_lane(func, facts, entry) || facts.votes.contains_key(&entry) {
         return None;
     }
     let cond = terminator_cond(func.term(entry));
@@ -210,8 +212,9 @@ pub fn terminator_cond(term: &Terminator) -> Option<Value> {
 }
 
 /// Whether the body of a block must run in the interpreter.
-pub fn has_cross_lane(func: &Function, block: Block) -> bool {
-    func.block(block).insts.iter().any(|i| func.inst(*i).op.is_cross_lane())
+fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
+    let impossible = |op: Opcode| op.is_cross_lane() && !(facts.whole && op.is_in_whole_warp());
+    func.block(block).insts.iter().any(|i| impossible(func.inst(*i).op))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 
@@ -278,7 +281,7 @@ impl Explorer<'_> {
         let first = self.nodes.is_empty();
         let node = self.nodes.len();
         if !first
-            && (has_cross_lane(self.func, block) || self.stops.enter.contains(&block) && stack.is_empty())
+            && (has_cross_lane(self.func, self.facts, block) || self.stops.enter.contains(&block) && stack.is_empty())
         {
             if !stack.is_empty() {
                 return Err(self.fail_at(block, &stack, true));
@@ -518,6 +521,9 @@ impl Explorer<'_> {
 
     /// Ordered accesses of different blocks that could conflict.
     fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
+        if self.facts.whole {
+            return Ok(());
+        }
         let mut sum = OrderedAccesses::default();
         let succs = plan.successors();
         let preds = graph::predecessors(&succs);

@@ -53,7 +53,11 @@ pub struct Kernel {
     count: Option<Slot>,
     /// Lanes never part ([`wave`]).
     wave: bool,
+    whole: bool,
 }
+
+/// Most lanes that compiled code keeps in registers at once.
+pub const MAX_CHUNK_LANES: u32 = 16;
 
 /// A lane region.
 #[derive(Debug)]
@@ -70,18 +74,29 @@ pub struct Region {
     pub faults: Vec<RegionFault>,
     /// Blocks of the kernel that it covers, in the order of the plan.
     pub blocks: Vec<Block>,
+    /// Whether it must be run for all lanes of the warp at once ([`Kernel::whole_warps`]).
+    pub whole: bool,
 }
 
 impl Kernel {
     /// Readies a kernel as a frontend lifts it.
     pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
-        split::split_hazards(&mut func, options.lockstep);
+        let wave = wave::is_wave(&func);
+        // Lanes that are all run at once are in lock step as they are.
+        let whole = wave && func.lanes <= MAX_CHUNK_LANES;
+        if !whole {
+            split::split_hazards(&mut func, options.lockstep);
+        }
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
         let live = SlotLiveness::compute(&func, options.keep_registers);
-        let wave = wave::is_wave(&func);
-        let votes = if wave { votes::localize(&mut func, &live) } else { Default::default() };
-        let facts = KernelFacts::compute(&func, options.lockstep, votes);
-        Kernel { func, options, facts, live, count, wave }
+        let votes = if wave && !whole { votes::localize(&mut func, &live) } else { Default::default() };
+        let facts = KernelFacts::compute(&func, options.lockstep, whole, votes);
+        Kernel { func, options, facts, live, count, wave, whole }
+    }
+
+    /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
+    pub fn whole_warps(&self) -> bool {
+        self.whole
     }
 
     /// The slot of [`COUNT_SLOT`], if instructions are counted.
@@ -115,7 +130,7 @@ impl Kernel {
             linearize::to_mask(&ssa, self.count)?
         };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
-        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks })
+        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks, whole: self.whole })
     }
 }
 

@@ -253,6 +253,7 @@ fn copy_inst(
             // Slots may turn out uniform or not where the copy reads them.
             if let Some(t) = &mut ty
                 && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat | Opcode::Any)
+                && !data.op.is_cross_lane()
             {
                 t.uniform = data.op.is_pure()
                     && !data.op.differs_by_lane()

@@ -201,7 +201,11 @@ impl Jit {
     }
 
     fn compile(&self, kernel: &Kernel, at: Block, warp: Option<&Warp>) -> Result<Option<Compiled>, Error> {
-        let groups = self.variant.chunk_groups.unwrap_or(DEFAULT_GROUPS);
+        let groups = if kernel.whole_warps() {
+            kernel.func.lanes.div_ceil(4) as u8
+        } else {
+            self.variant.chunk_groups.unwrap_or(DEFAULT_GROUPS)
+        };
         let chunk_lanes = u32::from(groups) * 4;
         let none = SlotSet::empty(kernel.func.slots.len());
         let Some(mut region) = kernel.region(at, &none) else { return Ok(None) };

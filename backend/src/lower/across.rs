@@ -1,0 +1,104 @@
+//! Operations across lanes, where a chunk is the whole warp.
+
+use warpjit_ir::{InstData, Opcode};
+
+use super::{Kept, Lower, Parts, arg, malformed, result, wide};
+use crate::Error;
+use crate::affine::Form;
+use crate::clif::{HostIntCC, I32, I32X4, I64, V, element, vector};
+
+impl Lower<'_, '_> {
+    pub(super) fn across(&mut self, data: &InstData) -> Result<(), Error> {
+        if data.op == Opcode::Shuffle {
+            return self.shuffle(data);
+        }
+        let r = result(data)?;
+        let mask = arg(data, 0)?;
+        // The active lanes where the mask holds.
+        let bits = self.guard_bits(Some(mask))?;
+        let s = match data.op {
+            Opcode::Ballot => self.e.uextend(I64, bits),
+            Opcode::VoteAny => self.e.icmp_imm(HostIntCC::NotEqual, bits, 0),
+            _ => self.e.icmp(HostIntCC::Equal, bits, self.bits),
+        };
+        self.define_scalar(r, s);
+        Ok(())
+    }
+
+    /// Each lane's element of an index, or one element for all.
+    fn shuffle(&mut self, data: &InstData) -> Result<(), Error> {
+        let r = result(data)?;
+        let (value, index) = (arg(data, 0)?, arg(data, 1)?);
+        if wide(self.scalar_of(value)) || data.args.len() != 2 {
+            return Err(malformed(data));
+        }
+        if self.is_uniform(value) {
+            let kept = self.kept(value)?;
+            self.define(r, kept);
+            return Ok(());
+        }
+        let ty = element(self.scalar_of(value));
+        let parts = self.parts(value)?;
+        if self.is_uniform(index) {
+            let s = match self.f.as_const(index) {
+                Some(lane) => {
+                    let lane = lane as usize % self.lanes();
+                    self.e.extract(parts[lane / 4], lane % 4)
+                }
+                None => {
+                    let lane = self.scalar(index)?;
+                    let lane = self.e.band_imm(lane, self.lanes() as u64 - 1);
+                    let wide = self.dynamic_lane(&parts, lane);
+                    let word = self.e.ireduce(I32, wide);
+                    self.e.cast(word, ty)
+                }
+            };
+            let s = self.e.cast(s, ty);
+            // A result that is varying by type is one scalar as well.
+            if self.forms.of(r) == Form::Varying {
+                let splat = self.e.splat(vector(self.scalar_of(value)), s);
+                self.define(r, Kept::Parts(vec![splat; self.groups].into()));
+            } else {
+                self.define_scalar(r, s);
+            }
+            return Ok(());
+        }
+        let index = self.parts(index)?;
+        let parts = self.shuffle_words_of(&parts, &index);
+        let ty = vector(self.scalar_of(value));
+        let parts: Parts = parts.iter().map(|&p| self.e.cast(p, ty)).collect();
+        self.define(r, Kept::Parts(parts));
+        Ok(())
+    }
+
+    /// Through memory, a lane at a time.
+    fn shuffle_words_of(&mut self, parts: &[V], index: &[V]) -> Vec<V> {
+        let slot = match self.lane_buffer {
+            Some(slot) => slot,
+            None => self.stack_slot(128),
+        };
+        self.lane_buffer = Some(slot);
+        let buffer = self.e.stack_addr(slot);
+        for (g, &p) in parts.iter().enumerate() {
+            self.e.store(p, buffer, 16 * g as i32);
+        }
+        let mut out = Vec::new();
+        for &lanes in index {
+            let lanes = self.e.band_imm(lanes, self.lanes() as u64 - 1);
+            let offsets = self.e.shl(lanes, 2);
+            let mut all = None;
+            for lane in 0..4 {
+                let offset = self.e.extract(offsets, lane);
+                let offset = self.e.uextend(I64, offset);
+                let place = self.e.iadd(buffer, offset);
+                let word = self.e.load(I32, place, 0);
+                all = Some(match all {
+                    None => self.e.scalar_to_vector(I32X4, word),
+                    Some(v) => self.e.insert(v, word, lane),
+                });
+            }
+            out.extend(all);
+        }
+        out
+    }
+}
