@@ -281,7 +281,8 @@ impl Explorer<'_> {
         let first = self.nodes.is_empty();
         let node = self.nodes.len();
         if !first
-            && (has_cross_lane(self.func, self.facts, block) || self.stops.enter.contains(&block) && stack.is_empty())
+            && (has_cross_lane(self.func, self.facts, block)
+                || self.stops.enter.contains(&block) && stack.is_empty())
         {
             if !stack.is_empty() {
                 return Err(self.fail_at(block, &stack, true));
