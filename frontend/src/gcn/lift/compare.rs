@@ -117,7 +117,10 @@ fn evaluate(e: &mut Emit<'_>, inst: &Inst, test: Test, kind: Kind) -> Value {
         }
         Test::Float(cc) => {
             let (a, b) = (float(e, inst, kind, 0), float(e, inst, kind, 1));
-            e.b.fcmp(cc, a, b, false)
+            // Where MODE is known the comparison itself takes denormals for zeros.
+            let flushes =
+                kind == Kind::F32 && matches!(e.mode(), Mode::Known(mode) if mode.denorm32 & 1 == 0);
+            e.b.fcmp(cc, a, b, flushes)
         }
     }
 }
@@ -134,10 +137,8 @@ fn float(e: &mut Emit<'_>, inst: &Inst, kind: Kind, i: usize) -> Value {
     };
     let flush = |e: &mut Emit<'_>| if kind == Kind::F16 { e.flush_half(value) } else { e.b.fflush(value) };
     match e.mode() {
-        Mode::Known(mode) => {
-            let denorm = if kind == Kind::F32 { mode.denorm32 } else { mode.denorm64 };
-            if denorm & 1 == 0 { flush(e) } else { value }
-        }
+        Mode::Known(mode) if kind != Kind::F32 && mode.denorm64 & 1 == 0 => flush(e),
+        Mode::Known(_) => value,
         Mode::Dynamic => {
             let off = e.mode_bit_clear(if kind == Kind::F32 { 4 } else { 6 });
             let flushed = flush(e);

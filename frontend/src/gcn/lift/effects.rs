@@ -1,6 +1,6 @@
 //! What an instruction reads and writes of the scalar state, for the analyses.
 
-use super::slots::{EXEC, M0, SCALARS, VCC};
+use super::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
 use super::views::{HI, LANE, LO, View};
 use crate::gcn::{Arg, Format, Inst, Op, Operand};
 
@@ -144,12 +144,14 @@ impl Effects {
                 self.writes.push((EXEC, LANE));
             }
             Op::S_MOVRELS_B32 | Op::S_MOVRELS_B64 => {
+                // What is read where M0 names no register.
+                self.reads.push((0, LO | HI));
                 let from = inst.src(0).operand.scalar_code().unwrap_or(0);
-                self.any(from, SCALARS, false);
+                self.any(from, SGPRS, false);
             }
             Op::S_MOVRELD_B32 | Op::S_MOVRELD_B64 => {
                 let from = inst.dst.and_then(|dst| dst.operand.scalar_code()).unwrap_or(0);
-                self.any(from, SCALARS, true);
+                self.any(from, SGPRS, true);
             }
             op if is_exec_op(op) || is_cmpx(op) => self.writes.push((EXEC, LANE)),
             _ => {}
@@ -157,7 +159,7 @@ impl Effects {
     }
 
     fn any(&mut self, from: u8, to: u8, written: bool) {
-        for code in (from & !1..to).step_by(2).filter(|&code| code != EXEC) {
+        for code in (from & !1..to).step_by(2) {
             self.reads.push((code, LO | HI));
             if written {
                 self.may_write.push(code);

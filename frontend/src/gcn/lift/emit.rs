@@ -419,8 +419,11 @@ impl<'f> Emit<'f> {
         self.get(slot)
     }
 
-    /// Writes a pair as a mask.
+    /// Writes a pair as a mask. Nothing is written that nobody reads.
     pub(super) fn set_lanes(&mut self, code: u8, mask: Value) {
+        if self.live_after.get(code) == 0 && code & !1 != EXEC {
+            return self.views.set(code, 0);
+        }
         let slot = self.slots.mask(self.b.func, code & !1);
         self.put(slot, mask);
         self.views.set(code, LANE);

@@ -10,7 +10,7 @@ use super::emit::Emit;
 use super::graph::{Graph, Node, ends_block};
 use super::hwreg;
 use super::options::{Entry, Options, Register};
-use super::slots::{EXEC, Slots, VCC};
+use super::slots::{EXEC, SGPRS, Slots, VCC};
 use super::statics::MODE_SKIP;
 use super::views::{Analysis, HI, LANE, LO, Views};
 use crate::gcn::{Inst, Operand};
@@ -34,7 +34,7 @@ pub(super) fn lift(func: &mut Function, graph: &Graph, options: &Options<'_>) {
         }
     }
     if options.observed {
-        (0..options.sgprs.min(104)).for_each(|n| _ = slots.scalar(func, n as u8));
+        (0..options.sgprs.min(SGPRS.into())).for_each(|n| _ = slots.scalar(func, n as u8));
         [VCC, VCC + 1, EXEC, EXEC + 1, super::slots::M0]
             .iter()
             .for_each(|&code| _ = slots.scalar(func, code));

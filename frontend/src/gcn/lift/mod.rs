@@ -11,8 +11,6 @@
 //! Nothing that code can contain is an error here: undefined words, graphics-only instructions, targets outside
 //! the code or inside an instruction become an `illegal` fault that is raised if the wave gets there.
 
-#![allow(dead_code)] // Until all topics are there.
-
 mod access;
 mod atomic;
 mod buffer;

@@ -4,7 +4,7 @@ use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};
 
 use super::emit::Emit;
 use super::hwreg::setreg_source;
-use super::slots::EXEC;
+use super::slots::SGPRS;
 use crate::gcn::{Inst, Op};
 
 /// Scalar instructions of 32 bits, and shifts of 64.
@@ -357,8 +357,7 @@ fn relative(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Op::*;
     let wide = matches!(inst.op, S_MOVRELS_B64 | S_MOVRELD_B64);
     let step = if wide { 2 } else { 1 };
-    // As many registers as can be named, EXEC and what is behind it excepted.
-    let reach = |first: u8| (first..EXEC).step_by(step).collect::<Vec<_>>();
+    let reach = |first: u8| (first..SGPRS).step_by(step).collect::<Vec<_>>();
     match inst.op {
         S_MOVRELS_B32 | S_MOVRELS_B64 => {
             let first = inst.src(0).operand.scalar_code().unwrap_or(0);

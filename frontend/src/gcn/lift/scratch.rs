@@ -9,9 +9,6 @@ use super::emit::Emit;
 use crate::gcn::abi::SCRATCH_ADDRESS;
 use crate::gcn::{Generation, Operand};
 
-/// Dwords of the wave between a dword of a lane and the next one.
-pub(super) const STEP_BYTES: u32 = 256;
-
 /// Where the wave's scratch begins, uniform i64.
 pub(super) fn base(e: &mut Emit<'_>) -> Value {
     let code = Operand::FlatScratch(0).scalar_code().unwrap_or_default();

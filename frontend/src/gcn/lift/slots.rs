@@ -10,6 +10,8 @@ pub(super) const VCC: u8 = 106;
 pub(super) const M0: u8 = 124;
 /// First dword of EXEC.
 pub(super) const EXEC: u8 = 126;
+/// One more than the largest number of an SGPR.
+pub(super) const SGPRS: u8 = 104;
 /// One more than the largest number of a scalar register.
 pub(super) const SCALARS: u8 = 136;
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::effects::{Effects, is_flexible, names_exec};
 use super::graph::{Graph, Node};
 use super::options::Options;
-use super::slots::{EXEC, SCALARS, VCC};
+use super::slots::{EXEC, SCALARS, SGPRS, VCC};
 use crate::gcn::{Inst, Op};
 
 /// A set of [`LO`], [`HI`] and [`LANE`].
@@ -125,7 +125,7 @@ impl Analysis {
     pub(super) fn new(graph: &Graph, options: &Options<'_>) -> Analysis {
         let mut observed = Live::none();
         if options.observed {
-            let last = options.sgprs.min(104) as u8;
+            let last = options.sgprs.min(SGPRS.into()) as u8;
             (0..last).step_by(2).chain([VCC, EXEC]).for_each(|code| observed.views.set(code, LO | HI));
         }
         let mut analysis = Analysis {
@@ -268,7 +268,12 @@ impl Analysis {
             work.insert(to);
         }
         let start = graph.entry();
-        self.entry.insert(start, Views::all_scalar());
+        let mut views = Views::all_scalar();
+        let live = self.live_in.get(&start).copied().unwrap_or(Live::none()).views;
+        live.iter()
+            .filter(|&(code, live)| live == 0 && code != EXEC)
+            .for_each(|(code, _)| views.set(code, 0));
+        self.entry.insert(start, views);
         decided.insert(start, u128::MAX);
         work.insert(start);
         while let Some(start) = work.pop_first() {
