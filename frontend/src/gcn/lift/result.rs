@@ -78,8 +78,22 @@ impl Emit<'_> {
     /// exist. Scalar destinations take uniform values.
     pub(super) fn set_dst_words(&mut self, inst: &Inst, values: &[Value]) {
         let Some(dst) = inst.dst else { return };
-        for (word, &value) in values.iter().enumerate() {
-            self.write_word(inst, dst, word as u32, value);
+        let mut word = 0;
+        while let Some(&value) = values.get(word) {
+            // Pairs at once: a half that is written alone may need the other one taken from the lane view, and all values
+            // that are still to be written would be lost.
+            let next = values.get(word + 1).filter(|_| word % 2 == 0);
+            let first = dst.operand.scalar_code().map(|code| (code & !1).saturating_add(word as u8));
+            match first.zip(next).filter(|(code, _)| *code < super::slots::SCALARS - 1) {
+                Some((code, &next)) if self.b.func.ty(value).uniform && self.b.func.ty(next).uniform => {
+                    self.set_scalar_pair(code, value, next);
+                    word += 2;
+                }
+                _ => {
+                    self.write_word(inst, dst, word as u32, value);
+                    word += 1;
+                }
+            }
         }
     }
 
