@@ -251,12 +251,11 @@ pub(super) fn finish(inst: &mut Inst, row: &Row) {
         inst.target_pc = Some(inst.pc.wrapping_add(4).wrapping_add_signed(offset));
     }
     if let Some(exp) = inst.exp {
+        let registers = inst.srcs.map(|arg| arg.operand);
         for (index, arg) in inst.srcs.iter_mut().enumerate() {
-            // With `compr` the second register is the third component's pair.
-            let enabled = exp.enable >> index & 1 != 0;
-            if !enabled {
-                arg.operand = Operand::Off;
-            }
+            // With `compr` each of two registers has two components.
+            let register = registers[if exp.compr { index / 2 } else { index }];
+            arg.operand = if exp.enable >> index & 1 != 0 { register } else { Operand::Off };
         }
     }
 }

@@ -10,14 +10,7 @@ use super::table::{Row, Slot, table};
 /// The bits of an instruction and its length in bytes; `None` where no encoding says what the decoded form says.
 /// Bits that mean nothing are zero. `pc`, `raw`, `len` and `target_pc` of the decoded form do not count.
 pub fn encode(inst: &Inst) -> Option<(u64, u8)> {
-    let rows = table().named(inst.generation, row_name(inst)?);
-    rows.filter(|row| row.op == inst.op).find_map(|row| encode_row(inst, row))
-}
-
-/// A name that the operation has on its generation.
-fn row_name(inst: &Inst) -> Option<&'static str> {
-    let mut rows = table().rows.iter().filter(|row| row.op == inst.op);
-    rows.find_map(|row| row.code(inst.generation).map(|_| row.name(inst.generation)))
+    table().of_op(inst.op).find_map(|row| encode_row(inst, row))
 }
 
 /// Encodes with that row, in the format that the instruction says.

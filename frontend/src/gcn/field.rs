@@ -16,6 +16,11 @@ fn halves(count: u8, generation: Generation) -> u8 {
 pub(super) fn data_type(slot: Slot, inst: &Inst) -> (Type, u8) {
     match slot {
         Slot::Reg(ty, words, _) if inst.format == Format::Mimg => {
+            if data_is_atomic(inst) {
+                // Atomics come in two sizes; `dmask` tells which.
+                let count = (inst.mem.dmask.count_ones() as u8).max(1) + u8::from(inst.mem.tfe);
+                return (ty, if count == 2 * words { count } else { words });
+            }
             let words = if inst.mem.d16 { halves(words, inst.generation) } else { words };
             (ty, words + u8::from(inst.mem.tfe))
         }
@@ -26,14 +31,24 @@ pub(super) fn data_type(slot: Slot, inst: &Inst) -> (Type, u8) {
             let words = if inst.mem.d16 { halves(count, inst.generation) } else { count };
             (Type::Words, words + u8::from(inst.mem.tfe))
         }
+        Slot::Returned(words) if inst.format == Format::Mimg => {
+            let wide = inst.mem.data.is_some_and(|data| {
+                data.words == 4 || data.words == 2 && inst.op != Op::IMAGE_ATOMIC_CMPSWAP
+            });
+            if wide { (Type::B64, 2 * words) } else { (Type::B32, words) }
+        }
         Slot::Returned(words) => (if words == 2 { Type::B64 } else { Type::B32 }, words),
         _ => (Type::B32, 1),
     }
 }
 
+fn data_is_atomic(inst: &Inst) -> bool {
+    (Op::IMAGE_ATOMIC_SWAP..=Op::IMAGE_ATOMIC_FMAX).contains(&inst.op)
+}
+
 /// The slot of vector or scalar data in a memory row: the `index`th source that is data.
 pub(super) fn data_slot(row: &Row, index: usize) -> Option<Slot> {
-    let data = |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Halves(_) | Slot::Image | Slot::Gws);
+    let data = |slot: &Slot| matches!(slot, Slot::Reg(..) | Slot::Halves(_) | Slot::Image);
     row.srcs.iter().copied().filter(data).nth(index)
 }
 
@@ -97,7 +112,7 @@ fn nine_bits(value: u64, slot: Slot, generation: Generation) -> Option<Operand> 
     match value {
         256.. if class == Class::Scalar => None,
         256.. => codes::vector(value - 256, words),
-        _ if class == Class::Vector && value != 254 => None,
+        _ if class == Class::Vector => None,
         _ => codes::scalar(value as u16, generation, words),
     }
 }
@@ -116,10 +131,15 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
             let Some((index, slot)) = source(row, n) else { return zero };
             let vector = matches!(field, Field::Vsrc(_));
             let operand = match slot {
-                Slot::Index | Slot::Param => {
-                    inst.srcs[index].operand = Operand::Int((value & 0x7f) as i8);
-                    return (value < if slot == Slot::Index { 16 } else { 3 }).then_some(());
+                Slot::Index => {
+                    inst.simm16 = value as u16;
+                    Operand::Int((value & 15) as i8)
                 }
+                Slot::Param => {
+                    inst.srcs[index].operand = Operand::Int((value & 3) as i8);
+                    return (value < 3).then_some(());
+                }
+                Slot::Reg(_, _, Class::Vector) if value == 255 && !vector => return None,
                 _ if value == 255 && !vector => Operand::Literal(inst.literal?),
                 Slot::Reg(_, words, Class::Scalar) if vector => {
                     codes::scalar(value as u16, generation, words)?
@@ -136,8 +156,6 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                 arg.operand = codes::scalar(value as u16, generation, arg.words)?;
             } else if let Some(dst) = &mut inst.dst {
                 dst.operand = codes::scalar(value as u16, generation, dst.words)?;
-            } else {
-                return zero;
             }
         }
         Field::Vdst => match (&mut inst.dst, row.dst) {
@@ -170,16 +188,34 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                         let arg = &mut inst.srcs[row.arg(index)];
                         *(if field == Field::Abs { &mut arg.abs } else { &mut arg.neg }) = on;
                     }
+                    // The integer sources of float operations have the bits, which mean nothing.
+                    Some(index) if row.has_neg(0) && !row.has("class") && row.srcs[index] != Slot::Carry => {}
                     _ if on => return None,
                     _ => {}
                 }
             }
         }
-        Field::OpSel => inst.op_sel = value as u8,
+        Field::OpSel => {
+            inst.op_sel = value as u8;
+            // Bit 3 is the destination.
+            return (row.srcs.len() > 2 || value & 4 == 0).then_some(());
+        }
         Field::OpSelHi => inst.op_sel_hi |= value as u8,
         Field::OpSelHi2 => inst.op_sel_hi |= (value as u8) << 2,
-        Field::NegLo => inst.neg_lo = value as u8,
-        Field::NegHi => inst.neg_hi = value as u8,
+        Field::NegLo | Field::NegHi => {
+            let low = field == Field::NegLo;
+            if row.srcs.contains(&Slot::Mix) {
+                for (n, arg) in inst.srcs.iter_mut().enumerate().take(3) {
+                    *(if low { &mut arg.neg } else { &mut arg.abs }) = value >> n & 1 != 0;
+                }
+                return Some(());
+            }
+            *(if low { &mut inst.neg_lo } else { &mut inst.neg_hi }) = value as u8;
+            // Integers have the bits for the first source only.
+            let float = row.dst == Some(Slot::Reg(Type::PkF16, 1, Class::Any));
+            let sources = if float { row.srcs.len() } else { 1 };
+            return (value >> sources == 0).then_some(());
+        }
         Field::SubSrc(n) => {
             let (index, slot) = source(row, n)?;
             inst.srcs[index].operand = codes::vector(value, blank(slot).words)?;
@@ -198,9 +234,11 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
         }
         Field::Neg1(n) | Field::Abs1(n) => {
             let index = row.source(n.into())?;
-            // The integer sources of a float operation have no float modifiers in this form. The bits of DPP are
-            // ignored then.
+            // The bits mean nothing for the integer sources of float operations in DPP form.
             let float = matches!(row.srcs[index], Slot::Reg(ty, ..) if ty.is_float());
+            if inst.dpp.is_some() && !float && row.has_neg(0) {
+                return Some(());
+            }
             let arg = &mut inst.srcs[row.arg(index)];
             let place = if matches!(field, Field::Neg1(_)) { &mut arg.neg } else { &mut arg.abs };
             return set(float, place);
@@ -266,7 +304,7 @@ fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Option<()
         }
         Field::Sampler => {
             if !row.srcs.contains(&Slot::Sampler) {
-                return zero;
+                return Some(());
             }
             inst.mem.sampler =
                 Some(Arg::new(codes::scalar(value as u16 * 4, generation, 4)?, Type::Words, 4));
@@ -293,24 +331,28 @@ fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Option<()
         Field::SmemOffset => return get_smem_offset(value, row, inst),
         Field::Addr => {
             let words = addr_words(row, inst);
-            if !has_addr(row) || words == 0 && value == 0 {
-                return zero;
+            if row.srcs.contains(&Slot::Gws) {
+                inst.mem.data = Some(Arg::new(codes::vector(value, 1)?, Type::B32, 1));
+                return Some(());
+            }
+            if !has_addr(row) {
+                return (value == 0 || row.srcs.contains(&Slot::LdsOnly)).then_some(());
+            }
+            if words == 0 || inst.mem.segment == Segment::Scratch && inst.mem.saddr.is_some() {
+                return Some(());
             }
             let ty = if words == 2 { Type::B64 } else { Type::U32 };
             let ty = if inst.format == Format::Mimg { Type::Words } else { ty };
-            let operand = codes::vector(value, words)?;
-            if words != 0 {
-                inst.mem.addr = Some(Arg::new(operand, ty, words));
-            }
+            inst.mem.addr = Some(Arg::new(codes::vector(value, words)?, ty, words));
         }
         Field::Data => {
             let stored = data_slot(row, 0).map(|slot| data_type(slot, inst));
             let loaded = row.dst.map(|slot| data_type(slot, inst));
             match (row.dst, stored) {
-                (Some(Slot::Returned(_)), Some((ty, words))) => {
+                (Some(slot @ Slot::Returned(_)), Some((ty, words))) => {
                     let operand = codes::vector(value, words)?;
                     inst.mem.data = Some(Arg::new(operand, ty, words));
-                    let (ty, words) = loaded?;
+                    let (ty, words) = data_type(slot, inst);
                     inst.dst = inst.mem.glc.then_some(Arg::new(operand, ty, words));
                 }
                 (_, Some((ty, words))) => {
@@ -320,27 +362,25 @@ fn get_memory(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Option<()
                     let (ty, words) = loaded?;
                     inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
                 }
-                (None, None) => return zero,
+                (None, None) => return (value == 0 || row.srcs.contains(&Slot::LdsOnly)).then_some(()),
             }
         }
         Field::Data0 | Field::Data1 => {
-            let slot = match row.srcs.contains(&Slot::Gws) {
-                true if field == Field::Data0 => Some(Slot::Gws),
-                true => None,
-                false => data_slot(row, usize::from(field == Field::Data1)),
+            let Some(slot) = data_slot(row, usize::from(field == Field::Data1)) else {
+                return (value == 0 || inst.format == Format::Flat).then_some(());
             };
-            let Some(slot) = slot else { return zero };
             let (ty, words) = data_type(slot, inst);
             let arg = Some(Arg::new(codes::vector(value, words)?, ty, words));
             *(if field == Field::Data0 { &mut inst.mem.data } else { &mut inst.mem.data1 }) = arg;
         }
         Field::MemDst => match row.dst {
-            Some(Slot::Returned(_)) if !inst.mem.glc => return zero,
+            // Nothing is returned: the field means nothing.
+            Some(Slot::Returned(_)) if !inst.mem.glc => {}
             Some(slot) => {
                 let (ty, words) = data_type(slot, inst);
                 inst.dst = Some(Arg::new(codes::vector(value, words)?, ty, words));
             }
-            None => return zero,
+            None => return (value == 0 || inst.format == Format::Flat).then_some(()),
         },
         Field::DsOffset => {
             if row.op == Op::DS_NOP {
@@ -455,9 +495,24 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
             inst.mem.gds = value;
             return value.then_some(());
         }
-        Flag::Gds => row.op != Op::DS_NOP,
+        Flag::Gds => row.op != Op::DS_NOP && !row.has("nogds"),
+        // Cache operations have no data.
+        Flag::Glc if format == Format::Smem && data_slot(row, 0).is_none() && row.dst.is_none() => {
+            return (has_offset(row) || !value).then_some(());
+        }
         Flag::Glc if format == Format::Smem => has_offset(row),
-        Flag::Lds if format == Format::Mubuf => has_base(row),
+        Flag::Tfe if buffer && (inst.mem.lds || matches!(row.dst, Some(Slot::Returned(_)))) => {
+            return Some(());
+        }
+        Flag::Lds if row.srcs.contains(&Slot::LdsOnly) => {
+            inst.mem.lds = value;
+            return value.then_some(());
+        }
+        // Only some loads can go to LDS.
+        Flag::Lds => {
+            matches!(row.dst, Some(Slot::Reg(..))) && !row.has("nolds") || row.srcs.contains(&Slot::LdsOnly)
+        }
+        Flag::D16 => !data_is_atomic(inst) && !row.has("nod16"),
         _ if buffer => has_base(row),
         _ => true,
     };
@@ -466,7 +521,7 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
 }
 
 /// Where a flag is in the decoded form.
-fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
+pub(super) fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
     let mem = &mut inst.mem;
     match flag {
         Flag::Gds => &mut mem.gds,
@@ -474,7 +529,6 @@ fn flag_place(flag: Flag, inst: &mut Inst) -> &mut bool {
         Flag::Slc => &mut mem.slc,
         Flag::Lds => &mut mem.lds,
         Flag::Tfe => &mut mem.tfe,
-        Flag::Nv => &mut mem.nv,
         Flag::Offen => &mut mem.offen,
         Flag::Idxen => &mut mem.idxen,
         Flag::Addr64 => &mut mem.addr64,
@@ -502,13 +556,26 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
         Field::Op => code.into(),
         Field::Src(n) | Field::Ssrc(n) | Field::Vsrc(n) => {
             let Some((index, slot)) = source(row, n) else { return Some(0) };
+            if let Some(exp) = inst.exp {
+                // With `compr` a register stands in two places.
+                let find = |index: usize| inst.srcs().get(index).and_then(|arg| arg.operand.vgpr());
+                return Some(
+                    match (exp.compr, index) {
+                        (false, _) => find(index),
+                        (true, 0 | 1) => find(2 * index).or(find(2 * index + 1)),
+                        _ => None,
+                    }
+                    .unwrap_or(0)
+                    .into(),
+                );
+            }
             let arg = inst.srcs().get(index)?;
             let (_, _, class) = slot_type(slot);
             match (slot, arg.operand) {
-                (Slot::Index | Slot::Param, Operand::Int(value)) => value as u64,
+                (Slot::Index, _) => inst.simm16.into(),
+                (Slot::Param, Operand::Int(value)) => value as u64,
                 _ if matches!(field, Field::Ssrc(_)) => eight(arg)?,
                 _ if matches!(field, Field::Vsrc(_)) && class == Class::Scalar => eight(arg)?,
-                (_, Operand::Off) if inst.format == Format::Exp => 0,
                 _ if matches!(field, Field::Vsrc(_)) => vector(arg)?,
                 _ => operand(arg)?,
             }
@@ -536,6 +603,12 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
         Field::OpSel => inst.op_sel.into(),
         Field::OpSelHi => (inst.op_sel_hi & 3).into(),
         Field::OpSelHi2 => (inst.op_sel_hi >> 2 & 1).into(),
+        Field::NegLo if row.srcs.contains(&Slot::Mix) => {
+            (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.neg)) << n).sum()
+        }
+        Field::NegHi if row.srcs.contains(&Slot::Mix) => {
+            (0..3).map(|n| u64::from(arg(n).is_some_and(|arg| arg.abs)) << n).sum()
+        }
         Field::NegLo => inst.neg_lo.into(),
         Field::NegHi => inst.neg_hi.into(),
         Field::SubSrc(n) => match arg(n)? {
@@ -585,7 +658,9 @@ pub(super) fn put(field: Field, code: u16, row: &Row, inst: &Inst) -> Option<u64
             _ if generation == Generation::Gfx9 => (mem.offset & 0x1f_ffff) as u64,
             _ => u64::try_from(mem.offset).ok()?,
         },
+        Field::Addr if row.srcs.contains(&Slot::Gws) => mem.data.as_ref().map_or(Some(0), vector)?,
         Field::Addr => mem.addr.as_ref().map_or(Some(0), vector)?,
+        Field::Data0 if row.srcs.contains(&Slot::Gws) => 0,
         Field::Data => mem.data.as_ref().or(inst.dst.as_ref()).map_or(Some(0), vector)?,
         Field::Data0 => mem.data.as_ref().map_or(Some(0), vector)?,
         Field::Data1 => mem.data1.as_ref().map_or(Some(0), vector)?,

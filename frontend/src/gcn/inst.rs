@@ -210,8 +210,6 @@ pub struct Mem {
     pub lds: bool,
     /// A status word follows the data: one more dword than [`Arg::words`] of `dst` says.
     pub tfe: bool,
-    /// FLAT on 1.4: non-volatile.
-    pub nv: bool,
     /// A vector register holds the offset.
     pub offen: bool,
     /// A vector register holds the index.
@@ -307,9 +305,9 @@ pub struct Inst {
     pub op_sel: u8,
     /// VOP3P: the high result takes the high half of source i.
     pub op_sel_hi: u8,
-    /// VOP3P: negate source i for the low result (`v_mad_mix`: negate).
+    /// VOP3P: negate source i for the low result. (`v_mad_mix` has [`Arg::neg`] and [`Arg::abs`] instead.)
     pub neg_lo: u8,
-    /// VOP3P: negate source i for the high result (`v_mad_mix`: absolute value).
+    /// VOP3P: negate source i for the high result.
     pub neg_hi: u8,
     /// Sub-dword addressing.
     pub sdwa: Option<Sdwa>,

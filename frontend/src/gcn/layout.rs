@@ -142,8 +142,6 @@ pub(super) enum Flag {
     Lds,
     /// Texture fail.
     Tfe,
-    /// Non-volatile.
-    Nv,
     /// Offset register.
     Offen,
     /// Index register.
@@ -212,17 +210,17 @@ layout!(SOPP, 4, 0xbf80_0000, 0xff80_0000, 0, [16, 7 => Op; 0, 16 => Simm;]);
 layout!(SMRD, 4, 0xc000_0000, 0xf800_0000, 0, [
     22, 5 => Op; 15, 7 => Sdata; 9, 6 => Base2; 0, 9 => SmrdOffset;
 ]);
-layout!(SMEM8, 8, 0xc000_0000, 0xfc00_0000, 0, [
+layout!(SMEM8, 8, 0xc000_0000, 0xfc00_0000, 0xfff0_0000_0000_e000, [
     18, 8 => Op; 16, 1 => Flag(F::Glc); 17, 1 => SmemImm; 6, 7 => Sdata; 0, 6 => Base2; 32, 20 => SmemOffset;
 ]);
-layout!(SMEM9, 8, 0xc000_0000, 0xfc00_0000, 0, [
+layout!(SMEM9, 8, 0xc000_0000, 0xfc00_0000, 0x01e0_0000_0000_a000, [
     18, 8 => Op; 16, 1 => Flag(F::Glc); 17, 1 => SmemImm; 14, 1 => SmemSoffsetEn; 6, 7 => Sdata; 0, 6 => Base2;
     32, 21 => SmemOffset; 57, 7 => SmemSoffset;
 ]);
 layout!(VOP1, 4, 0x7e00_0000, 0xfe00_0000, 0, [9, 8 => Op; 17, 8 => Vdst; 0, 9 => Src(0);]);
 layout!(VOP2, 4, 0, 0x8000_0000, 0, [25, 6 => Op; 17, 8 => Vdst; 0, 9 => Src(0); 9, 8 => Vsrc(1);]);
 layout!(VOP2_K, 8, 0, 0x8000_0000, 0, [
-    25, 6 => Op; 17, 8 => Vdst; 0, 9 => Src(0); 9, 8 => Vsrc(1); 32, 32 => Constant;
+    32, 32 => Constant; 25, 6 => Op; 17, 8 => Vdst; 0, 9 => Src(0); 9, 8 => Vsrc(1);
 ]);
 layout!(VOPC, 4, 0x7c00_0000, 0xfe00_0000, 0, [17, 8 => Op; 0, 9 => Src(0); 9, 8 => Vsrc(1);]);
 
@@ -304,53 +302,52 @@ layout!(DS_OLD, 8, 0xd800_0000, 0xfc00_0000, 0, [
     18, 8 => Op; 17, 1 => Flag(F::Gds); 0, 16 => DsOffset; 32, 8 => Addr; 40, 8 => Data0; 48, 8 => Data1;
     56, 8 => MemDst;
 ]);
-layout!(DS, 8, 0xd800_0000, 0xfc00_0000, 0, [
+layout!(DS, 8, 0xd800_0000, 0xfc00_0000, 0x0200_0000, [
     17, 8 => Op; 16, 1 => Flag(F::Gds); 0, 16 => DsOffset; 32, 8 => Addr; 40, 8 => Data0; 48, 8 => Data1;
     56, 8 => MemDst;
 ]);
-layout!(FLAT, 8, 0xdc00_0000, 0xfc00_0000, 0, [
-    18, 7 => Op; 17, 1 => Flag(F::Slc); 16, 1 => Flag(F::Glc); 32, 8 => Addr; 40, 8 => Data0; 55, 1 => Flag(F::Tfe);
-    56, 8 => MemDst;
+layout!(FLAT, 8, 0xdc00_0000, 0xfc00_0000, 0x0080_0000_0200_0000, [
+    18, 7 => Op; 17, 1 => Flag(F::Slc); 16, 1 => Flag(F::Glc); 32, 8 => Addr; 40, 8 => Data0; 56, 8 => MemDst;
 ]);
-layout!(FLAT9, 8, 0xdc00_0000, 0xfc00_0000, 0, [
-    14, 2 => Segment; 18, 7 => Op; 17, 1 => Flag(F::Slc); 16, 1 => Flag(F::Glc); 13, 1 => Flag(F::Lds);
-    0, 13 => FlatOffset; 48, 7 => Saddr; 32, 8 => Addr; 40, 8 => Data0; 55, 1 => Flag(F::Nv); 56, 8 => MemDst;
+layout!(FLAT9, 8, 0xdc00_0000, 0xfc00_0000, 0x0080_0000_0200_0000, [
+    14, 2 => Segment; 18, 7 => Op; 17, 1 => Flag(F::Slc); 16, 1 => Flag(F::Glc);
+    0, 13 => FlatOffset; 48, 7 => Saddr; 32, 8 => Addr; 40, 8 => Data0; 56, 8 => MemDst;
 ]);
-layout!(MUBUF_OLD, 8, 0xe000_0000, 0xfc00_0000, 0, [
+layout!(MUBUF_OLD, 8, 0xe000_0000, 0xfc00_0000, 0x0020_0000_0202_0000, [
     18, 7 => Op; 12, 1 => Flag(F::Offen); 13, 1 => Flag(F::Idxen); 15, 1 => Flag(F::Addr64); 14, 1 => Flag(F::Glc);
     16, 1 => Flag(F::Lds); 0, 12 => Offset; 54, 1 => Flag(F::Slc); 55, 1 => Flag(F::Tfe); 32, 8 => Addr;
     40, 8 => Data; 48, 5 => Base4; 56, 8 => Soffset;
 ]);
-layout!(MUBUF, 8, 0xe000_0000, 0xfc00_0000, 0, [
+layout!(MUBUF, 8, 0xe000_0000, 0xfc00_0000, 0x0060_0000_0200_8000, [
     18, 7 => Op; 12, 1 => Flag(F::Offen); 13, 1 => Flag(F::Idxen); 14, 1 => Flag(F::Glc);
     16, 1 => Flag(F::Lds); 0, 12 => Offset; 17, 1 => Flag(F::Slc); 55, 1 => Flag(F::Tfe); 32, 8 => Addr;
     40, 8 => Data; 48, 5 => Base4; 56, 8 => Soffset;
 ]);
-layout!(MTBUF_OLD, 8, 0xe800_0000, 0xfc00_0000, 0, [
+layout!(MTBUF_OLD, 8, 0xe800_0000, 0xfc00_0000, 0x0020_0000_0000_0000, [
     16, 3 => Op; 12, 1 => Flag(F::Offen); 13, 1 => Flag(F::Idxen); 15, 1 => Flag(F::Addr64); 14, 1 => Flag(F::Glc);
     0, 12 => Offset; 19, 4 => Dfmt; 23, 3 => Nfmt; 54, 1 => Flag(F::Slc); 55, 1 => Flag(F::Tfe); 32, 8 => Addr;
     40, 8 => Data; 48, 5 => Base4; 56, 8 => Soffset;
 ]);
-layout!(MTBUF, 8, 0xe800_0000, 0xfc00_0000, 0, [
+layout!(MTBUF, 8, 0xe800_0000, 0xfc00_0000, 0x0020_0000_0000_0000, [
     15, 4 => Op; 12, 1 => Flag(F::Offen); 13, 1 => Flag(F::Idxen); 14, 1 => Flag(F::Glc);
     0, 12 => Offset; 19, 4 => Dfmt; 23, 3 => Nfmt; 54, 1 => Flag(F::Slc); 55, 1 => Flag(F::Tfe); 32, 8 => Addr;
     40, 8 => Data; 48, 5 => Base4; 56, 8 => Soffset;
 ]);
-layout!(MIMG_OLD, 8, 0xf000_0000, 0xfc00_0000, 0, [
+layout!(MIMG_OLD, 8, 0xf000_0000, 0xfc00_0000, 0xfc00_0000_0000_00ff, [
     18, 7 => Op; 8, 4 => Dmask; 12, 1 => Flag(F::Unorm); 13, 1 => Flag(F::Glc); 14, 1 => Flag(F::Da);
     15, 1 => Flag(F::R128); 16, 1 => Flag(F::Tfe); 17, 1 => Flag(F::Lwe); 25, 1 => Flag(F::Slc); 32, 8 => Addr;
     40, 8 => Data; 48, 5 => Base4; 53, 5 => Sampler;
 ]);
-layout!(MIMG, 8, 0xf000_0000, 0xfc00_0000, 0, [
+layout!(MIMG, 8, 0xf000_0000, 0xfc00_0000, 0x7c00_0000_0000_00ff, [
     18, 7 => Op; 8, 4 => Dmask; 12, 1 => Flag(F::Unorm); 13, 1 => Flag(F::Glc); 14, 1 => Flag(F::Da);
     15, 1 => Flag(F::R128); 16, 1 => Flag(F::Tfe); 17, 1 => Flag(F::Lwe); 25, 1 => Flag(F::Slc); 63, 1 => Flag(F::D16);
     32, 8 => Addr; 40, 8 => Data; 48, 5 => Base4; 53, 5 => Sampler;
 ]);
-layout!(EXP_OLD, 8, 0xf800_0000, 0xfc00_0000, 0, [
+layout!(EXP_OLD, 8, 0xf800_0000, 0xfc00_0000, 0x03ff_e000, [
     0, 4 => Enable; 4, 6 => Target; 10, 1 => Flag(F::Compr); 11, 1 => Flag(F::Done); 12, 1 => Flag(F::Vm);
     32, 8 => Vsrc(0); 40, 8 => Vsrc(1); 48, 8 => Vsrc(2); 56, 8 => Vsrc(3);
 ]);
-layout!(EXP, 8, 0xc400_0000, 0xfc00_0000, 0, [
+layout!(EXP, 8, 0xc400_0000, 0xfc00_0000, 0x03ff_e000, [
     0, 4 => Enable; 4, 6 => Target; 10, 1 => Flag(F::Compr); 11, 1 => Flag(F::Done); 12, 1 => Flag(F::Vm);
     32, 8 => Vsrc(0); 40, 8 => Vsrc(1); 48, 8 => Vsrc(2); 56, 8 => Vsrc(3);
 ]);

@@ -5,6 +5,7 @@
 pub mod abi;
 mod codes;
 mod decode;
+mod disasm;
 mod encode;
 mod field;
 pub mod front_end;
@@ -16,6 +17,7 @@ pub mod numeric;
 mod op;
 mod operand;
 mod rows;
+mod syntax;
 pub mod table;
 pub mod texel;
 

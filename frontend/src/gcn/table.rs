@@ -160,8 +160,10 @@ impl Row {
 
     /// True if source `index` has `neg` and `abs`.
     pub(super) fn has_neg(&self, index: usize) -> bool {
-        let plain = matches!(self.srcs.get(index), Some(Slot::Reg(..) | Slot::Param));
-        plain && (self.has("mods") || self.reads_float() && (!self.has("class") || index == 0))
+        match self.srcs.get(index) {
+            Some(Slot::Reg(ty, ..)) => ty.is_float() || self.has("mods"),
+            _ => false,
+        }
     }
 
     /// True if source `index` has `sext` in SDWA form.
@@ -243,6 +245,8 @@ pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     /// By generation, format and opcode. Long forms of short rows are under `Vop3`.
     by_code: HashMap<(Generation, Format, u16), usize>,
+    /// By operation.
+    by_op: HashMap<Op, Vec<usize>>,
     /// By generation and name.
     by_name: HashMap<(Generation, &'static str), Vec<usize>>,
 }
@@ -405,7 +409,9 @@ impl Table {
         found.push(parse_row(Op::EXP, Format::Exp, [0; 4], "= b32 b32 b32 b32", lower(Op::EXP)));
         let mut by_code = HashMap::new();
         let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_op: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, row) in found.iter().enumerate() {
+            by_op.entry(row.op).or_default().push(index);
             for generation in row.generations() {
                 if let Some(code) = row.code(generation) {
                     by_code.insert((generation, row.format, code), index);
@@ -416,12 +422,17 @@ impl Table {
                 by_name.entry((generation, row.name(generation))).or_default().push(index);
             }
         }
-        Table { rows: found, by_code, by_name }
+        Table { rows: found, by_code, by_op, by_name }
     }
 
     /// The row of an opcode. Long forms of the short formats are found under [`Format::Vop3`].
     pub(super) fn find(&self, generation: Generation, format: Format, code: u16) -> Option<&Row> {
         self.by_code.get(&(generation, format, code)).map(|&index| &self.rows[index])
+    }
+
+    /// The rows of an operation.
+    pub(super) fn of_op(&self, op: Op) -> impl Iterator<Item = &Row> {
+        self.by_op.get(&op).into_iter().flatten().map(|&index| &self.rows[index])
     }
 
     /// The rows of a name.

@@ -22,11 +22,11 @@
 //! | `addr`, `addrN` | vector address: as the format has it, least number of dwords |
 //! | `img` | as many dwords as `dmask` and d16 say; `samp`: a sampler |
 //! | `rtnN` | destination of N dwords if the old value is returned |
-//! | `gws` | data0 only; `gds`: must be GDS; `two`: two 8-bit offsets; `swizzle`: offset is a pattern |
+//! | `gws` | data0 only; `gds`: must be GDS, `nogds`: must not; `two`: two 8-bit offsets; `swizzle`: offset is a pattern |
 //!
 //! Options: `clamp`, `noclamp`, `omod`, `noomod` where the long form differs from the rule (clamp where a float is
 //! read or written, omod where one is written); `opsel`: 1.4 selects halves; `mods`: sources have float modifiers
-//! though they are not floats; `class`: only the first one has. `@a/b/c/d`: names that differ from the operation's.
+//! though they are not floats; `class`: only the first one has; `nolds`: not to LDS; `nod16`: no 16-bit data. `@a/b/c/d`: names that differ from the operation's.
 
 mod compare;
 mod image;

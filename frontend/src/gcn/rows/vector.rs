@@ -7,7 +7,7 @@ use crate::gcn::Op::*;
 #[rustfmt::skip]
 pub(in crate::gcn) const VOP2: &[Line] = &[
     (V_CNDMASK_B32, [0, 0, 0, 0], "b32 = b32 b32 vcc mods"),
-    (V_READLANE_B32, [1, 1, __, __], "s:b32 = v:b32 s:u32"),
+    (V_READLANE_B32, [1, 1, __, __], "s:b32 = b32 s:u32"),
     (V_WRITELANE_B32, [2, 2, __, __], "b32 = s:b32 s:u32"),
     (V_ADD_F32, [3, 3, 1, 1], "f32 = f32 f32"),
     (V_SUB_F32, [4, 4, 2, 2], "f32 = f32 f32"),
@@ -87,7 +87,7 @@ pub(in crate::gcn) const VOP2: &[Line] = &[
 pub(in crate::gcn) const VOP1: &[Line] = &[
     (V_NOP, [0, 0, 0, 0], "="),
     (V_MOV_B32, [1, 1, 1, 1], "b32 = b32"),
-    (V_READFIRSTLANE_B32, [2, 2, 2, 2], "s:b32 = v:b32"),
+    (V_READFIRSTLANE_B32, [2, 2, 2, 2], "s:b32 = b32"),
     (V_CVT_I32_F64, [3, 3, 3, 3], "i32 = f64 omod"),
     (V_CVT_F64_I32, [4, 4, 4, 4], "f64 = i32"),
     (V_CVT_F32_I32, [5, 5, 5, 5], "f32 = i32"),
@@ -173,9 +173,9 @@ pub(in crate::gcn) const VOP1: &[Line] = &[
     (V_SCREEN_PARTITION_4SE_B32, [__, __, __, 55], "b32 = b32"),
     (V_CVT_NORM_I16_F16, [__, __, __, 77], "i16 = f16 omod"),
     (V_CVT_NORM_U16_F16, [__, __, __, 78], "u16 = f16 omod"),
-    (V_SAT_PK_U8_I16, [__, __, __, 79], "b32 = pk16"),
+    (V_SAT_PK_U8_I16, [__, __, __, 79], "b32 = b32"),
     (V_WRITELANE_REGWR_B32, [__, __, __, 80], "b32 = b32"),
-    (V_SWAP_B32, [__, __, __, 81], "b32 = b32"),
+    (V_SWAP_B32, [__, __, __, 81], "b32 = v:b32"),
 ];
 
 /// What has the long form only.
@@ -251,7 +251,7 @@ pub(in crate::gcn) const VOP3: &[Line] = &[
     (V_INTERP_P1LV_F16, [__, __, 629, 629], "f32 = f32 attr f16"),
     (V_INTERP_P2_LEGACY_F16, [__, __, 630, 630], "f16 = f32 attr f32 noomod @-/-/v_interp_p2_f16/v_interp_p2_legacy_f16"),
     (V_LDEXP_F32, [__, __, 648, 648], "f32 = f32 i32"),
-    (V_READLANE_B32, [__, __, 649, 649], "s:b32 = v:b32 s:u32"),
+    (V_READLANE_B32, [__, __, 649, 649], "s:b32 = b32 s:u32"),
     (V_WRITELANE_B32, [__, __, 650, 650], "b32 = s:b32 s:u32"),
     (V_BCNT_U32_B32, [__, __, 651, 651], "u32 = b32 u32"),
     (V_MBCNT_LO_U32_B32, [__, __, 652, 652], "u32 = b32 u32"),

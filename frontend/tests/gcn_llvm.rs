@@ -1,0 +1,438 @@
+//! The GCN table held against llvm-mc 14, where it is installed: random words of every format.
+//!
+//! `GCN_WORDS` is the number of words for each format and generation (default 3000).
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use common::Random;
+use warpjit_frontend::gcn::table::rows;
+use warpjit_frontend::gcn::{Format, Generation, decode};
+
+fn words() -> usize {
+    std::env::var("GCN_WORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
+}
+
+/// Runs llvm-mc 14; `None` if it is not there.
+fn llvm_mc(arguments: &[&str], input: &str) -> Option<(String, String)> {
+    let mut child = Command::new("llvm-mc")
+        .args(arguments)
+        .env("LLVM_DISABLE_SYMBOLIZATION", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut stdin = child.stdin.take()?;
+    let text = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
+    let output = child.wait_with_output().ok()?;
+    let _ = writer.join();
+    Some((
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    ))
+}
+
+/// True if llvm-mc of version 14 is there. Other versions know other names.
+fn installed() -> bool {
+    let found = llvm_mc(&["--version"], "").is_some_and(|(text, _)| text.contains("version 14."));
+    if !found {
+        eprintln!("llvm-mc 14 is not installed: nothing to compare with");
+    }
+    found
+}
+
+/// What stands between the instructions, to tell them apart.
+const MARK: [u8; 4] = [0x55, 0x55, 0x80, 0xbf];
+const MARK_TEXT: &str = "s_nop 0x5555";
+const MARK_DECIMAL: &str = "s_nop 21845";
+
+/// Disassembles each piece of code; the first line only. `None` where LLVM finds no instruction.
+fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
+    let block = |bytes: &[u8]| {
+        let bytes: Vec<_> = bytes.iter().map(|byte| format!("{byte:#04x}")).collect();
+        format!("[{}]\n", bytes.join(","))
+    };
+    let input: String = pieces.iter().map(|piece| block(piece) + &block(&MARK)).collect();
+    let (text, errors) =
+        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), "--disassemble"], &input).unwrap();
+    let mut found = Vec::new();
+    let mut current = None;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ".text") {
+        if line == MARK_TEXT || line == MARK_DECIMAL {
+            found.push(current.take());
+        } else if current.is_none() {
+            current = Some(line.to_owned());
+        }
+    }
+    if found.len() != pieces.len() {
+        // Some fields that mean nothing make it crash. Find them.
+        assert!(errors.contains("bug report"), "{errors}");
+        if pieces.len() == 1 {
+            return vec![Some(CRASH.to_owned())];
+        }
+        let (a, b) = pieces.split_at(pieces.len() / 2);
+        return [llvm_disassemble(a, chip), llvm_disassemble(b, chip)].concat();
+    }
+    found
+}
+
+/// What stands for the text where llvm-mc crashes.
+const CRASH: &str = "crash";
+
+/// The fixed bits of a format, and where its opcode is.
+fn pattern(format: Format, generation: Generation) -> Option<(u32, u32)> {
+    let old = generation.is_old();
+    Some(match format {
+        Format::Sop2 => (0x8000_0000, 23),
+        Format::Sopk => (0xb000_0000, 23),
+        Format::Sop1 => (0xbe80_0000, 8),
+        Format::Sopc => (0xbf00_0000, 16),
+        Format::Sopp => (0xbf80_0000, 16),
+        Format::Smem => (0xc000_0000, if old { 22 } else { 18 }),
+        Format::Vop2 => (0, 25),
+        Format::Vop1 => (0x7e00_0000, 9),
+        Format::Vopc => (0x7c00_0000, 17),
+        Format::Vop3 => (0xd000_0000, if old { 17 } else { 16 }),
+        Format::Vop3p if generation == Generation::Gfx9 => (0xd380_0000, 16),
+        Format::Vop3p => return None,
+        Format::Vintrp => (if old { 0xc800_0000 } else { 0xd400_0000 }, 16),
+        Format::Ds => (0xd800_0000, if old { 18 } else { 17 }),
+        Format::Flat if generation == Generation::Gfx6 => return None,
+        Format::Flat => (0xdc00_0000, 18),
+        Format::Mubuf => (0xe000_0000, 18),
+        Format::Mtbuf => (0xe800_0000, if old { 16 } else { 15 }),
+        Format::Mimg => (0xf000_0000, 18),
+        Format::Exp => (if old { 0xf800_0000 } else { 0xc400_0000 }, 32),
+    })
+}
+
+const FORMATS: [Format; 18] = [
+    Format::Sop2,
+    Format::Sopk,
+    Format::Sop1,
+    Format::Sopc,
+    Format::Sopp,
+    Format::Smem,
+    Format::Vop2,
+    Format::Vop1,
+    Format::Vopc,
+    Format::Vop3,
+    Format::Vop3p,
+    Format::Vintrp,
+    Format::Ds,
+    Format::Flat,
+    Format::Mubuf,
+    Format::Mtbuf,
+    Format::Mimg,
+    Format::Exp,
+];
+
+/// Opcodes of a format, long forms of the short ones included.
+fn opcodes(format: Format, generation: Generation) -> Vec<u16> {
+    let mut codes: Vec<_> =
+        rows().iter().filter(|row| row.format == format).filter_map(|row| row.code(generation)).collect();
+    if format == Format::Vop3 {
+        for row in rows() {
+            let base = match row.format {
+                Format::Vopc => 0,
+                Format::Vop2 => 0x100,
+                Format::Vop1 => {
+                    if generation.is_old() {
+                        0x180
+                    } else {
+                        0x140
+                    }
+                }
+                _ => continue,
+            };
+            codes.extend(row.code(generation).map(|code| code + base));
+        }
+    }
+    codes
+}
+
+/// A word of a format: an opcode that exists (rarely any), the rest random. Parts are cleared often, since LLVM takes
+/// unused fields only if they are zero.
+fn word(format: Format, generation: Generation, codes: &[u16], random: &mut Random) -> Option<u64> {
+    let (fixed, position) = pattern(format, generation)?;
+    let mut low = random.next() as u32;
+    let mut high = random.next() as u32;
+    for bits in
+        [0xff, 0x1ff, 0xff00, 0x7c00, 0x3fe00, 0x7f0000, 0xff0000, 0x4000, 0x8000, 0x10000, 0x20000, 0x2000]
+    {
+        if random.next().is_multiple_of(3) {
+            low &= !bits;
+        }
+    }
+    for bits in [
+        0xff, 0xff00, 0x3fe00, 0xff0000, 0x7fc0000, 0xff000000, 0xe0000000, 0x18000000, 0xffff0000,
+        0xffe00000, 0x800000, 0x80000000, 0x400000,
+    ] {
+        if random.next().is_multiple_of(3) {
+            high &= !bits;
+        }
+    }
+    let short = matches!(format, Format::Vop1 | Format::Vop2 | Format::Vopc);
+    if short {
+        match random.next() % 4 {
+            0 => low = low & !0x1ff | 0xf9,
+            1 => low = low & !0x1ff | 0xfa,
+            2 if random.next().is_multiple_of(4) => low = low & !0x1ff | 0xff,
+            _ => {}
+        }
+        if low & 0x1ff == 0xf9 {
+            // LLVM crashes on selectors that do not exist.
+            for position in [8, 16, 24] {
+                high = high & !(7 << position) | (random.next() as u32 % 7) << position;
+            }
+            high = high & !(3 << 11) | (random.next() as u32 % 3) << 11;
+        }
+    }
+    if format == Format::Vop3p && random.next().is_multiple_of(2) {
+        high = high & !0x1800_0000 | 0x1800_0000;
+        low |= 0x4000;
+    }
+    let mask = !0u32;
+    let width = match format {
+        Format::Vop3 => {
+            if generation.is_old() {
+                9
+            } else {
+                10
+            }
+        }
+        Format::Sop2
+        | Format::Sopc
+        | Format::Sopp
+        | Format::Vop3p
+        | Format::Flat
+        | Format::Mubuf
+        | Format::Mimg => 7,
+        Format::Sopk => 5,
+        Format::Smem => {
+            if generation.is_old() {
+                5
+            } else {
+                8
+            }
+        }
+        Format::Vop2 => 6,
+        Format::Mtbuf => {
+            if generation.is_old() {
+                3
+            } else {
+                4
+            }
+        }
+        Format::Vintrp => 2,
+        Format::Exp => 0,
+        _ => 8,
+    };
+    let fixed_mask = match format {
+        Format::Sop2 => 0xc000_0000,
+        Format::Sopk => 0xf000_0000,
+        Format::Sop1 | Format::Sopc | Format::Sopp => 0xff80_0000,
+        Format::Vop2 => 0x8000_0000,
+        Format::Vop1 | Format::Vopc => 0xfe00_0000,
+        Format::Vop3p => 0xff80_0000,
+        Format::Smem if generation.is_old() => 0xf800_0000,
+        _ => 0xfc00_0000,
+    };
+    low = low & mask & !fixed_mask | fixed;
+    if width > 0 && !random.next().is_multiple_of(16) {
+        let code = u32::from(codes[random.next() as usize % codes.len()]);
+        let ones = ((1u64 << width) - 1) as u32;
+        low = low & !(ones << position) | code << position;
+    }
+    // Words that other formats claim.
+    if format == Format::Sop2 && (low >> 23) & 0x7f >= 0x60
+        || format == Format::Vop2 && low >> 25 & 0x3f >= 62
+    {
+        return None;
+    }
+    Some(u64::from(high) << 32 | u64::from(low))
+}
+
+/// Operations that LLVM 14 does not know; CLRX does (facts/gcn.md section 7).
+const UNKNOWN_TO_LLVM: [&str; 14] = [
+    "s_getreg_regrd_b32",
+    "s_mov_regrd_b32",
+    "s_mov_fed_b32",
+    "v_mov_fed_b32",
+    "v_mov_prsv_b32",
+    "v_writelane_regwr_b32",
+    "v_mac_legacy_f32",
+    "v_readlane_regrd_b32",
+    "ds_nop",
+    "ds_condxchg32_rtn_b128",
+    "buffer_store_lds_dword",
+    "image_gather4h",
+    "image_gather4h_pck",
+    "image_gather8h_pck",
+];
+
+/// Why a difference is not one of ours, if it is a known one.
+fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<&'static str> {
+    let name = ours.split(' ').next().unwrap_or("");
+    let plain = name.trim_end_matches("_e32").trim_end_matches("_e64");
+    let operands = |text: &str| {
+        text.replace([',', '|', ')', '('], " ").split(' ').map(str::to_owned).collect::<Vec<_>>()
+    };
+    let named =
+        |text: &str, word: &str| operands(text).iter().any(|found| found.trim_start_matches('-') == word);
+    if llvm.contains("/*") || llvm.contains("invalid_param") {
+        return Some("LLVM says itself that it is not valid");
+    }
+    if ours == "none" && named(llvm, "null") {
+        return Some("code 125 is a register of gfx10 only");
+    }
+    let apertures = ["shared_base", "shared_limit", "private_base", "private_limit", "pops_exiting_wave_id"];
+    if ours == "none"
+        && generation == Generation::Gfx8
+        && apertures.iter().any(|name| named(llvm, &format!("src_{name}")))
+    {
+        return Some("1.2 has no aperture registers (facts/gcn.md section 3)");
+    }
+    if llvm == "none" && UNKNOWN_TO_LLVM.contains(&plain) {
+        return Some("not in LLVM's table");
+    }
+    if ours == "none"
+        && llvm.starts_with("flat_")
+        && generation == Generation::Gfx8
+        && llvm.contains(" offset:")
+    {
+        return Some("1.2 has no offset in FLAT (facts/gcn.md section 2)");
+    }
+    if llvm == "none" && word as u32 >> 23 == 0x17f && !ours.contains(' ') {
+        return Some("nothing looks at simm16 of operations without an operand");
+    }
+    let low = word as u32;
+    // Bits that no field has. LLVM minds some of them in some instructions.
+    let reserved = match low >> 26 {
+        0x36 => 0x0200_0000,
+        0x37 => 0xffff_ff00_0200_1000,
+        0x38 => 0x0060_0000_0200_8000,
+        0x3a => 0x0020_0000_0000_0000,
+        0x3c => 0x7fe0_0000_0000_00ff,
+        _ => 0,
+    };
+    let clean = decode(&(word & !reserved).to_le_bytes(), 0, generation).map(|inst| inst.to_string());
+    if word & reserved != 0
+        && (llvm == "none" || clean.is_ok_and(|clean| clean == llvm) || llvm.contains("_g16 "))
+    {
+        return Some("reserved bits");
+    }
+    let four = ["tba", "tma", "xnack_mask", "vcc", "exec", "flat_scratch"];
+    let memory = matches!(low >> 26, 0x30 | 0x38 | 0x3a | 0x3c);
+    if ours == "none" && memory && four.iter().any(|name| named(llvm, name)) {
+        return Some("groups of four have no such names: LLVM does not look at the width");
+    }
+    let ends = ["[0:15]", "[8:15]", "[12:15]", "[12:13]", "[14:15]"];
+    if ours == "none"
+        && generation == Generation::Gfx8
+        && ends.iter().any(|end| llvm.contains(&format!("ttmp{end}")))
+    {
+        return Some("1.2 has twelve trap temporaries (facts/gcn.md section 3)");
+    }
+    if ours == "none"
+        && [
+            "v_readlane_b32",
+            "v_writelane_b32",
+            "v_nop",
+            "v_clrexcp",
+            "s_getpc_b64",
+            "s_dcache",
+            "s_memtime",
+            "s_memrealtime",
+            "buffer_wbinvl1",
+        ]
+        .iter()
+        .any(|name| llvm.starts_with(name))
+    {
+        return Some("LLVM does not look at unused fields");
+    }
+    if ours == "none" && llvm.starts_with("v_swap_b32") {
+        return Some("a swap of a scalar register makes no sense");
+    }
+    if ours == "none" && llvm.starts_with("flat_") && word & 0x1000 != 0 {
+        return Some("offsets of FLAT have 12 bits (facts/gcn.md section 2)");
+    }
+    if ours == "none" && llvm.starts_with("v_readfirstlane") && word >> 24 & 1 != 0 {
+        return Some("scalar destinations have seven bits");
+    }
+    if llvm.starts_with("image_gather4") && llvm.contains("tfe") && llvm.contains("d16") {
+        return Some("two dwords of halves and a status word are three; LLVM has no such form");
+    }
+    if ours == "none" && low >> 26 == 0x3c && word >> 40 & 0xff > 250 {
+        return Some("the data does not fit: LLVM shows the smallest form");
+    }
+    if low >> 31 == 0
+        && low & 0x1ff == 0xff
+        && (llvm.starts_with("v_madmk_f16") || llvm.starts_with("v_madak_f16"))
+    {
+        return Some("LLVM shows the constant in full where it is also the first source");
+    }
+    let vop3 = word as u32 >> 26 == 0x34;
+    if ours == "none" && vop3 && llvm.starts_with("v_cmp") && word & 0x80 != 0 {
+        return Some("scalar destinations have seven bits");
+    }
+    if (vop3 || low & 0x1ff == 0xfa) && llvm.contains("sext(") {
+        return Some("VOP3 and DPP have no sign extension: LLVM shows the negation of an integer so");
+    }
+    let carries = ["v_addc", "v_subb", "v_cndmask"].iter().any(|name| llvm.starts_with(name));
+    if ours == "none" && vop3 && carries && word >> 58 & 1 != 0 {
+        return Some("carries are scalar pairs");
+    }
+    if generation == Generation::Gfx9 && word as u32 >> 26 == 0x30 && word >> 14 & 1 != 0 {
+        return Some("LLVM 14 does not know the scalar offset of 1.4 (facts/gcn.md section 2)");
+    }
+    None
+}
+
+#[test]
+fn disassembly_is_that_of_llvm() {
+    if !installed() {
+        return;
+    }
+    let mut random = Random::new(11);
+    let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    for (generation, chip) in [(Generation::Gfx8, "fiji"), (Generation::Gfx9, "gfx900")] {
+        for format in FORMATS {
+            let codes = opcodes(format, generation);
+            let mut found = 0;
+            let words: Vec<u64> =
+                (0..words()).filter_map(|_| word(format, generation, &codes, &mut random)).collect();
+            let pieces: Vec<Vec<u8>> = words.iter().map(|word| word.to_le_bytes().to_vec()).collect();
+            let theirs = llvm_disassemble(&pieces, chip);
+            for (word, theirs) in words.iter().zip(theirs) {
+                let ours = decode(&word.to_le_bytes(), 0, generation).map(|inst| inst.to_string());
+                let ours = ours.unwrap_or_else(|_| "none".into());
+                let theirs = theirs.unwrap_or_else(|| "none".into());
+                found += usize::from(theirs != "none");
+                if ours == theirs || theirs == CRASH || excused(&ours, &theirs, *word, generation).is_some() {
+                    continue;
+                }
+                let shown = if theirs == "none" { &ours } else { &theirs };
+                let name = shown.split(' ').next().unwrap_or("");
+                let kind = match (ours.as_str(), theirs.as_str()) {
+                    ("none", _) => "missing",
+                    (_, "none") => "too much",
+                    _ => "differs",
+                };
+                let key = format!("{generation} {format:?} {kind} {name}");
+                let entry =
+                    wrong.entry(key).or_insert((0, format!("{word:016x}\n   ours {ours}\n   llvm {theirs}")));
+                entry.0 += 1;
+            }
+            eprintln!("{generation} {format:?}: {} words, {found} of them instructions", words.len());
+        }
+    }
+    let report: String =
+        wrong.iter().map(|(key, (count, text))| format!("{key} x{count}: {text}\n")).collect();
+    assert!(wrong.is_empty(), "{} kinds of differences:\n{report}", wrong.len());
+}
