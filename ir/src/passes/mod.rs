@@ -3,6 +3,7 @@
 
 pub mod canon;
 pub mod dce;
+pub mod demand;
 pub mod fold;
 pub mod gvn;
 pub mod licm;
@@ -23,6 +24,7 @@ pub type Pass = fn(&mut Function) -> bool;
 pub const ALL: &[(&str, Pass)] = &[
     ("canon", canon::run),
     ("dce", dce::run),
+    ("demand", demand::run),
     ("fold", fold::run),
     ("gvn", gvn::run),
     ("licm", licm::run),

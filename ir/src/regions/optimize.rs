@@ -2,7 +2,7 @@
 
 use super::Region;
 use crate::function::Function;
-use crate::passes::{canon, dce, fold, gvn, licm, pipeline, simplify_cfg, uniform};
+use crate::passes::{canon, dce, demand, fold, gvn, licm, pipeline, simplify_cfg, uniform};
 
 /// Optimises a region's mask form.
 pub fn optimize(region: &mut Region) {
@@ -13,6 +13,7 @@ pub fn optimize(region: &mut Region) {
             fold::run,
             gvn::run,
             simplify_cfg::run,
+            demand::run,
             uniform::run,
             fold::run,
             canon::run,

@@ -1,0 +1,255 @@
+//! Selects that only matter where their condition holds.
+//!
+//! Guests with a mask of lanes (EXEC of GCN, predicates) write each register as `select mask, new, old`. Where the register is only
+//! looked at under the same mask or a narrower one, `new` may stand for it: in the other lanes nobody sees the value.
+//! For each value the pass finds a mask outside of which no use looks at it, from the uses backwards; then it replaces selects.
+
+use super::Aliases;
+use crate::entities::Value;
+use crate::function::{Form, Function, InstData, ValueDef};
+use crate::opcodes::Opcode;
+use crate::types::Scalar;
+
+/// In which lanes a value is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Demand {
+    None,
+    /// At most where this mask holds.
+    In(Value),
+    All,
+}
+
+/// Times that the demand of a value may grow before it counts as all lanes: keeps the search linear.
+const MOST_CHANGES: u8 = 6;
+/// Values looked at to see whether a mask implies another.
+const MOST_STEPS: u32 = 48;
+
+/// Runs the pass. In SPMD form it does nothing: there, masks are not values.
+pub fn run(func: &mut Function) -> bool {
+    if func.form == Form::Spmd {
+        return false;
+    }
+    let demand = Search::new(func).demands();
+    let masks = Masks::new(func);
+    let mut aliases = Aliases::new(func);
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            let data = func.inst(inst);
+            let (Opcode::Select, Some(result)) = (data.op, data.result) else { continue };
+            let Demand::In(mask) = demand[result.index()] else { continue };
+            let by = aliases.get(data.args[1]);
+            if by != result && masks.implies(mask, data.args[0]) {
+                aliases.set(result, by);
+            }
+        }
+    }
+    aliases.apply(func);
+    aliases.any()
+}
+
+/// What masks imply of each other.
+struct Masks<'a> {
+    func: &'a Function,
+    /// Arguments that go to each parameter that is a mask.
+    feeds: Vec<Vec<Value>>,
+}
+
+impl<'a> Masks<'a> {
+    fn new(func: &'a Function) -> Self {
+        let mut feeds = vec![Vec::new(); func.values.len()];
+        for call in func.blocks.iter().filter_map(|b| b.term.as_ref()).flat_map(|term| term.calls()) {
+            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                if func.ty(param).scalar == Scalar::I1 {
+                    feeds[param.index()].push(arg);
+                }
+            }
+        }
+        Masks { func, feeds }
+    }
+
+    /// Whether `mask` holds in no lane where `of` does not.
+    fn implies(&self, mask: Value, of: Value) -> bool {
+        mask == of || {
+            let mut steps = MOST_STEPS;
+            self.search(mask, of, &mut Vec::new(), &mut steps)
+        }
+    }
+
+    fn search(&self, mask: Value, of: Value, seen: &mut Vec<Value>, steps: &mut u32) -> bool {
+        // A parameter met again is assumed to: if each way into a loop does and each iteration keeps it so, all do.
+        if mask == of || seen.contains(&mask) {
+            return true;
+        }
+        if *steps == 0 {
+            return false;
+        }
+        *steps -= 1;
+        match self.func.values[mask.index()].def {
+            ValueDef::Param(..) => {
+                let feeds = &self.feeds[mask.index()];
+                seen.push(mask);
+                let all = !feeds.is_empty() && feeds.iter().all(|&arg| self.search(arg, of, seen, steps));
+                seen.pop();
+                all
+            }
+            ValueDef::Inst(inst) => {
+                let data = self.func.inst(inst);
+                match data.op {
+                    Opcode::Iand => data.args.iter().any(|&a| self.search(a, of, seen, steps)),
+                    Opcode::Ior => data.args.iter().all(|&a| self.search(a, of, seen, steps)),
+                    Opcode::Splat => self.search(data.args[0], of, seen, steps),
+                    Opcode::Select => {
+                        self.search(data.args[1], of, seen, steps)
+                            && self.search(data.args[2], of, seen, steps)
+                    }
+                    Opcode::Const => self.func.as_const(mask) == Some(0),
+                    _ => false,
+                }
+            }
+        }
+    }
+
+    /// Masks that `mask` implies, nearest first, itself included.
+    fn wider(&self, mask: Value) -> Vec<Value> {
+        let mut list = vec![mask];
+        let mut at = 0;
+        while at < list.len() && list.len() < 16 {
+            if let Some(InstData { op: Opcode::Iand, args, .. }) = self.func.def_inst(list[at]) {
+                for &a in args {
+                    if !list.contains(&a) {
+                        list.push(a);
+                    }
+                }
+            }
+            at += 1;
+        }
+        list
+    }
+
+    fn join(&self, a: Demand, b: Demand) -> Demand {
+        match (a, b) {
+            (Demand::None, x) | (x, Demand::None) => x,
+            (Demand::All, _) | (_, Demand::All) => Demand::All,
+            (Demand::In(a), Demand::In(b)) if self.implies(a, b) => Demand::In(b),
+            (Demand::In(a), Demand::In(b)) => {
+                let common = self.wider(a).into_iter().find(|&wide| self.implies(b, wide));
+                common.map_or(Demand::All, Demand::In)
+            }
+        }
+    }
+}
+
+struct Search<'a> {
+    func: &'a Function,
+    masks: Masks<'a>,
+    demand: Vec<Demand>,
+    changes: Vec<u8>,
+    work: Vec<Value>,
+}
+
+impl<'a> Search<'a> {
+    fn new(func: &'a Function) -> Self {
+        let count = func.values.len();
+        let masks = Masks::new(func);
+        Search { func, masks, demand: vec![Demand::None; count], changes: vec![0; count], work: Vec::new() }
+    }
+
+    fn add(&mut self, value: Value, more: Demand) {
+        let old = self.demand[value.index()];
+        let mut new = self.masks.join(old, more);
+        if new == old {
+            return;
+        }
+        let changes = &mut self.changes[value.index()];
+        *changes += 1;
+        if *changes > MOST_CHANGES {
+            new = Demand::All;
+        }
+        self.demand[value.index()] = new;
+        self.work.push(value);
+    }
+
+    fn demands(mut self) -> Vec<Demand> {
+        let func = self.func;
+        // All arguments, by parameter.
+        let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+        for block in func.block_ids() {
+            let data = func.block(block);
+            for &inst in &data.insts {
+                self.effect(func.inst(inst));
+            }
+            let Some(term) = &data.term else { continue };
+            term.for_each_condition(|v| self.add(v, Demand::All));
+            for call in term.calls() {
+                for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                    feeds[param.index()].push(arg);
+                }
+            }
+        }
+        while let Some(value) = self.work.pop() {
+            let demand = self.demand[value.index()];
+            match func.values[value.index()].def {
+                ValueDef::Param(..) => {
+                    for arg in std::mem::take(&mut feeds[value.index()]) {
+                        self.add(arg, demand);
+                        feeds[value.index()].push(arg);
+                    }
+                }
+                ValueDef::Inst(inst) => self.operands(func.inst(inst), demand),
+            }
+        }
+        self.demand
+    }
+
+    /// Uses by an instruction that does something besides giving its result.
+    fn effect(&mut self, data: &InstData) {
+        let guarded = match data.op {
+            Opcode::Load => 1,
+            Opcode::Store => 2,
+            Opcode::SlotSet => 1,
+            op if op.is_pure() || op == Opcode::SlotGet => return,
+            _ => {
+                data.args.iter().for_each(|&a| self.add(a, Demand::All));
+                return;
+            }
+        };
+        let demand = data.args.get(guarded).map_or(Demand::All, |&guard| Demand::In(guard));
+        for (n, &arg) in data.args.iter().enumerate() {
+            self.add(arg, if n < guarded { demand } else { Demand::All });
+        }
+    }
+
+    /// Uses by a pure instruction whose result is looked at in `demand`.
+    fn operands(&mut self, data: &InstData, demand: Demand) {
+        // Uniform results are of all lanes.
+        let demand = if data.result.is_some_and(|v| self.func.ty(v).uniform) { Demand::All } else { demand };
+        match (data.op, &data.args[..]) {
+            (op, _) if !op.is_pure() => {}
+            (Opcode::Select, &[cond, then, other]) => {
+                self.add(cond, demand);
+                let narrow = self.narrowed(demand, cond);
+                self.add(then, narrow);
+                self.add(other, demand);
+            }
+            (Opcode::Iand, &[a, b]) if self.func.ty(a).scalar == Scalar::I1 => {
+                // A comparison matters only in the lanes of the mask it is restricted to.
+                let compares = |v: Value| matches!(self.func.def_inst(v), Some(d) if matches!(d.op, Opcode::Icmp | Opcode::Fcmp | Opcode::CallPure));
+                let (first, second) = if compares(b) && !compares(a) { (b, a) } else { (a, b) };
+                let narrow = if compares(first) { self.narrowed(demand, second) } else { demand };
+                self.add(first, narrow);
+                self.add(second, demand);
+            }
+            (_, args) => args.iter().for_each(|&a| self.add(a, demand)),
+        }
+    }
+
+    /// Lanes of `demand` where `mask` holds, or more.
+    fn narrowed(&self, demand: Demand, mask: Value) -> Demand {
+        match demand {
+            Demand::In(wanted) if self.masks.implies(wanted, mask) => demand,
+            Demand::None => Demand::None,
+            _ if self.func.ty(mask).uniform => demand,
+            _ => Demand::In(mask),
+        }
+    }
+}
