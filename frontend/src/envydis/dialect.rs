@@ -95,8 +95,13 @@ pub trait Dialect: Sized + 'static {
     fn field_mask(field: Self::Field) -> u64;
     /// The operand in `word` at `pc`; `None` for ignored bits.
     fn operand(field: Self::Field, word: u64, pc: u32) -> Option<Self::Operand>;
-    /// The operand as a listing shows it.
-    fn fmt_operand(field: Self::Field, operand: Self::Operand, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// The operand as a listing shows it; `nested`: within parentheses.
+    fn fmt_operand(
+        field: Self::Field,
+        operand: Self::Operand,
+        nested: bool,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result;
     /// True for fields that have no text.
     fn is_ignored(field: Self::Field) -> bool;
     /// Puts a token into a field; `token` is its index.

@@ -17,6 +17,7 @@ pub(crate) fn fmt_inst<D: Dialect>(
 ) -> fmt::Result {
     let mut result = Ok(());
     let mut space = false;
+    let mut nested = false;
     let mut put = |f: &mut fmt::Formatter<'_>, piece: Piece<D>| -> fmt::Result {
         if space && !matches!(piece, Piece::Close) {
             f.write_str(" ")?;
@@ -24,9 +25,15 @@ pub(crate) fn fmt_inst<D: Dialect>(
         space = !matches!(piece, Piece::Open);
         match piece {
             Piece::Word(name) | Piece::OperandWord(name) => f.write_str(name),
-            Piece::Open => f.write_str("("),
-            Piece::Close => f.write_str(")"),
-            Piece::Operand(field, operand) => D::fmt_operand(field, operand, f),
+            Piece::Open => {
+                nested = true;
+                f.write_str("(")
+            }
+            Piece::Close => {
+                nested = false;
+                f.write_str(")")
+            }
+            Piece::Operand(field, operand) => D::fmt_operand(field, operand, nested, f),
         }
     };
     D::table().walk(row, raw, pc, target, &mut |piece| {

@@ -3,8 +3,8 @@
 use super::dialect::Fermi;
 use super::field::{Field, Number};
 use super::operand::{
-    AddOp, BarOp, Cache, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode, Select, ShflOp,
-    Src, TRUE_PRED, VoteOp,
+    AddOp, BarOp, Cache, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode, RegWidth, Select,
+    ShflOp, Src, TRUE_PRED, VoteOp,
 };
 use super::table::table;
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
@@ -667,6 +667,19 @@ impl Builder {
     /// What only the end of the text decides.
     fn finish(&mut self) {
         let inst = &mut self.inst;
+        if matches!(inst.op, Op::LdLock | Op::StUnlock) && inst.mods.ty.is_none() {
+            // GK104's name what they access only if the registers do not.
+            let value = inst.dst.or(inst.src(1).map(|src| src.operand)).and_then(Operand::as_reg);
+            let ty = match value {
+                Some((_, RegWidth::B64)) => Type::B64,
+                Some((_, RegWidth::B128)) => Type::B128,
+                _ => Type::B32,
+            };
+            inst.mods.ty = Some(ty);
+            for src in &mut inst.srcs {
+                src.ty = Some(ty);
+            }
+        }
         if matches!(inst.op, Op::PSet | Op::PSetP) && inst.src_count == 1 {
             // The long form leaves out `and $p0`, the short one `and $p7`.
             let num = if inst.row.form == Form::Short { TRUE_PRED } else { 0 };

@@ -82,8 +82,8 @@ impl Dialect for Fermi {
         field.operand(word, pc)
     }
 
-    fn fmt_operand(field: Field, operand: Operand, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt_operand(field, operand, f)
+    fn fmt_operand(field: Field, operand: Operand, nested: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt_operand(field, operand, nested, f)
     }
 
     fn is_ignored(field: Field) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::dialect::Fermi;
-use super::field::{Field, Number};
+use super::field::{self, Field, Number};
 use super::operand::{Operand, RegWidth, TRUE_PRED, ZERO_REG};
 use super::{Chip, Inst};
 use crate::envydis;
@@ -36,7 +36,8 @@ fn signed(value: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 fn address(base: u8, suffix: &str, offset: i32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str("[")?;
     if base == ZERO_REG && suffix.is_empty() {
-        signed(offset.into(), f)?;
+        // Without a register a negative offset is a 64-bit number, as in envydis.
+        write!(f, "{:#x}", i64::from(offset))?;
     } else {
         write!(f, "$r{base}{suffix}")?;
         if offset != 0 {
@@ -48,14 +49,21 @@ fn address(base: u8, suffix: &str, offset: i32, f: &mut fmt::Formatter<'_>) -> f
 }
 
 /// An operand as a listing shows it.
-pub(super) fn fmt_operand(field: Field, operand: Operand, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(super) fn fmt_operand(
+    field: Field,
+    operand: Operand,
+    nested: bool,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     match field {
         Field::CcOut | Field::CcIn | Field::CcTest => return f.write_str("$c"),
         Field::Flags => return f.write_str("$flags"),
         _ => {}
     }
     match operand {
-        Operand::Reg { num: ZERO_REG, width: RegWidth::B32 } => f.write_str("0x0"),
+        Operand::Reg { num: ZERO_REG, width: RegWidth::B32 } if field != field::PAIR_DST => {
+            f.write_str("0x0")
+        }
         Operand::Reg { num, width } => match width {
             RegWidth::B32 => write!(f, "$r{num}"),
             RegWidth::B64 => write!(f, "$r{num}d"),
@@ -94,6 +102,8 @@ pub(super) fn fmt_operand(field: Field, operand: Operand, f: &mut fmt::Formatter
         }
         Operand::Surface(num) => write!(f, "$g{num}"),
         Operand::Imm(value) => match field {
+            // envydis shows negative numbers as such only at the top.
+            Field::Number(_, Number::Signed) if nested => write!(f, "{:#x}", i64::from(value as u32 as i32)),
             Field::Number(_, Number::Signed) => signed(i64::from(value as u32 as i32), f),
             _ => signed(value as i64, f),
         },

@@ -129,6 +129,8 @@ const SRC2: Bits = Bits::at(26, 6);
 const SRC3: Bits = Bits::at(49, 6);
 const DST2: Bits = Bits::at(43, 6);
 const LDULD_DST2: Bits = Bits::at(32, 6);
+/// The destination of `ld` beside `ldu`: here `$r63` is written as such.
+pub(super) const PAIR_DST: Field = Field::Reg(LDULD_DST2, RegWidth::B32);
 const NONE: Bits = Bits::at(0, 0);
 /// Space of `ldc` and its like.
 const FULL_SPACE: Bits = Bits::at(42, 5);
@@ -235,7 +237,7 @@ pub(super) fn parse(name: &str) -> Option<Field> {
         "SRC3S" => Field::Reg(Bits::at(8, 6), B32),
         "DST2" => Field::Reg(DST2, B32),
         "DST2D" => Field::Reg(DST2, B64),
-        "LDULD_DST2" => Field::Reg(LDULD_DST2, B32),
+        "LDULD_DST2" => PAIR_DST,
         "LDULD_DST2D" => Field::Reg(LDULD_DST2, B64),
         "LDULD_DST2Q" => Field::Reg(LDULD_DST2, B128),
         "PDST" => Field::PredDst(Bits::at(17, 3), false),

@@ -5,8 +5,8 @@
 //! bits ([`super::slots`]), `[...]` the family that has the row. Every row of classes 0 to 6 also takes `join` and
 //! a guard predicate in front.
 //!
-//! Two rows differ from the facts' table: the locked accesses of GK104 to shared memory name what they access,
-//! which their bits 5-7 say and the listed text does not. Order matters where rows overlap.
+//! Two rows differ from the facts' table: the locked accesses of GK104 to shared memory name what they access where
+//! the registers do not say it (8 and 16 bits). Order matters where rows overlap.
 
 use super::Op;
 
@@ -183,9 +183,9 @@ pub(super) const MEMORY: &[Line] = &[
     (0x98000000_00000005, 0xf8000000_00000007, Op::Cctl, "cctl <cctlop> <cctlmod> DST <gcmem>"),
     (0xa0000000_00000005, 0xf8000000_00000007, Op::LdLock, "ld lock <ldstt> PDSTL <ldstd> GLOBAL [F_GF100]"),
     (0xa8000000_00000005, 0xf8000000_00000007, Op::LdLdu, "ld <ldulddst2> <lduldsrc2s> ldu <ldulddst1> <lduldsrc1g> [F_GF100]"),
-    (0xa8000000_00000005, 0xf8000000_00000007, Op::LdLock, "ld lock <ldstt> PDSTL <ldstd> SHARED [F_GK104]"),
+    (0xa8000000_00000005, 0xf8000000_00000007, Op::LdLock, "ld lock <lockt> PDSTL <ldstd> SHARED [F_GK104]"),
     (0xb0000000_00000005, 0xf0000000_00000007, Op::LdLdu, "ld <ldulddst2> <lduldsrc2g> ldu <ldulddst1> <lduldsrc1g> [F_GF100]"),
-    (0xb8000000_00000005, 0xf8000000_00000007, Op::StUnlock, "st unlock <ldstt> PDSTL SHARED <ldstd> [F_GK104]"),
+    (0xb8000000_00000005, 0xf8000000_00000007, Op::StUnlock, "st unlock <lockt> PDSTL SHARED <ldstd> [F_GK104]"),
     (0xc0000000_00000005, 0xfd000000_00000007, Op::Ld, "ld <ldstt> <ldstd> <lcop> LOCAL"),
     (0xc1000000_00000005, 0xfd000000_00000007, Op::Ld, "ld <ldstt> <ldstd> SHARED"),
     (0xc4000000_00000005, 0xfc000000_00000007, Op::LdLock, "ld lock <ldstt> PDST4 <ldstd> SHARED [F_GF100]"),

@@ -67,7 +67,12 @@ impl Dialect for Tesla {
         field.operand(word)
     }
 
-    fn fmt_operand(_field: Field, operand: Operand, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt_operand(
+        _field: Field,
+        operand: Operand,
+        _nested: bool,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
         fmt::Display::fmt(&operand, f)
     }
 
