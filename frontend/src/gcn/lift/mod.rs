@@ -40,6 +40,7 @@ mod modes;
 mod operand;
 mod options;
 mod packed;
+mod quotient;
 mod result;
 mod scalar;
 mod scalar_bits;

@@ -9,6 +9,7 @@ use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
 use super::modes::Way;
+use super::quotient;
 use crate::gcn::numeric::divide::FmasScale;
 use crate::gcn::numeric::{Width, pure};
 use crate::gcn::{Inst, Op};
@@ -124,8 +125,12 @@ fn division(e: &mut Emit<'_>, inst: &Inst) -> bool {
         _ => return false,
     };
     let double = width == Width::Double;
-    let mut s = |n| if double { e.src_f64(inst, n) } else { e.src_f32(inst, n) };
-    let (a, b, c) = (s(0), s(1), s(2));
+    let sources = [0, 1, 2].map(|n| if double { e.src_f64(inst, n) } else { e.src_f32(inst, n) });
+    if let Some(quotient) = quotient::of_sequence(e, inst, width, sources) {
+        return finish_division(e, inst, width, quotient);
+    }
+    let is_fmas = matches!(inst.op, Op::V_DIV_FMAS_F32 | Op::V_DIV_FMAS_F64);
+    let [a, b, c] = if is_fmas { sources } else { sources.map(|source| e.flush_source(width, source)) };
     let value = match inst.op {
         Op::V_DIV_SCALE_F32 | Op::V_DIV_SCALE_F64 => {
             let (scale, flag) = if double {

@@ -175,7 +175,7 @@ fn inputs(width: Width) -> Vec<[u64; 3]> {
     let infinity = format.infinity();
     let edges =
         [0, 1, unit - 1, unit, unit + 1, one - 1, one, one + 1, one + unit / 2, infinity - 1, infinity];
-    let nans = [infinity | 1, infinity | unit / 2, infinity | unit / 2 | 5];
+    let nans = [infinity | 1, infinity | (unit / 2), infinity | (unit / 2) | 5];
     let mut edges: Vec<u64> = edges.into_iter().chain(nans).collect();
     edges.extend(edges.clone().iter().map(|bits| bits | format.sign_bit()));
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -360,7 +360,8 @@ fn reciprocals_and_roots_are_within_an_ulp() {
     let inputs: Vec<[u64; 3]> =
         inputs(Width::Single).into_iter().chain((0..4000).map(|n| [n * 0x7_1235, 0, 0])).collect();
     let of = |op| run(op, Gfx9, 0, 0x3c0, true, &inputs);
-    let cases: [(Op, fn(f64) -> f64, f64); 3] = [
+    type Case = (Op, fn(f64) -> f64, f64);
+    let cases: [Case; 3] = [
         (Op::V_RCP_F32, |x| 1.0 / x, 0.5),
         (Op::V_SQRT_F32, f64::sqrt, 0.5),
         (Op::V_RSQ_F32, |x| 1.0 / x.sqrt(), 0.9),
@@ -385,6 +386,97 @@ fn reciprocals_and_roots_are_within_an_ulp() {
     }
     for (&[a, ..], got) in inputs.iter().zip(of(Op::V_EXP_F32)) {
         assert_eq!(got as u32, trans::exp_f32(a as u32), "2^{a:x}");
+    }
+}
+
+/// A VOP3 instruction: destination, scalar destination if it has one, sources as in the field, negated ones.
+fn vop3(op: Op, generation: Generation, dst: u64, sdst: u64, sources: [u64; 3], neg: u64) -> u64 {
+    let (row, word) = encoded(op, generation);
+    let code = word & (0x3ff << if generation.is_old() { 17 } else { 16 }) | 0xd000_0000;
+    let carry = if row.carry_out { sdst << 8 } else { 0 };
+    code | dst | carry | sources[0] << 32 | sources[1] << 41 | sources[2] << 50 | neg << 61
+}
+
+/// What LLVM makes of v14 / v12, into v20 (and v21); `keep` and `flush` go round the part that keeps denormals.
+fn division_words(generation: Generation, double: bool, keep: &[u64], flush: &[u64]) -> Vec<u64> {
+    let v = |n: u64| 0x100 + n;
+    let (one, vcc) = (242, 106);
+    let (scale, fma, mul, rcp, fmas, fixup) = if double {
+        (
+            Op::V_DIV_SCALE_F64,
+            Op::V_FMA_F64,
+            Op::V_MUL_F64,
+            Op::V_RCP_F64,
+            Op::V_DIV_FMAS_F64,
+            Op::V_DIV_FIXUP_F64,
+        )
+    } else {
+        (
+            Op::V_DIV_SCALE_F32,
+            Op::V_FMA_F32,
+            Op::V_MUL_F32,
+            Op::V_RCP_F32,
+            Op::V_DIV_FMAS_F32,
+            Op::V_DIV_FIXUP_F32,
+        )
+    };
+    let make = |op, dst, sdst, sources, neg| vop3(op, generation, dst, sdst, sources, neg);
+    let fma = |dst, a, b, c, neg| make(fma, dst, 0, [a, b, c], neg);
+    let mut words = vec![
+        make(scale, 16, 6, [v(12), v(12), v(14)], 0),
+        make(scale, 18, vcc, [v(14), v(12), v(14)], 0),
+        make(rcp, 8, 0, [v(16), 0, 0], 0),
+    ];
+    words.extend(keep);
+    words.extend([fma(6, v(16), v(8), one, 1), fma(8, v(6), v(8), v(8), 0)]);
+    if double {
+        words.extend([fma(6, v(16), v(8), one, 1), fma(8, v(8), v(6), v(8), 0)]);
+    }
+    words.push(make(mul, 6, 0, [v(18), v(8), 0], 0));
+    if !double {
+        words.extend([fma(4, v(16), v(6), v(18), 1), fma(6, v(4), v(8), v(6), 0)]);
+    }
+    words.push(fma(4, v(16), v(6), v(18), 1));
+    words.extend(flush);
+    words.push(make(fmas, 4, 0, [v(4), v(8), v(6)], 0));
+    words.push(make(fixup, 20, 0, [v(4), v(12), v(14)], 0));
+    words
+}
+
+#[test]
+fn expanded_divisions_are_one() {
+    // s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3 and 4 (of which two bits count).
+    let (keep, flush) = (0x3_ba00_0901u64, 0x4_ba00_0901u64);
+    let cases = [(Gfx8, false, 0x3c0, true), (Gfx9, false, NEAREST, false), (Gfx7, true, 0x3c0, false)];
+    for (generation, double, mode, toggles) in cases {
+        let width = if double { Width::Double } else { Width::Single };
+        let inputs: Vec<[u64; 3]> = inputs(width);
+        let (on, off): (&[u64], &[u64]) = if toggles { (&[keep], &[flush]) } else { (&[], &[]) };
+        let words = division_words(generation, double, on, off);
+        // The same with the quotient read from elsewhere, which nobody can see through.
+        let mut apart = words.clone();
+        let fixup = apart.len() - 1;
+        apart[fixup] = apart[fixup] & !(0x1ff << 32) | 0x100 + 10 << 32;
+        let flattened = |words: &[u64]| -> Vec<u64> {
+            run_words(generation, words, mode, &inputs)
+                .into_iter()
+                .flat_map(|results| results.lanes)
+                .collect()
+        };
+        let (whole, apart) = (flattened(&words), flattened(&apart));
+        for ((&[q, d, n], got), other) in inputs.iter().zip(whole).zip(apart) {
+            let flushed = |x: u64| if toggles { width.flush(x) } else { x };
+            let want = if double {
+                (f64::from_bits(flushed(n)) / f64::from_bits(flushed(d))).to_bits()
+            } else {
+                (f32::from_bits(flushed(n) as u32) / f32::from_bits(flushed(d) as u32)).to_bits().into()
+            };
+            let want = if width.format().is_nan(want) { width.nan() } else { flushed(want) };
+            let mask = if double { u64::MAX } else { 0xffff_ffff };
+            assert_eq!(got & mask, want, "{n:x} / {d:x} on {generation}");
+            let fixed = divide::fixup(width, flushed(q), flushed(d), flushed(n));
+            assert_eq!(other & mask, fixed, "fix-up of {q:x}, {n:x} / {d:x} on {generation}");
+        }
     }
 }
 
