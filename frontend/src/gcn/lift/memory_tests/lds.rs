@@ -405,7 +405,7 @@ fn both_operands_in_lds() {
     let mut m = Machine::new(Generation::Gfx8, &mut random);
     m.vgprs[1] = std::array::from_fn(|lane| 32 * lane as u32 + 16);
     // Distance -2 dwords in the high bits.
-    m.vgprs[2] = std::array::from_fn(|lane| 32 * lane as u32 + 24 | (-2i32 as u32) << 17);
+    m.vgprs[2] = std::array::from_fn(|lane| (32 * lane as u32 + 24) | ((-2i32 as u32) << 17));
     let before = m.clone();
     m.run(&[
         ds(Op::DS_ADD_SRC2_U32, |i| i.mem.offset = 0x7ffd),

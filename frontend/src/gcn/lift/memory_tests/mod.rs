@@ -1,7 +1,11 @@
 //! Memory instructions, one or a few at a time, lifted and run by the interpreter. What they have to give is computed lane by
 //! lane from the formulas of facts/gcn.md section 5, in the plainest way.
 
+mod buffers;
+mod flat;
+mod formats;
 mod lds;
+mod scalar;
 
 use std::cell::RefCell;
 
