@@ -270,9 +270,9 @@ fn chains_of_truncating_multiply_adds() {
             for batch in 0..3000 {
                 let mut words = frame(&func);
                 let inputs: Vec<usize> = (0..3).chain(factors.iter().copied()).collect();
-                let mut lines = vec![[0u64; 32]; inputs.len()];
-                for (k, (line, &slot)) in lines.iter_mut().zip(&inputs).enumerate() {
-                    for (lane, x) in line.iter_mut().enumerate() {
+                let mut lanes = vec![vec![0u64; inputs.len()]; 32];
+                for (lane, of_lane) in lanes.iter_mut().enumerate() {
+                    for (k, (x, &slot)) in of_lane.iter_mut().zip(&inputs).enumerate() {
                         let r = random.next();
                         // Sums that cancel, that are around 2^-70, 2^-96 and 2^100, and that overflow.
                         let exponent = match batch % 6 {
@@ -295,15 +295,14 @@ fn chains_of_truncating_multiply_adds() {
                     }
                 }
                 assert_eq!(code.run(&mut context(), &mut words), 0);
-                for lane in 0..32 {
+                for (lane, x) in lanes.iter().enumerate() {
                     let mad = |x: [u64; 3]| {
                         eval_scalar(Opcode::FmadTrunc, &Imm::None, &[Scalar::F32; 3], Scalar::F32, &x)
                             .expect("pure")
                     };
-                    let input = |k: usize| lines[k][lane];
-                    let mut want = mad([input(0), input(1), input(2)]);
+                    let mut want = mad([x[0], x[1], x[2]]);
                     for (link, &out) in outs.iter().enumerate() {
-                        want = mad([input(3 + 2 * link), input(4 + 2 * link), want]);
+                        want = mad([x[3 + 2 * link], x[4 + 2 * link], want]);
                         let got = read(&func, &words, out, lane);
                         assert!(
                             same(Opcode::FmadTrunc, Scalar::F32, want, got),

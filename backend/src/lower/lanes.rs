@@ -55,7 +55,7 @@ impl Lower<'_, '_> {
                 (Some(v), Some(bits)) => {
                     let v = self.piece_of(v, mem.bytes, piece, piece_bytes);
                     let offsets = self.lane_offsets(&places);
-                    self.scatter(x.data, part, base, &offsets, &v, bits);
+                    self.scatter(x.data, part, base, &offsets, &v, Some(bits));
                 }
                 _ => {
                     let places: Parts = match &inside {
@@ -100,7 +100,15 @@ impl Lower<'_, '_> {
         let parts = parts.clone();
         let base = self.base(x.mem.space);
         let offsets = self.lane_offsets(&parts);
-        Some(self.gather(x.data, x.mem, (base, x.offset as i32), &offsets, None))
+        let loaded = self.gather(x.data, x.mem, (base, x.offset as i32), &offsets, None);
+        // Cranelift makes a load an operand of what uses it only if nothing behind has two uses; parameters of a block
+        // end its look.
+        let next = self.e.block();
+        self.e.jump(next, &loaded);
+        let types: Vec<_> = loaded.iter().map(|&v| self.e.ty(v)).collect();
+        let params = types.into_iter().map(|ty| self.e.param(next, ty)).collect();
+        self.e.switch_to(next);
+        Some(params)
     }
 
     /// Places in the warp's local memory of byte `offset` of an access at `indices`.
@@ -184,7 +192,15 @@ impl Lower<'_, '_> {
         for &p in parts {
             let pairs = self.e.cast(p, I64X2);
             for half in 0..2 {
-                let pair = self.e.extract(pairs, half);
+                let pair = match half {
+                    // A plain move; extracting an integer is not, even the first.
+                    0 => {
+                        let doubles = self.e.cast(p, F64X2);
+                        let first = self.e.extract(doubles, 0);
+                        self.e.cast(first, I64)
+                    }
+                    _ => self.e.extract(pairs, half),
+                };
                 let low = self.e.ireduce(I32, pair);
                 offsets.push(self.e.uextend(I64, low));
                 offsets.push(self.e.shr(pair, 32));
@@ -224,14 +240,34 @@ impl Lower<'_, '_> {
                 self.fault_lanes(data, mem, bad, |l, _| l.e.iadd_imm(offset, 0));
             }
         }
-        match x.value {
-            Some(v) => {
-                let value = self.parts(v)?;
-                self.scatter(data, mem, base, &offsets, &value, bits);
-                Ok(None)
+        let value = x.value.map(|v| self.parts(v)).transpose()?;
+        let access = |l: &mut Self, bits: Option<V>| match &value {
+            Some(value) => {
+                l.scatter(data, mem, base, &offsets, value, bits);
+                Vec::new()
             }
-            None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),
-        }
+            None => l.gather(data, mem, (base, 0), &offsets, bits).to_vec(),
+        };
+        let loaded = if self.aside {
+            access(self, Some(bits))
+        } else {
+            // Mostly all lanes take part, and need not be looked at one by one.
+            let all = self.full_bits();
+            let all = self.e.icmp_imm(HostIntCC::Equal, bits, all);
+            let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
+            self.e.brif(all, (quick, &[]), (slow, &[]));
+            self.e.switch_to(quick);
+            let loaded = access(self, None);
+            self.e.jump(end, &loaded);
+            self.e.switch_to(slow);
+            let guarded = access(self, Some(bits));
+            self.e.jump(end, &guarded);
+            let types: Vec<_> = loaded.iter().map(|&v| self.e.ty(v)).collect();
+            let params = types.into_iter().map(|ty| self.e.param(end, ty)).collect();
+            self.e.switch_to(end);
+            params
+        };
+        Ok((!x.store()).then(|| loaded.into()))
     }
 
     /// Where a lane accesses: its place, or the scratch word if its bit is not set.
@@ -289,13 +325,16 @@ impl Lower<'_, '_> {
         base: V,
         offsets: &[V],
         value: &[V],
-        bits: V,
+        bits: Option<V>,
     ) {
-        let scratch = self.e.iadd_imm(self.context, at::SCRATCH as u64);
+        let scratch = bits.map(|_| self.e.iadd_imm(self.context, at::SCRATCH as u64));
         let per = if mem.bytes == 8 { 2 } else { 4 };
         let int = if mem.bytes == 8 { I64X2 } else { I32X4 };
         for (lane, &offset) in offsets.iter().enumerate() {
-            let place = self.guarded_place(base, offset, lane, bits, scratch);
+            let place = match (bits, scratch) {
+                (Some(bits), Some(scratch)) => self.guarded_place(base, offset, lane, bits, scratch),
+                _ => self.e.iadd(base, offset),
+            };
             let part = self.e.cast(value[lane / per], int);
             let v = self.e.extract(part, lane % per);
             self.site(data, TrapLane::Lane(lane as u8));

@@ -212,7 +212,7 @@ impl Lower<'_, '_> {
         match x.value {
             Some(v) => {
                 let value = self.parts(v)?;
-                self.scatter(data, mem, base, &offsets, &value, bits);
+                self.scatter(data, mem, base, &offsets, &value, Some(bits));
                 Ok(None)
             }
             None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),

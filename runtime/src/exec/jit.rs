@@ -96,6 +96,8 @@ pub struct Compiled {
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
+    /// Slots that it writes.
+    written: SlotSet,
     /// Lanes of a chunk.
     chunk_lanes: u32,
     /// Lanes of a warp.
@@ -245,6 +247,7 @@ impl Jit {
             exits: region.exits,
             faults: region.faults,
             assumptions,
+            written: written_slots(&region.mask),
             chunk_lanes,
             lanes: kernel.func.lanes as usize,
             number: 0,
@@ -322,6 +325,42 @@ fn steering_slots(ssa: &Function) -> SlotSet {
     slots
 }
 
+/// Slots that a region writes.
+fn written_slots(func: &Function) -> SlotSet {
+    let mut slots = SlotSet::empty(func.slots.len());
+    for inst in func.insts.iter().filter(|inst| inst.op == Opcode::SlotSet) {
+        if let Imm::Slot(slot) = inst.imm {
+            slots.insert(slot);
+        }
+    }
+    slots
+}
+
+/// Shapes of slots that all warps of a block are known to have, as long as they run together.
+#[derive(Debug, Default)]
+pub struct KnownShapes(Vec<(Slot, Shape)>);
+
+impl KnownShapes {
+    /// Nothing is known any more.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// What is left after all warps have run code.
+    pub fn after(&mut self, code: &Compiled) {
+        self.0.retain(|(slot, _)| !code.written.contains(*slot));
+    }
+
+    /// All warps have what code assumes.
+    pub fn learn(&mut self, code: &Compiled) {
+        for a in &code.assumptions {
+            if !self.0.contains(&(a.slot, a.shape)) {
+                self.0.push((a.slot, a.shape));
+            }
+        }
+    }
+}
+
 /// Groups of four lanes where nothing else is asked for.
 const DEFAULT_GROUPS: u8 = 2;
 
@@ -340,6 +379,18 @@ impl Compiled {
         self.assumptions.iter().all(|assumption| {
             let start = assumption.offset as usize / 4;
             assumption.holds(&words[start..start + lanes], self.chunk_lanes, warp.active)
+        })
+    }
+
+    /// Whether all of the warps have what the code assumes, some shapes of all being known.
+    #[inline]
+    pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
+        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape))).all(|assumption| {
+            let start = assumption.offset as usize / 4;
+            warps.clone().all(|warp| {
+                let words = &warp.frame.words()[start..start + self.lanes];
+                assumption.holds(words, self.chunk_lanes, warp.active)
+            })
         })
     }
 

@@ -1,6 +1,6 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
-use super::jit::{Compiled, Jit, RegionFlow};
+use super::jit::{Compiled, Jit, KnownShapes, RegionFlow};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
@@ -291,12 +291,10 @@ impl<'a> Stepper<'a> {
         &mut self,
         at: Block,
         warps: impl Iterator<Item = &'w Warp> + Clone,
+        known: &KnownShapes,
     ) -> Option<usize> {
         let entry = &self.entries[at.index()];
-        let fits = |place: usize| {
-            let code = &entry.versions[place];
-            warps.clone().all(|warp| code.fits(warp))
-        };
+        let fits = |place: usize| entry.versions[place].fits_all(warps.clone(), known);
         let found = (!entry.versions.is_empty() && fits(entry.last))
             .then_some(entry.last)
             .or_else(|| (0..entry.versions.len()).find(|&place| fits(place)));
@@ -334,6 +332,14 @@ impl<'a> Stepper<'a> {
             entry.wanted = call.result;
         }
         (last, flow, wanted)
+    }
+
+    /// What is known of the shapes of all warps' slots after they have run a version of the code at a block.
+    pub fn note_shapes(&self, at: Block, place: usize, known: &mut KnownShapes) {
+        if let Some(code) = self.entries[at.index()].versions.get(place) {
+            known.learn(code);
+            known.after(code);
+        }
     }
 
     /// Where an exit of a version leads.

@@ -8,7 +8,7 @@
 //! The order differs from that of warps that run by themselves only between barriers, where the guest has none; of
 //! faults the one is reported that would be found first there.
 
-use super::super::jit::RegionFlow;
+use super::super::jit::{KnownShapes, RegionFlow};
 use super::super::memory::View;
 use super::super::setup::Plan;
 use super::super::tiers::{Patience, Stepper, Tiers};
@@ -60,10 +60,12 @@ impl RunningBlock {
         }
         // Instructions that each warp has executed and not counted yet.
         let mut steps = 0;
+        // Only what all warps of the block have done together is in it.
+        let mut known = KnownShapes::default();
         loop {
             let group = self.warps.iter().filter(|resident| resident.is_in_group(at, whole));
             let group = group.map(|resident| &resident.warp);
-            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, group)) else {
+            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, group, &known)) else {
                 if whole {
                     self.land(at, steps, stepper);
                 }
@@ -88,6 +90,7 @@ impl RunningBlock {
                     self.restart(launch.plan, launch.tiers);
                 }
                 if let (true, Some(next)) = (whole, self.same_way(*kind, &calls, launch.tiers)) {
+                    stepper.note_shapes(at, found, &mut known);
                     at = next;
                     steps += insts;
                     stepper.keep_calls(calls);
@@ -107,6 +110,7 @@ impl RunningBlock {
             if whole {
                 self.land(at, std::mem::take(&mut steps), stepper);
             }
+            known.forget();
             let before = stepper.exit(at, found, wanted);
             let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
             stepper.keep_calls(calls);
