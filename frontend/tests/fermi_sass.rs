@@ -165,7 +165,7 @@ fn every_instruction_prints() {
     for chip in [Chip::Gf100, Chip::Gk104] {
         for row in rows().iter().filter(|row| row.available(chip)) {
             let mut found = 0;
-            for _ in 0..500 {
+            for _ in 0..200 {
                 let word = row.value | random.next() & !row.mask;
                 let Ok(inst) = decode_word(word, 0, chip) else { continue };
                 found += 1;

@@ -119,7 +119,7 @@ fn text_and_words_round_trip() {
     let (mut total, mut exact) = (0, 0);
     for chip in CHIPS {
         for row in rows().iter().filter(|row| row.available(chip)) {
-            for _ in 0..100 {
+            for _ in 0..40 {
                 let word = word_of(row, &mut random);
                 let Ok(inst) = decode_word(word, 0, chip) else { continue };
                 // The listing keeps every bit.

@@ -181,14 +181,13 @@ impl<D: Dialect> Line<'_, D> {
         }
         let got =
             tokens.get(stuck.token).map_or("the end of the line".to_string(), |token| token.kind.describe());
-        // Past a handful of alternatives a list does not help.
-        let reason = if stuck.token == 0 || stuck.expected.len() > 8 {
+        let reason = if stuck.many {
             match tokens.get(stuck.token).map(|token| &token.kind) {
                 Some(Kind::Word(word)) if stuck.token == 0 => format!("unknown instruction `{word}`"),
                 _ => format!("unexpected {got}"),
             }
         } else {
-            format!("unexpected {got}, wanted {}", stuck.expected.join(" or "))
+            format!("unexpected {got}, wanted {}", stuck.expected())
         };
         Err((column, reason))
     }

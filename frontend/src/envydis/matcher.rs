@@ -51,22 +51,33 @@ pub(crate) struct Match {
 #[derive(Default)]
 pub(crate) struct Stuck {
     pub(crate) token: usize,
-    pub(crate) expected: Vec<String>,
+    expected: Vec<String>,
+    /// So many different things that a list does not help.
+    pub(crate) many: bool,
 }
 
+/// More alternatives than this are not listed.
+const LISTED: usize = 8;
+
 impl Stuck {
+    /// `expected` is asked only where it can end up in a message: most rows fail at their first word.
     fn note(&mut self, token: usize, expected: impl FnOnce() -> String) {
-        if token < self.token {
+        if token < self.token || token == self.token && self.many {
             return;
         }
         if token > self.token {
-            self.token = token;
-            self.expected.clear();
+            *self = Stuck { token, ..Stuck::default() };
         }
         let expected = expected();
         if !self.expected.contains(&expected) {
             self.expected.push(expected);
         }
+        self.many = self.token == 0 || self.expected.len() > LISTED;
+    }
+
+    /// What would have been possible.
+    pub(crate) fn expected(&self) -> String {
+        self.expected.join(" or ")
     }
 }
 

@@ -105,7 +105,12 @@ pub struct KernelFacts {
 
 impl KernelFacts {
     /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once (`whole`).
-    pub fn compute(func: &Function, lockstep: bool, whole: bool, votes: HashMap<Block, Block>) -> KernelFacts {
+    pub fn compute(
+        func: &Function,
+        lockstep: bool,
+        whole: bool,
+        votes: HashMap<Block, Block>,
+    ) -> KernelFacts {
         let mut may_be_called = vec![false; func.blocks.len()];
         let mut work: Vec<Block> = Vec::new();
         for b in func.block_ids() {
