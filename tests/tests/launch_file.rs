@@ -220,6 +220,12 @@ fn bad_launches_are_refused() {
 }
 
 #[test]
+fn a_file_may_be_longer_than_the_buffer() {
+    let file = tesla("[[buffer]]\nname = 'a'\ndata = 'six.bin'\nbytes = 4\n").unwrap();
+    assert_eq!((file.buffers[0].bytes, file.buffers[0].data.len()), (4, 4));
+}
+
+#[test]
 fn bad_buffers_are_refused() {
     refused("[[buffer]]\nbytes = 4\n", "t.toml:8: buffer[0].name: missing; the name that other tables use");
     refused(
@@ -231,7 +237,7 @@ fn bad_buffers_are_refused() {
         "t.toml:10: buffer[0].bytes: is 0, must be an integer from 1 to 4294967296",
     );
     refused(
-        "[[buffer]]\nname = 'a'\ndata = 'six.bin'\nbytes = 4\n",
+        "[[buffer]]\nname = 'a'\nu8 = [1, 2, 3, 4, 5, 6]\nbytes = 4\n",
         "t.toml:8: buffer[0].bytes: is 4, but the initial content has 6 bytes",
     );
     refused(

@@ -117,10 +117,14 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         if let (Some(fill), Some((key, _))) = (&fill, &data) {
             return Err(fill.error(format!("given beside `{key}`; only one initial content is allowed")));
         }
-        let content = match &data {
+        let mut content = match &data {
             Some((key, value)) => read_data(key, value, context)?,
             None => Vec::new(),
         };
+        if let (Some(bytes), Some(("data", _))) = (bytes, &data) {
+            // A file may serve buffers of many sizes, each with its first bytes.
+            content.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
         let bytes = match bytes {
             Some(bytes) if content.len() as u64 > bytes => {
                 return Err(t.error_at(

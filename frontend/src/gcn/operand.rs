@@ -279,7 +279,8 @@ impl Arg {
     /// The bits an inline constant or literal stands for, `None` for everything else. Modifiers are not
     /// applied. Facts/gcn.md section 3: a float constant has the format of the operand's type, in integer
     /// operands that of f32 (f64 in 64-bit ones); integers extend by their sign; a literal is the high dword of an
-    /// f64, else it extends by its sign (unsigned types: by zero). A 16-bit or packed operand gets an integer's
+    /// f64, else it extends by its sign (unsigned and untyped ones by zero: LLVM 14 makes `s_mov_b64 s[4:5], 0xfffe0001`
+    /// of 0xfffe0001, which bench/gcn/montecarlo_pi compares with). A 16-bit or packed operand gets an integer's
     /// or literal's 32 bits; a float constant is f16 in the low half, zero in the high one.
     pub fn constant(&self) -> Option<u64> {
         let narrow = |value: i64| if self.ty.bits() == 64 { value as u64 } else { value as u32 as u64 };
@@ -293,7 +294,7 @@ impl Arg {
             }),
             Operand::Literal(word) => Some(match self.ty {
                 Type::F64 => u64::from(word) << 32,
-                Type::U64 => word.into(),
+                Type::U64 | Type::B64 => word.into(),
                 _ => narrow(i64::from(word as i32)),
             }),
             _ => None,
