@@ -79,10 +79,11 @@ fn parse_need<D: Dialect>(line: &'static str) -> (&'static str, D::Need) {
 
 impl<D: Dialect> Table<D> {
     /// A table of slots without rows.
-    pub(crate) fn new(slots: &'static Slots) -> Table<D> {
-        let names = slots.iter().map(|(name, _)| *name).collect();
+    pub(crate) fn new(slots: &[&'static Slots]) -> Table<D> {
+        let slots = || slots.iter().copied().flatten();
+        let names = slots().map(|(name, _)| *name).collect();
         let mut table = Table { rows: Vec::new(), slots: Vec::new(), names };
-        for (name, alternatives) in slots {
+        for (name, alternatives) in slots() {
             let compile = |&(value, mask, line): &(u64, u64, &'static str)| {
                 let (text, need) = parse_need::<D>(line);
                 Alternative { value, mask, need, atoms: table.parse_atoms(text, name) }

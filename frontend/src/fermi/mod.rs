@@ -15,8 +15,10 @@ mod operand;
 mod rows;
 pub mod sass;
 mod slots;
+mod slots_media;
 mod support;
 pub mod table;
+mod words;
 
 pub use operand::{
     AddOp, BarOp, Cache, MemSpace, MembarLevel, Merge, MinMaxPart, Mods, Operand, PredSrc, PrmtMode,

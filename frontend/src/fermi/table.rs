@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::dialect::Fermi;
-use super::{Chip, Family, Form, rows, slots};
+use super::{Chip, Family, Form, rows, slots, slots_media};
 use crate::envydis::{self, Table};
 
 /// One instruction form.
@@ -22,7 +22,7 @@ impl Row {
 }
 
 static TABLE: LazyLock<Table<Fermi>> = LazyLock::new(|| {
-    let mut table = Table::new(slots::SLOTS);
+    let mut table = Table::new(&[slots::FLAGS, slots::FIELDS, slots_media::MEDIA]);
     table.add(|_| Form::Short, (8, 8), "", rows::SHORT);
     let classes = [rows::F32, rows::F64, rows::IMM, rows::INT, rows::MISC, rows::MEMORY, rows::TEXTURE];
     for (class, lines) in classes.into_iter().enumerate() {

@@ -35,7 +35,7 @@ impl Row {
 }
 
 static TABLE: LazyLock<Table<Tesla>> = LazyLock::new(|| {
-    let mut table = Table::new(slots::SLOTS);
+    let mut table = Table::new(&[slots::SLOTS]);
     let short = |value| if value & 2 != 0 { Form::ShortControl } else { Form::Short };
     table.add(short, (0, 1), "", rows::SHORT);
     // Immediate forms are what the plain long ones leave: `end` has no alternative for them.
