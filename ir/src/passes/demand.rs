@@ -5,7 +5,8 @@
 //! For each value the pass finds a mask outside of which no use looks at it, from the uses backwards; then it replaces selects.
 
 use super::Aliases;
-use crate::entities::Value;
+use crate::analysis::{Cfg, Dominators};
+use crate::entities::{Block, Value};
 use crate::function::{Form, Function, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
@@ -47,24 +48,32 @@ pub fn run(func: &mut Function) -> bool {
     aliases.any()
 }
 
+/// An edge's arguments, with the block it leads to.
+type Edge = (Block, Vec<Value>);
+
 /// What masks imply of each other.
 struct Masks<'a> {
     func: &'a Function,
-    /// Arguments that go to each parameter that is a mask.
-    feeds: Vec<Vec<Value>>,
+    dominators: Dominators,
+    /// The block of each value.
+    block_of: Vec<Block>,
+    /// Edges into each block.
+    edges: Vec<Vec<Edge>>,
 }
 
 impl<'a> Masks<'a> {
     fn new(func: &'a Function) -> Self {
-        let mut feeds = vec![Vec::new(); func.values.len()];
+        let mut edges = vec![Vec::new(); func.blocks.len()];
         for call in func.blocks.iter().filter_map(|b| b.term.as_ref()).flat_map(|term| term.calls()) {
-            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                if func.ty(param).scalar == Scalar::I1 {
-                    feeds[param.index()].push(arg);
-                }
-            }
+            edges[call.block.index()].push((call.block, call.args.clone()));
         }
-        Masks { func, feeds }
+        let mut block_of = vec![func.entry; func.values.len()];
+        for block in func.block_ids() {
+            let data = func.block(block);
+            let results = data.insts.iter().filter_map(|&i| func.inst(i).result);
+            results.chain(data.params.iter().copied()).for_each(|v| block_of[v.index()] = block);
+        }
+        Masks { func, dominators: Dominators::new(&Cfg::new(func)), block_of, edges }
     }
 
     /// Whether `mask` holds in no lane where `of` does not.
@@ -75,9 +84,15 @@ impl<'a> Masks<'a> {
         }
     }
 
-    fn search(&self, mask: Value, of: Value, seen: &mut Vec<Value>, steps: &mut u32) -> bool {
-        // A parameter met again is assumed to: if each way into a loop does and each iteration keeps it so, all do.
-        if mask == of || seen.contains(&mask) {
+    /// Whether a value is the same one whenever `block` is entered from a place that it dominates: not made in a loop round the block.
+    fn is_older(&self, value: Value, block: Block) -> bool {
+        let made = self.block_of[value.index()];
+        made != block && self.dominators.dominates(made, block)
+    }
+
+    fn search(&self, mask: Value, of: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
+        // Parameters met again are assumed to: if each way into a loop does and each iteration keeps it so, all do.
+        if mask == of || seen.contains(&(mask, of)) {
             return true;
         }
         if *steps == 0 {
@@ -85,10 +100,22 @@ impl<'a> Masks<'a> {
         }
         *steps -= 1;
         match self.func.values[mask.index()].def {
-            ValueDef::Param(..) => {
-                let feeds = &self.feeds[mask.index()];
-                seen.push(mask);
-                let all = !feeds.is_empty() && feeds.iter().all(|&arg| self.search(arg, of, seen, steps));
+            ValueDef::Param(block, n) => {
+                // What an edge passes was made in another iteration: the other mask must be one of before the loop, or what that
+                // edge passes for it.
+                let place = match self.func.values[of.index()].def {
+                    ValueDef::Param(other, n) if other == block => Some(n),
+                    _ if self.is_older(of, block) => None,
+                    _ => return false,
+                };
+                let edges = &self.edges[block.index()];
+                seen.push((mask, of));
+                let all = !edges.is_empty()
+                    && edges.iter().all(|(_, args)| {
+                        let of = place.map_or(Some(of), |place| args.get(place as usize).copied());
+                        let arg = args.get(n as usize).copied();
+                        arg.zip(of).is_some_and(|(arg, of)| self.search(arg, of, seen, steps))
+                    });
                 seen.pop();
                 all
             }
@@ -107,6 +134,21 @@ impl<'a> Masks<'a> {
                 }
             }
         }
+    }
+
+    /// The demand on an edge's argument for a parameter that is looked at in `demand`.
+    fn before_edge(&self, demand: Demand, (block, args): &Edge) -> Demand {
+        let Demand::In(mask) = demand else { return demand };
+        for wide in self.wider(mask) {
+            match self.func.values[wide.index()].def {
+                ValueDef::Param(at, n) if at == *block => {
+                    return args.get(n as usize).map_or(Demand::All, |&arg| Demand::In(arg));
+                }
+                _ if self.is_older(wide, *block) => return Demand::In(wide),
+                _ => {}
+            }
+        }
+        Demand::All
     }
 
     /// Masks that `mask` implies, nearest first, itself included.
@@ -171,8 +213,6 @@ impl<'a> Search<'a> {
 
     fn demands(mut self) -> Vec<Demand> {
         let func = self.func;
-        // All arguments, by parameter.
-        let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
         for block in func.block_ids() {
             let data = func.block(block);
             for &inst in &data.insts {
@@ -180,19 +220,18 @@ impl<'a> Search<'a> {
             }
             let Some(term) = &data.term else { continue };
             term.for_each_condition(|v| self.add(v, Demand::All));
-            for call in term.calls() {
-                for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                    feeds[param.index()].push(arg);
-                }
-            }
         }
         while let Some(value) = self.work.pop() {
             let demand = self.demand[value.index()];
             match func.values[value.index()].def {
-                ValueDef::Param(..) => {
-                    for arg in std::mem::take(&mut feeds[value.index()]) {
-                        self.add(arg, demand);
-                        feeds[value.index()].push(arg);
+                ValueDef::Param(block, n) => {
+                    for at in 0..self.masks.edges[block.index()].len() {
+                        let edge = &self.masks.edges[block.index()][at];
+                        let (arg, before) =
+                            (edge.1.get(n as usize).copied(), self.masks.before_edge(demand, edge));
+                        if let Some(arg) = arg {
+                            self.add(arg, before);
+                        }
                     }
                 }
                 ValueDef::Inst(inst) => self.operands(func.inst(inst), demand),

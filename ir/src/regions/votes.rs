@@ -243,6 +243,14 @@ fn run(func: &Function, block: Block, state: &mut [Abstract]) -> bool {
             (Opcode::Splat, _) => get(0),
             (Opcode::Iand, _) => logic(get(0), get(1), false),
             (Opcode::Ior, _) => logic(get(0), get(1), true),
+            (Opcode::Ixor, _) => match (get(0), get(1)) {
+                (a, b) if a.known.is_some() && b.known.is_some() => {
+                    Abstract { same: None, known: Some(a.known != b.known) }
+                }
+                (a, b) if b.known == Some(false) => a,
+                (a, b) if a.known == Some(false) => b,
+                _ => Abstract::TOP,
+            },
             (Opcode::Inot, _) => Abstract { same: None, known: get(0).known.map(|k| !k) },
             (Opcode::Select, _) => match get(0).known {
                 Some(true) => get(1),
