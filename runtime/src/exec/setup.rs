@@ -170,6 +170,18 @@ impl Plan {
             )));
         }
         let threads = threads as u32;
+        // Where the guest reads the threads of the grid, 32 bits must hold them.
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let threads = u64::from(launch.grid[axis]) * u64::from(launch.block[axis]);
+            let read = abi.header.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
+            if read && threads > u32::MAX.into() {
+                let grid = launch.grid;
+                return Err(Error::Launch(format!(
+                    "grid {grid:?}: {threads} threads along {name}, allowed are {}",
+                    u32::MAX
+                )));
+            }
+        }
         let total = product(launch.grid);
         let blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
