@@ -42,6 +42,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Programs of the VP1 video processor, which has no grids, are launched alike or driven as a machine ([`vp1`]).
+//!
 //! Inside, `exec` runs launches, `memory` is the guest's address space, and [`vm`] holds what touches the
 //! operating system and the processor: code memory, signals, the entry to compiled code (docs/unsafe.md).
 #![warn(missing_docs)]
@@ -55,6 +57,7 @@ mod load;
 mod memory;
 mod program;
 pub mod vm;
+pub mod vp1;
 
 pub use warpjit_frontend::Isa;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};

@@ -103,7 +103,7 @@ impl FrontEnd for Vp1FrontEnd {
             )));
         }
         let options =
-            lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], stop_outside: false };
+            lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], resumable: false };
         let lifted = lift::lift(code, &options);
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }

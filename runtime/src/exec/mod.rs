@@ -3,12 +3,12 @@
 mod barrier;
 mod block;
 mod jit;
-mod memory;
+pub(crate) mod memory;
 mod schedule;
 mod segments;
 pub(crate) mod setup;
 mod start;
-mod tiers;
+pub(crate) mod tiers;
 
 pub(crate) use block::BlockFault;
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};

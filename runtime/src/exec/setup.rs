@@ -384,8 +384,7 @@ fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error
     Ok(banks)
 }
 
-/// Slots by the names of [`Launch::registers`]. A name with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`) sets
-/// them from its bits, lowest first in that order.
+/// Slots by the names of [`Launch::registers`].
 fn named_slots(
     function: &Function,
     aliases: &[RegisterAlias],
@@ -393,50 +392,58 @@ fn named_slots(
     launch: &Launch,
 ) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
     let mut slots = Vec::new();
-    let find = |name: &str| function.slots.iter().position(|slot| slot.name == name).map(Slot::new);
     for (name, values) in &launch.registers {
-        let bad = |reason: String| Error::Launch(format!("register {name}: {reason}"));
-        let check = |bits: u32| match values.iter().find(|&&value| bits < 64 && value >> bits != 0) {
-            Some(value) => Err(bad(format!("{value:#x} has more than {bits} bits"))),
-            None => Ok(()),
-        };
-        let one = |what: &str| match values.as_slice() {
-            &[value] => Ok(value),
-            values => Err(bad(format!("{} values, {what} has one", values.len()))),
-        };
-        if let Some(alias) = aliases.iter().find(|alias| alias.name == *name) {
-            let value = one("this register")?;
-            check(alias.bits)?;
-            slots.extend(alias_slots(alias, value, lanes));
-            continue;
-        }
-        if values.len() != 1 && values.len() != lanes as usize {
-            return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
-        }
-        // Names that the compiler made up are none of the guest.
-        if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
-            let data = &function.slots[slot.index()];
-            check(data.ty.scalar.bits())?;
-            if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into()))
-            {
-                return Err(bad(format!("{value:#x} is more than {:#x}", data.umax.unwrap_or_default())));
-            }
-            if data.ty.uniform {
-                one("a scalar register")?;
-            }
-            slots.push((slot, values.clone()));
-            continue;
-        }
-        let parts: Vec<Slot> = FLAG_PARTS.iter().filter_map(|part| find(&format!("{name}.{part}"))).collect();
-        if parts.len() != FLAG_PARTS.len() {
-            return Err(bad("the program has no such register".into()));
-        }
-        check(FLAG_PARTS.len() as u32)?;
-        for (bit, part) in parts.into_iter().enumerate() {
-            slots.push((part, values.iter().map(|value| value >> bit & 1).collect()));
-        }
+        slots.extend(register_slots(function, aliases, lanes, name, values)?);
     }
     Ok(slots)
+}
+
+/// What the slots of a register hold for values of it. A name with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`) sets
+/// them from its bits, lowest first in that order.
+pub fn register_slots(
+    function: &Function,
+    aliases: &[RegisterAlias],
+    lanes: u32,
+    name: &str,
+    values: &[u64],
+) -> Result<Vec<(Slot, Vec<u64>)>, Error> {
+    let find = |name: &str| function.slots.iter().position(|slot| slot.name == name).map(Slot::new);
+    let bad = |reason: String| Error::Launch(format!("register {name}: {reason}"));
+    let check = |bits: u32| match values.iter().find(|&&value| bits < 64 && value >> bits != 0) {
+        Some(value) => Err(bad(format!("{value:#x} has more than {bits} bits"))),
+        None => Ok(()),
+    };
+    let one = || match values {
+        &[value] => Ok(value),
+        values => Err(bad(format!("{} values, a scalar register has one", values.len()))),
+    };
+    if let Some(alias) = aliases.iter().find(|alias| alias.name == *name) {
+        let value = one()?;
+        check(alias.bits)?;
+        return Ok(alias_slots(alias, value, lanes));
+    }
+    if values.len() != 1 && values.len() != lanes as usize {
+        return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
+    }
+    // Names that the compiler made up are none of the guest.
+    if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
+        let data = &function.slots[slot.index()];
+        check(data.ty.scalar.bits())?;
+        if let Some(value) = values.iter().find(|&&value| data.umax.is_some_and(|max| value > max.into())) {
+            return Err(bad(format!("{value:#x} is more than {:#x}", data.umax.unwrap_or_default())));
+        }
+        if data.ty.uniform {
+            one()?;
+        }
+        return Ok(vec![(slot, values.to_vec())]);
+    }
+    let parts: Vec<Slot> = FLAG_PARTS.iter().filter_map(|part| find(&format!("{name}.{part}"))).collect();
+    if parts.len() != FLAG_PARTS.len() {
+        return Err(bad("the program has no such register".into()));
+    }
+    check(FLAG_PARTS.len() as u32)?;
+    let of = |bit: usize| values.iter().map(|value| value >> bit & 1).collect();
+    Ok(parts.into_iter().enumerate().map(|(bit, part)| (part, of(bit))).collect())
 }
 
 /// What the slots of an alias hold for a value of the register.

@@ -47,8 +47,7 @@ pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nod
         }
         Op::BranchAbs | Op::BNop => {}
         Op::Exit => {
-            let code = e.word(word & 0x1_ffff);
-            e.set(Writer::Branch, slots.exit, code);
+            note_end(e, word & 0x1_ffff, nodes[&node]);
         }
         _ => {
             let flag = e.word(0x2000);
@@ -108,6 +107,20 @@ pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nod
         },
     };
     e.terminate(term);
+}
+
+/// Ends the program before a bundle; `next` is where it goes on.
+pub(super) fn end(e: &mut Emit<'_>, why: u32, block: Block, next: Block) {
+    note_end(e, why, block);
+    e.write_back();
+    e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next });
+}
+
+/// Notes why the program ends, and where.
+fn note_end(e: &mut Emit<'_>, why: u32, block: Block) {
+    let (why, at) = (e.word(why), e.word(block.index() as u32));
+    e.set(Writer::Branch, e.slots.exit, why);
+    e.set(Writer::Branch, e.slots.exit_at, at);
 }
 
 /// Whether the branch is taken.

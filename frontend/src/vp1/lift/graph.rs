@@ -211,7 +211,7 @@ impl Graph {
                 let step = code.step(node);
                 graph.steps.insert(node, step);
                 let Some(step) = step else { continue };
-                if options.stop_outside && !node.resumed && step.bundle.outside().next().is_some() {
+                if options.resumable && !node.resumed && step.bundle.outside().next().is_some() {
                     work.push(Node { resumed: true, ..node });
                 }
                 graph.returns.extend(step.returns_to);

@@ -50,10 +50,18 @@ pub struct Options<'a> {
     pub entry: u32,
     /// Bundles that execution may start at besides: word addresses.
     pub more_entries: &'a [u32],
-    /// Whether a bundle that reaches outside of the processor ([`Outside`]) stops with a `trap` fault instead of doing
-    /// what is its default.
-    pub stop_outside: bool,
+    /// For somebody who sees to what is outside, and resumes: a bundle that reaches outside of the processor ([`Outside`])
+    /// ends the program before it instead of doing what is its default, and so does the end of the code instead of
+    /// raising a fault. [`Slots::exit`] and [`Slots::exit_at`] then say what has happened, and where.
+    pub resumable: bool,
 }
+
+/// Bit of [`Slots::exit`]: a bundle reaches outside. It goes on at its [`Node::resumed`].
+pub const EXIT_OUTSIDE: u32 = 1 << 31;
+/// Bit of [`Slots::exit`]: there is no code.
+pub const EXIT_ILLEGAL: u32 = 1 << 30;
+/// Bit of [`Slots::exit`]: `exit` asks for an interrupt. Its code is below.
+pub const EXIT_INTERRUPT: u32 = 1 << 16;
 
 /// A lifted program.
 #[derive(Clone, Debug)]
@@ -80,11 +88,12 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Lifted {
     for (&node, &block) in &nodes {
         let mut emit = Emit::new(&mut func, &slots, options.chip, block);
         match graph.step(node) {
+            None if options.resumable => branch::end(&mut emit, EXIT_ILLEGAL, block, block),
             None => {
                 emit.count();
                 emit.terminate(Terminator::Fault(GuestFault::Illegal));
             }
-            Some(step) => bundle(&mut emit, node, step, &graph, &nodes, options.stop_outside),
+            Some(step) => bundle(&mut emit, node, step, &graph, &nodes, options.resumable),
         }
     }
     Lifted { function: func, slots, nodes }
@@ -97,10 +106,11 @@ fn bundle(
     step: &Step,
     graph: &Graph,
     nodes: &BTreeMap<Node, Block>,
-    stop_outside: bool,
+    resumable: bool,
 ) {
-    if stop_outside && !node.resumed && step.bundle.outside().next().is_some() {
-        return emit.terminate(Terminator::Fault(GuestFault::Trap));
+    if resumable && !node.resumed && step.bundle.outside().next().is_some() {
+        let resumed = nodes[&Node { resumed: true, ..node }];
+        return branch::end(emit, EXIT_OUTSIDE, nodes[&node], resumed);
     }
     emit.count();
     branch::late_call(emit, node, step);

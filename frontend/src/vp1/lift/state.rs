@@ -41,8 +41,10 @@ pub struct Slots {
     pub(super) lane: Slot,
     /// Where a pending `ret` goes: a word address.
     pub target: Slot,
-    /// Bits 0 to 16 of the `exit` that ended the program.
+    /// Why the program ended: bits 0 to 16 of the `exit`, or what is not an exit.
     pub exit: Slot,
+    /// Number of the block that ended it.
+    pub exit_at: Slot,
     /// What was read outside of the processor for the bundle that is resumed.
     pub input: Slot,
     /// Whether anything was.
@@ -70,6 +72,7 @@ impl Slots {
             uc16: file("uc", 16, None),
             target: file("#target", 0, None),
             exit: file("#exit", 0, None),
+            exit_at: file("#exit_at", 0, None),
             input: file("#input", 0, None),
             has_input: file("#has_input", 0, Some(1)),
             v: std::array::from_fn(|n| add(format!("v{n}"), Type::I32, Some(0xff), zero)),
