@@ -351,8 +351,7 @@ impl Machine {
         let mut stepper = Stepper::new(&tiers, plan, &self.memory, false);
         let mut hint = Hint::default();
         let flow = loop {
-            let mut view =
-                View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
+            let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
             match stepper.step(&mut self.warp, &mut view, &mut hint, &Patient) {
                 // There are no barriers, and nobody stops compiled code.
                 Some(Flow::Next | Flow::Barrier(_)) | None => {}
@@ -407,9 +406,12 @@ impl Machine {
         let words = self.warp.frame.words_mut();
         let len = words.len().min(from.words().len());
         words[..len].copy_from_slice(&from.words()[..len]);
-        self.loaded.lifted.nodes.get(&self.at).copied().ok_or_else(|| {
-            Error::Program(format!("no bundle at word {:#x}", self.at.pc))
-        })
+        self.loaded
+            .lifted
+            .nodes
+            .get(&self.at)
+            .copied()
+            .ok_or_else(|| Error::Program(format!("no bundle at word {:#x}", self.at.pc)))
     }
 
     fn node_of(&self, block: Block) -> Node {

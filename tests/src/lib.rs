@@ -11,6 +11,7 @@
 pub mod corpus;
 pub mod guest;
 pub mod random;
+pub mod vp1;
 
 /// The README's example of the library, run with the documentation's tests.
 #[cfg(doctest)]

@@ -8,7 +8,7 @@ mod generator;
 mod memory;
 mod minimize;
 mod program;
-mod rng;
+pub mod rng;
 mod run;
 
 use std::fmt::Write;
