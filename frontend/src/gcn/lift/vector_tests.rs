@@ -456,7 +456,7 @@ fn expanded_divisions_are_one() {
         // The same with the quotient read from elsewhere, which nobody can see through.
         let mut apart = words.clone();
         let fixup = apart.len() - 1;
-        apart[fixup] = apart[fixup] & !(0x1ff << 32) | 0x100 + 10 << 32;
+        apart[fixup] = apart[fixup] & !(0x1ff << 32) | (0x100 + 10) << 32;
         let flattened = |words: &[u64]| -> Vec<u64> {
             run_words(generation, words, mode, &inputs)
                 .into_iter()
