@@ -27,11 +27,12 @@ fn to_integer(e: &mut Emit<'_>, inst: &Inst) -> bool {
         Op::V_CVT_RPI_I32_F32 => {
             // floor(a + 0.5), the sum being exact.
             let a = e.src_f32(inst, 0);
+            let ftz = e.flushes_single();
             let floor = e.b.ffloor(a);
-            let rest = e.b.float(Opcode::Fsub, &[a, floor], false);
+            let rest = e.b.float(Opcode::Fsub, &[a, floor], ftz);
             let (half, one) = (e.b.f32(0.5), e.b.f32(1.0));
-            let up = e.b.fcmp(FloatCC::Ge, rest, half, false);
-            let next = e.b.float(Opcode::Fadd, &[floor, one], false);
+            let up = e.b.fcmp(FloatCC::Ge, rest, half, ftz);
+            let next = e.b.float(Opcode::Fadd, &[floor, one], ftz);
             e.b.select(up, next, floor)
         }
         _ => return false,
@@ -65,8 +66,8 @@ fn to_float(e: &mut Emit<'_>, inst: &Inst) -> bool {
             let a = e.src32(inst, 0);
             let a = e.extend(a, 4, true);
             let a = e.b.convert(Opcode::FcvtFromSint, a, Scalar::F32);
-            let sixteenth = e.b.f32(0.0625);
-            e.b.float(Opcode::Fmul, &[a, sixteenth], false)
+            let (sixteenth, ftz) = (e.b.f32(0.0625), e.flushes_single());
+            e.b.float(Opcode::Fmul, &[a, sixteenth], ftz)
         }
         Op::V_CVT_F32_F16 => {
             let a = e.src_f16(inst, 0);

@@ -47,10 +47,7 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
         Op::V_MUL_LEGACY_F32 => {
             let (a, b) = (s(0), s(1));
             let product = e.arithmetic(Width::Single, Opcode::Fmul, &pure::MUL_F32, &[a, b]);
-            let (a, b) = (e.flush_source(Width::Single, a), e.flush_source(Width::Single, b));
-            let zero = e.b.f32(0.0);
-            let no_factor = either_zero(e, a, b);
-            e.b.select(no_factor, zero, product)
+            legacy_product(e, a, b, product)
         }
         Op::V_MAC_F32 | Op::V_MAD_F32 | Op::V_MADMK_F32 | Op::V_MADAK_F32 => {
             let (a, b, c) = (s(0), s(1), s(2));
@@ -58,9 +55,8 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
         }
         Op::V_MAC_LEGACY_F32 | Op::V_MAD_LEGACY_F32 => {
             let (a, b, c) = (s(0), s(1), s(2));
-            let (a, b) = (e.b.fflush(a), e.b.fflush(b));
             let zero = e.b.f32(0.0);
-            let no_factor = either_zero(e, a, b);
+            let no_factor = either_zero(e, a, b, true);
             let (a, b) = (e.b.select(no_factor, zero, a), e.b.select(no_factor, zero, b));
             mad(e, a, b, c)
         }
@@ -81,7 +77,8 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
         Op::V_MIN_LEGACY_F32 | Op::V_MAX_LEGACY_F32 => {
             let (a, b) = (s(0), s(1));
             let condition = if inst.op == Op::V_MIN_LEGACY_F32 { FloatCC::Lt } else { FloatCC::Ge };
-            let first = e.b.fcmp(condition, a, b, false);
+            let ftz = e.flushes_single();
+            let first = e.b.fcmp(condition, a, b, ftz);
             e.b.select(first, a, b)
         }
         Op::V_MIN3_F32 | Op::V_MAX3_F32 => {
@@ -142,21 +139,31 @@ pub(super) fn mad(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
 }
 
 /// Where a legacy product is +0, whatever the other factor is.
-fn either_zero(e: &mut Emit<'_>, a: Value, b: Value) -> Value {
+fn either_zero(e: &mut Emit<'_>, a: Value, b: Value, ftz: bool) -> Value {
     let zero = e.b.f32(0.0);
-    let (no_a, no_b) = (e.b.fcmp(FloatCC::Eq, a, zero, false), e.b.fcmp(FloatCC::Eq, b, zero, false));
+    let (no_a, no_b) = (e.b.fcmp(FloatCC::Eq, a, zero, ftz), e.b.fcmp(FloatCC::Eq, b, zero, ftz));
     e.b.ior(no_a, no_b)
+}
+
+/// The product of `v_mul_legacy_f32`.
+fn legacy_product(e: &mut Emit<'_>, a: Value, b: Value, product: Value) -> Value {
+    let (a, b, ftz) = match e.way(Width::Single) {
+        Way::Plain { ftz } => (a, b, ftz),
+        Way::Call => (e.flush_source(Width::Single, a), e.flush_source(Width::Single, b), false),
+    };
+    let zero = e.b.f32(0.0);
+    let no_factor = either_zero(e, a, b, ftz);
+    e.b.select(no_factor, zero, product)
 }
 
 /// `v_mullit_f32`: the legacy product where the third source is positive and the second is above the lowest number, which
 /// is the result elsewhere.
 fn mullit(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
     let product = e.arithmetic(Width::Single, Opcode::Fmul, &pure::MUL_F32, &[a, b]);
-    let (zero, lowest) = (e.b.f32(0.0), e.b.f32(f32::MIN));
-    let no_factor = either_zero(e, a, b);
-    let product = e.b.select(no_factor, zero, product);
-    let positive = e.b.fcmp(FloatCC::Gt, c, zero, false);
-    let above = e.b.fcmp(FloatCC::Gt, b, lowest, false);
+    let product = legacy_product(e, a, b, product);
+    let (zero, lowest, ftz) = (e.b.f32(0.0), e.b.f32(f32::MIN), e.flushes_single());
+    let positive = e.b.fcmp(FloatCC::Gt, c, zero, ftz);
+    let above = e.b.fcmp(FloatCC::Gt, b, lowest, ftz);
     let lit = e.b.iand(positive, above);
     e.b.select(lit, product, lowest)
 }
@@ -170,23 +177,28 @@ pub(super) fn min_max(e: &mut Emit<'_>, width: Width, maximum: bool, a: Value, b
         return e.call_mode(callee, form, &[a, b]);
     };
     let (a, b) = if follows_mode { (e.flush_source(width, a), e.flush_source(width, b)) } else { (a, b) };
-    let value = select_extreme(e, maximum, a, b);
+    let ftz = width == Width::Single && e.flushes_single();
+    let value = if ftz && !follows_mode {
+        select_extreme_bits(e, maximum, a, b)
+    } else {
+        select_extreme(e, maximum, a, b, ftz)
+    };
     let value = if mode.ieee { quiet_signalling(e, width, a, b, value) } else { value };
     if follows_mode { e.flush_result(width, value) } else { value }
 }
 
-/// The smaller or larger of two; the other one where one is a NaN.
-pub(super) fn select_extreme(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
+/// The smaller or larger of two; the other one where one is a NaN. `ftz`: there are no denormals.
+pub(super) fn select_extreme(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value, ftz: bool) -> Value {
     if a == b {
         return a;
     }
     let scalar = e.b.func.ty(a).scalar;
     let constant = e.b.func.as_const(b);
     let condition = if maximum { FloatCC::Gt } else { FloatCC::Lt };
-    let first = e.b.fcmp(condition, a, b, false);
+    let first = e.b.fcmp(condition, a, b, ftz);
     let mut value = e.b.select(first, a, b);
     if constant.is_none() {
-        let no_b = e.b.fcmp(FloatCC::Uno, b, b, false);
+        let no_b = e.b.fcmp(FloatCC::Uno, b, b, ftz);
         value = e.b.select(no_b, a, value);
     }
     // Of the zeros -0 is the smaller one. Equal numbers have equal bits otherwise.
@@ -196,8 +208,29 @@ pub(super) fn select_extreme(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value
         let (x, y) = (e.b.bitcast(a, int), e.b.bitcast(b, int));
         let both = if maximum { e.b.iand(x, y) } else { e.b.ior(x, y) };
         let both = e.b.bitcast(both, scalar);
-        let equal = e.b.fcmp(FloatCC::Eq, a, b, false);
+        let equal = e.b.fcmp(FloatCC::Eq, a, b, ftz);
         value = e.b.select(equal, both, value);
+    }
+    value
+}
+
+/// The same of f32 by their bits, denormals and all, in code that flushes.
+fn select_extreme_bits(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
+    if a == b {
+        return a;
+    }
+    // Integers in the order of the floats: those below zero the other way round.
+    let [x, y] = [a, b].map(|value| {
+        let bits = e.b.bitcast(value, Scalar::I32);
+        let sign = e.sshr_const(bits, 31);
+        let flip = e.ushr_const(sign, 1);
+        e.b.ixor(bits, flip)
+    });
+    let first = e.b.icmp(if maximum { IntCC::Sgt } else { IntCC::Slt }, x, y);
+    let mut value = e.b.select(first, a, b);
+    for (source, other) in [(a, b), (b, a)] {
+        let none = e.b.fcmp(FloatCC::Uno, source, source, true);
+        value = e.b.select(none, other, value);
     }
     value
 }
@@ -254,8 +287,9 @@ fn median(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
     let upper = min_max(e, w, false, high, c);
     let median = min_max(e, w, true, low, upper);
     let least = min_max(e, w, false, low, c);
-    let nan_ab = e.b.fcmp(FloatCC::Uno, a, b, false);
-    let nan_c = e.b.fcmp(FloatCC::Uno, c, c, false);
+    let ftz = e.flushes_single();
+    let nan_ab = e.b.fcmp(FloatCC::Uno, a, b, ftz);
+    let nan_c = e.b.fcmp(FloatCC::Uno, c, c, ftz);
     let nan = e.b.ior(nan_ab, nan_c);
     e.b.select(nan, least, median)
 }
@@ -270,13 +304,14 @@ pub(super) fn to_integral(e: &mut Emit<'_>, width: Width, op: Op, a: Value) -> V
         Op::V_FLOOR_F32 | Op::V_FLOOR_F64 => e.b.ffloor(a),
         _ => {
             // The difference of a tiny negative number rounds to 1; the result stays below.
+            let ftz = width == Width::Single && e.flushes_single();
             let floor = e.b.ffloor(a);
-            let fraction = e.b.float(Opcode::Fsub, &[a, floor], false);
+            let fraction = e.b.float(Opcode::Fsub, &[a, floor], ftz);
             let (one, below) = match width {
                 Width::Double => (e.b.f64(1.0), e.b.f64(1.0 - f64::EPSILON / 2.0)),
                 _ => (e.b.f32(1.0), e.b.f32(1.0 - f32::EPSILON / 2.0)),
             };
-            let too_large = e.b.fcmp(FloatCC::Ge, fraction, one, false);
+            let too_large = e.b.fcmp(FloatCC::Ge, fraction, one, ftz);
             let fraction = e.b.select(too_large, below, fraction);
             e.flush_result(width, fraction)
         }
@@ -285,11 +320,12 @@ pub(super) fn to_integral(e: &mut Emit<'_>, width: Width, op: Op, a: Value) -> V
 
 /// Cube map coordinates. The major axis is z if none is longer, else y unless x is longer, else x.
 fn cube(e: &mut Emit<'_>, op: Op, x: Value, y: Value, z: Value) -> Value {
+    let ftz = e.flushes_single();
     let (ax, ay, az) = (e.b.fabs(x), e.b.fabs(y), e.b.fabs(z));
-    let zx = e.b.fcmp(FloatCC::Ge, az, ax, false);
-    let zy = e.b.fcmp(FloatCC::Ge, az, ay, false);
+    let zx = e.b.fcmp(FloatCC::Ge, az, ax, ftz);
+    let zy = e.b.fcmp(FloatCC::Ge, az, ay, ftz);
     let is_z = e.b.iand(zx, zy);
-    let is_y = e.b.fcmp(FloatCC::Ge, ay, ax, false);
+    let is_y = e.b.fcmp(FloatCC::Ge, ay, ax, ftz);
     let zero = e.b.f32(0.0);
     let mut pick = |on_z: Value, on_y: Value, on_x: Value| {
         let rest = e.b.select(is_y, on_y, on_x);
@@ -300,7 +336,7 @@ fn cube(e: &mut Emit<'_>, op: Op, x: Value, y: Value, z: Value) -> Value {
         return e.arithmetic(Width::Single, Opcode::Fadd, &pure::ADD_F32, &[major, major]);
     }
     let major = pick(z, y, x);
-    let negative = e.b.fcmp(FloatCC::Lt, major, zero, false);
+    let negative = e.b.fcmp(FloatCC::Lt, major, zero, ftz);
     let (nx, ny, nz) = (e.b.fneg(x), e.b.fneg(y), e.b.fneg(z));
     let mut either = |if_negative: Value, otherwise: Value| e.b.select(negative, if_negative, otherwise);
     let (on_z, on_y, on_x) = match op {

@@ -2,7 +2,7 @@
 //!
 //! Sums and products of halves are exact enough in f32 that rounding twice gives what rounding once gives; so are
 //! quotients and roots. `v_fma_f16` makes its sum odd where f32 loses bits, so that the second rounding sees it.
-//! With denormals off, in other rounding modes and for what is rare the numerics are called.
+//! None of these f32 values is denormal. With f16 denormals off, in other rounding modes and for what is rare the numerics are called.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 
@@ -121,8 +121,8 @@ fn through_single(e: &mut Emit<'_>, op: Opcode, callee: &'static PureFn, a: Valu
     if e.way(Width::Half) != (Way::Plain { ftz: false }) {
         return e.call_mode(callee, 0, &[a, b]);
     }
-    let (a, b) = (widen(e, a), widen(e, b));
-    let value = e.b.float(op, &[a, b], false);
+    let (a, b, ftz) = (widen(e, a), widen(e, b), e.flushes_single());
+    let value = e.b.float(op, &[a, b], ftz);
     narrow(e, value)
 }
 
@@ -143,7 +143,8 @@ pub(super) fn fma(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
         return e.call_mode(&pure::FMA_F16, 0, &[a, b, c]);
     }
     let (a, b, c) = (widen(e, a), widen(e, b), widen(e, c));
-    let mut float = |op, x, y| e.b.float(op, &[x, y], false);
+    let ftz = e.flushes_single();
+    let mut float = |op, x, y| e.b.float(op, &[x, y], ftz);
     let product = float(Opcode::Fmul, a, b);
     let sum = float(Opcode::Fadd, product, c);
     let c_part = float(Opcode::Fsub, sum, product);
@@ -152,7 +153,7 @@ pub(super) fn fma(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
     let c_error = float(Opcode::Fsub, c, c_part);
     let error = float(Opcode::Fadd, p_error, c_error);
     let zero = e.b.f32(0.0);
-    let inexact = e.b.fcmp(FloatCC::One, error, zero, false);
+    let inexact = e.b.fcmp(FloatCC::One, error, zero, ftz);
     let (bits, error) = (e.b.bitcast(sum, Scalar::I32), e.b.bitcast(error, Scalar::I32));
     let signs = e.b.ixor(bits, error);
     let beyond = e.sshr_const(signs, 31);
@@ -175,8 +176,8 @@ pub(super) fn min_max(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Va
         let form = pure::extreme_form(maximum, follows_mode);
         return e.call_mode(&pure::MIN_MAX_F16, form, &[a, b]);
     };
-    let (x, y) = (widen(e, a), widen(e, b));
-    let value = select_extreme(e, maximum, x, y);
+    let (x, y, ftz) = (widen(e, a), widen(e, b), e.flushes_single());
+    let value = select_extreme(e, maximum, x, y, ftz);
     let mut value = narrow(e, value);
     if ieee {
         for source in [a, b] {
@@ -217,8 +218,8 @@ fn to_integral(e: &mut Emit<'_>, op: Op, a: Value) -> Value {
         Op::V_TRUNC_F16 => e.b.ftrunc(a),
         Op::V_RNDNE_F16 => e.b.fnearest(a),
         _ => {
-            let floor = e.b.ffloor(a);
-            let fraction = e.b.float(Opcode::Fsub, &[a, floor], false);
+            let (floor, ftz) = (e.b.ffloor(a), e.flushes_single());
+            let fraction = e.b.float(Opcode::Fsub, &[a, floor], ftz);
             let bits = narrow(e, fraction);
             // Below 1, also where it rounds to that.
             let (one, below) = (e.b.i32(0x3c00), e.b.i32(0x3bff));

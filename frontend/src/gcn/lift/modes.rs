@@ -46,6 +46,12 @@ impl Emit<'_> {
         }
     }
 
+    /// Whether f32 arithmetic flushes here. Where it does, operations for which that makes no difference are emitted as
+    /// flushing too, so that nothing keeps the code round them from running in the host's flushing mode.
+    pub(super) fn flushes_single(&self) -> bool {
+        self.way(Width::Single) == FLUSHING
+    }
+
     /// Whether results of a format are rounded to nearest for certain.
     pub(super) fn rounds_to_nearest(&self, width: Width) -> bool {
         self.flushing_way(width) == FLUSHING

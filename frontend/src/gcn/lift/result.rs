@@ -178,6 +178,8 @@ impl Emit<'_> {
             Scalar::F64 => e.b.f64(x),
             _ => e.b.f32(x as f32),
         };
+        // Neither an f32 that was flushed nor a widened f16 is denormal.
+        let ftz = scalar == Scalar::F32 && self.flushes_single();
         let mut value = value;
         let factor = match inst.omod {
             Omod::None => None,
@@ -187,7 +189,7 @@ impl Emit<'_> {
         };
         if let Some(factor) = factor {
             let factor = constant(self, factor);
-            let scaled = self.b.float(Opcode::Fmul, &[value, factor], false);
+            let scaled = self.b.float(Opcode::Fmul, &[value, factor], ftz);
             // Omod works only where denormal results are off; what it makes denormal is zero then. For f64 the
             // field of f32 decides: corpus/gcn/asm_f64 (fiji) has it work with f64 denormals on.
             let half = wide_mode && scalar == Scalar::F32;
@@ -208,16 +210,16 @@ impl Emit<'_> {
         }
         if inst.clamp {
             let (zero, one) = (constant(self, 0.0), constant(self, 1.0));
-            let above = self.b.fcmp(FloatCC::Gt, value, one, false);
+            let above = self.b.fcmp(FloatCC::Gt, value, one, ftz);
             // -0 becomes +0.
             let to_zero = match self.mode() {
                 Mode::Known(mode) => {
                     let below = if mode.dx10_clamp { FloatCC::Ule } else { FloatCC::Le };
-                    self.b.fcmp(below, value, zero, false)
+                    self.b.fcmp(below, value, zero, ftz)
                 }
                 Mode::Dynamic => {
-                    let below = self.b.fcmp(FloatCC::Le, value, zero, false);
-                    let nan = self.b.fcmp(FloatCC::Uno, value, value, false);
+                    let below = self.b.fcmp(FloatCC::Le, value, zero, ftz);
+                    let nan = self.b.fcmp(FloatCC::Uno, value, value, ftz);
                     let off = self.mode_bit_clear(8);
                     let on = self.b.inot(off);
                     let nan = self.b.iand(nan, on);
@@ -239,9 +241,10 @@ impl Emit<'_> {
     pub(super) fn flush_half(&mut self, value: Value) -> Value {
         let magnitude = self.b.fabs(value);
         let smallest = self.b.f32(6.103_515_6e-5);
-        let small = self.b.fcmp(FloatCC::Lt, magnitude, smallest, false);
+        let ftz = self.flushes_single();
+        let small = self.b.fcmp(FloatCC::Lt, magnitude, smallest, ftz);
         let zero = self.b.f32(0.0);
-        let zero = self.b.float(Opcode::Fmul, &[value, zero], false);
+        let zero = self.b.float(Opcode::Fmul, &[value, zero], ftz);
         self.b.select(small, zero, value)
     }
 

@@ -65,7 +65,7 @@ fn clamp_infinity(e: &mut Emit<'_>, value: Value, plus: u64, minus: u64) -> Valu
     let ends = [(infinity.infinity(), plus), (infinity.infinity() | infinity.sign_bit(), minus)];
     ends.into_iter().fold(value, |value, (from, to)| {
         let (from, to) = (e.b.constant(scalar, from), e.b.constant(scalar, to));
-        let is = e.b.fcmp(FloatCC::Eq, value, from, false);
+        let is = e.b.fcmp(FloatCC::Eq, value, from, scalar == Scalar::F32);
         e.b.select(is, to, value)
     })
 }
@@ -78,7 +78,7 @@ fn rsq(e: &mut Emit<'_>, a: Value) -> Value {
     let root = e.b.float(Opcode::Fsqrt, &[quotient], true);
     let value = e.b.float(Opcode::Fmul, &[root, half], true);
     let (least, of_least) = (e.b.f32(f32::MIN_POSITIVE), e.b.f32(2f32.powi(63)));
-    let is_least = e.b.fcmp(FloatCC::Eq, a, least, false);
+    let is_least = e.b.fcmp(FloatCC::Eq, a, least, true);
     let value = e.b.select(is_least, of_least, value);
     let (zero, nan) = (e.b.f32(0.0), e.b.constant(Scalar::F32, Width::Single.nan()));
     let is_positive = e.b.fcmp(FloatCC::Gt, a, zero, true);
@@ -189,7 +189,7 @@ fn fmas(e: &mut Emit<'_>, width: Width, flag: Value, a: Value, b: Value, c: Valu
     } else {
         let (up, down, two) = (constant(e, scale), constant(e, -scale), constant(e, 1));
         let size = e.b.fabs(c);
-        let large = e.b.fcmp(FloatCC::Ge, size, two, false);
+        let large = e.b.fcmp(FloatCC::Ge, size, two, ftz);
         e.b.select(large, up, down)
     };
     let one = constant(e, 0);

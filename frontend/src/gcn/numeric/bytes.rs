@@ -9,11 +9,6 @@ pub fn sad_u8(a: u32, b: u32, masked: bool) -> u32 {
     (0..4).filter(|&n| !masked || byte(b, n) != 0).map(|n| byte(a, n).abs_diff(byte(b, n))).sum()
 }
 
-/// Sum of the absolute differences of two halves.
-pub fn sad_u16(a: u32, b: u32) -> u32 {
-    (a & 0xffff).abs_diff(b & 0xffff) + (a >> 16).abs_diff(b >> 16)
-}
-
 /// Four sums of absolute differences of the bytes of `b` and four consecutive ones of `a`, one byte further
 /// on each time, added to the halves of `sums`. `saturate` limits each half at its maximum.
 pub fn qsad_pk(a: u64, b: u32, sums: u64, masked: bool, saturate: bool) -> u64 {

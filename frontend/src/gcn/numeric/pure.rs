@@ -55,11 +55,6 @@ fn min_max(width: Width, args: &[u64], a: u64, b: u64) -> u64 {
     arith::min_max(width, mode(args), form & MAXIMUM != 0, form & FOLLOWS_MODE != 0, a, b)
 }
 
-fn integer(from: Width, rounding: Rounding, value: u64, signed: bool) -> u64 {
-    let (low, high) = if signed { (i32::MIN.into(), i32::MAX.into()) } else { (0, u32::MAX.into()) };
-    u64::from(convert::to_int(from, rounding, value, low, high) as u32)
-}
-
 /// Functions on all words of a slice.
 macro_rules! words {
     () => {
@@ -215,8 +210,6 @@ functions! {
     F16_FROM_I16 = "gcn.cvt.f16.i16" (I32, I32) -> I32, |x| convert::from_int(Half, mode(x), (w(x, 1) as i16).into());
     /// u16 to f16
     F16_FROM_U16 = "gcn.cvt.f16.u16" (I32, I32) -> I32, |x| convert::from_int(Half, mode(x), h(x, 1) as i64);
-    /// f32 down to an i32
-    I32_FLOOR_F32 = "gcn.cvt_flr.i32.f32" (F32) -> I32, |x| integer(Single, Rounding::Down, a(x, 0), true);
     /// f32 to the nearest i16 of -1 to 1
     NORM_I16_F32 = "gcn.norm.i16.f32" (F32) -> I32, |x| convert::norm16(Single, a(x, 0), true).into();
     /// f32 to the nearest u16 of 0 to 1
@@ -230,12 +223,6 @@ functions! {
 
     // Bytes.
 
-    /// Sum of absolute differences of bytes
-    SAD_U8 = "gcn.sad.u8" (I32, I32) -> I32, |x| bytes::sad_u8(w(x, 0), w(x, 1), false).into();
-    /// The same where the byte of the second word is not zero
-    MSAD_U8 = "gcn.msad.u8" (I32, I32) -> I32, |x| bytes::sad_u8(w(x, 0), w(x, 1), true).into();
-    /// Sum of absolute differences of halves
-    SAD_U16 = "gcn.sad.u16" (I32, I32) -> I32, |x| bytes::sad_u16(w(x, 0), w(x, 1)).into();
     /// Four sums; flags first: 1 masked, 2 saturating
     QSAD_PK_U16_U8 = "gcn.qsad_pk.u16.u8" (I32, I64, I32, I64) -> I64,
         |x| bytes::qsad_pk(a(x, 1), w(x, 2), a(x, 3), w(x, 0) & 1 != 0, w(x, 0) & 2 != 0);
