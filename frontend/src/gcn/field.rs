@@ -444,7 +444,7 @@ fn is_interp16(op: Op) -> bool {
 }
 
 /// Dwords of the scalar base.
-fn base_words(row: &Row, format: Format) -> Option<u8> {
+pub(super) fn base_words(row: &Row, format: Format) -> Option<u8> {
     match format {
         Format::Smem => {
             row.srcs.iter().find_map(|slot| if let Slot::Base(n) = slot { Some(*n) } else { None })
@@ -504,6 +504,7 @@ fn get_flag(flag: Flag, value: bool, row: &Row, inst: &mut Inst) -> Option<()> {
         Flag::Tfe if buffer && (inst.mem.lds || matches!(row.dst, Some(Slot::Returned(_)))) => {
             return Some(());
         }
+        Flag::Offen | Flag::Idxen | Flag::Tfe if row.srcs.contains(&Slot::LdsOnly) => return Some(()),
         Flag::Lds if row.srcs.contains(&Slot::LdsOnly) => {
             inst.mem.lds = value;
             return value.then_some(());

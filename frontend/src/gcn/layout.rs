@@ -244,8 +244,8 @@ layout!(VOP2_SDWA9, 8, 0xf9, 0x8000_01ff, 0x4040_0000_0000_0000, [
     55, 1 => SubScalar(0);
     56, 3 => SrcSel(1); 59, 1 => Sext(1); 60, 1 => Neg1(1); 61, 1 => Abs1(1); 63, 1 => SubScalar(1);
 ]);
-layout!(VOPC_SDWA8, 8, 0x7c00_00f9, 0xfe00_01ff, 0xc0c0_c000_0000_0000, [
-    17, 8 => Op; 32, 8 => SubSrc(0); 9, 8 => SubSrc(1); 40, 3 => DstSel; 43, 2 => DstUnused; 45, 1 => Clamp;
+layout!(VOPC_SDWA8, 8, 0x7c00_00f9, 0xfe00_01ff, 0xc0c0_df00_0000_0000, [
+    17, 8 => Op; 32, 8 => SubSrc(0); 9, 8 => SubSrc(1); 45, 1 => Clamp;
     48, 3 => SrcSel(0); 51, 1 => Sext(0); 52, 1 => Neg1(0); 53, 1 => Abs1(0);
     56, 3 => SrcSel(1); 59, 1 => Sext(1); 60, 1 => Neg1(1); 61, 1 => Abs1(1);
 ]);

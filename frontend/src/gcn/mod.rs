@@ -3,6 +3,9 @@
 //! Waves are warps and workgroups are blocks here as in the vendor's words.
 
 pub mod abi;
+mod asm;
+mod asm_inst;
+mod asm_operand;
 mod codes;
 mod decode;
 mod disasm;
@@ -13,6 +16,7 @@ mod generation;
 mod inst;
 mod layout;
 pub mod lift;
+mod listing;
 pub mod numeric;
 mod op;
 mod operand;
@@ -21,10 +25,12 @@ mod syntax;
 pub mod table;
 pub mod texel;
 
+pub use asm::{Assembly, assemble};
 pub use decode::{DecodeError, decode};
 pub use encode::encode;
 pub use generation::Generation;
 pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdwa, Segment, Unused};
+pub use listing::{ListingLine, disasm, listing};
 pub use op::Op;
 pub use operand::{Arg, InlineFloat, Operand, Select, Type};
 pub use table::Row;

@@ -79,6 +79,40 @@ pub(super) enum Modifier {
     Flag(Flag),
 }
 
+impl Modifier {
+    /// True if a word of the text is this modifier.
+    pub(super) fn accepts(self, word: &str, generation: Generation) -> bool {
+        let name = word.split(':').next().unwrap_or(word);
+        match self {
+            Modifier::High => name == "high",
+            Modifier::OpSel => name == "op_sel",
+            Modifier::OpSelHi => name == "op_sel_hi",
+            Modifier::NegLo => name == "neg_lo",
+            Modifier::NegHi => name == "neg_hi",
+            Modifier::Clamp => name == "clamp",
+            Modifier::Omod => matches!(name, "mul" | "div"),
+            Modifier::DstSel => name == "dst_sel",
+            Modifier::DstUnused => name == "dst_unused",
+            Modifier::SrcSel(0) => name == "src0_sel",
+            Modifier::SrcSel(_) => name == "src1_sel",
+            Modifier::DppCtrl => {
+                name == "quad_perm"
+                    || (name.starts_with("row_") && name != "row_mask")
+                    || name.starts_with("wave_")
+            }
+            Modifier::RowMask => name == "row_mask",
+            Modifier::BankMask => name == "bank_mask",
+            Modifier::BoundCtrl => name == "bound_ctrl",
+            Modifier::BufferFormat => matches!(name, "format" | "dfmt" | "nfmt"),
+            Modifier::Offset => name == "offset",
+            Modifier::Offset0 => name == "offset0",
+            Modifier::Offset1 => name == "offset1",
+            Modifier::Dmask => name == "dmask",
+            Modifier::Flag(flag) => flag.name(generation) == word,
+        }
+    }
+}
+
 impl Flag {
     /// The word of the text.
     pub(super) fn name(self, generation: Generation) -> &'static str {

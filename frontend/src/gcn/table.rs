@@ -436,13 +436,9 @@ impl Table {
     }
 
     /// The rows of a name.
-    pub(super) fn named<'a>(
-        &'a self,
-        generation: Generation,
-        name: &'a str,
-    ) -> impl Iterator<Item = &'a Row> {
-        let by_name: &HashMap<(Generation, &'a str), Vec<usize>> = &self.by_name;
-        by_name.get(&(generation, name)).into_iter().flatten().map(|&index| &self.rows[index])
+    pub(super) fn named(&'static self, generation: Generation, name: &str) -> Vec<&'static Row> {
+        let by_name: &HashMap<(Generation, &str), Vec<usize>> = &self.by_name;
+        by_name.get(&(generation, name)).into_iter().flatten().map(|&index| &self.rows[index]).collect()
     }
 }
 

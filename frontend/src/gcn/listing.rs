@@ -1,0 +1,96 @@
+//! Listings: addresses, words, marks where branches and calls go, text.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::decode::{DecodeError, decode};
+use super::{Generation, Inst, Op};
+
+/// One line of a listing: an instruction or what stands in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct ListingLine {
+    /// Address.
+    pub pc: u64,
+    /// The dwords, or the bytes that are left at the end of the code.
+    pub raw: u64,
+    /// Length in bytes: 4 or 8, less at the end of cut code.
+    pub len: u8,
+    /// A branch or fork goes here.
+    pub branch_target: bool,
+    /// A call goes here.
+    pub call_target: bool,
+    /// The instruction.
+    pub inst: Result<Inst, DecodeError>,
+}
+
+impl fmt::Display for ListingLine {
+    /// The line without a newline at the end; an empty line stands before what is called. Where a branch goes
+    /// stands behind it as a comment.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.call_target {
+            writeln!(f)?;
+        }
+        let first = usize::from(self.len.min(4));
+        let second = usize::from(self.len.saturating_sub(4));
+        write!(f, "{:08x}: {:0width$x}", self.pc, self.raw & 0xffff_ffff, width = 2 * first)?;
+        match second {
+            0 => write!(f, "{:blank$}", "", blank = 9 + 8 - 2 * first)?,
+            _ => write!(
+                f,
+                " {:0width$x}{:blank$}",
+                self.raw >> 32,
+                "",
+                width = 2 * second,
+                blank = 8 - 2 * second
+            )?,
+        }
+        let call = if self.call_target { 'C' } else { ' ' };
+        let branch = if self.branch_target { 'B' } else { ' ' };
+        write!(f, "  {call}{branch} ")?;
+        match &self.inst {
+            Ok(inst) => inst.fmt(f)?,
+            Err(_) => f.write_str("??")?,
+        }
+        match self.inst.ok().and_then(|inst| inst.target_pc) {
+            Some(target) => write!(f, "  // {target:#x}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The listing of code that stands at `base`.
+pub fn disasm(code: &[u8], base: u64, generation: Generation) -> Vec<ListingLine> {
+    let mut lines = Vec::new();
+    let mut marks: HashMap<u64, (bool, bool)> = HashMap::new();
+    let mut offset = 0;
+    while let Some(rest) = code.get(offset..).filter(|rest| !rest.is_empty()) {
+        let pc = base.wrapping_add(offset as u64);
+        let inst = decode(rest, pc, generation);
+        let len = match inst {
+            Ok(inst) => inst.len,
+            Err(_) => rest.len().min(4) as u8,
+        };
+        let mut bytes = [0; 8];
+        let kept = usize::from(len).min(rest.len());
+        bytes[..kept].copy_from_slice(&rest[..kept]);
+        if let Ok(Inst { target_pc: Some(target), op, .. }) = inst {
+            let mark = marks.entry(target).or_default();
+            *(if op == Op::S_CALL_B64 { &mut mark.0 } else { &mut mark.1 }) = true;
+        }
+        let raw = u64::from_le_bytes(bytes);
+        lines.push(ListingLine { pc, raw, len, branch_target: false, call_target: false, inst });
+        offset += kept;
+    }
+    for line in &mut lines {
+        if let Some(&(call, branch)) = marks.get(&line.pc) {
+            line.call_target = call;
+            line.branch_target = branch;
+        }
+    }
+    lines
+}
+
+/// The text of [`disasm`], a newline after each line.
+pub fn listing(code: &[u8], base: u64, generation: Generation) -> String {
+    disasm(code, base, generation).iter().map(|line| format!("{line}\n")).collect()
+}
