@@ -418,7 +418,7 @@ fn layout(items: Vec<Placed>) -> Result<Assembly, SourceError> {
                 assembly.code.extend_from_slice(&value.to_le_bytes()[..*bytes]);
             }
             Item::Inst { inst, row, expression } => {
-                let mut inst = (**inst).clone();
+                let mut inst = **inst;
                 if let Some((expression, place)) = expression {
                     let value = expression.value(&assembly.labels).map_err(|reason| error(placed, reason))?;
                     set_expression(&mut inst, value, *place, expression, address)

@@ -5,7 +5,7 @@ use super::asm::{Expression, LineError, Use};
 use super::asm_operand::{is_modifier, is_register, modifier, plain, simm_slot, source};
 use super::decode::{decode, finish, long_form, skeleton};
 use super::encode::encode_row;
-use super::field;
+use super::field_memory;
 use super::inst::{Format, Inst, Segment};
 use super::layout::{Form, layout};
 use super::operand::{Arg, InlineFloat, Operand, Type};
@@ -307,7 +307,7 @@ fn operand(
             let arg = match inst.dst {
                 Some(arg) => arg,
                 None => {
-                    let (ty, words) = field::data_type(row.dst?, inst);
+                    let (ty, words) = field_memory::data_type(row.dst?, inst);
                     Arg::new(Operand::Off, ty, words)
                 }
             };
@@ -382,14 +382,14 @@ fn operand(
         Place::Addr => {
             if text == "off" {
                 inst.mem.addr = None;
-                let none = field::addr_words(row, inst) == 0
+                let none = field_memory::addr_words(row, inst) == 0
                     || inst.mem.segment == Segment::Scratch && inst.mem.saddr.is_some();
                 return none.then_some(());
             }
             if inst.mem.segment == Segment::Scratch && inst.mem.saddr.is_some() {
                 return None;
             }
-            let words = field::addr_words(row, inst);
+            let words = field_memory::addr_words(row, inst);
             let ty = if words == 2 { Type::B64 } else { Type::U32 };
             let mut arg = Arg::new(Operand::Off, ty, words);
             if inst.format == Format::Mimg {
@@ -406,24 +406,24 @@ fn operand(
             memory(Some(arg), inst, |inst, arg| inst.mem.addr = arg)
         }
         Place::Data => {
-            let slot = field::data_slot(row, 0).or(row.srcs.contains(&Slot::Gws).then_some(Slot::Gws));
-            let (ty, words) = field::data_type(slot?, inst);
+            let slot = field_memory::data_slot(row, 0).or(row.srcs.contains(&Slot::Gws).then_some(Slot::Gws));
+            let (ty, words) = field_memory::data_type(slot?, inst);
             memory(Some(Arg::new(Operand::Off, ty, words)), inst, |inst, arg| inst.mem.data = arg)?;
             if let Some(slot @ Slot::Returned(_)) = row.dst
                 && inst.mem.glc
                 && inst.format != Format::Flat
             {
-                let (ty, words) = field::data_type(slot, inst);
+                let (ty, words) = field_memory::data_type(slot, inst);
                 inst.dst = Some(Arg::new(inst.mem.data?.operand, ty, words));
             }
             Some(())
         }
         Place::Data1 => {
-            let (ty, words) = field::data_type(field::data_slot(row, 1)?, inst);
+            let (ty, words) = field_memory::data_type(field_memory::data_slot(row, 1)?, inst);
             memory(Some(Arg::new(Operand::Off, ty, words)), inst, |inst, arg| inst.mem.data1 = arg)
         }
         Place::Base => {
-            let words = field::base_words(row, inst.format)?;
+            let words = field_memory::base_words(row, inst.format)?;
             let mut arg = Arg::new(Operand::Off, Type::Words, words);
             let mut fits = plain(text, &mut arg, generation, false) && arg.operand.scalar_code().is_some();
             if !fits && inst.format == Format::Mimg {

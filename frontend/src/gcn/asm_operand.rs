@@ -8,7 +8,7 @@ use super::layout::Flag;
 use super::operand::{Arg, InlineFloat, Operand, Select, Type};
 use super::syntax::{self, GS_OPS, INDEX_MODES, SYS_OPS, WAIT_COUNTS};
 use super::table::{Row, Slot};
-use super::{Generation, field};
+use super::{Generation, field_memory};
 
 /// A number: digits, `0x`, `0b`, `0o`, with a sign.
 pub(super) fn number(text: &str) -> Option<i64> {
@@ -38,9 +38,8 @@ fn call<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// A register, by its name: operand and number of dwords.
 fn register(text: &str) -> Option<(Operand, u8)> {
-    for (prefix, make) in
-        [("ttmp", Operand::Ttmp as fn(u8) -> Operand), ("s", Operand::Sgpr), ("v", Operand::Vgpr)]
-    {
+    type Part = fn(u8) -> Operand;
+    for (prefix, make) in [("ttmp", Operand::Ttmp as Part), ("s", Operand::Sgpr), ("v", Operand::Vgpr)] {
         let Some(rest) = text.strip_prefix(prefix) else { continue };
         if let Some(range) = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             let (first, last) = range.split_once(':').unwrap_or((range, range));
@@ -55,7 +54,7 @@ fn register(text: &str) -> Option<(Operand, u8)> {
             return Some((make(rest.parse().ok()?), 1));
         }
     }
-    let pairs: [(&str, fn(u8) -> Operand); 6] = [
+    let pairs: [(&str, Part); 6] = [
         ("vcc", Operand::Vcc),
         ("exec", Operand::Exec),
         ("flat_scratch", Operand::FlatScratch),
@@ -372,7 +371,7 @@ pub(super) fn is_modifier(text: &str) -> bool {
 pub(super) fn modifier(text: &str, row: &Row, inst: &mut Inst) -> Option<()> {
     let generation = inst.generation;
     if let Some(flag) = FLAGS.iter().find(|flag| flag.name(generation) == text) {
-        *field::flag_place(*flag, inst) = true;
+        *field_memory::flag_place(*flag, inst) = true;
         return Some(());
     }
     let dpp = |inst: &mut Inst, ctrl: DppCtrl| inst.dpp.as_mut().map(|dpp| dpp.ctrl = ctrl);

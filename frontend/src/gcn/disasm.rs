@@ -373,7 +373,7 @@ fn modifier_text(modifier: Modifier, row: &Row, inst: &Inst) -> String {
         Modifier::Dmask if mem.dmask == 0 => none(),
         Modifier::Dmask => format!("dmask:{:#x}", mem.dmask),
         Modifier::Flag(flag) => {
-            word(*super::field::flag_place(flag, &mut inst.clone()), flag.name(inst.generation))
+            word(*super::field_memory::flag_place(flag, &mut inst.clone()), flag.name(inst.generation))
         }
     }
 }

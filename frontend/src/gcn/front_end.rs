@@ -5,7 +5,7 @@ use std::sync::Arc;
 use warpjit_ir::{Builtin, SlotInit};
 
 use super::abi::{self, Setup};
-use super::{Generation, Inst, decode, lift};
+use super::{Generation, Inst, assemble, decode, lift, listing};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
 use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
@@ -13,8 +13,6 @@ use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, Sou
 /// The front end.
 #[derive(Debug)]
 pub struct GcnFrontEnd;
-
-const UNSUPPORTED: &str = "gcn is not supported by this build";
 
 impl GcnFrontEnd {
     fn generation(&self, chip: &str) -> Result<Generation, LoadError> {
@@ -136,16 +134,19 @@ impl FrontEnd for GcnFrontEnd {
 
     fn listing(
         &self,
-        _code: &[u8],
-        _base: u32,
-        _chip: &str,
+        code: &[u8],
+        base: u32,
+        chip: &str,
         _program: ProgramType,
     ) -> Result<String, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        Ok(listing(code, base.into(), self.generation(chip)?))
     }
 
-    fn assemble(&self, _text: &str, _chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        Err(SourceErrors(vec![SourceError { line: 1, column: 1, reason: UNSUPPORTED.into() }]))
+    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        let generation = self.generation(chip).map_err(|error| {
+            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
+        })?;
+        Ok(assemble(text, generation)?.code)
     }
 }
 

@@ -11,6 +11,7 @@ mod decode;
 mod disasm;
 mod encode;
 mod field;
+mod field_memory;
 pub mod front_end;
 mod generation;
 mod inst;

@@ -63,13 +63,8 @@ pub fn opcodes(format: Format, generation: Generation) -> Vec<u16> {
             let base = match row.format {
                 Format::Vopc => 0,
                 Format::Vop2 => 0x100,
-                Format::Vop1 => {
-                    if generation.is_old() {
-                        0x180
-                    } else {
-                        0x140
-                    }
-                }
+                Format::Vop1 if generation.is_old() => 0x180,
+                Format::Vop1 => 0x140,
                 _ => continue,
             };
             codes.extend(row.code(generation).map(|code| code + base));
@@ -119,38 +114,17 @@ pub fn word(format: Format, generation: Generation, codes: &[u16], random: &mut 
         high = high & !0x1800_0000 | 0x1800_0000;
         low |= 0x4000;
     }
-    let mask = !0u32;
+    let old = generation.is_old();
     let width = match format {
-        Format::Vop3 => {
-            if generation.is_old() {
-                9
-            } else {
-                10
-            }
-        }
-        Format::Sop2
-        | Format::Sopc
-        | Format::Sopp
-        | Format::Vop3p
-        | Format::Flat
-        | Format::Mubuf
-        | Format::Mimg => 7,
-        Format::Sopk => 5,
-        Format::Smem => {
-            if generation.is_old() {
-                5
-            } else {
-                8
-            }
-        }
+        Format::Vop3 if old => 9,
+        Format::Vop3 => 10,
+        Format::Sop2 | Format::Sopc | Format::Sopp | Format::Vop3p => 7,
+        Format::Flat | Format::Mubuf | Format::Mimg => 7,
         Format::Vop2 => 6,
-        Format::Mtbuf => {
-            if generation.is_old() {
-                3
-            } else {
-                4
-            }
-        }
+        Format::Sopk => 5,
+        Format::Smem if old => 5,
+        Format::Mtbuf if old => 3,
+        Format::Mtbuf => 4,
         Format::Vintrp => 2,
         Format::Exp => 0,
         _ => 8,
@@ -165,7 +139,7 @@ pub fn word(format: Format, generation: Generation, codes: &[u16], random: &mut 
         Format::Smem if generation.is_old() => 0xf800_0000,
         _ => 0xfc00_0000,
     };
-    low = low & mask & !fixed_mask | fixed;
+    low = low & !fixed_mask | fixed;
     if width > 0 && !random.next().is_multiple_of(16) {
         let code = u32::from(codes[random.next() as usize % codes.len()]);
         let ones = ((1u64 << width) - 1) as u32;
