@@ -121,13 +121,12 @@ pub fn fixup(width: Width, quotient: u64, denominator: u64, numerator: u64) -> u
     if format.is_infinite(d) || n == 0 {
         return sign;
     }
-    let difference = exponent(width, n) - exponent(width, d);
-    if difference < limits(width).underflow {
+    if exponent(width, n) - exponent(width, d) < limits(width).underflow {
         return sign;
     }
     if format.is_nan(quotient) {
-        // The sequence makes a NaN of a quotient that overflows by more than the scale.
-        return if difference > format.bias { sign | format.infinity() } else { width.nan() };
+        // The sequence makes a NaN of a quotient that overflows by more than the scale (CLRX's description).
+        return sign | format.infinity();
     }
     sign | size(quotient)
 }
