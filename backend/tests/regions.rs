@@ -256,6 +256,7 @@ impl Gen {
             signed,
             offset,
             align,
+            far: matches!(space, Space::Shared) && self.random.below(2) == 0,
             align_offset: if align == 8 && bytes == 4 { 4 } else { 0 },
         };
         let mem = if self.tame { MemAccess { align_offset: 0, ..mem } } else { mem };

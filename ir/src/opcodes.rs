@@ -586,8 +586,10 @@ pub struct MemAccess {
     /// Narrow loads: sign instead of zero extension.
     pub signed: bool,
     /// Bytes added to the address. Global: modulo 2^32 (or 2^64) with the address. Shared, local, const: the sum
-    /// is taken modulo 2^16.
+    /// is taken modulo 2^16, but see `far`.
     pub offset: i32,
+    /// Shared: the sum is taken modulo 2^32, and all from 2^16 on is beyond the space.
+    pub far: bool,
     /// The address (with the offset) must be a multiple of this, else it is a `memory` fault. A power of two.
     /// Parts of a wide access carry the whole's alignment minus their place, see `align_offset`.
     pub align: u8,

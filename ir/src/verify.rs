@@ -511,6 +511,7 @@ fn check_memory(
 ) -> Check {
     ensure(matches!(mem.bytes, 1 | 2 | 4 | 8), "accesses 1, 2, 4 or 8 bytes")?;
     ensure(mem.align.is_power_of_two(), "the alignment is a power of two")?;
+    ensure(!mem.far || mem.space == Space::Shared, "only accesses to shared memory are `far`")?;
     let element = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
     let values = match op {
         Opcode::Store | Opcode::UnlockStore => 1,

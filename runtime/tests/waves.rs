@@ -260,6 +260,7 @@ impl Gen {
             signed: false,
             offset: 0x1_0000,
             align: bytes,
+            far: false,
             align_offset: 0,
         };
         if is_wide {
@@ -350,6 +351,7 @@ fn program_of(seed: u64, lanes: u32) -> Function {
             signed: false,
             offset: 0x1_0000 + 1024 * (n as i32 + 1),
             align: 4,
+            far: false,
             align_offset: 0,
         };
         let value = match n {

@@ -20,12 +20,27 @@ impl Lower<'_, '_> {
             return Ok(Some(parts));
         }
         let addresses = self.address_parts(x);
-        let indices: Parts = addresses.iter().map(|&p| self.e.band_imm(p, 0xffff)).collect();
+        let indices: Parts = match mem.far {
+            true => addresses,
+            false => addresses.iter().map(|&p| self.e.band_imm(p, 0xffff)).collect(),
+        };
         // Lanes in bounds; the others read zero (from index 0, which is always there) and write nothing.
         let inside = self.space_bytes(mem.space).map(|size| {
             let last = self.e.iadd_imm(size, 0u64.wrapping_sub(u64::from(mem.bytes)) & 0xffff_ffff);
             let last = self.e.splat(I32X4, last);
-            indices.iter().map(|&i| self.e.icmp(HostIntCC::SignedLessThanOrEqual, i, last)).collect::<Parts>()
+            let zero = self.e.imm(I32X4, 0);
+            let inside = indices.iter().map(|&i| {
+                let below = self.e.icmp(HostIntCC::SignedLessThanOrEqual, i, last);
+                // Far indices have all bits: those of 2^31 and more are negative here.
+                match mem.far {
+                    true => {
+                        let above = self.e.icmp(HostIntCC::SignedGreaterThanOrEqual, i, zero);
+                        self.e.band(below, above)
+                    }
+                    false => below,
+                }
+            });
+            inside.collect::<Parts>()
         });
         let base = self.base(mem.space);
         // Pieces that lie together in memory: place of each and bytes.

@@ -96,7 +96,7 @@ impl Lower<'_, '_> {
 
     /// The addresses and the offset still to be added.
     fn address(&mut self, a: Value, mem: MemAccess) -> Result<(Address, u32), Error> {
-        let low16 = !matches!(mem.space, Space::Global(_));
+        let low16 = !matches!(mem.space, Space::Global(_)) && !mem.far;
         let address = match self.forms.of(a) {
             Form::Uniform => Address::Uniform(self.scalar(a)?),
             Form::Affine { stride, .. } => Address::Affine(self.scalar(a)?, stride),
@@ -190,7 +190,7 @@ impl Lower<'_, '_> {
                 self.dynamic_lane(&parts, lane)
             }
         };
-        if x.global() { a } else { self.e.band_imm(a, 0xffff) }
+        if x.global() || x.mem.far { a } else { self.e.band_imm(a, 0xffff) }
     }
 
     /// Low bits of a value that are zero in every lane.
@@ -425,7 +425,7 @@ impl Lower<'_, '_> {
         let global = x.global();
         let a = self.first_address(x);
         let active = x.guard.is_none_or(|g| self.is_active_mask(g));
-        let index = if global { a } else { self.e.band_imm(a, 0xffff) };
+        let index = if global || mem.far { a } else { self.e.band_imm(a, 0xffff) };
         let wide_index = self.e.uextend(I64, index);
         let base = self.base(mem.space);
         let place = self.e.iadd(base, wide_index);
@@ -435,7 +435,8 @@ impl Lower<'_, '_> {
             allowed = Some(self.guard_bits(x.guard)?);
         }
         if let Some(size) = self.space_bytes(mem.space) {
-            let end = self.e.iadd_imm(index, u64::from(mem.bytes));
+            let end = self.e.iadd_imm(wide_index, u64::from(mem.bytes));
+            let size = self.e.uextend(I64, size);
             let inside = self.e.icmp(HostIntCC::UnsignedLessThanOrEqual, end, size);
             let zero = self.e.imm(I32, 0);
             let one = match allowed {

@@ -68,7 +68,8 @@ impl Lower<'_, '_> {
         }
         Some(match self.values[address.index()] {
             Some(Kept::Const(bits)) => {
-                let place = (bits as u32).wrapping_add(mem.offset as u32) & 0xffff;
+                let place = (bits as u32).wrapping_add(mem.offset as u32);
+                let place = if mem.far { place } else { place & 0xffff };
                 (Base::Start, i64::from(place), length)
             }
             _ => (Base::Value(address), i64::from(mem.offset), length),

@@ -333,10 +333,11 @@ fn guard(env: &Env, values: &[u64], guarded: bool, at: u32) -> u64 {
 
 /// Final addresses of all lanes, and the lowest lane of the set whose address is misaligned.
 fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES]) -> Option<u32> {
-    let MemAccess { space, offset, align, align_offset, .. } = access.mem;
+    let MemAccess { space, offset, far, align, align_offset, .. } = access.mem;
     let wrap = match space {
         Space::Global(_) if access.wide_address => u64::MAX,
         Space::Global(_) => 0xffff_ffff,
+        Space::Shared if far => 0xffff_ffff,
         Space::Shared | Space::Local | Space::Const(_) => 0xffff,
     };
     // An alignment of 0 counts as 1.

@@ -235,6 +235,7 @@ impl Maker<'_> {
                         signed: self.random.below(2) == 0,
                         offset: 16,
                         align: 1,
+                        far: false,
                         align_offset: 0,
                     };
                     let a = self.pick(Scalar::I32);

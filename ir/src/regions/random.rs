@@ -114,7 +114,8 @@ impl Gen {
     }
 
     fn mem(space: Space, offset: i32) -> MemAccess {
-        MemAccess { space, bytes: 4, signed: false, offset, align: 4, align_offset: 0 }
+        let far = space == Space::Shared && offset % 8 == 0;
+        MemAccess { space, bytes: 4, signed: false, offset, align: 4, far, align_offset: 0 }
     }
 
     fn simple(&mut self) {

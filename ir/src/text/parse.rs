@@ -507,10 +507,11 @@ impl<'a> Parser<'a> {
         self.expect_word("align")?;
         let align = self.number(255, "the alignment")? as u8;
         let align_offset = if self.eat_word("part") { self.number(255, "the place")? as u8 } else { 0 };
+        let far = self.eat_word("far");
         while self.eat_word("if") {
             args.push(self.value_ref()?);
         }
-        let mem = MemAccess { space, bytes, signed, offset, align, align_offset };
+        let mem = MemAccess { space, bytes, signed, offset, far, align, align_offset };
         Ok(atomic_op.map_or(Imm::Mem(mem), |op| Imm::Atomic(mem, op)))
     }
 

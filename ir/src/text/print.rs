@@ -175,6 +175,9 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
             if mem.align_offset != 0 {
                 write!(f, " part {}", mem.align_offset)?;
             }
+            if mem.far {
+                f.write_str(" far")?;
+            }
             for v in args.iter().skip(1 + values) {
                 write!(f, " if {v}")?;
             }

@@ -121,7 +121,7 @@ pub(super) fn shape(op: Op) -> Option<Shape> {
 
 /// An access of `bytes` at an offset; any address will do.
 pub(super) fn access(space: Space, bytes: u8, signed: bool, offset: i32) -> MemAccess {
-    MemAccess { space, bytes, signed, offset, align: 1, align_offset: 0 }
+    MemAccess { space, bytes, signed, offset, far: space == Space::Shared, align: 1, align_offset: 0 }
 }
 
 /// An access of `bytes` to global memory.
@@ -182,8 +182,7 @@ pub(super) fn write_loaded(e: &mut Emit<'_>, inst: &Inst, shape: Shape, values: 
 pub(super) fn store_to_lds(e: &mut Emit<'_>, inst: &Inst, values: &[Value]) {
     let Some(&value) = values.first() else { return };
     let address = lds::lane_address(e, inst.mem.offset as u32);
-    let ok = lds::below_64k(e, address);
-    let guard = guard(e, Some(ok));
+    let guard = guard(e, None);
     let value = if e.b.func.ty(value).scalar == Scalar::I64 { e.low(value) } else { value };
     e.b.store(access(Space::Shared, 4, false, 0), address, value, Some(guard));
 }

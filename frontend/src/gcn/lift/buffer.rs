@@ -14,7 +14,7 @@ use super::atomic;
 use super::emit::Emit;
 use super::format::{TexelFormat, field};
 use super::lds;
-use crate::gcn::{Format, Generation, Inst, Op};
+use crate::gcn::{Arg, Format, Generation, Inst, Op};
 
 /// Emits one buffer access; false for what is not one.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -25,7 +25,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         return true;
     }
     let Some(resource) = inst.mem.base else { return false };
-    let words = e.src_words(resource, 4);
+    let words = resource_words(e, resource, 4);
     let words = [words[0], words[1], words[2], words[3]];
     if let Some(rmw) = atomic::memory_atomic(inst.op) {
         let buffer = Buffer::new(e, inst, words);
@@ -63,9 +63,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
     } else if inst.op == Op::BUFFER_STORE_LDS_DWORD {
         let address = lds::lane_address(e, inst.mem.offset as u32);
-        let there = lds::below_64k(e, address);
         let value = e.b.load(access(Space::Shared, 4, false, 0), address, None);
-        let value = access::or_zero(e, Some(there), value);
         let buffer = Buffer::new(e, inst, words);
         let size = e.b.i32(4);
         let ok = buffer.holds(e, 0, size);
@@ -74,6 +72,19 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         return typed(e, inst, words);
     }
     true
+}
+
+/// The registers of a resource; constants where it is known what they hold.
+pub(super) fn resource_words(e: &mut Emit<'_>, resource: Arg, count: usize) -> Vec<Value> {
+    let mut words = e.src_words(resource, count);
+    if let Some(first) = resource.operand.scalar_code() {
+        for (word, code) in words.iter_mut().zip(first..) {
+            if let Some(known) = e.statics.constant(code) {
+                *word = e.b.i32(known);
+            }
+        }
+    }
+    words
 }
 
 /// Typed accesses: one to four components, in 16 bits each with `D16`.

@@ -8,7 +8,7 @@ use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Space, Value};
 use super::access::{self, GLOBAL, Shape, Unit, access};
 use super::atomic::{self, Rmw};
 use super::emit::Emit;
-use super::{lds, scratch};
+use super::scratch;
 use crate::gcn::{Format, Inst, Segment};
 
 /// Emits one flat, global or scratch access; false for what is not one.
@@ -143,12 +143,11 @@ impl Place {
         self.lds.map(|(_, lanes)| e.b.inot(lanes))
     }
 
-    /// The lanes in LDS at an address that is there, for a part.
+    /// The lanes in LDS, and their addresses there, for a part.
     fn inside(&self, e: &mut Emit<'_>, at: u32) -> Option<(Value, Value)> {
         let (address, lanes) = self.lds?;
         let address = if at == 0 { address } else { e.add_const(address, at) };
-        let reachable = lds::below_64k(e, address);
-        Some((address, e.b.iand(lanes, reachable)))
+        Some((address, lanes))
     }
 
     fn load(&self, e: &mut Emit<'_>, at: u32, bytes: u8, signed: bool) -> Value {
@@ -156,9 +155,8 @@ impl Place {
         let outside = self.outside(e);
         let guard = access::guard(e, outside);
         let value = e.b.load(access(GLOBAL, bytes, signed, 0), address, Some(guard));
-        let Some((address, there)) = self.inside(e, at) else { return value };
+        let Some((address, _)) = self.inside(e, at) else { return value };
         let shared = e.b.load(access(Space::Shared, bytes, signed, 0), address, None);
-        let shared = access::or_zero(e, Some(there), shared);
         match outside {
             Some(outside) => e.b.select(outside, value, shared),
             None => value,

@@ -7,7 +7,7 @@ use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Value};
 
 use super::access::{self, GLOBAL, access};
 use super::atomic::{self, Rmw};
-use super::buffer::{halves, pack_halves, packs};
+use super::buffer::{halves, pack_halves, packs, resource_words};
 use super::emit::Emit;
 use super::format::{TexelFormat, field};
 use crate::gcn::{Format, Generation, Inst, Op};
@@ -19,7 +19,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     }
     let Some(resource) = inst.mem.base else { return false };
     let short = inst.mem.r128 && inst.generation != Generation::Gfx9;
-    let mut words = e.src_words(resource, if short { 4 } else { 8 });
+    let mut words = resource_words(e, resource, if short { 4 } else { 8 });
     words.resize(8, e.b.i32(0));
     use Op::*;
     let rmw = atomic::memory_atomic(inst.op);

@@ -1,7 +1,7 @@
 //! LDS: loads, stores and atomics of the `DS` format.
 //!
 //! An address is the lane's plus the constant offset, modulo 2^32 (on 1.0 a lane's address beyond LDS stays beyond it).
-//! What lies beyond 64 KiB, beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
+//! What lies beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
 //! (facts/gcn.md section 5, "LDS"). GDS and global wave sync are not there: `illegal`.
 
 use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
@@ -9,6 +9,7 @@ use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
 use super::access::{self, Unit, access};
 use super::atomic::{self, Rmw};
 use super::emit::Emit;
+use super::slots::M0;
 use crate::gcn::{Format, Generation, Inst, Op};
 
 /// Bytes that an LDS address can reach.
@@ -78,43 +79,40 @@ fn address(e: &mut Emit<'_>, inst: &Inst) -> Value {
     }
 }
 
-/// Whether an access lies where LDS can be and M0 allows it; `None` where that is sure.
+/// Whether M0 allows an access (on 1.0, and the lane's address does); `None` where that is sure.
 pub(super) fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Value> {
-    let limited = e.generation != Generation::Gfx9;
-    let m0 = limited.then(|| e.m0());
-    let known = match m0 {
-        None => Some(LDS_BYTES),
-        Some(m0) => e.b.func.as_const(m0).map(|m0| (m0 as u32).min(LDS_BYTES)),
-    };
-    // An access begins below this.
-    let below = |limit: u32| (limit + 1).saturating_sub(bytes);
-    let sum = e.add_const(base, offset);
-    let limit = match (known, m0) {
-        (Some(limit), _) => {
-            let largest = bound(e, base, 8).saturating_add(offset.into());
-            if largest < below(limit).into() {
-                return None;
-            }
-            e.b.i32(below(limit))
-        }
-        (None, m0) => {
-            let (most, m0) = (e.b.i32(LDS_BYTES), m0?);
-            let limit = e.b.umin(m0, most);
-            let size = e.b.i32(bytes - 1);
-            let fits = e.b.icmp(IntCC::Ugt, limit, size);
-            let below = e.b.isub(limit, size);
-            let none = e.b.i32(0);
-            e.b.select(fits, below, none)
-        }
-    };
-    let ok = e.b.icmp(IntCC::Ult, sum, limit);
-    if e.generation != Generation::Gfx6 || offset == 0 {
-        return Some(ok);
-    }
+    let largest = bound(e, base, 8);
     // 1.0 looks at the lane's address alone, too: an offset does not bring a negative one back.
-    let end = e.b.i32(LDS_BYTES);
-    let base_ok = e.b.icmp(IntCC::Ult, base, end);
-    Some(e.b.iand(ok, base_ok))
+    let ok = (e.generation == Generation::Gfx6 && offset != 0 && largest >= LDS_BYTES.into()).then(|| {
+        let end = e.b.i32(LDS_BYTES);
+        e.b.icmp(IntCC::Ult, base, end)
+    });
+    let limit = match e.generation {
+        Generation::Gfx9 => None,
+        _ => limit(e, bytes, largest.saturating_add(offset.into())),
+    };
+    let Some(limit) = limit else { return ok };
+    let sum = e.add_const(base, offset);
+    let below = e.b.icmp(IntCC::Ult, sum, limit);
+    access::and(e, ok, Some(below))
+}
+
+/// What an address must be below because of M0 for `bytes` to be there; `None` where that is no limit for addresses up to
+/// `largest`. The end of LDS needs no test: accesses know it.
+fn limit(e: &mut Emit<'_>, bytes: u32, largest: u64) -> Option<Value> {
+    let m0 = e.m0();
+    let known = e.statics.constant(M0).or(e.b.func.as_const(m0).map(|m0| m0 as u32));
+    if let Some(m0) = known {
+        let below = (m0.min(LDS_BYTES) + 1).saturating_sub(bytes);
+        return (m0 < LDS_BYTES && largest >= below.into()).then(|| e.b.i32(below));
+    }
+    let most = e.b.i32(LDS_BYTES);
+    let limit = e.b.umin(m0, most);
+    let size = e.b.i32(bytes - 1);
+    let fits = e.b.icmp(IntCC::Ugt, limit, size);
+    let below = e.b.isub(limit, size);
+    let none = e.b.i32(0);
+    Some(e.b.select(fits, below, none))
 }
 
 /// The largest value an i32 can have in an active lane, from what the block itself says of it.
@@ -236,21 +234,14 @@ pub(super) fn lane_address(e: &mut Emit<'_>, offset: u32) -> Value {
     e.b.iadd(base, lane)
 }
 
-/// Whether a dword at an address that M0 does not limit lies where LDS can be.
-pub(super) fn below_64k(e: &mut Emit<'_>, address: Value) -> Value {
-    let end = e.b.i32(LDS_BYTES - 3);
-    e.b.icmp(IntCC::Ult, address, end)
-}
-
 fn by_lane(e: &mut Emit<'_>, inst: &Inst) {
     let address = lane_address(e, inst.mem.offset as u32);
-    let ok = below_64k(e, address);
     if inst.op == Op::DS_READ_ADDTID_B32 {
-        let values = access::load_parts(e, Space::Shared, unit(1), address, 0, Some(ok));
+        let values = access::load_parts(e, Space::Shared, unit(1), address, 0, None);
         e.set_dst_words(inst, &values);
     } else if let Some(data) = inst.mem.data {
         let values = e.src_words(data, 1);
-        access::store_parts(e, Space::Shared, unit(1), address, 0, &values, Some(ok));
+        access::store_parts(e, Space::Shared, unit(1), address, 0, &values, None);
     }
 }
 
@@ -267,10 +258,9 @@ fn count(e: &mut Emit<'_>, inst: &Inst, down: bool) {
         let address = e.add_const(base, offset);
         let address = e.and_const(address, !3);
         let mem: MemAccess = access(Space::Shared, 4, false, 0);
-        let inside = below_64k(e, address);
-        let old = access::load_uniform(e, mem, address, Some(inside));
+        let old = access::load_uniform(e, mem, address, None);
         let new = if down { e.b.isub(old, lanes) } else { e.b.iadd(old, lanes) };
-        e.b.store(mem, address, new, Some(inside));
+        e.b.store(mem, address, new, None);
         old
     });
     e.set_dst_words(inst, &[old]);

@@ -202,8 +202,15 @@ impl Emit<'_> {
         let m0 = self.m0();
         let address = self.and_const(m0, 0xffff);
         let word_address = self.and_const(address, 0xfffc);
-        let mem =
-            MemAccess { space: Space::Shared, bytes: 4, signed: false, offset: 0, align: 4, align_offset: 0 };
+        let mem = MemAccess {
+            space: Space::Shared,
+            bytes: 4,
+            signed: false,
+            offset: 0,
+            align: 4,
+            far: false,
+            align_offset: 0,
+        };
         let word = self.b.load(mem, word_address, None);
         let part = self.and_const(address, 3);
         let shift = self.shl_const(part, 3);

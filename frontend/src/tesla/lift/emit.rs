@@ -270,6 +270,7 @@ impl<'f> Emit<'f> {
             signed,
             offset: addr.offset_bytes as i32,
             align: 1,
+            far: false,
             align_offset: 0,
         };
         (mem, base)

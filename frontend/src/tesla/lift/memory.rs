@@ -67,13 +67,14 @@ pub(super) fn global(space: u8, bytes: u32, signed: bool) -> MemAccess {
         signed,
         offset: 0,
         align: bytes as u8,
+        far: false,
         align_offset: 0,
     }
 }
 
 /// The access to word `n` of a wide one.
 fn part(mem: MemAccess, n: u32) -> MemAccess {
-    MemAccess { offset: mem.offset + 4 * n as i32, align_offset: 4 * n as u8, ..mem }
+    MemAccess { offset: mem.offset + 4 * n as i32, far: false, align_offset: 4 * n as u8, ..mem }
 }
 
 fn words(ty: Type) -> u32 {

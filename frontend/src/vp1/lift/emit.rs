@@ -334,5 +334,13 @@ impl<'a> Emit<'a> {
 }
 
 fn byte_access() -> MemAccess {
-    MemAccess { space: Space::Shared, bytes: 1, signed: false, offset: 0, align: 1, align_offset: 0 }
+    MemAccess {
+        space: Space::Shared,
+        bytes: 1,
+        signed: false,
+        offset: 0,
+        align: 1,
+        far: false,
+        align_offset: 0,
+    }
 }

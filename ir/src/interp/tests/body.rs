@@ -54,7 +54,7 @@ impl Body {
 }
 
 fn access(space: Space, bytes: u8) -> MemAccess {
-    MemAccess { space, bytes, signed: false, offset: 0, align: bytes, align_offset: 0 }
+    MemAccess { space, bytes, signed: false, offset: 0, align: bytes, far: false, align_offset: 0 }
 }
 
 const GLOBAL: Space = Space::Global(14);
@@ -76,6 +76,25 @@ fn slot_set_writes_active_lanes_only() {
     for mask in [0x0000_00f0, 0x8000_0001, ALL] {
         let want: Vec<_> = (0..32).map(|l| if mask >> l & 1 != 0 { 7 } else { 0 }).collect();
         assert_eq!(body.r1(mask, [0; 3]), want);
+    }
+}
+
+/// Addresses of shared memory wrap at 2^16, but for far ones.
+#[test]
+fn far_addresses_do_not_wrap() {
+    for far in [false, true] {
+        let body = Body::new(|b, _, r| {
+            let near = MemAccess { far, ..access(Space::Shared, 4) };
+            let mem = MemAccess { offset: 0xfff0, ..near };
+            let seven = b.i32(7);
+            let sixteen = b.i32(16);
+            b.store(near, sixteen, seven, None);
+            let thirty_two = b.i32(32);
+            let loaded = b.load(mem, thirty_two, None);
+            b.set(r[1], loaded);
+        });
+        let want = if far { 0 } else { 7 };
+        assert_eq!(body.r1(ALL, [0; 3])[5], want);
     }
 }
 
@@ -262,7 +281,7 @@ fn faults_name_the_lowest_lane() {
             let offset = b.get(r[1]);
             let address = at(b, offset, 1);
             b.pc = 16;
-            let mem = MemAccess { align, align_offset, ..access(GLOBAL, 4) };
+            let mem = MemAccess { align, far: false, align_offset, ..access(GLOBAL, 4) };
             if store {
                 b.store(mem, address, offset, None);
             } else {

@@ -92,8 +92,15 @@ fn effects_happen_under_the_mask_they_name() {
     let mut b = Builder::new(&mut func, entry);
     let (mask, base) = (b.get(p), b.i32(BASE as u32));
     let value = b.get(r);
-    let mem =
-        MemAccess { space: Space::Global(0), bytes: 4, signed: false, offset: 0, align: 4, align_offset: 0 };
+    let mem = MemAccess {
+        space: Space::Global(0),
+        bytes: 4,
+        signed: false,
+        offset: 0,
+        align: 4,
+        far: false,
+        align_offset: 0,
+    };
     b.store(mem, base, value, Some(mask));
     let back = b.load(mem, base, Some(mask));
     b.set(r, back);

@@ -32,8 +32,9 @@ impl Folder<'_> {
                 return same(args);
             }
         }
-        // Addresses outside global memory are taken modulo 2^16.
+        // Addresses outside global memory are taken modulo 2^16, but for far ones.
         if !matches!(mem.space, Space::Global(_))
+            && !mem.far
             && let Some(x) = self.demand(data.args[0], 0xffff)
         {
             let mut args = data.args.clone();
