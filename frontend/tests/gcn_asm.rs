@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use common::Random;
 use gcn_words::{FORMATS, opcodes, word};
-use object::{Object, ObjectSection};
-use warpjit_frontend::gcn::{Format, Generation, Op, Operand, Type, assemble, decode, encode, listing};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolFlags};
+use warpjit_frontend::gcn::{
+    Format, Generation, Op, Operand, Type, assemble, decode, disasm, encode, listing,
+};
 
 /// Folders with GCN corpora: the project's and the shared one, if there.
 fn folders() -> Vec<PathBuf> {
@@ -20,6 +22,62 @@ fn folders() -> Vec<PathBuf> {
     let mut folders: Vec<_> = fs::read_dir(found).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     folders
+}
+
+/// The code of each function of a code object. Kernels of version 2 and Mesa objects (symbol type 10) have a header
+/// of 256 bytes before the code.
+fn functions(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let file = object::File::parse(bytes).unwrap();
+    let section = file.section_by_name(".text").unwrap();
+    let text = section.data().unwrap();
+    let mut functions = Vec::new();
+    for symbol in file.dynamic_symbols().chain(file.symbols()) {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { continue };
+        let skip = match st_info.0 & 15 {
+            10 => 256,
+            2 => 0,
+            _ => continue,
+        };
+        let from = (symbol.address() - section.address()) as usize;
+        functions.push(text[from + skip..from + symbol.size() as usize].to_vec());
+    }
+    functions.sort();
+    functions.dedup();
+    assert!(!functions.is_empty());
+    functions
+}
+
+#[test]
+fn code_objects_of_the_corpus_go_to_text_and_back() {
+    let (mut count, mut literals) = (0, 0);
+    for folder in folders().iter().filter(|folder| folder.is_dir()) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "co") {
+                continue;
+            }
+            let chip = path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned();
+            let generation = Generation::parse(&chip).unwrap();
+            for code in functions(&fs::read(&path).unwrap()) {
+                for line in disasm(&code, 0, generation) {
+                    let inst = line.inst.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                    assert_eq!(encode(&inst), Some((line.raw, line.len)), "{}: {inst}", path.display());
+                    let again = assemble(&inst.to_string(), generation);
+                    let again = again.unwrap_or_else(|error| panic!("{}: {inst}: {error}", path.display()));
+                    if again.code != line.raw.to_le_bytes()[..usize::from(line.len)] {
+                        // Literals that an inline constant could say, and patterns that move the lanes alike.
+                        let other = inst.literal.is_some() || inst.op == Op::DS_SWIZZLE_B32;
+                        assert!(other, "{}: {line}: {again:02x?}", path.display());
+                        literals += 1;
+                    }
+                    count += 1;
+                }
+                assert_eq!(assemble(&listing(&code, 0x100, generation), generation).unwrap().code, code);
+            }
+        }
+    }
+    eprintln!("{count} instructions, {literals} with literals that have a shorter form");
+    assert!(literals * 100 <= count);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use common::Random;
 use gcn_words::{FORMATS, opcodes, word};
-use warpjit_frontend::gcn::{Generation, decode};
+use warpjit_frontend::gcn::{Generation, assemble, decode};
 
 fn words() -> usize {
     std::env::var("GCN_WORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
@@ -86,7 +86,9 @@ fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
 const CRASH: &str = "crash";
 
 /// Operations that LLVM 14 does not know; CLRX does (facts/gcn.md section 7).
-const UNKNOWN_TO_LLVM: [&str; 14] = [
+const UNKNOWN_TO_LLVM: [&str; 16] = [
+    "buffer_atomic_rsub",
+    "buffer_atomic_rsub_x2",
     "s_getreg_regrd_b32",
     "s_mov_regrd_b32",
     "s_mov_fed_b32",
@@ -257,6 +259,179 @@ fn disassembly_is_that_of_llvm() {
                 entry.0 += 1;
             }
             eprintln!("{generation} {format:?}: {} words, {found} of them instructions", words.len());
+        }
+    }
+    let report: String =
+        wrong.iter().map(|(key, (count, text))| format!("{key} x{count}: {text}\n")).collect();
+    assert!(wrong.is_empty(), "{} kinds of differences:\n{report}", wrong.len());
+}
+
+/// Assembles each line with llvm-mc: the bytes, or what it says is wrong.
+fn llvm_assemble(lines: &[String], chip: &str) -> Vec<Result<Vec<u8>, String>> {
+    let input: String = lines.iter().map(|line| format!("{line}\n{MARK_TEXT}\n")).collect();
+    let chip = format!("-mcpu={chip}");
+    let (text, errors) = llvm_mc(&["--triple=amdgcn", &chip, "--show-encoding"], &input).unwrap();
+    let mut found: Vec<Result<Vec<u8>, String>> = Vec::new();
+    let mut current = None;
+    for line in text.lines() {
+        let Some((shown, bytes)) = line.split_once("encoding: [") else { continue };
+        if shown.trim().starts_with("s_nop") && bytes.starts_with("0x55,0x55") {
+            found.push(current.take().ok_or(String::new()));
+        } else if current.is_none() {
+            let bytes = bytes.split(']').next().unwrap_or("").split(',');
+            current =
+                bytes.map(|byte| u8::from_str_radix(byte.trim().trim_start_matches("0x"), 16).ok()).collect();
+        }
+    }
+    assert_eq!(found.len(), lines.len(), "{errors}");
+    for line in errors.lines() {
+        let mut parts = line.splitn(4, ':');
+        let (Some(_), Some(number), Some(_), Some(message)) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        // Every second line is a mark.
+        let index = number.parse().ok().and_then(|number: usize| found.get_mut(number.wrapping_sub(1) / 2));
+        if let (Some(Err(reason)), Some(message)) = (index, message.trim().strip_prefix("error: ")) {
+            *reason = message.to_owned();
+        }
+    }
+    found
+}
+
+/// Why LLVM's assembler does not take our text, if that is a known difference.
+fn excused_error(text: &str, reason: &str, generation: Generation) -> Option<&'static str> {
+    let name = text.split(' ').next().unwrap_or("");
+    let plain = name.trim_end_matches("_e32").trim_end_matches("_e64");
+    let says = |word: &str| text.contains(word);
+    if UNKNOWN_TO_LLVM.contains(&plain) {
+        return Some("not in LLVM's table");
+    }
+    if reason.contains("constant bus") {
+        return Some("random operands do not keep to one scalar register or literal");
+    }
+    if reason.contains("dmask") || reason.contains("data and tfe") || reason.contains("d16") {
+        return Some("LLVM checks the size of image data");
+    }
+    if says("addr64") && (says("offen") || says("idxen")) {
+        return Some("a 64-bit address has no offset or index register");
+    }
+    if says("lds_direct") {
+        return Some("LLVM knows lds_direct from 1.4 on");
+    }
+    if says("invalid_target") {
+        return Some("there is no such export target");
+    }
+    if reason.contains("register not available") && (says("xnack_mask") || says(":103]")) {
+        return Some("XNACK_MASK is on APUs only; groups end with s101 from 1.2 on");
+    }
+    if reason.contains("integer clamping") || reason.contains("destination must be different") {
+        return Some("bits that mean nothing good, but are there");
+    }
+    if name.ends_with("lane_b32_e64") && generation.is_old() {
+        return Some("LLVM has the short form only (facts/gcn_opcodes.csv has both)");
+    }
+    if says("lds") && ["x2 ", "x3 ", "x4 "].iter().any(|size| says(size)) {
+        return Some("LLVM prints loads of several dwords to LDS and does not take them");
+    }
+    if reason.contains("literal operands") && name.contains("f32_f16") && generation.is_old() {
+        return Some("LLVM takes no integer constants of f16 where there is no f16 arithmetic");
+    }
+    if name.starts_with("image_gather4") && says("d16") && says("tfe") {
+        return Some("two dwords of halves and a status word are three; LLVM has no such form");
+    }
+    if name.starts_with("s_") && ["m0", "exec", "exec_lo", "exec_hi", "offset:"].iter().any(|word| says(word))
+    {
+        return Some("LLVM loads into plain registers only, and 14 does not know the two offsets of 1.4");
+    }
+    if name == "v_mqsad_u32_u8" {
+        return Some("LLVM wants vector registers");
+    }
+    if reason.contains("only 4-bit values") {
+        return Some("LLVM prints index modes that it does not take");
+    }
+    if reason.contains("20-bit unsigned offset") {
+        return Some("buffers have no negative offset; LLVM prints one");
+    }
+    if name == "v_qsad_u8" {
+        return Some("LLVM has v_qsad_pk_u16_u8 from 1.1 on only");
+    }
+    if reason.contains("literal operands are not supported") && !generation.is_old() {
+        return Some(
+            "LLVM prints a float constant of a 16-bit integer operand as a number that it does not take",
+        );
+    }
+    if reason.contains("invalid operand") {
+        let vector = ["v_movrel", "v_readfirstlane_b32", "v_readlane_b32"];
+        if vector.iter().any(|start| name.starts_with(start)) {
+            return Some("LLVM wants a vector register");
+        }
+        let register =
+            ["s_cbranch_join", "s_cbranch_g_fork", "s_movrels_", "s_setpc_b64", "s_swappc_b64", "s_rfe_b64"];
+        if register.iter().any(|start| name.starts_with(start)) {
+            return Some("LLVM wants a register");
+        }
+        if name.starts_with("v_mac_") && name.ends_with("_sdwa") {
+            return Some("LLVM prints this and does not take it");
+        }
+        if ["v_madak", "v_madmk", "v_addc", "v_subb", "v_cndmask"].iter().any(|start| name.starts_with(start))
+        {
+            return Some("the constant or VCC is the one scalar operand: LLVM takes vector registers only");
+        }
+    }
+    None
+}
+
+#[test]
+fn text_assembles_with_llvm_to_the_same_words() {
+    if !installed() {
+        return;
+    }
+    let mut random = Random::new(12);
+    let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
+    let chips = [
+        (Generation::Gfx6, "tahiti"),
+        (Generation::Gfx7, "hawaii"),
+        (Generation::Gfx8, "fiji"),
+        (Generation::Gfx9, "gfx900"),
+    ];
+    for (generation, chip) in chips {
+        for format in FORMATS {
+            let codes = opcodes(format, generation);
+            let words = (0..words()).filter_map(|_| word(format, generation, &codes, &mut random));
+            let known: Vec<(String, Vec<u8>)> = words
+                .filter_map(|word| {
+                    let text = decode(&word.to_le_bytes(), 0, generation).ok()?.to_string();
+                    // Where the text does not say all, this is what it says.
+                    let bytes = assemble(&text, generation).unwrap().code;
+                    Some((text, bytes))
+                })
+                .collect();
+            let lines: Vec<String> = known.iter().map(|(text, _)| text.clone()).collect();
+            let theirs = llvm_assemble(&lines, chip);
+            let mut same = 0;
+            for ((text, bytes), theirs) in known.iter().zip(theirs) {
+                let kind = match &theirs {
+                    Ok(theirs) if theirs == bytes => {
+                        same += 1;
+                        continue;
+                    }
+                    // LLVM takes the constants of one register for two components each.
+                    Ok(_) if text.contains(" compr") => continue,
+                    // LLVM makes 0 of a float here, and of a constant that is interpolated.
+                    Ok(_) if text.starts_with("s_setreg_imm32") && text.contains('.') => continue,
+                    Ok(_) if text.starts_with("v_interp_") => continue,
+                    Ok(_) => "differs",
+                    Err(reason) if excused_error(text, reason, generation).is_some() => continue,
+                    Err(_) => "error",
+                };
+                let key = format!("{generation} {format:?} {kind} {}", text.split(' ').next().unwrap_or(""));
+                let theirs = theirs.map(|bytes| format!("{bytes:02x?}")).unwrap_or_else(|reason| reason);
+                let shown = format!("`{text}`\n   ours {bytes:02x?}\n   llvm {theirs}");
+                wrong.entry(key).or_insert((0, shown)).0 += 1;
+            }
+            eprintln!("{generation} {format:?}: {} instructions, {same} the same", known.len());
         }
     }
     let report: String =

@@ -22,6 +22,7 @@ pub mod numeric;
 mod op;
 mod operand;
 mod rows;
+mod support;
 mod syntax;
 pub mod table;
 pub mod texel;
@@ -34,4 +35,5 @@ pub use inst::{Dpp, DppCtrl, Exp, Format, Inst, Interp, MAX_SRCS, Mem, Omod, Sdw
 pub use listing::{ListingLine, disasm, listing};
 pub use op::Op;
 pub use operand::{Arg, InlineFloat, Operand, Select, Type};
+pub use support::support_table;
 pub use table::Row;
