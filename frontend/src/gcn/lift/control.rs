@@ -106,6 +106,12 @@ fn branch(l: &mut Lifter<'_, '_>, test: &Test, wanted: bool, target: Option<u32>
     if target == next {
         return l.jump(Some(next));
     }
+    if let Test::Any(code) = *test
+        && let Some(known) = l.e.known_any(code)
+        && let Some(known) = l.e.b.func.as_const(known)
+    {
+        return l.jump(Some(if (known != 0) == wanted { target } else { next }));
+    }
     let pairs = [l.edge(target), l.edge(next)];
     let [taken, other] = if wanted { pairs } else { [pairs[1], pairs[0]] };
     let cond = match *test {
@@ -118,6 +124,9 @@ fn branch(l: &mut Lifter<'_, '_>, test: &Test, wanted: bool, target: Option<u32>
 /// Whether a pair is not zero. From the mask it is a cross-lane operation, which begins a block that only it and the
 /// branch behind it stand in.
 fn any(e: &mut Emit<'_>, code: u8) -> Value {
+    if let Some(known) = e.known_any(code) {
+        return known;
+    }
     if e.views.get(code) & LANE == 0 {
         let (low, high) = (e.scalar(code), e.scalar(code | 1));
         let both = e.b.ior(low, high);

@@ -85,6 +85,16 @@ fn is_scalar_format(format: Format) -> bool {
     matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 
+/// Whether it wants something of all lanes from LDS or a vector register: scalar instructions and lane numbers cannot.
+pub(super) fn has_varying_scalar(inst: &Inst) -> bool {
+    let varying = |arg: &Arg| matches!(arg.operand, Operand::LdsDirect | Operand::Vgpr(_));
+    let names_lane = matches!(
+        inst.op,
+        Op::V_READLANE_B32 | Op::V_WRITELANE_B32 | Op::V_READLANE_REGRD_B32 | Op::V_WRITELANE_REGWR_B32
+    );
+    is_scalar_format(inst.format) && inst.srcs().iter().any(varying) || names_lane && varying(&inst.src(1))
+}
+
 /// Whether a vector unit executes it: what VSKIP leaves out.
 pub(super) fn is_vector(inst: &Inst) -> bool {
     !is_scalar_format(inst.format)
@@ -113,7 +123,9 @@ impl Effects {
             if reads_dst(inst.op) {
                 fx.read(dst, in_lanes);
             }
-            if !is_source_only(inst.op) {
+            // Which register a relative move writes M0 says.
+            let relative = matches!(inst.op, Op::S_MOVRELD_B32 | Op::S_MOVRELD_B64);
+            if !is_source_only(inst.op) && !relative {
                 fx.write(dst, in_lanes || !scalar && !reads_lane);
             }
         }
@@ -147,11 +159,11 @@ impl Effects {
                 // What is read where M0 names no register.
                 self.reads.push((0, LO | HI));
                 let from = inst.src(0).operand.scalar_code().unwrap_or(0);
-                self.any(from, SGPRS, false);
+                self.any(from, SGPRS.max(from | 1), false);
             }
             Op::S_MOVRELD_B32 | Op::S_MOVRELD_B64 => {
                 let from = inst.dst.and_then(|dst| dst.operand.scalar_code()).unwrap_or(0);
-                self.any(from, SGPRS, true);
+                self.any(from, SGPRS.max(from | 1), true);
             }
             op if is_exec_op(op) || is_cmpx(op) => self.writes.push((EXEC, LANE)),
             _ => {}

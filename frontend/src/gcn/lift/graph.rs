@@ -116,9 +116,12 @@ impl Graph {
                 continue;
             };
             let mut statics = statics.clone();
-            let mut before_last = statics.clone();
-            for inst in &node.insts {
-                before_last.clone_from(&statics);
+            let mut before_last = None;
+            let last = node.insts.last().copied();
+            for (n, inst) in node.insts.iter().enumerate() {
+                if n + 1 == node.insts.len() && computed_target(inst).is_some() {
+                    before_last = Some(statics.clone());
+                }
                 statics.step(inst, options.code_address);
                 if let Some(address) = inst
                     .dst
@@ -129,7 +132,7 @@ impl Graph {
                     found.pointers.insert(pc);
                 }
             }
-            let (target, indirect_now) = resolve(node, &before_last, options);
+            let (target, indirect_now) = resolve(node, before_last.as_ref().unwrap_or(&statics), options);
             let mut successors = node.successors.clone();
             successors.extend(target);
             if let Some(node) = self.nodes.get_mut(&start) {
@@ -148,7 +151,12 @@ impl Graph {
             }
             for to in successors {
                 let from = if indirect_now && indirect.contains(&to) { unknown.as_ref() } else { None };
-                let from = from.unwrap_or(&statics).clone();
+                let mut from = from.unwrap_or(&statics).clone();
+                let mut statics = statics.clone();
+                if let Some(last) = &last {
+                    from.refine(last, to);
+                    statics.refine(last, to);
+                }
                 match self.statics.get_mut(&to) {
                     None => {
                         self.statics.insert(to, from);

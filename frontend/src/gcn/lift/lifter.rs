@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator};
 
 use super::control;
-use super::effects::Effects;
+use super::effects::{Effects, has_varying_scalar};
 use super::emit::Emit;
 use super::graph::{Graph, Node, ends_block};
 use super::hwreg;
@@ -24,8 +24,7 @@ pub(super) struct Lifter<'f, 'g> {
 }
 
 /// Makes the function of a program.
-pub(super) fn lift(func: &mut Function, graph: &Graph, options: &Options<'_>) {
-    let analysis = Analysis::new(graph, options);
+pub(super) fn lift(func: &mut Function, graph: &Graph, analysis: &Analysis, options: &Options<'_>) {
     let mut slots = Slots::default();
     for &(register, entry) in options.preload {
         match register {
@@ -50,12 +49,8 @@ pub(super) fn lift(func: &mut Function, graph: &Graph, options: &Options<'_>) {
         let targets: Vec<u32> = graph.indirect_targets().collect();
         func.block_at.retain(|pc, _| targets.contains(pc));
     }
-    let mut lifter = Lifter {
-        e: Emit::new(func, &mut slots, options, prologue),
-        graph,
-        analysis: &analysis,
-        blocks: &blocks,
-    };
+    let mut lifter =
+        Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
     lifter.prologue(options);
     for (start, node) in graph.nodes() {
         lifter.block(start, node);
@@ -100,6 +95,9 @@ impl Lifter<'_, '_> {
             self.e.live_after = live.views;
             self.e.scc_live = live.scc;
             self.e.in_lanes = self.analysis.in_lanes(inst);
+            if self.analysis.plain {
+                self.e.statics.forget_masks();
+            }
             self.inst(node, inst);
             if self.e.is_done() {
                 return;
@@ -116,6 +114,9 @@ impl Lifter<'_, '_> {
     }
 
     fn inst(&mut self, node: &Node, inst: &Inst) {
+        if has_varying_scalar(inst) {
+            return self.e.terminate(Terminator::Fault(GuestFault::Illegal));
+        }
         self.prepare(inst);
         let skipped = hwreg::is_skipped(inst);
         match self.e.statics.mode_bit(MODE_SKIP) {

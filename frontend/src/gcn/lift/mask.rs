@@ -9,8 +9,8 @@ use super::views::{HI, LANE, LO};
 use crate::gcn::{Inst, Op};
 
 /// Bitwise operations of two operands.
-#[derive(Clone, Copy)]
-enum Logic {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Logic {
     And,
     Or,
     Xor,
@@ -23,7 +23,7 @@ enum Logic {
     Xnor,
 }
 
-fn logic_of(op: Op) -> Option<Logic> {
+pub(super) fn logic_of(op: Op) -> Option<Logic> {
     Some(match op {
         Op::S_AND_B32 | Op::S_AND_B64 | Op::S_AND_SAVEEXEC_B64 => Logic::And,
         Op::S_OR_B32 | Op::S_OR_B64 | Op::S_OR_SAVEEXEC_B64 => Logic::Or,
@@ -40,7 +40,7 @@ fn logic_of(op: Op) -> Option<Logic> {
 }
 
 /// `a op b`, of numbers or masks.
-fn logic(e: &mut Emit<'_>, op: Logic, a: Value, b: Value) -> Value {
+pub(super) fn logic(e: &mut Emit<'_>, op: Logic, a: Value, b: Value) -> Value {
     let (not_a, not_b) = (matches!(op, Logic::Andn1 | Logic::Orn1), matches!(op, Logic::Andn2 | Logic::Orn2));
     let a = if not_a { e.b.inot(a) } else { a };
     let b = if not_b { e.b.inot(b) } else { b };
@@ -65,11 +65,14 @@ fn logic(e: &mut Emit<'_>, op: Logic, a: Value, b: Value) -> Value {
 
 /// 32-bit logic and the operations that have two views.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if is_exec_op(inst.op) {
-        with_exec(e, inst);
-    } else if is_flexible(inst.op) {
-        if e.in_lanes {
-            in_lanes(e, inst);
+    if is_flexible(inst.op) {
+        let (truths, result) = e.truths_of(inst);
+        // They go to their slots before anything looks at other lanes.
+        e.set_truths(truths);
+        if is_exec_op(inst.op) {
+            with_exec(e, inst, result);
+        } else if e.in_lanes {
+            in_lanes(e, inst, result);
         } else {
             as_numbers(e, inst);
         }
@@ -142,7 +145,7 @@ fn constant_mask(e: &mut Emit<'_>, inst: &Inst, value: Value) {
     }
 }
 
-fn in_lanes(e: &mut Emit<'_>, inst: &Inst) {
+fn in_lanes(e: &mut Emit<'_>, inst: &Inst, truth: Option<Value>) {
     let a = e.mask_src(inst.src(0));
     match inst.op {
         Op::S_MOV_B64 => set_mask(e, inst, a),
@@ -176,7 +179,7 @@ fn in_lanes(e: &mut Emit<'_>, inst: &Inst) {
             };
             let mask = e.b.splat(mask);
             set_mask(e, inst, mask);
-            set_scc_any(e, mask);
+            set_scc_any(e, mask, truth);
         }
     }
 }
@@ -188,16 +191,20 @@ fn set_mask(e: &mut Emit<'_>, inst: &Inst, mask: Value) {
     }
 }
 
-/// SCC tells whether any lane is in the mask. Values made before are lost if it is read.
-fn set_scc_any(e: &mut Emit<'_>, mask: Value) {
-    if e.scc_live {
-        let any = e.vote_any(mask);
-        e.set_scc(any);
+/// SCC tells whether any lane is in the mask: its truth value if it has one. Else values made before are lost if it is read.
+fn set_scc_any(e: &mut Emit<'_>, mask: Value, truth: Option<Value>) {
+    if !e.scc_live {
+        return;
     }
+    let any = match truth {
+        Some(truth) => truth,
+        None => e.vote_any(mask),
+    };
+    e.set_scc(any);
 }
 
 /// The destination takes the old EXEC, and EXEC the result (of `wrexec` both take the result).
-fn with_exec(e: &mut Emit<'_>, inst: &Inst) {
+fn with_exec(e: &mut Emit<'_>, inst: &Inst, truth: Option<Value>) {
     let Some(op) = logic_of(inst.op) else { return };
     let (source, exec) = (e.mask_src(inst.src(0)), e.exec());
     let result = logic(e, op, source, exec);
@@ -208,5 +215,5 @@ fn with_exec(e: &mut Emit<'_>, inst: &Inst) {
     };
     set_mask(e, inst, to_dst);
     e.set_exec(result);
-    set_scc_any(e, result);
+    set_scc_any(e, result, truth);
 }

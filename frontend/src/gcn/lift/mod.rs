@@ -50,6 +50,9 @@ mod smem;
 mod special;
 mod statics;
 #[cfg(test)]
+mod tests;
+mod truth;
+#[cfg(test)]
 mod vector_tests;
 mod views;
 
@@ -59,12 +62,22 @@ use super::Inst;
 use emit::Emit;
 use graph::Graph;
 pub use options::{Entry, Options, Register};
+use views::Analysis;
 
 /// Lifts the program that starts at `options.entry` of `code`.
 pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
     let graph = Graph::explore(code, options);
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, options);
+    lifter::lift(&mut func, &graph, &Analysis::new(&graph, options), options);
+    func
+}
+
+/// The same without knowing anything of masks.
+#[cfg(test)]
+fn lift_plainly(code: &[u8], options: &Options<'_>) -> Function {
+    let graph = Graph::explore(code, options);
+    let mut func = Function::new(options.name, Form::Spmd, 64);
+    lifter::lift(&mut func, &graph, &Analysis::plain(), options);
     func
 }
 

@@ -357,7 +357,8 @@ fn relative(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Op::*;
     let wide = matches!(inst.op, S_MOVRELS_B64 | S_MOVRELD_B64);
     let step = if wide { 2 } else { 1 };
-    let reach = |first: u8| (first..SGPRS).step_by(step).collect::<Vec<_>>();
+    // All SGPRS; of what is behind them only what is named.
+    let reach = |first: u8| (first..SGPRS.max(first + 1)).step_by(step).collect::<Vec<_>>();
     match inst.op {
         S_MOVRELS_B32 | S_MOVRELS_B64 => {
             let first = inst.src(0).operand.scalar_code().unwrap_or(0);

@@ -21,6 +21,8 @@ enum Key {
     Scalar(u8),
     /// The lane view of the pair that begins with this register.
     Mask(u8),
+    /// The truth value beside the mask of the pair.
+    Truth(u8),
     Vgpr(u8),
     Scc,
     Mode,
@@ -57,6 +59,12 @@ impl Slots {
     /// The lane view of a pair.
     pub(super) fn mask(&mut self, func: &mut Function, code: u8) -> Slot {
         self.slot(func, Key::Mask(code), || (mask_name(code), Type::MASK, SlotInit::Zero))
+    }
+
+    /// The truth value that goes with the mask of a pair.
+    pub(super) fn truth(&mut self, func: &mut Function, code: u8) -> Slot {
+        let name = || format!("{}.any", mask_name(code));
+        self.slot(func, Key::Truth(code), || (name(), Type::uniform(Scalar::I1), SlotInit::Zero))
     }
 
     /// A vector register.

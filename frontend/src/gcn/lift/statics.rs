@@ -8,6 +8,7 @@ use super::emit::Emit;
 use super::index::IndexMode;
 use super::options::{Entry, Options, Register};
 use super::slots::M0;
+use super::truth::Truths;
 use crate::gcn::{Inst, Op};
 
 /// Bit of MODE: the index mode is on.
@@ -68,6 +69,7 @@ pub(super) struct Statics {
     mode_known: u32,
     /// M0\[15:12\]: which operands the index mode is for.
     index_operands: Option<u8>,
+    truths: Truths,
 }
 
 impl Emit<'_> {
@@ -90,7 +92,23 @@ impl Statics {
             mode: options.mode,
             mode_known: u32::MAX,
             index_operands: None,
+            truths: Truths::entry(),
         }
+    }
+
+    /// What is known of masks.
+    pub(super) fn truths(&self) -> &Truths {
+        &self.truths
+    }
+
+    /// Knows nothing of masks.
+    pub(super) fn forget_masks(&mut self) {
+        self.truths = Truths::nothing();
+    }
+
+    /// What is known on the way to `to` from a branch.
+    pub(super) fn refine(&mut self, branch: &Inst, to: u32) {
+        self.truths.refine(branch, to);
     }
 
     /// Keeps what `other` knows too; whether anything was lost.
@@ -105,6 +123,7 @@ impl Statics {
         if self.index_operands != other.index_operands {
             self.index_operands = None;
         }
+        self.truths.meet(&other.truths);
         *self != before
     }
 
@@ -164,6 +183,7 @@ impl Statics {
     pub(super) fn step(&mut self, inst: &Inst, code_address: u64) {
         let result = self.result(inst, code_address);
         let fx = Effects::of(inst, false);
+        self.truths.step(inst, &fx);
         self.mode_effects(inst);
         for (pair, halves) in fx.writes {
             for code in [pair, pair | 1] {

@@ -1,0 +1,86 @@
+//! Every kernel of the corpus is lifted, and what comes out is well formed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use warpjit_ir::verify::verify;
+
+use super::options;
+use crate::gcn::Generation;
+use crate::gcn::lift::lift;
+
+/// Where the corpus may be.
+fn folder() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let places = [
+        root.join("tests/corpus/gcn"),
+        root.join("../shared/corpus/gcn"),
+        root.join("../../shared/corpus/gcn"),
+    ];
+    places.into_iter().find(|place| place.is_dir())
+}
+
+fn word(bytes: &[u8], at: usize, len: usize) -> usize {
+    let part = bytes.get(at..at + len).unwrap_or(&[]);
+    part.iter().rev().fold(0, |all, &byte| all << 8 | usize::from(byte))
+}
+
+/// The code section of a code object with the entries that its symbols name: functions, and kernels of the old form behind
+/// their 256-byte headers.
+fn code(elf: &[u8]) -> Option<(Vec<u8>, Vec<u32>)> {
+    let (table, size, count) = (word(elf, 0x28, 8), word(elf, 0x3a, 2), word(elf, 0x3c, 2));
+    let sections: Vec<usize> = (0..count).map(|n| table + n * size).collect();
+    // Executable, with contents.
+    let text = sections.iter().position(|&at| word(elf, at + 8, 8) & 4 != 0 && word(elf, at + 4, 4) == 1)?;
+    let field = |section: usize, at: usize| word(elf, sections[section] + at, 8);
+    let (address, offset, bytes) = (field(text, 0x10), field(text, 0x18), field(text, 0x20));
+    let mut entries = Vec::new();
+    for &section in sections.iter().filter(|&&at| word(elf, at + 4, 4) == 2) {
+        let (offset, bytes) = (word(elf, section + 0x18, 8), word(elf, section + 0x20, 8));
+        for symbol in (offset..offset + bytes).step_by(24) {
+            let (kind, value) = (word(elf, symbol + 4, 1) & 15, word(elf, symbol + 8, 8));
+            let inside = word(elf, symbol + 6, 2) == text;
+            match kind {
+                2 if inside => entries.push((value - address) as u32),
+                10 if inside => entries.push((value - address + 256) as u32),
+                _ => {}
+            }
+        }
+    }
+    Some((elf.get(offset..offset + bytes)?.to_vec(), entries))
+}
+
+#[test]
+fn kernels_lift() {
+    let Some(folder) = folder() else { return };
+    let mut count = 0;
+    for family in fs::read_dir(folder).unwrap().flatten() {
+        for file in fs::read_dir(family.path()).into_iter().flatten().flatten() {
+            let path = file.path();
+            let chip =
+                path.file_name().and_then(|name| name.to_str()).unwrap_or("").split('.').next().unwrap();
+            let (Some(generation), Some("co" | "bin")) =
+                (Generation::parse(chip), path.extension().and_then(|e| e.to_str()))
+            else {
+                continue;
+            };
+            let bytes = fs::read(&path).unwrap();
+            let (code, entries) = match bytes.starts_with(b"\x7fELF") {
+                true => code(&bytes).unwrap_or_else(|| panic!("{}", path.display())),
+                false => (bytes, vec![0]),
+            };
+            for entry in entries {
+                let mut options = options(generation);
+                options.entry = entry;
+                options.vgprs = 128;
+                options.observed = false;
+                let func = lift(&code, &options);
+                if let Err(error) = verify(&func) {
+                    panic!("{}: {error}", path.display());
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count} kernels");
+}
