@@ -11,3 +11,4 @@ pub mod kernels;
 pub mod numeric;
 pub mod simd;
 pub mod suite;
+pub mod vp1;

@@ -62,7 +62,7 @@ fn simple(old: &State, new: &mut State, word: u32) {
             0xa5 => (s1.abs().min(s2.abs()), None, Some(true)),
             0x9f => {
                 let pair = if n < 8 { v2 } else { v3 };
-                let at = 2 * n & 14;
+                let at = (2 * n) & 14;
                 let difference = i32::from(u16::from_le_bytes([pair[at], pair[at + 1]])) << 23 >> 23;
                 (plain + difference, None, Some(false))
             }

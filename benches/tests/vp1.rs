@@ -1,0 +1,15 @@
+//! The programs for VP1 compute what the same in Rust does.
+
+use warpjit_benches::vp1::cases;
+use warpjit_runtime::{Config, Tier};
+
+#[test]
+fn programs_hold() {
+    for case in cases(4000) {
+        for tier in [Tier::Interp, Tier::Jit] {
+            let mut machine = case.machine(&Config { tier, ..Config::default() }).unwrap();
+            case.run(&mut machine).unwrap();
+            assert!(case.holds(&machine), "{} {tier:?}", case.name);
+        }
+    }
+}
