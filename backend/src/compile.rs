@@ -211,7 +211,7 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     if func.form != Form::Mask {
         return Err(Error::Malformed("not in mask form".into()));
     }
-    if !matches!(options.groups, 1 | 2 | 4) || !matches!(func.lanes, 32 | 64) {
+    if !matches!(options.groups, 1 | 2 | 4) || !matches!(func.lanes, 16 | 32 | 64) {
         return Err(Error::Groups { groups: options.groups, lanes: func.lanes });
     }
     let blocks = func.blocks.len();

@@ -9,6 +9,7 @@ fn programs_hold() {
         for tier in [Tier::Interp, Tier::Jit] {
             let mut machine = case.machine(&Config { tier, ..Config::default() }).unwrap();
             case.run(&mut machine).unwrap();
+            assert_eq!(machine.not_compiled(), None);
             assert!(case.holds(&machine), "{} {tier:?}", case.name);
         }
     }

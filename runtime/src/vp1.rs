@@ -465,6 +465,11 @@ impl Machine {
         self.warp.frame.write(self.loaded.offsets[slot.index()], ty.scalar, lane, value);
     }
 
+    /// Why code that should be compiled was left to the interpreter, if that has happened: a limit of the code generator.
+    pub fn not_compiled(&self) -> Option<String> {
+        self.loaded.tiers.iter().flatten().find_map(|tiers| tiers.not_compiled())
+    }
+
     /// All registers by their names in launch files.
     pub fn registers(&self) -> BTreeMap<String, Vec<u64>> {
         let function = self.loaded.function();

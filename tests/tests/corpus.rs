@@ -87,6 +87,9 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
         let mut run = || -> anyhow::Result<Option<String>> {
             let mut session = Session::with_program(&file, &way.engine, program.clone())?;
             let report = session.run()?;
+            if let (true, Some(reason)) = (alone, &report.stats.not_compiled) {
+                return Ok(Some(format!("not compiled: {reason}\n")));
+            }
             let outcome = session.check(report)?;
             // Where threads race for a lock, how often they try is chance. Where all lanes of a warp run, each chunk of
             // them leaves a loop as soon as none of its own lanes wants it.

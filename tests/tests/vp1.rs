@@ -54,6 +54,7 @@ fn load(machine: &mut Machine, state: &State) {
 
 /// What differs between a machine and the model.
 fn difference(machine: &Machine, state: &State) -> Option<String> {
+    assert_eq!(machine.not_compiled(), None);
     let registers = machine.registers();
     let check = |name: String, wanted: Vec<u64>| {
         let got = &registers[&name];
