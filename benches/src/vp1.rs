@@ -198,16 +198,14 @@ fn decode(rounds: u32) -> Case {
         put(store(7));
     };
     for half in [0x00, 0x80] {
-        pass(
-            &|n| format!("ldvh $v{n} $a0 {:#x}", half + 16 * n),
-            &|n| format!("stvh $v{} $a0 {:#x}", 8 + n, 0x100 + half + 16 * n),
-        );
+        pass(&|n| format!("ldvh $v{n} $a0 {:#x}", half + 16 * n), &|n| {
+            format!("stvh $v{} $a0 {:#x}", 8 + n, 0x100 + half + 16 * n)
+        });
     }
     for half in [0, 8] {
-        pass(
-            &|n| format!("ldvv $v{n} $a0 {:#x}", 0x100 + half + n),
-            &|n| format!("stvv $v{} $a0 {:#x}", 8 + n, 0x100 + half + n),
-        );
+        pass(&|n| format!("ldvv $v{n} $a0 {:#x}", 0x100 + half + n), &|n| {
+            format!("stvv $v{} $a0 {:#x}", 8 + n, 0x100 + half + n)
+        });
     }
     for n in 0..16 {
         put(format!("ldvh $v16 $a0 {:#x}", 0x200 + 16 * n));
@@ -251,7 +249,8 @@ fn transform(rows: &[[i16; 16]; 8]) -> [[i16; 16]; 8] {
     let mut out = [[0; 16]; 8];
     for (factors, out) in MATRIX.iter().zip(&mut out) {
         for column in 0..16 {
-            let products = factors.iter().zip(rows).map(|(&factor, row)| factor as i16 as i32 * i32::from(row[column]));
+            let products =
+                factors.iter().zip(rows).map(|(&factor, row)| factor as i16 as i32 * i32::from(row[column]));
             out[column] = ((products.sum::<i32>() + 64) >> 7).clamp(-128, 127) as i16;
         }
     }

@@ -159,7 +159,8 @@ fn first_difference(code: &[u32], chip: Chip, tier: Tier, start: &State) -> Stri
         let stop = machine.run(Some(1), &mut Nobody).unwrap();
         if let Some(found) = difference(&machine, &model) {
             let bytes: Vec<u8> = code[pc..].iter().take(4).flat_map(|word| word.to_le_bytes()).collect();
-            return format!("{found} after\n{}", listing(&bytes, pc as u32, chip));
+            let text = listing(&bytes, pc as u32, chip);
+            return format!("{found} after {end:?} at {pc:#x}, {stop:?} to {:#x}\n{text}", machine.pc());
         }
         if end != Step::Next || stop != Stop::Limit {
             break;
@@ -212,6 +213,7 @@ fn random_programs_step_by_step() {
         let code = random_program(&mut random, groups, true);
         let mut model = random_state(&mut random, chip);
         model.uc0 = random.below(4 * groups);
+        let start = model.clone();
         let mut machines = [Tier::Interp, Tier::Jit].map(|tier| machine(&code, chip, tier));
         machines.iter_mut().for_each(|machine| load(machine, &model));
         for turn in 0..25 {
@@ -231,7 +233,10 @@ fn random_programs_step_by_step() {
                     Step::Exit(word) => Stop::Exit { code: word as u16, interrupt: word >> 16 != 0 },
                 };
                 assert_eq!(stop, wanted, "seed {seed}, turn {turn}, {tier:?}");
-                assert_eq!(difference(machine, &model), None, "seed {seed}, turn {turn}, {tier:?}");
+                if let Some(found) = difference(machine, &model) {
+                    let first = first_difference(&code, chip, tier, &start);
+                    panic!("seed {seed}, turn {turn}, {tier:?}: {found}: {first}");
+                }
                 assert_eq!(machine.pc(), model.pc, "seed {seed}, turn {turn}, {tier:?}");
             }
             if end != Step::Next {

@@ -18,12 +18,15 @@ const FEWER: u32 = 100;
 
 fn main() -> anyhow::Result<()> {
     let runs: usize = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
-    println!("| program | bundles a round | native, ns | JIT, ns | of native | JIT, million bundles/s | interpreter | JIT : interpreter | compile, ms |");
+    println!(
+        "| program | bundles a round | native, ns | JIT, ns | of native | JIT, million bundles/s | interpreter | JIT : interpreter | compile, ms |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (case, small) in cases(1).iter().zip(cases(FEWER)) {
         let (jit, compile) = guest(case, Tier::Jit, runs)?;
         let (interp, _) = guest(&small, Tier::Interp, 1)?;
-        let native = (0..runs).map(|_| timed(|| drop(std::hint::black_box(case.native())))).min().unwrap_or_default();
+        let native =
+            (0..runs).map(|_| timed(|| drop(std::hint::black_box(case.native())))).min().unwrap_or_default();
         let units = f64::from(case.rounds) * f64::from(case.unit.1);
         let each = |time: Duration| time.as_secs_f64() * 1e9 / units;
         let speed = |case: &Case, time: Duration| case.bundles() as f64 / time.as_secs_f64() / 1e6;

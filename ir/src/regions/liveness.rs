@@ -73,6 +73,8 @@ pub struct SlotLiveness {
     succs: Vec<Vec<Block>>,
     slots: usize,
     keep_all: bool,
+    /// Someone may look at the registers behind every block.
+    everywhere: bool,
     /// Slots that count even in lanes that are not active: those that a cross-lane read takes, and all that are ever
     /// read if there is a `quadon`, which wakes lanes wherever they are.
     pinned: SlotSet,
@@ -143,13 +145,26 @@ impl SlotLiveness {
             succs,
             slots,
             keep_all,
+            everywhere: false,
             pinned: pinned(func),
         };
+        this.solve(func);
+        this
+    }
+
+    /// Liveness where someone may look at all registers behind every block, as where `max_steps` ends a warp.
+    pub fn keep_everywhere(mut self, func: &Function) -> SlotLiveness {
+        (self.keep_all, self.everywhere) = (true, true);
+        self.solve(func);
+        self
+    }
+
+    fn solve(&mut self, func: &Function) {
         let mut changed = true;
         while changed {
             changed = false;
             for b in func.block_ids().rev() {
-                let mut live = this.live_out(func, b);
+                let mut live = self.live_out(func, b);
                 for &inst in func.block(b).insts.iter().rev() {
                     let data = func.inst(inst);
                     match (data.op, data.imm) {
@@ -160,10 +175,9 @@ impl SlotLiveness {
                         _ => {}
                     }
                 }
-                changed |= this.live_in[b.index()].union(&live);
+                changed |= self.live_in[b.index()].union(&live);
             }
         }
-        this
     }
 
     /// Slots live where `block` starts.
@@ -180,7 +194,11 @@ impl SlotLiveness {
                 | Terminator::Fault(_)
                 | Terminator::BranchIndirect { .. }
         );
-        let mut live = if self.keep_all && ends { SlotSet::full(self.slots) } else { self.pinned.clone() };
+        let mut live = if self.keep_all && (ends || self.everywhere) {
+            SlotSet::full(self.slots)
+        } else {
+            self.pinned.clone()
+        };
         for s in &self.succs[block.index()] {
             live.union(&self.live_in[s.index()]);
         }

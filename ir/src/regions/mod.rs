@@ -88,7 +88,10 @@ impl Kernel {
             split::split_hazards(&mut func, options.lockstep);
         }
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
-        let live = SlotLiveness::compute(&func, options.keep_registers);
+        let mut live = SlotLiveness::compute(&func, options.keep_registers);
+        if options.keep_registers && options.single_blocks {
+            live = live.keep_everywhere(&func);
+        }
         let votes = if wave && !whole { votes::localize(&mut func, &live) } else { Default::default() };
         let facts = KernelFacts::compute(&func, options.lockstep, whole, votes);
         Kernel { func, options, facts, live, count, wave, whole }
