@@ -1,0 +1,260 @@
+//! Random vector instructions of GCN, with all their modifiers and in all modes: compiled code does what the
+//! interpreter does, bit for bit.
+//!
+//! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
+
+use std::collections::BTreeMap;
+
+use warpjit_frontend::Isa;
+use warpjit_frontend::gcn::table::rows;
+use warpjit_frontend::gcn::{Format, Generation, Inst, Op, Operand, decode};
+use warpjit_runtime::{Config, Engine, HostLevel, Launch, Memory, Program, ProgramOptions, Tier};
+
+/// Vector registers; scalar ones as many.
+const REGISTERS: u32 = 24;
+/// Vector instructions of a program.
+const LENGTH: usize = 12;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 16) % limit
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    /// A word as it is or as floats of all widths at their borders, halves and small integers.
+    fn word(&mut self) -> u32 {
+        const EDGES: [u32; 16] = [
+            0,
+            1,
+            0x8000_0000,
+            0x007f_ffff,
+            0x0080_0000,
+            0x3f80_0000,
+            0xbf80_0000,
+            0x7f7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0000,
+            0x7f80_0001,
+            0x3c00_7c00,
+            0xfc01_03ff,
+            0x7fff_ffff,
+            0xffff_ffff,
+        ];
+        match self.below(4) {
+            0 => EDGES[self.below(16) as usize],
+            1 => self.next() as u32,
+            2 => (self.next() as u32 & 0x83ff_ffff) | 0x3c00_0000,
+            _ => self.below(80) as u32,
+        }
+    }
+
+    /// A source field of nine bits.
+    fn source(&mut self) -> u64 {
+        match self.below(8) {
+            0 => self.below(u64::from(REGISTERS)),
+            1 => 128 + self.below(81),
+            2 => 240 + self.below(9),
+            3 => 106,
+            _ => 256 + self.below(u64::from(REGISTERS)),
+        }
+    }
+}
+
+/// Whether the instruction computes with vector registers and nothing else.
+fn is_arithmetic(inst: &Inst) -> bool {
+    let name = inst.op.name();
+    let others =
+        ["READLANE", "WRITELANE", "READFIRSTLANE", "MOVREL", "INTERP", "SCREEN_PARTITION", "CMPX", "CMPSX"];
+    let vector =
+        matches!(inst.format, Format::Vop1 | Format::Vop2 | Format::Vopc | Format::Vop3 | Format::Vop3p);
+    let scalar_dst = [inst.dst, inst.sdst].into_iter().flatten().all(|dst| match dst.operand {
+        Operand::Vgpr(n) => u32::from(n) < REGISTERS,
+        Operand::Sgpr(n) => u32::from(n) < REGISTERS,
+        Operand::Vcc(_) => true,
+        _ => false,
+    });
+    vector && scalar_dst && !others.iter().any(|other| name.contains(other))
+}
+
+/// A random instruction's bytes.
+fn instruction(random: &mut Random, generation: Generation) -> Vec<u8> {
+    let old = generation <= Generation::Gfx7;
+    loop {
+        let register = |random: &mut Random| random.below(u64::from(REGISTERS));
+        let vdst = register(random);
+        let word = match random.below(4) {
+            // VOP2, VOPC: one opcode is VOP1.
+            0 => {
+                let word = random.below(64) << 25 | vdst << 17 | register(random) << 9 | random.source();
+                word | random.next() << 32
+            }
+            // VOP1.
+            1 => 0x3f << 25 | vdst << 17 | random.below(96) << 9 | random.source() | random.next() << 32,
+            // SDWA: the first source is 0xf9.
+            2 if !old => {
+                let short = random.below(64) << 25 | vdst << 17 | register(random) << 9 | 0xf9;
+                let select = register(random) | random.below(7) << 8 | random.below(3) << 11;
+                let sources = random.below(7) << 16 | random.below(7) << 24;
+                let modifiers = random.next() & 0x3838_2000;
+                short | (select | sources | modifiers) << 32
+            }
+            // VOP3, VOP3P among them.
+            _ => {
+                let sources = random.source() << 32 | random.source() << 41 | random.source() << 50;
+                let code = random.below(1024) << 16;
+                let modifiers =
+                    if random.one_in(2) { random.next() & (0x1f << 59 | 0x7f00 | 1 << 15) } else { 0 };
+                let carry = register(random) << 8 & 0x1e00;
+                0xd000_0000 | code | vdst | sources | if random.one_in(2) { carry } else { modifiers }
+            }
+        };
+        let bytes = word.to_le_bytes();
+        if let Ok(inst) = decode(&bytes, 0, generation)
+            && is_arithmetic(&inst)
+        {
+            return bytes[..usize::from(inst.len)].to_vec();
+        }
+    }
+}
+
+/// A scalar instruction with a literal dword.
+fn with_literal(first: u32, literal: u32) -> Vec<u8> {
+    [first.to_le_bytes(), literal.to_le_bytes()].concat()
+}
+
+fn opcode(op: Op, generation: Generation) -> u32 {
+    let row = rows().iter().find(|row| row.op == op && row.code(generation).is_some());
+    row.and_then(|row| row.code(generation)).expect("on all generations").into()
+}
+
+struct Case {
+    generation: Generation,
+    code: Vec<u8>,
+    registers: Vec<(String, Vec<u64>)>,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut random = Random(seed);
+        let generation = Generation::ALL[random.below(4) as usize];
+        let mut code = Vec::new();
+        // s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 10), mode: any, or what compilers use.
+        let mode = match random.below(4) {
+            0 => random.next() as u32 & 0x3ff,
+            1 => 0x3f0,
+            _ => 0x3c0,
+        };
+        let setreg = 0xb000_0000 | opcode(Op::S_SETREG_IMM32_B32, generation) << 23 | 1 | 9 << 11;
+        code.extend(with_literal(setreg, mode));
+        // s_mov_b32 exec_lo and exec_hi, literal.
+        if random.one_in(2) {
+            for half in [126, 127] {
+                let first = 0xbe80_00ff | opcode(Op::S_MOV_B32, generation) << 8 | half << 16;
+                code.extend(with_literal(first, random.next() as u32));
+            }
+        }
+        (0..LENGTH).for_each(|_| code.extend(instruction(&mut random, generation)));
+        code.extend(0xbf81_0000u32.to_le_bytes());
+        let mut registers: Vec<(String, Vec<u64>)> = (0..REGISTERS)
+            .map(|n| (format!("v{n}"), (0..64).map(|_| random.word().into()).collect()))
+            .collect();
+        registers.extend((0..REGISTERS).map(|n| (format!("s{n}"), vec![random.word().into()])));
+        registers
+            .extend(["vcc_lo", "vcc_hi"].map(|name| (name.to_owned(), vec![random.next() & 0xffff_ffff])));
+        Case { generation, code, registers }
+    }
+
+    fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>) -> (BTreeMap<String, Vec<u64>>, f64) {
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(self.generation.name().into()),
+            registers: Some(REGISTERS),
+            sgprs: Some(REGISTERS + 8),
+            ..ProgramOptions::new(Isa::Gcn)
+        };
+        let program = Program::load(&self.code, &options).expect("random code is code");
+        let launch = Launch {
+            grid: [1; 3],
+            block: [64, 1, 1],
+            registers: self.registers.clone(),
+            capture_registers: true,
+            ..Launch::default()
+        };
+        let config = Config { tier, host, chunk_groups: groups, threads: 1, ..Config::default() };
+        let engine = Engine::new(config).expect("a config that exists");
+        let mut memory = Memory::new().expect("there is address space");
+        let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
+        assert!(report.fault.is_none(), "{:?}\n{}", report.fault, self.listing());
+        (report.registers, report.stats.jit_share)
+    }
+
+    fn listing(&self) -> String {
+        let mut text = format!("{}\n", self.generation);
+        let mut pc = 0;
+        while let Ok(inst) = decode(&self.code[pc..], pc as u64, self.generation) {
+            let bytes = &self.code[pc..pc + usize::from(inst.len)];
+            text +=
+                &format!("{pc:04x}: {bytes:02x?} {:?} clamp {} omod {:?}\n", inst.op, inst.clamp, inst.omod);
+            text += &format!("      {:?} = {:?}\n", inst.dst, inst.srcs());
+            pc += usize::from(inst.len);
+        }
+        text
+    }
+
+    /// The share of compiled code.
+    fn check(&self) -> Result<f64, String> {
+        let (wanted, _) = self.run(Tier::Interp, HostLevel::Native, None);
+        let mut compiled = 0.0;
+        for (host, groups) in
+            [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))]
+        {
+            let (got, share) = self.run(Tier::Jit, host, groups);
+            compiled = share;
+            for (name, values) in &wanted {
+                let other = &got[name];
+                if let Some(lane) = values.iter().zip(other).position(|(a, b)| a != b) {
+                    let (a, b) = (values[lane], other[lane]);
+                    let way = format!("{host:?}, groups {groups:?}");
+                    return Err(format!("{name}[{lane}]: {a:x} and {b:x} ({way})\n{}", self.listing()));
+                }
+            }
+        }
+        Ok(compiled)
+    }
+}
+
+#[test]
+fn vector_instructions_are_compiled_as_they_are_interpreted() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (start, count) = match number("WARPJIT_SEED") {
+        Some(seed) => (seed, 1),
+        None => (0, number("WARPJIT_RANDOM").unwrap_or(40)),
+    };
+    let (mut failures, mut compiled) = (Vec::new(), 0.0);
+    for seed in start..start + count {
+        match Case::new(seed).check() {
+            Ok(share) => compiled += share,
+            Err(text) => failures.push(format!("seed {seed}: {text}")),
+        }
+        if failures.len() > 2 {
+            break;
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(compiled > 0.5 * count as f64, "of {count} programs {compiled} were compiled");
+}
