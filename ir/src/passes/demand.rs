@@ -36,10 +36,19 @@ pub fn run(func: &mut Function) -> bool {
     for block in func.block_ids() {
         for &inst in &func.block(block).insts {
             let data = func.inst(inst);
-            let (Opcode::Select, Some(result)) = (data.op, data.result) else { continue };
+            let Some(result) = data.result else { continue };
             let Demand::In(mask) = demand[result.index()] else { continue };
-            let by = aliases.get(data.args[1]);
-            if by != result && masks.implies(mask, data.args[0]) {
+            let by = match (data.op, &data.args[..]) {
+                (Opcode::Select, &[cond, then, _]) if masks.implies(mask, cond) => then,
+                // A condition that is only looked at where the mask it is restricted to holds.
+                (Opcode::Iand, &[a, b]) if a != mask && masks.implies(mask, b) => a,
+                (Opcode::Iand, &[a, b]) if b != mask && masks.implies(mask, a) => b,
+                _ => continue,
+            };
+            let by = aliases.get(by);
+            if by != result && result != mask && !func.ty(by).uniform
+                || data.op == Opcode::Select && by != result
+            {
                 aliases.set(result, by);
             }
         }

@@ -150,18 +150,22 @@ impl Folder<'_> {
     /// The low half of 64 bits.
     fn trunc(&mut self, a: Value) -> Option<Act> {
         use Opcode::*;
+        if let Some(low) = self.low_word(a) {
+            return Some(Act::Is(low));
+        }
         let data = self.def(a)?.clone();
         match (data.op, data.args.as_slice()) {
             (Zext | Sext, &[x]) => Some(Act::Is(x)),
             (Bmask, &[c]) => Some(Act::Now(Bmask, vec![c], Imm::None)),
             (Iadd | Isub | Imul | Iand | Ior | Ixor, &[x, y]) => {
-                let (x, y) = (self.narrow(x)?, self.narrow(y)?);
+                let only = self.uses.count(a) <= 1;
+                let (x, y) = (self.narrow(x, only)?, self.narrow(y, only)?);
                 let (x, y) = (self.low(x), self.low(y));
                 Some(Act::Now(data.op, vec![x, y], Imm::None))
             }
             (Ishl, &[x, y]) => {
                 let n = self.c(y)? % 64;
-                let x = self.narrow(x)?;
+                let x = self.narrow(x, false)?;
                 if n >= 32 {
                     return Some(Act::Const(0));
                 }
@@ -192,8 +196,8 @@ impl Folder<'_> {
         }
     }
 
-    /// A 64-bit value whose low half is at hand.
-    fn narrow(&self, value: Value) -> Option<Low> {
+    /// A 64-bit value whose low half is at hand, or (where `only` that is wanted of what it goes into) can be computed.
+    fn narrow(&self, value: Value, only: bool) -> Option<Low> {
         if let Some(bits) = self.c(value) {
             return Some(Low::Const(bits & 0xffff_ffff));
         }
@@ -202,13 +206,20 @@ impl Folder<'_> {
                 return Some(Low::Value(x));
             }
         }
-        None
+        if let Some(low) = self.low_word(value) {
+            return Some(Low::Value(low));
+        }
+        let single = only && self.uses.count(value) <= 1;
+        let arithmetic =
+            self.def(value).is_some_and(|d| matches!(d.op, Opcode::Iadd | Opcode::Isub | Opcode::Imul));
+        (self.func.ty(value).uniform || single && arithmetic).then_some(Low::Half(value))
     }
 
     fn low(&mut self, low: Low) -> Value {
         match low {
             Low::Value(x) => x,
             Low::Const(bits) => self.constant(Scalar::I32, bits),
+            Low::Half(value) => self.make(Opcode::Trunc, &[value], Imm::None, Scalar::I32),
         }
     }
 
@@ -260,6 +271,8 @@ impl Folder<'_> {
 enum Low {
     Value(Value),
     Const(u64),
+    /// The low half of this one.
+    Half(Value),
 }
 
 /// Whether the bits are a normal power of two, of either sign.

@@ -16,6 +16,9 @@ impl Folder<'_> {
         let mask = scalar.bit_mask();
         match (data.op, data.args.as_slice()) {
             (Iadd | Isub | Imul | Umulhi | Ineg, args) => self.arithmetic(data.op, args, mask),
+            (Ior, &[a, b]) if scalar == Scalar::I64 => {
+                self.concat(a, b).or_else(|| self.logic(data.op, a, b, mask))
+            }
             (Iand | Ior | Ixor, &[a, b]) => self.logic(data.op, a, b, mask),
             (Inot, &[a]) => self.inot(a),
             (Ishl | Ushr | Sshr | Rotl, &[a, b]) => self.shift(data.op, a, b, scalar),
@@ -268,6 +271,28 @@ impl Folder<'_> {
             .into_iter()
             .find_map(|o| self.is_by(a, o).map(|(x, m)| (o, x, m % width)))
             .filter(|&(_, _, m)| m != 0);
+        if scalar == Scalar::I64 {
+            match (op, inner) {
+                // A low word moved up and, with its sign, down again.
+                (Sshr, Some((Ishl, x, 32))) if n <= 32 => {
+                    let low = match self.is(x, Zext) {
+                        Some(&[low]) => low,
+                        _ => self.make(Trunc, &[x], Imm::None, Scalar::I32),
+                    };
+                    if n == 32 {
+                        return Some(Act::Now(Sext, vec![low], Imm::None));
+                    }
+                    let wide = self.make(Sext, &[low], Imm::None, Scalar::I64);
+                    return self.by(Ishl, wide, 32 - n);
+                }
+                (Ushr, None) if n == 32 => {
+                    if let Some(high) = self.high_word(a) {
+                        return Some(Act::Now(Zext, vec![high], Imm::None));
+                    }
+                }
+                _ => {}
+            }
+        }
         match (op, inner) {
             (Ishl, Some((Ishl, x, m))) | (Ushr, Some((Ushr, x, m))) => {
                 if n + m >= width {

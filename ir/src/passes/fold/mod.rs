@@ -8,6 +8,7 @@ mod compare;
 mod float;
 mod int;
 mod memory;
+mod wide;
 
 use super::Aliases;
 use crate::analysis::{Bits, Cfg, KnownBits, Uses};
