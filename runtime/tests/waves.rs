@@ -241,6 +241,7 @@ impl Gen {
             self.rng.below(2) == 0,
             [4, 4, 1, 2][self.rng.below(4) as usize],
         );
+        let is_signed = self.rng.below(2) == 0;
         let mut b = self.b();
         let (mask, id, x, y) = (b.get(exec), b.get(tid), b.get(v), b.get(s));
         let (most, two) = (b.i32(127), b.i32(2));
@@ -265,7 +266,12 @@ impl Gen {
         };
         if is_wide {
             let far = b.i64(FAR);
-            let low = b.convert(Opcode::Zext, address, Scalar::I64);
+            let low = if is_signed {
+                let (index, two) = (b.convert(Opcode::Sext, index, Scalar::I64), b.i64(2));
+                b.ishl(index, two)
+            } else {
+                b.convert(Opcode::Zext, address, Scalar::I64)
+            };
             address = b.iadd(far, low);
         }
         if is_store {

@@ -15,6 +15,7 @@ mod mask;
 mod memory;
 mod rows;
 mod wide;
+mod wide_affine;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -85,6 +86,8 @@ pub(crate) struct Lower<'a, 'b> {
     values: Vec<Option<Kept>>,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
     hoist: Vec<bool>,
+    /// Values that are computed where an access needs them ([`wide_affine`]).
+    address_only: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
     hoisted: HashMap<Value, Parts>,
     /// Vectors made of scalars that are good to the end of the block.
@@ -147,6 +150,7 @@ pub(crate) fn lower(
     let forms = Forms::new(f, &order, &options.slot_shapes);
     let depth = loop_depths(f, &order, &position);
     let hoist = hoisted_values(f, &order, &depth, &forms);
+    let address_only = wide_affine::address_only(f, &forms);
     let e = Emit { b: builder, host: options.target.host };
     // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
     let insts = order.iter().flat_map(|&b| &f.block(b).insts);
@@ -163,6 +167,7 @@ pub(crate) fn lower(
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
         hoist,
+        address_only,
         known_bits: None,
         fast_mads,
         mads: None,
@@ -493,6 +498,9 @@ impl Lower<'_, '_> {
         let whole = self.lanes() == self.f.lanes as usize;
         if data.op.is_cross_lane() && !(whole && data.op.is_in_whole_warp()) {
             return Err(Error::CrossLane(data.op));
+        }
+        if data.result.is_some_and(|r| self.address_only[r.index()]) {
+            return Ok(());
         }
         match data.op {
             Opcode::Const => {

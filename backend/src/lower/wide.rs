@@ -39,9 +39,26 @@ impl Lower<'_, '_> {
             self.wide_lanes(&x, &parts)?;
             return Ok(());
         }
-        let parts: Parts = self.parts(a)?.iter().map(|&p| self.e.iadd_imm(p, offset)).collect();
-        let loaded =
-            if mem.bytes >= 4 { self.side_by_side(&x, &parts)? } else { self.wide_lanes(&x, &parts)? };
+        let parts = |l: &mut Self| -> Result<Parts, Error> {
+            let parts = l.address_parts_of(a)?;
+            Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
+        };
+        let span = if mem.bytes >= 4 { self.span(a, mem.bytes)? } else { None };
+        let loaded = match span {
+            Some(span) => {
+                let first = self.e.iadd_imm(span.first, offset);
+                self.side_by_side(&x, first, span.wraps, parts)?
+            }
+            None => {
+                let parts = parts(self)?;
+                if mem.bytes >= 4 {
+                    let (first, odd) = self.evenness(&parts, mem.bytes);
+                    self.side_by_side(&x, first, Some(odd), |_| Ok(parts))?
+                } else {
+                    self.wide_lanes(&x, &parts)?
+                }
+            }
+        };
         if let Some(parts) = loaded {
             let r = result(data)?;
             let ty = vector(self.scalar_of(r));
@@ -118,25 +135,39 @@ impl Lower<'_, '_> {
         Ok(loaded)
     }
 
-    /// Vectors where all lanes take part and lie side by side, else lane by lane.
-    fn side_by_side(&mut self, x: &Access<'_>, addresses: &Parts) -> Result<Option<Parts>, Error> {
+    /// The first lane's address, and whether the others do not follow it side by side (i8).
+    fn evenness(&mut self, addresses: &Parts, bytes: u8) -> (V, V) {
+        let first = self.e.extract(addresses[0], 0);
+        let splat = self.e.splat(I64X2, first);
+        let step = u64::from(bytes);
+        let differs: Vec<V> = addresses
+            .iter()
+            .enumerate()
+            .map(|(p, &a)| {
+                let lane = 2 * p as u64;
+                let ramp = self.e.lanes(I64X2, &[lane * step, (lane + 1) * step]);
+                let want = self.e.iadd(splat, ramp);
+                self.e.bxor(a, want)
+            })
+            .collect();
+        (first, self.any(&differs))
+    }
+
+    /// Vectors where all lanes take part and lie side by side from `first` on, which they do unless `odd`; else lane by lane, with the
+    /// addresses that `parts` makes.
+    fn side_by_side(
+        &mut self,
+        x: &Access<'_>,
+        first: V,
+        odd: Option<V>,
+        parts: impl FnOnce(&mut Self) -> Result<Parts, Error>,
+    ) -> Result<Option<Parts>, Error> {
         let mem = x.mem;
         let scalar = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
         let base = self.base(mem.space);
         let value = x.value.map(|v| self.parts(v)).transpose()?;
         let bits = self.guard_bits(x.guard)?;
-        let first = self.e.extract(addresses[0], 0);
-        let splat = self.e.splat(I64X2, first);
         let step = u64::from(mem.bytes);
-        let mut odd: Option<V> = None;
-        for (p, &a) in addresses.iter().enumerate() {
-            let lane = 2 * p as u64;
-            let ramp = self.e.lanes(I64X2, &[lane * step, (lane + 1) * step]);
-            let want = self.e.iadd(splat, ramp);
-            let differs = self.e.bxor(a, want);
-            odd = Some(odd.map_or(differs, |o| self.e.bor(o, differs)));
-        }
-        let odd = odd.map(|o| self.e.vany_true(o));
         let all = self.full_bits();
         let missing = self.e.bxor_imm(bits, all);
         let bad = self.bad_bits(first, mem);
@@ -174,7 +205,8 @@ impl Lower<'_, '_> {
 
         self.e.switch_to(slow);
         let aside = std::mem::replace(&mut self.aside, true);
-        let lanes = self.wide_lanes(x, addresses)?;
+        let addresses = parts(self)?;
+        let lanes = self.wide_lanes(x, &addresses)?;
         self.aside = aside;
         self.finish(end, lanes, scalar)
     }
