@@ -74,13 +74,19 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     true
 }
 
-/// The registers of a resource; constants where it is known what they hold.
+/// The registers of a resource, with what is known of their bits.
 pub(super) fn resource_words(e: &mut Emit<'_>, resource: Arg, count: usize) -> Vec<Value> {
     let mut words = e.src_words(resource, count);
     if let Some(first) = resource.operand.scalar_code() {
         for (word, code) in words.iter_mut().zip(first..) {
-            if let Some(known) = e.statics.constant(code) {
-                *word = e.b.i32(known);
+            match e.statics.bits(code) {
+                (0, _) => {}
+                (u32::MAX, value) => *word = e.b.i32(value),
+                (known, value) => {
+                    let rest = e.and_const(*word, !known);
+                    let value = e.b.i32(value);
+                    *word = e.b.ior(rest, value);
+                }
             }
         }
     }

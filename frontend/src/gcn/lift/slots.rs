@@ -103,7 +103,12 @@ impl Slots {
         let index = Builtin::ALL.iter().position(|(b, _)| *b == builtin).unwrap_or(Builtin::ALL.len());
         let uniform = !matches!(builtin, Builtin::Tid(_) | Builtin::LaneId | Builtin::LinearTid);
         let ty = Type { scalar: Scalar::I32, uniform };
-        self.slot(func, Key::Builtin(index), || (builtin.name().into(), ty, SlotInit::Builtin(builtin)))
+        let slot =
+            self.slot(func, Key::Builtin(index), || (builtin.name().into(), ty, SlotInit::Builtin(builtin)));
+        if builtin == Builtin::LaneId {
+            func.slots[slot.index()].umax = Some(63);
+        }
+        slot
     }
 }
 

@@ -63,6 +63,8 @@ pub(super) enum Mode {
 pub(super) struct Statics {
     /// Scalar registers that hold a constant.
     constants: BTreeMap<u8, u32>,
+    /// Scalar registers of which some bits are known: which, and what they are (the others are 0 here).
+    partial: BTreeMap<u8, (u32, u32)>,
     scc: Option<bool>,
     mode: u32,
     /// Which bits of `mode` are known.
@@ -88,6 +90,7 @@ impl Statics {
         });
         Statics {
             constants: constants.collect(),
+            partial: BTreeMap::new(),
             scc: None,
             mode: options.mode,
             mode_known: u32::MAX,
@@ -114,6 +117,15 @@ impl Statics {
     /// Keeps what `other` knows too; whether anything was lost.
     pub(super) fn meet(&mut self, other: &Statics) -> bool {
         let before = self.clone();
+        let mut partial = BTreeMap::new();
+        for &code in self.constants.keys().chain(self.partial.keys()) {
+            let ((known, value), (also, other)) = (self.bits(code), other.bits(code));
+            let known = known & also & !(value ^ other);
+            if !matches!(known, 0 | u32::MAX) {
+                partial.insert(code, (known, value & known));
+            }
+        }
+        self.partial = partial;
         self.constants.retain(|code, value| other.constants.get(code) == Some(value));
         if self.scc != other.scc {
             self.scc = None;
@@ -155,6 +167,46 @@ impl Statics {
         self.constants.get(&code).copied()
     }
 
+    /// The bits of a scalar register that are known, and what they are; the others are 0 in the latter.
+    pub(super) fn bits(&self, code: u8) -> (u32, u32) {
+        match self.constant(code) {
+            Some(value) => (u32::MAX, value),
+            None => self.partial.get(&code).copied().unwrap_or((0, 0)),
+        }
+    }
+
+    /// The known bits of source `i`.
+    fn source_bits(&self, inst: &Inst, i: usize) -> (u32, u32) {
+        let arg = inst.src(i);
+        match (arg.operand.scalar_code(), arg.constant()) {
+            (Some(code), _) => self.bits(code),
+            (None, Some(value)) => (u32::MAX, value as u32),
+            (None, None) => (0, 0),
+        }
+    }
+
+    /// The known bits of a result: of fields that are cut out or put in, and of the high dword of an address.
+    fn result_bits(&self, inst: &Inst) -> (u32, u32) {
+        let ((known, value), (also, other)) = (self.source_bits(inst, 0), self.source_bits(inst, 1));
+        match inst.op {
+            Op::S_AND_B32 => {
+                let known = known & also | known & !value | also & !other;
+                (known, value & other & known)
+            }
+            Op::S_OR_B32 => {
+                let known = known & also | known & value | also & other;
+                (known, (value | other) & known)
+            }
+            // Whatever the carry is.
+            Op::S_ADDC_U32 if known & also == u32::MAX => {
+                let sum = value.wrapping_add(other);
+                let known = !(sum ^ sum.wrapping_add(1));
+                (known, sum & known)
+            }
+            _ => (0, 0),
+        }
+    }
+
     /// The constant in a pair.
     pub(super) fn constant64(&self, code: u8) -> Option<u64> {
         let (low, high) = (self.constant(code & !1)?, self.constant(code | 1)?);
@@ -182,6 +234,7 @@ impl Statics {
     /// What is known behind an instruction.
     pub(super) fn step(&mut self, inst: &Inst, code_address: u64) {
         let result = self.result(inst, code_address);
+        let bits = self.result_bits(inst);
         let fx = Effects::of(inst, false);
         self.truths.step(inst, &fx);
         self.mode_effects(inst);
@@ -190,12 +243,15 @@ impl Statics {
                 let half = if code == pair { super::views::LO } else { super::views::HI };
                 if halves & (half | super::views::LANE) != 0 {
                     self.constants.remove(&code);
+                    self.partial.remove(&code);
                 }
             }
         }
         for pair in fx.may_write {
-            self.constants.remove(&pair);
-            self.constants.remove(&(pair | 1));
+            for code in [pair, pair | 1] {
+                self.constants.remove(&code);
+                self.partial.remove(&code);
+            }
         }
         if fx.writes_scc {
             self.scc = None;
@@ -211,6 +267,11 @@ impl Statics {
             } else {
                 self.constants.insert(code, value as u32);
             }
+        }
+        if let (None, Some(code)) = (result.value, inst.dst.and_then(|dst| dst.operand.scalar_code()))
+            && bits.0 != 0
+        {
+            self.partial.insert(code, bits);
         }
         self.track_m0(inst);
     }

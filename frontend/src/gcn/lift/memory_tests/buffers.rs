@@ -82,16 +82,25 @@ impl Case {
         (self.base + u64::from(self.soffset) + place, inside && valid)
     }
 
-    /// The instructions that make the resource, or none: then the registers are set before.
-    fn prepare(&self, m: &mut Machine, constants: bool) -> Vec<Inst> {
+    /// The instructions that make the resource: of constants, of constants and a carry (0, but the lifter does not know
+    /// that), or none, the registers being set before.
+    fn prepare(&self, m: &mut Machine, way: usize) -> Vec<Inst> {
         let words = self.words();
         m.set("s20", words[0]);
         m.set("s24", self.soffset);
-        if constants {
-            return (1..4).map(|n| s_mov(20 + n as u8, words[n])).collect();
+        if way == 2 {
+            (1..4).for_each(|n| m.set(format!("s{}", 20 + n), words[n]));
+            return Vec::new();
         }
-        (1..4).for_each(|n| m.set(format!("s{}", 20 + n), words[n]));
-        Vec::new()
+        let mut program: Vec<Inst> = (1..4).map(|n| s_mov(20 + n as u8, words[n])).collect();
+        if way == 1 {
+            let mut carry = inst(Op::S_ADDC_U32, Format::Sop2);
+            carry.dst = Some(Arg::new(Operand::Sgpr(21), Type::U32, 1));
+            carry.srcs[0] = Arg::new(Operand::Sgpr(21), Type::U32, 1);
+            carry.src_count = 2;
+            program.push(carry);
+        }
+        program
     }
 
     fn inst(&self, op: Op) -> Inst {
@@ -132,7 +141,7 @@ fn loads_of_random_resources() {
             (Op::BUFFER_LOAD_SSHORT, 2, 1),
         ][n / 4 % 4];
         let mut m = machine(&case, &mut random);
-        let mut program = case.prepare(&mut m, n % 3 == 0);
+        let mut program = case.prepare(&mut m, n % 3);
         let before = m.clone();
         let mut load = case.inst(op);
         load.dst = v(8, words);
@@ -164,7 +173,7 @@ fn stores_and_atomics_of_random_resources() {
         // Atomics have to be aligned, and elements of two bytes would not be.
         case.element = case.element.max(u32::from(atomic));
         let mut m = machine(&case, &mut random);
-        let mut program = case.prepare(&mut m, n % 3 == 0);
+        let mut program = case.prepare(&mut m, n % 3);
         let before = m.clone();
         let mut want = m.clone();
         for lane in (0..64).filter(|&lane| before.active(lane)) {
