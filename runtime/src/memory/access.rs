@@ -20,7 +20,7 @@ impl Memory {
     pub(super) fn check(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
         let denied =
             |at: u64, flags: u8| Denied { address: at, store: rights & PAGE_WRITE != 0, mapped: flags != 0 };
-        let end = address.saturating_add(bytes);
+        let Some(end) = address.checked_add(bytes) else { return Err(denied(address, 0)) };
         let mut at = address;
         while at < end {
             let flags = self.page_flags(at);

@@ -29,6 +29,8 @@ fn guest_rights() {
     assert_eq!(memory.load(b - 2, 4), Err(Denied { address: b - 2, store: false, mapped: false }));
     assert!(memory.update32(b, |old| old + 1).is_err());
     assert!(memory.load(u64::MAX - 3, 8).is_err());
+    assert!([1, 2, 4, 8].iter().all(|&bytes| memory.load(u64::MAX, bytes).is_err()));
+    assert!(memory.update32(u64::MAX, |old| old).is_err() && memory.update64(u64::MAX, |old| old).is_err());
     assert!(memory.load(SPACE_BYTES - 4, 8).is_err());
     assert_eq!(memory.load(0, 4).unwrap_err().to_string(), "load from 0x0 is not mapped");
     assert_eq!(memory.store(b, 1, 0).unwrap_err().to_string(), "store to 0x100000 is read-only");
