@@ -261,3 +261,60 @@ fn listings_of_noise_assemble_to_the_same_noise() {
         }
     }
 }
+
+#[test]
+fn broken_text_is_an_error_and_no_panic() {
+    let mut random = Random::new(23);
+    let pieces = [
+        "[",
+        "]",
+        "(",
+        ")",
+        "|",
+        "-",
+        "neg(",
+        "sext(",
+        ":",
+        ",",
+        " ",
+        "0x",
+        "99999999999999999999",
+        "s[",
+        "v255",
+        "off",
+        "vcc",
+        "\"",
+        "é",
+        ".long",
+        "+",
+        "lit",
+        "offset:",
+        "op_sel:[1,1,1,1,1]",
+        "swizzle(",
+        "hwreg(",
+        "1.5",
+        "1e999",
+        "glc",
+    ];
+    for generation in Generation::ALL {
+        for format in FORMATS {
+            let codes = opcodes(format, generation);
+            for _ in 0..300 {
+                let Some(word) = word(format, generation, &codes, &mut random) else { continue };
+                let Ok(inst) = decode(&word.to_le_bytes(), 0, generation) else { continue };
+                let mut text: Vec<char> = inst.to_string().chars().collect();
+                for _ in 0..1 + random.next() % 3 {
+                    let at = random.next() as usize % (text.len() + 1);
+                    let to = (at + random.next() as usize % 4).min(text.len());
+                    let piece = pieces[random.next() as usize % pieces.len()];
+                    text.splice(at..to, piece.chars());
+                }
+                let text: String = text.into_iter().collect();
+                // What assembles is an instruction, or data.
+                if let Ok(assembly) = assemble(&text, generation) {
+                    assert!(assembly.code.len() <= 64, "{text}");
+                }
+            }
+        }
+    }
+}
