@@ -63,6 +63,11 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
             let value = e.b.iadd(value, up);
             e.set_dst32(inst, value);
         }
+        Op::V_SCREEN_PARTITION_4SE_B32 => {
+            let a = e.src32(inst, 0);
+            let value = e.b.call_pure(&pure::SCREEN_PARTITION, &[a]);
+            e.set_dst32(inst, value);
+        }
         Op::V_PERM_B32 => {
             let (high, low, selector) = (e.src32(inst, 0), e.src32(inst, 1), e.src32(inst, 2));
             let known = match inst.src(2).operand.scalar_code() {

@@ -226,6 +226,8 @@ functions! {
     /// Four sums; flags first: 1 masked, 2 saturating
     QSAD_PK_U16_U8 = "gcn.qsad_pk.u16.u8" (I32, I64, I32, I64) -> I64,
         |x| bytes::qsad_pk(a(x, 1), w(x, 2), a(x, 3), w(x, 0) & 1 != 0, w(x, 0) & 2 != 0);
+    /// Look-up of a screen partition
+    SCREEN_PARTITION = "gcn.screen_partition" (I32) -> I32, |x| bytes::screen_partition(w(x, 0)).into();
     /// Permutation of bytes
     PERM_B32 = "gcn.perm.b32" (I32, I32, I32) -> I32, |x| bytes::perm(w(x, 0), w(x, 1), w(x, 2)).into();
 }

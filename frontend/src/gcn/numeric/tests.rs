@@ -321,4 +321,5 @@ fn permutation_and_differences() {
     assert_eq!(bytes::qsad_pk(1, 0, 0xffff, false, false), 0);
     assert_eq!(bytes::qsad_pk(1, 0, 0xffff, false, true), 0xffff);
     assert_eq!(bytes::qsad_pk(1, 0, 0xffff, true, false), 0xffff);
+    assert_eq!([0, 1, 0x10, 0xff, 0x1_0000].map(bytes::screen_partition), [1, 3, 15, 1, 1]);
 }
