@@ -95,6 +95,25 @@ pub(super) fn has_varying_scalar(inst: &Inst) -> bool {
     is_scalar_format(inst.format) && inst.srcs().iter().any(varying) || names_lane && varying(&inst.src(1))
 }
 
+/// Whether an instruction without active lanes does nothing, but for masks of lanes that it writes ([`Effects`]).
+pub(super) fn is_for_active_lanes(inst: &Inst) -> bool {
+    use Op::*;
+    let name = inst.op.name();
+    let begins = |words: &[&str]| words.iter().any(|word| name.starts_with(word));
+    let plain = inst.dpp.is_none() && !has_varying_scalar(inst);
+    match inst.format {
+        Format::Sopp => matches!(inst.op, S_NOP | S_WAITCNT),
+        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => {
+            let names_lane = begins(&["V_READ", "V_WRITELANE", "V_INTERP", "V_SCREEN"]);
+            plain && !names_lane && !is_cmpx(inst.op)
+        }
+        Format::Ds => !inst.mem.gds && begins(&["DS_READ", "DS_WRITE_B", "DS_WRITE2"]),
+        Format::Flat => begins(&["FLAT_LOAD", "FLAT_STORE"]),
+        Format::Mubuf => !inst.mem.lds && begins(&["BUFFER_LOAD", "BUFFER_STORE"]),
+        _ => false,
+    }
+}
+
 /// Whether a vector unit executes it: what VSKIP leaves out.
 pub(super) fn is_vector(inst: &Inst) -> bool {
     !is_scalar_format(inst.format)

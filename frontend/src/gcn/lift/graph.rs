@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::effects::fork_condition;
+use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::options::Options;
+use super::slots::EXEC;
 use super::statics::Statics;
+use super::views::{Analysis, LANE, View};
 use crate::gcn::{Inst, Op, Operand};
 
 /// A block.
@@ -40,11 +42,21 @@ struct Explorer<'a> {
     leaders: BTreeSet<u32>,
     work: Vec<u32>,
     indirect: BTreeSet<u32>,
+    /// Branches that are taken for `s_nop`.
+    dropped: &'a BTreeSet<u32>,
 }
+
+/// Most instructions that are worth no branch round them.
+const SHORT: usize = 10;
 
 impl Graph {
     /// Follows the program from its entry.
     pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph {
+        Graph::explore_without(code, options, &BTreeSet::new())
+    }
+
+    /// Follows the program without some branches.
+    pub(super) fn explore_without(code: &[u8], options: &Options<'_>, dropped: &BTreeSet<u32>) -> Graph {
         let mut explorer = Explorer {
             code,
             options,
@@ -52,6 +64,7 @@ impl Graph {
             leaders: BTreeSet::new(),
             work: Vec::new(),
             indirect: BTreeSet::new(),
+            dropped,
         };
         explorer.lead(options.entry);
         loop {
@@ -77,6 +90,37 @@ impl Graph {
                 return graph;
             }
         }
+    }
+
+    /// The `s_cbranch_execz` that only save a little work: what they skip does nothing if no lane is active, and what it
+    /// makes of scalar registers nobody reads. Without them no lane has to be asked.
+    pub(super) fn needless_branches(&self, analysis: &Analysis) -> BTreeSet<u32> {
+        let lasts = self.nodes.values().filter_map(|node| node.insts.last());
+        let branches = lasts.filter(|inst| inst.op == Op::S_CBRANCH_EXECZ);
+        branches.filter(|branch| self.is_needless(branch, analysis)).map(|branch| branch.pc as u32).collect()
+    }
+
+    fn is_needless(&self, branch: &Inst, analysis: &Analysis) -> bool {
+        let Some(target) = branch.target_pc.map(|pc| pc as u32) else { return false };
+        let Some(live) = analysis.live_at(target) else { return false };
+        let mut pc = branch.next_pc() as u32;
+        let mut count = 0;
+        while pc != target {
+            let Some(node) = self.nodes.get(&pc) else { return false };
+            for inst in &node.insts {
+                let fx = Effects::of(inst, false);
+                let unseen = |&(pair, view): &(u8, View)| view == LANE && pair != EXEC && live.get(pair) == 0;
+                count += 1;
+                if count > SHORT || !is_for_active_lanes(inst) || !fx.writes.iter().all(unseen) {
+                    return false;
+                }
+                pc = inst.next_pc() as u32;
+            }
+            if node.insts.is_empty() || pc > target {
+                return false;
+            }
+        }
+        true
     }
 
     /// A block.
@@ -261,7 +305,12 @@ impl Explorer<'_> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        (self.options.decode)(self.code, pc, self.options.generation)
+        let mut inst = (self.options.decode)(self.code, pc, self.options.generation)?;
+        if self.dropped.contains(&pc) {
+            inst.op = Op::S_NOP;
+            inst.target_pc = None;
+        }
+        Some(inst)
     }
 
     fn graph(&self) -> Graph {

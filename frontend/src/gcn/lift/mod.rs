@@ -66,9 +66,15 @@ use views::Analysis;
 
 /// Lifts the program that starts at `options.entry` of `code`.
 pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
-    let graph = Graph::explore(code, options);
+    let mut graph = Graph::explore(code, options);
+    let mut analysis = Analysis::new(&graph, options);
+    let needless = graph.needless_branches(&analysis);
+    if !needless.is_empty() {
+        graph = Graph::explore_without(code, options, &needless);
+        analysis = Analysis::new(&graph, options);
+    }
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &Analysis::new(&graph, options), options);
+    lifter::lift(&mut func, &graph, &analysis, options);
     func
 }
 

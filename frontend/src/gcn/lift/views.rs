@@ -168,6 +168,11 @@ impl Analysis {
         self.entry.get(&start).copied().unwrap_or(Views::all_scalar())
     }
 
+    /// What is read at the begin of a block.
+    pub(super) fn live_at(&self, start: u32) -> Option<Views> {
+        self.live_in.get(&start).map(|live| live.views)
+    }
+
     /// What is read behind each instruction of a block.
     pub(super) fn live_behind(&self, node: &Node) -> Vec<Live> {
         let mut live = self.live_out(node);
