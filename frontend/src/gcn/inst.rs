@@ -180,14 +180,16 @@ pub enum Segment {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Mem {
     /// Vector address: DS address, FLAT address (two dwords; one with `saddr` and in scratch), MUBUF and MTBUF index,
-    /// offset or both (index first) or 64-bit address, MIMG coordinates.
+    /// offset or both (index first) or 64-bit address, MIMG coordinates. For images [`Arg::words`] is what LLVM shows,
+    /// the least that there are: how many are used is in the resource and `da`.
     pub addr: Option<Arg>,
     /// What is stored, or the first operand of an atomic. Compare-and-swap of buffer, flat and image: new value,
     /// then the value to compare with, in one group. DS: the value to compare with.
     pub data: Option<Arg>,
     /// DS only: the second value: of `write2`, of compare-and-swap (the new value) and `mskor`.
     pub data1: Option<Arg>,
-    /// Scalar base: the resource of buffers and images (4 or 8 dwords), the address pair or resource of SMEM.
+    /// Scalar base: the resource of buffers (4 dwords) and images (8 dwords, of which `r128` uses 4), the address pair or
+    /// resource of SMEM.
     pub base: Option<Arg>,
     /// Sampler of images.
     pub sampler: Option<Arg>,

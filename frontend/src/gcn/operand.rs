@@ -193,11 +193,6 @@ impl Operand {
             _ => None,
         }
     }
-
-    /// True for what is the same in all lanes: everything but vector registers.
-    pub fn is_uniform(self) -> bool {
-        !matches!(self, Operand::Vgpr(_))
-    }
 }
 
 /// Part of a dword that SDWA takes or writes.
