@@ -1,18 +1,21 @@
 //! The engine: launches programs.
 
+use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, most_blocks};
 use crate::program::Variant;
 use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 use warpjit_ir::interp;
 
-/// Launches programs with the settings of a [`Config`]. It has no other state: one serves any number
-/// of programs, memories and threads.
+/// Launches programs with the settings of a [`Config`]. Its only other state are threads that wait for the next
+/// launch: one serves any number of programs, memories and threads.
 #[derive(Debug, Clone)]
 pub struct Engine {
     config: Config,
+    pool: Arc<Pool>,
 }
 
 impl Engine {
@@ -30,7 +33,7 @@ impl Engine {
         if config.tier != Tier::Interp && !config.checked_memory {
             crate::vm::init()?;
         }
-        Ok(Engine { config })
+        Ok(Engine { config, pool: Arc::default() })
     }
 
     /// The settings.
@@ -63,7 +66,7 @@ impl Engine {
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, self.config.thread_count());
         scheduler.cancel_by(launch.cancel.as_ref());
         scheduler.tell(launch.progress.as_ref());
-        let outcome = scheduler.run(self.config.count);
+        let outcome = scheduler.run(&self.pool, self.config.count);
         plan.segments.unmap(memory);
         let compile = tiers.compile_time().saturating_sub(prepared);
         let mut report = Report {

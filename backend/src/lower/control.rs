@@ -35,6 +35,7 @@ impl Lower<'_, '_> {
         let zero = self.e.imm(I64, 0);
         self.e.store(zero, self.context, at::EXITED);
         self.e.store(zero, self.context, at::COND);
+        self.preload()?;
         self.e.jump(head, &[zero, zero]);
 
         self.e.switch_to(head);

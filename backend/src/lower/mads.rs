@@ -145,7 +145,8 @@ impl Lower<'_, '_> {
             let data = self.f.inst(inst);
             let (Opcode::Load, Imm::Mem(mem)) = (data.op, data.imm) else { continue };
             let address = arg(data, 0)?;
-            if self.values[address.index()].is_none() {
+            let is_done = data.result.is_some_and(|r| self.preloaded.contains_key(&r));
+            if is_done || self.values[address.index()].is_none() {
                 continue;
             }
             if let Some(row) = self.in_row(address, mem)?

@@ -55,6 +55,13 @@ impl Lower<'_, '_> {
         if wide(self.scalar_of(arg(data, 0)?)) {
             return self.wide_memory(data, mem);
         }
+        if let Some(r) = data.result
+            && let Some(&v) = self.preloaded.get(&r)
+        {
+            let v = self.e.cast(v, element(self.scalar_of(r)));
+            self.define_scalar(r, v);
+            return Ok(());
+        }
         let store = data.op == Opcode::Store;
         let (value, guard) =
             if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };

@@ -13,6 +13,7 @@ mod lanes;
 mod mads;
 mod mask;
 mod memory;
+mod preload;
 mod rows;
 mod wide;
 mod wide_affine;
@@ -74,6 +75,8 @@ pub(crate) struct Lower<'a, 'b> {
     mads: Option<mads::FastMads>,
     /// There: tests of bounds that have held.
     inside: Vec<V>,
+    /// Results of loads done before the first chunk.
+    preloaded: HashMap<Value, V>,
     /// Products rounded towards zero so far.
     marks: u32,
     /// Where values are used, if that is asked for.
@@ -172,6 +175,7 @@ pub(crate) fn lower(
         fast_mads,
         mads: None,
         inside: Vec::new(),
+        preloaded: HashMap::new(),
         marks: 0,
         uses: if fast_mads { mads::uses(f, &order) } else { Vec::new() },
         order,

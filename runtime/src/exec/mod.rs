@@ -4,6 +4,7 @@ mod barrier;
 mod block;
 mod jit;
 pub(crate) mod memory;
+pub(crate) mod pool;
 mod schedule;
 mod segments;
 pub(crate) mod setup;

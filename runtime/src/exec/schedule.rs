@@ -10,6 +10,7 @@
 //! end then, so its patience is limited.
 
 use super::block::{BlockFault, RunningBlock, Turn};
+use super::pool::Pool;
 use super::setup::Plan;
 use super::tiers::{Counts, Patience, Stepper, Tiers};
 use crate::{CancelToken, Memory, Progress};
@@ -52,6 +53,8 @@ struct Queue {
     suspended: VecDeque<Box<RunningBlock>>,
     /// Threads that have or may find something to do.
     busy: usize,
+    /// Nothing is left to do; threads that come now are too late.
+    over: bool,
 }
 
 /// Everything that the threads of a launch share.
@@ -134,7 +137,7 @@ impl<'a> Scheduler<'a> {
             threads,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
-            queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: threads }),
+            queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
@@ -155,17 +158,8 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Runs all blocks.
-    pub fn run(self, count: bool) -> Outcome {
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads {
-                let thread = std::thread::Builder::new().name("warpjit".into());
-                if thread.spawn_scoped(scope, || self.work(count)).is_err() {
-                    // The system gives no more threads: those that there are do the work.
-                    self.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
-                }
-            }
-            self.work(count);
-        });
+    pub fn run(self, pool: &Pool, count: bool) -> Outcome {
+        pool.run(self.threads - 1, &|| self.work(count));
         let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcome.blocks = self.done.0.into_inner();
         outcome.cancelled = self.cancelled.into_inner();
@@ -187,6 +181,13 @@ impl<'a> Scheduler<'a> {
 
     /// One thread's part.
     fn work(&self, count: bool) {
+        {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if queue.over {
+                return;
+            }
+            queue.busy += 1;
+        }
         let _bail = Bail(self);
         let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, count);
         let mut steps = (0, 0);
@@ -326,6 +327,7 @@ impl<'a> Scheduler<'a> {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             queue.busy -= 1;
             if queue.busy == 0 && queue.suspended.is_empty() {
+                queue.over = true;
                 drop(queue);
                 self.wake.notify_all();
                 return None;

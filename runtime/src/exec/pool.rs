@@ -1,0 +1,185 @@
+//! Threads that wait for launches.
+//!
+//! Starting a thread costs some 50 microseconds and its signal stack a few more, which short launches feel. Threads start when
+//! launches first need them, and end with the engine.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the threads of a launch do.
+type Work<'a> = dyn Fn() + Sync + 'a;
+
+/// A call of a launch's work by a helper.
+struct Job {
+    work: &'static Work<'static>,
+    launch: Arc<Launch>,
+}
+
+/// What the thread that launched waits for.
+#[derive(Default)]
+struct Launch {
+    state: Mutex<Progress>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Helpers that have begun and not ended.
+    running: usize,
+    /// What a helper panicked with.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    /// Threads that wait.
+    idle: usize,
+    /// The pool is gone.
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+/// Threads that help with launches.
+#[derive(Default)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Pool {
+    /// Calls `work` on this thread, and on up to `helpers` others as they get to it before this one is done. All calls have
+    /// ended when it comes back.
+    pub fn run(&self, helpers: usize, work: &Work<'_>) {
+        if helpers == 0 {
+            return work();
+        }
+        let launch = Arc::new(Launch::default());
+        // SAFETY: only the lifetime changes. A job is called by a thread that has taken it from the queue and, under
+        // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
+        // runs, also when `work` panics, so no reference outlives this call.
+        let forever = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
+        let finish = Finish { pool: self, launch: &launch };
+        let mut queue = lock(&self.shared.queue);
+        let new = (queue.jobs.len() + helpers).saturating_sub(queue.idle);
+        queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
+        drop(queue);
+        self.shared.wake.notify_all();
+        for _ in 0..new.min(helpers) {
+            let shared = self.shared.clone();
+            let thread = std::thread::Builder::new().name("warpjit".into());
+            if thread.spawn(move || help(&shared)).is_err() {
+                // The system gives no more threads: those that there are do the work.
+                break;
+            }
+        }
+        work();
+        drop(finish);
+        if let Some(panic) = lock(&launch.state).panic.take() {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Ends a launch, however its thread has come out of it.
+struct Finish<'a> {
+    pool: &'a Pool,
+    launch: &'a Arc<Launch>,
+}
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        lock(&self.pool.shared.queue).jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
+        let mut state = lock(&self.launch.state);
+        while state.running > 0 {
+            state = self.launch.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).closed = true;
+        self.shared.wake.notify_all();
+    }
+}
+
+/// A helper's life.
+fn help(shared: &Shared) {
+    loop {
+        let mut queue = lock(&shared.queue);
+        let job = loop {
+            if let Some(job) = queue.jobs.pop_front() {
+                break job;
+            }
+            if queue.closed {
+                return;
+            }
+            queue.idle += 1;
+            queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        };
+        lock(&job.launch.state).running += 1;
+        drop(queue);
+        let result = catch_unwind(AssertUnwindSafe(job.work));
+        let mut state = lock(&job.launch.state);
+        state.running -= 1;
+        if let Err(panic) = result {
+            state.panic.get_or_insert(panic);
+        }
+        drop(state);
+        job.launch.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn helpers_are_used_again_and_all_calls_end() {
+        let pool = Pool::default();
+        for _ in 0..100 {
+            let barrier = Barrier::new(3);
+            let calls = AtomicUsize::new(0);
+            pool.run(2, &|| {
+                barrier.wait();
+                calls.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(calls.into_inner(), 3);
+        }
+    }
+
+    #[test]
+    fn a_panic_comes_out_where_the_launch_is() {
+        let pool = Pool::default();
+        let barrier = Barrier::new(2);
+        let main = std::thread::current().id();
+        let work = || {
+            barrier.wait();
+            if std::thread::current().id() != main {
+                panic!("helper");
+            }
+        };
+        let result = catch_unwind(AssertUnwindSafe(|| pool.run(1, &work)));
+        assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"helper"));
+    }
+}
