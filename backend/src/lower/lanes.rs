@@ -115,18 +115,7 @@ impl Lower<'_, '_> {
         let parts = parts.clone();
         let base = self.base(x.mem.space);
         let offsets = self.lane_offsets(&parts);
-        let loaded = self.gather(x.data, x.mem, (base, x.offset as i32), &offsets, None);
-        // Cranelift makes a load an operand of what uses it only if nothing behind has two uses. A parameter ends its look
-        // there, if it has more than one value: so there is a way that is never taken, without active lanes.
-        let (never, next) = (self.e.cold_block(), self.e.block());
-        self.e.brif(self.bits, (next, &loaded), (never, &[]));
-        self.e.switch_to(never);
-        let types: Vec<_> = loaded.iter().map(|&v| self.e.ty(v)).collect();
-        let zeros: Vec<V> = types.iter().map(|&ty| self.e.imm(ty, 0)).collect();
-        self.e.jump(next, &zeros);
-        let params = types.into_iter().map(|ty| self.e.param(next, ty)).collect();
-        self.e.switch_to(next);
-        Some(params)
+        Some(self.gather(x.data, x.mem, (base, x.offset as i32), &offsets, None))
     }
 
     /// Places in the warp's local memory of byte `offset` of an access at `indices`.
