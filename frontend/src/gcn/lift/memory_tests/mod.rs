@@ -5,6 +5,7 @@ mod buffers;
 mod flat;
 mod formats;
 mod lds;
+mod random;
 mod scalar;
 
 use std::cell::RefCell;
@@ -85,10 +86,18 @@ impl Machine {
 
     /// Runs the instructions; gives the scalar registers afterwards.
     fn run(&mut self, program: &[Inst]) -> Vec<u32> {
+        match self.try_run(program) {
+            Ok(scalars) => scalars,
+            Err(flow) => panic!("{flow:?}"),
+        }
+    }
+
+    /// Runs the instructions; an error is how they ended otherwise than they should.
+    fn try_run(&mut self, program: &[Inst]) -> Result<Vec<u32>, Flow> {
         let mut program: Vec<Inst> = program.to_vec();
         program.push(inst(Op::S_ENDPGM, Format::Sopp));
         for (n, inst) in program.iter_mut().enumerate() {
-            inst.pc = 8 * n as u64;
+            (inst.pc, inst.len) = (8 * n as u64, 8);
             inst.generation = self.generation;
         }
         let code = vec![0; 8 * program.len()];
@@ -133,7 +142,7 @@ impl Machine {
             match code.run_block(&mut scratch, &mut warp, &mut memory) {
                 Flow::Next => {}
                 Flow::Ended => break,
-                flow => panic!("{flow:?}\n{func}"),
+                flow => return Err(flow),
             }
         }
         for (n, lanes) in self.vgprs.iter_mut().enumerate() {
@@ -143,9 +152,9 @@ impl Machine {
                 .zip(0..)
                 .for_each(|(v, lane)| *v = warp.frame.read(at, Scalar::I32, lane) as u32);
         }
-        (0..104)
+        Ok((0..104)
             .map(|n| place(&format!("s{n}")).map_or(0, |at| warp.frame.read(at, Scalar::I32, 0) as u32))
-            .collect()
+            .collect())
     }
 
     /// Bytes of global memory as a number; outside of it zero.
