@@ -182,7 +182,7 @@ impl Random {
 
 /// What both tiers come to: the fault, and a buffer at 0x10000 that the arguments point to.
 fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
-    let outcomes: Vec<(Option<Fault>, Vec<u8>)> = [Tier::Interp, Tier::Jit]
+    let outcomes: Vec<(Result<Option<Fault>, String>, Vec<u8>)> = [Tier::Interp, Tier::Jit]
         .into_iter()
         .map(|tier| {
             // Damaged code may exchange values between lanes through memory.
@@ -193,15 +193,17 @@ fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
             memory
                 .write(0x1_0000, &(0..0x4000_u32).map(|n| (n * 7 % 251) as u8).collect::<Vec<_>>())
                 .unwrap();
-            let report = engine.run(program, &mut memory, launch).unwrap();
+            let report = engine.run(program, &mut memory, launch).map_err(|error| error.to_string());
             let mut bytes = vec![0; 0x4000];
             memory.read(0x1_0000, &mut bytes).unwrap();
-            (report.fault, bytes)
+            (report.map(|report| report.fault), bytes)
         })
         .collect();
-    let known = |fault: &Option<Fault>| fault.as_ref().map(|fault| (fault.kind, fault.pc));
+    let known = |outcome: &Result<Option<Fault>, String>| {
+        outcome.clone().map(|fault| fault.map(|fault| (fault.kind, fault.pc)))
+    };
     assert_eq!(known(&outcomes[0].0), known(&outcomes[1].0), "{}", what());
-    if outcomes[0].0.is_none() {
+    if outcomes[0].0 == Ok(None) {
         assert!(outcomes[0].1 == outcomes[1].1, "memory differs: {}", what());
     }
 }
