@@ -134,3 +134,42 @@ fn one_lane_of_many_misbehaves() {
         assert_eq!((fault.address, fault.store), (Some(u64::from(bad)), true));
     }
 }
+
+#[test]
+fn device_variables_have_memory_and_their_address_a_place() {
+    // Each block adds 1 to the variable through its address in c14[8]; the last sum goes to the buffer.
+    let source = "
+        mov b32 $r1 0x0
+        add b32 $r1 $r1 c14[0x8]
+        mov b32 $r2 b32 s[0x10]
+        mov b32 $r3 0x1
+        ld b32 $r4 g14[$r1]
+        add b32 $r4 $r4 $r3
+        st b32 g14[$r1] $r4
+        exit st b32 g14[$r2] $r4
+    ";
+    let words: Vec<String> = code(source)
+        .chunks_exact(4)
+        .map(|word| format!("{:#010x}", u32::from_le_bytes([word[0], word[1], word[2], word[3]])))
+        .collect();
+    let text = format!(
+        "architecture {{sm_11}}\nabiversion {{1}}\nreloc {{\n\tname = counter\n\tsegname = reloc\n\tsegnum = 14\n\toffset = 8\n\tbytes = 4\n}}\n\
+         code {{\n\tname = count\n\tlmem = 0\n\tsmem = 20\n\treg = 8\n\tbar = 0\n\tbincode {{\n\t\t{}\n\t}}\n}}\n",
+        words.join(" ")
+    );
+    let program = Program::load(text.as_bytes(), &ProgramOptions::new(Isa::Tesla)).unwrap();
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let mut memory = engine.memory().unwrap();
+        let out = memory.map(None, 4, Access::ReadWrite).unwrap();
+        let args = vec![Arg::u32(out as u32)];
+        let launch = Launch { grid: [3, 1, 1], block: [1, 1, 1], args, ..Launch::default() };
+        for _ in 0..2 {
+            let report = engine.run(&program, &mut memory, &launch).unwrap();
+            assert_eq!(report.fault, None);
+            let mut word = [0; 4];
+            memory.read(out, &mut word).unwrap();
+            assert_eq!(u32::from_le_bytes(word), 3, "three blocks; each launch begins with zeros");
+        }
+    }
+}

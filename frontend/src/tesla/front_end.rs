@@ -1,9 +1,10 @@
 //! Tesla as the rest of the system sees it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::container::{Kernel, Module};
+use crate::container::{Global, Kernel, Module};
 use crate::image::{CodeOptions, ConstPart, KernelImage};
 use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
+use warpjit_ir::{KernelAbi, Segment, SegmentSize};
 
 /// The front end.
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl FrontEnd for TeslaFrontEnd {
 
     fn lift(
         &self,
-        _module: &Module,
+        module: &Module,
         kernel: &Kernel,
         chip: &str,
         options: &CodeOptions,
@@ -68,11 +69,11 @@ impl FrontEnd for TeslaFrontEnd {
                 kernel.code.len()
             )));
         }
-        let abi = abi::compute(chip);
+        let mut abi = abi::compute(chip);
         // Raw words do not say how many registers they use: then all there are.
         let registers = kernel.registers.or(options.registers).unwrap_or(abi.max_registers);
         let own = |given: u32, option: Option<u32>| if raw { option.unwrap_or(given) } else { given };
-        let consts: Vec<ConstPart> = kernel
+        let mut consts: Vec<ConstPart> = kernel
             .consts
             .iter()
             .map(|part| ConstPart { bank: part.bank, offset: part.offset, bytes: part.bytes.clone() })
@@ -89,6 +90,7 @@ impl FrontEnd for TeslaFrontEnd {
             registers: registers.min(abi.max_registers),
             const_banks: &banks,
         };
+        place_variables(&module.globals, &mut abi, &mut consts)?;
         let layout = kernel.params.as_ref();
         Ok(KernelImage {
             name: name.to_owned(),
@@ -121,6 +123,43 @@ impl FrontEnd for TeslaFrontEnd {
         })?;
         Ok(assemble(text, Target { chip, program })?.code)
     }
+}
+
+/// Where device variables are put: above what buffers without an address get.
+const VARIABLES: u64 = 0xf000_0000;
+/// What they are aligned to.
+const VARIABLE_ALIGN: u64 = 256;
+
+/// Gives each variable of the container zeroed memory, and puts its address in the bank where the code looks for it.
+fn place_variables(
+    globals: &[Global],
+    abi: &mut KernelAbi,
+    consts: &mut Vec<ConstPart>,
+) -> Result<(), LoadError> {
+    let mut address = VARIABLES;
+    for global in globals {
+        if address + u64::from(global.bytes) > 1 << 32 {
+            return Err(LoadError::Program(format!(
+                "device variable `{}` of {:#x} bytes does not fit in the {:#x} bytes for variables",
+                global.name,
+                global.bytes,
+                (1 << 32) - VARIABLES
+            )));
+        }
+        let bytes = (address as u32).to_le_bytes().to_vec();
+        consts.push(ConstPart { bank: global.bank, offset: global.offset, bytes });
+        address = (address + u64::from(global.bytes)).next_multiple_of(VARIABLE_ALIGN);
+    }
+    if address > VARIABLES {
+        abi.segments.push(Segment {
+            name: "device variables",
+            address: VARIABLES,
+            size: SegmentSize::Bytes((address - VARIABLES) as u32),
+            writable: true,
+            contents: Vec::new(),
+        });
+    }
+    Ok(())
 }
 
 /// The contents of the compiler's bank, if it has any.
