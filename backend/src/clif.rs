@@ -72,7 +72,7 @@ impl Emit<'_> {
         floor(x); ceil(x); trunc(x); nearest(x); fneg(x); fabs(x);
         fvpromote_low(x); fvdemote(x); vany_true(x);
         swiden_low(x); swiden_high(x); uwiden_low(x); uwiden_high(x);
-        select(c, x, y);
+        select(c, x, y); snarrow(x, y); unarrow(x, y); swizzle(x, y);
     }
     emit_typed! {
         splat; scalar_to_vector; ireduce; uextend; sextend; fpromote; fdemote;

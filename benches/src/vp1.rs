@@ -40,7 +40,7 @@ impl Case {
         let words: Vec<u32> =
             assembly.code.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let at = |label: &str| assembly.labels.get(label).copied().unwrap_or(0) as usize;
-        let (start, end) = (at("loop"), at("end"));
+        let (start, end) = (at("loop"), at("done"));
         let before = bundles(&words[..start], 0).count() as u64;
         let inside = bundles(&words[start..end], start as u32).count() as u64;
         before + inside * u64::from(self.rounds) + 1
@@ -115,8 +115,8 @@ loop:   sub $r2 $c0 $r2 0x1
         mul $r3 $r1 $r4
         { xor $r1 $r3 $r2 | bra not $c0 zf #loop }
         add $r1 $r1 $r3
-        .align
-end:    exit 0x0
+done:   .align
+        exit 0x0
     ";
     let native = |_: &mut Vec<u8>, rounds: u32| {
         let (mut r1, mut r2) = (1u32, rounds);
@@ -217,7 +217,7 @@ fn decode(rounds: u32) -> Case {
     put("sub $r2 $c0 $r2 0x1".into());
     put("{ add $a0 $a0 $a1 | bra not $c0 zf #loop }".into());
     put("snop".into());
-    source.push_str("        .align\nend:    exit 0x0\n");
+    source.push_str("done:   .align\n        exit 0x0\n");
     let mut data_store = vec![0; 8192];
     let mut state = 1u32;
     for address in 0..8192 {

@@ -63,12 +63,39 @@ impl Lower<'_, '_> {
             }
             return Ok(());
         }
+        let small = self.lanes() == 16 && self.known().get(value).possible() <= 0xff;
         let index = self.parts(index)?;
-        let parts = self.shuffle_words_of(&parts, &index);
+        let parts = if small {
+            let index: Vec<V> = index.iter().map(|&lanes| self.e.band_imm(lanes, 15)).collect();
+            let (bytes, index) = (self.bytes_of(&parts), self.bytes_of(&index));
+            let moved = self.e.swizzle(bytes, index);
+            self.words_of_bytes(moved, false)
+        } else {
+            self.shuffle_words_of(&parts, &index)
+        };
         let ty = vector(self.scalar_of(value));
         let parts: Parts = parts.iter().map(|&p| self.e.cast(p, ty)).collect();
         self.define(r, Kept::Parts(parts));
         Ok(())
+    }
+
+    /// Sixteen words below 256 as bytes.
+    pub(super) fn bytes_of(&mut self, words: &[V]) -> V {
+        let low = self.e.snarrow(words[0], words[1]);
+        let high = self.e.snarrow(words[2], words[3]);
+        self.e.unarrow(low, high)
+    }
+
+    /// Sixteen bytes as words.
+    pub(super) fn words_of_bytes(&mut self, bytes: V, signed: bool) -> Vec<V> {
+        let e = &mut self.e;
+        if signed {
+            let halves = [e.swiden_low(bytes), e.swiden_high(bytes)];
+            halves.into_iter().flat_map(|half| [e.swiden_low(half), e.swiden_high(half)]).collect()
+        } else {
+            let halves = [e.uwiden_low(bytes), e.uwiden_high(bytes)];
+            halves.into_iter().flat_map(|half| [e.uwiden_low(half), e.uwiden_high(half)]).collect()
+        }
     }
 
     /// Through memory, a lane at a time.

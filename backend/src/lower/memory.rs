@@ -8,7 +8,7 @@ use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
 use super::{Kept, Lower, Parts, arg, malformed, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
+use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
 
@@ -85,9 +85,7 @@ impl Lower<'_, '_> {
                 }
                 self.by_lane(&access)?
             }
-            (Address::Affine(_, stride), space)
-                if *stride == i32::from(mem.bytes) && mem.bytes >= 4 && space != Space::Local =>
-            {
+            (Address::Affine(_, stride), _) if self.is_contiguous(mem, *stride) => {
                 self.contiguous(&access)?
             }
             _ => self.by_lane(&access)?,
@@ -545,7 +543,23 @@ impl Lower<'_, '_> {
         let count = self.part_count(scalar);
         let per = if wide(scalar) { 2 } else { 4 };
         let mut loaded = Vec::new();
-        for g in 0..count {
+        if mem.bytes == 1 {
+            // All lanes in one vector.
+            self.site(data, TrapLane::Vector { first: 0 });
+            match &value {
+                Some(v) => {
+                    let low: Vec<V> = v.iter().map(|&v| self.e.band_imm(v, 0xff)).collect();
+                    let bytes = self.bytes_of(&low);
+                    self.e.store_guest(bytes, place, offset);
+                }
+                None => {
+                    let bytes = self.e.load_guest(I8X16, place, offset);
+                    loaded = self.words_of_bytes(bytes, mem.signed);
+                }
+            }
+            self.at_site(None);
+        }
+        for g in (0..count).filter(|_| mem.bytes != 1) {
             self.site(data, TrapLane::Vector { first: (per * g) as u8 });
             let offset = offset + 16 * g as i32;
             match &value {

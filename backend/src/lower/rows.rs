@@ -50,15 +50,20 @@ pub(super) struct InRow {
 }
 
 impl Lower<'_, '_> {
+    /// Whether an access whose address grows by `stride` from lane to lane is one of vectors: of words and longer, or of
+    /// bytes that fill one vector.
+    pub(super) fn is_contiguous(&self, mem: MemAccess, stride: i32) -> bool {
+        let fills = mem.bytes == 1 && self.lanes() == 16 && mem.space == Space::Shared;
+        stride == i32::from(mem.bytes) && (mem.bytes >= 4 || fills) && mem.space != Space::Local
+    }
+
     /// Base, offset and length of an access that is one scalar or contiguous over the chunk.
     fn stretch(&self, address: Value, mem: MemAccess) -> Option<(Base, i64, i64)> {
         let lanes = self.lanes() as i64;
         let bytes = i64::from(mem.bytes);
         let length = match self.forms.of(address) {
             Form::Uniform => bytes,
-            Form::Affine { stride, .. } | Form::Affine16 { stride }
-                if stride == i32::from(mem.bytes) && mem.bytes >= 4 && mem.space != Space::Local =>
-            {
+            Form::Affine { stride, .. } | Form::Affine16 { stride } if self.is_contiguous(mem, stride) => {
                 lanes * bytes
             }
             _ => return None,

@@ -4,7 +4,8 @@
 //! cargo run --release -p warpjit-benches --bin vp1 [-- RUNS]
 //! ```
 //!
-//! Times are the best of all runs on the wall clock, after one that compiles.
+//! Times are the best of all runs on the wall clock, after one that compiles. With a program's name instead of a number,
+//! its source is printed, for `warpjit asm --isa vp1`.
 #![warn(missing_docs)]
 
 use std::time::{Duration, Instant};
@@ -17,7 +18,12 @@ use warpjit_runtime::{Config, Tier};
 const FEWER: u32 = 100;
 
 fn main() -> anyhow::Result<()> {
-    let runs: usize = std::env::args().nth(1).map_or(Ok(5), |text| text.parse())?;
+    let argument = std::env::args().nth(1);
+    if let Some(case) = cases(1).iter().find(|case| argument.as_deref() == Some(case.name)) {
+        print!("{}", case.source);
+        return Ok(());
+    }
+    let runs: usize = argument.map_or(Ok(5), |text| text.parse())?;
     println!(
         "| program | bundles a round | native, ns | JIT, ns | of native | JIT, million bundles/s | interpreter | JIT : interpreter | compile, ms |"
     );

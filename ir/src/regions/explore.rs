@@ -26,6 +26,9 @@ use crate::opcodes::{Opcode, Space};
 const MAX_NODES: usize = 400;
 /// Most instructions of the IR before optimisation: compile time grows faster than linearly.
 const MAX_INSTS: usize = 6000;
+/// Times as much of both where warps are run whole: blocks are single bundles, and most of their instructions read and
+/// write slots.
+const WHOLE_TIMES: usize = 3;
 /// Most entries pushed within a region (a bound on recursion).
 const MAX_DEPTH: usize = 12;
 
@@ -298,7 +301,9 @@ impl Explorer<'_> {
             return Ok(node);
         }
         self.insts += self.func.block(block).insts.len();
-        if node >= MAX_NODES || stack.len() > MAX_DEPTH || (self.insts > MAX_INSTS && !first) {
+        let more = if self.facts.whole { WHOLE_TIMES } else { 1 };
+        let too_long = node >= MAX_NODES * more || self.insts > MAX_INSTS * more && !first;
+        if too_long || stack.len() > MAX_DEPTH {
             return Err(self.fail_at(block, &stack, true));
         }
         self.nodes.push(Node { block: Some(block), term: NodeTerm::End });

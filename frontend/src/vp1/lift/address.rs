@@ -158,14 +158,33 @@ fn bank(e: &mut Emit<'_>, place: Place) -> Value {
     e.b.iadd(row, place.address)
 }
 
-/// Raw addresses of the 16 bytes of a row.
-fn horizontal(e: &mut Emit<'_>, place: Place) -> Value {
+/// Raw address of a row, and the bank of its first byte. The bytes go round: byte n is in bank first + n.
+fn row(e: &mut Emit<'_>, place: Place) -> (Value, Value) {
     let row = e.and_const(place.address, 0x1ff0);
     let bank = bank(e, Place { address: row, ..place });
+    (row, bank)
+}
+
+/// Loads a row: all banks side by side, then turned so that its first byte is component 0.
+fn load_row(e: &mut Emit<'_>, place: Place) -> Value {
+    let (row, bank) = row(e, place);
     let lane = e.lane();
-    let bank = e.b.iadd(bank, lane);
-    let bank = e.and_const(bank, 15);
-    e.b.iadd(row, bank)
+    let at = e.b.iadd(row, lane);
+    let banks = e.load_byte(at);
+    let from = e.b.iadd(bank, lane);
+    let from = e.and_const(from, 15);
+    e.b.shuffle(banks, from)
+}
+
+/// Stores a row.
+fn store_row(e: &mut Emit<'_>, place: Place, value: Value) {
+    let (row, bank) = row(e, place);
+    let lane = e.lane();
+    let from = e.b.isub(lane, bank);
+    let from = e.and_const(from, 15);
+    let banks = e.b.shuffle(value, from);
+    let at = e.b.iadd(row, lane);
+    e.store_byte(at, banks);
 }
 
 /// Raw addresses of the 16 bytes of a column.
@@ -218,8 +237,12 @@ fn load(e: &mut Emit<'_>, bundle: &Bundle) {
         }
         e.set_r(Writer::Address, dst(word), value);
     } else {
-        let at = if opcode & 3 == 1 { vertical(e, at) } else { horizontal(e, at) };
-        let value = e.load_byte(at);
+        let value = if opcode & 3 == 1 {
+            let at = vertical(e, at);
+            e.load_byte(at)
+        } else {
+            load_row(e, at)
+        };
         if quad {
             e.set(Writer::Address, slots.vx, value);
             // Where the selected bit is set, also the register of the quad that $c says.
@@ -253,8 +276,12 @@ fn store(e: &mut Emit<'_>, bundle: &Bundle) {
         }
     } else {
         let value = e.v(vector_port(bundle, src1(word)));
-        let at = if opcode & 3 == 1 { vertical(e, at) } else { horizontal(e, at) };
-        e.store_byte(at, value);
+        if opcode & 3 == 1 {
+            let at = vertical(e, at);
+            e.store_byte(at, value);
+        } else {
+            store_row(e, at, value);
+        }
     }
     step(e, opcode, word, dst(word));
 }
