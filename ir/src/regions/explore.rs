@@ -440,10 +440,11 @@ impl Explorer<'_> {
             if !cyclic {
                 continue;
             }
-            let stores = component.iter().any(|&n| {
-                let Some(b) = plan.nodes[n].block else { return false };
-                OrderedAccesses::of_block(self.func, b, self.facts.lockstep).stores > 0
-            });
+            let stores = !self.facts.whole
+                && component.iter().any(|&n| {
+                    let Some(b) = plan.nodes[n].block else { return false };
+                    OrderedAccesses::of_block(self.func, b, self.facts.lockstep).stores > 0
+                });
             if irreducible || stores || self.waits_for_memory(plan, &component, &succs) {
                 // Stop where the loop is entered, at the node with the least nesting.
                 let node = component
@@ -478,7 +479,9 @@ impl Explorer<'_> {
                     let mut taint = data.args.iter().any(|a| tainted.contains(a));
                     match (data.op, data.imm) {
                         (Opcode::Load, Imm::Mem(m)) => {
-                            taint |= matches!(m.space, Space::Global(_) | Space::Shared);
+                            // Guests whose warps are run whole have one in a block: nobody else writes its memory.
+                            let shared = m.space == Space::Shared && !self.facts.whole;
+                            taint |= shared || matches!(m.space, Space::Global(_));
                         }
                         (Opcode::SlotGet, Imm::Slot(s)) => taint |= tainted_slots.contains(&s),
                         (Opcode::SlotSet, Imm::Slot(s)) if taint => {
