@@ -10,6 +10,9 @@ pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
 pub const STOPPED: u64 = u64::MAX - 1;
 
+/// Const banks that code can name.
+pub const CONST_BANKS: usize = 18;
+
 /// Kind of a fault that code reports itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
@@ -117,7 +120,7 @@ pub struct Context {
     /// `(a / 4) * 4 * lanes + l * 4 + a % 4`.
     pub local_base: *mut u8,
     /// Const banks.
-    pub const_banks: [*const u8; 16],
+    pub const_banks: [*const u8; CONST_BANKS],
     /// The functions that the region calls: [`crate::RegionCode::pures`].
     pub pures: *const &'static PureFn,
     /// How it calls them; [`Context::new`] puts the backend's own.
@@ -162,7 +165,7 @@ impl Context {
             shared_bytes: 0,
             local_bytes: 0,
             local_base: std::ptr::null_mut(),
-            const_banks: [std::ptr::null(); 16],
+            const_banks: [std::ptr::null(); CONST_BANKS],
             pures: std::ptr::null(),
             call_pure: crate::helpers::call_pure,
             fma_f64: crate::helpers::fma_f64,

@@ -9,6 +9,7 @@ pub mod fermi;
 pub mod gcn;
 pub mod image;
 pub mod isa;
+mod simt;
 pub mod soft;
 pub mod tesla;
 pub mod vp1;

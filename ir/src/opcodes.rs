@@ -440,6 +440,8 @@ conditions! {
         Xor = "xor",
         /// Float sum (binary32 or binary64 by size), nearest even, denormals kept; a NaN is 0x7fc00000 or 0x7ff8000000000000.
         Fadd = "fadd",
+        /// Sum of binary32, nearest even, in which denormals count as zeros and come out as such; a NaN is 0x7fffffff.
+        FaddFtz = "fadd_ftz",
         /// Lesser of two floats; of a number and a NaN the number; -0 is less than +0.
         Fmin = "fmin",
         /// Greater of two floats; of a number and a NaN the number; -0 is less than +0.
@@ -549,7 +551,7 @@ pub enum Space {
     Shared,
     /// Memory of the lane. Reads that go beyond its size give zero, such writes are dropped whole.
     Local,
-    /// Const bank `n`; 64 KiB, zero beyond what is bound. Addresses wrap at 16 bits.
+    /// Const bank `n`, 0 to 17; 64 KiB, zero beyond what is bound. Addresses wrap at 16 bits.
     Const(u8),
 }
 

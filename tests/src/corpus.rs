@@ -114,6 +114,18 @@ pub fn tesla() -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// Every launch file for Fermi: the project's own, and third-party ones where they exist.
+pub fn fermi() -> io::Result<Vec<Case>> {
+    let mut cases = in_folder(&corpus().join("fermi"), "fermi")?;
+    if let Some(shared) = shared() {
+        let folder = shared.join("corpus/third-party/fermi");
+        if folder.is_dir() {
+            cases.extend(in_folder(&folder, "third-party/fermi")?);
+        }
+    }
+    Ok(cases)
+}
+
 /// Every launch file for VP1.
 pub fn vp1() -> io::Result<Vec<Case>> {
     in_archive(&corpus().join("vp1-op.tar.gz"), "vp1-op")

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
-use crate::context::{at, encode_space};
+use crate::context::{CONST_BANKS, at, encode_space};
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -322,7 +322,7 @@ impl Lower<'_, '_> {
             Space::Global(_) => at::GLOBAL_BASE,
             Space::Shared => at::SHARED_BASE,
             Space::Local => at::LOCAL_BASE,
-            Space::Const(n) => at::CONST_BANKS + 8 * i32::from(n & 15),
+            Space::Const(n) => at::CONST_BANKS + 8 * (i32::from(n) % CONST_BANKS as i32),
         };
         let v = self.e.load(I64, self.context, offset);
         if !self.aside {

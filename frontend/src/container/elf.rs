@@ -4,22 +4,68 @@
 //! What is known comes from cubins of CUDA 3 (for Fermi; sm_1x ones have the same sections): the low byte of
 //! `e_flags` is the compute capability, the high byte of a text section's `sh_info` the number of registers,
 //! bits 20-26 of its `sh_flags` the barriers, sizes of `.nv.shared.NAME` and `.nv.local.NAME` the memory.
-//! `.nv.info.NAME` is a list of (format, attribute, 16-bit size or value): 0x17 describes a parameter, 0x18 is
-//! the size of the parameters in shared memory.
+//! `.nv.info.NAME` is a list of (format, attribute, 16-bit size or value); `params` reads it. Fermi's files also have
+//! variables in `.nv.global` and `.nv.global.init`, and relocations that put their addresses into a bank or the code
+//! (`globals`).
+
+mod globals;
+mod params;
 
 use object::elf::{ELFCLASS32, ELFCLASS64, ELFDATA2LSB, SHT_NOBITS};
 use object::read::elf::{ElfFile, FileHeader, SectionHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 
-use super::{ConstSegment, ConstSymbol, ContainerError, Global, Kernel, Module, Param, ParamLayout, limits};
-use crate::Isa;
-use crate::tesla::Chip;
+use super::{ConstSegment, ConstSymbol, ContainerError, Kernel, Module, limits};
+use crate::{Isa, fermi, tesla};
 
 /// `e_machine` of CUDA code.
 const EM_CUDA: u16 = 190;
 
-/// Where the parameters begin in shared memory.
+/// Tesla: where the parameters begin in shared memory.
 const PARAM_BASE: u32 = 0x10;
+
+/// Who the code is for, and the limits that go with it.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    isa: Isa,
+    chip: &'static str,
+    /// Multiple of bytes that code has.
+    word: usize,
+    registers: u32,
+    shared: u32,
+    local: u32,
+    banks: u32,
+    /// Bytes that parameters may take.
+    params: u32,
+}
+
+impl Target {
+    /// The oldest chip of a compute capability.
+    fn of_capability(capability: u32) -> Option<Target> {
+        let name = format!("sm_{capability}");
+        let tesla = |chip: tesla::Chip| Target {
+            isa: Isa::Tesla,
+            chip: chip.name(),
+            word: 4,
+            registers: limits::REGISTERS,
+            shared: limits::SHARED,
+            local: limits::LOCAL,
+            banks: limits::BANKS,
+            params: limits::SHARED - PARAM_BASE,
+        };
+        let fermi = |chip: fermi::Chip| Target {
+            isa: Isa::Fermi,
+            chip: chip.name(),
+            word: 8,
+            registers: fermi::abi::REGISTERS,
+            shared: fermi::abi::SHARED_BYTES,
+            local: fermi::abi::LOCAL_BYTES,
+            banks: fermi::abi::BANKS,
+            params: fermi::abi::PARAM_BYTES,
+        };
+        tesla::Chip::parse(&name).map(tesla).or_else(|| fermi::Chip::parse(&name).map(fermi))
+    }
+}
 
 fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError> {
     Err(ContainerError::Elf { offset, reason: reason.into() })
@@ -81,7 +127,7 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
     let flags = header.e_flags(endian).0;
     let flags_offset = if header.is_class_64() { 48 } else { 36 };
     let capability = flags & 0xff;
-    let Some(chip) = Chip::parse(&format!("sm_{capability}")) else {
+    let Some(target) = Target::of_capability(capability) else {
         return Err(ContainerError::Unsupported { offset: flags_offset, what: format!("sm_{capability}") });
     };
     let table: u64 = header.e_shoff(endian).into();
@@ -107,15 +153,15 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
     }
 
     let mut module = Module {
-        isa: Isa::Tesla,
-        chip: Some(chip.name().to_string()),
+        isa: target.isa,
+        chip: Some(target.chip.to_string()),
         kernels: Vec::new(),
         globals: Vec::new(),
-        const_symbols: Vec::new(),
+        global_memory: None, const_symbols: Vec::new(),
     };
     for section in &sections {
         if let Some(name) = section.name.strip_prefix(".text.") {
-            module.kernels.push(kernel(section, name, &sections)?);
+            module.kernels.push(kernel(section, name, &sections, target)?);
         }
     }
     if module.kernels.is_empty() {
@@ -131,12 +177,12 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
                 && let Some(kernel) = module.kernels.iter_mut().find(|kernel| kernel.name == name)
             {
                 let address = symbol.address();
-                if address % 4 != 0 || address >= kernel.code.len() as u64 {
+                if address % target.word as u64 != 0 || address >= kernel.code.len() as u64 {
                     return error(section.header, format!("kernel `{name}` begins outside of its code"));
                 }
                 kernel.entry = address as u32;
             }
-        } else if let Some((bank, None)) = constant_bank(section.name)
+        } else if let Some((bank, None)) = constant_bank(section.name, target.banks)
             && !name.is_empty()
             && symbol.kind() != object::SymbolKind::Section
         {
@@ -152,23 +198,28 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
             });
         }
     }
-    module.globals = globals(&file, &sections)?;
+    globals::apply(&file, &sections, target, &mut module)?;
     Ok(module)
 }
 
 /// `.nv.constantBANK` or `.nv.constantBANK.NAME`.
-fn constant_bank(name: &str) -> Option<(u32, Option<&str>)> {
+fn constant_bank(name: &str, banks: u32) -> Option<(u32, Option<&str>)> {
     let rest = name.strip_prefix(".nv.constant")?;
     let (bank, kernel) = match rest.split_once('.') {
         Some((bank, kernel)) => (bank, Some(kernel)),
         None => (rest, None),
     };
     let digits = !bank.is_empty() && bank.len() <= 2 && bank.bytes().all(|c| c.is_ascii_digit());
-    let bank = digits.then(|| bank.parse().ok()).flatten().filter(|&bank| bank < limits::BANKS)?;
+    let bank = digits.then(|| bank.parse().ok()).flatten().filter(|&bank| bank < banks)?;
     Some((bank, kernel))
 }
 
-fn kernel(text: &Section<'_>, name: &str, sections: &[Section<'_>]) -> Result<Kernel, ContainerError> {
+fn kernel(
+    text: &Section<'_>,
+    name: &str,
+    sections: &[Section<'_>],
+    target: Target,
+) -> Result<Kernel, ContainerError> {
     let mut kernel = Kernel {
         name: name.to_string(),
         code: text.contents(limits::CODE)?,
@@ -176,117 +227,38 @@ fn kernel(text: &Section<'_>, name: &str, sections: &[Section<'_>]) -> Result<Ke
         barriers: (text.flags >> 20 & 0x7f) as u32,
         ..Kernel::default()
     };
-    if text.data.is_empty() || !text.data.len().is_multiple_of(4) {
+    if text.data.is_empty() || !text.data.len().is_multiple_of(target.word) {
         return error(text.header, format!("section `{}` is not a number of words", text.name));
     }
-    if text.info >> 24 > limits::REGISTERS {
+    if text.info >> 24 > target.registers {
         return error(text.header, format!("section `{}` wants {} registers", text.name, text.info >> 24));
     }
     if kernel.barriers > limits::BARRIERS {
         return error(text.header, format!("section `{}` wants {} barriers", text.name, kernel.barriers));
     }
     for section in sections {
-        if let Some((bank, owner)) = constant_bank(section.name) {
-            if owner.is_none_or(|owner| owner == name) {
+        if let Some((bank, owner)) = constant_bank(section.name, target.banks) {
+            // c0[] of Fermi is the launch's: the section only says how far the parameters go.
+            if target.isa == Isa::Fermi && bank == 0 {
+                section.size(limits::BANK)?;
+            } else if owner.is_none_or(|owner| owner == name) {
                 let bytes = section.contents(limits::BANK)?;
                 kernel.consts.push(ConstSegment { bank, offset: 0, bytes });
             }
         } else if section.name.strip_prefix(".nv.shared.") == Some(name) {
-            kernel.shared_bytes = section.size(limits::SHARED)?;
+            kernel.shared_bytes = section.size(target.shared)?;
         } else if section.name.strip_prefix(".nv.local.") == Some(name) {
-            kernel.local_bytes = section.size(limits::LOCAL)?;
+            kernel.local_bytes = section.size(target.local)?;
         } else if section.name.strip_prefix(".nv.info.") == Some(name) {
-            kernel.params = params(section)?;
+            kernel.params = params::read(section, target)?;
         }
     }
-    // Whether the section counts header and parameters no example says; they are there in any case.
-    let params = kernel.params.as_ref().map_or(0, |params| params.bytes);
-    kernel.shared_bytes = kernel.shared_bytes.max(PARAM_BASE + params);
+    if target.isa == Isa::Tesla {
+        // Whether the section counts header and parameters no example says; they are there in any case.
+        let params = kernel.params.as_ref().map_or(0, |params| params.bytes);
+        kernel.shared_bytes = kernel.shared_bytes.max(PARAM_BASE + params);
+    } else {
+        params::check_bank(&kernel, sections)?;
+    }
     Ok(kernel)
-}
-
-/// Reads the attributes of a kernel for its parameters.
-fn params(section: &Section<'_>) -> Result<Option<ParamLayout>, ContainerError> {
-    const SIZED: u8 = 4;
-    const PARAMETER: u8 = 0x17;
-    const SHARED_PARAM_SIZE: u8 = 0x18;
-    let half = |at: usize| -> Option<u32> {
-        let bytes = section.data.get(at..at.checked_add(2)?)?;
-        Some(u32::from(u16::from_le_bytes(bytes.try_into().ok()?)))
-    };
-    let cut =
-        || ContainerError::Elf { offset: section.header, reason: format!("`{}` is cut off", section.name) };
-    let mut found: Vec<(u32, Param)> = Vec::new();
-    let mut size = None;
-    let mut at = 0;
-    while at < section.data.len() {
-        let (Some(&format), Some(&attribute), Some(value)) =
-            (section.data.get(at), section.data.get(at + 1), half(at + 2))
-        else {
-            return Err(cut());
-        };
-        at += 4;
-        if attribute == SHARED_PARAM_SIZE && format != SIZED {
-            size = Some(value);
-        }
-        if format == SIZED {
-            let end = at + value as usize;
-            if end > section.data.len() {
-                return Err(cut());
-            }
-            if attribute == PARAMETER && value >= 12 {
-                // Index, ordinal, offset; then alignment, space, bank, and the size in the top 14 bits.
-                let (Some(ordinal), Some(offset), Some(top)) = (half(at + 4), half(at + 6), half(at + 10))
-                else {
-                    return Err(cut());
-                };
-                found.push((ordinal, Param { offset, bytes: top >> 2 }));
-            }
-            at = end;
-        }
-    }
-    if found.is_empty() && size.is_none() {
-        return Ok(None);
-    }
-    found.sort_by_key(|&(ordinal, _)| ordinal);
-    let params: Vec<Param> = found.into_iter().map(|(_, param)| param).collect();
-    let end = params.iter().map(|param| param.offset + param.bytes).max().unwrap_or(0);
-    let bytes = size.unwrap_or(end);
-    if bytes.max(end) > limits::SHARED - PARAM_BASE {
-        return error(
-            section.header,
-            format!("`{}` has {:#x} bytes of parameters", section.name, bytes.max(end)),
-        );
-    }
-    Ok(Some(ParamLayout { bytes, params }))
-}
-
-/// Variables whose addresses stand in a constant bank: relocations of that bank.
-fn globals<Elf: FileHeader<Endian = Endianness>>(
-    file: &ElfFile<'_, Elf>,
-    sections: &[Section<'_>],
-) -> Result<Vec<Global>, ContainerError> {
-    let mut found = Vec::new();
-    for section in file.sections() {
-        let Some(known) = sections.iter().find(|known| known.index == section.index().0) else { continue };
-        let Some((bank, _)) = constant_bank(known.name) else { continue };
-        for (offset, relocation) in section.relocations() {
-            let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
-            let bad = |bad: object::read::Error| ContainerError::Elf {
-                offset: known.header,
-                reason: bad.to_string(),
-            };
-            let symbol = file.symbol_by_index(symbol).map_err(bad)?;
-            let name = symbol.name().map_err(bad)?.to_string();
-            if offset.checked_add(4).is_none_or(|end| end > known.size) {
-                return error(
-                    known.header,
-                    format!("the address of `{name}` is not within `{}`", known.name),
-                );
-            }
-            let bytes = u32::try_from(symbol.size()).unwrap_or(u32::MAX);
-            found.push(Global { name, bank, offset: offset as u32, bytes });
-        }
-    }
-    Ok(found)
 }

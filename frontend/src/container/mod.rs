@@ -1,10 +1,11 @@
 //! Containers: from the bytes of a file to kernels with their code, constants and resources.
 //!
 //! [`load`] tells the format by content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, else raw
-//! little-endian words ([`raw`]).
+//! little-endian words ([`raw`]). A fat binary ([`fatbin`]) holds cubins.
 
 pub mod code_object;
 pub mod elf;
+pub mod fatbin;
 pub mod raw;
 pub mod text;
 
@@ -22,6 +23,8 @@ pub struct Module {
     pub kernels: Vec<Kernel>,
     /// Variables in global memory whose addresses the code reads from a constant bank.
     pub globals: Vec<Global>,
+    /// Fermi: the memory of all variables; their addresses stand in banks and code already.
+    pub global_memory: Option<GlobalMemory>,
     /// Named places in constant banks that the host fills before a launch.
     pub const_symbols: Vec<ConstSymbol>,
 }
@@ -90,7 +93,17 @@ pub struct Global {
     pub bytes: u32,
 }
 
-/// Layout of the kernel parameters, relative to their start (`s[0x10]` on Tesla).
+/// Memory that a module brings along.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GlobalMemory {
+    /// Guest address of the first byte.
+    pub address: u64,
+    /// What it holds when a launch starts.
+    pub contents: Vec<u8>,
+}
+
+/// Layout of the kernel parameters, relative to their start (`s[0x10]` on Tesla, see the ABI on
+/// Fermi).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ParamLayout {
     /// Size of the whole block.
@@ -160,6 +173,8 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
         Err(ContainerError::Empty)
     } else if bytes.starts_with(b"\x7fELF") {
         if code_object::is_code_object(bytes) { code_object::load(bytes) } else { elf::load(bytes) }
+    } else if fatbin::is_fatbin(bytes) {
+        fatbin::load(bytes)
     } else if text::is_text_cubin(bytes) {
         text::load(bytes)
     } else {

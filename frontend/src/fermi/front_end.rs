@@ -1,18 +1,19 @@
 //! NVIDIA Fermi (GF100 to GK107) as the rest of the system sees it.
 
 use crate::container::{Kernel, Module};
-use crate::image::{CodeOptions, KernelImage};
+use crate::image::{CodeOptions, ConstPart, KernelImage};
 use crate::isa::{
     FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip, unknown_syntax,
 };
 
-use super::{Chip, assemble, listing, sass_listing};
+use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
 /// The front end.
 #[derive(Debug)]
 pub struct FermiFrontEnd;
 
-const UNSUPPORTED: &str = "fermi is not supported by this build";
+/// Local memory that a thread has at least where it uses any: what a stack needs is not always said.
+const LEAST_LOCAL: u32 = 0x400;
 
 impl FermiFrontEnd {
     fn chip(&self, name: &str) -> Result<Chip, LoadError> {
@@ -38,21 +39,22 @@ impl FrontEnd for FermiFrontEnd {
     }
 
     fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
-        let wide = chip.is_some_and(|chip| chip.starts_with("gk"));
+        let chip = chip.and_then(Chip::parse).unwrap_or(Chip::Gf100);
+        let abi = abi::compute(chip);
         LaunchRules {
             has_grid: true,
-            max_grid: if wide { [0x7fff_ffff, 65535, 65535] } else { [65535; 3] },
-            max_block: [1024, 1024, 64],
-            max_threads: 1024,
-            pointer_bytes: 4,
+            max_grid: abi.max_grid,
+            max_block: abi.max_block,
+            max_threads: abi.max_threads,
+            pointer_bytes: abi.params.pointer_bytes.into(),
             short_pointers: true,
             address_bits: 40,
-            const_banks: 18,
+            const_banks: abi::BANKS,
             global_windows: 0,
             local_args: false,
-            max_registers: 63,
+            max_registers: abi.max_registers,
             max_sgprs: 0,
-            lanes: 32,
+            lanes: abi.warp_lanes,
             register_bits: 32,
             shared_buffer: None,
         }
@@ -60,12 +62,67 @@ impl FrontEnd for FermiFrontEnd {
 
     fn lift(
         &self,
-        _module: &Module,
-        _kernel: &Kernel,
-        _chip: &str,
-        _options: &CodeOptions,
+        module: &Module,
+        kernel: &Kernel,
+        chip: &str,
+        options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        Err(LoadError::Program(UNSUPPORTED.into()))
+        let chip = self.chip(chip)?;
+        if let Some(own) = module.chip.as_deref().and_then(Chip::parse)
+            && own.family() != chip.family()
+        {
+            return Err(LoadError::Program(format!("the code is for {own}, {chip} has other instructions")));
+        }
+        let raw = options.raw;
+        let entry = if raw { options.entry } else { kernel.entry };
+        if entry % 8 != 0 || entry as usize >= kernel.code.len() {
+            return Err(LoadError::Program(format!(
+                "entry {entry:#x} is no instruction of the {:#x} bytes of code",
+                kernel.code.len()
+            )));
+        }
+        let mut abi = abi::compute(chip);
+        // Raw words do not say how many registers they use: then all there are.
+        let registers = kernel.registers.or(options.registers).unwrap_or(abi.max_registers);
+        let own = |given: u32, option: Option<u32>| if raw { option.unwrap_or(given) } else { given };
+        let mut local_bytes = own(kernel.local_bytes, options.local);
+        let mut lift_options = lift::Options {
+            name: if kernel.name.is_empty() { "kernel" } else { &kernel.name },
+            chip,
+            entry,
+            registers: registers.min(abi.max_registers),
+            local_bytes,
+        };
+        if !raw && lift::uses_local(&kernel.code, &lift_options) {
+            local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
+            lift_options.local_bytes = local_bytes;
+        }
+        if let Some(memory) = &module.global_memory {
+            abi.segments.push(abi::variables(memory));
+        }
+        let mut consts = abi::driver_words(chip, local_bytes);
+        consts.extend(kernel.consts.iter().map(|part| ConstPart {
+            bank: part.bank,
+            offset: part.offset,
+            bytes: part.bytes.clone(),
+        }));
+        let name = if kernel.name.is_empty() { "the program" } else { &kernel.name };
+        let layout = kernel.params.as_ref();
+        Ok(KernelImage {
+            name: name.to_owned(),
+            function: lift::lift(&kernel.code, &lift_options),
+            registers,
+            shared_bytes: own(kernel.shared_bytes, options.shared),
+            local_bytes,
+            params: layout.map(|layout| layout.params.iter().map(|p| (p.offset, p.bytes)).collect()),
+            consts,
+            compiler_bank: Some(abi::COMPILER_BANK),
+            code: kernel.code.clone(),
+            code_address: 0,
+            instruction_bytes,
+            aliases: Vec::new(),
+            abi,
+        })
     }
 
     fn syntaxes(&self) -> &'static [&'static str] {
@@ -102,5 +159,13 @@ impl FrontEnd for FermiFrontEnd {
             SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
         })?;
         Ok(assemble(text, chip)?.code)
+    }
+}
+
+/// Length of the instruction that begins with these bytes.
+fn instruction_bytes(code: &[u8]) -> usize {
+    match code.first() {
+        Some(&first) if first & 8 != 0 => 4,
+        _ => 8,
     }
 }

@@ -4,6 +4,7 @@
 //! printer (`disasm`) and the assembler (`asm`) all walk the same rows. The decoded form, [`Inst`], names
 //! everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
 
+pub mod abi;
 pub mod asm;
 mod asm_field;
 pub mod decode;
@@ -11,6 +12,8 @@ mod dialect;
 pub mod disasm;
 mod field;
 pub mod front_end;
+pub mod lift;
+pub mod numeric;
 mod operand;
 mod rows;
 pub mod sass;

@@ -12,7 +12,7 @@ use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space}
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;
 /// Const banks that a guest can name.
-pub const CONST_BANKS: usize = 16;
+pub const CONST_BANKS: usize = warpjit_backend::CONST_BANKS;
 /// Bytes behind a space that compiled code may read with an access that begins inside.
 pub const SLACK_BYTES: usize = 8;
 

@@ -166,8 +166,8 @@ fn refuses_what_the_chip_has_not() {
         "launch: const bank c1[]: 65537 bytes, largest is 65536"
     );
     assert_eq!(
-        refusal(|launch, _| launch.consts = vec![(16, vec![])]),
-        "launch: const bank c16[]: there are 16, 0 to 15"
+        refusal(|launch, _| launch.consts = vec![(18, vec![])]),
+        "launch: const bank c18[]: there are 18, 0 to 17"
     );
 }
 

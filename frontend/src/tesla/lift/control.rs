@@ -93,7 +93,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
         Op::Mov | Op::LdConst | Op::LdShared | Op::LdLocal | Op::LdGlobal | Op::StLocal | Op::StGlobal => {
             memory::inst(e, inst);
         }
-        Op::Red | Op::Atom if atomic::traps(inst) => fault(e, GuestFault::Trap),
+        Op::Red | Op::Atom if atomic::traps(inst) => e.fault(GuestFault::Trap),
         Op::StShared if !inst.mods.unlock => memory::inst(e, inst),
         Op::StShared | Op::LdLock | Op::Red | Op::Atom => atomic::inst(e, inst),
         Op::MovFromCreg
@@ -111,12 +111,12 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
                 e.terminate(Terminator::Branch { cond, taken: taken.into(), next: next().into() });
             }
             (Some(taken), None) => e.terminate(Terminator::Jump(taken.into())),
-            (None, _) => fault(e, GuestFault::Illegal),
+            (None, _) => e.fault(GuestFault::Illegal),
         },
         Op::BraIndirect => indirect(e, inst),
         Op::Call => match target {
             Some(target) => e.terminate(Terminator::Call { target, ret: next() }),
-            None => fault(e, GuestFault::Illegal),
+            None => e.fault(GuestFault::Illegal),
         },
         Op::Ret => leave(e, LeaveKind::Return, guard, next()),
         Op::Break => leave(e, LeaveKind::Break, guard, next()),
@@ -126,7 +126,7 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
         Op::QuadOn => e.terminate(Terminator::QuadOn { next: next() }),
         Op::QuadPop => e.terminate(Terminator::QuadPop { next: next() }),
         Op::Bar => barrier(e, inst, next()),
-        Op::Trap => fault(e, GuestFault::Trap),
+        Op::Trap => e.fault(GuestFault::Trap),
         // Graphics only.
         Op::LdAttr
         | Op::StOut
@@ -142,33 +142,21 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
         | Op::TexGather
         | Op::Emit
         | Op::Restart
-        | Op::Discard => fault(e, GuestFault::Illegal),
+        | Op::Discard => e.fault(GuestFault::Illegal),
     }
-}
-
-/// Raises a fault in the lanes of the guard.
-fn fault(e: &mut Emit<'_>, fault: GuestFault) {
-    let Some(cond) = e.guard.take() else {
-        return e.terminate(Terminator::Fault(fault));
-    };
-    let pc = e.b.pc;
-    let raise = e.b.func.add_block(pc);
-    e.split(pc, |next| Terminator::Branch { cond, taken: raise.into(), next: next.into() });
-    let mut builder = warpjit_ir::Builder::new(e.b.func, raise);
-    builder.terminate(Terminator::Fault(fault));
 }
 
 fn push(e: &mut Emit<'_>, kind: PushKind, target: Option<Block>, next: Block) {
     match target {
         Some(target) => e.terminate(Terminator::Push { kind, target, next }),
-        None => fault(e, GuestFault::Illegal),
+        None => e.fault(GuestFault::Illegal),
     }
 }
 
 /// `bra c[$a + offset]`: the word there is a byte address.
 fn indirect(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Const { space, addr, .. }) = inst.src(0).map(|src| src.operand) else {
-        return fault(e, GuestFault::Illegal);
+        return e.fault(GuestFault::Illegal);
     };
     let (mem, base) = e.address(Space::Const(space), addr, 4, false);
     let address = e.b.load(mem, base, None);

@@ -1,72 +1,47 @@
 //! Which instructions a program can reach, and where its blocks begin.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::Options;
 use super::{atomic, is_areg};
+use crate::simt::{Graph, Leads, Source};
 use crate::tesla::{DecodeError, End, Inst, Op, Operand, decode};
 
-/// The reachable code.
-pub(super) struct Graph {
-    insts: BTreeMap<u32, Inst>,
-    leaders: BTreeSet<u32>,
+/// A program's code.
+pub(super) struct Program<'a> {
+    code: &'a [u8],
+    options: &'a Options<'a>,
 }
 
-impl Graph {
-    /// Follows the program from its entry.
-    pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph {
-        let mut graph = Graph { insts: BTreeMap::new(), leaders: BTreeSet::new() };
-        let mut work = vec![options.entry];
-        graph.leaders.insert(options.entry);
-        let mut any_target = false;
-        while let Some(start) = work.pop() {
-            let mut pc = start;
-            while !graph.insts.contains_key(&pc) {
-                let Some(inst) = decode_at(code, pc, options) else {
-                    // The fault needs a block of its own only where something leads to it.
-                    graph.leaders.insert(pc);
-                    break;
-                };
-                let next = inst.next_pc();
-                graph.insts.insert(pc, inst);
-                let mut lead = |to: u32| {
-                    if graph.leaders.insert(to) {
-                        work.push(to);
-                    }
-                };
-                if let Some(target) = inst.target_pc() {
-                    lead(target);
-                }
-                if inst.op == Op::BraIndirect {
-                    match fixed_targets(code, options, &inst) {
-                        Some(targets) => targets.into_iter().for_each(&mut lead),
-                        None if !any_target => {
-                            any_target = true;
-                            starts(code).for_each(&mut lead);
-                        }
-                        None => {}
-                    }
-                }
-                if ends_block(&inst) {
-                    if goes_on(&inst) {
-                        lead(next);
-                    }
-                    break;
-                }
-                pc = next;
+/// Follows the program from its entry.
+pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph<Inst> {
+    Graph::explore(&Program { code, options }, options.entry)
+}
+
+impl Source for Program<'_> {
+    type Inst = Inst;
+
+    fn decode(&self, pc: u32) -> Option<Inst> {
+        decode_at(self.code, pc, self.options)
+    }
+
+    fn leads(&self, inst: &Inst) -> Leads {
+        let mut leads = Leads {
+            next: inst.next_pc(),
+            targets: inst.target_pc().into_iter().collect(),
+            anywhere: false,
+            ends: ends_block(inst),
+            goes_on: goes_on(inst),
+        };
+        if inst.op == Op::BraIndirect {
+            match fixed_targets(self.code, self.options, inst) {
+                Some(targets) => leads.targets.extend(targets),
+                None => leads.anywhere = true,
             }
         }
-        graph
+        leads
     }
 
-    /// The instruction at an address, if there is one.
-    pub(super) fn inst(&self, pc: u32) -> Option<&Inst> {
-        self.insts.get(&pc)
-    }
-
-    /// Where blocks begin, in order.
-    pub(super) fn leaders(&self) -> impl Iterator<Item = u32> + '_ {
-        self.leaders.iter().copied()
+    fn starts(&self) -> Vec<u32> {
+        starts(self.code).collect()
     }
 }
 

@@ -26,7 +26,7 @@ use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Ter
 
 use super::{Inst, Target};
 use emit::Emit;
-use graph::Graph;
+use crate::simt::{Carried, Graph};
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]
@@ -46,15 +46,16 @@ pub struct Options<'a> {
 
 /// Lifts the program that starts at `options.entry` of `code`.
 pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
-    let graph = Graph::explore(code, options);
+    let graph = graph::explore(code, options);
     let mut func = Function::new(options.name, Form::Spmd, 32);
-    let mut slots = Slots::declare(&mut func, options.registers);
+    let slots = Slots::declare(&mut func, options.registers);
     // The prologue stands before everything, so that a branch to the entry does not run it again.
     let prologue = func.add_block(options.entry);
     func.entry = prologue;
     let blocks: BTreeMap<u32, Block> = graph.leaders().map(|pc| (pc, func.add_block(pc))).collect();
     func.block_at.clone_from(&blocks);
-    let mut emit = Emit::new(&mut func, &mut slots, prologue);
+    let mut carried = Carried::new(emit::builtin_max);
+    let mut emit = Emit::new(&mut func, &slots, &mut carried, prologue);
     emit.prologue(blocks[&options.entry]);
     for (&pc, &block) in &blocks {
         emit.start(block);
@@ -64,7 +65,7 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
 }
 
 /// Emits the block that begins at `pc`, up to the next one or to its last instruction.
-fn lift_block(emit: &mut Emit<'_>, graph: &Graph, blocks: &BTreeMap<u32, Block>, start: u32) {
+fn lift_block(emit: &mut Emit<'_>, graph: &Graph<Inst>, blocks: &BTreeMap<u32, Block>, start: u32) {
     let mut pc = start;
     loop {
         emit.at(pc);
@@ -90,10 +91,6 @@ struct Slots {
     /// z, s, c, o of each `$c`.
     flags: [[Slot; 4]; 4],
     aregs: [Option<Slot>; 8],
-    /// Launch values read by the program, by builtin.
-    builtins: Vec<(Builtin, Slot)>,
-    /// Carry values across the borders of blocks that hold a cross-lane operation.
-    temps: Vec<(Type, usize, Slot)>,
 }
 
 impl Slots {
@@ -114,7 +111,7 @@ impl Slots {
                 slot
             })
         });
-        Slots { registers, flags, aregs, builtins: Vec::new(), temps: Vec::new() }
+        Slots { registers, flags, aregs }
     }
 }
 

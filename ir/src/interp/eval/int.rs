@@ -119,6 +119,7 @@ pub fn atomic_result(op: AtomicOp, bytes: u8, old: u64, value: u64, new: u64) ->
         AtomicOp::Or => old | value,
         AtomicOp::Xor => old ^ value,
         AtomicOp::Fadd | AtomicOp::Fmin | AtomicOp::Fmax => float_atomic(op, wide, old, value),
+        AtomicOp::FaddFtz => add_flushed(old, value),
         AtomicOp::Rsub => value.wrapping_sub(old),
         AtomicOp::Fcas if float_equal(wide, old, value) => new,
         AtomicOp::Fcas => old,
@@ -139,6 +140,14 @@ fn float_equal(wide: bool, a: u64, b: u64) -> bool {
     } else {
         f32::from_bits(a as u32) == f32::from_bits(b as u32)
     }
+}
+
+/// A sum of binary32 without denormals.
+fn add_flushed(old: u64, value: u64) -> u64 {
+    let flush = |x: f32| if x.is_subnormal() { 0f32.copysign(x) } else { x };
+    let [old, value] = [old, value].map(|bits| flush(f32::from_bits(bits as u32)));
+    let sum = old + value;
+    if sum.is_nan() { 0x7fff_ffff } else { flush(sum).to_bits().into() }
 }
 
 /// The float operations of [`atomic_result`], on the bits of binary64 where `wide`, else of binary32.

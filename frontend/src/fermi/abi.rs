@@ -1,0 +1,108 @@
+//! The launch interface of compute programs (facts/fermi.md sections 3 and 6).
+//!
+//! c0[] holds the block's and the grid's size and the parameters. Before them stand the addresses of the windows to shared
+//! and local memory: compiled code adds c0[0x0] (GK104: 0x20) to addresses in s[] and c0[0x4] (0x24) to those in l[]
+//! to make generic ones. Where the windows are is up to the driver; here they are where Mesa puts them.
+
+use std::sync::Arc;
+
+use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, Space};
+
+use super::{Chip, Family};
+use crate::container::GlobalMemory;
+use crate::image::ConstPart;
+
+/// General registers of a thread.
+pub const REGISTERS: u32 = 63;
+/// Shared memory of a block.
+pub const SHARED_BYTES: u32 = 0xc000;
+/// Local memory of a thread. The chips have 512 KiB; the IR's local memory ends here.
+pub const LOCAL_BYTES: u32 = 0x1_0000;
+/// Constant spaces, c0[] to c17[].
+pub const BANKS: u32 = 18;
+/// Bytes that parameters may take.
+pub const PARAM_BYTES: u32 = 0x1000;
+/// The bank that belongs to the compiler.
+pub const COMPILER_BANK: u32 = 16;
+/// Guest address of the variables of a module; their addresses stand in 32 bits.
+pub const GLOBAL_ADDRESS: u64 = 0xe000_0000;
+/// Bytes that variables may take.
+pub const GLOBAL_BYTES: u32 = 0x1000_0000;
+/// Generic address of s[0].
+pub const SHARED_WINDOW: u32 = 0xfe00_0000;
+/// Generic address of l[0].
+pub const LOCAL_WINDOW: u32 = 0xff00_0000;
+/// Bytes of each of the windows.
+pub const WINDOW_BYTES: u32 = 0x0100_0000;
+/// The word of c1[] (GK104: c0[]) that compiled code takes its stack pointer from.
+const STACK_TOP: u32 = 0x100;
+const STACK_TOP_GK104: u32 = 0x44;
+
+/// Byte offset in c0[] of the addresses of the windows.
+pub fn windows(chip: Chip) -> u32 {
+    match chip.family() {
+        Family::Gf100 => 0,
+        Family::Gk104 => 0x20,
+    }
+}
+
+/// What a launch writes where, and the limits of the chip.
+pub fn compute(chip: Chip) -> KernelAbi {
+    let (sizes, params) = match chip.family() {
+        Family::Gf100 => (0x8, 0x20),
+        Family::Gk104 => (0x28, 0x140),
+    };
+    let header = (0..3).flat_map(|axis| {
+        let field = |offset, value| HeaderField { space: Space::Const(0), offset, bytes: 4, value };
+        let at = sizes + 4 * u32::from(axis);
+        [field(at, Builtin::Ntid(axis)), field(at + 12, Builtin::Nctaid(axis))]
+    });
+    KernelAbi {
+        warp_lanes: 32,
+        full_warps: false,
+        header: header.collect(),
+        params: ParamSpace {
+            space: Space::Const(0),
+            offset: params,
+            max_bytes: PARAM_BYTES,
+            pointer_bytes: 4,
+        },
+        segments: Vec::new(),
+        max_grid: match chip.family() {
+            Family::Gf100 => [65535; 3],
+            Family::Gk104 => [0x7fff_ffff, 65535, 65535],
+        },
+        max_block: [1024, 1024, 64],
+        max_threads: 1024,
+        max_registers: REGISTERS,
+        max_shared_bytes: SHARED_BYTES,
+        max_local_bytes: LOCAL_BYTES,
+        barriers: 16,
+    }
+}
+
+/// What the driver puts in constant banks: the windows and the top of the stack, which is the end of local memory.
+pub fn driver_words(chip: Chip, local_bytes: u32) -> Vec<ConstPart> {
+    let part = |bank, offset, value: u32| ConstPart { bank, offset, bytes: value.to_le_bytes().into() };
+    let windows = windows(chip);
+    let (bank, stack) = match chip.family() {
+        Family::Gf100 => (1, STACK_TOP),
+        Family::Gk104 => (0, STACK_TOP_GK104),
+    };
+    vec![
+        part(0, windows, SHARED_WINDOW),
+        part(0, windows + 4, LOCAL_WINDOW),
+        part(bank, stack, local_bytes),
+    ]
+}
+
+/// The segment of a module's variables.
+pub fn variables(memory: &GlobalMemory) -> Segment {
+    Segment {
+        name: "variables",
+        address: memory.address,
+        size: SegmentSize::Bytes(0),
+        writable: true,
+        contents: vec![(0, Arc::from(memory.contents.as_slice()))],
+    }
+}

@@ -1,0 +1,313 @@
+//! Which file emits an instruction, and control flow (facts/fermi.md section 4, facts/divergence.md).
+
+use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
+
+use super::emit::{Emit, constant};
+use super::{
+    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, video,
+};
+use crate::fermi::abi::BANKS;
+use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
+
+/// Emits one instruction, and what its modifiers do behind it.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    let never = inst.guard.is_some_and(|guard| guard.num == TRUE_PRED && guard.not);
+    e.guard = None;
+    if never {
+        // Nobody executes it, nobody joins.
+        return go_on(e, inst);
+    }
+    e.guard = e.guard_of(inst);
+    let no_space = |operand| matches!(operand, Operand::Const { space, .. } if u32::from(space) >= BANKS);
+    if inst.srcs().iter().any(|src| no_space(src.operand)) {
+        e.fault(GuestFault::Illegal);
+    } else {
+        body(e, inst);
+    }
+    if e.is_done() {
+        return;
+    }
+    let cond = e.guard.take();
+    if inst.join {
+        let next = next_block(e, inst);
+        e.terminate(Terminator::Join { cond, next, at_target: true });
+    }
+}
+
+/// The block behind an instruction that ends one. The graph has made it a leader.
+pub(super) fn next_block(e: &Emit<'_>, inst: &Inst) -> Block {
+    e.program.blocks.get(&inst.next_pc()).copied().unwrap_or(Block(0))
+}
+
+/// Goes on behind an instruction that nobody executes.
+fn go_on(e: &mut Emit<'_>, inst: &Inst) {
+    if let Some(&next) = e.program.blocks.get(&inst.next_pc()) {
+        e.terminate(Terminator::Jump(next.into()));
+    }
+}
+
+/// Where the guard and the `$c` condition hold.
+fn both(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
+    let Some(code) = inst.cond else { return e.guard };
+    let holds = e.condition(code);
+    Some(match e.guard {
+        Some(guard) => e.b.iand(guard, holds),
+        None => holds,
+    })
+}
+
+fn body(e: &mut Emit<'_>, inst: &Inst) {
+    match inst.op {
+        Op::FMinMax
+        | Op::FSet
+        | Op::FSetP
+        | Op::FFma
+        | Op::FSlct
+        | Op::FAdd
+        | Op::FMul
+        | Op::PreSin
+        | Op::PreEx2
+        | Op::Cos
+        | Op::Sin
+        | Op::Ex2
+        | Op::Lg2
+        | Op::Rcp
+        | Op::Rsqrt
+        | Op::Rcp64h
+        | Op::Rsqrt64h => float::inst(e, inst),
+        Op::DMinMax | Op::DSet | Op::DSetP | Op::DFma | Op::DAdd | Op::DMul => double::inst(e, inst),
+        Op::IMadTyped
+        | Op::IMinMax
+        | Op::ISet
+        | Op::ISetP
+        | Op::IMad
+        | Op::Ins
+        | Op::ISlct
+        | Op::Sad
+        | Op::IScAdd
+        | Op::IAdd
+        | Op::IMul
+        | Op::Shr
+        | Op::Shl
+        | Op::Logic
+        | Op::Ext
+        | Op::BFind
+        | Op::Popc
+        | Op::Prmt => int::inst(e, inst),
+        Op::CSet
+        | Op::CSetP
+        | Op::PSet
+        | Op::PSetP
+        | Op::Selp
+        | Op::Mov
+        | Op::MovFromSreg
+        | Op::MovFromFlags
+        | Op::MovToFlags
+        | Op::Lepc => special::inst(e, inst),
+        Op::Cvt => convert::inst(e, inst),
+        Op::Vote | Op::Shfl | Op::QuadOp => lanes::inst(e, inst),
+        Op::VAdd
+        | Op::VAvg
+        | Op::VMin
+        | Op::VMax
+        | Op::VAbsDiff
+        | Op::VSet
+        | Op::VSetP
+        | Op::VShr
+        | Op::VShl
+        | Op::VMad
+        | Op::VSel => video::inst(e, inst),
+        Op::Ld | Op::Ldu | Op::St | Op::LdConst | Op::LdLdu => memory::inst(e, inst),
+        Op::Red | Op::Atom | Op::LdLock | Op::StUnlock => atomic::inst(e, inst),
+        Op::Bar => barrier::inst(e, inst),
+        // Order of memory is the host's, which is stronger; caches are not there; events only count.
+        Op::Nop | Op::PmEvent | Op::Membar | Op::Cctl | Op::TexBar | Op::Sched => {}
+        Op::Bra => branch(e, inst),
+        Op::BraIndirect => {
+            e.guard = both(e, inst);
+            indirect(e, inst);
+        }
+        Op::Call => call(e, inst),
+        Op::PreLongjmp => push(e, inst, PushKind::Long),
+        Op::JoinAt => push(e, inst, PushKind::Join),
+        Op::PreBrk => push(e, inst, PushKind::Break),
+        Op::PreCont => push(e, inst, PushKind::Continue),
+        Op::PreRet => push(e, inst, PushKind::Call),
+        Op::Exit => leave(e, inst, LeaveKind::Exit),
+        Op::Longjmp => leave(e, inst, LeaveKind::Long),
+        Op::Ret => leave(e, inst, LeaveKind::Return),
+        Op::Brk => leave(e, inst, LeaveKind::Break),
+        Op::Cont => leave(e, inst, LeaveKind::Continue),
+        Op::QuadOn => {
+            let next = next_block(e, inst);
+            e.terminate(Terminator::QuadOn { next });
+        }
+        Op::QuadPop => {
+            let next = next_block(e, inst);
+            e.terminate(Terminator::QuadPop { next });
+        }
+        Op::Bpt => {
+            // The others stop only for a debugger.
+            if inst.mods.has("trap") {
+                e.fault(GuestFault::Trap);
+            }
+        }
+        // Graphics, textures, surfaces; what nobody knows the meaning of; what trap handlers use.
+        Op::Interp
+        | Op::IMadSd
+        | Op::BarRead
+        | Op::SuClamp
+        | Op::SuBfm
+        | Op::SuEau
+        | Op::SuLdGB
+        | Op::SuLdB
+        | Op::SuRedP
+        | Op::SuStGB
+        | Op::SuStGP
+        | Op::SuStB
+        | Op::SuStP
+        | Op::SuQ
+        | Op::SuLea
+        | Op::LdVertex
+        | Op::LdAttr
+        | Op::StAttr
+        | Op::Al2p
+        | Op::PixInfo
+        | Op::Out
+        | Op::Tex
+        | Op::TexFetch
+        | Op::TexGather
+        | Op::TexQueryLod
+        | Op::TexQuery
+        | Op::TexCsaa
+        | Op::TexGrad
+        | Op::Discard
+        | Op::Rtt => e.fault(GuestFault::Illegal),
+    }
+}
+
+fn leave(e: &mut Emit<'_>, inst: &Inst, kind: LeaveKind) {
+    let cond = both(e, inst);
+    let next = next_block(e, inst);
+    e.terminate(Terminator::Leave { kind, cond, next });
+}
+
+fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {
+    inst.target_pc().and_then(|pc| e.program.blocks.get(&pc)).copied()
+}
+
+/// An entry's target stands in the instruction; where it is in memory instead (no compiler does that) it is a fault.
+fn push(e: &mut Emit<'_>, inst: &Inst, kind: PushKind) {
+    let next = next_block(e, inst);
+    match target_block(e, inst) {
+        Some(target) => e.terminate(Terminator::Push { kind, target, next }),
+        None => e.fault(GuestFault::Illegal),
+    }
+}
+
+fn branch(e: &mut Emit<'_>, inst: &Inst) {
+    let mut cond = both(e, inst);
+    if inst.mods.allwarp
+        && let Some(holds) = cond
+    {
+        if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.program.graph, inst, target)) {
+            return go_on(e, inst);
+        }
+        // All active lanes jump, or nobody does.
+        let input = e.keep(holds, Type::MASK, 1);
+        let outcome = e.temp(Type::MASK, 2);
+        e.guard = None;
+        e.isolated(|e| {
+            let input = e.get(input);
+            if let Some(all) = e.b.push(Opcode::VoteAll, &[input], warpjit_ir::Imm::None, Some(Type::MASK)) {
+                e.put_always(outcome, all);
+            }
+        });
+        cond = Some(e.get(outcome));
+    }
+    match (target_block(e, inst), cond) {
+        (Some(taken), Some(cond)) => {
+            let next = next_block(e, inst);
+            e.terminate(Terminator::Branch { cond, taken: taken.into(), next: next.into() });
+        }
+        (Some(taken), None) => e.terminate(Terminator::Jump(taken.into())),
+        (None, cond) => {
+            e.guard = cond;
+            indirect(e, inst);
+        }
+    }
+}
+
+/// How an address that is not in the instruction is found.
+enum Computed {
+    /// At this place in a constant space, plus a number.
+    Memory { space: u8, base: u8, offset: i32, add: u32 },
+    /// In a register, plus a number.
+    Register { number: u8, add: u32 },
+}
+
+fn computed(inst: &Inst) -> Option<Computed> {
+    let relative = if inst.mods.pcrel { inst.next_pc() } else { 0 };
+    inst.srcs().iter().find_map(|src| match src.operand {
+        Operand::Const { space, base, offset } => {
+            Some(Computed::Memory { space, base, offset, add: relative })
+        }
+        Operand::Reg { num, .. } => {
+            // The immediate is a code address: of a relative branch the decoder has added the pc.
+            let add = inst.srcs().iter().find_map(|src| match src.operand {
+                Operand::Imm(base) => Some(base as u32),
+                _ => None,
+            });
+            Some(Computed::Register { number: num, add: add.unwrap_or(0) })
+        }
+        _ => None,
+    })
+}
+
+fn address(e: &mut Emit<'_>, computed: &Computed) -> Value {
+    let (value, add) = match *computed {
+        Computed::Memory { space, base, offset, add } => {
+            let base = e.group(base, 0);
+            (e.b.load(constant(space, offset, 4, false), base, None), add)
+        }
+        Computed::Register { number, add } => (e.reg(number), add),
+    };
+    let add = e.b.i32(add);
+    let sum = e.b.iadd(value, add);
+    e.b.splat(sum)
+}
+
+/// Goes to a computed address under the guard.
+fn indirect(e: &mut Emit<'_>, inst: &Inst) {
+    let Some(computed) = computed(inst) else { return e.fault(GuestFault::Illegal) };
+    let address = address(e, &computed);
+    let Some(cond) = e.guard.take() else { return e.terminate(Terminator::BranchIndirect { address }) };
+    let slot = e.keep(address, Type::I32, 4);
+    let apart = {
+        let pc = e.b.pc;
+        e.b.func.add_block(pc)
+    };
+    let next = next_block(e, inst);
+    e.terminate(Terminator::Branch { cond, taken: apart.into(), next: next.into() });
+    e.start(apart);
+    let address = e.get(slot);
+    e.terminate(Terminator::BranchIndirect { address });
+}
+
+fn call(e: &mut Emit<'_>, inst: &Inst) {
+    let next = next_block(e, inst);
+    if let Some(target) = target_block(e, inst) {
+        return e.terminate(Terminator::Call { target, ret: next });
+    }
+    let Some(computed) = computed(inst) else { return e.fault(GuestFault::Illegal) };
+    let address = address(e, &computed);
+    let slot = e.keep(address, Type::I32, 4);
+    let apart = {
+        let pc = e.b.pc;
+        e.b.func.add_block(pc)
+    };
+    e.terminate(Terminator::Push { kind: PushKind::Call, target: next, next: apart });
+    e.start(apart);
+    let address = e.get(slot);
+    e.terminate(Terminator::BranchIndirect { address });
+}

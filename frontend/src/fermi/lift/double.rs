@@ -1,0 +1,61 @@
+//! f64: to nearest IR operations, else pure functions. Never flushed.
+
+use warpjit_ir::{Opcode, PureFn, Scalar, Value};
+
+use super::emit::Emit;
+use super::float::{compare, direction, is_nearest, min_max, modified};
+use super::int::pick;
+use super::special::{float_flags, write_test};
+use crate::fermi::numeric::{self, pure};
+use crate::fermi::{Inst, Op};
+
+/// Emits one f64 instruction.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    let result = match inst.op {
+        Op::DSet | Op::DSetP => {
+            let (a, b) = (source(e, inst, 0), source(e, inst, 1));
+            let holds = compare(e, inst.mods.compare, a, b, false);
+            return write_test(e, inst, holds);
+        }
+        Op::DMinMax => {
+            let (a, b) = (source(e, inst, 0), source(e, inst, 1));
+            let result = pick(e, inst, |e, min| min_max(e, a, b, min));
+            e.b.fcanon(result, numeric::NAN64)
+        }
+        Op::DAdd => arithmetic(e, inst, Opcode::Fadd, &pure::ADD64, 2),
+        Op::DMul => arithmetic(e, inst, Opcode::Fmul, &pure::MUL64, 2),
+        _ => arithmetic(e, inst, Opcode::Fma, &pure::FMA64, 3),
+    };
+    e.write64(inst, result);
+    if inst.cc_out {
+        let zero = e.b.f64(0.0);
+        float_flags(e, result, zero, false);
+    }
+}
+
+/// Source `n` as f64, modifiers applied.
+fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
+    let bits = e.src64(inst, n);
+    let value = e.b.bitcast(bits, Scalar::F64);
+    modified(e, inst.src(n), value)
+}
+
+fn arithmetic(
+    e: &mut Emit<'_>,
+    inst: &Inst,
+    op: Opcode,
+    exact: &'static PureFn,
+    count: usize,
+) -> Value {
+    let mut args: Vec<Value> = (0..count).map(|n| source(e, inst, n)).collect();
+    if inst.mods.neg {
+        args[0] = e.b.fneg(args[0]);
+    }
+    if is_nearest(inst) {
+        let value = e.b.float(op, &args, false);
+        return e.b.fcanon(value, numeric::NAN64);
+    }
+    let field = e.b.i32(direction(inst.mods.rounding).field());
+    args.insert(0, field);
+    e.b.call_pure(exact, &args)
+}

@@ -1,0 +1,138 @@
+//! Which instructions a program can reach, where its blocks begin, and what it can know.
+
+use super::Options;
+use crate::fermi::{Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode};
+use crate::simt::{Graph, Leads, Source};
+
+/// A program's code.
+struct Code<'a> {
+    code: &'a [u8],
+    chip: Chip,
+}
+
+/// Follows the program from its entry.
+pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph<Inst> {
+    Graph::explore(&Code { code, chip: options.chip }, options.entry)
+}
+
+impl Source for Code<'_> {
+    type Inst = Inst;
+
+    fn decode(&self, pc: u32) -> Option<Inst> {
+        if !pc.is_multiple_of(4) {
+            return None;
+        }
+        let inst = decode(self.code, pc, self.chip).ok()?;
+        // Long instructions are aligned; each group of 64 bytes of GK104 begins with its hints, which stand
+        // nowhere else.
+        let aligned = inst.len == 4 || pc.is_multiple_of(8);
+        let hints = self.chip.family() == Family::Gk104 && pc.is_multiple_of(64);
+        (aligned && hints == (inst.op == Op::Sched)).then_some(inst)
+    }
+
+    fn leads(&self, inst: &Inst) -> Leads {
+        let indirect = matches!(inst.op, Op::Bra | Op::BraIndirect | Op::Call)
+            && inst.srcs().iter().any(|src| matches!(src.operand, Operand::Const { .. } | Operand::Reg { .. }));
+        Leads {
+            next: inst.next_pc(),
+            targets: inst.target_pc().into_iter().collect(),
+            anywhere: indirect,
+            ends: ends_block(inst),
+            goes_on: goes_on(inst),
+        }
+    }
+
+    fn starts(&self) -> Vec<u32> {
+        // Nobody puts short instructions where an address is computed.
+        (0..self.code.len().min(1 << 24) as u32).step_by(8).collect()
+    }
+}
+
+/// Whether a block ends behind the instruction.
+fn ends_block(inst: &Inst) -> bool {
+    inst.join
+        || is_leaving(inst.op)
+        || matches!(
+            inst.op,
+            Op::Bra
+                | Op::BraIndirect
+                | Op::Call
+                | Op::PreLongjmp
+                | Op::JoinAt
+                | Op::PreBrk
+                | Op::PreCont
+                | Op::PreRet
+                | Op::Rtt
+                | Op::QuadOn
+                | Op::QuadPop
+                | Op::Bar
+        )
+        || inst.op == Op::Bpt && inst.mods.has("trap")
+}
+
+/// Whether lanes leave to what is on the stack.
+fn is_leaving(op: Op) -> bool {
+    matches!(op, Op::Exit | Op::Longjmp | Op::Ret | Op::Discard | Op::Brk | Op::Cont)
+}
+
+/// Whether execution can go on behind an instruction that ends a block.
+fn goes_on(inst: &Inst) -> bool {
+    let always =
+        inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
+    match inst.op {
+        Op::Rtt => false,
+        Op::Bpt => !inst.mods.has("trap"),
+        Op::Bra | Op::BraIndirect => !always,
+        _ => true,
+    }
+}
+
+/// Whether the program can find out where the windows to shared and local memory are: only then do generic addresses
+/// point there.
+pub(super) fn knows_windows(graph: &Graph<Inst>, chip: Chip) -> bool {
+    let first = abi::windows(chip) as i32;
+    graph.insts().any(|inst| {
+        inst.srcs().iter().any(|src| match src.operand {
+            Operand::Sreg(number) => matches!(number, 48 | 52),
+            Operand::Const { space: 0, base: ZERO_REG, offset } => {
+                // A wide load may begin before them.
+                (first - 12..first + 8).contains(&offset)
+            }
+            _ => false,
+        })
+    })
+}
+
+/// Whether the instruction can access local memory.
+pub(super) fn is_local(inst: &Inst, windows: bool) -> bool {
+    inst.srcs().iter().any(|src| match src.operand {
+        Operand::Mem { space, .. } => space == MemSpace::Local || windows && space == MemSpace::Global,
+        _ => false,
+    })
+}
+
+/// Whether `bra allwarp` only skips instructions that would do nothing for those who jump: all up to the target
+/// have the opposite guard, keep it, and go on. Then whether the warp jumps makes no difference.
+pub(super) fn skips_guarded(graph: &Graph<Inst>, inst: &Inst, target: u32) -> bool {
+    let Some(guard) = inst.guard.filter(|guard| guard.num != TRUE_PRED) else { return false };
+    if inst.cond.is_some() || target < inst.next_pc() {
+        return false;
+    }
+    let mut pc = inst.next_pc();
+    while pc < target {
+        let Some(inside) = graph.inst(pc) else { return false };
+        pc = inside.next_pc();
+        if inside.op == Op::Sched {
+            continue;
+        }
+        let opposite = inside.guard.is_some_and(|own| own.num == guard.num && own.not != guard.not);
+        let keeps = inside.pdst != Some(guard.num)
+            && inside.pdst2 != Some(guard.num)
+            && inside.op != Op::MovToFlags;
+        // Votes and the like give a result to lanes whose guard holds, from those lanes.
+        if !opposite || !keeps || ends_block(inside) {
+            return false;
+        }
+    }
+    pc == target
+}

@@ -1,0 +1,126 @@
+//! Loads and stores (facts/fermi.md section 3).
+//!
+//! Global accesses must be aligned to their size, else they fault; the other spaces take any address (chosen: the
+//! documents do not say). Wide accesses go word by word, each part with the alignment of the whole.
+
+use warpjit_ir::{MemAccess, Space, Value};
+
+use super::emit::{Emit, constant};
+use super::generic;
+use crate::fermi::{Inst, MemSpace, Op, Operand, Type};
+
+/// Emits one load or store.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    let ty = inst.mods.ty.unwrap_or(Type::B32);
+    match inst.op {
+        Op::LdConst => load_constant(e, inst, ty),
+        Op::St => {
+            let Some(operand) = inst.src(0).map(|src| src.operand) else { return };
+            let values = stored(e, inst, 1, ty);
+            store(e, operand, ty, &values);
+        }
+        Op::LdLdu => {
+            let loads = [(inst.dst, 0), (inst.dst2, 1)].map(|(dst, n)| {
+                let src = inst.src(n)?;
+                let ty = src.ty.unwrap_or(ty);
+                let values = load(e, src.operand, ty);
+                // The second load computes its address before the first one writes.
+                Some((dst, values))
+            });
+            for (dst, values) in loads.into_iter().flatten() {
+                write(e, dst, &values);
+            }
+        }
+        _ => {
+            let Some(operand) = inst.src(0).map(|src| src.operand) else { return };
+            let values = load(e, operand, ty);
+            write(e, inst.dst, &values);
+        }
+    }
+}
+
+/// Words that an access takes.
+fn words(ty: Type) -> u8 {
+    ty.bytes().div_ceil(4) as u8
+}
+
+fn write(e: &mut Emit<'_>, dst: Option<Operand>, values: &[Value]) {
+    if let Some(Operand::Reg { num, .. }) = dst {
+        for (n, &value) in values.iter().enumerate() {
+            e.set_group(num, n as u8, value);
+        }
+    }
+}
+
+/// The words that a store takes from source `n`.
+pub(super) fn stored(e: &mut Emit<'_>, inst: &Inst, n: usize, ty: Type) -> Vec<Value> {
+    let Some(Operand::Reg { num, .. }) = inst.src(n).map(|src| src.operand) else {
+        return vec![e.b.i32(0)];
+    };
+    (0..words(ty)).map(|n| e.group(num, n)).collect()
+}
+
+/// The access of a space without its offset.
+pub(super) fn access(space: MemSpace, ty: Type) -> Option<MemAccess> {
+    let (space, align) = match space {
+        MemSpace::Global => (Space::Global(0), ty.bytes() as u8),
+        MemSpace::Shared => (Space::Shared, 1),
+        MemSpace::Local => (Space::Local, 1),
+        MemSpace::Attr | MemSpace::Vertex | MemSpace::Pixel => return None,
+    };
+    let bytes = ty.bytes().min(4) as u8;
+    Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, align, align_offset: 0 })
+}
+
+/// The access to word `n` of a wide one.
+pub(super) fn part(mem: MemAccess, n: u8) -> MemAccess {
+    let align_offset = if mem.align > 1 { 4 * n } else { 0 };
+    MemAccess { offset: mem.offset.wrapping_add(4 * i32::from(n)), align_offset, ..mem }
+}
+
+fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
+    let Operand::Mem { space, base, wide, offset } = operand else { return Vec::new() };
+    let Some(mem) = access(space, ty) else { return Vec::new() };
+    let mem = MemAccess { offset, ..mem };
+    let address = e.address(base, wide);
+    if space == MemSpace::Global && e.program.windows {
+        let place = generic::place(e, address, offset);
+        return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
+    }
+    // Only global loads can fault in lanes that the guard leaves out.
+    let guard = e.guard.filter(|_| space == MemSpace::Global);
+    (0..words(ty)).map(|n| e.b.load(part(mem, n), address, guard)).collect()
+}
+
+/// Stores words under the guard.
+pub(super) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type, values: &[Value]) {
+    let Operand::Mem { space, base, wide, offset } = operand else { return };
+    let Some(mem) = access(space, ty) else { return };
+    let mem = MemAccess { offset, ..mem };
+    let address = e.address(base, wide);
+    if space == MemSpace::Global && e.program.windows {
+        let place = generic::place(e, address, offset);
+        for (n, &value) in values.iter().enumerate() {
+            place.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);
+        }
+        return;
+    }
+    let guard = e.guard;
+    for (n, &value) in values.iter().enumerate() {
+        e.b.store(part(mem, n as u8), address, value, guard);
+    }
+}
+
+fn load_constant(e: &mut Emit<'_>, inst: &Inst, ty: Type) {
+    let Some(Operand::Const { space, base, offset }) = inst.src(0).map(|src| src.operand) else { return };
+    let base = e.group(base, 0);
+    let bytes = ty.bytes().min(4) as u8;
+    let values: Vec<Value> = (0..words(ty))
+        .map(|n| {
+            let offset = offset.wrapping_add(4 * i32::from(n));
+            e.b.load(constant(space, offset, bytes, ty.is_signed()), base, None)
+        })
+        .collect();
+    write(e, inst.dst, &values);
+}
+

@@ -1,0 +1,147 @@
+//! Lifts compute programs to the IR's SPMD form.
+//!
+//! Every register is a slot: `r0` to `r62` (i32), `p0` to `p6` (masks), `c.z`, `c.s`, `c.c`, `c.o` (masks). A register
+//! beyond the program's allotment has no slot: it reads as zero and writes to it are dropped. `graph` finds the
+//! instructions that can be reached; the other files, one a topic, say what each instruction does.
+//!
+//! Nothing that code can contain is an error here: undefined words, graphics and texture instructions, targets outside
+//! the code become an `illegal` fault that is raised if a lane gets there.
+
+mod atomic;
+mod barrier;
+mod control;
+mod convert;
+mod double;
+mod emit;
+mod float;
+mod generic;
+mod graph;
+mod int;
+mod lanes;
+mod memory;
+mod special;
+#[cfg(test)]
+mod tests;
+mod video;
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type};
+
+use super::{Chip, Inst, Op};
+use crate::simt::{Carried, Graph};
+use emit::Emit;
+
+/// What the lifter has to know about a program besides its code.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    /// Name of the resulting function.
+    pub name: &'a str,
+    /// The chip.
+    pub chip: Chip,
+    /// Byte offset of the first instruction.
+    pub entry: u32,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u32,
+}
+
+/// Whether instructions that can be reached access local memory.
+pub fn uses_local(code: &[u8], options: &Options<'_>) -> bool {
+    let graph = graph::explore(code, options);
+    let windows = graph::knows_windows(&graph, options.chip);
+    graph.insts().any(|inst| graph::is_local(inst, windows))
+}
+
+/// Lifts the program that starts at `options.entry` of `code`.
+pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
+    let graph = graph::explore(code, options);
+    let mut func = Function::new(options.name, Form::Spmd, 32);
+    let slots = Slots::declare(&mut func, options.registers);
+    // The entry block is nobody's target, so that it can be a loop's head as well.
+    let prologue = func.add_block(options.entry);
+    func.entry = prologue;
+    let blocks: BTreeMap<u32, Block> = graph.leaders().map(|pc| (pc, func.add_block(pc))).collect();
+    func.block_at.clone_from(&blocks);
+    let mut carried = Carried::new(builtin_max);
+    let program = Program {
+        graph: &graph,
+        blocks: &blocks,
+        windows: graph::knows_windows(&graph, options.chip),
+        local_bytes: options.local_bytes,
+    };
+    let mut emit = Emit::new(&mut func, &slots, &mut carried, &program, prologue);
+    emit.terminate(Terminator::Jump(blocks[&options.entry].into()));
+    for (&pc, &block) in &blocks {
+        emit.start(block);
+        lift_block(&mut emit, &program, pc);
+    }
+    func
+}
+
+/// The program being lifted.
+struct Program<'a> {
+    graph: &'a Graph<Inst>,
+    blocks: &'a BTreeMap<u32, Block>,
+    /// Whether generic addresses can point to shared or local memory.
+    windows: bool,
+    local_bytes: u32,
+}
+
+/// Emits the block that begins at `pc`, up to the next one or to its last instruction.
+fn lift_block(emit: &mut Emit<'_>, program: &Program<'_>, start: u32) {
+    let mut pc = start;
+    loop {
+        emit.at(pc);
+        let Some(inst) = program.graph.inst(pc) else {
+            emit.count();
+            return emit.terminate(Terminator::Fault(GuestFault::Illegal));
+        };
+        // Hints to the scheduler are no instructions.
+        if inst.op != Op::Sched {
+            emit.count();
+            control::inst(emit, inst);
+        }
+        if emit.is_done() {
+            return;
+        }
+        pc = inst.next_pc();
+        if let Some(&next) = program.blocks.get(&pc) {
+            return emit.terminate(Terminator::Jump(next.into()));
+        }
+    }
+}
+
+/// The slots of a thread's state.
+struct Slots {
+    registers: Vec<Slot>,
+    predicates: [Slot; 7],
+    /// z, s, c, o of `$c`.
+    flags: [Slot; 4],
+}
+
+impl Slots {
+    fn declare(func: &mut Function, registers: u32) -> Slots {
+        let registers = (0..registers.min(63))
+            .map(|n| func.add_slot(format!("r{n}"), Type::I32, SlotInit::Zero))
+            .collect();
+        let predicates =
+            std::array::from_fn(|n| func.add_slot(format!("p{n}"), Type::MASK, SlotInit::Zero));
+        let flags = ["z", "s", "c", "o"]
+            .map(|flag| func.add_slot(format!("c.{flag}"), Type::MASK, SlotInit::Zero));
+        Slots { registers, predicates, flags }
+    }
+}
+
+/// The largest value of a builtin on any chip of the family.
+fn builtin_max(builtin: Builtin) -> Option<u32> {
+    match builtin {
+        Builtin::Tid(0 | 1) => Some(1023),
+        Builtin::Tid(_) => Some(63),
+        Builtin::LaneId => Some(31),
+        Builtin::WarpId => Some(31),
+        Builtin::Ctaid(1 | 2) => Some(65534),
+        _ => None,
+    }
+}

@@ -1,0 +1,235 @@
+//! Moves, flags, predicates, special registers.
+
+use warpjit_ir::{Builtin, FloatCC, Imm, Opcode, Scalar, Type as IrType, Value};
+
+use super::emit::Emit;
+use crate::fermi::{Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
+use crate::simt::Flags;
+
+/// Emits one of them.
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
+    match inst.op {
+        Op::CSet | Op::CSetP => {
+            let holds = e.condition(inst.mods.compare);
+            write_test(e, inst, holds);
+        }
+        Op::PSet | Op::PSetP => {
+            let [a, b] = [0, 1].map(|n| match inst.src(n).map(|src| (src.operand, src.not)) {
+                Some((Operand::Pred(num), not)) => e.pred(PredSrc { num, not }),
+                _ => e.b.bool(true),
+            });
+            let holds = combine(e, inst.mods.logic, a, b);
+            write_test(e, inst, holds);
+        }
+        Op::Selp => {
+            let (a, b) = (e.src(inst, 0), e.src(inst, 1));
+            let holds = e.pred(inst.mods.pred);
+            let result = e.b.select(holds, a, b);
+            e.write(inst, result);
+        }
+        Op::Mov => mov(e, inst),
+        Op::MovFromSreg => special_register(e, inst),
+        Op::MovFromFlags => from_flags(e, inst),
+        Op::MovToFlags => to_flags(e, inst),
+        _ => {
+            let pc = e.b.i32(inst.pc);
+            e.write(inst, pc);
+        }
+    }
+}
+
+fn combine(e: &mut Emit<'_>, op: LogicOp, a: Value, b: Value) -> Value {
+    match op {
+        LogicOp::And => e.b.iand(a, b),
+        LogicOp::Or => e.b.ior(a, b),
+        LogicOp::Xor => e.b.ixor(a, b),
+        LogicOp::Mov2 => b,
+    }
+}
+
+/// Whether combining with the instruction's predicate changes nothing.
+fn is_plain(inst: &Inst) -> bool {
+    inst.mods.set_logic == LogicOp::And && inst.mods.pred == PredSrc::TRUE
+}
+
+/// What `set` does with the outcome of a test: combined with a predicate it goes to a register or, with the combination of
+/// its opposite, to two predicates.
+pub(super) fn write_test(e: &mut Emit<'_>, inst: &Inst, holds: Value) {
+    let plain = is_plain(inst);
+    let other = if plain { None } else { Some(e.pred(inst.mods.pred)) };
+    let result = match other {
+        None => holds,
+        Some(other) => combine(e, inst.mods.set_logic, holds, other),
+    };
+    if matches!(inst.op, Op::FSetP | Op::DSetP | Op::ISetP | Op::CSetP | Op::PSetP | Op::VSetP) {
+        let second = inst.pdst2.is_some().then(|| {
+            let not = e.b.inot(holds);
+            match other {
+                None => not,
+                Some(other) => combine(e, inst.mods.set_logic, not, other),
+            }
+        });
+        e.set_pred(inst.pdst, result);
+        if let Some(second) = second {
+            e.set_pred(inst.pdst2, second);
+        }
+        return;
+    }
+    let yes = if inst.mods.ty == Some(Type::F32) { 1.0f32.to_bits() } else { u32::MAX };
+    let (yes, no) = (e.b.i32(yes), e.b.i32(0));
+    let value = e.b.select(result, yes, no);
+    e.finish(inst, value);
+}
+
+fn mov(e: &mut Emit<'_>, inst: &Inst) {
+    let value = e.src(inst, 0);
+    let lanes = inst.mods.lanes & 15;
+    let outer = e.guard;
+    if lanes != 15 {
+        // Lanes of the quad that write.
+        let lane = e.builtin(Builtin::LaneId);
+        let lane = e.and_const(lane, 3);
+        let mask = e.b.i32(lanes.into());
+        let bit = e.b.ushr(mask, lane);
+        let writes = e.test(bit, 1);
+        e.guard = Some(match outer {
+            Some(guard) => e.b.iand(guard, writes),
+            None => writes,
+        });
+    }
+    e.write(inst, value);
+    e.guard = outer;
+}
+
+/// Places of the flags in `$flags`: predicates from bit 0, `$c` from bit 12.
+const CARRY_FIELD: u32 = 12;
+
+/// Where `$flags` stands in the register: the lower half, or the upper one with `high` (chosen).
+fn flags_shift(inst: &Inst) -> u32 {
+    if inst.mods.high { 16 } else { 0 }
+}
+
+fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
+    let mut value = e.b.i32(0);
+    let flags = e.slots.predicates.into_iter().zip(0..).chain(e.slots.flags.into_iter().zip(CARRY_FIELD..));
+    for (slot, place) in flags {
+        let holds = e.get(slot);
+        let (bit, none) = (e.b.i32(1 << place), e.b.i32(0));
+        let bit = e.b.select(holds, bit, none);
+        value = e.b.ior(value, bit);
+    }
+    let last = inst.srcs().len().saturating_sub(1);
+    let mask = e.src(inst, last);
+    if inst.mods.high {
+        value = e.shl_const(value, flags_shift(inst));
+    }
+    let mut value = e.b.iand(value, mask);
+    if last > 0 {
+        let rest = e.src(inst, 0);
+        value = e.b.ior(value, rest);
+    }
+    e.write(inst, value);
+}
+
+fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
+    let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
+    let shift = flags_shift(inst);
+    let outer = e.guard;
+    let flags = e.slots.predicates.into_iter().zip(0..).chain(e.slots.flags.into_iter().zip(CARRY_FIELD..));
+    for (slot, place) in flags {
+        let bit = 1 << (place + shift);
+        let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
+        e.guard = Some(match outer {
+            Some(guard) => e.b.iand(guard, wanted),
+            None => wanted,
+        });
+        e.put(slot, new);
+    }
+    e.guard = outer;
+}
+
+/// Warps and multiprocessors that `nphysid` tells of.
+const WARPS: u32 = 48;
+/// Banks of shared memory.
+const SHARED_BANKS: u32 = 32;
+
+/// Special registers (facts section 6): what a launch defines; performance counters, what is of graphics and what only
+/// trap handlers see are 0. All warps are on multiprocessor 0.
+fn special_register(e: &mut Emit<'_>, inst: &Inst) {
+    let number = match inst.src(0).map(|src| src.operand) {
+        Some(Operand::Sreg(number)) => number,
+        _ => u8::MAX,
+    };
+    let axis = |first: u8| number - first;
+    let value = match number {
+        0 => e.builtin(Builtin::LaneId),
+        2 => e.b.i32(WARPS << 8 | 1 << 20),
+        3 => {
+            let warp = e.builtin(Builtin::WarpId);
+            e.shl_const(warp, 8)
+        }
+        32 => packed(e, Builtin::Tid),
+        33..=35 => e.builtin(Builtin::Tid(axis(33))),
+        37..=39 => e.builtin(Builtin::Ctaid(axis(37))),
+        40 => packed(e, Builtin::Ntid),
+        41..=43 => e.builtin(Builtin::Ntid(axis(41))),
+        45..=47 => e.builtin(Builtin::Nctaid(axis(45))),
+        48 => e.b.i32(abi::SHARED_WINDOW),
+        49 | 53 => e.b.i32(abi::WINDOW_BYTES),
+        50 => e.builtin(Builtin::SharedBytes),
+        51 => e.b.i32(SHARED_BANKS),
+        52 => e.b.i32(abi::LOCAL_WINDOW),
+        54 => {
+            let bytes = e.program.local_bytes;
+            e.b.i32(bytes)
+        }
+        56..=60 => lane_mask(e, number),
+        80 => {
+            let clock = e.temp(IrType::I32, 3);
+            e.isolated(|e| {
+                let ticks = e.b.push(Opcode::Clock, &[], Imm::None, Some(IrType::varying(Scalar::I32)));
+                if let Some(ticks) = ticks {
+                    e.put_always(clock, ticks);
+                }
+            });
+            e.get(clock)
+        }
+        _ => e.b.i32(0),
+    };
+    e.write(inst, value);
+}
+
+/// Three axes in one register: 16, 10 and 6 bits, as Tesla has them.
+fn packed(e: &mut Emit<'_>, of: impl Fn(u8) -> Builtin) -> Value {
+    let [x, y, z] = [0, 1, 2].map(|axis| e.builtin(of(axis)));
+    let y = e.shl_const(y, 16);
+    let z = e.shl_const(z, 26);
+    let yz = e.b.ior(y, z);
+    e.b.ior(x, yz)
+}
+
+/// Lanes equal to, below, not above, above, not below the own one.
+fn lane_mask(e: &mut Emit<'_>, number: u8) -> Value {
+    let lane = e.builtin(Builtin::LaneId);
+    let one = e.b.i32(1);
+    let own = e.b.ishl(one, lane);
+    let below = e.b.isub(own, one);
+    match number {
+        56 => own,
+        57 => below,
+        58 => e.b.ior(own, below),
+        59 => {
+            let up_to = e.b.ior(own, below);
+            e.b.inot(up_to)
+        }
+        _ => e.b.inot(below),
+    }
+}
+
+/// `$c` of a float: Z for zero and NaN, S for negative and NaN.
+pub(super) fn float_flags(e: &mut Emit<'_>, value: Value, against: Value, ftz: bool) {
+    let clear = e.b.bool(false);
+    let zero = e.b.fcmp(FloatCC::Ueq, value, against, ftz);
+    let sign = e.b.fcmp(FloatCC::Ult, value, against, ftz);
+    e.set_flags(Flags { zero, sign, carry: clear, overflow: clear });
+}

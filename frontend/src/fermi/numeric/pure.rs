@@ -1,0 +1,93 @@
+//! The numerics as pure functions on lane bits, by name. A first argument that says a variant is a constant
+//! ([`Flags::encode`], [`Convert::encode`], [`Form::encode`]).
+
+use warpjit_ir::{PureFn, Scalar};
+
+use super::convert::Convert;
+use super::video::Form;
+use super::{Flags, Rounding};
+
+fn a(args: &[u64], n: usize) -> u64 {
+    args.get(n).copied().unwrap_or(0)
+}
+
+fn w(args: &[u64], n: usize) -> u32 {
+    a(args, n) as u32
+}
+
+fn flags(args: &[u64]) -> Flags {
+    Flags::decode(w(args, 0))
+}
+
+fn rounding(args: &[u64]) -> Rounding {
+    Rounding::from_field(w(args, 0))
+}
+
+/// A function of one word applied to many.
+macro_rules! words {
+    () => {
+        None
+    };
+    ($each:path) => {
+        Some(|from, to| from.iter().zip(to).for_each(|(&x, y)| *y = $each(x)))
+    };
+}
+
+/// Declares each function once: its static, its IR name, its types and its body.
+macro_rules! functions {
+    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
+        |$args:ident| $body:expr $(, each $each:path)?;)*) => {
+        $(
+            $(#[$doc])*
+            pub static $name: PureFn = PureFn {
+                name: $text,
+                params: &[$(Scalar::$ty),*],
+                result: Scalar::$ret,
+                eval: |$args| $body,
+                words: words!($($each)?),
+            };
+        )*
+
+        /// Every function, for those who look them up by name.
+        pub static ALL: &[&PureFn] = &[$(&$name),*];
+    };
+}
+
+functions! {
+    /// f32 sum, flags first
+    ADD = "fermi.fadd" (I32, F32, F32) -> F32, |x| super::add(w(x, 1), w(x, 2), flags(x)).into();
+    /// f32 product, flags first
+    MUL = "fermi.fmul" (I32, F32, F32) -> F32, |x| super::mul(w(x, 1), w(x, 2), flags(x)).into();
+    /// f32 fused multiply-add, flags first
+    FMA = "fermi.ffma" (I32, F32, F32, F32) -> F32, |x| super::fma(w(x, 1), w(x, 2), w(x, 3), flags(x)).into();
+    /// f64 sum, rounding field first
+    ADD64 = "fermi.dadd" (I32, F64, F64) -> F64, |x| super::add64(a(x, 1), a(x, 2), rounding(x));
+    /// f64 product, rounding field first
+    MUL64 = "fermi.dmul" (I32, F64, F64) -> F64, |x| super::mul64(a(x, 1), a(x, 2), rounding(x));
+    /// f64 fused multiply-add, rounding field first
+    FMA64 = "fermi.dfma" (I32, F64, F64, F64) -> F64, |x| super::fma64(a(x, 1), a(x, 2), a(x, 3), rounding(x));
+    /// Sine
+    SIN = "fermi.sin" (F32) -> F32, |x| super::sin(w(x, 0)).into(), each super::sin;
+    /// Cosine
+    COS = "fermi.cos" (F32) -> F32, |x| super::cos(w(x, 0)).into(), each super::cos;
+    /// `2^x`
+    EX2 = "fermi.ex2" (F32) -> F32, |x| super::ex2(w(x, 0)).into(), each super::ex2;
+    /// `log2(x)`
+    LG2 = "fermi.lg2" (F32) -> F32, |x| super::lg2(w(x, 0)).into(), each super::lg2;
+    /// Upper word of an f64 reciprocal
+    RCP64H = "fermi.rcp64h" (I32) -> I32, |x| super::rcp64h(w(x, 0)).into(), each super::rcp64h;
+    /// Upper word of an f64 reciprocal square root
+    RSQRT64H = "fermi.rsqrt64h" (I32) -> I32, |x| super::rsqrt64h(w(x, 0)).into(), each super::rsqrt64h;
+    /// Byte permute: mode, first operand, selector, third operand
+    PRMT = "fermi.prmt" (I32, I32, I32, I32) -> I32, |x| super::permute(w(x, 0), w(x, 1), w(x, 2), w(x, 3)).into();
+    /// Conversion to at most 32 bits of at most 32 bits
+    CVT32_FROM32 = "fermi.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion to at most 32 bits of 64 bits
+    CVT32_FROM64 = "fermi.cvt.i32.i64" (I32, I64) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion to 64 bits of at most 32 bits
+    CVT64_FROM32 = "fermi.cvt.i64.i32" (I32, I32) -> I64, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Conversion to 64 bits of 64 bits
+    CVT64_FROM64 = "fermi.cvt.i64.i64" (I32, I64) -> I64, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    /// Video instruction
+    VIDEO = "fermi.video" (I64, I32, I32, I32) -> I32, |x| Form::decode(a(x, 0)).apply(w(x, 1), w(x, 2), w(x, 3)).into();
+}

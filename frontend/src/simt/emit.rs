@@ -1,0 +1,268 @@
+//! Emission of one block: cached slots, guards, blocks of their own for operations across lanes.
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{
+    Block, Builder, Builtin, Function, GuestFault, IntCC, Opcode, Scalar, Slot, SlotInit, Terminator, Type, Value,
+};
+
+/// Slots that lifters make as they need them.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    /// Launch values read by the program, by builtin.
+    builtins: Vec<(Builtin, Slot)>,
+    /// Carry values across the borders of blocks that hold a cross-lane operation.
+    temps: Vec<(Type, usize, Slot)>,
+    /// The largest value of a builtin on any chip of the family.
+    builtin_max: fn(Builtin) -> Option<u32>,
+}
+
+impl Carried {
+    /// No slots yet.
+    pub(crate) fn new(builtin_max: fn(Builtin) -> Option<u32>) -> Self {
+        Carried { builtins: Vec::new(), temps: Vec::new(), builtin_max }
+    }
+}
+
+/// Emits into one block after the other.
+///
+/// Slots are read once a block and written at its end; in between their values are SSA values.
+pub(crate) struct Emitter<'f> {
+    pub(crate) b: Builder<'f>,
+    carried: &'f mut Carried,
+    /// What each slot holds now, and whether the slot itself has to be written.
+    cache: BTreeMap<Slot, (Value, bool)>,
+    /// The predicate of the instruction being emitted; `None` is always.
+    pub(crate) guard: Option<Value>,
+    done: bool,
+}
+
+impl<'f> Emitter<'f> {
+    /// Begins at the end of a block.
+    pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, block: Block) -> Self {
+        Emitter { b: Builder::new(func, block), carried, cache: BTreeMap::new(), guard: None, done: false }
+    }
+
+    /// Goes on at the begin of a block.
+    pub(crate) fn start(&mut self, block: Block) {
+        self.b.switch_to(block);
+        self.cache.clear();
+        self.guard = None;
+        self.done = false;
+    }
+
+    /// Names the guest instruction that is emitted from here on.
+    pub(crate) fn at(&mut self, pc: u32) {
+        self.b.pc = pc;
+    }
+
+    /// Counts a guest instruction in the current block.
+    pub(crate) fn count(&mut self) {
+        let block = self.b.block;
+        self.b.func.block_mut(block).guest_insts += 1;
+    }
+
+    /// Whether the block has its terminator.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Writes what slots hold and ends the block.
+    pub(crate) fn terminate(&mut self, term: Terminator) {
+        self.flush();
+        self.b.terminate(term);
+        self.done = true;
+    }
+
+    /// Ends the block with a terminator that names a new block, and goes on in that one.
+    pub(crate) fn split(&mut self, pc: u32, term: impl FnOnce(Block) -> Terminator) {
+        let next = self.b.func.add_block(pc);
+        // Values do not live across blocks; the predicate does, in a slot.
+        let saved = self.guard.take().map(|guard| {
+            let slot = self.temp(Type::MASK, 0);
+            self.put_always(slot, guard);
+            slot
+        });
+        self.terminate(term(next));
+        self.start(next);
+        self.guard = saved.map(|slot| self.get(slot));
+    }
+
+    /// Runs `body` in a block of its own, as cross-lane operations need it. What `body` uses it has to get from
+    /// slots; the guard is read from one already.
+    pub(crate) fn isolated(&mut self, body: impl FnOnce(&mut Self)) {
+        let pc = self.b.pc;
+        if !self.b.func.block(self.b.block).insts.is_empty() || !self.cache.is_empty() {
+            self.split(pc, |next| Terminator::Jump(next.into()));
+        }
+        body(self);
+        self.split(pc, |next| Terminator::Jump(next.into()));
+    }
+
+    fn flush(&mut self) {
+        for (slot, (value, dirty)) in std::mem::take(&mut self.cache) {
+            if dirty {
+                self.b.set(slot, value);
+            }
+        }
+    }
+
+    /// What a slot holds.
+    pub(crate) fn get(&mut self, slot: Slot) -> Value {
+        if let Some(&(value, _)) = self.cache.get(&slot) {
+            return value;
+        }
+        let value = self.b.get(slot);
+        self.cache.insert(slot, (value, false));
+        value
+    }
+
+    /// Gives a slot a new value, where the guard holds.
+    pub(crate) fn put(&mut self, slot: Slot, value: Value) {
+        let value = match self.guard {
+            None => value,
+            Some(guard) => {
+                let old = self.get(slot);
+                self.blend(guard, value, old)
+            }
+        };
+        self.put_always(slot, value);
+    }
+
+    /// Gives a slot a new value whatever the guard is.
+    pub(crate) fn put_always(&mut self, slot: Slot, value: Value) {
+        let value = self.b.splat(value);
+        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
+            self.cache.insert(slot, (value, true));
+        }
+    }
+
+    /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
+    pub(crate) fn keep(&mut self, value: Value, ty: Type, number: usize) -> Slot {
+        if let Some((&slot, _)) = self.cache.iter().find(|(_, (held, _))| *held == value) {
+            return slot;
+        }
+        let slot = self.temp(ty, number);
+        self.put_always(slot, value);
+        slot
+    }
+
+    /// `a` where `mask` holds, else `b`; of masks too.
+    pub(crate) fn blend(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        if self.b.func.ty(a).scalar != Scalar::I1 {
+            return self.b.select(mask, a, b);
+        }
+        let not = self.b.inot(mask);
+        let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
+        self.b.ior(a, b)
+    }
+
+    /// A slot that carries a value of type `ty` from one block to the next one.
+    pub(crate) fn temp(&mut self, ty: Type, number: usize) -> Slot {
+        if let Some((.., slot)) = self.carried.temps.iter().find(|(t, n, _)| *t == ty && *n == number) {
+            return *slot;
+        }
+        let slot = self.b.func.add_slot(format!("t{number}.{ty}"), ty, SlotInit::Zero);
+        self.carried.temps.push((ty, number, slot));
+        slot
+    }
+
+    /// A launch value.
+    pub(crate) fn builtin(&mut self, builtin: Builtin) -> Value {
+        let slot = match self.carried.builtins.iter().find(|(b, _)| *b == builtin) {
+            Some((_, slot)) => *slot,
+            None => {
+                let slot = self.b.func.add_slot(builtin.name(), Type::I32, SlotInit::Builtin(builtin));
+                self.b.func.slots[slot.index()].umax = (self.carried.builtin_max)(builtin);
+                self.carried.builtins.push((builtin, slot));
+                slot
+            }
+        };
+        self.get(slot)
+    }
+
+    /// Z and S of an integer of 16 or 32 bits.
+    pub(crate) fn zero_sign(&mut self, result: Value, half: bool) -> (Value, Value) {
+        let none = self.b.i32(0);
+        let zero = self.b.icmp(IntCC::Eq, result, none);
+        (zero, self.sign_bit(result, half))
+    }
+
+    /// The sign of an integer of 16 or 32 bits.
+    pub(crate) fn sign_bit(&mut self, value: Value, half: bool) -> Value {
+        let none = self.b.i32(0);
+        if half {
+            let bit = self.and_const(value, 0x8000);
+            return self.b.icmp(IntCC::Ne, bit, none);
+        }
+        self.b.icmp(IntCC::Slt, value, none)
+    }
+
+    /// Two words as one 64-bit value.
+    pub(crate) fn join_words(&mut self, low: Value, high: Value) -> Value {
+        let low = self.b.convert(Opcode::Zext, low, Scalar::I64);
+        let high = self.b.convert(Opcode::Zext, high, Scalar::I64);
+        let shift = self.b.i64(32);
+        let high = self.b.ishl(high, shift);
+        self.b.ior(high, low)
+    }
+
+    /// The low and the high word of a 64-bit value.
+    pub(crate) fn words_of(&mut self, value: Value) -> (Value, Value) {
+        let low = self.b.convert(Opcode::Trunc, value, Scalar::I32);
+        let shift = self.b.i64(32);
+        let high = self.b.ushr(value, shift);
+        (low, self.b.convert(Opcode::Trunc, high, Scalar::I32))
+    }
+
+    /// Ends the block so that the lanes of the guard (all without one) run what `rest` makes of a block of theirs, which
+    /// it must end; the others go on.
+    pub(crate) fn part(&mut self, rest: impl FnOnce(&mut Builder<'_>)) {
+        let pc = self.b.pc;
+        let apart = self.b.func.add_block(pc);
+        match self.guard.take() {
+            None => self.terminate(Terminator::Jump(apart.into())),
+            Some(cond) => {
+                self.split(pc, |next| Terminator::Branch { cond, taken: apart.into(), next: next.into() });
+            }
+        }
+        let mut builder = Builder::new(self.b.func, apart);
+        builder.pc = pc;
+        rest(&mut builder);
+    }
+
+    /// Raises a fault in the lanes of the guard.
+    pub(crate) fn fault(&mut self, fault: GuestFault) {
+        if self.guard.is_none() {
+            return self.terminate(Terminator::Fault(fault));
+        }
+        self.part(|builder| builder.terminate(Terminator::Fault(fault)));
+    }
+
+    // Small integer helpers.
+
+    /// `value & mask`
+    pub(crate) fn and_const(&mut self, value: Value, mask: u32) -> Value {
+        let mask = self.b.i32(mask);
+        self.b.iand(value, mask)
+    }
+
+    /// `value << count`
+    pub(crate) fn shl_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ishl(value, count)
+    }
+
+    /// `value >> count`, zeros from above
+    pub(crate) fn ushr_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ushr(value, count)
+    }
+
+    /// Sign extension of the low `bits`.
+    pub(crate) fn sext(&mut self, value: Value, bits: u32) -> Value {
+        let count = self.b.i32(32 - bits);
+        let up = self.b.ishl(value, count);
+        self.b.sshr(up, count)
+    }
+}

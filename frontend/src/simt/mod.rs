@@ -1,0 +1,9 @@
+//! What the lifters of machines with threads and a divergence stack share (Tesla, Fermi).
+
+mod emit;
+mod flags;
+mod graph;
+
+pub(crate) use emit::{Carried, Emitter};
+pub(crate) use flags::{Flags, above, condition};
+pub(crate) use graph::{Graph, Leads, Source};
