@@ -108,15 +108,15 @@ fn illegal_at(outcome: Result<Vec<u32>, Fault>) -> u32 {
 #[test]
 fn off_the_code() {
     assert_eq!(illegal_at(run("bra 0x1000\n")), 0x1000);
-    assert_eq!(illegal_at(run("mov b32 $r1 0x5\n")), 8);
+    assert_eq!(illegal_at(run("long mov b32 $r1 0x5\n")), 8);
     // Into the middle of an instruction.
-    assert_eq!(illegal_at(run("bra 0xc\nmov b32 $r1 0x5\nexit\n")), 0xc);
+    assert_eq!(illegal_at(run("long bra 0xc\nlong mov b32 $r1 0x5\nexit\n")), 0xc);
 }
 
 #[test]
 fn graphics_only_where_somebody_gets_there() {
     // The second instruction is a texture's; only lane 3 executes it.
-    let mut code = assembled("mov b32 $r2 $tidx\nset $p0 0x1 eq u32 $r2 0x3\n(not $p0) exit\n", Chip::Gf100);
+    let mut code = assembled("long mov b32 $r2 $tidx\nlong set $p0 0x1 eq u32 $r2 0x3\nlong (not $p0) exit\n", Chip::Gf100);
     code.extend(0x8000_0000_0000_1c06u64.to_le_bytes());
     code.extend(assembled("exit\n", Chip::Gf100));
     let fault = run_code(&code, Chip::Gf100).expect_err("a fault");
@@ -157,9 +157,9 @@ fn saturation() {
     assert_eq!(add("0x80000000", "0x7fffffff"), 0xffff_ffff);
     let sub = "mov b32 $r2 0x80000000\nmov b32 $r3 0x1\nsub sat b32 $r1 $r2 $r3";
     assert_eq!(same(sub), 0x8000_0000);
-    let nan = "mov b32 $r2 0x7f800000\nadd sat f32 $r1 $r2 neg $r2";
+    let nan = "mov b32 $r2 0x7f800000\nadd sat rn f32 $r1 $r2 neg $r2";
     assert_eq!(same(nan), 0);
-    assert_eq!(same("mov b32 $r2 0x7f800000\nadd f32 $r1 $r2 neg $r2"), 0x7fff_ffff);
+    assert_eq!(same("mov b32 $r2 0x7f800000\nadd rn f32 $r1 $r2 neg $r2"), 0x7fff_ffff);
 }
 
 #[test]
@@ -298,8 +298,8 @@ fn special_functions() {
 
 #[test]
 fn post_scale_and_directed_rounding() {
-    assert_eq!(same("mov b32 $r2 0x40400000\nmul mul8 f32 $r1 $r2 $r2"), 72f32.to_bits());
-    assert_eq!(same("mov b32 $r2 0x40400000\nmul div2 f32 $r1 $r2 $r2"), 4.5f32.to_bits());
+    assert_eq!(same("mov b32 $r2 0x40400000\nmul mul8 rn f32 $r1 $r2 $r2"), 72f32.to_bits());
+    assert_eq!(same("mov b32 $r2 0x40400000\nmul div2 rn f32 $r1 $r2 $r2"), 4.5f32.to_bits());
     assert_eq!(same("mov b32 $r2 0x3f800000\nmov b32 $r3 0x1\nadd rp f32 $r1 $r2 $r3"), 0x3f80_0001);
     assert_eq!(same("mov b32 $r2 0x3f800000\nmov b32 $r3 0x1\nadd ftz rp f32 $r1 $r2 $r3"), 0x3f80_0000);
 }
