@@ -443,7 +443,7 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     ctx.shared_bytes = SHARED as u32;
     ctx.local_base = memory.local.as_mut_ptr();
     ctx.local_bytes = LOCAL as u32;
-    ctx.const_banks = [memory.consts.as_ptr(); 16];
+    ctx.const_banks = [memory.consts.as_ptr(); warpjit_backend::CONST_BANKS];
     let exit = code.run(&mut ctx, &mut frame);
     let result = if exit == FAULT {
         let f = ctx.fault;
@@ -644,7 +644,7 @@ fn counts_instructions_of_masked_blocks() {
         ctx.shared_bytes = SHARED as u32;
         ctx.local_base = memory.local.as_mut_ptr();
         ctx.local_bytes = LOCAL as u32;
-        ctx.const_banks = [memory.consts.as_ptr(); 16];
+        ctx.const_banks = [memory.consts.as_ptr(); warpjit_backend::CONST_BANKS];
         code.run(&mut ctx, &mut words);
         assert_eq!(ctx.thread_insts, 9 * 7);
     }

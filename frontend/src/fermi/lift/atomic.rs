@@ -66,6 +66,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         offset,
         align: bytes,
         align_offset: 0,
+        far: false,
     };
     e.isolated(|e| {
         let (address, value) = (e.get(address), e.get(value));
@@ -90,7 +91,7 @@ fn locked(inst: &Inst) -> Option<(u8, i32)> {
 
 /// The word of shared memory whose lock an access takes.
 const WORD: MemAccess =
-    MemAccess { space: Space::Shared, bytes: 4, signed: false, offset: 0, align: 1, align_offset: 0 };
+    MemAccess { space: Space::Shared, bytes: 4, signed: false, offset: 0, align: 1, align_offset: 0, far: false };
 
 /// Takes the lock of the word and loads; the predicate says where that worked.
 fn load_lock(e: &mut Emit<'_>, inst: &Inst) {

@@ -31,7 +31,7 @@ impl<'f> DerefMut for Emit<'f> {
 
 /// An access to a constant space.
 pub(super) fn constant(space: u8, offset: i32, bytes: u8, signed: bool) -> MemAccess {
-    MemAccess { space: Space::Const(space), bytes, signed, offset, align: 1, align_offset: 0 }
+    MemAccess { space: Space::Const(space), bytes, signed, offset, align: 1, align_offset: 0, far: false }
 }
 
 impl<'f> Emit<'f> {

@@ -69,7 +69,7 @@ pub(super) fn access(space: MemSpace, ty: Type) -> Option<MemAccess> {
         MemSpace::Attr | MemSpace::Vertex | MemSpace::Pixel => return None,
     };
     let bytes = ty.bytes().min(4) as u8;
-    Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, align, align_offset: 0 })
+    Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, align, align_offset: 0, far: false })
 }
 
 /// The access to word `n` of a wide one.
