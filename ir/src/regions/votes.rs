@@ -158,6 +158,8 @@ fn implies(func: &Function, value: Value, of: Value, depth: u32) -> bool {
         && match data.op {
             Opcode::Iand => data.args.iter().any(|&a| implies(func, a, of, depth - 1)),
             Opcode::Splat => implies(func, data.args[0], of, depth - 1),
+            // A mask without lanes.
+            Opcode::Const => data.imm == Imm::Bits(0),
             _ => false,
         }
 }
@@ -303,6 +305,7 @@ mod tests {
                 slot s3: i32 v1
                 slot s4: ui32 s0
                 slot s5: mask kept
+                slot s6: mask none
             block0 pc 0x0:
                 v0: mask = slot.get s0
                 slot.set s1, v0
@@ -365,6 +368,10 @@ mod tests {
             0
         );
         assert_eq!(localized("store.u32 global0[v2 + 0x0], v2 align 4", STORE), 0);
+        // A mask without lanes before the vote is one behind it.
+        let none = "v20: ui1 = const 0x0\n v21: mask = splat v20\n slot.set s6, v21";
+        let used = "v22: mask = slot.get s6\n store.u32 global0[v13 + 0x0], v13 align 4 if v22";
+        assert_eq!(localized(none, used), 1);
         assert_eq!(localized("store.u32 global0[v2 + 0x0], v2 align 4 if v1", STORE), 1);
     }
 }
