@@ -95,7 +95,7 @@ pub(super) fn has_varying_scalar(inst: &Inst) -> bool {
     is_scalar_format(inst.format) && inst.srcs().iter().any(varying) || names_lane && varying(&inst.src(1))
 }
 
-/// Whether an instruction without active lanes does nothing, but for masks of lanes that it writes ([`Effects`]).
+/// Whether an instruction without active lanes does nothing, but for what it writes to scalar registers ([`Effects`]).
 pub(super) fn is_for_active_lanes(inst: &Inst) -> bool {
     use Op::*;
     let name = inst.op.name();
@@ -103,6 +103,12 @@ pub(super) fn is_for_active_lanes(inst: &Inst) -> bool {
     let plain = inst.dpp.is_none() && !has_varying_scalar(inst);
     match inst.format {
         Format::Sopp => matches!(inst.op, S_NOP | S_WAITCNT),
+        // Arithmetic; what sets MODE or goes elsewhere is more than that.
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
+            plain
+                && !inst.ends_block_for_all()
+                && !begins(&["S_CBRANCH", "S_SET", "S_GETREG", "S_MOVREL", "S_RFE", "S_CALL", "S_GETPC"])
+        }
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Vopc => {
             let names_lane = begins(&["V_READ", "V_WRITELANE", "V_INTERP", "V_SCREEN"]);
             plain && !names_lane && !is_cmpx(inst.op)

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::options::Options;
-use super::slots::EXEC;
+use super::slots::{EXEC, M0};
 use super::statics::Statics;
-use super::views::{Analysis, LANE, View};
+use super::views::{Analysis, HI, LANE, LO, View};
 use crate::gcn::{Inst, Op, Operand};
 
 /// A block.
@@ -47,7 +47,7 @@ struct Explorer<'a> {
 }
 
 /// Most instructions that are worth no branch round them.
-const SHORT: usize = 10;
+const SHORT: usize = 12;
 
 impl Graph {
     /// Follows the program from its entry.
@@ -109,9 +109,15 @@ impl Graph {
             let Some(node) = self.nodes.get(&pc) else { return false };
             for inst in &node.insts {
                 let fx = Effects::of(inst, false);
-                let unseen = |&(pair, view): &(u8, View)| view == LANE && pair != EXEC && live.get(pair) == 0;
+                let seen = |&(pair, view): &(u8, View)| {
+                    // A mask is made of both numbers, and they of it.
+                    let read = if view == LANE { LO | HI | LANE } else { view | LANE };
+                    matches!(pair, EXEC | M0) || live.views.get(pair) & read != 0
+                };
                 count += 1;
-                if count > SHORT || !is_for_active_lanes(inst) || !fx.writes.iter().all(unseen) {
+                let shown =
+                    fx.writes.iter().any(seen) || fx.writes_scc && live.scc || !fx.may_write.is_empty();
+                if count > SHORT || shown || !is_for_active_lanes(inst) {
                     return false;
                 }
                 pc = inst.next_pc() as u32;

@@ -169,8 +169,8 @@ impl Analysis {
     }
 
     /// What is read at the begin of a block.
-    pub(super) fn live_at(&self, start: u32) -> Option<Views> {
-        self.live_in.get(&start).map(|live| live.views)
+    pub(super) fn live_at(&self, start: u32) -> Option<Live> {
+        self.live_in.get(&start).copied()
     }
 
     /// What is read behind each instruction of a block.
