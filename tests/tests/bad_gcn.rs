@@ -180,9 +180,12 @@ impl Random {
     }
 }
 
+/// The fault of a launch if there was one, or why it was refused.
+type Outcome = Result<Option<Fault>, String>;
+
 /// What both tiers come to: the fault, and a buffer at 0x10000 that the arguments point to.
 fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
-    let outcomes: Vec<(Result<Option<Fault>, String>, Vec<u8>)> = [Tier::Interp, Tier::Jit]
+    let outcomes: Vec<(Outcome, Vec<u8>)> = [Tier::Interp, Tier::Jit]
         .into_iter()
         .map(|tier| {
             // Damaged code may exchange values between lanes through memory.
@@ -199,9 +202,7 @@ fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
             (report.map(|report| report.fault), bytes)
         })
         .collect();
-    let known = |outcome: &Result<Option<Fault>, String>| {
-        outcome.clone().map(|fault| fault.map(|fault| (fault.kind, fault.pc)))
-    };
+    let known = |outcome: &Outcome| outcome.clone().map(|fault| fault.map(|fault| (fault.kind, fault.pc)));
     assert_eq!(known(&outcomes[0].0), known(&outcomes[1].0), "{}", what());
     if outcomes[0].0 == Ok(None) {
         assert!(outcomes[0].1 == outcomes[1].1, "memory differs: {}", what());
