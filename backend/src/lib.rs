@@ -20,7 +20,9 @@ mod options;
 pub use compile::{
     Entry, Error, FloatEnv, Listing, RegionCode, TrapLane, TrapSite, compile_region, list_region,
 };
-pub use context::{CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, decode_space, encode_space,
+pub use context::{
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, decode_space,
+    encode_space,
 };
 pub use frame::frame_bytes;
 pub use options::{HostLevel, Options, Shape, Target};

@@ -157,7 +157,8 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
         chip: Some(target.chip.to_string()),
         kernels: Vec::new(),
         globals: Vec::new(),
-        global_memory: None, const_symbols: Vec::new(),
+        global_memory: None,
+        const_symbols: Vec::new(),
     };
     for section in &sections {
         if let Some(name) = section.name.strip_prefix(".text.") {

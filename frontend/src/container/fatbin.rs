@@ -60,8 +60,6 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         }
         at = next as usize;
     }
-    Err(refused.unwrap_or(ContainerError::Unsupported {
-        offset: 0,
-        what: "a fat binary without a cubin".into(),
-    }))
+    Err(refused
+        .unwrap_or(ContainerError::Unsupported { offset: 0, what: "a fat binary without a cubin".into() }))
 }

@@ -12,5 +12,12 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
         return Err(ContainerError::RaggedWords { len: bytes.len() as u64 });
     }
     let kernel = Kernel { code: bytes.to_vec(), ..Kernel::default() };
-    Ok(Module { isa, chip: None, kernels: vec![kernel], globals: Vec::new(), global_memory: None, const_symbols: Vec::new() })
+    Ok(Module {
+        isa,
+        chip: None,
+        kernels: vec![kernel],
+        globals: Vec::new(),
+        global_memory: None,
+        const_symbols: Vec::new(),
+    })
 }

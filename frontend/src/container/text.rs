@@ -262,7 +262,8 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         chip: None,
         kernels: Vec::new(),
         globals: Vec::new(),
-        global_memory: None, const_symbols: Vec::new(),
+        global_memory: None,
+        const_symbols: Vec::new(),
     };
     let mut consts: Vec<ConstSegment> = Vec::new();
     for entry in entries(&tokens(text), end_line)? {

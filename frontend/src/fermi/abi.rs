@@ -38,6 +38,11 @@ pub const WINDOW_BYTES: u32 = 0x0100_0000;
 const STACK_TOP: u32 = 0x100;
 const STACK_TOP_GK104: u32 = 0x44;
 
+/// Guest address of what barriers count in (`lift/barrier.rs`).
+pub const COUNTERS_ADDRESS: u64 = 0xdf00_0000;
+/// Bytes of it: for each of 16 barriers three words, and one that fills up.
+pub const COUNTERS_BYTES: u32 = 16 * 16;
+
 /// Byte offset in c0[] of the addresses of the windows.
 pub fn windows(chip: Chip) -> u32 {
     match chip.family() {
@@ -89,11 +94,18 @@ pub fn driver_words(chip: Chip, local_bytes: u32) -> Vec<ConstPart> {
         Family::Gf100 => (1, STACK_TOP),
         Family::Gk104 => (0, STACK_TOP_GK104),
     };
-    vec![
-        part(0, windows, SHARED_WINDOW),
-        part(0, windows + 4, LOCAL_WINDOW),
-        part(bank, stack, local_bytes),
-    ]
+    vec![part(0, windows, SHARED_WINDOW), part(0, windows + 4, LOCAL_WINDOW), part(bank, stack, local_bytes)]
+}
+
+/// The segment of what barriers count in.
+pub fn counters() -> Segment {
+    Segment {
+        name: "counters of barriers",
+        address: COUNTERS_ADDRESS,
+        size: SegmentSize::PerWarp(COUNTERS_BYTES),
+        writable: true,
+        contents: Vec::new(),
+    }
 }
 
 /// The segment of a module's variables.

@@ -92,10 +92,15 @@ impl FrontEnd for FermiFrontEnd {
             entry,
             registers: registers.min(abi.max_registers),
             local_bytes,
+            counters: 0,
         };
-        if !raw && lift::uses_local(&kernel.code, &lift_options) {
+        let needs = lift::needs(&kernel.code, &lift_options);
+        if !raw && needs.local {
             local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
             lift_options.local_bytes = local_bytes;
+        }
+        if needs.counters {
+            abi.segments.push(abi::counters());
         }
         if let Some(memory) = &module.global_memory {
             abi.segments.push(abi::variables(memory));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use warpjit_ir::{
-    Block, Builder, Builtin, Function, GuestFault, IntCC, Opcode, Scalar, Slot, SlotInit, Terminator, Type, Value,
+    Block, Builder, Builtin, Function, GuestFault, IntCC, Opcode, Scalar, Slot, SlotInit, Terminator, Type,
+    Value,
 };
 
 /// Slots that lifters make as they need them.

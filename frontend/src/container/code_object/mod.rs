@@ -182,7 +182,14 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         return error(header.e_shoff(endian), format!("there is {wanted}"));
     }
     let chip = file.chip(header.e_flags(endian).0, metadata.target.as_deref(), &kernels)?;
-    Ok(Module { isa: Isa::Gcn, chip: Some(chip), kernels, globals: Vec::new(), global_memory: None, const_symbols: Vec::new() })
+    Ok(Module {
+        isa: Isa::Gcn,
+        chip: Some(chip),
+        kernels,
+        globals: Vec::new(),
+        global_memory: None,
+        const_symbols: Vec::new(),
+    })
 }
 
 /// The loaded image, and which addresses of it are code.

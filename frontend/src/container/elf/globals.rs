@@ -65,9 +65,8 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
             };
             let symbol = file.symbol_by_index(symbol).map_err(bad)?;
             let name = symbol.name().map_err(bad)?.to_string();
-            let outside = || {
-                error(known.header, format!("the address of `{name}` is not within `{}`", known.name))
-            };
+            let outside =
+                || error(known.header, format!("the address of `{name}` is not within `{}`", known.name));
             if offset.checked_add(4).is_none_or(|end| end > known.size) {
                 return outside();
             }

@@ -90,8 +90,15 @@ fn locked(inst: &Inst) -> Option<(u8, i32)> {
 }
 
 /// The word of shared memory whose lock an access takes.
-const WORD: MemAccess =
-    MemAccess { space: Space::Shared, bytes: 4, signed: false, offset: 0, align: 1, align_offset: 0, far: false };
+const WORD: MemAccess = MemAccess {
+    space: Space::Shared,
+    bytes: 4,
+    signed: false,
+    offset: 0,
+    align: 1,
+    align_offset: 0,
+    far: false,
+};
 
 /// Takes the lock of the word and loads; the predicate says where that worked.
 fn load_lock(e: &mut Emit<'_>, inst: &Inst) {

@@ -3,9 +3,7 @@
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 
 use super::emit::{Emit, constant};
-use super::{
-    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, video,
-};
+use super::{atomic, barrier, convert, double, float, graph, int, lanes, memory, special, video};
 use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
 

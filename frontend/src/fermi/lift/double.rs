@@ -40,13 +40,7 @@ fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
     modified(e, inst.src(n), value)
 }
 
-fn arithmetic(
-    e: &mut Emit<'_>,
-    inst: &Inst,
-    op: Opcode,
-    exact: &'static PureFn,
-    count: usize,
-) -> Value {
+fn arithmetic(e: &mut Emit<'_>, inst: &Inst, op: Opcode, exact: &'static PureFn, count: usize) -> Value {
     let mut args: Vec<Value> = (0..count).map(|n| source(e, inst, n)).collect();
     if inst.mods.neg {
         args[0] = e.b.fneg(args[0]);

@@ -32,7 +32,10 @@ impl Source for Code<'_> {
 
     fn leads(&self, inst: &Inst) -> Leads {
         let indirect = matches!(inst.op, Op::Bra | Op::BraIndirect | Op::Call)
-            && inst.srcs().iter().any(|src| matches!(src.operand, Operand::Const { .. } | Operand::Reg { .. }));
+            && inst
+                .srcs()
+                .iter()
+                .any(|src| matches!(src.operand, Operand::Const { .. } | Operand::Reg { .. }));
         Leads {
             next: inst.next_pc(),
             targets: inst.target_pc().into_iter().collect(),
@@ -77,8 +80,7 @@ fn is_leaving(op: Op) -> bool {
 
 /// Whether execution can go on behind an instruction that ends a block.
 fn goes_on(inst: &Inst) -> bool {
-    let always =
-        inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
+    let always = inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
     match inst.op {
         Op::Rtt => false,
         Op::Bpt => !inst.mods.has("trap"),
@@ -126,9 +128,8 @@ pub(super) fn skips_guarded(graph: &Graph<Inst>, inst: &Inst, target: u32) -> bo
             continue;
         }
         let opposite = inside.guard.is_some_and(|own| own.num == guard.num && own.not != guard.not);
-        let keeps = inside.pdst != Some(guard.num)
-            && inside.pdst2 != Some(guard.num)
-            && inside.op != Op::MovToFlags;
+        let keeps =
+            inside.pdst != Some(guard.num) && inside.pdst2 != Some(guard.num) && inside.op != Op::MovToFlags;
         // Votes and the like give a result to lanes whose guard holds, from those lanes.
         if !opposite || !keeps || ends_block(inside) {
             return false;

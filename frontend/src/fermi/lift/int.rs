@@ -257,9 +257,8 @@ fn min_max(e: &mut Emit<'_>, inst: &Inst) {
         equal = e.b.iand(above.zero, equal);
         not_less = e.blend(above.zero, not_less, above.carry);
     }
-    let result = pick(e, inst, |e, min| {
-        if min { e.b.select(not_less, b, a) } else { e.b.select(not_less, a, b) }
-    });
+    let result =
+        pick(e, inst, |e, min| if min { e.b.select(not_less, b, a) } else { e.b.select(not_less, a, b) });
     e.write(inst, result);
     if inst.cc_out {
         let clear = e.b.bool(false);
@@ -272,8 +271,7 @@ fn min_max(e: &mut Emit<'_>, inst: &Inst) {
 fn sad(e: &mut Emit<'_>, inst: &Inst) {
     let (a, b, c) = (e.src(inst, 0), e.src(inst, 1), e.src(inst, 2));
     let sign = signed(inst, 0);
-    let (high, low) =
-        if sign { (e.b.smax(a, b), e.b.smin(a, b)) } else { (e.b.umax(a, b), e.b.umin(a, b)) };
+    let (high, low) = if sign { (e.b.smax(a, b), e.b.smin(a, b)) } else { (e.b.umax(a, b), e.b.umin(a, b)) };
     let distance = e.b.isub(high, low);
     let result = e.b.iadd(distance, c);
     e.write(inst, result);

@@ -169,8 +169,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
         let sum = e.b.float(Opcode::Fadd, &[left, right], ftz);
         e.b.fcanon(sum, numeric::NAN.into())
     } else {
-        let flags =
-            numeric::Flags { rounding: direction(inst.mods.rounding), ftz, fmz: false, scale: 0 };
+        let flags = numeric::Flags { rounding: direction(inst.mods.rounding), ftz, fmz: false, scale: 0 };
         let flags = e.b.i32(flags.encode());
         e.b.call_pure(&pure::ADD, &[flags, left, right])
     };

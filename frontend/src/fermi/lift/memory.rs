@@ -69,7 +69,8 @@ pub(super) fn access(space: MemSpace, ty: Type) -> Option<MemAccess> {
         MemSpace::Attr | MemSpace::Vertex | MemSpace::Pixel => return None,
     };
     let bytes = ty.bytes().min(4) as u8;
-    Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, align, align_offset: 0, far: false })
+    let far = space == Space::Shared;
+    Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, far, align, align_offset: 0 })
 }
 
 /// The access to word `n` of a wide one.
@@ -123,4 +124,3 @@ fn load_constant(e: &mut Emit<'_>, inst: &Inst, ty: Type) {
         .collect();
     write(e, inst.dst, &values);
 }
-

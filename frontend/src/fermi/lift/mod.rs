@@ -45,13 +45,27 @@ pub struct Options<'a> {
     pub registers: u32,
     /// Bytes of local memory of a thread.
     pub local_bytes: u32,
+    /// The segment that barriers count lanes in, if they do ([`Needs::counters`]).
+    pub counters: u8,
 }
 
-/// Whether instructions that can be reached access local memory.
-pub fn uses_local(code: &[u8], options: &Options<'_>) -> bool {
+/// What a program needs of its launch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Needs {
+    /// Local memory.
+    pub local: bool,
+    /// Memory in which barriers count lanes.
+    pub counters: bool,
+}
+
+/// What the instructions that can be reached need.
+pub fn needs(code: &[u8], options: &Options<'_>) -> Needs {
     let graph = graph::explore(code, options);
     let windows = graph::knows_windows(&graph, options.chip);
-    graph.insts().any(|inst| graph::is_local(inst, windows))
+    Needs {
+        local: graph.insts().any(|inst| graph::is_local(inst, windows)),
+        counters: graph.insts().any(barrier::counts),
+    }
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
@@ -70,6 +84,7 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
         blocks: &blocks,
         windows: graph::knows_windows(&graph, options.chip),
         local_bytes: options.local_bytes,
+        counters: options.counters,
     };
     let mut emit = Emit::new(&mut func, &slots, &mut carried, &program, prologue);
     emit.terminate(Terminator::Jump(blocks[&options.entry].into()));
@@ -87,6 +102,7 @@ struct Program<'a> {
     /// Whether generic addresses can point to shared or local memory.
     windows: bool,
     local_bytes: u32,
+    counters: u8,
 }
 
 /// Emits the block that begins at `pc`, up to the next one or to its last instruction.
@@ -126,10 +142,9 @@ impl Slots {
         let registers = (0..registers.min(63))
             .map(|n| func.add_slot(format!("r{n}"), Type::I32, SlotInit::Zero))
             .collect();
-        let predicates =
-            std::array::from_fn(|n| func.add_slot(format!("p{n}"), Type::MASK, SlotInit::Zero));
-        let flags = ["z", "s", "c", "o"]
-            .map(|flag| func.add_slot(format!("c.{flag}"), Type::MASK, SlotInit::Zero));
+        let predicates = std::array::from_fn(|n| func.add_slot(format!("p{n}"), Type::MASK, SlotInit::Zero));
+        let flags =
+            ["z", "s", "c", "o"].map(|flag| func.add_slot(format!("c.{flag}"), Type::MASK, SlotInit::Zero));
         Slots { registers, predicates, flags }
     }
 }

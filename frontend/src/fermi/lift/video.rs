@@ -17,8 +17,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let (a, b, c) = (e.src(inst, 0), e.src(inst, 1), e.src(inst, 2));
     let form = form(inst);
     let code = if inst.op == Op::VSel {
-        let [first, second] =
-            [Action::First, Action::Second].map(|op| e.b.i64(Form { op, ..form }.encode()));
+        let [first, second] = [Action::First, Action::Second].map(|op| e.b.i64(Form { op, ..form }.encode()));
         let holds = e.pred(inst.mods.pred);
         e.b.select(holds, first, second)
     } else {

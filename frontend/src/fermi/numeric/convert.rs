@@ -135,7 +135,11 @@ impl Convert {
     }
 
     fn flush(&self, bits: u64, kind: Kind) -> u64 {
-        if self.ftz && kind == Kind::F32 && bits as u32 & INFINITY == 0 { bits & u64::from(SIGN) } else { bits }
+        if self.ftz && kind == Kind::F32 && bits as u32 & INFINITY == 0 {
+            bits & u64::from(SIGN)
+        } else {
+            bits
+        }
     }
 
     fn of_int(&self, source: u64) -> u64 {
@@ -168,8 +172,7 @@ impl Convert {
         };
         let unused = 64 - bits;
         let narrow = (value as u64) << unused;
-        let extended =
-            if self.to.is_signed() { (narrow as i64 >> unused) as u64 } else { narrow >> unused };
+        let extended = if self.to.is_signed() { (narrow as i64 >> unused) as u64 } else { narrow >> unused };
         if bits == 64 { extended } else { extended & 0xffff_ffff }
     }
 
@@ -182,7 +185,8 @@ impl Convert {
         let bits = if self.negate { bits ^ format.sign_bit() } else { bits };
         let negative = bits & format.sign_bit() != 0;
         let Some(to) = self.to.format() else {
-            let magnitude = if format.is_infinite(bits) { i128::MAX } else { whole(format.unpack(bits), self.rounding) };
+            let magnitude =
+                if format.is_infinite(bits) { i128::MAX } else { whole(format.unpack(bits), self.rounding) };
             return self.integer(if negative { -magnitude } else { magnitude }, true);
         };
         let result = if format.is_infinite(bits) {
@@ -221,4 +225,3 @@ fn whole(real: Real, rounding: Rounding) -> i128 {
     }
     shift_right(real.magnitude, -real.exponent, rounding, real.negative) as i128
 }
-

@@ -10,14 +10,15 @@ const PLAIN: Flags = Flags { rounding: Rounding::Nearest, ftz: false, fmz: false
 
 /// Bits of all kinds: special values, and numbers from a fixed sequence.
 fn samples() -> impl Iterator<Item = (u32, u32, u32)> {
-    let special = [0, 0x8000_0000, 0x3f80_0000, 0x7f80_0000, 0xff80_0000, 1, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff];
+    let special =
+        [0, 0x8000_0000, 0x3f80_0000, 0x7f80_0000, 0xff80_0000, 1, 0x007f_ffff, 0x0080_0000, 0x7f7f_ffff];
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     let mut next = move || {
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
         let word = (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32;
-        if word % 5 == 0 { special[word as usize / 8 % special.len()] } else { word }
+        if word.is_multiple_of(5) { special[word as usize / 8 % special.len()] } else { word }
     };
     (0..20_000).map(move |_| (next(), next(), next()))
 }
@@ -169,7 +170,10 @@ fn video_instructions() {
     let max = u32::MAX;
     assert_eq!(video(Op::Add, 1).apply(max, 2, 0), 1);
     assert_eq!(Form { saturate: true, ..video(Op::Add, 1) }.apply(max, 2, 0), max);
-    assert_eq!(Form { saturate: true, signs: signed, ..video(Op::Add, 1) }.apply(0x7fff_ffff, 2, 0), 0x7fff_ffff);
+    assert_eq!(
+        Form { saturate: true, signs: signed, ..video(Op::Add, 1) }.apply(0x7fff_ffff, 2, 0),
+        0x7fff_ffff
+    );
     let merged = |merge| Form { merge, ..video(Op::Add, 1) }.apply(0x1234, 0x1111, 0xaabb_ccdd);
     assert_eq!(merged(Merge::H1), 0x2345_ccdd);
     assert_eq!(merged(Merge::H0), 0xaabb_2345);
@@ -183,10 +187,16 @@ fn video_instructions() {
     assert_eq!(sum.apply(0x01ff_0080, 0xff01_8000, 5), 0xfe + 0xfe + 0x80 + 0x80 + 5);
     let part = Form { mask: 0b0101, ..video(Op::Add, 4) };
     assert_eq!(part.apply(0x0102_0304, 0x1010_1010, 0xaabb_ccdd), 0xaa12_cc14);
-    assert_eq!(Form { saturate: true, signs: signed, ..video(Op::Sub, 2) }.apply(0x8000_7fff, 0x0001_ffff, 0), 0x8000_7fff);
+    assert_eq!(
+        Form { saturate: true, signs: signed, ..video(Op::Sub, 2) }.apply(0x8000_7fff, 0x0001_ffff, 0),
+        0x8000_7fff
+    );
     let less = Form { compare: 1, ..video(Op::Set, 2) };
     assert_eq!(less.apply(0x0001_0005, 0x0002_0005, 0), 0x0001_0000);
-    assert_eq!(Form { signs: Signs { to: false, a: true, b: false }, ..video(Op::Shr, 1) }.apply(0x8000_0000, 4, 0), 0xf800_0000);
+    assert_eq!(
+        Form { signs: Signs { to: false, a: true, b: false }, ..video(Op::Shr, 1) }.apply(0x8000_0000, 4, 0),
+        0xf800_0000
+    );
     assert_eq!(video(Op::Shl, 1).apply(1, 40, 0), 0);
     assert_eq!(Form { wrap: true, ..video(Op::Shl, 1) }.apply(1, 40, 0), 0x100);
     let mad = Form { signs: signed, shift: 7, ..video(Op::Mad, 1) };

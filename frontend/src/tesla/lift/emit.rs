@@ -293,7 +293,6 @@ impl<'f> Emit<'f> {
             _ => b.bool(true),
         }
     }
-
 }
 
 /// The largest value of a builtin on any chip of the family.

@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type};
 
 use super::{Inst, Target};
-use emit::Emit;
 use crate::simt::{Carried, Graph};
+use emit::Emit;
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]

@@ -16,7 +16,9 @@ impl WarpMemory for Memory {
     fn load(&mut self, space: Space, _: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
         match space {
             Space::Global(_) => Err(Denied),
-            Space::Const(bank) => Ok((u64::from(bank) << 16 | address) & u64::MAX >> (64 - 8 * u32::from(bytes))),
+            Space::Const(bank) => {
+                Ok((u64::from(bank) << 16 | address) & u64::MAX >> (64 - 8 * u32::from(bytes)))
+            }
             _ => {
                 let byte = |at: u64| self.shared.get(at as usize).copied().unwrap_or(0);
                 Ok((0..u64::from(bytes)).map(|n| u64::from(byte(address + n)) << (8 * n)).sum())
@@ -60,7 +62,7 @@ impl WarpMemory for Memory {
 
 /// Runs code and gives `$r1` of the lanes.
 fn run_code(code: &[u8], chip: Chip) -> Result<Vec<u32>, Fault> {
-    let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256 };
+    let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256, counters: 0 };
     let func = lift(code, &options);
     verify(&func).unwrap();
     let code = Code::new(&func).unwrap();
@@ -116,7 +118,10 @@ fn off_the_code() {
 #[test]
 fn graphics_only_where_somebody_gets_there() {
     // The second instruction is a texture's; only lane 3 executes it.
-    let mut code = assembled("long mov b32 $r2 $tidx\nlong set $p0 0x1 eq u32 $r2 0x3\nlong (not $p0) exit\n", Chip::Gf100);
+    let mut code = assembled(
+        "long mov b32 $r2 $tidx\nlong set $p0 0x1 eq u32 $r2 0x3\nlong (not $p0) exit\n",
+        Chip::Gf100,
+    );
     code.extend(0x8000_0000_0000_1c06u64.to_le_bytes());
     code.extend(assembled("exit\n", Chip::Gf100));
     let fault = run_code(&code, Chip::Gf100).expect_err("a fault");
@@ -138,7 +143,8 @@ fn hints_stand_where_they_must() {
 #[test]
 fn carries_chain() {
     // 0xffffffff:ffffffff + 1, then the carry into a third word.
-    let sum = "mov b32 $r2 0xffffffff\nadd b32 $r3 $c $r2 0x1\nadd b32 $r3 $c $r2 0x0 $c\nadd b32 $r1 0x0 0x7 $c";
+    let sum =
+        "mov b32 $r2 0xffffffff\nadd b32 $r3 $c $r2 0x1\nadd b32 $r3 $c $r2 0x0 $c\nadd b32 $r1 0x0 0x7 $c";
     assert_eq!(same(sum), 8);
     let difference = "mov b32 $r2 0x5\nsub b32 $r3 $c $r2 0x6\nsub b32 $r1 $r2 0x1 $c";
     assert_eq!(same(difference), 3);
@@ -149,9 +155,7 @@ fn carries_chain() {
 
 #[test]
 fn saturation() {
-    let add = |a: &str, b: &str| {
-        same(&format!("mov b32 $r2 {a}\nmov b32 $r3 {b}\nadd sat b32 $r1 $r2 $r3"))
-    };
+    let add = |a: &str, b: &str| same(&format!("mov b32 $r2 {a}\nmov b32 $r3 {b}\nadd sat b32 $r1 $r2 $r3"));
     assert_eq!(add("0x7fffffff", "0x1"), 0x7fff_ffff);
     assert_eq!(add("0x80000000", "0xffffffff"), 0x8000_0000);
     assert_eq!(add("0x80000000", "0x7fffffff"), 0xffff_ffff);
@@ -282,7 +286,8 @@ fn constants_and_banks() {
 
 #[test]
 fn special_functions() {
-    let of = |op: &str, x: f32| f32::from_bits(same(&format!("mov b32 $r2 {:#x}\n{op} f32 $r1 $r2", x.to_bits())));
+    let of =
+        |op: &str, x: f32| f32::from_bits(same(&format!("mov b32 $r2 {:#x}\n{op} f32 $r1 $r2", x.to_bits())));
     assert_eq!(of("rcp", 4.0), 0.25);
     assert_eq!(of("rcp", -0.0), f32::NEG_INFINITY);
     assert_eq!(of("rsqrt", 16.0), 0.25);
