@@ -102,7 +102,7 @@ fn linear(raw: &[u8]) -> Vec<u8> {
 
 fn raw_place(address: usize) -> usize {
     let (row, column) = (address & !15, address & 15);
-    row | ((row >> 5 & 7) + column & 15)
+    row | (((row >> 5) & 7) + column) & 15
 }
 
 fn scalar(rounds: u32) -> Case {
