@@ -86,7 +86,9 @@ fn files_that_are_no_programs() {
     let cut = &TEXT.as_bytes()[..TEXT.len() - 3];
     assert_eq!(load_error(cut, &options()), "line 14: `code` of line 11 is not closed");
     let fermi = cubin(&Cubin { sm: 20, ..Cubin::example() });
-    assert_eq!(load_error(&fermi, &options()), "offset 0x30: sm_20 is not supported");
+    assert_eq!(load_error(&fermi, &options()), "code is for fermi, not tesla");
+    let kepler = cubin(&Cubin { sm: 35, ..Cubin::example() });
+    assert_eq!(load_error(&kepler, &options()), "offset 0x30: sm_35 is not supported");
 }
 
 #[test]
@@ -206,8 +208,8 @@ fn registers_and_banks_that_are_not_there() {
         &registers("r1", vec![1 << 32]),
         "launch: register r1: 0x100000000 has more than 32 bits",
     );
-    let bank = Launch { consts: vec![(16, vec![0])], ..base.clone() };
-    refused(&program, &bank, "launch: const bank c16[]: there are 16, 0 to 15");
+    let bank = Launch { consts: vec![(18, vec![0])], ..base.clone() };
+    refused(&program, &bank, "launch: const bank c18[]: there are 18, 0 to 17");
     let capture = Launch { capture_registers: true, grid: [2, 1, 1], ..base };
     refused(&program, &capture, "launch: registers can be captured of one warp only");
 }
