@@ -1,7 +1,7 @@
 //! The launch interface of compute programs (facts/fermi.md sections 3 and 6).
 //!
 //! c0[] holds the block's and the grid's size and the parameters. Before them stand the addresses of the windows to shared
-//! and local memory: compiled code adds c0[0x0] (GK104: 0x20) to addresses in s[] and c0[0x4] (0x24) to those in l[]
+//! and local memory: compiled code adds `c0[0x0]` (GK104: 0x20) to addresses in `s[]` and `c0[0x4]` (0x24) to those in `l[]`
 //! to make generic ones. Where the windows are is up to the driver; here they are where Mesa puts them.
 
 use std::sync::Arc;
@@ -28,9 +28,9 @@ pub const COMPILER_BANK: u32 = 16;
 pub const GLOBAL_ADDRESS: u64 = 0xe000_0000;
 /// Bytes that variables may take.
 pub const GLOBAL_BYTES: u32 = 0x1000_0000;
-/// Generic address of s[0].
+/// Generic address of `s[0]`.
 pub const SHARED_WINDOW: u32 = 0xfe00_0000;
-/// Generic address of l[0].
+/// Generic address of `l[0]`.
 pub const LOCAL_WINDOW: u32 = 0xff00_0000;
 /// Bytes of each of the windows.
 pub const WINDOW_BYTES: u32 = 0x0100_0000;

@@ -7,7 +7,7 @@
 //!
 //! That holds if, for a lane that is not in the mask, every way from the vote to its post-dominator leaves all
 //! that is live there as it was. It is found by evaluating the blocks between for such a lane, with what is known of masks:
-//! [`Abstract`] values are `the same as at the vote` or a known truth value.
+//! `Abstract` values are `the same as at the vote` or a known truth value.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -21,46 +21,49 @@ exit nop
 ;
 ; block1 at 0x0 insts 1:
 ;              v9: mask = slot.get s16  ; c0.z
-;              v10: mask = inot v9
-;              v11: i32 = slot.get s1  ; r1
-;              v12: i32 = slot.get s2  ; r2
-;              v13: i32 = slot.get s3  ; r3
-;              slot.set s41, v10  ; t0.mask
+;              v10: mask = slot.get s17  ; c0.s
+;              v11: mask = slot.get s18  ; c0.c
+;              v12: mask = slot.get s19  ; c0.o
+;              v13: mask = inot v9
+;              v14: i32 = slot.get s1  ; r1
+;              v15: i32 = slot.get s2  ; r2
+;              v16: i32 = slot.get s3  ; r3
+;              slot.set s41, v13  ; t0.mask
 ;              jump block3
 ;
 ; block2 at 0x18 insts 1:
 ;              fault illegal
 ;
 ; block3 pc 0x0:
-;              v14: mask = slot.get s41  ; t0.mask
-;              v15: i32 = slot.get s1  ; r1
-;              v16: i32 = slot.get s2  ; r2
-;              v17: i32 = slot.get s3  ; r3
-;              v18: i32 = atomic.u32 cas global14[v15], v16, v17 align 4 if v14
-;              slot.set s40, v18  ; t3.i32
+;              v17: mask = slot.get s41  ; t0.mask
+;              v18: i32 = slot.get s1  ; r1
+;              v19: i32 = slot.get s2  ; r2
+;              v20: i32 = slot.get s3  ; r3
+;              v21: i32 = atomic.u32 cas global14[v18], v19, v20 align 4 if v17
+;              slot.set s40, v21  ; t3.i32
 ;              jump block4
 ;
 ; block4 pc 0x0 insts 1:
-;              v19: mask = slot.get s41  ; t0.mask
-;              v20: i32 = slot.get s40  ; t3.i32
-;              v21: i32 = slot.get s4  ; r4
-;              v22: i32 = select v19, v20, v21
-;     @0x8     v23: i32 = slot.get s1  ; r1
-;              v24: i32 = slot.get s5  ; r5
-;              v25: i64 = zext v22
-;              v26: i64 = zext v24
-;              v27: ui64 = const 0x20
-;              v28: i64 = ishl v26, v27
-;              v29: i64 = ior v28, v25
-;              slot.set s4, v22  ; r4
-;              slot.set s42, v29  ; t1.i64
+;              v22: mask = slot.get s41  ; t0.mask
+;              v23: i32 = slot.get s40  ; t3.i32
+;              v24: i32 = slot.get s4  ; r4
+;              v25: i32 = select v22, v23, v24
+;     @0x8     v26: i32 = slot.get s1  ; r1
+;              v27: i32 = slot.get s5  ; r5
+;              v28: i64 = zext v25
+;              v29: i64 = zext v27
+;              v30: ui64 = const 0x20
+;              v31: i64 = ishl v29, v30
+;              v32: i64 = ior v31, v28
+;              slot.set s4, v25  ; r4
+;              slot.set s42, v32  ; t1.i64
 ;              jump block5
 ;
 ; block5 pc 0x8:
-;              v30: i32 = slot.get s1  ; r1
-;              v31: i64 = slot.get s42  ; t1.i64
-;              v32: i64 = atomic.u64 add global2[v30], v31 align 8
-;              slot.set s43, v32  ; t3.i64
+;              v33: i32 = slot.get s1  ; r1
+;              v34: i64 = slot.get s42  ; t1.i64
+;              v35: i64 = atomic.u64 add global2[v33], v34 align 8
+;              slot.set s43, v35  ; t3.i64
 ;              jump block6
 ;
 ; block6 pc 0x8 insts 1:

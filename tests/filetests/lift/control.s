@@ -37,19 +37,22 @@ ret
 ;
 ; block2 at 0x8 insts 1:
 ;              v9: mask = slot.get s8  ; c0.z
-;              v10: mask = inot v9
-;              branch v10, block4, block3
+;              v10: mask = slot.get s9  ; c0.s
+;              v11: mask = slot.get s10  ; c0.c
+;              v12: mask = slot.get s11  ; c0.o
+;              v13: mask = inot v9
+;              branch v13, block4, block3
 ;
 ; block3 at 0x10 insts 2:
-;              v11: ui32 = const 0x1
-;              v12: i32 = splat v11
-;     @0x18    slot.set s1, v12  ; r1
+;              v14: ui32 = const 0x1
+;              v15: i32 = splat v14
+;     @0x18    slot.set s1, v15  ; r1
 ;              jump block5
 ;
 ; block4 at 0x20 insts 1:
-;              v13: ui32 = const 0x2
-;              v14: i32 = splat v13
-;              slot.set s1, v14  ; r1
+;              v16: ui32 = const 0x2
+;              v17: i32 = splat v16
+;              slot.set s1, v17  ; r1
 ;              jump block5
 ;
 ; block5 at 0x28 insts 1:
@@ -59,11 +62,13 @@ ret
 ;              push.break block10 -> block7
 ;
 ; block7 at 0x38 insts 1:
-;              v15: mask = slot.get s9  ; c0.s
-;              v16: mask = slot.get s8  ; c0.z
-;              v17: mask = inot v15
-;              v18: mask = iand v16, v17
-;              leave.break if v18 -> block8
+;              v18: mask = slot.get s8  ; c0.z
+;              v19: mask = slot.get s9  ; c0.s
+;              v20: mask = slot.get s10  ; c0.c
+;              v21: mask = slot.get s11  ; c0.o
+;              v22: mask = inot v19
+;              v23: mask = iand v18, v22
+;              leave.break if v23 -> block8
 ;
 ; block8 at 0x40 insts 1:
 ;              jump block9

@@ -21,38 +21,42 @@ exit (never) nop
 ;              jump block1
 ;
 ; block1 at 0x0 insts 4:
-;              v9: mask = slot.get s9  ; c0.s
-;              v10: mask = slot.get s8  ; c0.z
-;              v11: mask = slot.get s11  ; c0.o
-;              v12: mask = inot v10
-;              v13: mask = iand v9, v12
-;              v14: mask = ixor v13, v11
-;              v15: i32 = slot.get s2  ; r2
-;              v16: i32 = slot.get s1  ; r1
-;              v17: i32 = select v14, v15, v16
-;     @0x8     v18: mask = slot.get s13  ; c1.s
-;              v19: mask = slot.get s12  ; c1.z
-;              v20: mask = slot.get s15  ; c1.o
-;              v21: mask = inot v18
-;              v22: mask = ior v21, v19
-;              v23: mask = ixor v22, v20
-;              v24: i32 = select v23, v15, v17
-;     @0x10    v25: mask = slot.get s16  ; c2.z
-;              v26: mask = slot.get s18  ; c2.c
-;              v27: mask = inot v25
-;              v28: mask = iand v27, v26
-;              v29: mask = inot v28
-;              v30: ui32 = const 0xffff
-;              v31: i32 = iand v15, v30
-;              v32: ui32 = const 0xffff
-;              v33: i32 = iand v31, v32
+;              v9: mask = slot.get s8  ; c0.z
+;              v10: mask = slot.get s9  ; c0.s
+;              v11: mask = slot.get s10  ; c0.c
+;              v12: mask = slot.get s11  ; c0.o
+;              v13: mask = inot v9
+;              v14: mask = iand v10, v13
+;              v15: mask = ixor v14, v12
+;              v16: i32 = slot.get s2  ; r2
+;              v17: i32 = slot.get s1  ; r1
+;              v18: i32 = select v15, v16, v17
+;     @0x8     v19: mask = slot.get s12  ; c1.z
+;              v20: mask = slot.get s13  ; c1.s
+;              v21: mask = slot.get s14  ; c1.c
+;              v22: mask = slot.get s15  ; c1.o
+;              v23: mask = inot v20
+;              v24: mask = ior v23, v19
+;              v25: mask = ixor v24, v22
+;              v26: i32 = select v25, v16, v18
+;     @0x10    v27: mask = slot.get s16  ; c2.z
+;              v28: mask = slot.get s17  ; c2.s
+;              v29: mask = slot.get s18  ; c2.c
+;              v30: mask = slot.get s19  ; c2.o
+;              v31: mask = inot v27
+;              v32: mask = iand v31, v29
+;              v33: mask = inot v32
 ;              v34: ui32 = const 0xffff
-;              v35: i32 = iand v24, v34
-;              v36: ui32 = const 0x10
-;              v37: i32 = ishl v33, v36
-;              v38: i32 = ior v35, v37
-;              v39: i32 = select v29, v38, v24
-;     @0x18    slot.set s1, v39  ; r1
+;              v35: i32 = iand v16, v34
+;              v36: ui32 = const 0xffff
+;              v37: i32 = iand v35, v36
+;              v38: ui32 = const 0xffff
+;              v39: i32 = iand v26, v38
+;              v40: ui32 = const 0x10
+;              v41: i32 = ishl v37, v40
+;              v42: i32 = ior v39, v41
+;              v43: i32 = select v33, v42, v26
+;     @0x18    slot.set s1, v43  ; r1
 ;              leave.exit -> block2
 ;
 ; block2 at 0x20 insts 1:

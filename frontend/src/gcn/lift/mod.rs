@@ -6,7 +6,7 @@
 //! alone that EXEC does not name; memory accesses are guarded by it.
 //!
 //! `graph` finds the instructions that can be reached, `statics` and `views` analyse them, `lifter` goes through the
-//! blocks, `control` emits what changes the program counter, and one file a topic all else ([`emit`] says how).
+//! blocks, `control` emits what changes the program counter, and one file a topic all else (`emit` says how).
 //!
 //! Nothing that code can contain is an error here: undefined words, graphics-only instructions, targets outside
 //! the code or inside an instruction become an `illegal` fault that is raised if the wave gets there.
