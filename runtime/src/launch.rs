@@ -169,7 +169,7 @@ pub struct Stats {
     pub warp_instructions: u64,
     /// Guest instructions times active lanes.
     pub thread_instructions: u64,
-    /// Time spent compiling, of all threads together.
+    /// Time in which some thread was compiling.
     pub compile: std::time::Duration,
     /// Time from start to end, compiling excluded.
     pub run: std::time::Duration,

@@ -6,7 +6,6 @@
 //! end one that assumes nothing. All versions give the same results.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -114,6 +113,30 @@ struct Versions {
     impossible: bool,
 }
 
+/// How long any thread has compiled: threads that do it at the same time count once.
+#[derive(Debug, Default)]
+struct Compiling {
+    threads: u32,
+    since: Option<Instant>,
+    total: Duration,
+}
+
+impl Compiling {
+    fn begin(&mut self) {
+        self.threads += 1;
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    fn end(&mut self) {
+        self.threads -= 1;
+        if self.threads == 0
+            && let Some(since) = self.since.take()
+        {
+            self.total += since.elapsed();
+        }
+    }
+}
+
 /// The compiled regions of a kernel, shared by all threads.
 #[derive(Debug)]
 pub struct Jit {
@@ -122,7 +145,7 @@ pub struct Jit {
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
     offsets: Vec<u32>,
-    compile_nanos: AtomicU64,
+    compiling: Mutex<Compiling>,
     /// The first reason why the code generator refused a region.
     refusal: Mutex<Option<String>>,
 }
@@ -153,14 +176,14 @@ impl Jit {
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
             offsets,
-            compile_nanos: AtomicU64::new(0),
+            compiling: Mutex::default(),
             refusal: Mutex::default(),
         })
     }
 
-    /// Time spent compiling, of all threads together.
+    /// Time in which some thread was compiling.
     pub fn compile_time(&self) -> Duration {
-        Duration::from_nanos(self.compile_nanos.load(Ordering::Relaxed))
+        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 
     /// Why the code generator refused a region, if it did; the interpreter runs that.
@@ -178,10 +201,10 @@ impl Jit {
         if let Some(found) = versions.list.iter().find(|c| c.fits(warp)) {
             return Some(found.clone());
         }
-        let start = Instant::now();
+        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).begin();
         let assume = versions.list.len() < MOST_VERSIONS;
         let made = self.compile(kernel, at, assume.then_some(warp));
-        self.compile_nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).end();
         match made {
             Ok(Some(mut code)) => {
                 code.number = versions.list.len() as u32;

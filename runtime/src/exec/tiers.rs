@@ -86,7 +86,7 @@ impl Tiers {
         self.offsets.get(slot.index()).copied().unwrap_or(0)
     }
 
-    /// Time spent compiling so far, of all threads together.
+    /// Time in which some thread was compiling so far.
     pub fn compile_time(&self) -> Duration {
         self.jit.as_ref().map_or(Duration::ZERO, Jit::compile_time)
     }
