@@ -9,6 +9,7 @@ pub mod fermi;
 pub mod gcn;
 pub mod image;
 pub mod isa;
+mod pure_table;
 mod simt;
 pub mod soft;
 pub mod tesla;

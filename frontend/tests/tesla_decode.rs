@@ -6,34 +6,8 @@ mod common;
 use std::fmt::Write as _;
 use std::fs;
 
+use common::differing;
 use warpjit_frontend::tesla::{Chip, Inst, Mods, ProgramType, Target, assemble, decode};
-
-/// Fields of a `Debug` text that differ from those of another one.
-fn differing(text: &str, default: &str) -> String {
-    // Fields are split at top-level commas.
-    let fields = |text: &str| {
-        let inside = text.trim_start_matches("Mods { ").trim_end_matches(" }").to_string();
-        let mut depth = 0;
-        let mut found = vec![String::new()];
-        for c in inside.chars() {
-            match c {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth -= 1,
-                ',' if depth == 0 => {
-                    found.push(String::new());
-                    continue;
-                }
-                _ => {}
-            }
-            if let Some(last) = found.last_mut() {
-                last.push(c);
-            }
-        }
-        found.iter().map(|field| field.trim().to_string()).collect::<Vec<_>>()
-    };
-    let default = fields(default);
-    fields(text).into_iter().filter(|field| !default.contains(field)).collect::<Vec<_>>().join(", ")
-}
 
 /// Everything but the text.
 fn describe(inst: &Inst) -> String {

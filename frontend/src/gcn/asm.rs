@@ -455,8 +455,8 @@ fn set_expression(
             inst.simm16 = dwords as u16;
         }
         Use::Literal => {
-            let placeholder = inst.srcs.iter_mut().find(|arg| matches!(arg.operand, Operand::Literal(_)));
-            if let Some(arg) = placeholder {
+            let literal = inst.srcs.iter_mut().find(|arg| matches!(arg.operand, Operand::Literal(_)));
+            if let Some(arg) = literal {
                 arg.operand = Operand::Literal(value as u32);
             }
         }

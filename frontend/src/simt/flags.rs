@@ -1,6 +1,8 @@
 //! The four flags of a `$c` and the conditions on them; the formulas are those of the ISA documents.
 
-use warpjit_ir::{Builder, Value};
+use warpjit_ir::{Builder, FloatCC, IntCC, Value};
+
+use crate::envydis::QuadOp;
 
 /// The four flags of a `$c`, as masks.
 #[derive(Clone, Copy)]
@@ -85,4 +87,49 @@ pub(crate) fn condition(b: &mut Builder<'_>, code: u8, flags: Flags) -> Value {
 pub(crate) fn above(b: &mut Builder<'_>, flags: Flags) -> Value {
     let not_z = b.inot(flags.zero);
     b.iand(not_z, flags.carry)
+}
+
+/// A float comparison with condition bits less, equal, greater, unordered.
+pub(crate) fn float_compare(b: &mut Builder<'_>, condition: u8, x: Value, y: Value, ftz: bool) -> Value {
+    let cc = match condition & 15 {
+        1 => FloatCC::Lt,
+        2 => FloatCC::Eq,
+        3 => FloatCC::Le,
+        4 => FloatCC::Gt,
+        5 => FloatCC::One,
+        6 => FloatCC::Ge,
+        7 => FloatCC::Ord,
+        8 => FloatCC::Uno,
+        9 => FloatCC::Ult,
+        10 => FloatCC::Ueq,
+        11 => FloatCC::Ule,
+        12 => FloatCC::Ugt,
+        13 => FloatCC::Ne,
+        14 => FloatCC::Uge,
+        never_or_always => return b.bool(never_or_always != 0),
+    };
+    b.fcmp(cc, x, y, ftz)
+}
+
+/// The two operands of a quad operation's sum: each lane of the quad (`place`, 0 to 3) has its own signs; `mov2` adds +0.
+pub(crate) fn quad_operands(
+    b: &mut Builder<'_>,
+    ops: &[QuadOp],
+    place: Value,
+    other: Value,
+    own: Value,
+) -> (Value, Value) {
+    let (minus_other, minus_own, zero) = (b.fneg(other), b.fneg(own), b.f32(0.0));
+    let (mut left, mut right) = (other, own);
+    for (n, op) in ops.iter().enumerate() {
+        let n = b.i32(n as u32);
+        let here = b.icmp(IntCC::Eq, place, n);
+        match op {
+            QuadOp::Add => {}
+            QuadOp::Subr => left = b.select(here, minus_other, left),
+            QuadOp::Sub => right = b.select(here, minus_own, right),
+            QuadOp::Mov2 => left = b.select(here, zero, left),
+        }
+    }
+    (left, right)
 }

@@ -5,5 +5,5 @@ mod flags;
 mod graph;
 
 pub(crate) use emit::{Carried, Emitter};
-pub(crate) use flags::{Flags, above, condition};
+pub(crate) use flags::{Flags, above, condition, float_compare, quad_operands};
 pub(crate) use graph::{Graph, Leads, Source};

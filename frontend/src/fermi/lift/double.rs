@@ -3,18 +3,19 @@
 use warpjit_ir::{Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
-use super::float::{compare, direction, is_nearest, min_max, modified};
+use super::float::{direction, is_nearest, min_max, modified};
 use super::int::pick;
 use super::special::{float_flags, write_test};
 use crate::fermi::numeric::{self, pure};
 use crate::fermi::{Inst, Op};
+use crate::simt::float_compare;
 
 /// Emits one f64 instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let result = match inst.op {
         Op::DSet | Op::DSetP => {
             let (a, b) = (source(e, inst, 0), source(e, inst, 1));
-            let holds = compare(e, inst.mods.compare, a, b, false);
+            let holds = float_compare(&mut e.b, inst.mods.compare, a, b, false);
             return write_test(e, inst, holds);
         }
         Op::DMinMax => {

@@ -3,6 +3,7 @@
 //! To nearest everything is an IR operation; other directions, `fmz` and the scaled product are pure functions where they
 //! need to be. The special-function unit flushes denormals; reciprocal and reciprocal root are the IR's division and root.
 
+use crate::simt::float_compare;
 use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
@@ -37,14 +38,14 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::FSet | Op::FSetP => {
             let (a, b) = (source(e, inst, 0), source(e, inst, 1));
-            let holds = compare(e, inst.mods.compare, a, b, inst.mods.ftz);
+            let holds = float_compare(&mut e.b, inst.mods.compare, a, b, inst.mods.ftz);
             write_test(e, inst, holds);
         }
         Op::FSlct => {
             let (a, b) = (e.src(inst, 0), e.src(inst, 1));
             let c = source(e, inst, 2);
             let zero = e.b.f32(0.0);
-            let first = compare(e, inst.mods.compare, c, zero, inst.mods.ftz);
+            let first = float_compare(&mut e.b, inst.mods.compare, c, zero, inst.mods.ftz);
             let result = e.b.select(first, a, b);
             e.write(inst, result);
         }
@@ -163,28 +164,6 @@ pub(super) fn saturate(e: &mut Emit<'_>, value: Value) -> Value {
     let value = e.b.select(above, value, zero);
     let over = e.b.fcmp(FloatCC::Gt, value, one, false);
     e.b.select(over, one, value)
-}
-
-/// A comparison with condition bits less, equal, greater, unordered.
-pub(super) fn compare(e: &mut Emit<'_>, condition: u8, a: Value, b: Value, ftz: bool) -> Value {
-    let cc = match condition & 15 {
-        1 => FloatCC::Lt,
-        2 => FloatCC::Eq,
-        3 => FloatCC::Le,
-        4 => FloatCC::Gt,
-        5 => FloatCC::One,
-        6 => FloatCC::Ge,
-        7 => FloatCC::Ord,
-        8 => FloatCC::Uno,
-        9 => FloatCC::Ult,
-        10 => FloatCC::Ueq,
-        11 => FloatCC::Ule,
-        12 => FloatCC::Ugt,
-        13 => FloatCC::Ne,
-        14 => FloatCC::Uge,
-        never_or_always => return e.b.bool(never_or_always != 0),
-    };
-    e.b.fcmp(cc, a, b, ftz)
 }
 
 /// Minimum or maximum: a NaN loses, of two zeros the sign decides.

@@ -1,12 +1,13 @@
 //! Operations across lanes: vote, shuffle, quad operations. Lanes whose guard fails take no part in votes.
 
+use crate::simt::quad_operands;
 use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 
 use super::emit::Emit;
 use super::float::{direction, is_nearest};
 use super::special::float_flags;
 use crate::fermi::numeric::{self, pure};
-use crate::fermi::{Inst, Op, Operand, QuadLane, QuadOp, ShflOp, VoteOp, ZERO_REG};
+use crate::fermi::{Inst, Op, Operand, QuadLane, ShflOp, VoteOp, ZERO_REG};
 
 /// Emits one of them.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -149,21 +150,10 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     let other = e.b.bitcast(other, Scalar::F32);
     let own = e.src(inst, 1);
     let own = e.b.bitcast(own, Scalar::F32);
-    // Each lane of the quad has its own signs; mov2 adds +0.
     let place = e.builtin(Builtin::LaneId);
     let place = e.and_const(place, 3);
-    let (minus_other, minus_own, zero) = (e.b.fneg(other), e.b.fneg(own), e.b.f32(0.0));
-    let (mut left, mut right) = (other, own);
-    for (n, op) in inst.mods.quad.iter().enumerate() {
-        let n = e.b.i32(n as u32);
-        let here = e.b.icmp(IntCC::Eq, place, n);
-        match op {
-            QuadOp::Add => {}
-            QuadOp::Subr => left = e.b.select(here, minus_other, left),
-            QuadOp::Sub => right = e.b.select(here, minus_own, right),
-            QuadOp::Mov2 => left = e.b.select(here, zero, left),
-        }
-    }
+    let (left, right) = quad_operands(&mut e.b, &inst.mods.quad, place, other, own);
+    let zero = e.b.f32(0.0);
     let ftz = inst.mods.ftz;
     let sum = if is_nearest(inst) {
         let sum = e.b.float(Opcode::Fadd, &[left, right], ftz);

@@ -1,19 +1,10 @@
 //! The numerics as pure functions on lane bits, by name. A first argument that says a variant is a constant
 //! ([`Flags::encode`], [`Convert::encode`], [`Form::encode`]).
 
-use warpjit_ir::{PureFn, Scalar};
-
 use super::convert::Convert;
 use super::video::Form;
 use super::{Flags, Rounding};
-
-fn a(args: &[u64], n: usize) -> u64 {
-    args.get(n).copied().unwrap_or(0)
-}
-
-fn w(args: &[u64], n: usize) -> u32 {
-    a(args, n) as u32
-}
+use crate::pure_table::{a, functions, w};
 
 fn flags(args: &[u64]) -> Flags {
     Flags::decode(w(args, 0))
@@ -21,36 +12,6 @@ fn flags(args: &[u64]) -> Flags {
 
 fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
-}
-
-/// A function of one word applied to many.
-macro_rules! words {
-    () => {
-        None
-    };
-    ($each:path) => {
-        Some(|from, to| from.iter().zip(to).for_each(|(&x, y)| *y = $each(x)))
-    };
-}
-
-/// Declares each function once: its static, its IR name, its types and its body.
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$args:ident| $body:expr $(, each $each:path)?;)*) => {
-        $(
-            $(#[$doc])*
-            pub static $name: PureFn = PureFn {
-                name: $text,
-                params: &[$(Scalar::$ty),*],
-                result: Scalar::$ret,
-                eval: |$args| $body,
-                words: words!($($each)?),
-            };
-        )*
-
-        /// Every function, for those who look them up by name.
-        pub static ALL: &[&PureFn] = &[$(&$name),*];
-    };
 }
 
 functions! {

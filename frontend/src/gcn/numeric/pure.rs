@@ -3,11 +3,10 @@
 //! Where a result depends on MODE, the first argument is MODE's low half; above bit 16 it says what else there is to say
 //! ([`FORM`]). A missing argument counts as 0, so that no call can fail.
 
-use warpjit_ir::{PureFn, Scalar};
-
 use super::divide::FmasScale;
 use super::trans::Function;
 use super::{Mode, Width, arith, bytes, convert, divide, trans};
+use crate::pure_table::{a, functions, w};
 use crate::soft::Rounding;
 
 /// Where the form begins in the first argument.
@@ -20,14 +19,6 @@ const FOLLOWS_MODE: u32 = 2;
 pub fn extreme_form(maximum: bool, follows_mode: bool) -> u32 {
     let maximum = if maximum { MAXIMUM } else { 0 };
     if follows_mode { maximum | FOLLOWS_MODE } else { maximum }
-}
-
-fn a(args: &[u64], n: usize) -> u64 {
-    args.get(n).copied().unwrap_or(0)
-}
-
-fn w(args: &[u64], n: usize) -> u32 {
-    a(args, n) as u32
 }
 
 fn h(args: &[u64], n: usize) -> u64 {
@@ -53,36 +44,6 @@ fn fmas_scale(form: u32) -> FmasScale {
 fn min_max(width: Width, args: &[u64], a: u64, b: u64) -> u64 {
     let form = form(args);
     arith::min_max(width, mode(args), form & MAXIMUM != 0, form & FOLLOWS_MODE != 0, a, b)
-}
-
-/// Functions on all words of a slice.
-macro_rules! words {
-    () => {
-        None
-    };
-    ($words:path) => {
-        Some($words)
-    };
-}
-
-/// Declares each function once: its static, its IR name, its types and its body.
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$x:ident| $body:expr $(, words $words:path)?;)*) => {
-        $(
-            $(#[$doc])*
-            pub static $name: PureFn = PureFn {
-                name: $text,
-                params: &[$(Scalar::$ty),*],
-                result: Scalar::$ret,
-                eval: |$x| $body,
-                words: words!($($words)?),
-            };
-        )*
-
-        /// Every function, for those who look them up by name.
-        pub static ALL: &[&PureFn] = &[$(&$name),*];
-    };
 }
 
 use Width::{Double, Half, Single};

@@ -1,5 +1,6 @@
 //! f32, f64 and the special-function unit.
 
+use crate::simt::float_compare;
 use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::{Emit, Flags};
@@ -33,7 +34,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::FSet => {
             let (a, b) = (source(e, inst, 0), source(e, inst, 1));
-            let holds = compare(e, inst.mods.compare, a, b, true);
+            let holds = float_compare(&mut e.b, inst.mods.compare, a, b, true);
             write_test(e, inst, holds);
         }
         Op::Slct => slct(e, inst),
@@ -44,7 +45,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 let value = e.b.bitcast(bits, Scalar::F64);
                 modified(e, inst.src(n), value)
             });
-            let holds = compare(e, inst.mods.compare, a, b, false);
+            let holds = float_compare(&mut e.b, inst.mods.compare, a, b, false);
             write_test(e, inst, holds);
         }
         _ => special(e, inst),
@@ -132,28 +133,6 @@ fn float_flags(e: &mut Emit<'_>, inst: &Inst, value: Value, against: Value, ftz:
     let zero = e.b.fcmp(FloatCC::Ueq, value, against, ftz);
     let sign = e.b.fcmp(FloatCC::Ult, value, against, ftz);
     e.set_flags(inst, Flags { zero, sign, carry: clear, overflow: clear });
-}
-
-/// A comparison with condition bits less, equal, greater, unordered.
-fn compare(e: &mut Emit<'_>, condition: u8, a: Value, b: Value, ftz: bool) -> Value {
-    let cc = match condition & 15 {
-        1 => FloatCC::Lt,
-        2 => FloatCC::Eq,
-        3 => FloatCC::Le,
-        4 => FloatCC::Gt,
-        5 => FloatCC::One,
-        6 => FloatCC::Ge,
-        7 => FloatCC::Ord,
-        8 => FloatCC::Uno,
-        9 => FloatCC::Ult,
-        10 => FloatCC::Ueq,
-        11 => FloatCC::Ule,
-        12 => FloatCC::Ugt,
-        13 => FloatCC::Ne,
-        14 => FloatCC::Uge,
-        never_or_always => return e.b.bool(never_or_always != 0),
-    };
-    e.b.fcmp(cc, a, b, ftz)
 }
 
 /// Minimum or maximum: denormals flush first, a NaN loses, of two zeros the sign decides.

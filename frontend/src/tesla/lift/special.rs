@@ -1,11 +1,12 @@
 //! `$c`, `$a` and special registers, vote, quadop.
 
-use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Type, Value};
+use crate::simt::quad_operands;
+use warpjit_ir::{Builtin, Imm, Opcode, Scalar, Type, Value};
 
 use super::convert::creg_flags;
 use super::emit::Emit;
 use super::float::{canonical, set_f32_flags};
-use crate::tesla::{Inst, Op, Operand, QuadLane, QuadOp};
+use crate::tesla::{Inst, Op, Operand, QuadLane};
 
 /// Emits one of them.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -135,21 +136,9 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     let other = e.b.bitcast(other, Scalar::F32);
     let own = e.src(inst, 1);
     let own = e.b.bitcast(own, Scalar::F32);
-    // Each lane of the quad has its own signs; mov2 adds +0.
     let place = e.builtin(Builtin::LaneId);
     let place = e.and_const(place, 3);
-    let (minus_other, minus_own, zero) = (e.b.fneg(other), e.b.fneg(own), e.b.f32(0.0));
-    let (mut left, mut right) = (other, own);
-    for (n, op) in inst.mods.quad.iter().enumerate() {
-        let n = e.b.i32(n as u32);
-        let here = e.b.icmp(IntCC::Eq, place, n);
-        match op {
-            QuadOp::Add => {}
-            QuadOp::Subr => left = e.b.select(here, minus_other, left),
-            QuadOp::Sub => right = e.b.select(here, minus_own, right),
-            QuadOp::Mov2 => left = e.b.select(here, zero, left),
-        }
-    }
+    let (left, right) = quad_operands(&mut e.b, &inst.mods.quad, place, other, own);
     let sum = e.b.float(Opcode::Fadd, &[left, right], true);
     let sum = canonical(e, sum);
     e.write_f32(inst, sum);

@@ -4,18 +4,9 @@
 //! argument is a constant that says which (a rounding field, [`Convert::encode`]). A missing
 //! argument counts as 0, so that no call can fail.
 
-use warpjit_ir::{PureFn, Scalar};
-
 use super::convert::Convert;
 use super::{Rounding, f32, f64, sfu};
-
-fn a(args: &[u64], n: usize) -> u64 {
-    args.get(n).copied().unwrap_or(0)
-}
-
-fn w(args: &[u64], n: usize) -> u32 {
-    a(args, n) as u32
-}
+use crate::pure_table::{a, functions, w};
 
 fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
@@ -26,36 +17,6 @@ fn rounding(args: &[u64]) -> Rounding {
 fn double(args: &[u64], n: usize) -> u64 {
     let form = w(args, 0) >> (2 + 2 * n);
     f64::modify(a(args, n + 1), form & 2 != 0, form & 1 != 0)
-}
-
-/// A function of one word applied to many.
-macro_rules! words {
-    () => {
-        None
-    };
-    ($each:path) => {
-        Some(|from, to| from.iter().zip(to).for_each(|(&x, y)| *y = $each(x)))
-    };
-}
-
-/// Declares each function once: its static, its IR name, its types and its body.
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$args:ident| $body:expr $(, each $each:path)?;)*) => {
-        $(
-            $(#[$doc])*
-            pub static $name: PureFn = PureFn {
-                name: $text,
-                params: &[$(Scalar::$ty),*],
-                result: Scalar::$ret,
-                eval: |$args| $body,
-                words: words!($($each)?),
-            };
-        )*
-
-        /// Every function, for those who look them up by name.
-        pub static ALL: &[&PureFn] = &[$(&$name),*];
-    };
 }
 
 functions! {
