@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, types
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use warpjit_ir::{Form, Function, Opcode, PureFn, Space};
+use warpjit_ir::{Form, Function, Opcode, PureFn, Space, WordTable};
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
@@ -124,6 +124,8 @@ pub struct RegionCode {
     pub traps: Vec<(u32, TrapSite)>,
     /// Functions that the code calls: [`Context::pures`] must point to them.
     pub pures: Vec<&'static PureFn>,
+    /// Tables that the code looks up: [`Context::tables`] must point to a [`TablePointer`] of each.
+    pub tables: Vec<&'static WordTable>,
     /// Environment it runs in.
     pub float_env: FloatEnv,
 }
@@ -203,7 +205,13 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     traps.sort_by_key(|t| t.0);
     let assembly = if list { listing::host(compiled, &machine_code, &**isa, &lowered.sites) } else { None };
     let assembly = assembly.unwrap_or_default();
-    let code = RegionCode { code: machine_code, traps, pures: lowered.pures, float_env: env };
+    let code = RegionCode {
+        code: machine_code,
+        traps,
+        pures: lowered.pures,
+        tables: lowered.tables,
+        float_env: env,
+    };
     Ok((code, Listing { clif, assembly }))
 }
 

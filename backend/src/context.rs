@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-use warpjit_ir::{PureFn, Space};
+use warpjit_ir::{PureFn, Space, WordTable};
 
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
 pub const FAULT: u64 = u64::MAX;
@@ -84,6 +84,22 @@ pub type PollFn = unsafe extern "C" fn(context: *mut Context) -> u32;
 /// Fused multiply-add of binary64 bit patterns; `ftz` as for the IR's `fma`.
 pub type FmaF64Fn = extern "C" fn(a: u64, b: u64, c: u64, ftz: u32) -> u64;
 
+/// Where the words of a [`WordTable`] lie.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct TablePointer(*const u32);
+
+impl From<&'static WordTable> for TablePointer {
+    fn from(table: &'static WordTable) -> Self {
+        TablePointer(table.words().as_ptr())
+    }
+}
+
+// SAFETY: points to a static that nobody writes.
+unsafe impl Send for TablePointer {}
+// SAFETY: as above.
+unsafe impl Sync for TablePointer {}
+
 /// Everything region code reads and writes besides the warp's frame.
 ///
 /// The embedder fills it in before it enters code. `shared_base` and `local_base` must stay readable and writable
@@ -125,6 +141,8 @@ pub struct Context {
     pub pures: *const &'static PureFn,
     /// How it calls them; [`Context::new`] puts the backend's own.
     pub call_pure: CallPureFn,
+    /// The tables that the region looks up: [`crate::RegionCode::tables`].
+    pub tables: *const TablePointer,
     /// Fused multiply-add for hosts without it; [`Context::new`] puts the backend's own.
     pub fma_f64: FmaF64Fn,
     /// Called when `fuel` is negative.
@@ -168,6 +186,7 @@ impl Context {
             const_banks: [std::ptr::null(); CONST_BANKS],
             pures: std::ptr::null(),
             call_pure: crate::helpers::call_pure,
+            tables: std::ptr::null(),
             fma_f64: crate::helpers::fma_f64,
             poll: stop,
             poll_preserving: crate::helpers::poll_preserving,
@@ -220,6 +239,7 @@ offsets! {
     CONST_BANKS = const_banks;
     PURES = pures;
     CALL_PURE = call_pure;
+    TABLES = tables;
     FMA_F64 = fma_f64;
     POLL = poll;
     POLL_PRESERVING = poll_preserving;

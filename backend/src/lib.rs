@@ -21,8 +21,8 @@ pub use compile::{
     Entry, Error, FloatEnv, Listing, RegionCode, TrapLane, TrapSite, compile_region, list_region,
 };
 pub use context::{
-    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, decode_space,
-    encode_space,
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, TablePointer,
+    decode_space, encode_space,
 };
 pub use frame::frame_bytes;
 pub use options::{HostLevel, Options, Shape, Target};

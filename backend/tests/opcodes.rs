@@ -7,7 +7,7 @@ use warpjit_backend::{HostLevel, Options, Target, compile_region, list_region};
 use warpjit_ir::interp::eval::eval_scalar;
 use warpjit_ir::opcodes::Sig;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, FloatCC, Imm, IntCC, Opcode, PureFn, SlotInit, Terminator, Type};
+use warpjit_ir::{Block, FloatCC, Imm, IntCC, Opcode, PureFn, SlotInit, Terminator, Type, WordTable};
 
 /// Operation, immediate, operand types, result type.
 type Case = (Opcode, Imm, Vec<Scalar>, Scalar);
@@ -27,9 +27,25 @@ fn immediates(op: Opcode, scalar: Scalar) -> Vec<Imm> {
         | Opcode::Fdemote => vec![Imm::Ftz(false), Imm::Ftz(true)],
         Opcode::Fcanon if scalar == Scalar::F64 => vec![Imm::Bits(0x7fff_ffff_ffff_ffff)],
         Opcode::Fcanon => vec![Imm::Bits(0x7fff_ffff)],
+        Opcode::Lookup => vec![Imm::Table(&SHORT), Imm::Table(&LONG)],
         _ => vec![Imm::None],
     }
 }
+
+static SHORT: WordTable = WordTable::new(
+    "test.short",
+    &[0, 1, 0xffff_ffff, 0x8000_0000, 4, 5, 6, 0x7fff_ffff, 8, 9, 10, 11, 12, 13, 14, 0x0123_4567],
+);
+static LONG: WordTable = WordTable::new("test.long", &LONG_WORDS);
+static LONG_WORDS: [u32; 2048] = {
+    let mut words = [0; 2048];
+    let mut i = 0;
+    while i < words.len() {
+        words[i] = (i as u32).wrapping_mul(0x9e37_79b9);
+        i += 1;
+    }
+    words
+};
 
 fn cases() -> Vec<Case> {
     let mut list = Vec::new();

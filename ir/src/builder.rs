@@ -5,6 +5,7 @@ use crate::function::{Function, Imm, Terminator};
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode};
 use crate::pure::PureFn;
 use crate::types::{Scalar, Type};
+use crate::word_table::WordTable;
 
 /// Appends to one block of a function at a time.
 ///
@@ -289,6 +290,11 @@ impl<'a> Builder<'a> {
     /// Calls a registered pure function.
     pub fn call_pure(&mut self, callee: &'static PureFn, args: &[Value]) -> Value {
         self.value(Opcode::CallPure, args, Imm::Pure(callee), callee.result)
+    }
+
+    /// Entry of a table.
+    pub fn lookup(&mut self, table: &'static WordTable, index: Value) -> Value {
+        self.value(Opcode::Lookup, &[index], Imm::Table(table), Scalar::I32)
     }
 
     /// Ends the block.

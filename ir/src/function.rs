@@ -7,6 +7,7 @@ use crate::entities::{Block, Inst, Slot, Value};
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::pure::PureFn;
 use crate::types::Type;
+use crate::word_table::WordTable;
 
 /// Which of the two forms a function is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +66,8 @@ pub enum Imm {
     Slot(Slot),
     /// The callee of `call.pure`.
     Pure(&'static PureFn),
+    /// The table of `lookup`.
+    Table(&'static WordTable),
 }
 
 /// An instruction.

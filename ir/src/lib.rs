@@ -20,6 +20,7 @@ pub mod regions;
 pub mod text;
 pub mod types;
 pub mod verify;
+pub mod word_table;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize};
 pub use builder::Builder;
@@ -31,3 +32,4 @@ pub use function::{
 pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
 pub use pure::PureFn;
 pub use types::{Scalar, Type};
+pub use word_table::WordTable;

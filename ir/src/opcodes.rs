@@ -148,6 +148,8 @@ opcodes! {
     Bswap, "bswap", Int, Sig::Same(1, INT);
     /// Integer comparison; the condition is in the immediate.
     Icmp, "icmp", Int, Sig::Compare(INT);
+    /// Entry of a static table of 32-bit words: operand index, taken modulo the number of entries.
+    Lookup, "lookup", Int, Sig::Fixed(&[I32], I32);
     /// Second operand where the first (a truth value) holds, else the third.
     Select, "select", Mask, Sig::Select;
 

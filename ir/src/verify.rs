@@ -457,6 +457,7 @@ fn check_imm(op: Opcode, imm: &Imm) -> Check {
         Atomic => (matches!(imm, Imm::Atomic(..)), "a memory access and an atomic operation"),
         SlotGet | SlotSet => (matches!(imm, Imm::Slot(_)), "a slot"),
         CallPure => (matches!(imm, Imm::Pure(_)), "a pure function"),
+        Lookup => (matches!(imm, Imm::Table(_)), "a table"),
         Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fdemote => {
             (matches!(imm, Imm::None | Imm::Ftz(_)), "at most `ftz`")
         }

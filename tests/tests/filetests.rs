@@ -22,9 +22,13 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 use warpjit_frontend::tesla;
-use warpjit_ir::{Function, PureFn, Scalar, passes, regions, text, verify};
+use warpjit_ir::text::Registry;
+use warpjit_ir::{Function, PureFn, Scalar, WordTable, passes, regions, text, verify};
 use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 
+/// Tables that fixtures may look up.
+static TEST_TABLES: [&WordTable; 1] =
+    [&WordTable::new("test.primes", &[2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53])];
 /// Functions that fixtures may call besides the frontends'.
 static TEST_FUNCTIONS: [PureFn; 2] = [
     PureFn {
@@ -274,7 +278,7 @@ fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<S
 fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {
     let registry: Vec<&'static PureFn> =
         TEST_FUNCTIONS.iter().chain(tesla::numeric::pure::ALL.iter().copied()).collect();
-    text::parse_functions(input, &registry)
+    text::parse_functions(input, Registry { pures: &registry, tables: &TEST_TABLES })
 }
 
 /// The functions as text, which must parse to the same.

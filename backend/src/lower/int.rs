@@ -2,11 +2,12 @@
 //! high products, bit counts.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Imm, InstData, IntCC, Opcode};
+use warpjit_ir::{Imm, InstData, IntCC, Opcode, WordTable};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::Error;
-use crate::clif::{Emit, F32X4, HostIntCC, I8, I32, I32X4, I64X2, V};
+use crate::clif::{Emit, F32, F32X4, HostIntCC, I8, I32, I32X4, I64, I64X2, V};
+use crate::context::at;
 
 pub(super) fn condition(cc: IntCC) -> HostIntCC {
     match cc {
@@ -33,6 +34,7 @@ impl Lower<'_, '_> {
                 let masks = self.part_by_part(&data.args, |l, a| Ok(l.e.icmp(condition(cc), a[0], a[1])))?;
                 Ok(if wide(scalar) { self.narrow_mask(&masks) } else { masks })
             }
+            Opcode::Lookup => self.lookup(data),
             Opcode::Ishl | Opcode::Ushr | Opcode::Sshr | Opcode::Rotl if self.is_uniform(arg(data, 1)?) => {
                 self.shift_by_scalar(data)
             }
@@ -102,10 +104,49 @@ impl Lower<'_, '_> {
         })
     }
 
+    /// Entries of a table, a load for each lane.
+    fn lookup(&mut self, data: &InstData) -> Result<Parts, Error> {
+        let Imm::Table(table) = data.imm else { return Err(malformed(data)) };
+        let base = self.table(table);
+        let indices = self.parts(arg(data, 0)?)?;
+        let bytes: Parts = indices
+            .iter()
+            .map(|&i| {
+                let i = self.e.band_imm(i, table.index_mask().into());
+                self.e.shl(i, 2)
+            })
+            .collect();
+        let offsets = self.lane_offsets(&bytes);
+        let parts = offsets.chunks(4).map(|four| {
+            // Loads typed as floats need no detour through a general register.
+            let words = four.iter().enumerate().fold(None, |part, (lane, &offset)| {
+                let place = self.e.iadd(base, offset);
+                let word = self.e.load(F32, place, 0);
+                Some(match part {
+                    None => self.e.splat(F32X4, word),
+                    Some(part) => self.e.insert(part, word, lane),
+                })
+            });
+            words.map(|words| self.e.cast(words, I32X4)).ok_or_else(|| malformed(data))
+        });
+        parts.collect()
+    }
+
+    /// Where the words of a table lie.
+    fn table(&mut self, table: &'static WordTable) -> V {
+        let index = self.tables.iter().position(|t| std::ptr::eq(*t, table)).unwrap_or_else(|| {
+            self.tables.push(table);
+            self.tables.len() - 1
+        });
+        let tables = self.e.load(I64, self.context, at::TABLES);
+        self.e.load(I64, tables, 8 * index as i32)
+    }
+
     /// An operation on scalars.
     pub(super) fn int_scalar(&mut self, data: &InstData, a: &[V]) -> Result<V, Error> {
         let need = match data.op {
             Opcode::Inot
+            | Opcode::Lookup
             | Opcode::Ineg
             | Opcode::Popcnt
             | Opcode::Clz
@@ -121,6 +162,15 @@ impl Lower<'_, '_> {
             Opcode::Icmp => {
                 let Imm::Int(cc) = data.imm else { return Err(malformed(data)) };
                 self.e.icmp(condition(cc), a[0], a[1])
+            }
+            Opcode::Lookup => {
+                let Imm::Table(table) = data.imm else { return Err(malformed(data)) };
+                let base = self.table(table);
+                let index = self.e.band_imm(a[0], table.index_mask().into());
+                let index = self.e.uextend(I64, index);
+                let offset = self.e.shl(index, 2);
+                let place = self.e.iadd(base, offset);
+                self.e.load(I32, place, 0)
             }
             Opcode::Inot if self.e.ty(a[0]) == I8 => self.e.bxor_imm(a[0], 1),
             Opcode::Ishl => self.e.ishl(a[0], a[1]),

@@ -194,7 +194,7 @@ impl Lower<'_, '_> {
     }
 
     /// Each lane's word, zero-extended: two lanes a transfer.
-    fn lane_offsets(&mut self, parts: &[V]) -> Vec<V> {
+    pub(super) fn lane_offsets(&mut self, parts: &[V]) -> Vec<V> {
         let mut offsets = Vec::new();
         for &p in parts {
             let pairs = self.e.cast(p, I64X2);

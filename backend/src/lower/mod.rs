@@ -27,7 +27,7 @@ use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::analysis::{Cfg, KnownBits};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value};
+use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
 use crate::affine::{Form, Forms};
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, SigRef, StackSlot, V, element, vector};
@@ -57,6 +57,7 @@ const MOST_FAST_MADS: usize = 48;
 pub(crate) struct Lowered {
     pub sites: Vec<TrapSite>,
     pub pures: Vec<&'static PureFn>,
+    pub tables: Vec<&'static WordTable>,
 }
 
 pub(crate) struct Lower<'a, 'b> {
@@ -116,6 +117,7 @@ pub(crate) struct Lower<'a, 'b> {
     /// What code that cannot trap is attributed to.
     location: SourceLoc,
     pures: Vec<&'static PureFn>,
+    tables: Vec<&'static WordTable>,
     call_buffer: Option<StackSlot>,
     lane_buffer: Option<StackSlot>,
     context: V,
@@ -194,6 +196,7 @@ pub(crate) fn lower(
         list,
         location: SourceLoc::default(),
         pures: Vec::new(),
+        tables: Vec::new(),
         call_buffer: None,
         lane_buffer: None,
         context: none,
@@ -213,11 +216,11 @@ pub(crate) fn lower(
         fma_sig: None,
     };
     lower.function()?;
-    let Lower { e, sites, pures, .. } = lower;
+    let Lower { e, sites, pures, tables, .. } = lower;
     let mut b = e.b;
     b.seal_all_blocks();
     b.finalize(options.target.isa(options.fast_compile).frontend_config());
-    Ok(Lowered { sites, pures })
+    Ok(Lowered { sites, pures, tables })
 }
 
 fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {

@@ -5,7 +5,7 @@ use std::ffi::c_void;
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use warpjit_backend::{
-    Context, Entry, FloatEnv, HostLevel, Options, RegionCode, STOPPED, Target, compile_region,
+    Context, Entry, FloatEnv, HostLevel, Options, RegionCode, STOPPED, TablePointer, Target, compile_region,
 };
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Form, Function, Imm, Opcode, SlotInit, Terminator, Type};
@@ -46,6 +46,8 @@ impl Executable {
     /// Runs the code in the float environment it asks for.
     pub fn run(&self, context: &mut Context, frame: &mut [u32]) -> u64 {
         context.pures = self.code.pures.as_ptr();
+        let tables: Vec<TablePointer> = self.code.tables.iter().map(|&t| t.into()).collect();
+        context.tables = tables.as_ptr();
         // SAFETY: the mapping holds a region's code; context and frame are what it takes.
         unsafe {
             let entry = std::mem::transmute::<*mut c_void, Entry>(self.at);

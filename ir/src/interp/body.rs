@@ -224,6 +224,13 @@ impl Code {
                     }
                 }
                 Kind::Pure(callee, count) => call_pure(env, op, callee, count, before, &mut from_dst[..n]),
+                Kind::Lookup(table) => {
+                    let indices = line(before, op.args[0], n);
+                    from_dst
+                        .iter_mut()
+                        .zip(indices)
+                        .for_each(|(out, &i)| *out = table.entry(i as u32).into());
+                }
                 Kind::CrossGet(index) => {
                     let at = index as usize * n;
                     from_dst[..n].copy_from_slice(&env.cross[at..at + n]);

@@ -14,6 +14,7 @@ use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Termin
 use crate::opcodes::{AtomicOp, Group, MemAccess, Opcode};
 use crate::pure::PureFn;
 use crate::types::Scalar;
+use crate::word_table::WordTable;
 
 /// A function that breaks a rule which the verifier checks.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -57,6 +58,8 @@ pub(super) enum Kind {
     Lanes(Kernel, u64),
     /// A registered function with its number of arguments.
     Pure(&'static PureFn, u8),
+    /// An entry of a table.
+    Lookup(&'static WordTable),
     Get(SlotPlace),
     /// Operand a, mask b if there is one.
     Set(SlotPlace, bool),
@@ -553,6 +556,10 @@ impl Prepare<'_> {
                 let types = callee.params.iter().enumerate().all(|(i, &t)| scalar(i) == Some(t));
                 operands(callee.params.len())?;
                 types.then_some(Kind::Pure(callee, count as u8))?
+            }
+            (Opcode::Lookup, Imm::Table(table)) => {
+                operands(1)?;
+                Kind::Lookup(table)
             }
             (Opcode::Any, _) => Kind::Any,
             (Opcode::VoteAny, _) => Kind::VoteAny,

@@ -34,6 +34,7 @@ enum ImmKey {
     Mem(MemAccess),
     Slot(Slot),
     Pure(&'static str),
+    Table(&'static str),
 }
 
 /// Runs the pass.
@@ -142,6 +143,7 @@ fn key(data: &InstData, ty: Type, time: u32) -> Option<Key> {
         Imm::Mem(mem) => ImmKey::Mem(mem),
         Imm::Slot(slot) => ImmKey::Slot(slot),
         Imm::Pure(callee) => ImmKey::Pure(callee.name),
+        Imm::Table(table) => ImmKey::Table(table.name()),
         Imm::Atomic(..) => return None,
     };
     if args.len() >= 2 && args[0] > args[1] {

@@ -25,7 +25,7 @@ mod lexer;
 mod parse;
 mod print;
 
-pub use parse::{ParseError, parse_function, parse_functions};
+pub use parse::{ParseError, Registry, parse_function, parse_function_in, parse_functions};
 
 use crate::function::{LeaveKind, PushKind};
 
@@ -54,9 +54,9 @@ fn is_word_char(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_function;
-    use crate::pure::PureFn;
+    use super::{ParseError, Registry, parse_function_in};
     use crate::types::Scalar;
+    use crate::{Function, PureFn, WordTable};
 
     static TWICE: PureFn = PureFn {
         name: "test.twice",
@@ -66,12 +66,18 @@ mod tests {
         words: None,
     };
 
+    static TABLE: WordTable = WordTable::new("test.table", &[1; 16]);
+
+    fn parse(text: &str) -> Result<Function, ParseError> {
+        parse_function_in(text, Registry { pures: &[&TWICE], tables: &[&TABLE] })
+    }
+
     const EVERYTHING: &str = include_str!("everything.ir");
 
     #[test]
     fn round_trip_is_exact() {
         for text in EVERYTHING.split("\n\n\n") {
-            let func = parse_function(text, &[&TWICE]).unwrap();
+            let func = parse(text).unwrap();
             assert_eq!(func.to_string().trim(), text.trim());
         }
     }
@@ -84,7 +90,7 @@ mod tests {
             for skip in 0..lines.len() {
                 let cut: Vec<&str> =
                     lines.iter().enumerate().filter(|(i, _)| *i != skip).map(|(_, l)| *l).collect();
-                if let Ok(func) = parse_function(&cut.join("\n"), &[&TWICE]) {
+                if let Ok(func) = parse(&cut.join("\n")) {
                     let _ = crate::verify::verify(&func);
                 }
             }
@@ -92,10 +98,10 @@ mod tests {
                 for with in ['9', '(', 'v', '-', '"', ' '] {
                     let mut damaged = text.to_string();
                     damaged.replace_range(at..at + 1, &with.to_string());
-                    if let Ok(func) = parse_function(&damaged, &[&TWICE]) {
+                    if let Ok(func) = parse(&damaged) {
                         let _ = crate::verify::verify(&func);
                         let again = func.to_string();
-                        assert_eq!(parse_function(&again, &[&TWICE]).unwrap().to_string(), again);
+                        assert_eq!(parse(&again).unwrap().to_string(), again);
                     }
                 }
             }

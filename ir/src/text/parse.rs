@@ -13,6 +13,7 @@ use crate::function::{
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Sig, Space};
 use crate::pure::PureFn;
 use crate::types::{Scalar, Type};
+use crate::word_table::WordTable;
 
 /// Most values, blocks and slots of a parsed function. Numbers may have gaps, so that a short text could
 /// otherwise ask for any amount of memory.
@@ -30,8 +31,28 @@ pub struct ParseError {
     pub message: String,
 }
 
-/// Parses a text that holds exactly one function; `call.pure` names are looked up in `registry`.
-pub fn parse_function(text: &str, registry: &[&'static PureFn]) -> Result<Function, ParseError> {
+/// What a text may name: the functions of `call.pure` and the tables of `lookup`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Registry<'a> {
+    /// Pure functions.
+    pub pures: &'a [&'static PureFn],
+    /// Tables.
+    pub tables: &'a [&'static WordTable],
+}
+
+impl<'a> From<&'a [&'static PureFn]> for Registry<'a> {
+    fn from(pures: &'a [&'static PureFn]) -> Self {
+        Registry { pures, tables: &[] }
+    }
+}
+
+/// Parses a text that holds exactly one function and looks up no table; `call.pure` names are looked up in `pures`.
+pub fn parse_function(text: &str, pures: &[&'static PureFn]) -> Result<Function, ParseError> {
+    parse_function_in(text, pures.into())
+}
+
+/// Parses a text that holds exactly one function.
+pub fn parse_function_in(text: &str, registry: Registry<'_>) -> Result<Function, ParseError> {
     let mut parser = Parser::new(text, registry)?;
     let func = parser.function()?;
     match parser.peek() {
@@ -41,7 +62,7 @@ pub fn parse_function(text: &str, registry: &[&'static PureFn]) -> Result<Functi
 }
 
 /// Parses a text that holds any number of functions.
-pub fn parse_functions(text: &str, registry: &[&'static PureFn]) -> Result<Vec<Function>, ParseError> {
+pub fn parse_functions(text: &str, registry: Registry<'_>) -> Result<Vec<Function>, ParseError> {
     let mut parser = Parser::new(text, registry)?;
     let mut funcs = Vec::new();
     while *parser.peek() != Token::End {
@@ -55,7 +76,7 @@ type Result<T, E = ParseError> = std::result::Result<T, E>;
 struct Parser<'a> {
     tokens: Vec<Spanned>,
     at: usize,
-    registry: &'a [&'static PureFn],
+    registry: Registry<'a>,
     /// First use of each value, block and slot, as an index into `tokens`.
     values_used: HashMap<Value, usize>,
     blocks_used: HashMap<Block, usize>,
@@ -65,7 +86,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &str, registry: &'a [&'static PureFn]) -> Result<Self> {
+    fn new(text: &str, registry: Registry<'a>) -> Result<Self> {
         let tokens = lex(text).map_err(|(message, line, column)| ParseError { line, column, message })?;
         Ok(Parser {
             tokens,
@@ -453,15 +474,21 @@ impl<'a> Parser<'a> {
                 self.expect_sign('@')?;
                 let at = self.at;
                 let name = self.name("the name of a pure function")?;
-                let Some(callee) = self.registry.iter().copied().find(|f| f.name == name) else {
+                let Some(callee) = self.registry.pures.iter().copied().find(|f| f.name == name) else {
                     return self.error_at(at, format!("no pure function is called {name:?}"));
                 };
-                self.expect_sign('(')?;
-                if !self.eat_sign(')') {
-                    self.values(args)?;
-                    self.expect_sign(')')?;
-                }
+                self.call_args(args)?;
                 Ok(Imm::Pure(callee))
+            }
+            Opcode::Lookup => {
+                self.expect_sign('@')?;
+                let at = self.at;
+                let name = self.name("the name of a table")?;
+                let Some(table) = self.registry.tables.iter().copied().find(|t| t.name() == name) else {
+                    return self.error_at(at, format!("no table is called {name:?}"));
+                };
+                self.call_args(args)?;
+                Ok(Imm::Table(table))
             }
             _ if is_memory => self.memory(op, suffix, suffix_at, args),
             _ => {
@@ -472,6 +499,16 @@ impl<'a> Parser<'a> {
                 Ok(if takes_ftz(op) || ftz { Imm::Ftz(ftz) } else { Imm::None })
             }
         }
+    }
+
+    /// Values in parentheses.
+    fn call_args(&mut self, args: &mut Vec<Value>) -> Result<()> {
+        self.expect_sign('(')?;
+        if !self.eat_sign(')') {
+            self.values(args)?;
+            self.expect_sign(')')?;
+        }
+        Ok(())
     }
 
     fn memory(&mut self, op: Opcode, suffix: &str, suffix_at: usize, args: &mut Vec<Value>) -> Result<Imm> {

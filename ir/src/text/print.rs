@@ -194,6 +194,7 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
             }
         }
         Imm::Pure(callee) => write!(f, " @{}({})", Name(callee.name), List(args)),
+        Imm::Table(table) => write!(f, " @{}({})", Name(table.name()), List(args)),
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, Target, TrapSite};
+use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, TablePointer, Target, TrapSite};
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -91,6 +91,7 @@ pub struct Compiled {
     code: vm::Code,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
+    tables: Vec<TablePointer>,
     mode: FloatMode,
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
@@ -263,6 +264,7 @@ impl Jit {
             code: self.memory.add(&made.code)?,
             traps: made.traps,
             pures: made.pures,
+            tables: made.tables.into_iter().map(TablePointer::from).collect(),
             mode: match made.float_env {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,
@@ -429,6 +431,7 @@ impl Compiled {
         context.exited = 0;
         context.cond = 0;
         context.pures = self.pures.as_ptr();
+        context.tables = self.tables.as_ptr();
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
@@ -450,6 +453,7 @@ impl Compiled {
             assert!(std::mem::offset_of!(Context, cond) == 16);
         }
         context.pures = self.pures.as_ptr();
+        context.tables = self.tables.as_ptr();
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
         let (last, raw) = unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode) };

@@ -100,7 +100,7 @@ pub(crate) use {k1, k2, k3};
 
 /// The kernel of an operation with its immediate bits; `arg` is the type of the last operand.
 ///
-/// `None` for operations that are not pure functions of a lane's operands, for `call.pure`, and for types that the
+/// `None` for operations that are not pure functions of a lane's operands, for `call.pure` and `lookup`, and for types that the
 /// operation does not have.
 pub fn kernel(op: Opcode, imm: &Imm, arg: Scalar, result: Scalar) -> Option<(Kernel, u64)> {
     int::kernel(op, imm, arg)
@@ -118,6 +118,10 @@ pub fn eval_scalar(op: Opcode, imm: &Imm, types: &[Scalar], result: Scalar, args
         (Opcode::Const, Imm::Bits(bits)) => return Some(bits & result.bit_mask()),
         (Opcode::CallPure, Imm::Pure(callee)) if callee.params == types && args.len() == types.len() => {
             return Some((callee.eval)(args) & result.bit_mask());
+        }
+        (Opcode::Lookup, Imm::Table(table)) => {
+            let word = table.entry(*args.first()? as u32);
+            return (types == [Scalar::I32] && result == Scalar::I32).then_some(word.into());
         }
         _ => {}
     }

@@ -1,6 +1,7 @@
 //! Values computed by hand, and exact arithmetic against integers.
 
 use super::*;
+use crate::WordTable;
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, Sig};
 use Opcode::*;
 use Scalar::*;
@@ -38,6 +39,8 @@ fn p2(e: i32) -> f32 {
     (2f64).powi(e) as f32
 }
 
+static TABLE: WordTable = WordTable::new("test.table", &[0xffff_ffff; 16]);
+
 #[test]
 fn every_pure_operation_evaluates_in_each_of_its_types() {
     for &op in Opcode::ALL {
@@ -45,6 +48,7 @@ fn every_pure_operation_evaluates_in_each_of_its_types() {
             Const | Fcanon => Imm::Bits(1),
             Icmp => Imm::Int(IntCC::Eq),
             Fcmp => Imm::FloatCmp(FloatCC::Eq, false),
+            Lookup => Imm::Table(&TABLE),
             _ => Imm::None,
         };
         let check = |types: &[Scalar], result: Scalar| {
