@@ -121,6 +121,11 @@ impl<'a> Session<'a> {
         self.launch.progress = None;
     }
 
+    /// Lets a token end runs early.
+    pub fn set_cancel(&mut self, token: runtime::CancelToken) {
+        self.launch.cancel = Some(token);
+    }
+
     /// Puts the initial content back into every buffer.
     pub fn restore(&mut self) -> anyhow::Result<()> {
         self.fill(false)

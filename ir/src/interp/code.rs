@@ -163,8 +163,9 @@ impl Code {
         prepare.collect_constants();
         let mut blocks = Vec::with_capacity(func.blocks.len());
         let mut scratch_lines = prepare.order.len();
+        let mut places = Places { of: vec![(0, 0); func.values.len()] };
         for block in func.block_ids() {
-            let (code, lines) = prepare.block(block)?;
+            let (code, lines) = prepare.block(block, &mut places)?;
             scratch_lines = scratch_lines.max(lines);
             blocks.push(code);
         }
@@ -181,7 +182,7 @@ impl Code {
             entry: func.entry,
             slots: prepare.slots,
             frame_bytes: frame_bytes as usize,
-            cross_lines: prepare.cross.len(),
+            cross_lines: prepare.cross.count as usize,
         })
     }
 
@@ -241,19 +242,41 @@ impl Code {
     }
 }
 
+/// Lines by value; most have none.
+#[derive(Clone, Debug)]
+struct Lines {
+    of: Vec<u32>,
+    count: u32,
+}
+
+impl Lines {
+    const NONE: u32 = u32::MAX;
+
+    fn get(&self, value: Value) -> Option<u32> {
+        self.of.get(value.index()).copied().filter(|&line| line != Self::NONE)
+    }
+}
+
 /// Lines in the warp for block parameters and for values used outside their block, constants excepted.
-fn find_cross(func: &Function) -> HashMap<Value, u32> {
-    let mut cross = HashMap::new();
+fn find_cross(func: &Function) -> Lines {
+    let mut lines = Lines { of: vec![Lines::NONE; func.values.len()], count: 0 };
     let mut add = |value: Value| {
-        let next = cross.len() as u32;
-        cross.entry(value).or_insert(next);
+        if let Some(line @ &mut Lines::NONE) = lines.of.get_mut(value.index()) {
+            *line = lines.count;
+            lines.count += 1;
+        }
     };
+    // By instruction: the block that it was last seen in, plus one.
+    let mut home = vec![0; func.insts.len()];
     for block in func.block_ids() {
         let data = func.block(block);
+        let here = block.index() + 1;
         data.params.iter().copied().for_each(&mut add);
-        let inside: std::collections::HashSet<Inst> = data.insts.iter().copied().collect();
+        for inst in &data.insts {
+            home[inst.index()] = here;
+        }
         let mut outside = |value: Value| match func.values[value.index()].def {
-            ValueDef::Inst(inst) if inside.contains(&inst) || func.inst(inst).op == Opcode::Const => {}
+            ValueDef::Inst(inst) if home[inst.index()] == here || func.inst(inst).op == Opcode::Const => {}
             _ => add(value),
         };
         for &inst in &data.insts {
@@ -263,7 +286,7 @@ fn find_cross(func: &Function) -> HashMap<Value, u32> {
             term.for_each_use(&mut outside);
         }
     }
-    cross
+    lines
 }
 
 struct Prepare<'a> {
@@ -273,7 +296,29 @@ struct Prepare<'a> {
     /// Lines of constants by their bits; `order` has the bits by line. Line 0 is zero, and what absent operands point to.
     constants: HashMap<u64, u32>,
     order: Vec<u64>,
-    cross: HashMap<Value, u32>,
+    cross: Lines,
+}
+
+/// Where values are in the block that is being made.
+#[derive(Default)]
+struct Places {
+    /// By value: the number of the block that it is known in, plus one, and where.
+    of: Vec<(u32, u32)>,
+}
+
+impl Places {
+    fn get(&self, block: Block, value: Value) -> Option<u32> {
+        self.of
+            .get(value.index())
+            .filter(|(known, _)| *known == block.index() as u32 + 1)
+            .map(|found| found.1)
+    }
+
+    fn insert(&mut self, block: Block, value: Value, place: u32) {
+        if let Some(entry) = self.of.get_mut(value.index()) {
+            *entry = (block.index() as u32 + 1, place);
+        }
+    }
 }
 
 /// What the operations of one guest instruction are, for statistics.
@@ -327,7 +372,7 @@ impl Tally {
 struct Draft {
     block: Block,
     ops: Vec<Op>,
-    places: HashMap<Value, u32>,
+    places: Places,
     next_line: u32,
     step: u32,
     pc: u32,
@@ -348,39 +393,43 @@ impl Prepare<'_> {
 
     /// Where `value` is when `draft`'s block needs it.
     fn place(&self, draft: &mut Draft, value: Value) -> Result<u32, InvalidCode> {
-        if let Some(&place) = draft.places.get(&value) {
+        if let Some(place) = draft.places.get(draft.block, value) {
             return Ok(place);
         }
-        let place = if let Some(bits) = self.func.as_const(value) {
-            self.constants.get(&bits).map(|line| line * self.lanes)
-        } else if let Some(&line) = self.cross.get(&value) {
-            Some(draft.emit(self.lanes, Kind::CrossGet(line), [0; 4]))
-        } else {
-            None
+        let place = match self.func.as_const(value) {
+            Some(bits) => self.constants.get(&bits).map(|line| line * self.lanes),
+            None => self.cross.get(value).map(|line| draft.emit(self.lanes, Kind::CrossGet(line), [0; 4])),
         };
         let place = place.ok_or(InvalidCode::Undefined { value, block: draft.block })?;
-        draft.places.insert(value, place);
+        draft.places.insert(draft.block, value, place);
         Ok(place)
     }
 
-    fn block(&self, block: Block) -> Result<(BlockCode, usize), InvalidCode> {
+    fn block(&self, block: Block, places: &mut Places) -> Result<(BlockCode, usize), InvalidCode> {
         let func = self.func;
         let data = func.block(block);
         let mut draft = Draft {
             block,
             ops: Vec::new(),
-            places: HashMap::new(),
+            places: std::mem::take(places),
             next_line: self.order.len() as u32,
             step: 0,
             pc: data.pc,
         };
         let mut pcs = Vec::new();
+        let mut highest = None;
         let mut tallies: Vec<Tally> = Vec::new();
         let mut cross_lane = false;
         for &inst in &data.insts {
             let data = func.inst(inst);
             // Operations of one guest instruction may be apart after a pass: look back.
-            let step = pcs.iter().rposition(|&pc| pc == data.pc).unwrap_or_else(|| {
+            let known = if highest.is_none_or(|pc| pc < data.pc) {
+                None
+            } else {
+                pcs.iter().rposition(|&pc| pc == data.pc)
+            };
+            let step = known.unwrap_or_else(|| {
+                highest = highest.max(Some(data.pc));
                 pcs.push(data.pc);
                 tallies.push(Tally::default());
                 pcs.len() - 1
@@ -425,6 +474,7 @@ impl Prepare<'_> {
             groups,
             step_groups,
         };
+        *places = draft.places;
         Ok((code, draft.next_line as usize))
     }
 
@@ -469,7 +519,9 @@ impl Prepare<'_> {
             return Err(bad);
         }
         let pairs = to.args.iter().zip(&target.params);
-        pairs.map(|(&arg, param)| Ok((self.place(draft, arg)?, self.cross[param]))).collect()
+        pairs
+            .map(|(&arg, param)| Ok((self.place(draft, arg)?, self.cross.get(*param).ok_or(bad.clone())?)))
+            .collect()
     }
 
     fn inst(&self, draft: &mut Draft, inst: Inst) -> Result<(), InvalidCode> {
@@ -512,8 +564,8 @@ impl Prepare<'_> {
             }
         };
         if let Some(value) = data.result {
-            draft.places.insert(value, place);
-            if let Some(&line) = self.cross.get(&value) {
+            draft.places.insert(draft.block, value, place);
+            if let Some(line) = self.cross.get(value) {
                 draft.effect(Kind::CrossSet(line), [place, 0, 0, 0]);
             }
         }

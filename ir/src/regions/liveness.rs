@@ -160,22 +160,42 @@ impl SlotLiveness {
     }
 
     fn solve(&mut self, func: &Function) {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for b in func.block_ids().rev() {
-                let mut live = self.live_out(func, b);
-                for &inst in func.block(b).insts.iter().rev() {
-                    let data = func.inst(inst);
-                    match (data.op, data.imm) {
-                        (Opcode::SlotSet, Imm::Slot(s)) => live.remove(s),
-                        (Opcode::SlotGet, Imm::Slot(s)) => {
-                            live.insert(s);
-                        }
-                        _ => {}
+        // What each block reads before it writes it, and what it writes.
+        let none = SlotSet::empty(self.slots);
+        let mut effects = vec![(none.clone(), none); func.blocks.len()];
+        for (b, (reads, writes)) in func.block_ids().zip(&mut effects) {
+            for &inst in &func.block(b).insts {
+                let data = func.inst(inst);
+                match (data.op, data.imm) {
+                    (Opcode::SlotSet, Imm::Slot(s)) => {
+                        writes.insert(s);
+                    }
+                    (Opcode::SlotGet, Imm::Slot(s)) if !writes.contains(s) => {
+                        reads.insert(s);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        let mut preds = vec![Vec::new(); func.blocks.len()];
+        for (b, succs) in self.succs.iter().enumerate() {
+            succs.iter().for_each(|s| preds[s.index()].push(b));
+        }
+        // Later blocks first: most edges go forward.
+        let mut waiting = vec![true; func.blocks.len()];
+        let mut work: Vec<usize> = (0..func.blocks.len()).collect();
+        while let Some(b) = work.pop() {
+            waiting[b] = false;
+            let (reads, writes) = &effects[b];
+            let mut live = self.live_out(func, Block::new(b));
+            live.subtract(writes);
+            live.union(reads);
+            if self.live_in[b].union(&live) {
+                for &p in &preds[b] {
+                    if !std::mem::replace(&mut waiting[p], true) {
+                        work.push(p);
                     }
                 }
-                changed |= self.live_in[b.index()].union(&live);
             }
         }
     }

@@ -19,6 +19,8 @@ pub mod wave;
 
 pub use optimize::optimize;
 
+use std::sync::OnceLock;
+
 use crate::entities::{Block, Slot};
 use crate::function::{Function, SlotInit};
 use crate::types::Type;
@@ -48,12 +50,21 @@ pub struct Kernel {
     /// The code.
     pub func: Function,
     options: RegionOptions,
-    facts: KernelFacts,
-    live: SlotLiveness,
     count: Option<Slot>,
     /// Lanes never part ([`wave`]).
     wave: bool,
     whole: bool,
+    /// Made when the first region is asked for: running in the interpreter needs none of it.
+    analysis: OnceLock<Analysis>,
+}
+
+/// What cutting a kernel into regions needs.
+#[derive(Debug)]
+struct Analysis {
+    /// The code with the votes that chunks take for themselves ([`votes`]), where there are any.
+    func: Option<Function>,
+    facts: KernelFacts,
+    live: SlotLiveness,
 }
 
 /// Most lanes that compiled code keeps in registers at once.
@@ -88,13 +99,26 @@ impl Kernel {
             split::split_hazards(&mut func, options.lockstep);
         }
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
-        let mut live = SlotLiveness::compute(&func, options.keep_registers);
-        if options.keep_registers && options.single_blocks {
-            live = live.keep_everywhere(&func);
-        }
-        let votes = if wave && !whole { votes::localize(&mut func, &live) } else { Default::default() };
-        let facts = KernelFacts::compute(&func, options.lockstep, whole, votes);
-        Kernel { func, options, facts, live, count, wave, whole }
+        Kernel { func, options, count, wave, whole, analysis: OnceLock::new() }
+    }
+
+    fn analysis(&self) -> &Analysis {
+        self.analysis.get_or_init(|| {
+            let RegionOptions { lockstep, keep_registers, single_blocks, .. } = self.options;
+            let mut live = SlotLiveness::compute(&self.func, keep_registers);
+            if keep_registers && single_blocks {
+                live = live.keep_everywhere(&self.func);
+            }
+            let (mut func, mut taken) = (None, Default::default());
+            if self.wave && !self.whole {
+                let mut changed = self.func.clone();
+                taken = votes::localize(&mut changed, &live);
+                func = (!taken.is_empty()).then_some(changed);
+            }
+            let facts =
+                KernelFacts::compute(func.as_ref().unwrap_or(&self.func), lockstep, self.whole, taken);
+            Analysis { func, facts, live }
+        })
     }
 
     /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
@@ -113,18 +137,20 @@ impl Kernel {
     /// `uniform_slots` are slots that hold one value in all lanes of a chunk whenever this region is run; the caller
     /// sees to that.
     pub fn region(&self, entry: Block, uniform_slots: &SlotSet) -> Option<Region> {
+        let Analysis { func, facts, .. } = self.analysis();
+        let func = func.as_ref().unwrap_or(&self.func);
         let plan = if self.options.single_blocks {
-            explore::single_block(&self.func, &self.facts, entry)?
+            explore::single_block(func, facts, entry)?
         } else {
-            explore::explore(&self.func, &self.facts, entry)?
+            explore::explore(func, facts, entry)?
         };
-        self.build(entry, plan, uniform_slots).or_else(|| {
-            self.build(entry, explore::single_block(&self.func, &self.facts, entry)?, uniform_slots)
-        })
+        self.build(entry, plan, uniform_slots)
+            .or_else(|| self.build(entry, explore::single_block(func, facts, entry)?, uniform_slots))
     }
 
     fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {
-        let (mut ssa, faults) = promote::promote(&self.func, &plan, &self.live);
+        let Analysis { func, live, .. } = self.analysis();
+        let (mut ssa, faults) = promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live);
         optimize::optimize_ssa(&mut ssa);
         let mask = if self.wave {
             wave::to_mask(&ssa, uniform_slots, self.count)
