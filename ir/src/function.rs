@@ -150,6 +150,17 @@ pub struct BarrierSpec {
     pub wait: bool,
     /// Warps that must arrive; all of the block where not given.
     pub warps: Option<u32>,
+    /// Slot (i32) that says which barrier and how many warps, where the code does not: its value in the lowest active lane has the
+    /// index in bits 0 to 3, the number of warps (0: all of the block) in those above. `index` and `warps` do not count then.
+    pub from: Option<Slot>,
+}
+
+impl BarrierSpec {
+    /// The barrier that the value of the slot `from` names.
+    pub fn named_by(self, value: u32) -> BarrierSpec {
+        let warps = value >> 4;
+        BarrierSpec { index: value as u8 & 15, warps: (warps != 0).then_some(warps), from: None, ..self }
+    }
 }
 
 /// The end of a block.

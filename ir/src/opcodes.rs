@@ -240,10 +240,10 @@ opcodes! {
     /// Atomic read-modify-write, lowest lane first; gives the old value: operands address, value, (for `cas`, `fcas`,
     /// `mskor` and `wrap`: new value), then optionally the guard. For `cas` the second operand is the value compared with. Cross-lane (order).
     Atomic, "atomic", Atomic, Sig::Special;
-    /// Tries to take the lock of the shared word at the address: operands address, optionally the guard; gives success.
+    /// Tries to take the lock of the word of shared or global memory at the address: operands address, optionally the guard; gives success.
     /// Cross-lane.
     Lock, "lock", Atomic, Sig::Special;
-    /// Stores to a shared word and frees its lock: operands address, value, optionally the guard. Cross-lane.
+    /// Stores to a word of shared or global memory and frees its lock: operands address, value, optionally the guard. Cross-lane.
     UnlockStore, "unlock_store", Atomic, Sig::Special;
 
     /// Reads a slot.
@@ -592,7 +592,7 @@ pub struct MemAccess {
     /// Bytes added to the address. Global: modulo 2^32 (or 2^64) with the address. Shared, local, const: the sum
     /// is taken modulo 2^16, but see `far`.
     pub offset: i32,
-    /// Shared: the sum is taken modulo 2^32, and all from 2^16 on is beyond the space.
+    /// Shared and local: the sum is taken modulo 2^32, so that the space can have more than 2^16 bytes and what is beyond is not in it.
     pub far: bool,
     /// The address (with the offset) must be a multiple of this, else it is a `memory` fault. A power of two.
     /// Parts of a wide access carry the whole's alignment minus their place, see `align_offset`.

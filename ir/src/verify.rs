@@ -357,6 +357,10 @@ impl Verifier<'_> {
                 if spec.index >= 16 {
                     self.report(&name, "a barrier's index is below 16");
                 }
+                let named = spec.from.and_then(|slot| func.slots.get(slot.index()));
+                if spec.from.is_some() && named.is_none_or(|slot| slot.ty.scalar != Scalar::I32) {
+                    self.report(&name, "a barrier is named by an i32 slot");
+                }
                 if !spec.arrive && !spec.wait {
                     self.report(&name, "a barrier arrives or waits");
                 }
@@ -512,7 +516,8 @@ fn check_memory(
 ) -> Check {
     ensure(matches!(mem.bytes, 1 | 2 | 4 | 8), "accesses 1, 2, 4 or 8 bytes")?;
     ensure(mem.align.is_power_of_two(), "the alignment is a power of two")?;
-    ensure(!mem.far || mem.space == Space::Shared, "only accesses to shared memory are `far`")?;
+    let far = matches!(mem.space, Space::Shared | Space::Local);
+    ensure(!mem.far || far, "only accesses to shared and local memory are `far`")?;
     let element = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
     let values = match op {
         Opcode::Store | Opcode::UnlockStore => 1,
@@ -546,7 +551,8 @@ fn check_memory(
             ensure(result.map(|t| t.scalar) == Some(element), format!("gives {}", element.name()))
         }
         Opcode::Lock | Opcode::UnlockStore => {
-            ensure(mem.bytes >= 4 && mem.space == Space::Shared, "locks are words of shared memory")?;
+            let space = matches!(mem.space, Space::Shared | Space::Global(_));
+            ensure(mem.bytes == 4 && space, "locks are words of shared or global memory")?;
             ensure(op != Opcode::Lock || result.map(|t| t.scalar) == Some(Scalar::I1), "gives i1")
         }
         _ => Ok(()),

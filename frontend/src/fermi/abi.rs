@@ -16,8 +16,8 @@ use crate::image::ConstPart;
 pub const REGISTERS: u32 = 63;
 /// Shared memory of a block.
 pub const SHARED_BYTES: u32 = 0xc000;
-/// Local memory of a thread. The chips have 512 KiB; the IR's local memory ends here.
-pub const LOCAL_BYTES: u32 = 0x1_0000;
+/// Local memory of a thread.
+pub const LOCAL_BYTES: u32 = 0x8_0000;
 /// Constant spaces, c0[] to c17[].
 pub const BANKS: u32 = 18;
 /// Bytes that parameters may take.

@@ -5,6 +5,27 @@ use std::fmt::Write as _;
 use super::table::rows;
 use super::{Family, Form};
 
+/// What runs.
+const RUNS: &str = "\
+## What runs
+
+All that a compute program can use. These raise the fault `illegal` in a lane that gets to them: what is of graphics (`interp`,
+attributes, `pixinfo`, `out`, `discard`); textures and surfaces, with `mad b32 sd`, which Mesa uses for their addresses
+only; `bar read`, of which no document says what it gives; `rtt`, for trap handlers.
+
+Where the documents do not say, this is chosen:
+
+- Reads beyond shared, local and constant memory give 0, writes there do nothing. Accesses that are not aligned to their size fault but
+  in constant memory.
+- `bar` with a register: the value of the warp's lowest active lane counts. `bar and` and `bar or` give 1 or 0 in a register.
+- Locks of words of global memory (`ld lock g[]`) hold for the grid, those of shared memory for the block. A store that unlocks
+  always succeeds.
+- Atomic operations take generic addresses: shared and local memory behind their windows.
+- `.X` of shifts, of `min`/`max` (`low`, `med`) and of bitwise operations: see `frontend/src/fermi/lift/int.rs`.
+- Special registers that a launch does not define (performance counters, graphics, trap state, `launcharg`, `gridid`) are 0, and so is
+  the upper word of the clock. All warps are on multiprocessor 0.
+";
+
 /// A markdown table of every row: `docs/support-fermi.md`.
 pub fn support_table() -> String {
     let mut out = String::from(
@@ -12,8 +33,9 @@ pub fn support_table() -> String {
          Generated from the instruction table (`frontend/src/fermi/rows.rs`); do not edit. `BLESS=1 cargo test -p \
          warpjit-frontend --test fermi_table` writes it anew.\n\n\
          Every row decodes, prints and assembles on the chips named. Upper-case words are operand fields, `<words>` \
-         choices made by bits. All rows of classes 0 to 6 take a guard predicate and `join`.\n",
+         choices made by bits. All rows of classes 0 to 6 take a guard predicate and `join`.\n\n",
     );
+    out.push_str(RUNS);
     let forms: [(&str, Form); 9] = [
         ("Class 0: f32", Form::Long(0)),
         ("Class 1: f64", Form::Long(1)),

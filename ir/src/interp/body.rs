@@ -344,7 +344,7 @@ fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES
     let wrap = match space {
         Space::Global(_) if access.wide_address => u64::MAX,
         Space::Global(_) => 0xffff_ffff,
-        Space::Shared if far => 0xffff_ffff,
+        Space::Shared | Space::Local if far => 0xffff_ffff,
         Space::Shared | Space::Local | Space::Const(_) => 0xffff,
     };
     // An alignment of 0 counts as 1.
@@ -448,8 +448,20 @@ fn read_modify_write(
                 let old = env.memory.atomic(space, lane, at[i], bytes, atomic, value, new);
                 out[i] = old.map_err(|Denied| lane)? & mask;
             }
-            Kind::Lock(..) => out[i] = u64::from(env.memory.lock(lane, at[i])),
-            _ => env.memory.unlock_store(lane, at[i], value[i] as u32),
+            Kind::Lock(..) => {
+                let took = match access.mem.space {
+                    Space::Global(window) => env.memory.lock_global(window, lane, at[i]),
+                    _ => Ok(env.memory.lock(lane, at[i])),
+                };
+                out[i] = u64::from(took.map_err(|Denied| lane)?);
+            }
+            _ => match access.mem.space {
+                Space::Global(window) => env
+                    .memory
+                    .unlock_store_global(window, lane, at[i], value[i] as u32)
+                    .map_err(|Denied| lane)?,
+                _ => env.memory.unlock_store(lane, at[i], value[i] as u32),
+            },
         }
         Ok(())
     });

@@ -231,6 +231,11 @@ impl Code {
         self.cross_lines * self.lanes
     }
 
+    /// Where a slot lies.
+    pub(super) fn slot_place(&self, slot: Slot) -> Option<SlotPlace> {
+        self.slots.get(slot.index()).map(|(place, _)| *place)
+    }
+
     pub(super) fn initial_slots(&self) -> impl Iterator<Item = (SlotPlace, SlotInit)> + '_ {
         self.slots.iter().copied()
     }

@@ -2,9 +2,10 @@
 
 use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};
-use crate::entities::Block;
+use crate::entities::{Block, Slot};
 use crate::function::{GuestFault, LeaveKind, PushKind, Terminator};
 use crate::regions::explore::{ExitKind, terminator_cond};
+use crate::types::Scalar;
 
 /// The stack rule that a terminator breaks.
 struct BadStack;
@@ -50,7 +51,10 @@ impl Code {
             },
             Terminator::Barrier { spec, next } => {
                 warp.block = *next;
-                Ok(Flow::Barrier(*spec))
+                Ok(Flow::Barrier(match spec.from {
+                    None => *spec,
+                    Some(slot) => spec.named_by(self.slot_word(warp, slot)),
+                }))
             }
             Terminator::BranchIndirect { .. } => {
                 let (mut seen, mut rest) = (Vec::new(), mask);
@@ -111,6 +115,15 @@ impl Code {
             // Every lane has ended then, which is seen above.
             ExitKind::Ended => warp.unwind(self.joins_at_target),
         }
+    }
+
+    /// What an i32 slot holds in the lowest active lane.
+    fn slot_word(&self, warp: &Warp, slot: Slot) -> u32 {
+        let lane = warp.first_lane();
+        self.slot_place(slot).map_or(0, |place| {
+            let lane = if place.uniform { 0 } else { lane };
+            warp.frame.read(4 * place.word, Scalar::I32, lane) as u32
+        })
     }
 
     /// A fault of the terminator of `warp`'s block.

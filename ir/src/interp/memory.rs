@@ -37,6 +37,18 @@ pub trait WarpMemory {
     /// Stores to the shared word at `address` and frees its lock.
     fn unlock_store(&mut self, lane: u32, address: u64, value: u32);
 
+    /// Tries to take the lock of the word of global memory at `address` for the lane. Memory without locks denies.
+    fn lock_global(&mut self, window: u8, lane: u32, address: u64) -> Result<bool, Denied> {
+        let _ = (window, lane, address);
+        Err(Denied)
+    }
+
+    /// Stores to the word of global memory at `address` and frees its lock.
+    fn unlock_store_global(&mut self, window: u8, lane: u32, address: u64, value: u32) -> Result<(), Denied> {
+        let _ = (window, lane, address, value);
+        Err(Denied)
+    }
+
     /// Loads for the lanes of a set, lowest first; `addresses` and `out` have one element a lane of the warp.
     /// `Err` is the first lane denied.
     fn load_lanes(

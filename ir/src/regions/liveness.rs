@@ -1,7 +1,7 @@
 //! Which slots a lane may still read, at the start of each block of a kernel in SPMD form.
 
 use crate::entities::{Block, Slot};
-use crate::function::{Function, Imm, LeaveKind, PushKind, Terminator};
+use crate::function::{BarrierSpec, Function, Imm, LeaveKind, PushKind, Terminator};
 use crate::opcodes::Opcode;
 
 /// A set of slots.
@@ -221,6 +221,9 @@ impl SlotLiveness {
         };
         for s in &self.succs[block.index()] {
             live.union(&self.live_in[s.index()]);
+        }
+        if let Terminator::Barrier { spec: BarrierSpec { from: Some(slot), .. }, .. } = func.term(block) {
+            live.insert(*slot);
         }
         live
     }

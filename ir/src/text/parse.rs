@@ -631,7 +631,15 @@ impl<'a> Parser<'a> {
                 let wait = self.eat_word("wait");
                 let warps =
                     if self.eat_word("warps") { Some(self.number32("the number of warps")?) } else { None };
-                let spec = BarrierSpec { index, arrive, wait, warps };
+                let from = if self.eat_word("from") {
+                    let at = self.at;
+                    let slot = Slot(self.entity("s", "a slot")?);
+                    self.slots_used.entry(slot).or_insert(at);
+                    Some(slot)
+                } else {
+                    None
+                };
+                let spec = BarrierSpec { index, arrive, wait, warps, from };
                 Terminator::Barrier { spec, next: self.arrow()? }
             }
             "branch_indirect" => Terminator::BranchIndirect { address: self.value_ref()? },

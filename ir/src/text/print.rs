@@ -93,6 +93,9 @@ impl Display for Terminator {
                 if let Some(n) = spec.warps {
                     write!(f, " warps {n}")?;
                 }
+                if let Some(slot) = spec.from {
+                    write!(f, " from {slot}")?;
+                }
                 write!(f, " -> {next}")
             }
             Terminator::BranchIndirect { address } => write!(f, "branch_indirect {address}"),

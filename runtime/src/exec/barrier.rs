@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn bar(arrive: bool, wait: bool, warps: Option<u32>) -> BarrierSpec {
-        BarrierSpec { index: 3, arrive, wait, warps }
+        BarrierSpec { index: 3, arrive, wait, warps, from: None }
     }
 
     #[test]

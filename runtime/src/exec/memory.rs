@@ -248,4 +248,22 @@ impl WarpMemory for View<'_> {
             *locks &= !bit;
         }
     }
+
+    fn lock_global(&mut self, window: u8, _lane: u32, address: u64) -> Result<bool, Denied> {
+        let address = self.global(window, address, 4)?;
+        self.memory.load(address, 4).map_err(|_| Denied)?;
+        Ok(self.plan.locks.take(address))
+    }
+
+    fn unlock_store_global(
+        &mut self,
+        window: u8,
+        _lane: u32,
+        address: u64,
+        value: u32,
+    ) -> Result<(), Denied> {
+        let address = self.global(window, address, 4)?;
+        let store = || self.memory.store(address, 4, value.into());
+        self.plan.locks.free(address, store).map_err(|_| Denied)
+    }
 }

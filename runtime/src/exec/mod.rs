@@ -3,6 +3,7 @@
 mod barrier;
 mod block;
 mod jit;
+mod locks;
 pub(crate) mod memory;
 pub(crate) mod pool;
 mod schedule;

@@ -1,5 +1,6 @@
 //! From a launch to what every block starts with, or the reason why it cannot start.
 
+use super::locks::Locks;
 use super::segments::Segments;
 use crate::memory::window::Windows;
 use crate::{Arg, ConstPart, Error, Launch};
@@ -74,6 +75,8 @@ pub struct Plan {
     pub windows: Windows,
     /// Memory that the launch provides.
     pub segments: Segments,
+    /// Locks of words of global memory.
+    pub locks: Locks,
     /// Slots with a value of their own: one value, or one a lane.
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// Warp instructions of one warp before it times out.
@@ -237,6 +240,7 @@ impl Plan {
             consts: Vec::new(),
             windows: Windows::new(&launch.globals)?,
             segments: Segments::new(abi, function),
+            locks: Locks::default(),
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             max_steps: launch.max_steps,
         };

@@ -198,6 +198,7 @@ impl RunningBlock {
                 let all = self.living as usize == calls.len()
                     && spec.arrive
                     && spec.wait
+                    && spec.from.is_none()
                     && spec.warps.is_none_or(|count| count == self.living);
                 let even = || self.barriers.is_even(spec.index, calls.iter().map(|call| call.tag));
                 (all && even()).then_some(*next)

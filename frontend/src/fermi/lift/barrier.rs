@@ -6,8 +6,8 @@
 //! have come to the next one.
 
 use warpjit_ir::{
-    AtomicOp, BarrierSpec, Block, Builder, Builtin, GuestFault, Imm, IntCC, MemAccess, Opcode, Slot,
-    SlotInit, Space, Terminator, Type, Value,
+    AtomicOp, BarrierSpec, Block, Builder, Builtin, Imm, IntCC, MemAccess, Opcode, Slot, SlotInit, Space,
+    Terminator, Type, Value,
 };
 
 use super::control::next_block;
@@ -17,7 +17,7 @@ use crate::fermi::{BarOp, Inst, Op, ZERO_REG};
 
 /// Threads of a warp; counts of threads are multiples of it.
 const LANES: u32 = 32;
-/// Bytes of the counters of a barrier.
+/// Bytes of the counters of a barrier, a power of two.
 const COUNTERS: u32 = COUNTERS_BYTES / 16;
 
 /// Whether lanes are counted.
@@ -28,27 +28,28 @@ pub(super) fn counts(inst: &Inst) -> bool {
         && (register || inst.pdst.is_some())
 }
 
-/// Emits a barrier. Number and count must be known: no compiler of the time leaves them to a register.
+/// Emits a barrier. Where a register says which or how many threads, that of the warp's lowest active lane counts.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
-    let count = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };
-    let (Some(number), Some(threads)) = (e.immediate(inst, 0), count) else {
-        return e.fault(GuestFault::Illegal);
-    };
-    let spec = BarrierSpec {
-        index: number as u8 & 15,
-        arrive: true,
-        wait: inst.mods.bar != BarOp::Arrive,
-        warps: (threads != 0).then(|| threads.div_ceil(LANES)),
-    };
+    let mut spec =
+        BarrierSpec { index: 0, arrive: true, wait: inst.mods.bar != BarOp::Arrive, warps: None, from: None };
+    let threads = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };
+    let known = e.immediate(inst, 0).zip(threads);
+    if let Some((number, threads)) = known {
+        spec.index = number as u8 & 15;
+        spec.warps = (threads != 0).then(|| threads.div_ceil(LANES));
+    }
     let behind = next_block(e, inst);
     if e.guard.is_some() {
         only_if_anybody(e, behind);
+    }
+    if known.is_none() {
+        spec.from = Some(named_by_registers(e, inst));
     }
     let next = if inst.join { joining(e, behind) } else { behind };
     if !counts(inst) {
         return e.terminate(Terminator::Barrier { spec, next });
     }
-    let counter = count_lanes(e, inst, spec.index);
+    let counter = count_lanes(e, inst, spec);
     let guard = e.guard.map(|guard| e.keep(guard, Type::MASK, 5));
     let behind = {
         let pc = e.b.pc;
@@ -60,6 +61,27 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     take_result(e, inst, counter);
     e.guard = None;
     e.terminate(Terminator::Jump(next.into()));
+}
+
+/// A slot with the number of the barrier and the count of warps ([`BarrierSpec::from`]).
+fn named_by_registers(e: &mut Emit<'_>, inst: &Inst) -> Slot {
+    let number = e.src(inst, 0);
+    let number = e.and_const(number, 15);
+    let value = if inst.srcs().len() > 1 {
+        // Counts have twelve bits.
+        let threads = e.src(inst, 1);
+        let threads = e.and_const(threads, 0xfff);
+        let more = e.b.i32(LANES - 1);
+        let up = e.b.iadd(threads, more);
+        let warps = e.ushr_const(up, LANES.trailing_zeros());
+        let warps = e.shl_const(warps, 4);
+        e.b.ior(warps, number)
+    } else {
+        number
+    };
+    let slot = e.temp(Type::I32, 7);
+    e.put_always(slot, value);
+    slot
 }
 
 /// A warp none of whose lanes passes the guard does not come to the barrier.
@@ -117,24 +139,39 @@ fn named(e: &mut Emit<'_>, name: &str, init: SlotInit) -> Slot {
 }
 
 /// Adds the lanes that decide: those whose predicate holds, of `and` those whose does not.
-fn count_lanes(e: &mut Emit<'_>, inst: &Inst, index: u8) -> Counter {
+fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
     let part = named(e, "#counters", SlotInit::WarpOffset(e.program.counters));
-    let turn = named(e, &format!("#turn{index}"), SlotInit::Zero);
+    // Two bits for each barrier.
+    let turns = named(e, "#turns", SlotInit::Zero);
+    let index = match spec.from {
+        None => e.b.i32(spec.index.into()),
+        Some(slot) => {
+            let value = e.get(slot);
+            e.and_const(value, 15)
+        }
+    };
     // The first warp's part.
     let (part, warp) = (e.get(part), e.builtin(Builtin::WarpId));
     let stride = e.b.i32(COUNTERS_BYTES);
     let back = e.b.imul(warp, stride);
     let first = e.b.isub(part, back);
-    let base = e.b.i32((COUNTERS_ADDRESS as u32).wrapping_add(u32::from(index) * COUNTERS));
-    let base = e.b.iadd(first, base);
-    let at = e.get(turn);
+    let counters = e.b.i32(COUNTERS_ADDRESS as u32);
+    let first = e.b.iadd(first, counters);
+    let place = e.shl_const(index, COUNTERS.trailing_zeros());
+    let base = e.b.iadd(first, place);
+    let (all, shift) = (e.get(turns), e.shl_const(index, 1));
+    let at = e.b.ushr(all, shift);
+    let at = e.and_const(at, 3);
     let (none, one, two) = (e.b.i32(0), e.b.i32(1), e.b.i32(2));
     let is_first = e.b.icmp(IntCC::Eq, at, none);
     let is_last = e.b.icmp(IntCC::Eq, at, two);
     let (less, more) = (e.b.isub(at, one), e.b.iadd(at, one));
     let last = e.b.select(is_first, two, less);
     let following = e.b.select(is_last, none, more);
-    e.put_always(turn, following);
+    let changed = e.b.ixor(at, following);
+    let changed = e.b.ishl(changed, shift);
+    let turned = e.b.ixor(all, changed);
+    e.put_always(turns, turned);
     let address = |e: &mut Emit<'_>, turn: Value, number: usize| {
         let offset = e.shl_const(turn, 2);
         let address = e.b.iadd(base, offset);

@@ -194,13 +194,22 @@ fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {
     inst.target_pc().and_then(|pc| e.program.blocks.get(&pc)).copied()
 }
 
-/// An entry's target stands in the instruction; where it is in memory instead (no compiler does that) it is a fault.
+/// Pushes an entry. Where its target stands in constant memory, the entry's is a block that goes there: nothing writes that memory
+/// while a program runs, so it is the same then.
 fn push(e: &mut Emit<'_>, inst: &Inst, kind: PushKind) {
     let next = next_block(e, inst);
-    match target_block(e, inst) {
-        Some(target) => e.terminate(Terminator::Push { kind, target, next }),
-        None => e.fault(GuestFault::Illegal),
+    if let Some(target) = target_block(e, inst) {
+        return e.terminate(Terminator::Push { kind, target, next });
     }
+    let Some(computed) = computed(inst) else { return e.fault(GuestFault::Illegal) };
+    let target = {
+        let pc = e.b.pc;
+        e.b.func.add_block(pc)
+    };
+    e.terminate(Terminator::Push { kind, target, next });
+    e.start(target);
+    let address = address(e, &computed);
+    e.terminate(Terminator::BranchIndirect { address });
 }
 
 fn branch(e: &mut Emit<'_>, inst: &Inst) {

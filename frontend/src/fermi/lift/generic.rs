@@ -57,37 +57,39 @@ pub(super) fn guarded(e: &mut Emit<'_>, mask: Value) -> Value {
 }
 
 impl Place {
-    /// The lanes of `mask` whose offset in the window is one that memory behind it has.
-    fn reachable(&self, e: &mut Emit<'_>, mask: Value) -> Value {
-        let limit = e.b.i32(0x1_0000);
-        let there = e.b.icmp(IntCC::Ult, self.inside, limit);
-        e.b.iand(mask, there)
+    /// Where lanes access: the space, their address in it, and which lanes.
+    pub(super) fn ways(&self) -> [(Space, Value, Value); 3] {
+        [
+            (Space::Global(0), self.address, self.global),
+            (Space::Shared, self.inside, self.shared),
+            (Space::Local, self.inside, self.local),
+        ]
     }
 
     /// Loads word `n`.
     pub(super) fn load(&self, e: &mut Emit<'_>, mem: MemAccess, n: u8) -> Value {
-        let guard = guarded(e, self.global);
-        let mut value = e.b.load(part(mem, n), self.address, Some(guard));
-        for (space, mask) in [(Space::Shared, self.shared), (Space::Local, self.local)] {
-            let access = MemAccess { space, align: 1, ..mem };
-            let there = e.b.load(part(access, n), self.inside, None);
-            let reachable = self.reachable(e, mask);
-            let none = e.b.i32(0);
-            let there = e.b.select(reachable, there, none);
-            value = e.b.select(mask, there, value);
+        let mut value = None;
+        for (space, address, mask) in self.ways() {
+            let guard = guarded(e, mask);
+            let there = e.b.load(part(within(mem, space), n), address, Some(guard));
+            value = Some(match value {
+                None => there,
+                Some(value) => e.b.select(mask, there, value),
+            });
         }
-        value
+        value.unwrap_or_else(|| e.b.i32(0))
     }
 
     /// Stores word `n` under the guard.
     pub(super) fn store(&self, e: &mut Emit<'_>, mem: MemAccess, n: u8, value: Value) {
-        let guard = guarded(e, self.global);
-        e.b.store(part(mem, n), self.address, value, Some(guard));
-        for (space, mask) in [(Space::Shared, self.shared), (Space::Local, self.local)] {
-            let access = MemAccess { space, align: 1, ..mem };
-            let reachable = self.reachable(e, mask);
-            let guard = guarded(e, reachable);
-            e.b.store(part(access, n), self.inside, value, Some(guard));
+        for (space, address, mask) in self.ways() {
+            let guard = guarded(e, mask);
+            e.b.store(part(within(mem, space), n), address, value, Some(guard));
         }
     }
+}
+
+/// The same access to another space.
+pub(super) fn within(mem: MemAccess, space: Space) -> MemAccess {
+    MemAccess { space, far: !matches!(space, Space::Global(_)), ..mem }
 }

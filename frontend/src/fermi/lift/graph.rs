@@ -31,7 +31,8 @@ impl Source for Code<'_> {
     }
 
     fn leads(&self, inst: &Inst) -> Leads {
-        let indirect = matches!(inst.op, Op::Bra | Op::BraIndirect | Op::Call)
+        let names = matches!(inst.op, Op::Bra | Op::BraIndirect | Op::Call) || is_push(inst.op);
+        let indirect = names
             && inst
                 .srcs()
                 .iter()
@@ -55,22 +56,17 @@ impl Source for Code<'_> {
 fn ends_block(inst: &Inst) -> bool {
     inst.join
         || is_leaving(inst.op)
+        || is_push(inst.op)
         || matches!(
             inst.op,
-            Op::Bra
-                | Op::BraIndirect
-                | Op::Call
-                | Op::PreLongjmp
-                | Op::JoinAt
-                | Op::PreBrk
-                | Op::PreCont
-                | Op::PreRet
-                | Op::Rtt
-                | Op::QuadOn
-                | Op::QuadPop
-                | Op::Bar
+            Op::Bra | Op::BraIndirect | Op::Call | Op::Rtt | Op::QuadOn | Op::QuadPop | Op::Bar
         )
         || inst.op == Op::Bpt && inst.mods.has("trap")
+}
+
+/// Whether a target is pushed that lanes may leave to.
+fn is_push(op: Op) -> bool {
+    matches!(op, Op::PreLongjmp | Op::JoinAt | Op::PreBrk | Op::PreCont | Op::PreRet)
 }
 
 /// Whether lanes leave to what is on the stack.

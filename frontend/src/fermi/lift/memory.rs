@@ -1,7 +1,8 @@
 //! Loads and stores (facts/fermi.md section 3).
 //!
-//! Global accesses must be aligned to their size, else they fault; the other spaces take any address (chosen: the
-//! documents do not say). Wide accesses go word by word, each part with the alignment of the whole.
+//! Accesses must be aligned to their size, else they fault: cuda-gdb's manual has an exception for addresses in shared
+//! and local memory as well. Constant spaces take any address (chosen: the documents do not say). Wide accesses go word by word,
+//! each part with the alignment of the whole.
 
 use warpjit_ir::{MemAccess, Space, Value};
 
@@ -62,14 +63,14 @@ pub(super) fn stored(e: &mut Emit<'_>, inst: &Inst, n: usize, ty: Type) -> Vec<V
 
 /// The access of a space without its offset.
 pub(super) fn access(space: MemSpace, ty: Type) -> Option<MemAccess> {
-    let (space, align) = match space {
-        MemSpace::Global => (Space::Global(0), ty.bytes() as u8),
-        MemSpace::Shared => (Space::Shared, 1),
-        MemSpace::Local => (Space::Local, 1),
+    let space = match space {
+        MemSpace::Global => Space::Global(0),
+        MemSpace::Shared => Space::Shared,
+        MemSpace::Local => Space::Local,
         MemSpace::Attr | MemSpace::Vertex | MemSpace::Pixel => return None,
     };
-    let bytes = ty.bytes().min(4) as u8;
-    let far = space == Space::Shared;
+    let (bytes, align) = (ty.bytes().min(4) as u8, ty.bytes() as u8);
+    let far = space != Space::Global(0);
     Some(MemAccess { space, bytes, signed: ty.is_signed(), offset: 0, far, align, align_offset: 0 })
 }
 
@@ -88,8 +89,8 @@ fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
         let place = generic::place(e, address, offset);
         return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
     }
-    // Only global loads can fault in lanes that the guard leaves out.
-    let guard = e.guard.filter(|_| space == MemSpace::Global);
+    // What the guard leaves out must not fault.
+    let guard = e.guard;
     (0..words(ty)).map(|n| e.b.load(part(mem, n), address, guard)).collect()
 }
 

@@ -3,7 +3,7 @@
 use warpjit_ir::{Builtin, FloatCC, Imm, Opcode, Scalar, Type as IrType, Value};
 
 use super::emit::Emit;
-use crate::fermi::{Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
+use crate::fermi::{Chip, Family, Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
 use crate::simt::Flags;
 
 /// Emits one of them.
@@ -148,8 +148,14 @@ fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     e.guard = outer;
 }
 
-/// Warps and multiprocessors that `nphysid` tells of.
-const WARPS: u32 = 48;
+/// Warps of a multiprocessor, as `nphysid` tells (CUDA programming guide, compute capabilities 2.x and 3.0).
+fn warps(chip: Chip) -> u32 {
+    match chip.family() {
+        Family::Gf100 => 48,
+        Family::Gk104 => 64,
+    }
+}
+
 /// Banks of shared memory.
 const SHARED_BANKS: u32 = 32;
 
@@ -163,7 +169,7 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
     let axis = |first: u8| number - first;
     let value = match number {
         0 => e.builtin(Builtin::LaneId),
-        2 => e.b.i32(WARPS << 8 | 1 << 20),
+        2 => e.b.i32(warps(inst.chip) << 8 | 1 << 20),
         3 => {
             let warp = e.builtin(Builtin::WarpId);
             e.shl_const(warp, 8)

@@ -46,7 +46,7 @@ pub(super) fn terminator(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) -> bo
         Op::S_CBRANCH_G_FORK | Op::S_CBRANCH_I_FORK if fork_works(inst) => fork(l, node, inst),
         Op::S_CBRANCH_JOIN => join(l, inst),
         Op::S_BARRIER => {
-            let spec = BarrierSpec { index: 0, arrive: true, wait: true, warps: None };
+            let spec = BarrierSpec { index: 0, arrive: true, wait: true, warps: None, from: None };
             let next = l.edge(next);
             l.e.terminate(Terminator::Barrier { spec, next });
         }

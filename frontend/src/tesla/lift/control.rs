@@ -175,6 +175,7 @@ fn barrier(e: &mut Emit<'_>, inst: &Inst, next: Block) {
         arrive: inst.mods.inc,
         wait: inst.mods.wait,
         warps,
+        from: None,
     };
     if !spec.arrive && !spec.wait {
         return e.terminate(Terminator::Jump(next.into()));

@@ -361,7 +361,7 @@ fn indirect_branches() {
 #[test]
 fn barrier_returns_to_the_scheduler() {
     let mut g = Graph::new(2);
-    let spec = BarrierSpec { index: 3, arrive: true, wait: false, warps: Some(2) };
+    let spec = BarrierSpec { index: 3, arrive: true, wait: false, warps: Some(2), from: None };
     g.end(0, None, |_| Terminator::Barrier { spec, next: Block(1) }).exit(1);
     let (trace, flow, mut warp) = g.run(0xff, [0; 3]);
     assert_eq!((trace.len(), flow), (1, Flow::Barrier(spec)));
