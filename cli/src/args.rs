@@ -23,7 +23,10 @@ pub enum Command {
     /// Exit status: 0 every expectation held, 1 one did not, 2 something is bad, 3 the guest
     /// faulted unexpectedly.
     Run(RunArgs),
-    /// Time a launch file: buffers restored before each run, compilation excluded.
+    /// Time a launch file, or all of a folder: buffers restored before each run, compilation excluded.
+    ///
+    /// With --suite the exit status is the gravest of all rows: 0 all as expected, 1 a result was wrong or
+    /// a row executed other instructions than the baseline's, 3 a guest faulted, 2 something is bad.
     Bench(BenchArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
@@ -33,11 +36,9 @@ pub enum Command {
     Ir(IrArgs),
 }
 
-/// Options that `run` and `bench` share.
+/// Options that commands which run launch files share.
 #[derive(Args)]
 pub struct EngineArgs {
-    /// The launch file.
-    pub file: PathBuf,
     /// Print one JSON object in place of text.
     #[arg(long)]
     pub json: bool,
@@ -70,6 +71,8 @@ pub struct EngineArgs {
 /// `warpjit run`.
 #[derive(Args)]
 pub struct RunArgs {
+    /// The launch file.
+    pub file: PathBuf,
     /// Engine options.
     #[command(flatten)]
     pub engine: EngineArgs,
@@ -81,6 +84,18 @@ pub struct RunArgs {
 /// `warpjit bench`.
 #[derive(Args)]
 pub struct BenchArgs {
+    /// The launch file, where it is not a suite.
+    #[arg(required_unless_present = "suite", conflicts_with_all = ["suite", "baseline", "save"])]
+    pub file: Option<PathBuf>,
+    /// Time every launch file in this folder and below.
+    #[arg(long, value_name = "DIR")]
+    pub suite: Option<PathBuf>,
+    /// Compare with what an earlier run of the suite has saved.
+    #[arg(long, value_name = "FILE", requires = "suite")]
+    pub baseline: Option<PathBuf>,
+    /// Save the suite's results as JSON.
+    #[arg(long, value_name = "FILE", requires = "suite")]
+    pub save: Option<PathBuf>,
     /// Engine options.
     #[command(flatten)]
     pub engine: EngineArgs,

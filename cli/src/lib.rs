@@ -10,3 +10,4 @@ pub mod launch_file;
 pub mod outcome;
 pub mod picture;
 pub mod session;
+pub mod suite;

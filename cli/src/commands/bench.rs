@@ -1,56 +1,70 @@
 //! `warpjit bench`.
 
+use anyhow::bail;
 use serde_json::json;
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::session::Session;
+use warpjit::suite::Timing;
 use warpjit_runtime::{Config, Engine};
 
 use super::progress::Bar;
-use super::{print, statistics};
+use super::{print, statistics, suite};
 use crate::args::{BenchArgs, EngineArgs};
-
-/// The runs of one `bench`, in milliseconds.
-struct Timing {
-    runs_ms: Vec<f64>,
-    median_ms: f64,
-}
-
-impl Timing {
-    fn new(runs_ms: Vec<f64>) -> Timing {
-        let mut sorted = runs_ms.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        let median_ms = match sorted.len() {
-            0 => 0.0,
-            n if n % 2 == 1 => sorted[middle],
-            _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        };
-        Timing { runs_ms, median_ms }
-    }
-}
 
 pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
-    let file = LaunchFile::load(&options.file)?;
+    let path = match (&args.suite, &args.file) {
+        (Some(folder), _) => return suite::suite(args, folder),
+        (None, Some(path)) => path,
+        (None, None) => bail!("a launch file or --suite is needed"),
+    };
+    let file = LaunchFile::load(path)?;
+    let counting = match (options.verbose, options.json) {
+        (true, _) => Counting::All,
+        (false, true) => Counting::Threads,
+        (false, false) => Counting::Nothing,
+    };
+    let (outcome, timing) = measure(&file, args, counting)?;
+    report(&outcome, &timing, options)
+}
+
+/// What is counted besides being timed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counting {
+    /// Blocks and warps.
+    Nothing,
+    /// Instructions, by the tier that is timed.
+    Threads,
+    /// What only the interpreter counts, too.
+    All,
+}
+
+/// Times a launch file; the timing has no runs where one was not as expected.
+pub(super) fn measure(
+    file: &LaunchFile,
+    args: &BenchArgs,
+    counting: Counting,
+) -> anyhow::Result<(Outcome, Timing)> {
+    let options = &args.engine;
     // Counting costs time, so a run of its own counts; the first timed run has the expectations
     // checked, and whatever run there is first compiles.
-    let counted = if options.verbose || options.json {
+    let counted = if counting == Counting::Nothing {
+        None
+    } else {
         let engine = Engine::new(Config { count: true, ..options.config() })?;
-        let mut session = Session::new(&file, &engine)?;
+        let mut session = Session::new(file, &engine)?;
         let mut outcome = once(&mut session, options)?;
-        if options.verbose {
-            statistics::complete(&mut outcome.stats, &file, options)?;
+        if counting == Counting::All {
+            statistics::complete(&mut outcome.stats, file, options)?;
         }
         if outcome.status != Status::Ok {
-            return report(&outcome, &Timing::new(Vec::new()), options);
+            return Ok((outcome, Timing::default()));
         }
         Some(outcome)
-    } else {
-        None
     };
     let engine = Engine::new(Config { count: false, ..options.config() })?;
-    let mut session = Session::new(&file, &engine)?;
+    let mut session = Session::new(file, &engine)?;
     let mut outcome = once(&mut session, options)?;
     let compile = outcome.stats.compile;
     let mut runs_ms = Vec::new();
@@ -69,7 +83,7 @@ pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
         outcome.stats.run = run;
     }
     outcome.stats.compile = compile;
-    report(&outcome, &Timing::new(runs_ms), options)
+    Ok((outcome, Timing::new(runs_ms)))
 }
 
 /// The run that compiles.
@@ -110,16 +124,4 @@ fn report(outcome: &Outcome, timing: &Timing, options: &EngineArgs) -> anyhow::R
         print(&text)?;
     }
     Ok(outcome.status)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn median_is_the_middle() {
-        assert_eq!(Timing::new(vec![3.0, 1.0, 2.0]).median_ms, 2.0);
-        assert_eq!(Timing::new(vec![4.0, 1.0, 2.0, 3.0]).median_ms, 2.5);
-        assert_eq!(Timing::new(Vec::new()).median_ms, 0.0);
-    }
 }

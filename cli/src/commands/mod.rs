@@ -8,6 +8,7 @@ mod ir;
 mod progress;
 mod run;
 mod statistics;
+mod suite;
 
 use std::io::Write;
 

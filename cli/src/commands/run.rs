@@ -11,7 +11,7 @@ use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
-    let file = LaunchFile::load(&options.file)?;
+    let file = LaunchFile::load(&args.file)?;
     // The JSON object names instruction counts, so they are counted.
     let config = Config { count: options.verbose || options.json, ..options.config() };
     let engine = Engine::new(config)?;
