@@ -1,7 +1,7 @@
 //! From a region to machine code, with what the runtime must know of it.
 
 use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, types};
+use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, SourceLoc, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -128,13 +128,26 @@ pub struct RegionCode {
     pub tables: Vec<&'static WordTable>,
     /// Environment it runs in.
     pub float_env: FloatEnv,
+    /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
+    /// code from there up to the next offset is of, or [`NO_PC`].
+    pub pcs: Vec<(u32, u32)>,
 }
+
+/// In [`RegionCode::pcs`]: code of no guest instruction, which goes from chunk to chunk or brings registers in and out.
+pub const NO_PC: u32 = u32::MAX;
 
 impl RegionCode {
     /// The instruction at this offset, if it accesses guest memory.
     pub fn trap(&self, offset: u32) -> Option<&TrapSite> {
         self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| &self.traps[i].1)
     }
+}
+
+/// The guest address of the code at `offset`, of a table such as [`RegionCode::pcs`].
+pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
+    let next = pcs.partition_point(|&(start, _)| start <= offset);
+    let (_, pc) = *pcs.get(next.checked_sub(1)?)?;
+    (pc != NO_PC).then_some(pc)
 }
 
 /// Code of a region as text.
@@ -174,7 +187,7 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     let mut codegen = Codegen::for_function(HostFunction::with_name_signature(Default::default(), sig));
     let mut builder_context = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut codegen.func, &mut builder_context);
-    let lowered = lower::lower(func, options, env, list, builder)?;
+    let lowered = lower::lower(func, options, env, list || options.pcs, builder)?;
     let clif =
         if list { listing::clif(&codegen.func.display().to_string(), &lowered.sites) } else { String::new() };
     if let Err(e) = codegen.compile(&**isa, &mut ControlPlane::default()) {
@@ -205,14 +218,47 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     traps.sort_by_key(|t| t.0);
     let assembly = if list { listing::host(compiled, &machine_code, &**isa, &lowered.sites) } else { None };
     let assembly = assembly.unwrap_or_default();
+    let ranges = locations.iter().map(|l| (l.start, l.end, l.loc));
+    let pcs = if options.pcs { guest_pcs(ranges, &lowered.sites) } else { Vec::new() };
     let code = RegionCode {
         code: machine_code,
         traps,
         pures: lowered.pures,
         tables: lowered.tables,
         float_env: env,
+        pcs,
     };
     Ok((code, Listing { clif, assembly }))
+}
+
+/// The table of [`RegionCode::pcs`] from source locations (start, end) in the order of code.
+fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[TrapSite]) -> Vec<(u32, u32)> {
+    let mut pcs: Vec<(u32, u32)> = Vec::new();
+    let mut note = |start: u32, pc: u32| {
+        // Pieces of one instruction are one entry; an empty piece says nothing.
+        if pcs.last().is_some_and(|last| last.0 == start) {
+            pcs.pop();
+        }
+        if pcs.last().is_none_or(|last| last.1 != pc) {
+            pcs.push((start, pc));
+        }
+    };
+    let (mut known, mut last) = (0, NO_PC);
+    for (start, end, location) in locations {
+        if start > known {
+            note(known, NO_PC);
+        }
+        // A product in disguise is of the instruction around it.
+        let own = if embedded::is_mark(location) {
+            last
+        } else {
+            listing::guest_address(location.bits(), sites).unwrap_or(NO_PC)
+        };
+        note(start, own);
+        (known, last) = (end, own);
+    }
+    note(known, NO_PC);
+    pcs
 }
 
 fn check(func: &Function, options: &Options) -> Result<(), Error> {

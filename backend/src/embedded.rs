@@ -20,7 +20,7 @@ pub(crate) fn mark(index: u32) -> SourceLoc {
 }
 
 /// Whether a source location is a mark.
-fn is_mark(loc: SourceLoc) -> bool {
+pub(crate) fn is_mark(loc: SourceLoc) -> bool {
     (MARKS..0x8000_0000).contains(&loc.bits())
 }
 

@@ -18,7 +18,8 @@ mod lower;
 mod options;
 
 pub use compile::{
-    Entry, Error, FloatEnv, Listing, RegionCode, TrapLane, TrapSite, compile_region, list_region,
+    Entry, Error, FloatEnv, Listing, NO_PC, RegionCode, TrapLane, TrapSite, compile_region, guest_pc,
+    list_region,
 };
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, TablePointer,

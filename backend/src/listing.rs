@@ -8,8 +8,8 @@ use cranelift_codegen::isa::TargetIsa;
 
 use crate::compile::TrapSite;
 
-/// Source locations from here on are guest addresses, those below numbers of trap sites. Only listings have
-/// the former: the runtime needs nothing but the sites.
+/// Source locations from here on are guest addresses, those below numbers of trap sites. Only listings and code that is to be
+/// observed have the former: otherwise the runtime needs nothing but the sites.
 const ADDRESSES: u32 = 0x8000_0000;
 
 /// Columns that an address takes.
@@ -21,7 +21,7 @@ pub(crate) fn location(pc: u32) -> SourceLoc {
 }
 
 /// The guest address of a source location.
-fn guest_address(bits: u32, sites: &[TrapSite]) -> Option<u32> {
+pub(crate) fn guest_address(bits: u32, sites: &[TrapSite]) -> Option<u32> {
     match bits {
         u32::MAX => None,
         ADDRESSES.. => Some(bits - ADDRESSES),

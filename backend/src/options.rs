@@ -150,6 +150,8 @@ pub struct Options {
     pub checked_memory: bool,
     /// Count guest instructions.
     pub count: bool,
+    /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
+    pub pcs: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
     /// By block: the lanes that execute it, for `count`; missing ones are not counted.
@@ -165,6 +167,7 @@ impl Options {
             fast_compile: false,
             checked_memory: false,
             count: false,
+            pcs: false,
             slot_shapes: Vec::new(),
             block_masks: Vec::new(),
         }

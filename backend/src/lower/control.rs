@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use cranelift_codegen::ir::SourceLoc;
 use warpjit_ir::function::{BlockCall, Terminator};
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::types::Scalar;
@@ -13,6 +14,7 @@ use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, I8, I32, I64, V, element, vector};
 use crate::context::{FAULT, FaultKind, STOPPED, at};
 use crate::helpers::OPERAND_BYTES;
+use crate::listing;
 
 impl Lower<'_, '_> {
     /// The whole function: for each chunk with an active lane, the region.
@@ -110,6 +112,10 @@ impl Lower<'_, '_> {
         self.start_block();
         self.current = b;
         let data = self.f.block(b);
+        if self.list {
+            self.location = listing::location(data.pc);
+            self.e.b.set_srcloc(self.location);
+        }
         for &p in &data.params {
             if let Some(kept @ Kept::Scalar(_)) = self.values[p.index()].clone() {
                 self.define(p, kept);
@@ -131,6 +137,14 @@ impl Lower<'_, '_> {
         let mask = self.options.block_masks.get(b.index()).copied().flatten();
         if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {
             self.count(mask, data.guest_insts)?;
+        }
+        if self.list {
+            self.location = match &data.term {
+                Some(Terminator::Return { .. }) => SourceLoc::default(),
+                _ if data.term_pc == 0 => self.location,
+                _ => listing::location(data.term_pc),
+            };
+            self.e.b.set_srcloc(self.location);
         }
         self.terminator(b)
     }

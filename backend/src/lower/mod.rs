@@ -112,7 +112,7 @@ pub(crate) struct Lower<'a, 'b> {
     explicit_flush: bool,
     env: FloatEnv,
     sites: Vec<TrapSite>,
-    /// Whether all code is attributed to guest addresses, for a listing.
+    /// Whether all code is attributed to guest addresses, for a listing or a profile.
     list: bool,
     /// What code that cannot trap is attributed to.
     location: SourceLoc,
@@ -496,11 +496,22 @@ impl Lower<'_, '_> {
             .collect()
     }
 
+    /// Attributes the code that follows to an instruction's guest address.
+    fn locate(&mut self, data: &InstData) {
+        self.location = match data.op {
+            // Registers that come in and go out.
+            Opcode::SlotGet | Opcode::SlotSet => SourceLoc::default(),
+            // What passes make for themselves has address 0: of the instruction around it.
+            _ if data.pc == 0 && !self.location.is_default() => self.location,
+            _ => listing::location(data.pc),
+        };
+        self.e.b.set_srcloc(self.location);
+    }
+
     fn inst(&mut self, inst: Inst) -> Result<(), Error> {
         let data = self.f.inst(inst);
         if self.list {
-            self.location = listing::location(data.pc);
-            self.e.b.set_srcloc(self.location);
+            self.locate(data);
         }
         let whole = self.lanes() == self.f.lanes as usize;
         if data.op.is_cross_lane() && !(whole && data.op.is_in_whole_warp()) {
