@@ -3,7 +3,7 @@
 use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
 use super::eval::{lane_mask, pack};
 use super::memory::{byte_mask, each_lane};
-use super::{Code, Denied, Fault, FaultKind, Flow, Frame, Stats, Warp, WarpMemory};
+use super::{Code, Denied, Fault, FaultKind, Flow, Frame, Profile, Stats, Warp, WarpMemory};
 use crate::function::{Form, Terminator};
 use crate::opcodes::{MemAccess, Space};
 use crate::types::Scalar;
@@ -16,6 +16,8 @@ pub struct Scratch {
     pub max_steps: u64,
     /// Statistics, where wanted.
     pub stats: Option<Box<Stats>>,
+    /// Counts for a profile, where wanted.
+    pub profile: Option<Box<Profile>>,
 }
 
 impl Scratch {
@@ -25,12 +27,12 @@ impl Scratch {
         for (line, &bits) in values.chunks_exact_mut(code.lanes).zip(&code.constants) {
             line.fill(bits);
         }
-        Scratch { values, max_steps: 0, stats: None }
+        Scratch { values, max_steps: 0, stats: None, profile: None }
     }
 }
 
 /// Most lanes of a warp.
-const MAX_LANES: usize = 64;
+pub(super) const MAX_LANES: usize = 64;
 
 /// The lanes an operation concerns, and what it may touch besides the scratch array.
 struct Env<'a> {
@@ -129,6 +131,9 @@ impl Code {
             Terminator::BranchIndirect { .. } => None,
             _ => block.term_args[0].map(|at| pack(&scratch.values[at as usize..at as usize + self.lanes])),
         };
+        if let Some(profile) = &mut scratch.profile {
+            profile.count(warp.block, block, self.lanes, &scratch.values, warp.active, cond);
+        }
         if !(block.edges[0].is_empty() && block.edges[1].is_empty()) {
             let taken = warp.active & cond.unwrap_or(u64::MAX);
             let sides = [taken, warp.active & !taken];
@@ -339,7 +344,7 @@ fn guard(env: &Env, values: &[u64], guarded: bool, at: u32) -> u64 {
 }
 
 /// Final addresses of all lanes, and the lowest lane of the set whose address is misaligned.
-fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES]) -> Option<u32> {
+pub(super) fn addresses(access: Access, from: &[u64], lanes: u64, out: &mut [u64; MAX_LANES]) -> Option<u32> {
     let MemAccess { space, offset, far, align, align_offset, .. } = access.mem;
     let wrap = match space {
         Space::Global(_) if access.wide_address => u64::MAX,

@@ -105,6 +105,9 @@ pub(super) struct Op {
     pub pc: u32,
 }
 
+/// What front ends call the mask register that says which lanes an instruction is for, where the guest has one.
+const LANE_REGISTER: &str = "exec";
+
 /// Copies for the arguments of an edge: from the scratch array to a line of the warp's values.
 pub(super) type EdgeCopies = Vec<(u32, u32)>;
 
@@ -125,6 +128,8 @@ pub(super) struct BlockCode {
     pub groups: [u32; Stats::GROUPS.len()],
     /// Group of each of `pcs`.
     pub step_groups: Vec<u8>,
+    /// Instructions that work under a mask held in a register, each with the place of the mask.
+    pub masks: Vec<(u32, u32)>,
 }
 
 /// A function made ready. Immutable, so threads share it.
@@ -159,6 +164,7 @@ impl Code {
             constants: HashMap::new(),
             order: vec![0],
             cross: find_cross(func),
+            has_lane_register: func.slots.iter().any(|slot| slot.name == LANE_REGISTER),
         };
         prepare.collect_constants();
         let mut blocks = Vec::with_capacity(func.blocks.len());
@@ -219,6 +225,17 @@ impl Code {
     /// Guest address of a block's first instruction.
     pub fn pc(&self, block: Block) -> u32 {
         self.blocks[block.index()].pc
+    }
+
+    /// Guest addresses of the instructions that one pass through a block executes, as far as operations show them.
+    pub fn block_pcs(&self, block: Block) -> &[u32] {
+        let block = &self.blocks[block.index()];
+        &block.pcs[..block.pcs.len().min(block.guest_insts as usize)]
+    }
+
+    /// Guest addresses of the operations of a block, each as often as it has operations.
+    pub fn block_ops(&self, block: Block) -> impl Iterator<Item = u32> {
+        self.blocks[block.index()].ops.iter().map(|op| op.pc)
     }
 
     /// Guest instructions of a block by group, in the order of [`Stats::GROUPS`].
@@ -302,6 +319,8 @@ struct Prepare<'a> {
     constants: HashMap<u64, u32>,
     order: Vec<u64>,
     cross: Lines,
+    /// Whether a register says which lanes an instruction is for.
+    has_lane_register: bool,
 }
 
 /// Where values are in the block that is being made.
@@ -381,6 +400,7 @@ struct Draft {
     next_line: u32,
     step: u32,
     pc: u32,
+    masks: Vec<(u32, u32)>,
 }
 
 impl Prepare<'_> {
@@ -420,6 +440,7 @@ impl Prepare<'_> {
             next_line: self.order.len() as u32,
             step: 0,
             pc: data.pc,
+            masks: Vec::new(),
         };
         let mut pcs = Vec::new();
         let mut highest = None;
@@ -478,6 +499,7 @@ impl Prepare<'_> {
             cross_lane,
             groups,
             step_groups,
+            masks: draft.masks,
         };
         *places = draft.places;
         Ok((code, draft.next_line as usize))
@@ -542,6 +564,14 @@ impl Prepare<'_> {
         let mut args = [0; 4];
         for (place, &value) in args.iter_mut().zip(&data.args) {
             *place = self.place(draft, value)?;
+        }
+        if self.has_lane_register
+            && data.op == Opcode::Select
+            && data.args.first().is_some_and(|&mask| !self.func.ty(mask).uniform)
+        {
+            // An instruction's last choice is between its result and what the register held.
+            draft.masks.pop_if(|last| last.0 == data.pc);
+            draft.masks.push((data.pc, args[0]));
         }
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
         let result = data.result.map(|v| self.func.ty(v).scalar);

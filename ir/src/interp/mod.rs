@@ -15,6 +15,7 @@ pub mod eval;
 mod frame;
 mod mask_form;
 mod memory;
+pub mod profile;
 mod stats;
 mod warp;
 
@@ -24,6 +25,7 @@ pub use eval::{atomic_result, eval_scalar, lane_mask};
 pub use frame::Frame;
 pub use mask_form::{MaskExit, run_mask_function};
 pub use memory::{Denied, WarpMemory};
+pub use profile::Profile;
 pub use stats::Stats;
 pub use warp::{Entry, EntryKind, MAX_STACK, Warp};
 
