@@ -1,6 +1,6 @@
 //! Use counts.
 
-use crate::entities::Value;
+use crate::entities::{Inst, Value};
 use crate::function::Function;
 
 /// How often each value is an operand of an instruction or terminator that stands in a block.
@@ -11,9 +11,14 @@ pub struct Uses {
 impl Uses {
     /// Counts the uses.
     pub fn new(func: &Function) -> Uses {
+        Uses::by(func, |_| true)
+    }
+
+    /// Counts the uses by those instructions that `by` names, and by terminators.
+    pub fn by(func: &Function, by: impl Fn(Inst) -> bool) -> Uses {
         let mut counts = vec![0; func.values.len()];
         for data in &func.blocks {
-            for &inst in &data.insts {
+            for &inst in data.insts.iter().filter(|&&inst| by(inst)) {
                 for arg in &func.inst(inst).args {
                     counts[arg.index()] += 1;
                 }

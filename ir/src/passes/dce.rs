@@ -19,7 +19,7 @@ pub fn run(func: &mut Function) -> bool {
         }
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
         let before = insts.len();
-        insts.retain(|&i| stays(func, i) || func.inst(i).result.is_some_and(|v| live[v.index()]));
+        insts.retain(|&i| is_needed(func, &live, i));
         changed |= insts.len() != before;
         func.block_mut(block).insts = insts;
     }
@@ -32,6 +32,16 @@ fn stays(func: &Function, inst: Inst) -> bool {
         Opcode::Load => !load_cannot_fault(func, data),
         op => op.has_effect(),
     }
+}
+
+/// What the pass would leave: which instructions something with an effect needs.
+pub(super) fn needed(func: &Function) -> impl Fn(Inst) -> bool + use<'_> {
+    let live = live_values(func);
+    move |inst| is_needed(func, &live, inst)
+}
+
+fn is_needed(func: &Function, live: &[bool], inst: Inst) -> bool {
+    stays(func, inst) || func.inst(inst).result.is_some_and(|v| live[v.index()])
 }
 
 /// Optimistic: nothing is live until something with an effect needs it.

@@ -33,10 +33,18 @@ pub fn run(func: &mut Function) -> bool {
     let demand = Search::new(func).demands();
     let masks = Masks::new(func);
     let mut aliases = Aliases::new(func);
+    let mut uses = Vec::new();
     for block in func.block_ids() {
         for &inst in &func.block(block).insts {
             let data = func.inst(inst);
-            let Some(result) = data.result else { continue };
+            masks.visit_uses(data, &demand, |n, by| uses.push((inst, n, by)));
+            let Some(result) = data.result.filter(|v| demand[v.index()] != Demand::None) else { continue };
+            if let Some(by) = masks.implied(data) {
+                if by != result {
+                    aliases.set(result, by);
+                }
+                continue;
+            }
             let Demand::In(mask) = demand[result.index()] else { continue };
             let by = match (data.op, &data.args[..]) {
                 (Opcode::Select, &[cond, then, _]) if masks.implies(mask, cond) => then,
@@ -53,8 +61,12 @@ pub fn run(func: &mut Function) -> bool {
             }
         }
     }
+    let changed = aliases.any() || !uses.is_empty();
+    for (inst, n, by) in uses {
+        func.inst_mut(inst).args[n] = by;
+    }
     aliases.apply(func);
-    aliases.any()
+    changed
 }
 
 /// An edge's arguments, with the block it leads to.
@@ -99,6 +111,53 @@ impl<'a> Masks<'a> {
         made != block && self.dominators.dominates(made, block)
     }
 
+    /// What a union or intersection of masks is, if one of them implies the other.
+    fn implied(&self, data: &InstData) -> Option<Value> {
+        let (Opcode::Ior | Opcode::Iand, &[a, b]) = (data.op, &data.args[..]) else { return None };
+        if [a, b].into_iter().any(|v| self.func.ty(v).scalar != Scalar::I1 || self.func.ty(v).uniform) {
+            return None;
+        }
+        let (narrow, wide) = if self.implies(a, b) {
+            (a, b)
+        } else if self.implies(b, a) {
+            (b, a)
+        } else {
+            return None;
+        };
+        Some(if data.op == Opcode::Ior { wide } else { narrow })
+    }
+
+    /// What an instruction may read in place of an operand: what a select chooses in all lanes that matter here.
+    fn visit_uses(&self, data: &InstData, demand: &[Demand], mut found: impl FnMut(usize, Value)) {
+        let guard = guarded(data.op);
+        let here = match (guard, data.result) {
+            (Some(n), _) => data.args.get(n).map_or(Demand::All, |&guard| Demand::In(guard)),
+            (None, Some(result)) if data.op.is_pure() && !self.func.ty(result).uniform => {
+                demand[result.index()]
+            }
+            _ => return,
+        };
+        for (n, &arg) in data.args.iter().enumerate().take(guard.unwrap_or(usize::MAX)) {
+            // What is chosen matters only where it is.
+            let masks = match (data.op, here) {
+                (Opcode::Select, Demand::In(mask)) if n == 1 => [Some(mask), Some(data.args[0])],
+                (Opcode::Select, _) if n == 1 => [None, Some(data.args[0])],
+                (_, Demand::In(mask)) => [Some(mask), None],
+                _ => continue,
+            };
+            let mut by = arg;
+            while let Some(InstData { op: Opcode::Select, args, .. }) = self.func.def_inst(by)
+                && self.func.ty(by).scalar != Scalar::I1
+                && masks.iter().flatten().any(|&mask| self.implies(mask, args[0]))
+            {
+                by = args[1];
+            }
+            if by != arg {
+                found(n, by);
+            }
+        }
+    }
+
     fn search(&self, mask: Value, of: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
         // Parameters met again are assumed to: if each way into a loop does and each iteration keeps it so, all do.
         if mask == of || seen.contains(&(mask, of)) {
@@ -108,6 +167,12 @@ impl<'a> Masks<'a> {
             return false;
         }
         *steps -= 1;
+        // Half of what a union is suffices.
+        if let Some(InstData { op: Opcode::Ior, args, .. }) = self.func.def_inst(of)
+            && args.contains(&mask)
+        {
+            return true;
+        }
         match self.func.values[mask.index()].def {
             ValueDef::Param(block, n) => {
                 // What an edge passes was made in another iteration: the other mask must be one of before the loop, or what that
@@ -132,7 +197,7 @@ impl<'a> Masks<'a> {
                 let data = self.func.inst(inst);
                 match data.op {
                     Opcode::Iand => data.args.iter().any(|&a| self.search(a, of, seen, steps)),
-                    Opcode::Ior => data.args.iter().all(|&a| self.search(a, of, seen, steps)),
+                    Opcode::Ior | Opcode::Ixor => data.args.iter().all(|&a| self.search(a, of, seen, steps)),
                     Opcode::Splat => self.search(data.args[0], of, seen, steps),
                     Opcode::Select => {
                         self.search(data.args[1], of, seen, steps)
@@ -187,6 +252,15 @@ impl<'a> Masks<'a> {
                 common.map_or(Demand::All, Demand::In)
             }
         }
+    }
+}
+
+/// The number of an operation's guard, of which those before it are looked at only in its lanes.
+fn guarded(op: Opcode) -> Option<usize> {
+    match op {
+        Opcode::Load | Opcode::SlotSet => Some(1),
+        Opcode::Store => Some(2),
+        _ => None,
     }
 }
 
@@ -251,15 +325,11 @@ impl<'a> Search<'a> {
 
     /// Uses by an instruction that does something besides giving its result.
     fn effect(&mut self, data: &InstData) {
-        let guarded = match data.op {
-            Opcode::Load => 1,
-            Opcode::Store => 2,
-            Opcode::SlotSet => 1,
-            op if op.is_pure() || op == Opcode::SlotGet => return,
-            _ => {
+        let Some(guarded) = guarded(data.op) else {
+            if !data.op.is_pure() && data.op != Opcode::SlotGet {
                 data.args.iter().for_each(|&a| self.add(a, Demand::All));
-                return;
             }
+            return;
         };
         let demand = data.args.get(guarded).map_or(Demand::All, |&guard| Demand::In(guard));
         for (n, &arg) in data.args.iter().enumerate() {

@@ -7,6 +7,7 @@ pub mod demand;
 pub mod fold;
 pub mod gvn;
 pub mod licm;
+pub mod pairs;
 pub mod simplify_cfg;
 pub mod uniform;
 
@@ -28,6 +29,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("fold", fold::run),
     ("gvn", gvn::run),
     ("licm", licm::run),
+    ("pairs", pairs::run),
     ("simplify_cfg", simplify_cfg::run),
     ("uniform", uniform::run),
 ];

@@ -1,5 +1,7 @@
 //! Random functions in mask form give the same with and without each pass.
 
+mod words;
+
 use super::{ALL, Pass};
 use crate::builder::Builder;
 use crate::entities::{Block, Slot, Value};
@@ -425,7 +427,10 @@ fn execute(func: &Function, seed: u64) -> (Result<MaskExit, Fault>, Vec<u32>) {
 }
 
 fn check(seed: u64, passes: &[(&str, Pass)]) {
-    let before = make(seed);
+    check_function(make(seed), seed, passes);
+}
+
+fn check_function(before: Function, seed: u64, passes: &[(&str, Pass)]) {
     crate::verify::verify(&before).unwrap_or_else(|e| panic!("{e}\n{before}"));
     let mut func = before.clone();
     let wanted = execute(&before, seed);

@@ -2,7 +2,7 @@
 
 use super::Region;
 use crate::function::Function;
-use crate::passes::{canon, dce, demand, fold, gvn, licm, pipeline, simplify_cfg, uniform};
+use crate::passes::{canon, dce, demand, fold, gvn, licm, pairs, pipeline, simplify_cfg, uniform};
 
 /// Optimises a region's mask form.
 pub fn optimize(region: &mut Region) {
@@ -14,10 +14,12 @@ pub fn optimize(region: &mut Region) {
             gvn::run,
             simplify_cfg::run,
             demand::run,
+            pairs::run,
             uniform::run,
             fold::run,
             gvn::run,
             demand::run,
+            pairs::run,
             fold::run,
             canon::run,
             gvn::run,

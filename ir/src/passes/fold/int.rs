@@ -156,6 +156,13 @@ impl Folder<'_> {
                     _ => y,
                 }));
             }
+            // x | (x ^ z)
+            if op == Ior
+                && let Some((p, q)) = self.is2(y, Ixor)
+                && (p == x || q == x)
+            {
+                return Some(Act::Now(Ior, vec![x, if p == x { q } else { p }], Imm::None));
+            }
             // x & (!x & z) and the like
             if op == Iand
                 && let Some((p, q)) = self.is2(y, Iand)

@@ -10,16 +10,16 @@ mod int;
 mod memory;
 mod wide;
 
-use super::Aliases;
+use super::{Aliases, dce};
 use crate::analysis::{Bits, Cfg, KnownBits, Uses};
-use crate::entities::{Inst, Value};
-use crate::function::{Function, Imm, InstData};
+use crate::entities::{Block, Inst, Value};
+use crate::function::{Form, Function, Imm, InstData, ValueDef};
 use crate::interp::eval::eval_scalar;
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
 /// Sweeps over the function: a rule can make room for another in code that has been visited.
-const SWEEPS: usize = 3;
+const SWEEPS: usize = 5;
 /// Rules applied to one instruction, so that no two can go round in circles.
 const STEPS: usize = 12;
 
@@ -38,7 +38,7 @@ pub fn run(func: &mut Function) -> bool {
 fn sweep(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
     let known = KnownBits::new(func, &cfg);
-    let uses = Uses::new(func);
+    let uses = Uses::by(func, dce::needed(func));
     let aliases = Aliases::new(func);
     let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false };
     for &block in &cfg.rpo {
@@ -46,14 +46,19 @@ fn sweep(func: &mut Function) -> bool {
         let mut kept = Vec::with_capacity(insts.len());
         folder.pc = folder.func.block(block).pc;
         for param in folder.func.block(block).params.clone() {
-            // A parameter whose arguments are all one constant.
-            if let Some(bits) = folder.bits(param).constant()
-                && folder.uses.count(param) != 0
-            {
-                let value = folder.constant(folder.scalar(param), bits);
-                folder.aliases.set(param, value);
-                folder.changed = true;
+            if folder.uses.count(param) == 0 || folder.aliases.get(param) != param {
+                continue;
             }
+            // A parameter whose arguments are all one constant, or one value.
+            let value = match folder.bits(param).constant() {
+                Some(bits) => folder.constant(folder.scalar(param), bits),
+                None => match folder.only_argument(&cfg, block, param) {
+                    Some(value) => value,
+                    None => continue,
+                },
+            };
+            folder.aliases.set(param, value);
+            folder.changed = true;
         }
         kept.append(&mut folder.made);
         for inst in insts {
@@ -85,7 +90,7 @@ enum Act {
 struct Folder<'a> {
     func: &'a mut Function,
     known: KnownBits,
-    /// Uses before the sweep.
+    /// Uses before the sweep, but for those by dead code.
     uses: Uses,
     aliases: Aliases,
     /// Instructions made for the current one, to stand before it.
@@ -95,6 +100,31 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
+    /// The value that a parameter has whatever way leads to its block.
+    fn only_argument(&self, cfg: &Cfg, block: Block, param: Value) -> Option<Value> {
+        // In SPMD form values need not cross blocks.
+        if self.func.form != Form::Mask {
+            return None;
+        }
+        let ValueDef::Param(_, n) = self.func.values[param.index()].def else { return None };
+        let mut only = None;
+        for pred in cfg.preds[block.index()].iter().filter(|&&pred| cfg.is_reachable(pred)) {
+            for call in self.func.block(*pred).term.iter().flat_map(|term| term.calls()) {
+                if call.block != block {
+                    continue;
+                }
+                let arg = self.aliases.get(*call.args.get(n as usize)?);
+                if arg == param {
+                    continue;
+                }
+                if only.replace(arg).is_some_and(|other| other != arg) {
+                    return None;
+                }
+            }
+        }
+        only
+    }
+
     /// Applies rules to an instruction; false if it goes.
     fn visit(&mut self, inst: Inst) -> bool {
         self.pc = self.func.inst(inst).pc;

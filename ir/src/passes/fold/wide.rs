@@ -8,6 +8,15 @@ use crate::types::Scalar;
 
 /// Levels of operands looked through for what a word is a half of.
 const DEPTH: u32 = 4;
+/// Operands of nested sums looked at.
+const MOST_TERMS: usize = 5;
+
+/// A word of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Word {
+    Value(Value),
+    Const(u64),
+}
 
 impl Folder<'_> {
     /// `ior` of two 64-bit values that is a low and a high word put together.
@@ -39,14 +48,60 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Imul, vec![p, q], Imm::None));
             }
         }
-        self.sum(low, high).or_else(|| self.difference(low, high))
+        // A word moved up, and what leaves it.
+        if let (Some((x, n)), Some((y, m))) = (self.is_by(low, Opcode::Ishl), self.is_by(high, Opcode::Ushr))
+            && x == y
+            && n + m == 32
+        {
+            let (wide, by) = (self.zext(x), self.constant(Scalar::I64, n));
+            return Some(Act::Now(Opcode::Ishl, vec![wide, by], Imm::None));
+        }
+        self.sum(low, high)
+            .or_else(|| self.difference(low, high))
+            .or_else(|| self.product(low, high))
+            .or_else(|| self.both(low, high))
     }
 
     /// The 64-bit value that two words are the halves of.
     fn whole(&self, low: Value, high: Value) -> Option<Value> {
+        if let Some(&[whole]) = self.is(low, Opcode::Trunc)
+            && self.is_high_of(high, whole, DEPTH)
+        {
+            return Some(whole);
+        }
         let &[shifted] = self.is(high, Opcode::Trunc)? else { return None };
         let (whole, 32) = self.is_by(shifted, Opcode::Ushr)? else { return None };
         self.is_low_of(low, whole, DEPTH).then_some(whole)
+    }
+
+    /// Whether a word is the high half of a 64-bit value, as far as their definitions tell.
+    fn is_high_of(&self, high: Value, whole: Value, depth: u32) -> bool {
+        if let Some(bits) = self.c(high) {
+            let of_whole = self.bits(whole);
+            return of_whole.ones >> 32 == bits && of_whole.clear(!bits << 32);
+        }
+        let half = self.is(high, Opcode::Trunc).and_then(|args| self.is_by(args[0], Opcode::Ushr));
+        if half == Some((whole, 32)) || self.high_word(whole) == Some(high) {
+            return true;
+        }
+        let (Some(word), Some(wide)) = (self.def(high), self.def(whole)) else { return false };
+        if wide.op == Opcode::Sext && self.is_by(high, Opcode::Sshr) == Some((wide.args[0], 31)) {
+            return true;
+        }
+        let same = |a: usize, b: usize| self.is_high_of(word.args[a], wide.args[b], depth - 1);
+        depth > 0
+            && word.op == wide.op
+            && match word.op {
+                Opcode::Iand | Opcode::Ior | Opcode::Ixor => {
+                    same(0, 0) && same(1, 1) || same(0, 1) && same(1, 0)
+                }
+                Opcode::Select => word.args[0] == wide.args[0] && same(1, 1) && same(2, 2),
+                Opcode::Ushr | Opcode::Sshr => {
+                    let counts = (self.c(word.args[1]), self.c(wide.args[1]));
+                    matches!(counts, (Some(a), Some(b)) if a == b && a < 32) && same(0, 0)
+                }
+                _ => false,
+            }
     }
 
     /// Whether a word is the low half of a 64-bit value, as far as their definitions tell.
@@ -68,8 +123,11 @@ impl Folder<'_> {
         depth > 0
             && word.op == wide.op
             && match word.op {
-                Opcode::Iadd | Opcode::Imul => same(0, 0) && same(1, 1) || same(0, 1) && same(1, 0),
+                Opcode::Iadd | Opcode::Imul | Opcode::Iand | Opcode::Ior | Opcode::Ixor => {
+                    same(0, 0) && same(1, 1) || same(0, 1) && same(1, 0)
+                }
                 Opcode::Isub => same(0, 0) && same(1, 1),
+                Opcode::Select => word.args[0] == wide.args[0] && same(1, 1) && same(2, 2),
                 Opcode::Ishl => {
                     let counts = (self.c(word.args[1]), self.c(wide.args[1]));
                     matches!(counts, (Some(a), Some(b)) if a == b && a < 32) && same(0, 0)
@@ -103,32 +161,236 @@ impl Folder<'_> {
         }
     }
 
-    /// `low = x + y`, `high = p + q + (low < x)`.
+    /// Whether a value is the carry of `low = x + y`: 1 or 0.
+    fn is_carry(&self, value: Value, low: Value, x: Value, y: Value) -> bool {
+        let Some(cond) = self.one_if(value) else { return false };
+        if let Some((l, r)) = self.less(cond) {
+            return l == low && (r == x || r == y);
+        }
+        // A sum of x and 1 is below 1 where x is the largest number.
+        match self.def(cond) {
+            Some(InstData { op: Opcode::Icmp, imm: Imm::Int(IntCC::Eq), args, .. }) => {
+                let (a, b) = (args[0], self.c(args[1]));
+                a == x && self.c(y) == Some(1) && b == Some(0xffff_ffff)
+                    || a == low && self.c(y) == Some(1) && b == Some(0)
+            }
+            _ => false,
+        }
+    }
+
+    /// The operands of nested sums.
+    fn terms(&self, value: Value) -> Vec<Value> {
+        let mut terms = vec![value];
+        let mut at = 0;
+        while at < terms.len() {
+            match self.is2(terms[at], Opcode::Iadd) {
+                Some((a, b)) if terms.len() < MOST_TERMS => {
+                    terms[at] = a;
+                    terms.insert(at + 1, b);
+                }
+                _ => at += 1,
+            }
+        }
+        terms
+    }
+
+    /// A low word with the sum of others as the high one.
+    fn with_terms(&mut self, low: Value, terms: &[Value]) -> Value {
+        if terms.is_empty() {
+            return self.zext(low);
+        }
+        let high = self.total(terms);
+        self.join(low, high)
+    }
+
+    /// A sum of words.
+    fn total(&mut self, terms: &[Value]) -> Value {
+        let add = |f: &mut Self, sum: Value, &term: &Value| {
+            f.make(Opcode::Iadd, &[sum, term], Imm::None, Scalar::I32)
+        };
+        match *terms {
+            [] => self.constant(Scalar::I32, 0),
+            [first, ref rest @ ..] => rest.iter().fold(first, |sum, term| add(self, sum, term)),
+        }
+    }
+
+    /// `low = x + y`, `high` a sum of words and of the carry of `low`.
     fn sum(&mut self, low: Value, high: Value) -> Option<Act> {
         let (x, y) = self.is2(low, Opcode::Iadd)?;
-        let carries = |f: &Self, value: Value| {
-            f.one_if(value).and_then(|c| f.less(c)).is_some_and(|(l, r)| l == low && (r == x || r == y))
-        };
-        if carries(self, high) {
-            let (x, y) = (self.zext(x), self.zext(y));
-            return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+        let mut terms = self.terms(high);
+        let carry = terms.iter().position(|&term| self.is_carry(term, low, x, y))?;
+        // What the carry was added to, if that is at hand.
+        let rest = self.is2(high, Opcode::Iadd).and_then(|(a, b)| match terms[carry] {
+            carry if carry == b => Some(a),
+            carry if carry == a => Some(b),
+            _ => None,
+        });
+        terms.remove(carry);
+        // One of x and y is a sum itself, with a carry of its own.
+        for (x, y) in [(x, y), (y, x)] {
+            let Some((p, q)) = self.is2(x, Opcode::Iadd) else { continue };
+            if terms.iter().any(|&term| self.is_carry(term, x, p, q)) {
+                let rest = rest.unwrap_or_else(|| self.total(&terms));
+                let (x, y) = (self.join(x, rest), self.zext(y));
+                return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+            }
         }
-        let (s, t) = self.is2(high, Opcode::Iadd)?;
-        let rest = if carries(self, t) {
-            s
-        } else if carries(self, s) {
-            t
-        } else {
-            return None;
-        };
-        let (x, y) = match self.is2(rest, Opcode::Iadd) {
-            // Which belongs to which does not matter; halves of one value do best.
-            Some((p, q)) if self.belong(x, q) || self.belong(y, p) => (self.join(x, q), self.join(y, p)),
-            Some((p, q)) => (self.join(x, p), self.join(y, q)),
-            None if self.belong(y, rest) => (self.zext(x), self.join(y, rest)),
-            None => (self.join(x, rest), self.zext(y)),
+        // One is the low word of a product.
+        for (x, y) in [(x, y), (y, x)] {
+            if let Some([p, q]) = self.factors(x, &mut terms) {
+                let product = self.make(Opcode::Imul, &[p, q], Imm::None, Scalar::I64);
+                let other = self.with_terms(y, &terms);
+                return Some(Act::Now(Opcode::Iadd, vec![product, other], Imm::None));
+            }
+        }
+        // Which word belongs to which does not matter; halves of one value do best.
+        for (x, y) in [(x, y), (y, x)] {
+            let with = (0..terms.len()).find(|&n| self.belong(x, terms[n]));
+            if let Some(with) = with {
+                let p = terms.remove(with);
+                let (x, y) = (self.join(x, p), self.with_terms(y, &terms));
+                return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+            }
+        }
+        let (x, y) = match *terms {
+            [] => (self.zext(x), self.zext(y)),
+            [p] if self.c(p).is_some() && self.c(y).is_some() => (self.zext(x), self.join(y, p)),
+            [p] => (self.join(x, p), self.zext(y)),
+            [p, q] => (self.join(x, p), self.join(y, q)),
+            _ => {
+                let rest = rest.unwrap_or_else(|| self.total(&terms));
+                (self.join(x, rest), self.zext(y))
+            }
         };
         Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None))
+    }
+
+    /// The two words of which a word is the high half of the product.
+    fn high_product(&self, value: Value) -> Option<(Word, Word)> {
+        if let Some((p, q)) = self.is2(value, Opcode::Umulhi) {
+            return Some((self.word(p), self.word(q)));
+        }
+        let &[shifted] = self.is(value, Opcode::Trunc)? else { return None };
+        let (product, 32) = self.is_by(shifted, Opcode::Ushr)? else { return None };
+        self.wide_product(product)
+    }
+
+    /// The two words of which a 64-bit value is the product.
+    fn wide_product(&self, value: Value) -> Option<(Word, Word)> {
+        let (p, q) = self.is2(value, Opcode::Imul)?;
+        let word = |v: Value| match (self.is(v, Opcode::Zext), self.c(v)) {
+            (Some(&[word]), _) => Some(self.word(word)),
+            (_, Some(bits)) if bits <= 0xffff_ffff => Some(Word::Const(bits)),
+            _ => None,
+        };
+        Some((word(p)?, word(q)?))
+    }
+
+    fn value_of(&mut self, word: Word) -> Value {
+        match word {
+            Word::Value(value) => value,
+            Word::Const(bits) => self.constant(Scalar::I32, bits),
+        }
+    }
+
+    fn word(&self, value: Value) -> Word {
+        self.c(value).map_or(Word::Value(value), Word::Const)
+    }
+
+    /// `low = p * q`, `high` the high half of that, plus `p * r` or `q * s` or both: the product of two 64-bit values.
+    fn product(&mut self, low: Value, high: Value) -> Option<Act> {
+        let mut terms = self.terms(high);
+        let factors = self.factors(low, &mut terms)?;
+        terms.is_empty().then(|| Act::Now(Opcode::Imul, factors.to_vec(), Imm::None))
+    }
+
+    /// The factors of a 64-bit product with the given low word; what makes up its high word is taken from the terms.
+    fn factors(&mut self, low: Value, terms: &mut Vec<Value>) -> Option<[Value; 2]> {
+        let (p, q) = match self.is(low, Opcode::Trunc) {
+            Some(&[whole]) => self.wide_product(whole)?,
+            _ => self.is2(low, Opcode::Imul).map(|(a, b)| (self.word(a), self.word(b)))?,
+        };
+        let at = terms.iter().position(|&term| {
+            self.high_product(term).is_some_and(|words| words == (p, q) || words == (q, p))
+        })?;
+        // High words of the factors, with p and with q as low ones.
+        let mut highs: [Option<Word>; 2] = [None; 2];
+        let mut rest = Vec::new();
+        for (n, &term) in terms.iter().enumerate().filter(|&(n, _)| n != at) {
+            let found = self.is2(term, Opcode::Imul).and_then(|(a, b)| {
+                let (a, b) = (self.word(a), self.word(b));
+                [(1, p, a, b), (1, p, b, a), (0, q, a, b), (0, q, b, a)]
+                    .into_iter()
+                    .find_map(|(place, low, a, b)| (a == low && highs[place].is_none()).then_some((place, b)))
+            });
+            match found {
+                Some((place, word)) => highs[place] = Some(word),
+                None => rest.push(terms[n]),
+            }
+        }
+        if highs == [None; 2] {
+            return None;
+        }
+        *terms = rest;
+        Some([(p, highs[0]), (q, highs[1])].map(|(low, high)| match (low, high) {
+            (Word::Const(low), Some(Word::Const(high))) => self.constant(Scalar::I64, high << 32 | low),
+            (Word::Const(low), None) => self.constant(Scalar::I64, low),
+            (low, high) => {
+                let low = self.value_of(low);
+                match high {
+                    Some(high) => {
+                        let high = self.value_of(high);
+                        self.join(low, high)
+                    }
+                    None => self.zext(low),
+                }
+            }
+        }))
+    }
+
+    /// The same choice of two words each, or the same logic of two, where that makes use of a 64-bit value at hand.
+    fn both(&mut self, low: Value, high: Value) -> Option<Act> {
+        use Opcode::*;
+        let (of_low, of_high) = (self.def(low)?, self.def(high)?);
+        if of_low.op != of_high.op {
+            return None;
+        }
+        match (of_low.op, &of_low.args[..], &of_high.args[..]) {
+            (Select, &[c, a, b], &[d, p, q])
+                if c == d && (self.meet(a, p, DEPTH) || self.meet(b, q, DEPTH)) =>
+            {
+                let (x, y) = (self.join(a, p), self.join(b, q));
+                Some(Act::Now(Select, vec![c, x, y], Imm::None))
+            }
+            (op @ (Iand | Ior | Ixor), &[a, b], &[p, q]) => {
+                for (p, q) in [(p, q), (q, p)] {
+                    if self.meet(a, p, DEPTH) || self.meet(b, q, DEPTH) {
+                        let (x, y) = (self.join(a, p), self.join(b, q));
+                        return Some(Act::Now(op, vec![x, y], Imm::None));
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether two words put together become something simpler.
+    fn meet(&self, low: Value, high: Value, depth: u32) -> bool {
+        if self.belong(low, high) {
+            return true;
+        }
+        let (Some(of_low), Some(of_high)) = (self.def(low), self.def(high)) else { return false };
+        match (of_low.op, of_high.op) {
+            (Opcode::Iadd, _) => {
+                let (x, y) = (of_low.args[0], of_low.args[1]);
+                self.terms(high).into_iter().any(|term| self.is_carry(term, low, x, y))
+            }
+            (Opcode::Select, Opcode::Select) if depth > 0 && of_low.args[0] == of_high.args[0] => {
+                (1..3).any(|n| self.meet(of_low.args[n], of_high.args[n], depth - 1))
+            }
+            _ => false,
+        }
     }
 
     /// `low = x - y`, `high = p - q - (x < y)`.

@@ -1,0 +1,133 @@
+//! 64-bit values that go from block to block as two words: one parameter in place of two.
+//!
+//! A guest of 32-bit registers keeps an address or a 64-bit number in two of them. Within a block [`fold`](super::fold) puts the words
+//! together; a loop still carries both. Where two parameters of a block are put together, a parameter of 64 bits takes their
+//! place: each way into the block puts its words together, and the words are the halves of the parameter. `fold` then removes what meets.
+
+use std::collections::HashSet;
+
+use super::{Aliases, retain_params};
+use crate::entities::{Block, Value};
+use crate::function::{Form, Function, Imm, InstData, ValueDef};
+use crate::opcodes::Opcode;
+use crate::types::{Scalar, Type};
+
+/// Rounds: what is put together on the way into a block may be parameters of the block before it.
+const ROUNDS: usize = 8;
+
+/// Runs the pass. In SPMD form it does nothing: there, registers are slots between blocks.
+pub fn run(func: &mut Function) -> bool {
+    if func.form == Form::Spmd {
+        return false;
+    }
+    let mut changed = false;
+    for _ in 0..ROUNDS {
+        let pairs = pairs(func);
+        if pairs.is_empty() {
+            break;
+        }
+        changed = true;
+        let mut aliases = Aliases::new(func);
+        for pair in &pairs {
+            widen(func, pair, &mut aliases);
+        }
+        for block in func.block_ids() {
+            let keep = |v: &Value| !pairs.iter().any(|pair| pair.low == *v || pair.high == *v);
+            let keep: Vec<bool> = func.block(block).params.iter().map(keep).collect();
+            if keep.contains(&false) {
+                retain_params(func, block, &keep);
+            }
+        }
+        aliases.apply(func);
+    }
+    changed
+}
+
+/// Two parameters of a block that are words of one value.
+struct Pair {
+    block: Block,
+    low: Value,
+    high: Value,
+}
+
+/// The pairs that are put together somewhere, each parameter in one at most.
+fn pairs(func: &Function) -> Vec<Pair> {
+    let mut list: Vec<Pair> = Vec::new();
+    let mut taken: HashSet<Value> = HashSet::new();
+    for &inst in func.blocks.iter().flat_map(|block| &block.insts) {
+        let Some((low, high)) = words(func, func.inst(inst)) else { continue };
+        let param = |v: Value| match func.values[v.index()].def {
+            ValueDef::Param(block, _) if block != func.entry => Some(block),
+            _ => None,
+        };
+        let (Some(block), Some(other)) = (param(low), param(high)) else { continue };
+        let alike = func.ty(low).uniform == func.ty(high).uniform;
+        if block != other || low == high || !alike || [low, high].iter().any(|v| taken.contains(v)) {
+            continue;
+        }
+        taken.extend([low, high]);
+        list.push(Pair { block, low, high });
+    }
+    list
+}
+
+/// The low and the high word of two put together.
+fn words(func: &Function, data: &InstData) -> Option<(Value, Value)> {
+    let (Opcode::Ior, &[a, b]) = (data.op, &data.args[..]) else { return None };
+    let of =
+        |value: Value, op: Opcode| func.def_inst(value).filter(|data| data.op == op).map(|data| &data.args);
+    [(a, b), (b, a)].into_iter().find_map(|(low, high)| {
+        let low = of(low, Opcode::Zext)?[0];
+        let shift = of(high, Opcode::Ishl)?;
+        let high = of(shift[0], Opcode::Zext)?[0];
+        (func.as_const(shift[1]) == Some(32)).then_some((low, high))
+    })
+}
+
+/// Gives a block the parameter for a pair. The old ones stay, to be removed when all pairs have theirs.
+fn widen(func: &mut Function, pair: &Pair, aliases: &mut Aliases) {
+    let uniform = func.ty(pair.low).uniform;
+    let place = |v: Value| func.block(pair.block).params.iter().position(|&param| param == v);
+    let (Some(low), Some(high)) = (place(pair.low), place(pair.high)) else { return };
+    for from in func.block_ids() {
+        let Some(mut term) = func.block_mut(from).term.take() else { continue };
+        term.for_each_call(|call| {
+            if call.block == pair.block {
+                let whole = concat(func, from, call.args[low], call.args[high]);
+                call.args.push(whole);
+            }
+        });
+        func.block_mut(from).term = Some(term);
+    }
+    let ty = |scalar| Type { scalar, uniform };
+    let whole = func.add_param(pair.block, ty(Scalar::I64));
+    let pc = func.block(pair.block).pc;
+    let mut insts = Vec::new();
+    let mut push = |op, args: &[Value], imm, ty| {
+        insts.push(func.make_inst(op, args, imm, Some(ty), pc));
+        Value::new(func.values.len() - 1)
+    };
+    let by = push(Opcode::Const, &[], Imm::Bits(32), Type::uniform(Scalar::I64));
+    let low = push(Opcode::Trunc, &[whole], Imm::None, ty(Scalar::I32));
+    let high = push(Opcode::Ushr, &[whole, by], Imm::None, ty(Scalar::I64));
+    let high = push(Opcode::Trunc, &[high], Imm::None, ty(Scalar::I32));
+    func.block_mut(pair.block).insts.splice(0..0, insts);
+    aliases.set(pair.low, low);
+    aliases.set(pair.high, high);
+}
+
+/// Puts two words together at the end of a block.
+fn concat(func: &mut Function, block: Block, low: Value, high: Value) -> Value {
+    let pc = func.block(block).term_pc;
+    let mut push = |op, args: &[Value], imm| {
+        let uniform = args.iter().all(|&arg| func.ty(arg).uniform);
+        let inst = func.make_inst(op, args, imm, Some(Type { scalar: Scalar::I64, uniform }), pc);
+        func.block_mut(block).insts.push(inst);
+        Value::new(func.values.len() - 1)
+    };
+    let by = push(Opcode::Const, &[], Imm::Bits(32));
+    let low = push(Opcode::Zext, &[low], Imm::None);
+    let high = push(Opcode::Zext, &[high], Imm::None);
+    let high = push(Opcode::Ishl, &[high, by], Imm::None);
+    push(Opcode::Ior, &[high, low], Imm::None)
+}
