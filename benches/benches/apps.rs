@@ -6,7 +6,7 @@ use warpjit_benches::groups;
 fn bench(criterion: &mut Criterion) {
     groups::kernels(criterion, "apps", |entry| {
         let elsewhere = ["md5", "black_scholes", "saxpy", "aes", "mandelbrot", "mandelbrot_mad"];
-        !elsewhere.contains(&entry.name.as_str())
+        !elsewhere.contains(&entry.kernel())
     });
 }
 

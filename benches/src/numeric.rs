@@ -1,31 +1,138 @@
-//! The chip's float arithmetic as the models need it, written from facts/tesla.md section 6 without a look at the
-//! lifter: for finite arguments, in the machine's own `f64`.
+//! The chips' float arithmetic as the models need it, written from facts/tesla.md section 6 and facts/fermi.md section 2
+//! without a look at the lifters: for finite arguments, in the machine's own `f64` and `f32`.
 
+use warpjit_frontend::fermi::numeric as fermi;
 use warpjit_frontend::tesla::numeric::sfu;
+
+/// How a guest's code computes.
+pub trait Arithmetic {
+    /// Sum, to nearest.
+    fn add(a: f32, b: f32) -> f32;
+    /// Product, to nearest.
+    fn mul(a: f32, b: f32) -> f32;
+    /// `a * b + c` as the chip's contracted operation does it.
+    fn mad(a: f32, b: f32, c: f32) -> f32;
+    /// `1 / x` by the special-function unit.
+    fn rcp(x: f32) -> f32;
+    /// `1 / sqrt(x)` by the special-function unit.
+    fn rsqrt(x: f32) -> f32;
+    /// Binary logarithm by the special-function unit.
+    fn lg2(x: f32) -> f32;
+    /// Power of two by the special-function unit, its argument prepared.
+    fn ex2(x: f32) -> f32;
+}
 
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0_f32.copysign(x) } else { x }
 }
 
-/// Sum, to nearest.
-pub fn add(a: f32, b: f32) -> f32 {
-    flush(a + b)
-}
+/// G80 to G200: denormals are flushed, `mad` truncates the product. The tests of the special-function unit hold it against
+/// the hardware's results.
+#[derive(Clone, Copy, Debug)]
+pub struct Tesla;
 
-/// Product, to nearest.
-pub fn mul(a: f32, b: f32) -> f32 {
-    flush(a * b)
-}
-
-/// `a * b + c` as the chip's `mad` does it: the product is cut to 24 bits, the sum is rounded.
-pub fn mad(a: f32, b: f32, c: f32) -> f32 {
-    if a == 0.0 || b == 0.0 || c == 0.0 {
-        return add(mul(a, b), c);
+impl Arithmetic for Tesla {
+    fn add(a: f32, b: f32) -> f32 {
+        flush(a + b)
     }
-    // 48 bits at most: exact. Of 53 significant bits the lowest 29 go.
-    let exact = f64::from(a) * f64::from(b);
-    let product = f64::from_bits(exact.to_bits() & !((1 << 29) - 1));
-    flush(sum_to_odd(product, f64::from(c)) as f32)
+
+    fn mul(a: f32, b: f32) -> f32 {
+        flush(a * b)
+    }
+
+    fn mad(a: f32, b: f32, c: f32) -> f32 {
+        if a == 0.0 || b == 0.0 || c == 0.0 {
+            return Self::add(Self::mul(a, b), c);
+        }
+        // 48 bits at most: exact. Of 53 significant bits the lowest 29 go.
+        let exact = f64::from(a) * f64::from(b);
+        let product = f64::from_bits(exact.to_bits() & !((1 << 29) - 1));
+        flush(sum_to_odd(product, f64::from(c)) as f32)
+    }
+
+    fn rcp(x: f32) -> f32 {
+        f32::from_bits(sfu::rcp(x.to_bits()))
+    }
+
+    fn rsqrt(x: f32) -> f32 {
+        f32::from_bits(sfu::rsqrt(x.to_bits()))
+    }
+
+    fn lg2(x: f32) -> f32 {
+        f32::from_bits(sfu::lg2(x.to_bits()))
+    }
+
+    fn ex2(x: f32) -> f32 {
+        f32::from_bits(sfu::ex2(sfu::preex2(x.to_bits())))
+    }
+}
+
+/// GF100 as nvcc compiles for it: IEEE's operations, fused.
+#[derive(Clone, Copy, Debug)]
+pub struct Fermi;
+
+impl Arithmetic for Fermi {
+    fn add(a: f32, b: f32) -> f32 {
+        a + b
+    }
+
+    fn mul(a: f32, b: f32) -> f32 {
+        a * b
+    }
+
+    fn mad(a: f32, b: f32, c: f32) -> f32 {
+        a.mul_add(b, c)
+    }
+
+    fn rcp(x: f32) -> f32 {
+        flush(1.0 / flush(x))
+    }
+
+    fn rsqrt(x: f32) -> f32 {
+        1.0 / flush(x).sqrt()
+    }
+
+    fn lg2(x: f32) -> f32 {
+        f32::from_bits(fermi::lg2(x.to_bits()))
+    }
+
+    fn ex2(x: f32) -> f32 {
+        f32::from_bits(fermi::ex2(x.to_bits()))
+    }
+}
+
+/// The same with `-ftz=true`, a part of `-use_fast_math`.
+#[derive(Clone, Copy, Debug)]
+pub struct FermiFtz;
+
+impl Arithmetic for FermiFtz {
+    fn add(a: f32, b: f32) -> f32 {
+        flush(a + b)
+    }
+
+    fn mul(a: f32, b: f32) -> f32 {
+        flush(a * b)
+    }
+
+    fn mad(a: f32, b: f32, c: f32) -> f32 {
+        flush(a.mul_add(b, c))
+    }
+
+    fn rcp(x: f32) -> f32 {
+        Fermi::rcp(x)
+    }
+
+    fn rsqrt(x: f32) -> f32 {
+        Fermi::rsqrt(x)
+    }
+
+    fn lg2(x: f32) -> f32 {
+        Fermi::lg2(x)
+    }
+
+    fn ex2(x: f32) -> f32 {
+        Fermi::ex2(x)
+    }
 }
 
 /// Sum of two numbers, rounded to odd, so that it can be rounded once more without harm.
@@ -38,26 +145,6 @@ fn sum_to_odd(a: f64, b: f64) -> f64 {
         return sum;
     }
     f64::from_bits(if (error > 0.0) == (sum > 0.0) { bits + 1 } else { bits - 1 })
-}
-
-/// `1 / x` by the special-function unit (its own tests hold it against the hardware's results).
-pub fn rcp(x: f32) -> f32 {
-    f32::from_bits(sfu::rcp(x.to_bits()))
-}
-
-/// `1 / sqrt(x)` by the special-function unit.
-pub fn rsqrt(x: f32) -> f32 {
-    f32::from_bits(sfu::rsqrt(x.to_bits()))
-}
-
-/// Binary logarithm by the special-function unit.
-pub fn lg2(x: f32) -> f32 {
-    f32::from_bits(sfu::lg2(x.to_bits()))
-}
-
-/// Power of two by the special-function unit, its argument prepared by `preex2`.
-pub fn ex2(x: f32) -> f32 {
-    f32::from_bits(sfu::ex2(sfu::preex2(x.to_bits())))
 }
 
 /// Numbers that look random and are the same on every run (splitmix64).
@@ -117,7 +204,7 @@ mod tests {
             let mut next = || f32::from_bits(random.word() & 0x83ff_ffff | 0x3e00_0000);
             let (a, b, c) = (next(), next(), next());
             let theirs = numeric::f32::mad(a.to_bits(), b.to_bits(), c.to_bits());
-            assert_eq!(mad(a, b, c).to_bits(), theirs, "{a:e} * {b:e} + {c:e}");
+            assert_eq!(Tesla::mad(a, b, c).to_bits(), theirs, "{a:e} * {b:e} + {c:e}");
         }
     }
 }

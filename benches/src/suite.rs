@@ -6,11 +6,10 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::session::Session;
-use warpjit_frontend::tesla::decode;
-use warpjit_frontend::tesla::{Chip, Target};
+use warpjit_frontend::{fermi, tesla};
 use warpjit_runtime::Engine;
 
-use crate::kernels::{self, Bench, Buffers, Tolerance};
+use crate::kernels::{self, Bench, Buffers, Guest, Tolerance};
 use crate::numeric::{floats_of, words_of};
 
 /// Bytes of input that a launch file brings along; the rest of a buffer is zeros.
@@ -18,7 +17,7 @@ pub const INPUT_BYTES: usize = 1024;
 
 /// A folder of `benches/kernels/`.
 pub struct Entry {
-    /// Name of the folder.
+    /// Name of the folder; Fermi's begin with `fermi/`.
     pub name: String,
     /// Its launch file.
     pub path: PathBuf,
@@ -36,7 +35,10 @@ pub fn entries() -> anyhow::Result<Vec<Entry>> {
     let folder = folder();
     let mut entries = Vec::new();
     for bench in kernels::all() {
-        let name = bench.name().to_owned();
+        let name = match bench.guest() {
+            Guest::Tesla => bench.name().to_owned(),
+            Guest::Fermi => format!("fermi/{}", bench.name()),
+        };
         entries.push(Entry { path: folder.join(&name).join("launch.toml"), name, bench: Some(bench) });
     }
     let mut others = Vec::new();
@@ -63,6 +65,11 @@ pub fn file_inputs(inputs: &Buffers) -> Buffers {
 }
 
 impl Entry {
+    /// Name of the kernel, whosever code it is.
+    pub fn kernel(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
     /// The launch file as it stands.
     pub fn launch_file(&self) -> anyhow::Result<LaunchFile> {
         Ok(LaunchFile::load(&self.path)?)
@@ -101,14 +108,39 @@ impl Entry {
     }
 }
 
-/// Instructions of raw Tesla code.
+/// The code of a source text.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn assemble(text: &str, guest: Guest) -> anyhow::Result<Vec<u8>> {
+    Ok(match guest {
+        Guest::Tesla => tesla::assemble(text, tesla::Target::compute(tesla::Chip::G84))?.code,
+        Guest::Fermi => fermi::assemble(&all_long(text), fermi::Chip::Gf100)?.code,
+    })
+}
+
+/// The text with every instruction `long`: nvcc emits no others for sm_20.
+fn all_long(text: &str) -> String {
+    let is_inst = |line: &str| !(line.is_empty() || line.starts_with("//") || line.ends_with(':'));
+    text.lines().flat_map(|line| [if is_inst(line) { "long " } else { "" }, line, "\n"]).collect()
+}
+
+/// Instructions of raw code.
 pub fn instruction_count(file: &LaunchFile) -> usize {
-    let Some(chip) = file.program.chip.as_deref().and_then(Chip::parse) else { return 0 };
+    let Some(chip) = file.program.chip.as_deref() else { return 0 };
     let code = &file.program.code;
+    let bytes_at = |at: usize| -> Option<u8> {
+        if let Some(chip) = fermi::Chip::parse(chip) {
+            return Some(fermi::decode(code, at as u32, chip).ok()?.len);
+        }
+        let target = tesla::Target::compute(tesla::Chip::parse(chip)?);
+        Some(tesla::decode::decode(code, at as u32, target).ok()?.len)
+    };
     let (mut at, mut count) = (0, 0);
     while at < code.len() {
-        let Ok(inst) = decode::decode(code, at as u32, Target::compute(chip)) else { break };
-        at += usize::from(inst.len);
+        let Some(bytes) = bytes_at(at) else { break };
+        at += usize::from(bytes);
         count += 1;
     }
     count

@@ -1,7 +1,6 @@
 //! The committed kernels are what their sources and models say, and run.
 
 use warpjit_benches::suite;
-use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{Config, Engine, Tier};
 
 #[test]
@@ -13,7 +12,7 @@ fn code_is_that_of_the_sources() {
         if let Some(source) = bench.source() {
             assert!(text == source, "{}: run the program `generate`", entry.name);
         }
-        let code = assemble(&text, Target::compute(Chip::G84)).unwrap().code;
+        let code = suite::assemble(&text, bench.guest()).unwrap();
         assert!(code == std::fs::read(folder.join("code.bin")).unwrap(), "{}: run `generate`", entry.name);
         for (name, bytes) in bench.const_files() {
             assert!(bytes == std::fs::read(folder.join(name)).unwrap(), "{name}: run `generate`");

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use warpjit_benches::suite::{self, INPUT_BYTES};
-use warpjit_frontend::tesla::{Chip, Target, assemble};
 
 fn main() -> anyhow::Result<()> {
     let check = std::env::args().any(|argument| argument == "--check");
@@ -18,9 +17,8 @@ fn main() -> anyhow::Result<()> {
             put(&source, text.as_bytes(), check)?;
         }
         let text = std::fs::read_to_string(&source).with_context(|| source.display().to_string())?;
-        let assembly = assemble(&text, Target::compute(Chip::G84));
-        let assembly = assembly.with_context(|| source.display().to_string())?;
-        put(&folder.join("code.bin"), &assembly.code, check)?;
+        let code = suite::assemble(&text, bench.guest());
+        put(&folder.join("code.bin"), &code.with_context(|| source.display().to_string())?, check)?;
         for (name, bytes) in bench.const_files() {
             put(&folder.join(name), &bytes, check)?;
         }

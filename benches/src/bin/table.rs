@@ -2,10 +2,11 @@
 //! process, interleaved, each result verified.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin table [-- [--runs N] [--best] [--cpu] [--no-interp] [KERNEL...]]
+//! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [KERNEL...]]
 //! ```
 //!
-//! Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
+//! Rows of Fermi kernels begin with `fermi/`; `--isa tesla` and `--isa fermi` leave the others out, and names without a slash are
+//! kernels of both. Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
 //! time that the process had a processor (then "2 threads" is what two would reach if each had one).
 #![warn(missing_docs)]
 
@@ -36,12 +37,13 @@ struct Options {
     best: bool,
     cpu: bool,
     interp: bool,
+    isa: Option<String>,
     kernels: Vec<String>,
 }
 
 impl Options {
     fn parse() -> anyhow::Result<Options> {
-        let mut options = Options { runs: 11, best: false, cpu: false, interp: true, kernels: Vec::new() };
+        let mut options = Options { runs: 11, best: false, cpu: false, interp: true, isa: None, kernels: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -49,14 +51,26 @@ impl Options {
                     let count = arguments.next().and_then(|count| count.parse().ok());
                     options.runs = count.filter(|&count| count > 0).context("--runs needs a number")?;
                 }
+                "--isa" => {
+                    let isa = arguments.next().filter(|isa| ["tesla", "fermi"].contains(&isa.as_str()));
+                    options.isa = Some(isa.context("--isa needs tesla or fermi")?);
+                }
                 "--best" => options.best = true,
                 "--cpu" => options.cpu = true,
                 "--no-interp" => options.interp = false,
                 name if !name.starts_with('-') => options.kernels.push(name.to_owned()),
-                other => bail!("{other}: unknown; there are --runs N, --best, --cpu, --no-interp, and names"),
+                other => bail!("{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, and names"),
             }
         }
         Ok(options)
+    }
+
+    /// Whether a kernel is to be run.
+    fn takes(&self, entry: &Entry) -> bool {
+        let guest = entry.bench.as_ref().map(|bench| bench.guest().name());
+        let named = |name: &String| name == &entry.name || name == entry.kernel();
+        (self.isa.is_none() || guest == self.isa.as_deref())
+            && (self.kernels.is_empty() || self.kernels.iter().any(named))
     }
 
     /// One number for many runs.
@@ -100,7 +114,7 @@ fn main() -> anyhow::Result<()> {
     };
     let mut rows = Vec::new();
     for entry in suite::entries()? {
-        if options.kernels.is_empty() || options.kernels.contains(&entry.name) {
+        if options.takes(&entry) {
             eprintln!("{}", entry.name);
             rows.push(measure(&entry, &engines, &options).with_context(|| entry.name.clone())?);
         }
@@ -293,7 +307,9 @@ fn print(rows: &[Row], options: &Options) {
     );
     println!("|---|---|---|---|---|---|---|");
     for row in rows {
-        let wanted = WANTED.iter().find(|wanted| wanted.0 == row.name);
+        // Of Fermi's kernels the same is wanted, whatever width addresses have.
+        let kernel = row.name.rsplit('/').next().unwrap_or_default().trim_end_matches("64");
+        let wanted = WANTED.iter().find(|wanted| wanted.0 == kernel);
         let two = row.jit / row.jit_two * if options.cpu { 2.0 } else { 1.0 };
         match row.native {
             Some([(narrow, way), (any, any_way)]) => {

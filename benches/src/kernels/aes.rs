@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Bench, Buffers, Native, Yardstick};
+use super::{fermi, Bench, Buffers, Guest, Native, Yardstick};
 use crate::numeric::{Random, bytes_of, words_of};
 use crate::simd::Simd;
 
@@ -86,7 +86,10 @@ fn encrypt(block: [u8; 16], s_box: &[u8; 256], keys: &[u8]) -> [u8; 16] {
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Aes;
+pub struct Aes {
+    /// Whose.
+    pub guest: Guest,
+}
 
 const HEAD: &str = "\
 // AES-128 of blocks of 16 bytes.
@@ -156,8 +159,15 @@ impl Bench for Aes {
         "aes"
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     /// Rounds 1 to 9 are a loop; their keys are found by $a3.
     fn source(&self) -> Option<String> {
+        if self.guest == Guest::Fermi {
+            return Some(fermi::aes());
+        }
         let mut text = HEAD.to_string();
         text.push_str("loop:\nshl $a3 $r1 0x0\n");
         Aes::round(&mut text, [4, 5, 6, 7], [8, 9, 10, 11], false);

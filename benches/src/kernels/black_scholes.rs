@@ -1,26 +1,29 @@
 //! Black-Scholes: prices of call and put options. Special functions: rcp, rsqrt, lg2, ex2.
 
-use super::{Bench, Buffers, Native, Tolerance, Yardstick};
-use crate::numeric::{Random, add, bytes_of_floats, ex2, floats_of, lg2, mad, mul, rcp, rsqrt};
+use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const OPTIONS: usize = 1 << 18;
 
-const RATE: f32 = 0.02;
-const VOLATILITY: f32 = 0.3;
-const LN_2: f32 = std::f32::consts::LN_2;
-const LOG2_E: f32 = std::f32::consts::LOG2_E;
+pub(super) const RATE: f32 = 0.02;
+pub(super) const VOLATILITY: f32 = 0.3;
+pub(super) const LN_2: f32 = std::f32::consts::LN_2;
+pub(super) const LOG2_E: f32 = std::f32::consts::LOG2_E;
 /// `RATE + VOLATILITY^2 / 2`.
-const DRIFT: f32 = 0.065;
+pub(super) const DRIFT: f32 = 0.065;
 /// Coefficients of the cumulative normal distribution (Abramowitz and Stegun 26.2.17).
-const NORMAL: [f32; 5] = [0.319_381_53, -0.356_563_78, 1.781_477_9, -1.821_256, 1.330_274_5];
-const NORMAL_K: f32 = 0.231_641_9;
+pub(super) const NORMAL: [f32; 5] = [0.319_381_53, -0.356_563_78, 1.781_477_9, -1.821_256, 1.330_274_5];
+pub(super) const NORMAL_K: f32 = 0.231_641_9;
 /// `1 / sqrt(2 pi)`.
-const RSQRT_2PI: f32 = 0.398_942_3;
+pub(super) const RSQRT_2PI: f32 = 0.398_942_3;
 
 /// The kernel.
 #[derive(Debug)]
-pub struct BlackScholes;
+pub struct BlackScholes {
+    /// Whose.
+    pub guest: Guest,
+}
 
 /// The distribution of $r{d} to $r{to}, by $r12 to $r14. $r15 = 1.
 fn normal(d: u32, to: u32) -> String {
@@ -57,7 +60,14 @@ impl Bench for BlackScholes {
         "black_scholes"
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     fn source(&self) -> Option<String> {
+        if self.guest == Guest::Fermi {
+            return Some(fermi::black_scholes());
+        }
         let bits = |x: f32| format!("{:#x}", x.to_bits());
         Some(format!(
             "\
@@ -123,29 +133,10 @@ exit st b32 g14[$r1] $r13
     }
 
     fn model(&self, inputs: &Buffers) -> Buffers {
-        let [price, strike, years] = [0, 1, 2].map(|at| floats_of(&inputs[at].1));
-        let normal = |d: f32| {
-            let k = rcp(mad(d.abs(), NORMAL_K, 1.0));
-            let start = mad(k, NORMAL[4], NORMAL[3]);
-            let sum = NORMAL[..3].iter().rev().fold(start, |sum, &coefficient| mad(sum, k, coefficient));
-            let density = mul(ex2(mul(mul(d, d), -0.5 * LOG2_E)), RSQRT_2PI);
-            let tail = mul(mul(sum, k), density);
-            if d > 0.0 { add(1.0, -tail) } else { tail }
-        };
-        let prices = (0..OPTIONS).map(|at| {
-            let (price, strike, years) = (price[at], strike[at], years[at]);
-            let spread = mul(rcp(rsqrt(years)), VOLATILITY);
-            let ratio = lg2(mul(price, rcp(strike)));
-            let d1 = mul(mad(ratio, LN_2, mul(years, DRIFT)), rcp(spread));
-            let d2 = add(d1, -spread);
-            let (n1, n2) = (normal(d1), normal(d2));
-            let discounted = mul(strike, ex2(mul(years, -RATE * LOG2_E)));
-            let call = mad(price, n1, -mul(discounted, n2));
-            let put = mad(discounted, add(1.0, -n2), -mul(price, add(1.0, -n1)));
-            (call, put)
-        });
-        let (call, put): (Vec<f32>, Vec<f32>) = prices.unzip();
-        vec![("call", bytes_of_floats(call)), ("put", bytes_of_floats(put))]
+        match self.guest {
+            Guest::Tesla => prices::<Tesla>(inputs),
+            Guest::Fermi => prices::<FermiFtz>(inputs),
+        }
     }
 
     fn native(&self, inputs: &Buffers) -> Box<dyn Native> {
@@ -156,6 +147,33 @@ exit st b32 g14[$r1] $r13
     fn native_tolerance(&self) -> Tolerance {
         Tolerance::Relative(1e-3)
     }
+}
+
+/// The guest's result.
+fn prices<A: Arithmetic>(inputs: &Buffers) -> Buffers {
+        let [price, strike, years] = [0, 1, 2].map(|at| floats_of(&inputs[at].1));
+        let normal = |d: f32| {
+            let k = A::rcp(A::mad(d.abs(), NORMAL_K, 1.0));
+            let start = A::mad(k, NORMAL[4], NORMAL[3]);
+            let sum = NORMAL[..3].iter().rev().fold(start, |sum, &coefficient| A::mad(sum, k, coefficient));
+            let density = A::mul(A::ex2(A::mul(A::mul(d, d), -0.5 * LOG2_E)), RSQRT_2PI);
+            let tail = A::mul(A::mul(sum, k), density);
+            if d > 0.0 { A::add(1.0, -tail) } else { tail }
+        };
+        let prices = (0..OPTIONS).map(|at| {
+            let (price, strike, years) = (price[at], strike[at], years[at]);
+            let spread = A::mul(A::rcp(A::rsqrt(years)), VOLATILITY);
+            let ratio = A::lg2(A::mul(price, A::rcp(strike)));
+            let d1 = A::mul(A::mad(ratio, LN_2, A::mul(years, DRIFT)), A::rcp(spread));
+            let d2 = A::add(d1, -spread);
+            let (n1, n2) = (normal(d1), normal(d2));
+            let discounted = A::mul(strike, A::ex2(A::mul(years, -RATE * LOG2_E)));
+            let call = A::mad(price, n1, -A::mul(discounted, n2));
+            let put = A::mad(discounted, A::add(1.0, -n2), -A::mul(price, A::add(1.0, -n1)));
+            (call, put)
+        });
+        let (call, put): (Vec<f32>, Vec<f32>) = prices.unzip();
+        vec![("call", bytes_of_floats(call)), ("put", bytes_of_floats(put))]
 }
 
 struct NativePrices {

@@ -1,10 +1,10 @@
 //! Mandelbrot: escape times of 512 x 384 points, at most 256 iterations. Divergent.
 //!
 //! Twice: with multiplications and additions of their own, as `__fmul_rn` and `__fadd_rn` keep them, and
-//! contracted to the chip's truncating `mad`, as nvcc did when left alone.
+//! contracted to the chip's `mad` (Tesla's truncates) or `fma`, as nvcc did when left alone.
 
-use super::{Bench, Buffers, Native, Tolerance, Yardstick};
-use crate::numeric::{add, bytes_of, mad, mul};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use crate::numeric::{Arithmetic, Fermi, Tesla, bytes_of};
 use crate::simd::Simd;
 
 const WIDTH: usize = 512;
@@ -17,35 +17,37 @@ const MOST: u32 = 256;
 /// The kernel, or the one with `mad`.
 #[derive(Debug)]
 pub struct Mandelbrot {
+    /// Whose.
+    pub guest: Guest,
     /// Contracted to `mad`.
     pub mad: bool,
 }
 
 impl Mandelbrot {
-    fn point(&self, x: usize, y: usize) -> u32 {
+    fn point<A: Arithmetic>(&self, x: usize, y: usize) -> u32 {
         let (cx, cy) = if self.mad {
-            (mad(x as f32, STEP, LEFT), mad(y as f32, STEP, TOP))
+            (A::mad(x as f32, STEP, LEFT), A::mad(y as f32, STEP, TOP))
         } else {
-            (add(mul(x as f32, STEP), LEFT), add(mul(y as f32, STEP), TOP))
+            (A::add(A::mul(x as f32, STEP), LEFT), A::add(A::mul(y as f32, STEP), TOP))
         };
         let (mut zx, mut zy) = (0.0, 0.0);
         for count in 0..MOST {
             if self.mad {
-                let square = mul(zy, zy);
-                if mad(zx, zx, square) > 4.0 {
+                let square = A::mul(zy, zy);
+                if A::mad(zx, zx, square) > 4.0 {
                     return count;
                 }
-                let real = add(mad(zx, zx, -square), cx);
-                zy = mad(add(zx, zx), zy, cy);
+                let real = A::add(A::mad(zx, zx, -square), cx);
+                zy = A::mad(A::add(zx, zx), zy, cy);
                 zx = real;
             } else {
-                let (xx, yy) = (mul(zx, zx), mul(zy, zy));
-                if add(xx, yy) > 4.0 {
+                let (xx, yy) = (A::mul(zx, zx), A::mul(zy, zy));
+                if A::add(xx, yy) > 4.0 {
                     return count;
                 }
-                let xy = mul(zx, zy);
-                zy = add(add(xy, xy), cy);
-                zx = add(add(xx, -yy), cx);
+                let xy = A::mul(zx, zy);
+                zy = A::add(A::add(xy, xy), cy);
+                zx = A::add(A::add(xx, -yy), cx);
             }
         }
         MOST
@@ -57,12 +59,19 @@ impl Bench for Mandelbrot {
         if self.mad { "mandelbrot_mad" } else { "mandelbrot" }
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     fn inputs(&self) -> Buffers {
         Vec::new()
     }
 
     fn model(&self, _: &Buffers) -> Buffers {
-        let points = (0..WIDTH * HEIGHT).map(|at| self.point(at % WIDTH, at / WIDTH));
+        let points = (0..WIDTH * HEIGHT).map(|at| match self.guest {
+            Guest::Tesla => self.point::<Tesla>(at % WIDTH, at / WIDTH),
+            Guest::Fermi => self.point::<Fermi>(at % WIDTH, at / WIDTH),
+        });
         vec![("out", bytes_of(points))]
     }
 

@@ -1,16 +1,16 @@
 //! MD5: one 64-byte block a thread, all 64 rounds unrolled. Integer arithmetic in registers.
 
-use super::{Bench, Buffers, Native, Yardstick};
+use super::{fermi, Bench, Buffers, Guest, Native, Yardstick};
 use crate::numeric::{Random, bytes_of, words_of};
 use crate::simd::Simd;
 
 const MESSAGES: usize = 1 << 17;
 
-const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+pub(super) const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+pub(super) const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
 #[rustfmt::skip]
-const SINES: [u32; 64] = [
+pub(super) const SINES: [u32; 64] = [
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
     0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
@@ -22,7 +22,7 @@ const SINES: [u32; 64] = [
 ];
 
 /// The word of the message that a round uses.
-const fn word_of(round: usize) -> usize {
+pub(super) const fn word_of(round: usize) -> usize {
     match round / 16 {
         0 => round,
         1 => (5 * round + 1) % 16,
@@ -50,7 +50,10 @@ fn digest(message: [u32; 16]) -> [u32; 4] {
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Md5;
+pub struct Md5 {
+    /// Whose.
+    pub guest: Guest,
+}
 
 const HEAD: &str = "\
 // MD5 of messages of one block. Word w of message i is at 4 (w n + i), and so are the digests.
@@ -70,8 +73,15 @@ impl Bench for Md5 {
         "md5"
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     /// $r4 to $r19 hold the message, $r20 to $r23 the state, $r1 and $r3 are for use.
     fn source(&self) -> Option<String> {
+        if self.guest == Guest::Fermi {
+            return Some(fermi::md5());
+        }
         let mut text = HEAD.to_string();
         let mut line = |line: String| {
             text.push_str(&line);

@@ -5,6 +5,7 @@
 
 pub mod aes;
 pub mod black_scholes;
+mod fermi;
 pub mod mandelbrot;
 pub mod md5;
 pub mod nbody;
@@ -18,6 +19,25 @@ use crate::simd::{Kernel, V4, V8, V16};
 
 /// Buffers by name.
 pub type Buffers = Vec<(&'static str, Vec<u8>)>;
+
+/// Whose code runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Guest {
+    /// A G84.
+    Tesla,
+    /// A GF100: the folder is below `fermi/`.
+    Fermi,
+}
+
+impl Guest {
+    /// The name that `--isa` and launch files have.
+    pub fn name(self) -> &'static str {
+        match self {
+            Guest::Tesla => "tesla",
+            Guest::Fermi => "fermi",
+        }
+    }
+}
 
 /// How near to the model a result must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +54,9 @@ pub enum Tolerance {
 pub trait Bench {
     /// Name of its folder.
     fn name(&self) -> &'static str;
+
+    /// Whose code it has.
+    fn guest(&self) -> Guest;
 
     /// Source of the guest's code, where it is generated.
     fn source(&self) -> Option<String> {
@@ -67,17 +90,26 @@ pub trait Bench {
 
 /// All of them, in the order of the table.
 pub fn all() -> Vec<Box<dyn Bench>> {
-    vec![
-        Box::new(mandelbrot::Mandelbrot { mad: false }),
-        Box::new(mandelbrot::Mandelbrot { mad: true }),
-        Box::new(saxpy::Saxpy),
-        Box::new(sgemm::Sgemm),
-        Box::new(md5::Md5),
-        Box::new(aes::Aes),
-        Box::new(reduction::Reduction),
-        Box::new(nbody::Nbody),
-        Box::new(black_scholes::BlackScholes),
-    ]
+    [Guest::Tesla, Guest::Fermi].into_iter().flat_map(of).collect()
+}
+
+/// Those of one guest.
+fn of(guest: Guest) -> Vec<Box<dyn Bench>> {
+    let mut benches: Vec<Box<dyn Bench>> = vec![
+        Box::new(mandelbrot::Mandelbrot { guest, mad: false }),
+        Box::new(mandelbrot::Mandelbrot { guest, mad: true }),
+        Box::new(saxpy::Saxpy { guest, wide: false }),
+        Box::new(sgemm::Sgemm { guest }),
+        Box::new(md5::Md5 { guest }),
+        Box::new(aes::Aes { guest }),
+        Box::new(reduction::Reduction { guest }),
+        Box::new(nbody::Nbody { guest }),
+        Box::new(black_scholes::BlackScholes { guest }),
+    ];
+    if guest == Guest::Fermi {
+        benches.insert(3, Box::new(saxpy::Saxpy { guest, wide: true }));
+    }
+    benches
 }
 
 /// One way to compile the native code.

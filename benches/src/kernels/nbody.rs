@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Bench, Buffers, Native, Tolerance, Yardstick};
-use crate::numeric::{Random, add, bytes_of_floats, floats_of, mad, mul, rsqrt};
+use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const BODIES: usize = 2048;
@@ -12,7 +12,10 @@ const SOFT: f32 = 0.01;
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Nbody;
+pub struct Nbody {
+    /// Whose.
+    pub guest: Guest,
+}
 
 const HEAD: &str = "\
 // Accelerations of n bodies; n is a multiple of the block's 256 threads.
@@ -69,7 +72,14 @@ impl Bench for Nbody {
         "nbody"
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     fn source(&self) -> Option<String> {
+        if self.guest == Guest::Fermi {
+            return Some(fermi::nbody());
+        }
         let mut text = HEAD.to_string();
         for body in 0..4 {
             let at = 0x40 + body * 16;
@@ -99,21 +109,10 @@ impl Bench for Nbody {
     }
 
     fn model(&self, inputs: &Buffers) -> Buffers {
-        let bodies = floats_of(&inputs[0].1);
-        let accelerations = bodies.chunks_exact(4).flat_map(|body| {
-            let mut sum = [0.0; 4];
-            for other in bodies.chunks_exact(4) {
-                let way: [f32; 3] = std::array::from_fn(|axis| add(other[axis], -body[axis]));
-                let square = way.iter().fold(SOFT, |sum, &x| mad(x, x, sum));
-                let inverse = rsqrt(square);
-                let force = mul(other[3], mul(mul(inverse, inverse), inverse));
-                for axis in 0..3 {
-                    sum[axis] = mad(way[axis], force, sum[axis]);
-                }
-            }
-            sum
-        });
-        vec![("accelerations", bytes_of_floats(accelerations))]
+        match self.guest {
+            Guest::Tesla => accelerations::<Tesla>(inputs),
+            Guest::Fermi => accelerations::<FermiFtz>(inputs),
+        }
     }
 
     fn native(&self, inputs: &Buffers) -> Box<dyn Native> {
@@ -125,6 +124,25 @@ impl Bench for Nbody {
     fn native_tolerance(&self) -> Tolerance {
         Tolerance::Relative(1e-3)
     }
+}
+
+/// The guest's result.
+fn accelerations<A: Arithmetic>(inputs: &Buffers) -> Buffers {
+        let bodies = floats_of(&inputs[0].1);
+        let accelerations = bodies.chunks_exact(4).flat_map(|body| {
+            let mut sum = [0.0; 4];
+            for other in bodies.chunks_exact(4) {
+                let way: [f32; 3] = std::array::from_fn(|axis| A::add(other[axis], -body[axis]));
+                let square = way.iter().fold(SOFT, |sum, &x| A::mad(x, x, sum));
+                let inverse = A::rsqrt(square);
+                let force = A::mul(other[3], A::mul(A::mul(inverse, inverse), inverse));
+                for axis in 0..3 {
+                    sum[axis] = A::mad(way[axis], force, sum[axis]);
+                }
+            }
+            sum
+        });
+        vec![("accelerations", bytes_of_floats(accelerations))]
 }
 
 /// A body a lane, all others one by one.

@@ -1,19 +1,26 @@
 //! Reduction: sums of blocks of 512 floats by a tree in shared memory, with barriers down to one warp and
 //! warp-synchronous code below.
 
-use super::{Bench, Buffers, Native, Yardstick};
-use crate::numeric::{Random, add, bytes_of_floats, floats_of};
+use super::{Bench, Buffers, Guest, Native, Yardstick};
+use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const BLOCKS: usize = 2048;
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Reduction;
+pub struct Reduction {
+    /// Whose.
+    pub guest: Guest,
+}
 
 impl Bench for Reduction {
     fn name(&self) -> &'static str {
         "reduction"
+    }
+
+    fn guest(&self) -> Guest {
+        self.guest
     }
 
     fn inputs(&self) -> Buffers {
@@ -23,6 +30,10 @@ impl Bench for Reduction {
 
     fn model(&self, inputs: &Buffers) -> Buffers {
         let x = floats_of(&inputs[0].1);
+        let add = match self.guest {
+            Guest::Tesla => Tesla::add,
+            Guest::Fermi => Fermi::add,
+        };
         let sums = x.chunks_exact(512).map(|x| {
             let mut x = x.to_vec();
             while x.len() > 1 {

@@ -1,7 +1,7 @@
 //! Saxpy: `y = a x + y` over four million floats. Bound by memory.
 
-use super::{Bench, Buffers, Native, Tolerance, Yardstick};
-use crate::numeric::{Random, bytes_of_floats, floats_of, mad};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const COUNT: usize = 1 << 22;
@@ -9,11 +9,20 @@ const A: f32 = 1.7;
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Saxpy;
+pub struct Saxpy {
+    /// Whose.
+    pub guest: Guest,
+    /// With addresses of 64 bits.
+    pub wide: bool,
+}
 
 impl Bench for Saxpy {
     fn name(&self) -> &'static str {
-        "saxpy"
+        if self.wide { "saxpy64" } else { "saxpy" }
+    }
+
+    fn guest(&self) -> Guest {
+        self.guest
     }
 
     fn inputs(&self) -> Buffers {
@@ -24,6 +33,10 @@ impl Bench for Saxpy {
 
     fn model(&self, inputs: &Buffers) -> Buffers {
         let (x, y) = (floats_of(&inputs[0].1), floats_of(&inputs[1].1));
+        let mad = match self.guest {
+            Guest::Tesla => Tesla::mad,
+            Guest::Fermi => Fermi::mad,
+        };
         vec![("y", bytes_of_floats(x.iter().zip(&y).map(|(&x, &y)| mad(A, x, y))))]
     }
 

@@ -2,15 +2,18 @@
 
 use std::fmt::Write;
 
-use super::{Bench, Buffers, Native, Tolerance, Yardstick};
-use crate::numeric::{Random, bytes_of_floats, floats_of, mad};
+use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const N: usize = 512;
 
 /// The kernel.
 #[derive(Debug)]
-pub struct Sgemm;
+pub struct Sgemm {
+    /// Whose.
+    pub guest: Guest,
+}
 
 const HEAD: &str = "\
 // C = A B, matrices of n by n floats, n a multiple of 16: a block of 16 by 16 threads computes a tile.
@@ -76,7 +79,14 @@ impl Bench for Sgemm {
         "sgemm"
     }
 
+    fn guest(&self) -> Guest {
+        self.guest
+    }
+
     fn source(&self) -> Option<String> {
+        if self.guest == Guest::Fermi {
+            return Some(fermi::sgemm());
+        }
         let mut text = HEAD.to_string();
         for k in 0..16 {
             let (register, a, b) = (10 + k % 4, k * 4, 0x440 + k * 64);
@@ -94,16 +104,10 @@ impl Bench for Sgemm {
     }
 
     fn model(&self, inputs: &Buffers) -> Buffers {
-        let (a, b) = (floats_of(&inputs[0].1), floats_of(&inputs[1].1));
-        let mut c = vec![0.0; N * N];
-        for (row, a) in c.chunks_exact_mut(N).zip(a.chunks_exact(N)) {
-            for (&a, b) in a.iter().zip(b.chunks_exact(N)) {
-                for (c, &b) in row.iter_mut().zip(b) {
-                    *c = mad(a, b, *c);
-                }
-            }
+        match self.guest {
+            Guest::Tesla => product::<Tesla>(inputs),
+            Guest::Fermi => product::<Fermi>(inputs),
         }
-        vec![("c", bytes_of_floats(c))]
     }
 
     fn native(&self, inputs: &Buffers) -> Box<dyn Native> {
@@ -114,6 +118,20 @@ impl Bench for Sgemm {
     fn native_tolerance(&self) -> Tolerance {
         Tolerance::Relative(2e-4)
     }
+}
+
+/// The guest's result.
+fn product<A: Arithmetic>(inputs: &Buffers) -> Buffers {
+        let (a, b) = (floats_of(&inputs[0].1), floats_of(&inputs[1].1));
+        let mut c = vec![0.0; N * N];
+        for (row, a) in c.chunks_exact_mut(N).zip(a.chunks_exact(N)) {
+            for (&a, b) in a.iter().zip(b.chunks_exact(N)) {
+                for (c, &b) in row.iter_mut().zip(b) {
+                    *c = A::mad(a, b, *c);
+                }
+            }
+        }
+        vec![("c", bytes_of_floats(c))]
 }
 
 /// Panels of B, two vectors wide and packed, stay in the first-level cache; a few rows of A by one panel are kept in
