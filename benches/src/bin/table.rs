@@ -43,7 +43,8 @@ struct Options {
 
 impl Options {
     fn parse() -> anyhow::Result<Options> {
-        let mut options = Options { runs: 11, best: false, cpu: false, interp: true, isa: None, kernels: Vec::new() };
+        let mut options =
+            Options { runs: 11, best: false, cpu: false, interp: true, isa: None, kernels: Vec::new() };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -59,7 +60,9 @@ impl Options {
                 "--cpu" => options.cpu = true,
                 "--no-interp" => options.interp = false,
                 name if !name.starts_with('-') => options.kernels.push(name.to_owned()),
-                other => bail!("{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, and names"),
+                other => bail!(
+                    "{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, and names"
+                ),
             }
         }
         Ok(options)

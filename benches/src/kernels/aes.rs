@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{fermi, Bench, Buffers, Guest, Native, Yardstick};
+use super::{Bench, Buffers, Guest, Native, Yardstick, fermi};
 use crate::numeric::{Random, bytes_of, words_of};
 use crate::simd::Simd;
 

@@ -1,6 +1,6 @@
 //! Black-Scholes: prices of call and put options. Special functions: rcp, rsqrt, lg2, ex2.
 
-use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick, fermi};
 use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
@@ -151,29 +151,29 @@ exit st b32 g14[$r1] $r13
 
 /// The guest's result.
 fn prices<A: Arithmetic>(inputs: &Buffers) -> Buffers {
-        let [price, strike, years] = [0, 1, 2].map(|at| floats_of(&inputs[at].1));
-        let normal = |d: f32| {
-            let k = A::rcp(A::mad(d.abs(), NORMAL_K, 1.0));
-            let start = A::mad(k, NORMAL[4], NORMAL[3]);
-            let sum = NORMAL[..3].iter().rev().fold(start, |sum, &coefficient| A::mad(sum, k, coefficient));
-            let density = A::mul(A::ex2(A::mul(A::mul(d, d), -0.5 * LOG2_E)), RSQRT_2PI);
-            let tail = A::mul(A::mul(sum, k), density);
-            if d > 0.0 { A::add(1.0, -tail) } else { tail }
-        };
-        let prices = (0..OPTIONS).map(|at| {
-            let (price, strike, years) = (price[at], strike[at], years[at]);
-            let spread = A::mul(A::rcp(A::rsqrt(years)), VOLATILITY);
-            let ratio = A::lg2(A::mul(price, A::rcp(strike)));
-            let d1 = A::mul(A::mad(ratio, LN_2, A::mul(years, DRIFT)), A::rcp(spread));
-            let d2 = A::add(d1, -spread);
-            let (n1, n2) = (normal(d1), normal(d2));
-            let discounted = A::mul(strike, A::ex2(A::mul(years, -RATE * LOG2_E)));
-            let call = A::mad(price, n1, -A::mul(discounted, n2));
-            let put = A::mad(discounted, A::add(1.0, -n2), -A::mul(price, A::add(1.0, -n1)));
-            (call, put)
-        });
-        let (call, put): (Vec<f32>, Vec<f32>) = prices.unzip();
-        vec![("call", bytes_of_floats(call)), ("put", bytes_of_floats(put))]
+    let [price, strike, years] = [0, 1, 2].map(|at| floats_of(&inputs[at].1));
+    let normal = |d: f32| {
+        let k = A::rcp(A::mad(d.abs(), NORMAL_K, 1.0));
+        let start = A::mad(k, NORMAL[4], NORMAL[3]);
+        let sum = NORMAL[..3].iter().rev().fold(start, |sum, &coefficient| A::mad(sum, k, coefficient));
+        let density = A::mul(A::ex2(A::mul(A::mul(d, d), -0.5 * LOG2_E)), RSQRT_2PI);
+        let tail = A::mul(A::mul(sum, k), density);
+        if d > 0.0 { A::add(1.0, -tail) } else { tail }
+    };
+    let prices = (0..OPTIONS).map(|at| {
+        let (price, strike, years) = (price[at], strike[at], years[at]);
+        let spread = A::mul(A::rcp(A::rsqrt(years)), VOLATILITY);
+        let ratio = A::lg2(A::mul(price, A::rcp(strike)));
+        let d1 = A::mul(A::mad(ratio, LN_2, A::mul(years, DRIFT)), A::rcp(spread));
+        let d2 = A::add(d1, -spread);
+        let (n1, n2) = (normal(d1), normal(d2));
+        let discounted = A::mul(strike, A::ex2(A::mul(years, -RATE * LOG2_E)));
+        let call = A::mad(price, n1, -A::mul(discounted, n2));
+        let put = A::mad(discounted, A::add(1.0, -n2), -A::mul(price, A::add(1.0, -n1)));
+        (call, put)
+    });
+    let (call, put): (Vec<f32>, Vec<f32>) = prices.unzip();
+    vec![("call", bytes_of_floats(call)), ("put", bytes_of_floats(put))]
 }
 
 struct NativePrices {

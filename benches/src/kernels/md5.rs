@@ -1,6 +1,6 @@
 //! MD5: one 64-byte block a thread, all 64 rounds unrolled. Integer arithmetic in registers.
 
-use super::{fermi, Bench, Buffers, Guest, Native, Yardstick};
+use super::{Bench, Buffers, Guest, Native, Yardstick, fermi};
 use crate::numeric::{Random, bytes_of, words_of};
 use crate::simd::Simd;
 

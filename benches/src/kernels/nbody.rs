@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick, fermi};
 use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
@@ -128,21 +128,21 @@ impl Bench for Nbody {
 
 /// The guest's result.
 fn accelerations<A: Arithmetic>(inputs: &Buffers) -> Buffers {
-        let bodies = floats_of(&inputs[0].1);
-        let accelerations = bodies.chunks_exact(4).flat_map(|body| {
-            let mut sum = [0.0; 4];
-            for other in bodies.chunks_exact(4) {
-                let way: [f32; 3] = std::array::from_fn(|axis| A::add(other[axis], -body[axis]));
-                let square = way.iter().fold(SOFT, |sum, &x| A::mad(x, x, sum));
-                let inverse = A::rsqrt(square);
-                let force = A::mul(other[3], A::mul(A::mul(inverse, inverse), inverse));
-                for axis in 0..3 {
-                    sum[axis] = A::mad(way[axis], force, sum[axis]);
-                }
+    let bodies = floats_of(&inputs[0].1);
+    let accelerations = bodies.chunks_exact(4).flat_map(|body| {
+        let mut sum = [0.0; 4];
+        for other in bodies.chunks_exact(4) {
+            let way: [f32; 3] = std::array::from_fn(|axis| A::add(other[axis], -body[axis]));
+            let square = way.iter().fold(SOFT, |sum, &x| A::mad(x, x, sum));
+            let inverse = A::rsqrt(square);
+            let force = A::mul(other[3], A::mul(A::mul(inverse, inverse), inverse));
+            for axis in 0..3 {
+                sum[axis] = A::mad(way[axis], force, sum[axis]);
             }
-            sum
-        });
-        vec![("accelerations", bytes_of_floats(accelerations))]
+        }
+        sum
+    });
+    vec![("accelerations", bytes_of_floats(accelerations))]
 }
 
 /// A body a lane, all others one by one.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{fermi, Bench, Buffers, Guest, Native, Tolerance, Yardstick};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick, fermi};
 use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
@@ -122,16 +122,16 @@ impl Bench for Sgemm {
 
 /// The guest's result.
 fn product<A: Arithmetic>(inputs: &Buffers) -> Buffers {
-        let (a, b) = (floats_of(&inputs[0].1), floats_of(&inputs[1].1));
-        let mut c = vec![0.0; N * N];
-        for (row, a) in c.chunks_exact_mut(N).zip(a.chunks_exact(N)) {
-            for (&a, b) in a.iter().zip(b.chunks_exact(N)) {
-                for (c, &b) in row.iter_mut().zip(b) {
-                    *c = A::mad(a, b, *c);
-                }
+    let (a, b) = (floats_of(&inputs[0].1), floats_of(&inputs[1].1));
+    let mut c = vec![0.0; N * N];
+    for (row, a) in c.chunks_exact_mut(N).zip(a.chunks_exact(N)) {
+        for (&a, b) in a.iter().zip(b.chunks_exact(N)) {
+            for (c, &b) in row.iter_mut().zip(b) {
+                *c = A::mad(a, b, *c);
             }
         }
-        vec![("c", bytes_of_floats(c))]
+    }
+    vec![("c", bytes_of_floats(c))]
 }
 
 /// Panels of B, two vectors wide and packed, stay in the first-level cache; a few rows of A by one panel are kept in
