@@ -15,7 +15,7 @@ impl Folder<'_> {
         let scalar = self.scalar(data.result?);
         let mask = scalar.bit_mask();
         match (data.op, data.args.as_slice()) {
-            (Iadd | Isub | Imul | Umulhi | Ineg, args) => self.arithmetic(data.op, args, mask),
+            (Iadd | Isub | Imul | Umulhi | Smulhi | Ineg, args) => self.arithmetic(data.op, args, mask),
             (Ior, &[a, b]) if scalar == Scalar::I64 => {
                 self.concat(a, b).or_else(|| self.logic(data.op, a, b, mask))
             }
@@ -97,6 +97,19 @@ impl Folder<'_> {
                 match n {
                     0 | 1 => Some(Act::Const(0)),
                     _ if n.is_power_of_two() => self.by(Ushr, a, width - u64::from(n.trailing_zeros())),
+                    _ => None,
+                }
+            }
+            (Smulhi, &[a, b]) => {
+                let n = self.c(b)?;
+                let width = u64::from(mask.count_ones());
+                match n {
+                    0 => Some(Act::Const(0)),
+                    1 => self.by(Sshr, a, width - 1),
+                    // Not the least number.
+                    _ if n.is_power_of_two() && n <= mask >> 1 => {
+                        self.by(Sshr, a, width - u64::from(n.trailing_zeros()))
+                    }
                     _ => None,
                 }
             }

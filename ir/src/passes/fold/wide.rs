@@ -49,17 +49,22 @@ impl Folder<'_> {
             }
         }
         // A word moved up, and what leaves it.
-        if let (Some((x, n)), Some((y, m))) = (self.is_by(low, Opcode::Ishl), self.is_by(high, Opcode::Ushr))
-            && x == y
-            && n + m == 32
-        {
-            let (wide, by) = (self.zext(x), self.constant(Scalar::I64, n));
+        if let Some((x, n, extend)) = self.moved_up(low, high) {
+            let (wide, by) = (self.make(extend, &[x], Imm::None, Scalar::I64), self.constant(Scalar::I64, n));
             return Some(Act::Now(Opcode::Ishl, vec![wide, by], Imm::None));
         }
         self.sum(low, high)
             .or_else(|| self.difference(low, high))
             .or_else(|| self.product(low, high))
             .or_else(|| self.both(low, high))
+    }
+
+    /// The word that has been moved up, so that these are the halves of the result, by how much, and how it is extended.
+    fn moved_up(&self, low: Value, high: Value) -> Option<(Value, u64, Opcode)> {
+        let (x, n) = self.is_by(low, Opcode::Ishl)?;
+        let extended = [(Opcode::Ushr, Opcode::Zext), (Opcode::Sshr, Opcode::Sext)];
+        let fits = |op: Opcode| self.is_by(high, op).is_some_and(|(y, m)| x == y && n + m == 32);
+        extended.into_iter().find(|&(shift, _)| fits(shift)).map(|(_, extend)| (x, n, extend))
     }
 
     /// The 64-bit value that two words are the halves of.
@@ -409,7 +414,9 @@ impl Folder<'_> {
 
     /// Whether two words are halves of one 64-bit value that is at hand.
     fn belong(&self, low: Value, high: Value) -> bool {
-        self.is_by(high, Opcode::Sshr) == Some((low, 31)) || self.whole(low, high).is_some()
+        self.is_by(high, Opcode::Sshr) == Some((low, 31))
+            || self.moved_up(low, high).is_some()
+            || self.whole(low, high).is_some()
     }
 
     fn zext(&mut self, word: Value) -> Value {
