@@ -6,6 +6,7 @@ pub mod bits;
 pub mod container;
 pub mod envydis;
 pub mod fermi;
+pub mod formula;
 pub mod gcn;
 pub mod image;
 pub mod isa;

@@ -11,6 +11,9 @@ macro_rules! words {
     (words $words:path) => {
         Some($words)
     };
+    (inline $formula:path) => {
+        None
+    };
 }
 
 /// Declares each function once: its static, its IR name, its types and its body.
@@ -25,6 +28,7 @@ macro_rules! functions {
                 result: warpjit_ir::Scalar::$ret,
                 eval: |$args| $body,
                 words: $crate::pure_table::words!($($how $many)?),
+                expand: $crate::pure_table::expansion!($($how $many, $ret)?),
             };
         )*
 
@@ -33,7 +37,22 @@ macro_rules! functions {
     };
 }
 
-pub(crate) use {functions, words};
+/// The expansion of a function of one word that has a formula.
+macro_rules! expansion {
+    () => {
+        None
+    };
+    (inline $formula:path, $ret:ident) => {
+        Some(|b, args, ftz| {
+            $crate::formula::unary(b, args, ftz, warpjit_ir::Scalar::$ret, |o, x| $formula(o, x))
+        })
+    };
+    ($how:ident $many:path, $ret:ident) => {
+        None
+    };
+}
+
+pub(crate) use {expansion, functions, words};
 
 /// Argument `n`; one that is missing counts as 0, so that no call can fail.
 pub(crate) fn a(args: &[u64], n: usize) -> u64 {

@@ -37,6 +37,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         result: Scalar::I32,
         eval: |a| (a[0] << 1) & 0xffff_ffff,
         words: None,
+        expand: None,
     },
     PureFn {
         name: "test.half",
@@ -44,6 +45,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         result: Scalar::F32,
         eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
         words: None,
+        expand: None,
     },
 ];
 
@@ -278,7 +280,9 @@ fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<S
 fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {
     let registry: Vec<&'static PureFn> =
         TEST_FUNCTIONS.iter().chain(tesla::numeric::pure::ALL.iter().copied()).collect();
-    text::parse_functions(input, Registry { pures: &registry, tables: &TEST_TABLES })
+    let tables: Vec<&'static WordTable> =
+        TEST_TABLES.iter().chain(tesla::numeric::sfu_formula::TABLES).copied().collect();
+    text::parse_functions(input, Registry { pures: &registry, tables: &tables })
 }
 
 /// The functions as text, which must parse to the same.

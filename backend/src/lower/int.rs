@@ -1,8 +1,10 @@
 //! Integer arithmetic, logic and comparison. A legaliser for what CLIF vectors lack: per-lane shift counts, rotates,
 //! high products, bit counts.
 
+use std::rc::Rc;
+
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Imm, InstData, IntCC, Opcode, WordTable};
+use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value, WordTable};
 
 use super::{Lower, Parts, arg, malformed, wide};
 use crate::Error;
@@ -108,15 +110,7 @@ impl Lower<'_, '_> {
     fn lookup(&mut self, data: &InstData) -> Result<Parts, Error> {
         let Imm::Table(table) = data.imm else { return Err(malformed(data)) };
         let base = self.table(table);
-        let indices = self.parts(arg(data, 0)?)?;
-        let bytes: Parts = indices
-            .iter()
-            .map(|&i| {
-                let i = self.e.band_imm(i, table.index_mask().into());
-                self.e.shl(i, 2)
-            })
-            .collect();
-        let offsets = self.lane_offsets(&bytes);
+        let offsets = self.table_offsets(arg(data, 0)?, table.index_mask())?;
         let parts = offsets.chunks(4).map(|four| {
             // Loads typed as floats need no detour through a general register.
             let words = four.iter().enumerate().fold(None, |part, (lane, &offset)| {
@@ -130,6 +124,28 @@ impl Lower<'_, '_> {
             words.map(|words| self.e.cast(words, I32X4)).ok_or_else(|| malformed(data))
         });
         parts.collect()
+    }
+
+    /// Byte offsets that a varying index has in a table. Look-ups of several tables by one index stand together: the last
+    /// offsets are kept.
+    fn table_offsets(&mut self, index: Value, mask: u32) -> Result<Rc<[V]>, Error> {
+        let here = self.e.b.current_block();
+        if let Some((block, of, masked, offsets)) = &self.last_offsets
+            && (here, index, mask) == (Some(*block), *of, *masked)
+        {
+            return Ok(offsets.clone());
+        }
+        let indices = self.parts(index)?;
+        let bytes: Parts = indices
+            .iter()
+            .map(|&i| {
+                let i = self.e.band_imm(i, mask.into());
+                self.e.shl(i, 2)
+            })
+            .collect();
+        let offsets: Rc<[V]> = self.lane_offsets(&bytes).into();
+        self.last_offsets = here.map(|block| (block, index, mask, offsets.clone()));
+        Ok(offsets)
     }
 
     /// Where the words of a table lie.

@@ -118,6 +118,8 @@ pub(crate) struct Lower<'a, 'b> {
     location: SourceLoc,
     pures: Vec<&'static PureFn>,
     tables: Vec<&'static WordTable>,
+    /// Block, index, mask and byte offsets of the last look-up.
+    last_offsets: Option<(HostBlock, Value, u32, Rc<[V]>)>,
     call_buffer: Option<StackSlot>,
     lane_buffer: Option<StackSlot>,
     context: V,
@@ -197,6 +199,7 @@ pub(crate) fn lower(
         location: SourceLoc::default(),
         pures: Vec::new(),
         tables: Vec::new(),
+        last_offsets: None,
         call_buffer: None,
         lane_buffer: None,
         context: none,

@@ -4,6 +4,7 @@
 pub mod canon;
 pub mod dce;
 pub mod demand;
+pub mod expand;
 pub mod fold;
 pub mod gvn;
 pub mod licm;
@@ -26,6 +27,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("canon", canon::run),
     ("dce", dce::run),
     ("demand", demand::run),
+    ("expand", expand::run),
     ("fold", fold::run),
     ("gvn", gvn::run),
     ("licm", licm::run),

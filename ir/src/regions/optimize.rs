@@ -2,13 +2,14 @@
 
 use super::Region;
 use crate::function::Function;
-use crate::passes::{canon, dce, demand, fold, gvn, licm, pairs, pipeline, simplify_cfg, uniform};
+use crate::passes::{canon, dce, demand, expand, fold, gvn, licm, pairs, pipeline, simplify_cfg, uniform};
 
 /// Optimises a region's mask form.
 pub fn optimize(region: &mut Region) {
     pipeline(
         &mut region.mask,
         &[
+            expand::run,
             uniform::run,
             fold::run,
             gvn::run,

@@ -64,6 +64,7 @@ mod tests {
         result: Scalar::I32,
         eval: |a| a[0] << 1,
         words: None,
+        expand: None,
     };
 
     static TABLE: WordTable = WordTable::new("test.table", &[1; 16]);

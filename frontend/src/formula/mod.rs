@@ -1,0 +1,187 @@
+//! Numeric functions written once, as sequences of operations that Rust can run and the IR can hold.
+//!
+//! A formula is a function over [`Ops`]. With [`Scalars`] it computes one lane in Rust; with [`Lanes`] it appends IR operations, so
+//! that compiled code has it as vector code. Every operation means the same in both, to the bit, so both give the same result by
+//! construction. A formula takes and gives bit patterns.
+
+mod lanes;
+mod scalars;
+
+pub use lanes::Lanes;
+pub use scalars::Scalars;
+
+use warpjit_ir::{Builder, Scalar, Value, WordTable};
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ident),*) -> $ret:ident;)*) => {
+        /// The operations of formulas.
+        ///
+        /// Shift counts are modulo the width. Float operations with a zero or denormal operand or result that is not exact must not
+        /// occur unless their documentation says what they give: a region's environment may flush denormals.
+        pub trait Ops {
+            /// 32 bits.
+            type Word: Copy;
+            /// 64 bits.
+            type Wide: Copy;
+            /// A binary32 number.
+            type Single: Copy;
+            /// A binary64 number.
+            type Double: Copy;
+            /// A truth value.
+            type Truth: Copy;
+
+            /// A constant.
+            fn word(&mut self, bits: u32) -> Self::Word;
+            /// A constant.
+            fn wide(&mut self, bits: u64) -> Self::Wide;
+            /// A constant.
+            fn double(&mut self, value: f64) -> Self::Double;
+            /// A constant.
+            fn single(&mut self, value: f32) -> Self::Single;
+            /// Left shift by a constant.
+            fn shl(&mut self, a: Self::Word, n: u32) -> Self::Word;
+            /// Logical right shift by a constant.
+            fn shr(&mut self, a: Self::Word, n: u32) -> Self::Word;
+            /// Arithmetic right shift by a constant.
+            fn sar(&mut self, a: Self::Word, n: u32) -> Self::Word;
+            /// Left shift by a constant.
+            fn wide_shl(&mut self, a: Self::Wide, n: u32) -> Self::Wide;
+            /// Logical right shift by a constant.
+            fn wide_shr(&mut self, a: Self::Wide, n: u32) -> Self::Wide;
+            /// Entry of a table.
+            fn lookup(&mut self, table: &'static WordTable, index: Self::Word) -> Self::Word;
+            $($(#[$doc])* fn $name(&mut self, $($arg: Self::$ty),*) -> Self::$ret;)*
+
+            /// And with a constant.
+            fn and_bits(&mut self, a: Self::Word, bits: u32) -> Self::Word {
+                let bits = self.word(bits);
+                self.and(a, bits)
+            }
+            /// Sum with a constant.
+            fn add_bits(&mut self, a: Self::Word, bits: u32) -> Self::Word {
+                let bits = self.word(bits);
+                self.add(a, bits)
+            }
+            /// Product with a constant.
+            fn mul_bits(&mut self, a: Self::Word, bits: u32) -> Self::Word {
+                let bits = self.word(bits);
+                self.mul(a, bits)
+            }
+            /// Whether below a constant, signed.
+            fn below(&mut self, a: Self::Word, bits: u32) -> Self::Truth {
+                let bits = self.word(bits);
+                self.slt(a, bits)
+            }
+            /// Whether above a constant, signed.
+            fn above(&mut self, a: Self::Word, bits: u32) -> Self::Truth {
+                let bits = self.word(bits);
+                self.slt(bits, a)
+            }
+            /// Whether equal to a constant.
+            fn is(&mut self, a: Self::Word, bits: u32) -> Self::Truth {
+                let bits = self.word(bits);
+                self.eq(a, bits)
+            }
+            /// A constant where the condition holds.
+            fn put(&mut self, when: Self::Truth, bits: u32, otherwise: Self::Word) -> Self::Word {
+                let bits = self.word(bits);
+                self.select(when, bits, otherwise)
+            }
+        }
+    };
+}
+
+ops! {
+    /// Sum.
+    add(a: Word, b: Word) -> Word;
+    /// Difference.
+    sub(a: Word, b: Word) -> Word;
+    /// Product.
+    mul(a: Word, b: Word) -> Word;
+    /// High half of the unsigned product.
+    mul_high(a: Word, b: Word) -> Word;
+    /// And.
+    and(a: Word, b: Word) -> Word;
+    /// Or.
+    or(a: Word, b: Word) -> Word;
+    /// Exclusive or.
+    xor(a: Word, b: Word) -> Word;
+    /// Left shift.
+    shl_by(a: Word, n: Word) -> Word;
+    /// Logical right shift.
+    shr_by(a: Word, n: Word) -> Word;
+    /// Unsigned minimum.
+    umin(a: Word, b: Word) -> Word;
+    /// Signed maximum.
+    smax(a: Word, b: Word) -> Word;
+    /// Whether equal.
+    eq(a: Word, b: Word) -> Truth;
+    /// Whether less, unsigned.
+    ult(a: Word, b: Word) -> Truth;
+    /// Whether less, signed.
+    slt(a: Word, b: Word) -> Truth;
+    /// The second where the first holds, else the third.
+    select(when: Truth, a: Word, b: Word) -> Word;
+    /// Signed integer to float, nearest even.
+    to_single(a: Word) -> Single;
+    /// Bits of a float.
+    bits(a: Single) -> Word;
+    /// Float of bits.
+    of_bits(a: Word) -> Single;
+
+    /// Sum.
+    wide_add(a: Wide, b: Wide) -> Wide;
+    /// Difference.
+    wide_sub(a: Wide, b: Wide) -> Wide;
+    /// And.
+    wide_and(a: Wide, b: Wide) -> Wide;
+    /// Whether equal.
+    wide_eq(a: Wide, b: Wide) -> Truth;
+    /// Low half.
+    low(a: Wide) -> Word;
+    /// Zero extension.
+    extend(a: Word) -> Wide;
+    /// Bits of a float.
+    wide_bits(a: Double) -> Wide;
+    /// Float of bits.
+    of_wide_bits(a: Wide) -> Double;
+
+    /// Exact conversion; what a denormal gives is not said.
+    promote(a: Single) -> Double;
+    /// Conversion to nearest even; a denormal result becomes the zero of its sign.
+    demote(a: Double) -> Single;
+    /// Sum.
+    double_add(a: Double, b: Double) -> Double;
+    /// Difference.
+    double_sub(a: Double, b: Double) -> Double;
+    /// Product.
+    double_mul(a: Double, b: Double) -> Double;
+    /// Quotient.
+    double_div(a: Double, b: Double) -> Double;
+    /// Square root.
+    double_sqrt(a: Double) -> Double;
+    /// Magnitude.
+    double_abs(a: Double) -> Double;
+    /// Opposite.
+    double_neg(a: Double) -> Double;
+    /// Whether less.
+    double_lt(a: Double, b: Double) -> Truth;
+    /// Whether equal.
+    double_eq(a: Double, b: Double) -> Truth;
+    /// The second where the first holds, else the third.
+    double_select(when: Truth, a: Double, b: Double) -> Double;
+}
+
+/// Appends a formula of one argument: the expansion of a [`warpjit_ir::PureFn`] with that argument and result.
+pub(crate) fn unary(
+    b: &mut Builder<'_>,
+    args: &[Value],
+    ftz: bool,
+    result: Scalar,
+    formula: fn(&mut Lanes<'_, '_>, Value) -> Value,
+) -> Option<Value> {
+    let &[x] = args else { return None };
+    let x = b.bitcast(x, Scalar::I32);
+    let y = formula(&mut Lanes::new(b, ftz), x);
+    Some(b.bitcast(y, result))
+}

@@ -1,0 +1,82 @@
+//! Formulas in Rust, one lane.
+
+use super::Ops;
+use warpjit_ir::WordTable;
+
+/// Computes at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Scalars;
+
+macro_rules! bodies {
+    ($($name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $body:expr;)*) => {
+        $(#[inline(always)] fn $name(&mut self, $($arg: $ty),*) -> $ret { $body })*
+    };
+}
+
+impl Ops for Scalars {
+    type Word = u32;
+    type Wide = u64;
+    type Single = f32;
+    type Double = f64;
+    type Truth = bool;
+
+    bodies! {
+        word(bits: u32) -> u32 = bits;
+        wide(bits: u64) -> u64 = bits;
+        double(value: f64) -> f64 = value;
+        single(value: f32) -> f32 = value;
+        shl(a: u32, n: u32) -> u32 = a << n;
+        shr(a: u32, n: u32) -> u32 = a >> n;
+        sar(a: u32, n: u32) -> u32 = (a as i32 >> n) as u32;
+        wide_shl(a: u64, n: u32) -> u64 = a << n;
+        wide_shr(a: u64, n: u32) -> u64 = a >> n;
+        lookup(table: &'static WordTable, index: u32) -> u32 = table.entry(index);
+
+        add(a: u32, b: u32) -> u32 = a.wrapping_add(b);
+        sub(a: u32, b: u32) -> u32 = a.wrapping_sub(b);
+        mul(a: u32, b: u32) -> u32 = a.wrapping_mul(b);
+        mul_high(a: u32, b: u32) -> u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32;
+        and(a: u32, b: u32) -> u32 = a & b;
+        or(a: u32, b: u32) -> u32 = a | b;
+        xor(a: u32, b: u32) -> u32 = a ^ b;
+        shl_by(a: u32, n: u32) -> u32 = a << (n & 31);
+        shr_by(a: u32, n: u32) -> u32 = a >> (n & 31);
+        umin(a: u32, b: u32) -> u32 = a.min(b);
+        smax(a: u32, b: u32) -> u32 = (a as i32).max(b as i32) as u32;
+        eq(a: u32, b: u32) -> bool = a == b;
+        ult(a: u32, b: u32) -> bool = a < b;
+        slt(a: u32, b: u32) -> bool = (a as i32) < b as i32;
+        select(when: bool, a: u32, b: u32) -> u32 = if when { a } else { b };
+        to_single(a: u32) -> f32 = a as i32 as f32;
+        bits(a: f32) -> u32 = a.to_bits();
+        of_bits(a: u32) -> f32 = f32::from_bits(a);
+
+        wide_add(a: u64, b: u64) -> u64 = a.wrapping_add(b);
+        wide_sub(a: u64, b: u64) -> u64 = a.wrapping_sub(b);
+        wide_and(a: u64, b: u64) -> u64 = a & b;
+        wide_eq(a: u64, b: u64) -> bool = a == b;
+        low(a: u64) -> u32 = a as u32;
+        extend(a: u32) -> u64 = a.into();
+        wide_bits(a: f64) -> u64 = a.to_bits();
+        of_wide_bits(a: u64) -> f64 = f64::from_bits(a);
+
+        promote(a: f32) -> f64 = a.into();
+        demote(a: f64) -> f32 = flushed(a as f32);
+        double_add(a: f64, b: f64) -> f64 = a + b;
+        double_sub(a: f64, b: f64) -> f64 = a - b;
+        double_mul(a: f64, b: f64) -> f64 = a * b;
+        double_div(a: f64, b: f64) -> f64 = a / b;
+        double_sqrt(a: f64) -> f64 = a.sqrt();
+        double_abs(a: f64) -> f64 = a.abs();
+        double_neg(a: f64) -> f64 = -a;
+        double_lt(a: f64, b: f64) -> bool = a < b;
+        double_eq(a: f64, b: f64) -> bool = a == b;
+        double_select(when: bool, a: f64, b: f64) -> f64 = if when { a } else { b };
+    }
+}
+
+#[inline(always)]
+fn flushed(a: f32) -> f32 {
+    let bits = a.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+}

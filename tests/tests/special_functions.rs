@@ -1,0 +1,112 @@
+//! Special functions through the front door: what the interpreter and compiled code of each kind make of them, against the
+//! numerics in Rust, bit for bit.
+
+use warpjit_frontend::tesla::{self, numeric::sfu};
+use warpjit_runtime::{
+    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
+};
+
+const THREADS: u32 = 256;
+
+/// An instruction and what it computes.
+type Case = (&'static str, fn(u32) -> u32);
+
+/// Every sign and exponent with the first and last fractions and some in between, as many as fill the blocks.
+fn arguments() -> Vec<u32> {
+    let mut list = Vec::new();
+    let mut state = 1u64;
+    for high in 0..1 << 9 {
+        for fraction in [0, 1, 2, 0x1_0000, 0x1_ffff, 0x2_0000, 0x35_04f3, 0x40_0000, 0x7f_fffe, 0x7f_ffff] {
+            list.push(high << 23 | fraction);
+        }
+        for _ in 0..10 {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            list.push(high << 23 | (state >> 41) as u32);
+        }
+    }
+    // Where results are neither 0 nor infinite.
+    for _ in 0..10_240 {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        list.push((state >> 32) as u32 & 0x87ff_ffff | 0x3c00_0000);
+    }
+    assert_eq!(list.len() % THREADS as usize, 0);
+    list
+}
+
+fn engines() -> Vec<(String, Engine)> {
+    let kinds = [
+        (Tier::Interp, HostLevel::Native, None),
+        (Tier::Jit, HostLevel::Native, Some(1)),
+        (Tier::Jit, HostLevel::Native, None),
+        (Tier::Jit, HostLevel::Native, Some(4)),
+        (Tier::Jit, HostLevel::Sse41, Some(2)),
+    ];
+    let engine = |(tier, host, chunk_groups)| {
+        let config = Config { tier, host, chunk_groups, threads: 1, ..Config::default() };
+        (format!("{tier:?} {host:?} {chunk_groups:?}"), Engine::new(config).unwrap())
+    };
+    kinds.into_iter().map(engine).collect()
+}
+
+/// Runs a program whose parameters are an array of arguments and one of results, a thread an element.
+fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
+    let mut memory: Memory = engine.memory().unwrap();
+    let bytes = arguments.len() as u64 * 4;
+    let from = memory.map(None, bytes, Access::ReadWrite).unwrap();
+    let to = memory.map(None, bytes, Access::ReadWrite).unwrap();
+    let data: Vec<u8> = arguments.iter().flat_map(|x| x.to_le_bytes()).collect();
+    memory.write(from, &data).unwrap();
+    let launch = Launch {
+        grid: [arguments.len() as u32 / THREADS, 1, 1],
+        block: [THREADS, 1, 1],
+        args: vec![Arg::u32(from as u32), Arg::u32(to as u32)],
+        ..Launch::default()
+    };
+    let report = engine.run(program, &mut memory, &launch).unwrap();
+    assert!(report.fault.is_none(), "{:?}", report.fault);
+    let mut data = vec![0; bytes as usize];
+    memory.read(to, &mut data).unwrap();
+    data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+fn check(name: &str, program: &Program, function: impl Fn(u32) -> u32) {
+    let arguments = arguments();
+    for (kind, engine) in engines() {
+        let results = run(&engine, program, &arguments);
+        for (&x, &got) in arguments.iter().zip(&results) {
+            let want = function(x);
+            assert_eq!(got, want, "{name}({x:#010x}) is {want:#010x}, {kind} gives {got:#010x}");
+        }
+    }
+}
+
+#[test]
+fn tesla() {
+    let functions: [Case; 8] = [
+        ("rcp f32", sfu::rcp),
+        ("rsqrt f32", sfu::rsqrt),
+        ("lg2 f32", sfu::lg2),
+        ("sin f32", sfu::sin),
+        ("cos f32", sfu::cos),
+        ("ex2 f32", sfu::ex2),
+        ("presin f32", sfu::presin),
+        ("preex2 f32", sfu::preex2),
+    ];
+    for (op, function) in functions {
+        let text = format!(
+            "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
+             add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
+             add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\n{op} $r2 $r2\nexit st b32 g14[$r0] $r2\n"
+        );
+        let code = tesla::assemble(&text, tesla::Target::compute(tesla::Chip::G84))
+            .unwrap_or_else(|e| panic!("{e}\n{text}"))
+            .code;
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some("g84".into()),
+            registers: Some(8),
+            ..ProgramOptions::new(Isa::Tesla)
+        };
+        check(op, &Program::load(&code, &options).unwrap(), function);
+    }
+}
