@@ -236,6 +236,7 @@ impl EngineArgs {
                 HostName::Sse41 => HostLevel::Sse41,
             },
             count: self.verbose,
+            ..Config::default()
         }
     }
 

@@ -272,6 +272,8 @@ fn stats_json(stats: &Stats, verbose: bool) -> Value {
         object["groups"] = json!(stats.groups);
         object["efficiency"] = json!(efficiency(stats));
         object["jit_share"] = json!(stats.jit_share);
+        object["tiers"] = json!({ "interp": stats.tiers.interpreted, "jit": stats.tiers.compiled });
+        object["compile_behind_ms"] = json!(stats.compile_behind.as_secs_f64() * 1e3);
         let traffic = stats.traffic.iter().map(|(space, (loaded, stored))| {
             ((*space).to_owned(), json!({ "loaded_bytes": loaded, "stored_bytes": stored }))
         });
@@ -308,7 +310,14 @@ fn statistics(stats: &Stats) -> String {
     if let Some(efficiency) = efficiency(stats) {
         let _ = writeln!(text, "divergence efficiency: {:.1}% of lanes active", efficiency * 100.0);
     }
-    let _ = writeln!(text, "run as compiled code: {:.1}%", stats.jit_share * 100.0);
+    let shares = stats.tiers;
+    let _ = writeln!(
+        text,
+        "tiers: {:.1}% interpreted, {:.1}% compiled code; compiled meanwhile: {:.3} ms",
+        shares.interpreted * 100.0,
+        shares.compiled * 100.0,
+        stats.compile_behind.as_secs_f64() * 1e3
+    );
     text += "memory traffic (bytes):\n";
     for (space, (loaded, stored)) in &stats.traffic {
         let _ = writeln!(text, "  {space:<10} {loaded:>14} loaded {stored:>14} stored");

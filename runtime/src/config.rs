@@ -5,9 +5,10 @@
 pub enum Tier {
     /// The interpreter: slow, and exact to the instruction in all it reports.
     Interp,
-    /// Compiled code from the first execution on.
+    /// Compiled code from the first execution on; who needs it waits for the compiler.
     Jit,
-    /// The interpreter for code that is cold, compiled code for what is hot.
+    /// The interpreter at first; a thread of the engine compiles what is executed often, and launches go on with the
+    /// compiled code as soon as it is there.
     #[default]
     Auto,
 }
@@ -29,6 +30,8 @@ pub struct Config {
     pub threads: usize,
     /// Which tier runs guest code.
     pub tier: Tier,
+    /// [`Tier::Auto`]: how often a block of code is interpreted before its code is asked for; `None`: 16.
+    pub hot_after: Option<u32>,
     /// Groups of four lanes that compiled code keeps in flight: 1, 2 or 4; `None`: the compiler chooses.
     pub chunk_groups: Option<u8>,
     /// Whether compiled code checks each address instead of relying on signals.

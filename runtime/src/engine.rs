@@ -1,21 +1,25 @@
 //! The engine: launches programs.
 
+use crate::exec::background::Background;
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, most_blocks};
 use crate::program::Variant;
-use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier};
+use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier, TierShares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use warpjit_ir::interp;
 
 /// Launches programs with the settings of a [`Config`]. Its only other state are threads that wait for the next
-/// launch: one serves any number of programs, memories and threads.
+/// launch, and one that compiles meanwhile ([`Tier::Auto`]): one engine serves any number of programs, memories and
+/// threads. When its last clone is dropped, it waits for the region that is being compiled; others that were asked for are
+/// left out.
 #[derive(Debug, Clone)]
 pub struct Engine {
     config: Config,
     pool: Arc<Pool>,
+    background: Arc<Background>,
 }
 
 impl Engine {
@@ -33,7 +37,7 @@ impl Engine {
         if config.tier != Tier::Interp && !config.checked_memory {
             crate::vm::init()?;
         }
-        Ok(Engine { config, pool: Arc::default() })
+        Ok(Engine { config, pool: Arc::default(), background: Arc::default() })
     }
 
     /// The settings.
@@ -44,6 +48,11 @@ impl Engine {
     /// Makes an empty guest address space.
     pub fn memory(&self) -> Result<Memory, Error> {
         Memory::new()
+    }
+
+    /// Waits until the code is there that launches have asked for so far ([`Tier::Auto`]); later ones start with it.
+    pub fn wait_for_compiler(&self) {
+        self.background.wait();
     }
 
     /// Runs a launch to its end: all blocks done, a fault, or cancelled.
@@ -62,13 +71,15 @@ impl Engine {
         let places = most_blocks(&plan, &tiers, self.config.thread_count());
         let warps = plan.warps;
         plan.segments.map(memory, warps, places)?;
-        let prepared = tiers.compile_time();
-        let mut scheduler = Scheduler::new(&plan, &tiers, memory, self.config.thread_count());
+        let before = tiers.compile_times();
+        let threads = self.config.thread_count();
+        let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
         scheduler.cancel_by(launch.cancel.as_ref());
         scheduler.tell(launch.progress.as_ref());
         let outcome = scheduler.run(&self.pool, self.config.count);
         plan.segments.unmap(memory);
-        let compile = tiers.compile_time().saturating_sub(prepared);
+        let after = tiers.compile_times();
+        let compile = after.0.saturating_sub(before.0);
         let mut report = Report {
             fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
             stats: stats(&plan, &outcome),
@@ -77,6 +88,7 @@ impl Engine {
             cancelled: outcome.cancelled,
         };
         report.stats.compile = compile;
+        report.stats.compile_behind = after.1.saturating_sub(before.1);
         report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = start.elapsed().saturating_sub(compile);
         if launch.capture_registers {
@@ -126,7 +138,8 @@ fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
         groups: groups.map(|(group, count)| (group.name(), count)).collect(),
         traffic: traffic.map(|(space, bytes)| (*space, bytes)).collect(),
         lane_slots: warp_instructions * u64::from(plan.lanes),
-        jit_share: counts.jit_share(),
+        tiers: TierShares::of(counts.threads),
+        jit_share: TierShares::of(counts.threads).compiled,
         ..Stats::default()
     }
 }

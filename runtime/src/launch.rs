@@ -169,8 +169,11 @@ pub struct Stats {
     pub warp_instructions: u64,
     /// Guest instructions times active lanes.
     pub thread_instructions: u64,
-    /// Time in which some thread was compiling.
+    /// Time in which some thread of the launch was compiling: what the launch waited for.
     pub compile: std::time::Duration,
+    /// Time that compiling took on the engine's own thread while the launch ran ([`crate::Tier::Auto`]), for regions that
+    /// became ready before it ended.
+    pub compile_behind: std::time::Duration,
     /// Time from start to end, compiling excluded.
     pub run: std::time::Duration,
     /// Operations executed by warps, by topic.
@@ -179,10 +182,29 @@ pub struct Stats {
     pub traffic: BTreeMap<&'static str, (u64, u64)>,
     /// Warp instructions times lanes of a warp: what [`Stats::thread_instructions`] would be without divergence.
     pub lane_slots: u64,
-    /// Share of the blocks of code (by guest instructions) that compiled code executed.
+    /// Which tier executed what part.
+    pub tiers: TierShares,
+    /// Share of the blocks of code (by guest instructions) that compiled code executed: [`TierShares::compiled`].
     pub jit_share: f64,
     /// Why code that should be compiled was left to the interpreter, if that happened: a limit of the code generator.
     pub not_compiled: Option<String>,
+}
+
+/// Which tier executed what share of the thread instructions; both are 0 where none was executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TierShares {
+    /// The interpreter.
+    pub interpreted: f64,
+    /// Compiled code.
+    pub compiled: f64,
+}
+
+impl TierShares {
+    /// From the instructions that the interpreter and compiled code have executed.
+    pub(crate) fn of((interpreted, compiled): (u64, u64)) -> Self {
+        let all = (interpreted + compiled).max(1) as f64;
+        TierShares { interpreted: interpreted as f64 / all, compiled: compiled as f64 / all }
+    }
 }
 
 /// Guest misbehaviour.

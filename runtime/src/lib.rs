@@ -66,7 +66,7 @@ pub use config::{Config, HostLevel, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use launch::{
-    Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats,
+    Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
 pub use program::{Program, ProgramOptions};

@@ -54,6 +54,7 @@ impl ProgramOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
     pub tier: Tier,
+    pub hot_after: u32,
     pub chunk_groups: Option<u8>,
     pub checked_memory: bool,
     pub lockstep: bool,
@@ -64,10 +65,14 @@ pub(crate) struct Variant {
     pub flat_global: bool,
 }
 
+/// See [`Config::hot_after`].
+const HOT_AFTER: u32 = 16;
+
 impl Variant {
     pub(crate) fn new(config: &Config, launch: &Launch) -> Self {
         Variant {
             tier: config.tier,
+            hot_after: config.hot_after.unwrap_or(HOT_AFTER),
             chunk_groups: config.chunk_groups,
             checked_memory: config.checked_memory,
             lockstep: config.lockstep,

@@ -58,6 +58,7 @@ use warpjit_ir::{Block, Function, Slot, Terminator};
 pub use warpjit_frontend::vp1::Chip;
 pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 
+use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Patience, Stepper, Tiers};
@@ -137,6 +138,7 @@ pub struct Machine {
     chip: Chip,
     config: Config,
     memory: Memory,
+    background: Background,
     /// Word addresses that execution has begun at.
     entries: Vec<u32>,
     loaded: Loaded,
@@ -229,6 +231,7 @@ impl Machine {
             chip,
             config: config.clone(),
             memory: Memory::new()?,
+            background: Background::default(),
             entries: vec![0],
             loaded,
             warp,
@@ -348,7 +351,7 @@ impl Machine {
         self.loaded.plan.max_steps = left.unwrap_or(0);
         let plan = &self.loaded.plan;
         let mut local = Local::new(plan, false);
-        let mut stepper = Stepper::new(&tiers, plan, &self.memory, false);
+        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, false);
         let mut hint = Hint::default();
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };

@@ -2,7 +2,8 @@
 //!
 //! One test is one launch file in all of its runs: the interpreter with one thread and with two,
 //! compiled code with one and two threads by chunks of one, two and four groups of lanes, and
-//! compiled code for SSE4.1, with checked memory and counting, in lock step, and in mixed tiers.
+//! compiled code for SSE4.1, with checked memory and counting, in lock step, and in mixed tiers: three launches, one after
+//! the other, the first in the interpreter while the code is compiled.
 //! `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of them.
 
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ fn ways() -> Result<Vec<Way>, String> {
         Config { checked_memory: true, count: true, ..jit.clone() },
     ));
     list.push(("compiled in lock step", Config { lockstep: true, ..jit.clone() }));
-    list.push(("mixed", Config { tier: Tier::Auto, ..base }));
+    list.push(("mixed", Config { tier: Tier::Auto, hot_after: Some(0), ..base }));
     let mut ways = Vec::new();
     for (name, config) in list {
         if only.as_deref().is_some_and(|only| (only == "interp") != (config.tier == Tier::Interp)) {
@@ -87,7 +88,18 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
         }
         let mut run = || -> anyhow::Result<Option<String>> {
             let mut session = Session::with_program(&file, &way.engine, program.clone())?;
-            let report = session.run()?;
+            let mut report = session.run()?;
+            if config.tier == Tier::Auto {
+                for _ in 0..2 {
+                    let outcome = session.check(report)?;
+                    if outcome.status != Status::Ok {
+                        return Ok(Some(outcome.to_text(false)));
+                    }
+                    way.engine.wait_for_compiler();
+                    session.restore()?;
+                    report = session.run()?;
+                }
+            }
             if let (true, Some(reason)) = (alone, &report.stats.not_compiled) {
                 return Ok(Some(format!("not compiled: {reason}\n")));
             }

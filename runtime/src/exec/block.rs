@@ -198,7 +198,8 @@ impl RunningBlock {
                 if waits {
                     self.warps[number].waits = Some((spec.index, stepper.last_pc()));
                 }
-                Ok(!waits)
+                // One that opens the barrier takes its turn behind those that waited, as where all go on together.
+                Ok(!spec.wait)
             }
             Flow::Ended => {
                 self.living -= 1;

@@ -5,8 +5,11 @@
 //! accesses of it. Before each run the shapes are checked; a warp that does not have them gets another version, in the
 //! end one that assumes nothing. All versions give the same results.
 
+mod behind;
+
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, TablePointer, Target, TrapSite};
@@ -23,6 +26,8 @@ use warpjit_ir::{
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Error, HostLevel};
+
+pub use behind::Ready;
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
@@ -112,6 +117,30 @@ struct Versions {
     list: Vec<Arc<Compiled>>,
     /// The code generator refused, or the block must run in the interpreter.
     impossible: bool,
+    /// Another version is being made, or waits for that.
+    queued: bool,
+}
+
+impl Versions {
+    /// The version that fits a warp.
+    fn fitting(&self, warp: &Warp) -> Option<Arc<Compiled>> {
+        self.list.iter().find(|code| code.fits(warp)).cloned()
+    }
+
+    /// Whether the next version may assume something.
+    fn may_assume(&self) -> bool {
+        self.list.len() < MOST_VERSIONS
+    }
+
+    /// Adds what compiling has given.
+    fn add(&mut self, made: Result<Option<Compiled>, Error>) -> Result<Option<Arc<Compiled>>, Error> {
+        self.impossible |= !matches!(made, Ok(Some(_)));
+        let Some(mut code) = made? else { return Ok(None) };
+        code.number = self.list.len() as u32;
+        let code = Arc::new(code);
+        self.list.push(code.clone());
+        Ok(Some(code))
+    }
 }
 
 /// How long any thread has compiled: threads that do it at the same time count once.
@@ -141,6 +170,7 @@ impl Compiling {
 /// The compiled regions of a kernel, shared by all threads.
 #[derive(Debug)]
 pub struct Jit {
+    kernel: Arc<Kernel>,
     target: Target,
     variant: Variant,
     memory: CodeMemory,
@@ -149,6 +179,14 @@ pub struct Jit {
     compiling: Mutex<Compiling>,
     /// The first reason why the code generator refused a region.
     refusal: Mutex<Option<String>>,
+    /// How often each block has been interpreted, up to what makes it worth compiling.
+    heat: Vec<AtomicU32>,
+    /// Nanoseconds in which an engine's own thread was compiling.
+    behind: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How a region came out.
@@ -164,7 +202,7 @@ pub enum RegionFlow {
 
 impl Jit {
     /// Without code yet.
-    pub fn new(kernel: &Kernel, variant: Variant) -> Result<Jit, Error> {
+    pub fn new(kernel: Arc<Kernel>, variant: Variant) -> Result<Jit, Error> {
         let level = match variant.host {
             HostLevel::Native => backend::HostLevel::Native,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
@@ -176,57 +214,53 @@ impl Jit {
             variant,
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
+            heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             offsets,
             compiling: Mutex::default(),
             refusal: Mutex::default(),
+            behind: AtomicU64::new(0),
+            kernel,
         })
     }
 
-    /// Time in which some thread was compiling.
+    /// Time in which some thread of a launch was compiling.
     pub fn compile_time(&self) -> Duration {
-        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).total
+        lock(&self.compiling).total
     }
 
     /// Why the code generator refused a region, if it did; the interpreter runs that.
     pub fn refusal(&self) -> Option<String> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.refusal).clone()
     }
 
-    /// Code for the region at the warp's block that fits the warp; `None` where the interpreter must run it.
-    pub fn region(&self, kernel: &Kernel, warp: &Warp) -> Option<Arc<Compiled>> {
+    /// Code for the region at the warp's block that fits the warp, compiled now if need be; `None` where the interpreter must
+    /// run it.
+    pub fn region(&self, warp: &Warp) -> Option<Arc<Compiled>> {
         let at = warp.block;
-        let mut versions = self.versions[at.index()].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut versions = lock(&self.versions[at.index()]);
         if versions.impossible {
             return None;
         }
-        if let Some(found) = versions.list.iter().find(|c| c.fits(warp)) {
-            return Some(found.clone());
+        if let Some(found) = versions.fitting(warp) {
+            return Some(found);
         }
-        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).begin();
-        let assume = versions.list.len() < MOST_VERSIONS;
-        let made = self.compile(kernel, at, assume.then_some(warp));
-        self.compiling.lock().unwrap_or_else(PoisonError::into_inner).end();
-        match made {
-            Ok(Some(mut code)) => {
-                code.number = versions.list.len() as u32;
-                let code = Arc::new(code);
-                versions.list.push(code.clone());
-                Some(code)
-            }
-            Ok(None) => {
-                versions.impossible = true;
-                None
-            }
-            Err(error) => {
-                let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-                refusal.get_or_insert_with(|| error.to_string());
-                versions.impossible = true;
-                None
-            }
-        }
+        lock(&self.compiling).begin();
+        let made = self.compile(at, versions.may_assume().then(|| warp.frame.words()));
+        lock(&self.compiling).end();
+        versions.add(made).unwrap_or_else(|error| {
+            self.refuse(&error);
+            None
+        })
     }
 
-    fn compile(&self, kernel: &Kernel, at: Block, warp: Option<&Warp>) -> Result<Option<Compiled>, Error> {
+    /// Notes why a region is not compiled.
+    fn refuse(&self, error: &Error) {
+        lock(&self.refusal).get_or_insert_with(|| error.to_string());
+    }
+
+    /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
+    fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
+        let kernel = &*self.kernel;
         let groups = if kernel.whole_warps() {
             kernel.func.lanes.div_ceil(4) as u8
         } else {
@@ -240,8 +274,8 @@ impl Jit {
             return Ok(None);
         }
         let mut assumptions = Vec::new();
-        if let Some(warp) = warp {
-            assumptions = self.shapes(kernel, &region, warp, chunk_lanes);
+        if let Some(frame) = frame {
+            assumptions = self.shapes(kernel, &region, frame, chunk_lanes);
             let mut uniform = none;
             for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
                 uniform.insert(a.slot);
@@ -279,8 +313,8 @@ impl Jit {
         }))
     }
 
-    /// What can be assumed of the slots that steer a region, judging by one warp.
-    fn shapes(&self, kernel: &Kernel, region: &Region, warp: &Warp, chunk_lanes: u32) -> Vec<Assumption> {
+    /// What can be assumed of the slots that steer a region, judging by the frame of one warp.
+    fn shapes(&self, kernel: &Kernel, region: &Region, frame: &[u32], chunk_lanes: u32) -> Vec<Assumption> {
         let mut list = Vec::new();
         for slot in steering_slots(&region.ssa).iter() {
             let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
@@ -288,7 +322,7 @@ impl Jit {
                 continue;
             }
             let offset = self.offsets[slot.index()];
-            let words = &warp.frame.words()[offset as usize / 4..][..kernel.func.lanes as usize];
+            let words = &frame[offset as usize / 4..][..kernel.func.lanes as usize];
             let step = words[1].wrapping_sub(words[0]) as i32;
             // Packed coordinates are affine, too; the first that fits says most.
             let shape = [Shape::Uniform, Shape::Packed(step), Shape::Affine(step)]

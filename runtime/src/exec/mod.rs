@@ -1,5 +1,6 @@
 //! Running a launch: set-up, blocks over host threads, warps of a block, barriers, tiers.
 
+pub(crate) mod background;
 mod barrier;
 mod block;
 mod jit;

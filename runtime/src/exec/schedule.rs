@@ -9,6 +9,7 @@
 //! whatever the number of threads; those of higher index stop. A lower block that waits for a higher one would never
 //! end then, so its patience is limited.
 
+use super::background::Background;
 use super::block::{BlockFault, RunningBlock, Turn};
 use super::pool::Pool;
 use super::setup::Plan;
@@ -62,6 +63,7 @@ pub struct Scheduler<'a> {
     plan: &'a Plan,
     tiers: &'a Tiers,
     memory: &'a Memory,
+    background: &'a Background,
     cancel: Option<&'a CancelToken>,
     progress: Option<&'a Progress>,
     threads: usize,
@@ -125,13 +127,20 @@ pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
 
 impl<'a> Scheduler<'a> {
     /// Prepares a launch on `threads` threads.
-    pub fn new(plan: &'a Plan, tiers: &'a Tiers, memory: &'a Memory, threads: usize) -> Self {
+    pub fn new(
+        plan: &'a Plan,
+        tiers: &'a Tiers,
+        memory: &'a Memory,
+        background: &'a Background,
+        threads: usize,
+    ) -> Self {
         let threads = threads
             .clamp(1, usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1));
         Scheduler {
             plan,
             tiers,
             memory,
+            background,
             cancel: None,
             progress: None,
             threads,
@@ -189,7 +198,7 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, count);
+        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, self.background, count);
         let mut steps = (0, 0);
         let mut spare: Option<Box<RunningBlock>> = None;
         let mut fresh = self.plan.blocks.start..self.plan.blocks.start;

@@ -1,6 +1,7 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
-use super::jit::{Compiled, Jit, KnownShapes, RegionFlow};
+use super::background::Background;
+use super::jit::{Compiled, Jit, KnownShapes, Ready, RegionFlow};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
@@ -19,13 +20,13 @@ use warpjit_ir::{Block, Function, Slot};
 /// A kernel ready to run, shared by all threads and launches with the same settings.
 #[derive(Debug)]
 pub struct Tiers {
-    kernel: Kernel,
+    kernel: Arc<Kernel>,
     code: Code,
     offsets: Vec<u32>,
     start: Start,
-    jit: Option<Jit>,
-    /// Executions of a block by one thread before it is compiled.
-    cold: u32,
+    jit: Option<Arc<Jit>>,
+    /// Whether code is compiled while the interpreter runs, not before the first run.
+    behind: bool,
 }
 
 /// What was counted.
@@ -43,27 +44,21 @@ impl Counts {
         self.interp.add(&other.interp);
         self.threads = (self.threads.0 + other.threads.0, self.threads.1 + other.threads.1);
     }
-
-    /// Share of the executed instructions that compiled code executed.
-    pub fn jit_share(&self) -> f64 {
-        let all = self.threads.0 + self.threads.1;
-        if all == 0 { 0.0 } else { self.threads.1 as f64 / all as f64 }
-    }
 }
 
 impl Tiers {
     /// Makes a kernel ready.
     pub fn new(function: Function, variant: Variant) -> Result<Self, Error> {
-        let kernel = Kernel::new(function, variant.region_options());
+        let kernel = Arc::new(Kernel::new(function, variant.region_options()));
         let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         let jit = match variant.tier {
             Tier::Interp => None,
-            Tier::Jit | Tier::Auto => Some(Jit::new(&kernel, variant)?),
+            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant)?)),
         };
-        let cold = if variant.tier == Tier::Auto { AUTO_COLD } else { 0 };
+        let behind = variant.tier == Tier::Auto;
         let start = Start::new(&kernel.func, variant.keep_registers);
-        Ok(Tiers { kernel, code, offsets, start, jit, cold })
+        Ok(Tiers { kernel, code, offsets, start, jit, behind })
     }
 
     /// The code for the interpreter.
@@ -86,14 +81,14 @@ impl Tiers {
         self.offsets.get(slot.index()).copied().unwrap_or(0)
     }
 
-    /// Time in which some thread was compiling so far.
-    pub fn compile_time(&self) -> Duration {
-        self.jit.as_ref().map_or(Duration::ZERO, Jit::compile_time)
+    /// Time in which some thread of a launch was compiling so far, and an engine's own thread.
+    pub fn compile_times(&self) -> (Duration, Duration) {
+        self.jit.as_ref().map_or_else(Default::default, |jit| (jit.compile_time(), jit.background_time()))
     }
 
     /// Why code that should be compiled could not be, if so: the interpreter ran it.
     pub fn not_compiled(&self) -> Option<String> {
-        self.jit.as_ref().and_then(Jit::refusal)
+        self.jit.as_ref().and_then(|jit| jit.refusal())
     }
 
     /// Bytes of a warp's frame.
@@ -102,8 +97,6 @@ impl Tiers {
     }
 }
 
-/// Executions of a block before [`Tier::Auto`] compiles it.
-const AUTO_COLD: u32 = 16;
 /// Times that no code fits all warps of a block before they are no longer tried to run together.
 const MOST_CREDIT: i32 = 64;
 /// Back edges between two looks at whether to stop.
@@ -128,7 +121,6 @@ struct Entry {
     /// The exit by which the code came out last.
     wanted: u64,
     never: bool,
-    executions: u32,
 }
 
 /// What a context's `user` names while compiled code runs.
@@ -171,6 +163,7 @@ impl Hint {
 /// One thread's means to execute code.
 pub struct Stepper<'a> {
     tiers: &'a Tiers,
+    background: &'a Background,
     scratch: Scratch,
     context: Box<Context>,
     entries: Vec<Entry>,
@@ -185,7 +178,13 @@ pub struct Stepper<'a> {
 
 impl<'a> Stepper<'a> {
     /// For one thread of a launch.
-    pub fn new(tiers: &'a Tiers, plan: &'a Plan, memory: &'a Memory, count: bool) -> Self {
+    pub fn new(
+        tiers: &'a Tiers,
+        plan: &'a Plan,
+        memory: &'a Memory,
+        background: &'a Background,
+        count: bool,
+    ) -> Self {
         let mut scratch = Scratch::new(&tiers.code);
         scratch.max_steps = plan.max_steps;
         scratch.stats = count.then(Box::default);
@@ -205,7 +204,17 @@ impl<'a> Stepper<'a> {
             && tiers.kernel.count_slot().is_none();
         let credit = if together { MOST_CREDIT } else { 0 };
         let last = tiers.code.entry();
-        Stepper { tiers, scratch, context, entries, threads: (0, 0), last, credit, calls: Vec::new() }
+        Stepper {
+            tiers,
+            background,
+            scratch,
+            context,
+            entries,
+            threads: (0, 0),
+            last,
+            credit,
+            calls: Vec::new(),
+        }
     }
 
     /// Executes the block of code that a warp stands at in the interpreter.
@@ -298,7 +307,12 @@ impl<'a> Stepper<'a> {
         let found = (!entry.versions.is_empty() && fits(entry.last))
             .then_some(entry.last)
             .or_else(|| (0..entry.versions.len()).find(|&place| fits(place)));
-        self.credit += if found.is_some() { i32::from(self.credit < MOST_CREDIT) } else { -1 };
+        let cold = entry.versions.is_empty() && !entry.never;
+        self.credit += match found {
+            Some(_) => i32::from(self.credit < MOST_CREDIT),
+            // No code yet says nothing about the warps.
+            None => -i32::from(!cold),
+        };
         found
     }
 
@@ -391,15 +405,18 @@ impl<'a> Stepper<'a> {
         } {
             Some(found) => found,
             None => {
-                if entry.executions < self.tiers.cold {
-                    entry.executions += 1;
-                    return None;
-                }
-                let Some(code) = jit.region(&self.tiers.kernel, warp) else {
-                    entry.never = true;
-                    return None;
+                let code = match self.tiers.behind {
+                    true => jit.ready(warp, self.background),
+                    false => jit.region(warp).map_or(Ready::Never, Ready::Code),
                 };
-                entry.versions.push(code);
+                match code {
+                    Ready::Code(code) => entry.versions.push(code),
+                    Ready::Later => return None,
+                    Ready::Never => {
+                        entry.never = true;
+                        return None;
+                    }
+                }
                 entry.versions.len() - 1
             }
         };

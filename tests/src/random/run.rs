@@ -218,6 +218,7 @@ impl Loaded {
             lockstep: self.lockstep,
             host: way.host,
             count: self.count,
+            ..Config::default()
         };
         let engine = Engine::new(config).expect("a config that exists");
         let mut memory = self.memory();

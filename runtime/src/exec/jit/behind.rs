@@ -1,0 +1,98 @@
+//! Regions compiled behind the back of launches: those ask, go on in the interpreter, and find the code later.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use warpjit_ir::Block;
+use warpjit_ir::interp::Warp;
+
+use super::{Compiled, Jit, lock};
+use crate::Error;
+use crate::exec::background::Background;
+
+/// What there is for a warp at a block.
+#[derive(Debug)]
+pub enum Ready {
+    /// Code that fits it.
+    Code(Arc<Compiled>),
+    /// Nothing yet: the interpreter runs the block meanwhile.
+    Later,
+    /// The interpreter must run the block, now and later.
+    Never,
+}
+
+/// The right to add one version to a region; given back when it is used or dropped.
+struct Ticket {
+    jit: Weak<Jit>,
+    at: Block,
+    /// Compiling has begun and not ended.
+    begun: bool,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let Some(jit) = self.jit.upgrade() else { return };
+        let mut versions = lock(&jit.versions[self.at.index()]);
+        versions.queued = false;
+        if self.begun {
+            // A code generator that panics does it again: the interpreter runs this.
+            versions.impossible = true;
+            drop(versions);
+            lock(&jit.refusal).get_or_insert_with(|| "the code generator panicked".into());
+        }
+    }
+}
+
+impl Jit {
+    /// Code for the region at the warp's block that fits the warp, if it is there; once the block has been interpreted some
+    /// times it is asked for.
+    pub fn ready(self: &Arc<Self>, warp: &Warp, background: &Background) -> Ready {
+        let at = warp.block;
+        let heat = &self.heat[at.index()];
+        let mut versions = lock(&self.versions[at.index()]);
+        if versions.impossible {
+            return Ready::Never;
+        }
+        if let Some(found) = versions.fitting(warp) {
+            return Ready::Code(found);
+        }
+        if versions.queued {
+            return Ready::Later;
+        }
+        if heat.load(Ordering::Relaxed) < self.variant.hot_after {
+            heat.fetch_add(1, Ordering::Relaxed);
+            return Ready::Later;
+        }
+        // The warp goes on at once: its shapes are taken from a copy of what it has now.
+        let assume = versions.may_assume();
+        versions.queued = background.push(|| {
+            let ticket = Ticket { jit: Arc::downgrade(self), at, begun: false };
+            let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
+            Box::new(move || ticket.compile(frame.as_deref()))
+        });
+        Ready::Later
+    }
+
+    /// Time in which an engine's own thread was compiling for launches.
+    pub fn background_time(&self) -> Duration {
+        Duration::from_nanos(self.behind.load(Ordering::Relaxed))
+    }
+}
+
+impl Ticket {
+    /// Compiles the region, if the program still exists.
+    fn compile(mut self, frame: Option<&[u32]>) {
+        let Some(jit) = self.jit.upgrade() else { return };
+        let start = Instant::now();
+        self.begun = true;
+        let made = jit.compile(self.at, frame);
+        self.begun = false;
+        let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        jit.behind.fetch_add(time, Ordering::Relaxed);
+        let added: Result<_, Error> = lock(&jit.versions[self.at.index()]).add(made);
+        if let Err(error) = added {
+            jit.refuse(&error);
+        }
+    }
+}
