@@ -25,6 +25,10 @@ pub const QUEUE_ADDRESS: u64 = 0xf_1200_0000;
 /// Guest address of the scratch memory of all waves. Offsets in FLAT_SCRATCH count from here on 1.1 and 1.2; on 1.4 it
 /// holds addresses.
 pub const SCRATCH_ADDRESS: u64 = 0xf_2000_0000;
+/// Guest address of the global data share, and of the 64 barriers and semaphores behind it.
+pub const GDS_ADDRESS: u64 = 0xf_1300_0000;
+/// Bytes of the global data share.
+pub const GDS_BYTES: u32 = 0x1_0000;
 /// High dword of flat addresses of LDS. 1.4 keeps the upper half of it in SH_MEM_BASES.
 pub const SHARED_APERTURE: u32 = 0x0001_0000;
 /// High dword of flat addresses of scratch.
@@ -101,6 +105,19 @@ fn code_segment(code: Arc<[u8]>) -> Segment {
         size: SegmentSize::Bytes(0),
         writable: false,
         contents: vec![(0, code)],
+    }
+}
+
+/// The segment of the global data share, for programs that use it.
+pub(super) fn data_share() -> Segment {
+    /// Of all barriers and semaphores.
+    const SYNC_BYTES: u32 = 64 * 8;
+    Segment {
+        name: "global data share",
+        address: GDS_ADDRESS,
+        size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
+        writable: true,
+        contents: Vec::new(),
     }
 }
 

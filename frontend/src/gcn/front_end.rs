@@ -73,7 +73,7 @@ impl FrontEnd for GcnFrontEnd {
             return Err(LoadError::Program(format!("code is for {own}, not {chip}")));
         }
         let object = kernel.code_object.as_ref();
-        let (code, entry, setup): (Arc<[u8]>, u32, Setup) = match object {
+        let (code, entry, mut setup): (Arc<[u8]>, u32, Setup) = match object {
             Some(object) => {
                 (object.image.clone(), kernel.entry, abi::code_object(generation, kernel, object)?)
             }
@@ -107,6 +107,9 @@ impl FrontEnd for GcnFrontEnd {
             observed: raw,
         };
         let mut function = lift::lift(&code, &lift_options);
+        if lift::uses_data_share(&function) {
+            setup.abi.segments.push(abi::data_share());
+        }
         if raw {
             // EXEC is all ones whatever the launch (launch-format.md).
             for slot in &mut function.slots {

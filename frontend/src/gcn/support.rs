@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+#[cfg(test)]
+use super::Op;
 use super::table::rows;
 use super::{Format, Generation};
 
@@ -27,6 +29,21 @@ const FORMATS: [(Format, &str); 18] = [
     (Format::Exp, "EXP: exports"),
 ];
 
+/// Operations that are `illegal` when a program gets to them, by the beginnings of their names, and why.
+const NOT_RUN: &[(&[&str], &str)] = &[
+    (&["IMAGE_SAMPLE", "IMAGE_GATHER", "IMAGE_GET_LOD"], "there are no samplers yet"),
+    (&["V_INTERP", "EXP"], "they belong to graphics programs"),
+    (&["DS_ORDERED_COUNT"], "only a dispatch of a graphics queue numbers its waves"),
+    (&["S_RFE"], "they belong to trap handlers"),
+];
+
+/// Why an operation does not run, if it does not.
+#[cfg(test)]
+pub(super) fn not_run(op: Op) -> Option<&'static str> {
+    let begins = |names: &[&str]| names.iter().any(|name| op.name().starts_with(name));
+    NOT_RUN.iter().find(|(names, _)| begins(names)).map(|(_, why)| *why)
+}
+
 /// A markdown table of every row: `docs/support-gcn.md`.
 pub fn support_table() -> String {
     let mut out = String::from(
@@ -37,9 +54,16 @@ pub fn support_table() -> String {
          hexadecimal. VOP1, VOP2 and VOPC rows have the long form (VOP3) too, where they have no constant of their \
          own; on 1.2 and 1.4 those of 32 and 16 bits have SDWA and DPP forms. On 1.4 FLAT rows are also the `global_` \
          and (but for atomics) the `scratch_` operations. What the words for operands mean is said in \
-         `frontend/src/gcn/rows/mod.rs`.\n\n\
-         | format | 1.0 | 1.1 | 1.2 | 1.4 |\n|---|---|---|---|---|\n",
+         `frontend/src/gcn/rows/mod.rs`.\n\n",
     );
+    out += "All of them run, but for these, which are `illegal` when a program gets to them:\n\n";
+    for (names, why) in NOT_RUN {
+        let names: Vec<_> = names.iter().map(|name| format!("`{}*`", name.to_lowercase())).collect();
+        let _ = writeln!(out, "- {}: {why};", names.join(", "));
+    }
+    out += "\nA resource that is not a plain two-dimensional image reads as 0. GDS has 64 KiB for each launch, zero at its \
+            start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch.\n\n";
+    out.push_str("| format | 1.0 | 1.1 | 1.2 | 1.4 |\n|---|---|---|---|---|\n");
     let count = |format: Format, generation: Generation| {
         rows().iter().filter(|row| row.format == format && row.code(generation).is_some()).count()
     };

@@ -2,13 +2,14 @@
 //!
 //! An address is the lane's plus the constant offset, modulo 2^32 (on 1.0 a lane's address beyond LDS stays beyond it).
 //! What lies beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
-//! (facts/gcn.md section 5, "LDS"). GDS and global wave sync are not there: `illegal`.
+//! (facts/gcn.md section 5, "LDS"). The same operations on GDS differ in where a place is ([`gds`](super::gds)).
 
 use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
 
 use super::access::{self, Unit, access};
 use super::atomic::{self, Rmw};
 use super::emit::Emit;
+use super::gds;
 use super::slots::M0;
 use crate::gcn::{Format, Generation, Inst, Op};
 
@@ -17,23 +18,25 @@ const LDS_BYTES: u32 = 0x1_0000;
 
 /// Emits one DS instruction; false for what is not one or cannot be.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if inst.format != Format::Ds || inst.mem.gds {
+    if inst.format != Format::Ds {
         return false;
     }
     if let Some(shape) = access::shape(inst.op) {
         let base = address(e, inst);
-        let ok = in_range(e, base, inst.mem.offset as u32, shape.unit.bytes());
+        let place = place(e, inst, base, inst.mem.offset as u32, shape.unit.bytes());
         if shape.store {
             let values = access::stored(e, inst, shape, true);
-            access::store_parts(e, Space::Shared, shape.unit, base, inst.mem.offset, &values, ok);
+            place.store(e, shape.unit, &values);
         } else {
-            let values = access::load_parts(e, Space::Shared, shape.unit, base, inst.mem.offset, ok);
+            let values = place.load(e, shape.unit);
             access::write_loaded(e, inst, shape, &values);
         }
         return true;
     }
     use Op::*;
     match inst.op {
+        DS_READ_ADDTID_B32 | DS_WRITE_ADDTID_B32 if inst.mem.gds => return false,
+        DS_APPEND | DS_CONSUME if inst.mem.gds => gds::count(e, inst, inst.op == DS_CONSUME),
         DS_READ2_B32 => read2(e, inst, 1, 4),
         DS_READ2ST64_B32 => read2(e, inst, 1, 256),
         DS_READ2_B64 => read2(e, inst, 2, 8),
@@ -62,10 +65,10 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
             Some(rmw) => {
                 let base = address(e, inst);
                 let operands = atomic::lds_operands(e, inst, rmw);
-                let old = update(e, rmw, base, inst.mem.offset as u32, operands);
+                let old = update(e, inst, rmw, base, inst.mem.offset as u32, operands);
                 atomic::write_old(e, inst, old);
             }
-            None => return false,
+            None => return gds::sync(e, inst),
         },
     }
     true
@@ -79,8 +82,35 @@ fn address(e: &mut Emit<'_>, inst: &Inst) -> Value {
     }
 }
 
+/// Where an access is, and whether it is allowed (`None`: it is).
+struct Place {
+    space: Space,
+    address: Value,
+    offset: i32,
+    ok: Option<Value>,
+}
+
+fn place(e: &mut Emit<'_>, inst: &Inst, base: Value, offset: u32, bytes: u32) -> Place {
+    if inst.mem.gds {
+        let (address, ok) = gds::place(e, base, offset, bytes);
+        return Place { space: access::GLOBAL, address, offset: 0, ok: Some(ok) };
+    }
+    let ok = in_range(e, base, offset, bytes);
+    Place { space: Space::Shared, address: base, offset: offset as i32, ok }
+}
+
+impl Place {
+    fn load(&self, e: &mut Emit<'_>, unit: Unit) -> Vec<Value> {
+        access::load_parts(e, self.space, unit, self.address, self.offset, self.ok)
+    }
+
+    fn store(&self, e: &mut Emit<'_>, unit: Unit, values: &[Value]) {
+        access::store_parts(e, self.space, unit, self.address, self.offset, values, self.ok);
+    }
+}
+
 /// Whether M0 allows an access (on 1.0, and the lane's address does); `None` where that is sure.
-pub(super) fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Value> {
+fn in_range(e: &mut Emit<'_>, base: Value, offset: u32, bytes: u32) -> Option<Value> {
     let largest = bound(e, base, 8);
     // 1.0 looks at the lane's address alone, too: an offset does not bring a negative one back.
     let ok = (e.generation == Generation::Gfx6 && offset != 0 && largest >= LDS_BYTES.into()).then(|| {
@@ -145,9 +175,10 @@ fn bound(e: &mut Emit<'_>, value: Value, depth: u32) -> u64 {
     }
 }
 
-/// An atomic on LDS; gives the old value. Values made before are lost.
-pub(super) fn update(
+/// An atomic on LDS or GDS; gives the old value. Values made before are lost.
+fn update(
     e: &mut Emit<'_>,
+    inst: &Inst,
     rmw: Rmw,
     base: Value,
     offset: u32,
@@ -156,8 +187,16 @@ pub(super) fn update(
     let bytes = rmw.bytes();
     let sum = e.add_const(base, offset);
     let aligned = e.and_const(sum, !(u32::from(bytes) - 1));
-    let ok = in_range(e, aligned, 0, bytes.into());
-    atomic::emit(e, access(Space::Shared, bytes, false, 0), rmw, aligned, operands, ok)
+    let place = place(e, inst, aligned, 0, bytes.into());
+    let mut address = place.address;
+    let mut mem = access(place.space, bytes, false, 0);
+    if inst.mem.gds {
+        // The program's part need not begin at a multiple of the word.
+        let mask = e.b.i64(!(u64::from(bytes) - 1));
+        address = e.b.iand(address, mask);
+        mem.align = bytes;
+    }
+    atomic::emit(e, mem, rmw, address, operands, place.ok)
 }
 
 fn unit(words: u8) -> Unit {
@@ -169,8 +208,8 @@ fn read2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
     let mut values = Vec::new();
     for offset in inst.mem.offsets {
         let offset = u32::from(offset) * scale;
-        let ok = in_range(e, base, offset, unit(words).bytes());
-        values.extend(access::load_parts(e, Space::Shared, unit(words), base, offset as i32, ok));
+        let place = place(e, inst, base, offset, unit(words).bytes());
+        values.extend(place.load(e, unit(words)));
     }
     let values = access::dwords(e, &values);
     e.set_dst_words(inst, &values);
@@ -184,8 +223,8 @@ fn write2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
         let data = e.src_words(data, words.into());
         let values = access::join(e, &data, &parts);
         let offset = u32::from(offset) * scale;
-        let ok = in_range(e, base, offset, unit(words).bytes());
-        access::store_parts(e, Space::Shared, unit(words), base, offset as i32, &values, ok);
+        let place = place(e, inst, base, offset, unit(words).bytes());
+        place.store(e, unit(words), &values);
     }
 }
 
@@ -199,7 +238,7 @@ fn exchange2(e: &mut Emit<'_>, inst: &Inst, words: u8, scale: u32) {
         let Some(data) = data else { return };
         let data = e.src_words(data, words.into());
         let value = access::join(e, &data, &unit(words).parts(true))[0];
-        let old = update(e, rmw, base, u32::from(offset) * scale, (value, None));
+        let old = update(e, inst, rmw, base, u32::from(offset) * scale, (value, None));
         kept.push(access::save(e, old, n));
     }
     let values: Vec<Value> = kept.into_iter().map(|slot| e.get(slot)).collect();
@@ -217,7 +256,7 @@ fn conditional_exchange(e: &mut Emit<'_>, inst: &Inst, words: u8) {
         let base = e.and_const(base, !(4 * u32::from(words) - 1));
         let Some(data) = inst.mem.data else { return };
         let value = e.src_words(data, n + 1)[n];
-        let old = update(e, rmw, base, 4 * n as u32, (value, None));
+        let old = update(e, inst, rmw, base, 4 * n as u32, (value, None));
         kept.push(access::save(e, old, n));
     }
     let values: Vec<Value> = kept.into_iter().map(|slot| e.get(slot)).collect();
@@ -356,8 +395,8 @@ fn source2(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
     };
     let second = e.b.iadd(first, distance);
     let second = e.and_const(second, align);
-    let ok = in_range(e, second, 0, rmw.bytes().into());
-    let value = access::load_parts(e, Space::Shared, unit(rmw.words() as u8), second, 0, ok)[0];
-    let old = update(e, rmw, first, 0, (value, None));
+    let place = place(e, inst, second, 0, rmw.bytes().into());
+    let value = place.load(e, unit(rmw.words() as u8))[0];
+    let old = update(e, inst, rmw, first, 0, (value, None));
     atomic::write_old(e, inst, old);
 }

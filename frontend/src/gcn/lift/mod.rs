@@ -24,6 +24,7 @@ mod emit;
 mod flat;
 mod float;
 mod format;
+mod gds;
 mod graph;
 mod half;
 mod hwreg;
@@ -60,6 +61,7 @@ use warpjit_ir::{Form, Function};
 
 use super::Inst;
 use emit::Emit;
+pub use gds::is_used as uses_data_share;
 use graph::Graph;
 pub use options::{Entry, Options, Register};
 use views::Analysis;

@@ -4,6 +4,7 @@
 mod buffers;
 mod flat;
 mod formats;
+mod gds;
 mod lds;
 mod random;
 mod scalar;
@@ -14,6 +15,7 @@ use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, atomic_r
 use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
 
 use super::{Options, lift};
+use crate::gcn::abi::GDS_ADDRESS;
 use crate::gcn::inst::{Exp, Interp};
 use crate::gcn::{Arg, Format, Generation, Inst, Mem, Omod, Op, Operand, Type};
 
@@ -35,6 +37,7 @@ struct Machine {
     vgprs: Vec<[u32; 64]>,
     global: Vec<u8>,
     lds: Vec<u8>,
+    gds: Vec<u8>,
     apertures: bool,
 }
 
@@ -66,6 +69,7 @@ impl Machine {
             scalars: vec![("m0".into(), u32::MAX)],
             vgprs: (0..32).map(|_| random.lanes(Random::next)).collect(),
             global,
+            gds: lds.clone(),
             lds,
             apertures: false,
         }
@@ -137,7 +141,7 @@ impl Machine {
             lanes.iter().zip(0..).for_each(|(&v, lane)| warp.frame.write(at, Scalar::I32, lane, v.into()));
         }
         let mut scratch = Scratch::new(&code);
-        let mut memory = Memory { global: &mut self.global, lds: &mut self.lds };
+        let mut memory = Memory { global: &mut self.global, lds: &mut self.lds, gds: &mut self.gds };
         for _ in 0..1000 {
             match code.run_block(&mut scratch, &mut warp, &mut memory) {
                 Flow::Next => {}
@@ -189,17 +193,26 @@ thread_local! {
 struct Memory<'a> {
     global: &'a mut Vec<u8>,
     lds: &'a mut Vec<u8>,
+    gds: &'a mut Vec<u8>,
+}
+
+impl Memory<'_> {
+    /// The memory that global addresses from `address` on lead to, and the place there.
+    fn mapped(&mut self, address: u64, bytes: u8) -> Result<(&mut Vec<u8>, u64), Denied> {
+        let (memory, at) = match address.checked_sub(GDS_ADDRESS) {
+            Some(at) if at < GLOBAL_BYTES as u64 => (&mut *self.gds, at),
+            _ => (&mut *self.global, address.wrapping_sub(BASE)),
+        };
+        let inside = at <= (memory.len() as u64).saturating_sub(bytes.into());
+        if inside { Ok((memory, at)) } else { Err(Denied) }
+    }
 }
 
 impl WarpMemory for Memory<'_> {
     fn load(&mut self, space: Space, _: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
         match space {
             Space::Shared => Ok(read(self.lds, address, bytes.into())),
-            _ => {
-                let at = address.wrapping_sub(BASE);
-                let inside = at < GLOBAL_BYTES as u64 - u64::from(bytes) + 1;
-                if inside { Ok(read(self.global, at, bytes.into())) } else { Err(Denied) }
-            }
+            _ => self.mapped(address, bytes).map(|(memory, at)| read(memory, at, bytes.into())),
         }
     }
 
@@ -207,7 +220,10 @@ impl WarpMemory for Memory<'_> {
         self.load(space, lane, address, bytes)?;
         match space {
             Space::Shared => write(self.lds, address, bytes.into(), value),
-            _ => write(self.global, address.wrapping_sub(BASE), bytes.into(), value),
+            _ => {
+                let (memory, at) = self.mapped(address, bytes)?;
+                write(memory, at, bytes.into(), value);
+            }
         }
         Ok(())
     }

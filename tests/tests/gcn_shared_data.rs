@@ -1,0 +1,238 @@
+//! GDS and GWS: data, barriers and semaphores that all workgroups of a launch share, whichever thread runs them.
+
+use warpjit_frontend::Isa;
+use warpjit_frontend::gcn::{Generation, assemble};
+use warpjit_runtime::{Access, Config, Engine, FaultKind, Launch, Program, ProgramOptions, Report, Tier};
+
+const OUT: u64 = 0x10_0000;
+const WORDS: usize = 4096;
+/// Steps that a wave may wait: many, as the thread that it waits for may not run for a while.
+const MOST_STEPS: u64 = 3_000_000;
+
+/// The resource of the results, and nothing in M0's way.
+const PROLOGUE: &str = "
+    s_mov_b32 s4, 0x100000
+    s_mov_b32 s5, 0
+    s_mov_b32 s6, -1
+    s_mov_b32 s7, 0x24fac
+    s_mov_b32 m0, 0x1000
+    v_mov_b32 v0, 0
+    v_mov_b32 v1, 1
+";
+
+/// Runs a program on every generation that has its operations, on both tiers, with one thread and with two.
+fn run(source: &str, generations: &[Generation], blocks: u32, check: impl Fn(&Report, &[u32])) {
+    for &generation in generations {
+        for (tier, threads) in [(Tier::Interp, 1), (Tier::Interp, 2), (Tier::Jit, 1), (Tier::Jit, 2)] {
+            run_once(source, generation, blocks, Config { tier, threads, ..Config::default() }, &check);
+        }
+    }
+}
+
+fn run_once(
+    source: &str,
+    generation: Generation,
+    blocks: u32,
+    config: Config,
+    check: &impl Fn(&Report, &[u32]),
+) {
+    let code = assemble(&format!("{PROLOGUE}{source}"), generation).unwrap_or_else(|e| panic!("{e}")).code;
+    let chip = Some(generation.name().into());
+    let options = ProgramOptions { raw: true, chip, ..ProgramOptions::new(Isa::Gcn) };
+    let program = Program::load(&code, &options).unwrap();
+    let engine = Engine::new(config).unwrap();
+    let mut memory = engine.memory().unwrap();
+    memory.map(Some(OUT), 4 * WORDS as u64, Access::ReadWrite).unwrap();
+    let launch =
+        Launch { grid: [blocks, 1, 1], block: [64, 1, 1], max_steps: MOST_STEPS, ..Launch::default() };
+    // Every launch has a data share of its own.
+    engine.run(&program, &mut memory, &launch).unwrap();
+    memory.write(OUT, &[0; 4 * WORDS]).unwrap();
+    let report = engine.run(&program, &mut memory, &launch).unwrap();
+    let mut bytes = vec![0; 4 * WORDS];
+    memory.read(OUT, &mut bytes).unwrap();
+    let words: Vec<u32> = bytes.chunks(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+    check(&report, &words);
+}
+
+fn fine(report: &Report) {
+    assert!(report.fault.is_none(), "{:?}", report.fault);
+}
+
+#[test]
+fn each_lane_of_each_block_gets_a_ticket() {
+    let source = "
+        ds_add_rtn_u32 v2, v0, v1 gds
+        s_waitcnt lgkmcnt(0)
+        v_lshlrev_b32 v3, 2, v2
+        v_mul_u32_u24 v6, 3, v2
+        buffer_store_dword v6, v3, s[4:7], 0 offen
+        s_endpgm
+    ";
+    run(source, &Generation::ALL, 24, |report, words| {
+        fine(report);
+        let want: Vec<u32> = (0..24 * 64).map(|n| 3 * n).collect();
+        assert_eq!(words[..24 * 64], want);
+        assert!(words[24 * 64..].iter().all(|&word| word == 0));
+    });
+}
+
+#[test]
+fn append_and_consume_count_lanes() {
+    // Odd lanes of each wave append; the wave's place, plus the lane's among those of the wave, is stored there.
+    let source = "
+        s_mov_b32 s8, 0xaaaaaaaa
+        s_mov_b32 s9, 0xaaaaaaaa
+        s_mov_b64 exec, s[8:9]
+        s_mov_b32 m0, 64
+        ds_append v2 offset:16 gds
+        s_waitcnt lgkmcnt(0)
+        v_mbcnt_lo_u32_b32 v3, s8, 0
+        v_mbcnt_hi_u32_b32 v3, s9, v3
+        v_lshlrev_b32 v4, 2, v2
+        v_lshlrev_b32 v5, 2, v3
+        v_or_b32 v4, v4, v5
+        buffer_store_dword v2, v4, s[4:7], 0 offen
+        ds_consume v2 offset:128 gds
+        s_waitcnt lgkmcnt(0)
+        buffer_store_dword v2, v4, s[4:7], 0 offen offset:2048
+        s_endpgm
+    ";
+    run(source, &Generation::ALL, 10, |report, words| {
+        fine(report);
+        for place in 0..320 {
+            assert_eq!(words[place], place as u32 / 32 * 32);
+        }
+        let mut taken: Vec<u32> = words[512..512 + 320].to_vec();
+        taken.sort_unstable();
+        let mut want: Vec<u32> = (0..10).flat_map(|n| [0u32.wrapping_sub(32 * n); 32]).collect();
+        want.sort_unstable();
+        assert_eq!(taken, want);
+    });
+}
+
+/// One lane of each wave; s8 is the number of the wave, in the order of their arrival. Wave 0 prepares barrier 0 for `blocks` waves
+/// and lets the others go.
+fn arrive(blocks: u32) -> String {
+    format!(
+        "
+        s_mov_b64 exec, 1
+        ds_add_rtn_u32 v2, v0, v1 gds
+        s_waitcnt lgkmcnt(0)
+        v_readfirstlane_b32 s8, v2
+        v_mov_b32 v4, {}
+        s_mov_b32 m0, 0x1000
+        s_cmp_eq_u32 s8, 0
+        s_cbranch_scc0 others
+        ds_gws_init v4 offset:3 gds
+        ds_gws_sema_br v4 offset:1 gds
+        s_branch all
+    others:
+        ds_gws_sema_p offset:1 gds
+    all:
+        ",
+        blocks - 1
+    )
+}
+
+#[test]
+fn barriers_of_all_blocks() {
+    // Twice: who comes out has to find all that came in.
+    let source = arrive(9)
+        + "
+        v_mov_b32 v5, 16
+        ds_add_u32 v5, v1 gds
+        ds_gws_barrier v4 offset:3 gds
+        ds_read_b32 v6, v5 gds
+        ds_add_u32 v5, v1 offset:4 gds
+        ds_gws_barrier v4 offset:3 gds
+        ds_read_b32 v7, v5 offset:4 gds
+        s_waitcnt lgkmcnt(0)
+        v_lshlrev_b32 v3, 3, v2
+        buffer_store_dword v6, v3, s[4:7], 0 offen
+        buffer_store_dword v7, v3, s[4:7], 0 offen offset:4
+        s_endpgm
+    ";
+    run(&source, &Generation::ALL, 9, |report, words| {
+        fine(report);
+        assert!(words[..18].iter().all(|&word| word == 9), "{:?}", &words[..18]);
+    });
+}
+
+#[test]
+fn a_semaphore_keeps_others_out() {
+    // The word at 32 is read, and written later: without a lock two would write the same number. Each number is stored once, at its place.
+    let source = "
+        s_mov_b64 exec, 1
+        ds_add_rtn_u32 v2, v0, v1 gds
+        s_waitcnt lgkmcnt(0)
+        v_readfirstlane_b32 s8, v2
+        s_cmp_eq_u32 s8, 0
+        s_cbranch_scc0 others
+        ds_gws_sema_v offset:2 gds
+    others:
+        s_mov_b32 s10, 20
+        v_mov_b32 v5, 32
+    again:
+        ds_gws_sema_p offset:2 gds
+        ds_read_b32 v6, v5 gds
+        s_waitcnt lgkmcnt(0)
+        v_lshlrev_b32 v3, 2, v6
+        v_mad_u32_u24 v6, v6, 1, v1
+        ds_write_b32 v5, v6 gds
+        ds_gws_sema_v offset:2 gds
+        buffer_store_dword v6, v3, s[4:7], 0 offen
+        s_sub_u32 s10, s10, 1
+        s_cmp_lg_u32 s10, 0
+        s_cbranch_scc1 again
+        s_endpgm
+    ";
+    run(source, &Generation::ALL, 6, |report, words| {
+        fine(report);
+        assert_eq!(words[..120], (1..=120).collect::<Vec<u32>>());
+    });
+}
+
+#[test]
+fn waiters_are_released() {
+    // With one thread the first blocks wait, and the last one finds them waiting.
+    let source = "
+        s_mov_b64 exec, 1
+        ds_add_rtn_u32 v2, v0, v1 gds
+        s_waitcnt lgkmcnt(0)
+        v_readfirstlane_b32 s8, v2
+        s_cmp_eq_u32 s8, 4
+        s_cbranch_scc0 others
+        ds_gws_sema_release_all offset:60 gds
+        s_branch all
+    others:
+        ds_gws_sema_p offset:60 gds
+    all:
+        v_lshlrev_b32 v3, 2, v2
+        buffer_store_dword v1, v3, s[4:7], 0 offen
+        s_endpgm
+    ";
+    for generation in [Generation::Gfx7, Generation::Gfx8, Generation::Gfx9] {
+        for tier in [Tier::Interp, Tier::Jit] {
+            let config = Config { tier, threads: 1, ..Config::default() };
+            run_once(source, generation, 5, config, &|report: &Report, words: &[u32]| {
+                fine(report);
+                assert_eq!(words[..6], [1, 1, 1, 1, 1, 0]);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_barrier_that_too_few_reach_is_a_timeout() {
+    let source = "
+        v_mov_b32 v4, 1
+        ds_gws_init v4 gds
+        ds_gws_barrier v4 gds
+        s_endpgm
+    ";
+    run(source, &[Generation::Gfx8], 1, |report, _| {
+        let fault = report.fault.as_ref().expect("it waits for ever");
+        assert_eq!(fault.kind, FaultKind::Timeout);
+    });
+}
