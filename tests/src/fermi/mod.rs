@@ -1,5 +1,8 @@
 //! Fermi programs written in tests, run by both tiers.
 
+pub mod random;
+mod words;
+
 use warpjit_frontend::fermi::{Chip, assemble};
 use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Memory, Program, ProgramOptions, Tier};
 

@@ -1,0 +1,170 @@
+//! Random encodings of Fermi instructions that give the same on every run and cannot fault.
+
+use warpjit_frontend::fermi::{Chip, Form, Inst, Op, Operand, Row, decode_word, table};
+
+use crate::random::rng::Random;
+
+/// `$r0` to `$r11` are the program's.
+pub const FREE: u32 = 12;
+
+/// Operations that give the same on every run and cannot fault.
+fn wanted(op: Op) -> bool {
+    use Op::*;
+    op.is_video()
+        || matches!(
+            op,
+            FMinMax
+                | FSet
+                | FSetP
+                | FFma
+                | FSlct
+                | QuadOp
+                | FAdd
+                | FMul
+                | PreSin
+                | PreEx2
+                | Cos
+                | Sin
+                | Ex2
+                | Lg2
+                | Rcp
+                | Rsqrt
+                | Rcp64h
+                | Rsqrt64h
+                | DMinMax
+                | DSet
+                | DSetP
+                | DFma
+                | DAdd
+                | DMul
+                | IMadTyped
+                | IMinMax
+                | ISet
+                | ISetP
+                | IMad
+                | Ins
+                | ISlct
+                | Sad
+                | IScAdd
+                | IAdd
+                | IMul
+                | Shr
+                | Shl
+                | Logic
+                | Ext
+                | BFind
+                | CSet
+                | CSetP
+                | PSet
+                | PSetP
+                | Cvt
+                | Selp
+                | Prmt
+                | Mov
+                | MovFromSreg
+                | MovFromFlags
+                | MovToFlags
+                | Nop
+                | Lepc
+                | Vote
+                | Shfl
+                | Popc
+                | LdConst
+                | Membar
+                | TexBar
+        )
+}
+
+/// Rows of an operation of its long forms, or of its short ones.
+fn rows(op: Op, short: bool) -> Vec<&'static Row> {
+    let form = |row: &Row| if short { row.form == Form::Short } else { matches!(row.form, Form::Long(_)) };
+    table::rows().iter().filter(|row| row.op == op && form(row)).collect()
+}
+
+/// A random instruction, or two short ones.
+pub fn random_word(random: &mut Random, chip: Chip) -> u64 {
+    if random.below(8) == 0 {
+        return u64::from(short(random, chip)) | u64::from(short(random, chip)) << 32;
+    }
+    loop {
+        let op = random.pick(Op::ALL);
+        let rows = rows(op, false);
+        if !wanted(op) || rows.is_empty() {
+            continue;
+        }
+        // Some rows are other chips', some bits no instruction: try again, with another operation after a while.
+        for _ in 0..64 {
+            let row = random.pick(&rows);
+            let word = candidate(random, row);
+            if decode_word(word, 0, chip).is_ok_and(|inst| acceptable(&inst)) {
+                return word;
+            }
+        }
+    }
+}
+
+fn candidate(random: &mut Random, row: &Row) -> u64 {
+    let mut word = row.value | random.bits() & !row.mask;
+    let mut set = |bits: u64, shift: u32, value: u64| {
+        let mask = bits << shift & !row.mask;
+        word = word & !mask | value << shift & mask;
+    };
+    // No join; most often no guard; mostly registers as operands, pairs even.
+    set(1, 4, 0);
+    if random.below(4) != 0 {
+        set(15, 10, 7);
+    }
+    for shift in [14, 20, 49] {
+        if random.below(8) != 0 {
+            set(0x3f, shift, u64::from(random.below(FREE / 2)) * 2);
+        }
+    }
+    if random.below(2) == 0 {
+        set(3, 46, 0);
+        set(0xf_ffff, 26, u64::from(random.below(FREE / 2)) * 2);
+    }
+    word
+}
+
+fn short(random: &mut Random, chip: Chip) -> u32 {
+    loop {
+        let op = random.pick(Op::ALL);
+        let rows = rows(op, true);
+        if !wanted(op) || rows.is_empty() {
+            continue;
+        }
+        for _ in 0..64 {
+            let row = random.pick(&rows);
+            let mut word = row.value | random.bits() & !row.mask & 0xffff_ffff;
+            for shift in [14, 20, 26] {
+                let mask = 0x3f << shift & !row.mask & 0xffff_ffff;
+                if random.below(8) != 0 {
+                    word = word & !mask | u64::from(random.below(FREE)) << shift & mask;
+                }
+            }
+            if decode_word(word, 0, chip).is_ok_and(|inst| inst.len == 4 && acceptable(&inst)) {
+                return word as u32;
+            }
+        }
+    }
+}
+
+fn acceptable(inst: &Inst) -> bool {
+    let free = |operand: Operand| match operand {
+        Operand::Reg { num: 63, .. } => true,
+        Operand::Reg { num, width } => {
+            let count = width.bytes().div_ceil(4) as u8;
+            num % count == 0 && u32::from(num + count) <= FREE
+        }
+        Operand::Const { space, base, .. } => space < 18 && (base == 63 || u32::from(base) < FREE),
+        // Not the clock and what counts events.
+        Operand::Sreg(number) => !matches!(number, 4..=11 | 64..),
+        _ => true,
+    };
+    !inst.join
+        && inst.dst.is_none_or(free)
+        && inst.srcs().iter().all(|src| free(src.operand))
+        && inst.pdst != Some(6)
+        && inst.pdst2 != Some(6)
+        && wanted(inst.op)
+}
