@@ -9,6 +9,7 @@
 //! (`globals`).
 
 mod globals;
+mod link;
 mod params;
 
 use object::elf::{ELFCLASS32, ELFCLASS64, ELFDATA2LSB, SHT_NOBITS};

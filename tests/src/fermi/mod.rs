@@ -1,5 +1,6 @@
 //! Fermi programs written in tests, run by both tiers.
 
+pub mod cubin;
 pub mod random;
 mod words;
 
@@ -59,7 +60,17 @@ pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
         local: Some(setup.local),
         ..ProgramOptions::new(Isa::Fermi)
     };
-    let program = Program::load(code, &options).unwrap();
+    launched(&Program::load(code, &options).unwrap(), setup, || {
+        warpjit_frontend::fermi::listing(code, 0, setup.chip)
+    })
+}
+
+/// The same for a program that has been loaded; `listing` shows it where engines disagree.
+///
+/// # Panics
+///
+/// If the engines disagree, or refuse the launch.
+pub fn launched(program: &Program, setup: &Setup, listing: impl Fn() -> String) -> Result<Vec<u32>, String> {
     let bytes = u64::from(setup.threads * setup.blocks) * 4;
     let results = engines().into_iter().map(|engine| {
         let mut memory: Memory = engine.memory().unwrap();
@@ -72,7 +83,7 @@ pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
             max_steps: 100_000,
             ..Launch::default()
         };
-        let report = engine.run(&program, &mut memory, &launch).unwrap();
+        let report = engine.run(program, &mut memory, &launch).unwrap();
         if let Some(fault) = report.fault {
             return Err(format!("{:?} at {:#x}", fault.kind, fault.pc));
         }
@@ -85,7 +96,7 @@ pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
     });
     let all: Vec<Result<Vec<u32>, String>> = results.collect();
     for other in &all[1..] {
-        assert_eq!(*other, all[0], "{}", warpjit_frontend::fermi::listing(code, 0, setup.chip));
+        assert_eq!(*other, all[0], "{}", listing());
     }
     all.into_iter().next().expect("an engine")
 }

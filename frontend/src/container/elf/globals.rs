@@ -7,6 +7,7 @@
 use object::read::elf::{ElfFile, FileHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 
+use super::link::{self, Linked};
 use super::{Section, Target, constant_bank, error};
 use crate::Isa;
 use crate::container::{ContainerError, Global, GlobalMemory, Module};
@@ -36,6 +37,9 @@ fn kind(number: u32) -> Option<Kind> {
         // Long immediates and absolute targets; the low and the high word.
         5 | 10 => kind(8, 26, 32, 0),
         11 => kind(8, 26, 32, 32),
+        // Shorter fields at the same place.
+        15 => kind(8, 26, 24, 0),
+        17 => kind(8, 26, 16, 0),
         _ => None,
     }
 }
@@ -49,6 +53,7 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
 ) -> Result<(), ContainerError> {
     let fermi = target.isa == Isa::Fermi;
     let places = if fermi { place(sections, module)? } else { Vec::new() };
+    let linked = if fermi { link::link(file, sections, target.banks, module)? } else { Vec::new() };
     for section in file.sections() {
         let Some(known) = sections.iter().find(|known| known.index == section.index().0) else { continue };
         let bank = constant_bank(known.name, target.banks);
@@ -83,34 +88,34 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
                 return Err(ContainerError::Unsupported { offset: known.header, what });
             };
             let addend = if relocation.has_implicit_addend() { 0 } else { relocation.addend() };
-            let base = symbol.section_index().and_then(|index| {
-                let section = sections.iter().find(|section| section.index == index.0)?;
-                let variable = places.iter().find(|(index, _)| *index == section.index);
-                match variable {
-                    Some((_, at)) => Some(GLOBAL_ADDRESS + u64::from(*at)),
-                    // Code and constants count from their own beginnings.
-                    None => Some(0),
-                }
-            });
-            let value = match base {
-                Some(base) => base.wrapping_add(symbol.address()).wrapping_add(addend as u64),
-                None => NOWHERE,
+            let symbol_section = symbol.section_index().map(|index| index.0);
+            let variable = places.iter().find(|(index, _)| Some(*index) == symbol_section);
+            // Code counts from the kernel's beginning, constants from their own.
+            let value = |kernel: Option<&Linked>| -> u64 {
+                let base = match (variable, symbol_section) {
+                    (Some((_, at)), _) => GLOBAL_ADDRESS + u64::from(*at),
+                    (None, Some(index)) => kernel.and_then(|kernel| kernel.place(index)).unwrap_or(0),
+                    (None, None) => return NOWHERE,
+                };
+                base.wrapping_add(symbol.address()).wrapping_add(addend as u64)
             };
             let mut fits = true;
             if let Some((bank, owner)) = bank {
-                for kernel in &mut module.kernels {
+                for (kernel, linked) in module.kernels.iter_mut().zip(&linked) {
                     if owner.is_none_or(|owner| owner == kernel.name) {
                         for part in kernel.consts.iter_mut().filter(|part| part.bank == bank) {
-                            fits &= patch(&mut part.bytes, offset, kind, value);
+                            fits &= patch(&mut part.bytes, offset, kind, value(Some(linked)));
                         }
                     }
                 }
-            } else if let Some(code) = code {
-                for kernel in module.kernels.iter_mut().filter(|kernel| kernel.name == code) {
-                    fits &= patch(&mut kernel.code, offset, kind, value);
+            } else if code.is_some() {
+                for (kernel, linked) in module.kernels.iter_mut().zip(&linked) {
+                    if let Some(at) = linked.place(known.index) {
+                        fits &= patch(&mut kernel.code, at + offset, kind, value(Some(linked)));
+                    }
                 }
             } else if let (Some((_, at)), Some(memory)) = (global, &mut module.global_memory) {
-                fits = patch(&mut memory.contents, offset + u64::from(*at), kind, value);
+                fits = patch(&mut memory.contents, offset + u64::from(*at), kind, value(None));
             }
             if !fits {
                 return outside();
