@@ -1,10 +1,10 @@
 //! The command line.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use warpjit_runtime::{Config, HostLevel, Tier};
+use warpjit_runtime::{Config, HostLevel, Observe, Tier};
 
 /// Runs GPU machine code on the CPU.
 #[derive(Parser)]
@@ -28,6 +28,11 @@ pub enum Command {
     /// With --suite the exit status is the gravest of all rows: 0 all as expected, 1 a result was wrong or
     /// a row executed other instructions than the baseline's, 3 a guest faulted, 2 something is bad.
     Bench(BenchArgs),
+    /// Say where a launch file spends its time: hot instructions, divergence, what memory accesses look like.
+    ///
+    /// Runs are sampled until there is enough to say; then the interpreter counts in a run of its own. Exit status: 0 there is a
+    /// profile, otherwise as for `run`.
+    Profile(ProfileArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
     /// Assemble a source in the listing's syntax to raw code.
@@ -63,6 +68,9 @@ pub struct EngineArgs {
     /// Host instructions to use.
     #[arg(long, value_enum, default_value = "native")]
     pub host: HostName,
+    /// Write compiled code down for Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
+    #[arg(long)]
+    pub perf: bool,
     /// Add statistics: instructions by group, divergence, memory traffic.
     #[arg(short, long)]
     pub verbose: bool,
@@ -102,6 +110,28 @@ pub struct BenchArgs {
     /// How many runs are timed.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
+}
+
+/// `warpjit profile`.
+#[derive(Args)]
+pub struct ProfileArgs {
+    /// The launch file.
+    pub file: PathBuf,
+    /// Engine options.
+    #[command(flatten)]
+    pub engine: EngineArgs,
+    /// Write one self-contained page there.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// How long runs are repeated and sampled; there is one at least.
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
+    pub seconds: f64,
+    /// Samples a second and thread.
+    #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rate: u32,
+    /// How long the interpreter may count; what it has seen then stands for the whole.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
+    pub count_seconds: f64,
 }
 
 /// `warpjit disasm`.
@@ -236,6 +266,7 @@ impl EngineArgs {
                 HostName::Sse41 => HostLevel::Sse41,
             },
             count: self.verbose,
+            observe: Observe { perf: self.perf, ..Observe::default() },
             ..Config::default()
         }
     }
@@ -247,6 +278,26 @@ impl EngineArgs {
             n => n,
         }
     }
+}
+
+impl DisasmArgs {
+    /// The program of a launch file as that says it.
+    pub fn of_launch_file(file: &Path) -> DisasmArgs {
+        DisasmArgs {
+            file: file.to_owned(),
+            chip: None,
+            isa: None,
+            kernel: None,
+            r#type: None,
+            syntax: None,
+            raw: false,
+        }
+    }
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
+    seconds.ok_or_else(|| "must be a number of seconds from 0 to 86400".to_owned())
 }
 
 fn parse_blocks(text: &str) -> Result<Range<u64>, String> {

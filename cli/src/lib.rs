@@ -9,5 +9,6 @@ pub mod compare;
 pub mod launch_file;
 pub mod outcome;
 pub mod picture;
+pub mod profile;
 pub mod session;
 pub mod suite;

@@ -116,6 +116,11 @@ impl<'a> Session<'a> {
         self.launch.progress = Some(progress);
     }
 
+    /// The program.
+    pub fn program(&self) -> &runtime::Program {
+        &self.program
+    }
+
     /// Tells nobody any more.
     pub fn clear_progress(&mut self) {
         self.launch.progress = None;

@@ -166,6 +166,11 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
     /// The listing of `code`, whose first byte is at `base`.
     fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError>;
 
+    /// Bytes that an address of the listing counts.
+    fn listing_unit(&self) -> u32 {
+        1
+    }
+
     /// Names of the syntaxes that listings come in; the first is that of [`FrontEnd::listing`].
     fn syntaxes(&self) -> &'static [&'static str] {
         &["default"]

@@ -1,5 +1,7 @@
 //! How an engine runs programs.
 
+use crate::Observe;
+
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tier {
@@ -43,6 +45,8 @@ pub struct Config {
     pub host: HostLevel,
     /// Whether to count what is executed ([`crate::Stats`] beyond blocks and warps). Costs speed.
     pub count: bool,
+    /// What is told of launches and compiled code. Costs a little speed.
+    pub observe: Observe,
 }
 
 impl Config {

@@ -3,7 +3,7 @@
 use crate::exec::background::Background;
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
-use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, most_blocks};
+use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::program::Variant;
 use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier, TierShares};
 use std::collections::BTreeMap;
@@ -36,6 +36,9 @@ impl Engine {
         // Checked code raises no signals.
         if config.tier != Tier::Interp && !config.checked_memory {
             crate::vm::init()?;
+        }
+        if config.observe.perf {
+            crate::debug::open_perf()?;
         }
         Ok(Engine { config, pool: Arc::default(), background: Arc::default() })
     }
@@ -76,7 +79,7 @@ impl Engine {
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
         scheduler.cancel_by(launch.cancel.as_ref());
         scheduler.tell(launch.progress.as_ref());
-        let outcome = scheduler.run(&self.pool, self.config.count);
+        let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);
@@ -86,7 +89,14 @@ impl Engine {
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
+            profile: None,
         };
+        let observe = self.config.observe;
+        if observe.sample_rate > 0 || observe.count {
+            let counts = &outcome.counts;
+            report.profile =
+                Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
+        }
         report.stats.compile = compile;
         report.stats.compile_behind = after.1.saturating_sub(before.1);
         report.stats.not_compiled = tiers.not_compiled();

@@ -1,5 +1,6 @@
 //! What a launch is made of.
 
+use crate::Profile;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -156,6 +157,8 @@ pub struct Report {
     pub shared: Vec<u8>,
     /// Whether the launch was cancelled.
     pub cancelled: bool,
+    /// What was seen of it, if [`crate::Observe`] asks for something.
+    pub profile: Option<Box<Profile>>,
 }
 
 /// What a launch executed. Counts are exact in the interpreter; see [`crate::Config::count`].

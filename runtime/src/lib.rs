@@ -49,18 +49,21 @@
 #![warn(missing_docs)]
 
 mod config;
+mod debug;
 mod engine;
 mod error;
 mod exec;
 mod launch;
 mod load;
 mod memory;
+mod profile;
 mod program;
 pub mod vm;
 pub mod vp1;
 
 pub use warpjit_frontend::Isa;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
+pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
 pub use config::{Config, HostLevel, Tier};
 pub use engine::Engine;
@@ -69,4 +72,5 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
+pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};

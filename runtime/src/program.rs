@@ -63,6 +63,10 @@ pub(crate) struct Variant {
     pub keep_registers: bool,
     pub single_blocks: bool,
     pub flat_global: bool,
+    /// Code tells of which guest instruction it is.
+    pub pcs: bool,
+    /// Code is written down for perf.
+    pub perf: bool,
 }
 
 /// See [`Config::hot_after`].
@@ -81,6 +85,8 @@ impl Variant {
             keep_registers: launch.capture_registers,
             single_blocks: launch.max_steps != 0,
             flat_global: launch.globals.is_empty(),
+            pcs: config.observe.needs_pcs(),
+            perf: config.observe.perf,
         }
     }
 

@@ -61,7 +61,7 @@ pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Patience, Stepper, Tiers};
+use crate::exec::tiers::{Hint, Patience, Stepper, Tiers, Watch};
 use crate::program::Variant;
 use crate::{Config, Error, Launch, Memory, Program, Tier};
 
@@ -351,7 +351,7 @@ impl Machine {
         self.loaded.plan.max_steps = left.unwrap_or(0);
         let plan = &self.loaded.plan;
         let mut local = Local::new(plan, false);
-        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, false);
+        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, Watch::default());
         let mut hint = Hint::default();
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };

@@ -5,6 +5,7 @@ mod bench;
 mod code;
 mod disasm;
 mod ir;
+mod profile;
 mod progress;
 mod run;
 mod statistics;
@@ -21,6 +22,7 @@ pub fn run(cli: &Cli) -> anyhow::Result<Status> {
     match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Bench(args) => bench::bench(args),
+        Command::Profile(args) => profile::profile(args),
         Command::Asm(args) => asm::asm(args),
         Command::Disasm(args) => disasm::disasm(args),
         Command::Ir(args) => ir::ir(args),

@@ -118,6 +118,11 @@ impl FrontEnd for Vp1FrontEnd {
         Ok(listing(code, base / 4, self.chip(chip)?))
     }
 
+    /// Instructions are counted, not bytes.
+    fn listing_unit(&self) -> u32 {
+        4
+    }
+
     fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
         let chip = self.chip(chip).map_err(|error| {
             SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])

@@ -71,6 +71,8 @@ pub struct AccessCounts {
     pub scattered: u64,
     /// By no lane at all.
     pub idle: u64,
+    /// Executions under a guard, those by no lane among them.
+    pub guarded: u64,
     /// Lanes of all executions.
     pub lanes: u64,
     /// Stretches of 64 bytes touched, summed over executions.
@@ -132,13 +134,16 @@ impl AccessCounts {
         self.lines += lines.len() as u64;
     }
 
-    fn add(&mut self, other: &AccessCounts) {
-        let AccessCounts { contiguous, same, strided, scattered, idle, lanes, lines, ideal_lines } = other;
+    /// Adds other executions.
+    pub fn add(&mut self, other: &AccessCounts) {
+        let AccessCounts { contiguous, same, strided, scattered, idle, guarded, lanes, lines, ideal_lines } =
+            other;
         self.contiguous += contiguous;
         self.same += same;
         self.strided += strided;
         self.scattered += scattered;
         self.idle += idle;
+        self.guarded += guarded;
         self.lanes += lanes;
         self.lines += lines;
         self.ideal_lines += ideal_lines;
@@ -212,9 +217,22 @@ impl Profile {
             // Whether they are aligned does not matter: where not, the block has not come to its end.
             body::addresses(access, line(op.args[0]), concerned, &mut all);
             let active: Vec<_> = lanes_of(concerned).map(|lane| (lane, all[lane as usize])).collect();
-            self.accesses.entry((op.pc, kind)).or_default().count(&active, mem.space, mem.bytes);
+            let counts = self.accesses.entry((op.pc, kind)).or_default();
+            counts.guarded += u64::from(guard.is_some());
+            counts.count(&active, mem.space, mem.bytes);
         }
     }
+}
+
+/// Whether a terminator has a condition or target for each lane.
+pub fn is_conditional(term: &Terminator) -> bool {
+    matches!(
+        term,
+        Terminator::Branch { .. }
+            | Terminator::BranchIndirect { .. }
+            | Terminator::Leave { cond: Some(_), .. }
+            | Terminator::Join { cond: Some(_), .. }
+    )
 }
 
 /// The lanes of a set in order.

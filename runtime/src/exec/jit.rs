@@ -23,6 +23,7 @@ use warpjit_ir::{
     Value,
 };
 
+use crate::debug::{self, Announced};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Error, HostLevel};
@@ -93,7 +94,11 @@ impl Assumption {
 /// Machine code of a region.
 #[derive(Debug)]
 pub struct Compiled {
+    /// Goes before the code does.
+    announced: Announced,
     code: vm::Code,
+    /// Which code is of which guest instruction, if that was asked for.
+    pcs: Vec<(u32, u32)>,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
     tables: Vec<TablePointer>,
@@ -109,6 +114,19 @@ pub struct Compiled {
     lanes: usize,
     /// Which of the versions of its region this is.
     number: u32,
+}
+
+/// Compiled code by host address.
+#[derive(Debug, Default)]
+pub struct CodeIndex(Vec<(usize, Arc<Compiled>)>);
+
+impl CodeIndex {
+    /// The guest instruction of the code at a host address, if it is of one.
+    pub fn guest_pc(&self, at: usize) -> Option<u32> {
+        let next = self.0.partition_point(|(start, _)| *start <= at);
+        let (_, code) = self.0.get(next.checked_sub(1)?)?;
+        backend::guest_pc(&code.pcs, code.code.offset_of(at)?)
+    }
 }
 
 /// The versions of the region that starts at a block.
@@ -133,10 +151,15 @@ impl Versions {
     }
 
     /// Adds what compiling has given.
-    fn add(&mut self, made: Result<Option<Compiled>, Error>) -> Result<Option<Arc<Compiled>>, Error> {
+    fn add(
+        &mut self,
+        made: Result<Option<Compiled>, Error>,
+        announce: impl FnOnce(&Compiled) -> Announced,
+    ) -> Result<Option<Arc<Compiled>>, Error> {
         self.impossible |= !matches!(made, Ok(Some(_)));
         let Some(mut code) = made? else { return Ok(None) };
         code.number = self.list.len() as u32;
+        code.announced = announce(&code);
         let code = Arc::new(code);
         self.list.push(code.clone());
         Ok(Some(code))
@@ -247,7 +270,7 @@ impl Jit {
         lock(&self.compiling).begin();
         let made = self.compile(at, versions.may_assume().then(|| warp.frame.words()));
         lock(&self.compiling).end();
-        versions.add(made).unwrap_or_else(|error| {
+        versions.add(made, |code| self.announce(at, code)).unwrap_or_else(|error| {
             self.refuse(&error);
             None
         })
@@ -256,6 +279,25 @@ impl Jit {
     /// Notes why a region is not compiled.
     fn refuse(&self, error: &Error) {
         lock(&self.refusal).get_or_insert_with(|| error.to_string());
+    }
+
+    /// Tells tools outside of new code.
+    fn announce(&self, at: Block, code: &Compiled) -> Announced {
+        let func = &self.kernel.func;
+        let (kernel, pc) = (func.name.as_str(), func.block(at).pc);
+        let region = debug::Region { kernel, pc, version: code.number, code: &code.code, pcs: &code.pcs };
+        debug::announce(&region, self.variant.perf)
+    }
+
+    /// Where the code of all regions lies.
+    pub fn index(&self) -> CodeIndex {
+        let mut index = CodeIndex::default();
+        for versions in &self.versions {
+            let list = &lock(versions).list;
+            index.0.extend(list.iter().map(|code| (code.code.start() as usize, code.clone())));
+        }
+        index.0.sort_by_key(|(start, _)| *start);
+        index
     }
 
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
@@ -288,6 +330,7 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
         options.checked_memory = self.variant.checked_memory;
+        options.pcs = self.variant.pcs;
         options.slot_shapes = vec![None; region.mask.slots.len()];
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
@@ -295,6 +338,8 @@ impl Jit {
         let made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
         Ok(Some(Compiled {
+            announced: Announced::default(),
+            pcs: made.pcs,
             code: self.memory.add(&made.code)?,
             traps: made.traps,
             pures: made.pures,

@@ -15,4 +15,4 @@ pub(crate) mod tiers;
 
 pub(crate) use block::BlockFault;
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
-pub(crate) use tiers::Tiers;
+pub(crate) use tiers::{Tiers, Watch};

@@ -13,7 +13,8 @@ use super::background::Background;
 use super::block::{BlockFault, RunningBlock, Turn};
 use super::pool::Pool;
 use super::setup::Plan;
-use super::tiers::{Counts, Patience, Stepper, Tiers};
+use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
+use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -167,8 +168,8 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Runs all blocks.
-    pub fn run(self, pool: &Pool, count: bool) -> Outcome {
-        pool.run(self.threads - 1, &|| self.work(count));
+    pub fn run(self, pool: &Pool, watch: Watch) -> Outcome {
+        pool.run(self.threads - 1, &|| self.work(watch));
         let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcome.blocks = self.done.0.into_inner();
         outcome.cancelled = self.cancelled.into_inner();
@@ -189,7 +190,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// One thread's part.
-    fn work(&self, count: bool) {
+    fn work(&self, watch: Watch) {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if queue.over {
@@ -198,13 +199,15 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, self.background, count);
+        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, self.background, watch);
+        let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut spare: Option<Box<RunningBlock>> = None;
         let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
         let mut prefer_fresh = false;
         let mut done = 0;
         while let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) {
+            sampler.empty();
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
             let turn = block.turn(self.plan, self.tiers, self.memory, &mut stepper, &patience);
@@ -231,8 +234,10 @@ impl<'a> Scheduler<'a> {
             }
         }
         self.tell_done(done);
+        let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.counts.add(&stepper.into_counts());
+        outcome.counts.samples.add(&samples);
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
         if spare.is_some() {
             outcome.last = spare;

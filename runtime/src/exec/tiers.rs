@@ -1,13 +1,15 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
 use super::background::Background;
-use super::jit::{Compiled, Jit, KnownShapes, Ready, RegionFlow};
+use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Ready, RegionFlow};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
+use crate::profile::RawSamples;
 use crate::program::Variant;
 use crate::vm::Call;
-use crate::{Error, Memory, Tier};
+use crate::vm::sampler::{self, Place};
+use crate::{Config, Error, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +31,25 @@ pub struct Tiers {
     behind: bool,
 }
 
+/// What is watched of a launch besides its results.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watch {
+    /// Instructions are counted.
+    pub count: bool,
+    /// The interpreter counts for a profile.
+    pub profile: bool,
+    /// Samples a second of each thread.
+    pub sample_rate: u32,
+}
+
+impl Watch {
+    /// What the settings ask for.
+    pub fn new(config: &Config) -> Watch {
+        let Observe { sample_rate, count, .. } = config.observe;
+        Watch { count: config.count, profile: count, sample_rate }
+    }
+}
+
 /// What was counted.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
@@ -36,6 +57,10 @@ pub struct Counts {
     pub interp: interp::Stats,
     /// Thread instructions by the interpreter and by compiled code.
     pub threads: (u64, u64),
+    /// The interpreter's counts for a profile.
+    pub profile: Option<Box<interp::Profile>>,
+    /// Where threads were.
+    pub samples: RawSamples,
 }
 
 impl Counts {
@@ -43,6 +68,10 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.interp.add(&other.interp);
         self.threads = (self.threads.0 + other.threads.0, self.threads.1 + other.threads.1);
+        if let Some(more) = &other.profile {
+            self.profile.get_or_insert_default().add(more);
+        }
+        self.samples.add(&other.samples);
     }
 }
 
@@ -89,6 +118,11 @@ impl Tiers {
     /// Why code that should be compiled could not be, if so: the interpreter ran it.
     pub fn not_compiled(&self) -> Option<String> {
         self.jit.as_ref().and_then(|jit| jit.refusal())
+    }
+
+    /// Where compiled code lies, to find guest addresses by.
+    pub fn code_index(&self) -> CodeIndex {
+        self.jit.as_ref().map_or_else(CodeIndex::default, |jit| jit.index())
     }
 
     /// Bytes of a warp's frame.
@@ -183,11 +217,12 @@ impl<'a> Stepper<'a> {
         plan: &'a Plan,
         memory: &'a Memory,
         background: &'a Background,
-        count: bool,
+        watch: Watch,
     ) -> Self {
         let mut scratch = Scratch::new(&tiers.code);
         scratch.max_steps = plan.max_steps;
-        scratch.stats = count.then(Box::default);
+        scratch.stats = watch.count.then(Box::default);
+        scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
         let mut context = Box::new(Context::new());
         context.global_base = memory.base();
         context.global_high = !(memory.space_bytes() - 1);
@@ -221,7 +256,9 @@ impl<'a> Stepper<'a> {
     pub fn interpret(&mut self, warp: &mut Warp, view: &mut View<'_>) -> Flow {
         let before = warp.thread_steps;
         self.last = warp.block;
+        sampler::set_place(Place::Interpreter(warp.block.index() as u32));
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
+        sampler::set_place(Place::Runtime);
         self.threads.0 += warp.thread_steps.wrapping_sub(before);
         flow
     }
@@ -405,10 +442,12 @@ impl<'a> Stepper<'a> {
         } {
             Some(found) => found,
             None => {
+                sampler::set_place(Place::Compiler);
                 let code = match self.tiers.behind {
                     true => jit.ready(warp, self.background),
                     false => jit.region(warp).map_or(Ready::Never, Ready::Code),
                 };
+                sampler::set_place(Place::Runtime);
                 match code {
                     Ready::Code(code) => entry.versions.push(code),
                     Ready::Later => return None,
@@ -454,6 +493,6 @@ impl<'a> Stepper<'a> {
     /// What was counted.
     pub fn into_counts(self) -> Counts {
         let interp = self.scratch.stats.map_or_else(Default::default, |stats| *stats);
-        Counts { interp, threads: self.threads }
+        Counts { interp, threads: self.threads, profile: self.scratch.profile, ..Counts::default() }
     }
 }

@@ -1,6 +1,6 @@
 //! Memory for compiled code.
 //!
-//! A segment is one memory file mapped twice: where code is written and where it runs. So no address
+//! A segment is one piece of shared memory mapped twice: where code is written and where it runs. So no address
 //! is ever writable and executable, and code can be added while other threads run in the segment.
 //! Segments are cut into blocks of [`ALIGN`] bytes, first fit; a freed block is filled with trapping
 //! bytes first.
@@ -122,6 +122,12 @@ impl Code {
     /// Bytes of code.
     pub fn len(&self) -> usize {
         self.length
+    }
+
+    /// The code.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: readable memory of this value's, which nobody writes while it lives.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 
     /// Whether there is no code at all.

@@ -13,6 +13,7 @@ pub mod sys;
 
 pub use code::{Code, CodeMemory};
 pub use registry::lookup;
+pub use sys::sampler;
 pub use sys::{Call, FloatMode, RawFault, enter, enter_all, init};
 
 #[cfg(test)]

@@ -90,7 +90,8 @@ impl Ticket {
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);
-        let added: Result<_, Error> = lock(&jit.versions[self.at.index()]).add(made);
+        let added: Result<_, Error> =
+            lock(&jit.versions[self.at.index()]).add(made, |code| jit.announce(self.at, code));
         if let Err(error) = added {
             jit.refuse(&error);
         }

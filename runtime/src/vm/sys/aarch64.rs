@@ -163,6 +163,16 @@ pub fn pc(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.pc as usize
 }
 
+/// The stack pointer of the interrupted code.
+pub fn stack_pointer(context: &libc::ucontext_t) -> usize {
+    context.uc_mcontext.sp as usize
+}
+
+/// Where calls of code leave their return address: in a register first, so nothing is known.
+pub fn call_slot(_prologue: &[u8], _stack_pointer: usize) -> Option<usize> {
+    None
+}
+
 /// Makes the interrupted thread go on at the recovery label with the stack of its entry.
 pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) {
     context.uc_mcontext.pc = warpjit_runtime_recover as *const () as usize as u64;

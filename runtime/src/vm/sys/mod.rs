@@ -1,10 +1,11 @@
 //! What differs between operating systems and processors. To port the runtime, edit here only.
 
+pub mod sampler;
 mod unix;
 mod views;
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("signals and memory are done for Linux so far: memory files, signal contexts");
+compile_error!("signals and memory are done for Linux so far: shared memory, signal contexts");
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

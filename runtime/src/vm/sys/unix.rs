@@ -34,6 +34,8 @@ pub struct Entry {
     pub(super) call: *mut Call,
     /// [`enter_all`]: what a call must give for the next one to be made.
     pub(super) wanted_result: u64,
+    /// The code entered.
+    pub(super) code: *const u8,
     /// The activation around this one on the same thread.
     previous: *mut Entry,
     faulted: bool,
@@ -64,13 +66,14 @@ impl Call {
 }
 
 impl Entry {
-    fn new(mode: FloatMode, wanted_result: u64) -> Entry {
+    fn new(code: *const u8, mode: FloatMode, wanted_result: u64) -> Entry {
         Entry {
             stack_pointer: 0,
             saved_control: 0,
             wanted_control: arch::float_control(mode),
             call: std::ptr::null_mut(),
             wanted_result,
+            code,
             previous: CURRENT.get(),
             faulted: false,
             fault: RawFault { pc: 0, address: 0, signal: 0 },
@@ -103,6 +106,12 @@ thread_local! {
     static STACK: Result<AltStack, Error> = AltStack::ensure();
 }
 
+/// The innermost activation of this thread, for a handler on the same thread.
+pub(super) fn current_entry<'a>() -> Option<&'a Entry> {
+    // SAFETY: null or an activation on this thread's stack, which lives at least as long as the handler runs.
+    unsafe { CURRENT.get().as_ref() }
+}
+
 const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 
 /// The handlers that were there before ours. Written before ours is installed, never after.
@@ -126,6 +135,8 @@ pub fn init() -> Result<(), Error> {
                 action.sa_sigaction = handle as *const () as usize;
                 action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
                 libc::sigemptyset(&mut action.sa_mask);
+                // A sample of the handler says nothing, and its frame would need room on the same stack.
+                libc::sigaddset(&mut action.sa_mask, libc::SIGPROF);
                 match libc::sigaction(signal, std::ptr::null(), previous) {
                     0 => libc::sigaction(signal, &action, std::ptr::null_mut()),
                     failed => failed,
@@ -160,7 +171,7 @@ pub unsafe fn enter(
     debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     // A thread without a stack for signals still has its own: an overflow of it is fatal either way.
     STACK.with(|_| ());
-    let mut entry = Entry::new(mode, 0);
+    let mut entry = Entry::new(code, mode, 0);
     let entry: *mut Entry = &raw mut entry;
     CURRENT.set(entry);
     // SAFETY: `code`, `context`, `frame` as the caller promises; `entry` lives on this stack frame.
@@ -190,7 +201,7 @@ pub unsafe fn enter_all(
         return (0, None);
     }
     STACK.with(|_| ());
-    let mut entry = Entry::new(mode, wanted);
+    let mut entry = Entry::new(code, mode, wanted);
     let entry: *mut Entry = &raw mut entry;
     CURRENT.set(entry);
     let range = calls.as_mut_ptr_range();
@@ -234,6 +245,21 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc:
     };
     // SAFETY: `init` has written the element before it installed this handler.
     let previous = unsafe { (*PREVIOUS.0.get())[at].assume_init_ref() };
+    // SAFETY: as the caller promises.
+    unsafe { forward(previous, signal, info, context) }
+}
+
+/// Does with a signal what an earlier handler of it would have done.
+///
+/// # Safety
+///
+/// The last three are the arguments of a handler that runs.
+pub(super) unsafe fn forward(
+    previous: &libc::sigaction,
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
     match previous.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
             // The instruction runs again and takes the default action, a core dump with the true pc.

@@ -2,8 +2,7 @@
 
 use super::arch;
 use crate::Error;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, MremapFlags, ProtFlags, mmap_anonymous, mprotect, mremap, munmap};
 
 /// Both mappings; unmapped when dropped.
 #[derive(Debug)]
@@ -20,22 +19,32 @@ impl Views {
     /// Makes at least `bytes` bytes of code memory, filled with traps.
     pub fn new(bytes: usize) -> Result<Self, Error> {
         let bytes = bytes.next_multiple_of(rustix::param::page_size());
-        let file = memfd_create("warpjit-code", MemfdFlags::CLOEXEC)
-            .map_err(|error| Error::os("code memory (memfd_create)", error))?;
-        ftruncate(&file, bytes as u64).map_err(|error| Error::os("code memory (ftruncate)", error))?;
-        let map = |prot| {
-            // SAFETY: a new mapping where the kernel likes touches nothing that exists.
-            unsafe { mmap(std::ptr::null_mut(), bytes, prot, MapFlags::SHARED, &file, 0) }
-                .map(|address| address.cast::<u8>())
-                .map_err(|error| Error::os("code memory (mmap)", error))
+        let failed = |error| Error::os("code memory", error);
+        // Shared memory of no file: only such mappings does perf look up in /tmp/perf-PID.map.
+        // SAFETY: a new mapping where the kernel likes touches nothing that exists.
+        let writable = unsafe {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED)
         };
-        let writable = map(ProtFlags::READ | ProtFlags::WRITE)?;
-        let executable = match map(ProtFlags::READ | ProtFlags::EXEC) {
+        let writable = writable.map_err(failed)?.cast::<u8>();
+        // SAFETY: an old size of 0 maps the same shared memory a second time and leaves the first mapping as it is.
+        let second = unsafe { mremap(writable.cast(), 0, bytes, MremapFlags::MAYMOVE) };
+        let protected = second.and_then(|second| {
+            let protection = MprotectFlags::READ | MprotectFlags::EXEC;
+            // SAFETY: the mapping just made, which nobody uses yet; it goes if its rights cannot be changed.
+            unsafe {
+                mprotect(second, bytes, protection).inspect_err(|_| {
+                    let _ = munmap(second, bytes);
+                })?;
+            }
+            Ok(second.cast::<u8>())
+        });
+        let executable = match protected {
             Ok(executable) => executable,
             Err(error) => {
                 // SAFETY: mapped above, named nowhere else.
                 let _ = unsafe { munmap(writable.cast(), bytes) };
-                return Err(error);
+                return Err(failed(error));
             }
         };
         let mut views = Views { writable, executable, bytes };

@@ -143,6 +143,40 @@ pub fn pc(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
 }
 
+/// The stack pointer of the interrupted code.
+pub fn stack_pointer(context: &libc::ucontext_t) -> usize {
+    context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
+}
+
+/// Where calls of code leave their return address, by its first instructions (pushes, `mov rbp, rsp`, `and rsp`, then `sub rsp`)
+/// and the stack pointer before it was called. `None` where they are others.
+pub fn call_slot(prologue: &[u8], stack_pointer: usize) -> Option<usize> {
+    let mut sp = stack_pointer.checked_sub(8)?;
+    let mut rest = prologue;
+    loop {
+        let bytes = match *rest {
+            [0x50..=0x57, ..] => 1,
+            [0x41, 0x50..=0x57, ..] => 2,
+            [0x48, 0x89, 0xe5, ..] | [0x48, 0x8b, 0xec, ..] => {
+                rest = &rest[3..];
+                continue;
+            }
+            [0x48, 0x83, 0xe4, mask, ..] => {
+                sp &= mask as i8 as isize as usize;
+                rest = &rest[4..];
+                continue;
+            }
+            [0x48, 0x83, 0xec, size @ 0..=0x7f, ..] => return sp.checked_sub(usize::from(size) + 8),
+            [0x48, 0x81, 0xec, a, b, c, d, ..] => {
+                return sp.checked_sub(u32::from_le_bytes([a, b, c, d]) as usize + 8);
+            }
+            _ => return None,
+        };
+        sp = sp.checked_sub(8)?;
+        rest = &rest[bytes..];
+    }
+}
+
 /// Makes the interrupted thread go on at the recovery label with the stack of its entry.
 pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) {
     let registers = &mut context.uc_mcontext.gregs;

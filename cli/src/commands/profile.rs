@@ -1,0 +1,162 @@
+//! `warpjit profile`.
+
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use warpjit::launch_file::LaunchFile;
+use warpjit::outcome::{Outcome, Status};
+use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
+use warpjit::session::Session;
+use warpjit::suite::Host;
+use warpjit_runtime::{CancelToken, Config, Engine, Observe, Samples, Tier};
+
+use super::code::Code;
+use super::print;
+use super::progress::Bar;
+use crate::args::{DisasmArgs, ProfileArgs, TierName};
+
+pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
+    let options = &args.engine;
+    // A page that cannot be written is better known before the runs than after them.
+    if let Some(html) = &args.html {
+        let folder = html.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() || html.is_dir() {
+            anyhow::bail!("--html {}: cannot be written: no such folder, or a folder itself", html.display());
+        }
+    }
+    let file = LaunchFile::load(&args.file)?;
+    let code = Code::load(&DisasmArgs::of_launch_file(&args.file))?;
+    let mut setting = Setting {
+        file: args.file.display().to_string(),
+        isa: code.module.isa.name().to_owned(),
+        chip: code.chip.clone(),
+        tier: options.tier.as_str().to_owned(),
+        threads: options.thread_count(),
+        cpu: Host::this().cpu,
+        sample_rate: args.rate,
+        ..Setting::default()
+    };
+    let (outcome, samples) = sample(args, &file, &mut setting)?;
+    if outcome.status != Status::Ok {
+        // Where a run went wrong, its time says nothing.
+        let text =
+            if options.json { format!("{}\n", outcome.to_json(false)) } else { outcome.to_text(false) };
+        print(&text)?;
+        return Ok(outcome.status);
+    }
+    let counted = count(args, &file)?;
+    let image = counted.program.image();
+    setting.kernel.clone_from(&image.function.name);
+    let front_end = code.module.isa.front_end();
+    let listing = front_end.listing(&image.code, image.code_address, &code.chip, code.program_type)?;
+    let listing = parse_listing(&listing, front_end.listing_unit());
+    let profile = Profile::new(Parts {
+        setting,
+        listing: &listing,
+        samples: &samples,
+        counts: &counted.profile,
+        counted_blocks: counted.blocks,
+        complete: counted.complete,
+    });
+    if let Some(html) = &args.html {
+        std::fs::write(html, to_html(&profile)).with_context(|| format!("--html {}", html.display()))?;
+    }
+    if options.json {
+        print(&format!("{}\n", serde_json::to_string(&profile)?))?;
+    } else {
+        print(&to_text(&profile))?;
+    }
+    Ok(Status::Ok)
+}
+
+/// Runs until there is enough to say, but for the run that compiles.
+fn sample(
+    args: &ProfileArgs,
+    file: &LaunchFile,
+    setting: &mut Setting,
+) -> anyhow::Result<(Outcome, Samples)> {
+    let options = &args.engine;
+    let config = options.config();
+    let observe = Observe { sample_rate: args.rate, ..config.observe };
+    let engine = Engine::new(Config { observe, ..config })?;
+    let mut session = Session::new(file, &engine)?;
+    if let Some(blocks) = &options.blocks {
+        session.set_blocks(blocks.clone())?;
+    }
+    let bar = Bar::new();
+    if let Some((_, progress)) = &bar {
+        session.set_progress(progress.clone());
+    }
+    let report = session.run()?;
+    drop(bar);
+    session.clear_progress();
+    setting.not_compiled.clone_from(&report.stats.not_compiled);
+    let mut outcome = session.check(report)?;
+    if options.tier == TierName::Auto && outcome.status == Status::Ok {
+        // As in `bench`: what the first run has asked for, and what the code made of that asks for in turn.
+        for _ in 0..2 {
+            engine.wait_for_compiler();
+            session.restore()?;
+            session.run()?;
+        }
+        engine.wait_for_compiler();
+    }
+    let mut samples = Samples::default();
+    let start = Instant::now();
+    let enough = Duration::from_secs_f64(args.seconds);
+    while outcome.status == Status::Ok && (setting.runs == 0 || start.elapsed() < enough) {
+        session.restore()?;
+        let mut report = session.run()?;
+        if let Some(profile) = report.profile.take() {
+            samples.add(&profile.samples);
+        }
+        outcome = session.check(report)?;
+        setting.runs += 1;
+    }
+    Ok((outcome, samples))
+}
+
+/// What the interpreter has counted.
+struct Count {
+    program: warpjit_runtime::Program,
+    profile: warpjit_runtime::Profile,
+    blocks: u64,
+    complete: bool,
+}
+
+/// Lets the interpreter count, for so long at most.
+fn count(args: &ProfileArgs, file: &LaunchFile) -> anyhow::Result<Count> {
+    let options = &args.engine;
+    let config = Config { tier: Tier::Interp, ..options.config() };
+    let engine = Engine::new(Config { observe: Observe { count: true, ..Observe::default() }, ..config })?;
+    let mut session = Session::new(file, &engine)?;
+    if let Some(blocks) = &options.blocks {
+        session.set_blocks(blocks.clone())?;
+    }
+    let bar = Bar::new();
+    if let Some((_, progress)) = &bar {
+        session.set_progress(progress.clone());
+    }
+    let cancel = CancelToken::new();
+    session.set_cancel(cancel.clone());
+    let patience = Duration::from_secs_f64(args.count_seconds);
+    let (done, wait) = mpsc::channel::<()>();
+    let report = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+                cancel.cancel();
+            }
+        });
+        let report = session.run();
+        drop(done);
+        report
+    })?;
+    Ok(Count {
+        program: session.program().clone(),
+        profile: report.profile.map(|profile| *profile).unwrap_or_default(),
+        blocks: report.stats.blocks,
+        complete: !report.cancelled,
+    })
+}

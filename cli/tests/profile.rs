@@ -1,0 +1,288 @@
+//! `warpjit profile` and `--perf`.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{IOTA, LAUNCH, folder, json, warpjit};
+use serde_json::Value;
+
+/// The lines with a text that begins so.
+fn lines<'a>(profile: &'a Value, text: &str) -> Vec<&'a Value> {
+    let all = profile["lines"].as_array().unwrap().iter();
+    all.filter(|line| line["text"].as_str().unwrap().starts_with(text)).collect()
+}
+
+fn shape(access: &Value) -> [f64; 4] {
+    ["contiguous", "same", "strided", "scattered"].map(|name| access["shape"][name].as_f64().unwrap())
+}
+
+#[test]
+fn counts_stand_beside_the_listing() {
+    let folder = folder("profile_counts", IOTA, &LAUNCH.replace("grid = [1", "grid = [3"));
+    let (status, profile) = json(&folder, &["profile", "launch.toml", "--seconds", "0", "--threads", "1"]);
+    assert_eq!(status, 0, "{profile}");
+    let counted = &profile["counted"];
+    assert_eq!((&counted["blocks"], &counted["complete"]), (&3.into(), &true.into()));
+    // Five instructions of three warps with 4 of 32 lanes.
+    assert_eq!((&counted["warp_instructions"], &counted["lanes_active"]), (&15.into(), &0.125.into()));
+    assert_eq!(profile["setting"]["runs"], 1);
+    assert_eq!((&profile["setting"]["isa"], &profile["setting"]["chip"]), (&"tesla".into(), &"g80".into()));
+    assert_eq!(profile["lines"].as_array().unwrap().len(), 5);
+    for line in profile["lines"].as_array().unwrap() {
+        assert_eq!((&line["executions"], &line["lanes_active"]), (&3.into(), &0.125.into()), "{line}");
+    }
+    let accesses = profile["accesses"].as_array().unwrap();
+    let store = accesses.iter().find(|a| a["direction"] == "store").unwrap();
+    assert_eq!(
+        (&store["space"], &store["bytes"], &store["executions"]),
+        (&"global".into(), &4.into(), &3.into())
+    );
+    assert_eq!(shape(store), [1.0, 0.0, 0.0, 0.0]);
+    assert_eq!((&store["lines"], &store["ideal_lines"]), (&1.0.into(), &1.0.into()));
+    // The argument: one word for all.
+    let load = accesses.iter().find(|a| a["space"] == "shared").unwrap();
+    assert_eq!(shape(load), [0.0, 1.0, 0.0, 0.0]);
+}
+
+#[test]
+fn lanes_that_part_are_counted_by_block_and_branch() {
+    // Of 32 threads the first 8 take the branch and store to words 16 apart; the others skip that.
+    let source = "
+        and b32 $r0 $r0 0xffff
+        mov b32 $r2 0x8
+        set $c0 # ge u32 $r0 $r2
+        joinat #end
+        (lg $c0) bra #end
+        shl b32 $r1 $r0 0x6
+        long add b32 $r1 b32 s[0x10] $r1
+        st b32 g14[$r1] $r0
+        end:
+        join nop
+        exit nop
+    ";
+    let launch = LAUNCH.replace("block = [4", "block = [32").replace("bytes = 16", "bytes = 4096");
+    let folder = folder("profile_part", source, &launch);
+    let (status, profile) = json(&folder, &["profile", "launch.toml", "--seconds", "0"]);
+    assert_eq!(status, 0, "{profile}");
+    let store = lines(&profile, "st b32")[0];
+    assert_eq!((&store["executions"], &store["lanes_active"]), (&1.into(), &0.25.into()));
+    let blocks = profile["blocks"].as_array().unwrap();
+    let branch = blocks.iter().find(|b| !b["branch"].is_null()).unwrap();
+    assert_eq!((&branch["branch"]["taken"], &branch["branch"]["parted"]), (&0.75.into(), &1.0.into()));
+    assert_eq!(branch["lanes_active"], 1.0);
+    let access = profile["accesses"].as_array().unwrap().iter().find(|a| a["direction"] == "store").unwrap();
+    assert_eq!(shape(access), [0.0, 0.0, 1.0, 0.0]);
+    assert_eq!((&access["lines"], &access["ideal_lines"]), (&8.0.into(), &1.0.into()));
+}
+
+/// Adds 300,000 times in each of 32 threads.
+const LOOP: &str = "
+    and b32 $r0 $r0 0xffff
+    mov b32 $r4 0x493e0
+    mov b32 $r2 0x0
+    mov b32 $r1 $r0
+    again:
+    mul $r3 u16 $r1l u16 $r0l
+    add b32 $r1 $r1 $r3
+    add b32 $r2 $r2 0x1
+    set $c0 # l u32 $r2 $r4
+    (lg $c0) bra #again
+    shl b32 $r3 $r0 0x2
+    long add b32 $r3 b32 s[0x10] $r3
+    st b32 g14[$r3] $r1
+    exit nop
+";
+
+#[test]
+fn time_is_found_where_it_goes() {
+    let launch = LAUNCH.replace("block = [4", "block = [32").replace("bytes = 16", "bytes = 128");
+    let folder = folder("profile_time", LOOP, &launch);
+    for (tier, member) in [("jit", None), ("interp", Some("interpreter_ms"))] {
+        let seconds = if tier == "jit" { "0.3" } else { "0" };
+        let args = ["profile", "launch.toml", "--tier", tier, "--threads", "1", "--seconds", seconds];
+        let (status, profile) = json(&folder, &args);
+        assert_eq!(status, 0, "{profile}");
+        assert!(profile["setting"]["samples"].as_u64().unwrap() > 20, "{tier}: {}", profile["setting"]);
+        let all = profile["lines"].as_array().unwrap();
+        let share = |line: &Value| line["share"].as_f64().unwrap();
+        let in_loop: f64 = all[4..9].iter().map(share).sum();
+        assert!(in_loop > 0.6, "{tier}: {in_loop} {all:?}");
+        let sum: f64 = profile["time"].as_array().unwrap().iter().map(share).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{tier}: {sum}");
+        if let Some(member) = member {
+            assert!(all[5][member].as_f64().unwrap() > 0.0, "{:?}", all[5]);
+        }
+    }
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let folder = folder("profile_page", IOTA, LAUNCH);
+    let (status, out, err) =
+        warpjit(&folder, &["profile", "launch.toml", "--seconds", "0", "--html", "page.html"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    for part in
+        ["where the time goes:", "counted by the interpreter in 1 blocks", "memory accesses:", "global store"]
+    {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let page = fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    for outside in ["http:", "https:", "src=", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    for part in [
+        "st b32 g14[$r1] $r0",
+        "light-dark(",
+        "id=\"pc18\"",
+        "href=\"#pc18\"",
+        "12.5&thinsp;%",
+        "Memory accesses",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn all_instruction_sets_have_profiles() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
+    let vp1 = folder("profile_vp1", IOTA, "");
+    let code = warpjit_frontend::Isa::Vp1
+        .front_end()
+        .assemble(
+            "add $r1 $r2 0x5\nadd $r1 $r1 0x7\nexit 0x0\n",
+            "g80",
+            warpjit_frontend::ProgramType::Compute,
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
+    fs::write(vp1.join("code.bin"), code).unwrap();
+    fs::write(
+        vp1.join("launch.toml"),
+        "[program]\nisa = 'vp1'\nchip = 'g80'\nfile = 'code.bin'\nformat = 'raw'\n[launch]\n[registers]\nr2 = 1\n\
+         [[expect]]\nregister = 'r1'\nvalue = 13\n",
+    )
+    .unwrap();
+    for (isa, file) in [
+        ("tesla", corpus.join("../../examples/mandelbrot/launch.toml")),
+        ("fermi", corpus.join("fermi/mesa_loop/launch.toml")),
+        ("gcn", corpus.join("gcn/histogram/fiji.launch.toml")),
+        ("vp1", vp1.join("launch.toml")),
+    ] {
+        let args = ["profile", file.to_str().unwrap(), "--seconds", "0", "--count-seconds", "2"];
+        let (status, profile) = json(&vp1, &args);
+        assert_eq!(status, 0, "{isa}: {profile}");
+        assert_eq!(profile["setting"]["isa"], isa);
+        let all = profile["lines"].as_array().unwrap();
+        let executed = all.iter().filter(|line| line["executions"].as_u64().unwrap_or(0) > 0);
+        assert!(executed.clone().count() > 1, "{isa}: {all:?}");
+        assert!(executed.clone().all(|line| !line["text"].as_str().unwrap().is_empty()), "{isa}");
+        // Every block and access stands at an instruction of the listing.
+        for table in ["blocks", "accesses"] {
+            for row in profile[table].as_array().unwrap() {
+                assert!(all.iter().any(|line| line["pc"] == row["pc"]), "{isa}: {row}");
+            }
+        }
+        assert!(profile["counted"]["lanes_active"].as_f64().unwrap() > 0.0, "{isa}");
+    }
+}
+
+#[test]
+fn bad_profiles_have_the_status_of_run() {
+    let home = folder(
+        "profile_bad",
+        IOTA,
+        &format!("{LAUNCH}[[expect]]\nbuffer = 'out'\nu32 = [7]\ntype = 'u32'\n"),
+    );
+    let (status, out, _) = warpjit(&home, &["profile", "launch.toml"]);
+    assert_eq!(status, 1);
+    assert!(out.starts_with("mismatch: buffer"), "{out}");
+    let faulty = folder("profile_fault", "trap\nexit nop\n", LAUNCH);
+    let (status, object) = json(&faulty, &["profile", "launch.toml"]);
+    assert_eq!((status, &object["status"]), (3, &"fault".into()));
+    let fails = |args: &[&str], wanted: &str| {
+        let (status, out, err) = warpjit(&home, &[&["profile"], args].concat());
+        assert_eq!((status, out.as_str()), (2, ""), "{args:?}");
+        assert!(err.contains(wanted), "{args:?}: {err}");
+    };
+    fails(&[], "required arguments");
+    fails(&["none.toml"], "error: none.toml: cannot be read");
+    fails(&["launch.toml", "--html", "none/page.html"], "error: --html none/page.html: cannot be written");
+    fails(&["launch.toml", "--html", "."], "error: --html .: cannot be written");
+    fails(&["launch.toml", "--rate", "0"], "--rate");
+    fails(&["launch.toml", "--seconds=-1"], "must be a number of seconds");
+    fails(&["launch.toml", "--seconds", "nan"], "must be a number of seconds");
+    fails(&["launch.toml", "--blocks", "1..9"], "the grid has blocks 0..1");
+    let (status, out, _) = warpjit(&home, &["profile", "--help"]);
+    assert!(status == 0 && out.contains("--html") && out.contains("divergence"), "{out}");
+}
+
+/// Runs with `--perf`: the map's text and the dump's bytes.
+fn perf_files(folder: &Path, args: &[&str]) -> (String, Vec<u8>) {
+    let child = Command::new(env!("CARGO_BIN_EXE_warpjit"))
+        .args(args)
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    assert!(child.wait_with_output().unwrap().status.success());
+    let take = |path: PathBuf| {
+        let bytes = fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        fs::remove_file(path).unwrap();
+        bytes
+    };
+    let map = take(format!("/tmp/perf-{pid}.map").into());
+    let dump = [PathBuf::from("/tmp"), folder.to_owned()]
+        .into_iter()
+        .map(|home| home.join(format!("jit-{pid}.dump")))
+        .find(|path| path.exists())
+        .unwrap();
+    (String::from_utf8(map).unwrap(), take(dump))
+}
+
+#[test]
+fn perf_is_told_of_compiled_code() {
+    let folder = folder("perf", IOTA, LAUNCH);
+    let (map, dump) = perf_files(&folder, &["run", "launch.toml", "--perf", "--tier", "jit"]);
+    let fields: Vec<_> = map.lines().next().unwrap().splitn(3, ' ').collect();
+    let start = u64::from_str_radix(fields[0], 16).unwrap();
+    let bytes = u64::from_str_radix(fields[1], 16).unwrap();
+    assert_eq!(fields[2], "warpjit::kernel@0x0#0");
+
+    let u32_at = |at: usize| u32::from_le_bytes(dump[at..at + 4].try_into().unwrap());
+    let u64_at = |at: usize| u64::from_le_bytes(dump[at..at + 8].try_into().unwrap());
+    assert_eq!((&dump[..4], u32_at(4), u32_at(8)), (&b"DTiJ"[..], 1, 40));
+    // Records follow each other to the end: where guest addresses are, then the code.
+    let (mut at, mut kinds, mut pcs) = (40, Vec::new(), Vec::new());
+    while at < dump.len() {
+        kinds.push(u32_at(at));
+        match u32_at(at) {
+            2 => {
+                assert_eq!(u64_at(at + 16), start);
+                let mut entry = at + 32;
+                for _ in 0..u64_at(at + 24) {
+                    assert!((start..start + bytes).contains(&u64_at(entry)));
+                    pcs.push(u32_at(entry + 8));
+                    let name = dump[entry + 16..].split(|&byte| byte == 0).next().unwrap();
+                    assert_eq!(name, b"kernel");
+                    entry += 16 + name.len() + 1;
+                }
+                assert_eq!(entry, at + u32_at(at + 4) as usize);
+            }
+            _ => {
+                assert_eq!([24, 32, 40].map(|field| u64_at(at + field)), [start, start, bytes]);
+                let name = dump[at + 56..].split(|&byte| byte == 0).next().unwrap();
+                assert_eq!(name, fields[2].as_bytes());
+                assert_eq!(u32_at(at + 4) as u64, 56 + name.len() as u64 + 1 + bytes);
+            }
+        }
+        at += u32_at(at + 4) as usize;
+    }
+    assert_eq!((at, kinds), (dump.len(), vec![2, 0]));
+    assert!(pcs.contains(&0x18) && pcs.iter().all(|&pc| pc < 0x28), "{pcs:x?}");
+    // Nothing is compiled in the interpreter.
+    assert_eq!(perf_files(&folder, &["run", "launch.toml", "--perf", "--tier", "interp"]).0, "");
+}

@@ -1,0 +1,321 @@
+//! Samples of what a thread does, taken by a timer signal (SIGPROF) at an even pace.
+//!
+//! A sample is the host pc where compiled code was interrupted, or the pc of its call where a function that it calls was; elsewhere
+//! it is the [`Place`] that the thread last said it was at. The handler writes to a buffer of its own thread and calls nothing.
+
+use super::arch;
+use super::unix::{current_entry, forward};
+use crate::Error;
+use crate::vm::registry;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// What a thread does when it is not in compiled code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// Anything else: scheduling, entering code, setting warps up.
+    Runtime,
+    /// Compiling.
+    Compiler,
+    /// Interpreting the block of this index.
+    Interpreter(u32),
+}
+
+/// Where a thread was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sample {
+    /// In compiled code, at this host address.
+    Code(usize),
+    /// In a function that compiled code called, in or behind the call at this host address.
+    Helper(usize),
+    /// Elsewhere.
+    Place(Place),
+}
+
+/// Samples that a thread can hold between two calls of [`Sampling::take`].
+const ROOM: usize = 1 << 15;
+/// Words of the stack that are searched for where compiled code goes on after a call.
+const MOST_WORDS: usize = 1 << 10;
+
+/// Bytes at the start of code in which its stack pointer is made.
+const MOST_PROLOGUE: usize = 64;
+
+const HELPER: u64 = 1 << 62;
+const PLACE: u64 = 1 << 63;
+
+impl Place {
+    const COMPILER: u32 = u32::MAX;
+
+    fn encode(self) -> u32 {
+        match self {
+            Place::Runtime => 0,
+            Place::Compiler => Self::COMPILER,
+            Place::Interpreter(block) => block + 1,
+        }
+    }
+
+    fn decode(bits: u32) -> Place {
+        match bits {
+            0 => Place::Runtime,
+            Self::COMPILER => Place::Compiler,
+            _ => Place::Interpreter(bits - 1),
+        }
+    }
+}
+
+impl Sample {
+    fn decode(bits: u64) -> Sample {
+        match bits {
+            PLACE.. => Sample::Place(Place::decode(bits as u32)),
+            HELPER.. => Sample::Helper((bits & !HELPER) as usize),
+            _ => Sample::Code(bits as usize),
+        }
+    }
+}
+
+/// What the handler of a thread writes to.
+struct Buffer {
+    place: AtomicU32,
+    count: AtomicUsize,
+    lost: AtomicU64,
+    samples: Box<[AtomicU64]>,
+}
+
+thread_local! {
+    /// The buffer of the thread that is sampled, or null. Needs no destructor, so a handler may read it.
+    static BUFFER: Cell<*const Buffer> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Says where the thread is from now on; gives where it was. Costs a nanosecond where nothing is sampled.
+#[inline]
+pub fn set_place(place: Place) -> Place {
+    let buffer = BUFFER.get();
+    if buffer.is_null() {
+        return Place::Runtime;
+    }
+    // SAFETY: `Sampling` owns the buffer and makes the pointer null before it goes.
+    let before = unsafe { (*buffer).place.swap(place.encode(), Ordering::Relaxed) };
+    Place::decode(before)
+}
+
+/// The mark of our own timers' signals: an address nobody else has.
+static MARK: u8 = 0;
+
+/// Sampling of the thread that made it, until it is dropped.
+pub struct Sampling {
+    buffer: Box<Buffer>,
+    timer: libc::timer_t,
+    /// Belongs to its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for Sampling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sampling").finish_non_exhaustive()
+    }
+}
+
+impl Sampling {
+    /// Samples this thread so many times a second (of real time; a thread that waits for the processor is sampled once then).
+    pub fn start(rate: u32) -> Result<Sampling, Error> {
+        install()?;
+        let failed = |what: &'static str| Error::os(what, std::io::Error::last_os_error());
+        let buffer = Box::new(Buffer {
+            place: AtomicU32::new(0),
+            count: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            samples: (0..ROOM).map(|_| AtomicU64::new(0)).collect(),
+        });
+        let period = 1_000_000_000 / i64::from(rate.clamp(1, 1_000_000));
+        // SAFETY: zero is a valid sigevent and itimerspec; pointers are to locals; the timer signals this thread only.
+        let timer = unsafe {
+            let mut event: libc::sigevent = std::mem::zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = libc::SIGPROF;
+            event.sigev_value.sival_ptr = (&raw const MARK).cast_mut().cast();
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer: libc::timer_t = std::mem::zeroed();
+            if libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer) != 0 {
+                return Err(failed("sampling (timer_create)"));
+            }
+            BUFFER.set(&raw const *buffer);
+            let period =
+                libc::timespec { tv_sec: period / 1_000_000_000, tv_nsec: (period % 1_000_000_000) as _ };
+            let pace = libc::itimerspec { it_interval: period, it_value: period };
+            if libc::timer_settime(timer, 0, &pace, std::ptr::null_mut()) != 0 {
+                let error = failed("sampling (timer_settime)");
+                BUFFER.set(std::ptr::null());
+                libc::timer_delete(timer);
+                return Err(error);
+            }
+            timer
+        };
+        Ok(Sampling { buffer, timer, not_send: PhantomData })
+    }
+
+    /// Whether it is time for [`Sampling::take`].
+    pub fn is_filling(&self) -> bool {
+        self.buffer.count.load(Ordering::Relaxed) > ROOM / 2
+    }
+
+    /// Gives the samples that have come since the last time to `each`; how many were lost for lack of room.
+    pub fn take(&self, mut each: impl FnMut(Sample)) -> u64 {
+        let mut done = 0;
+        loop {
+            let count = self.buffer.count.load(Ordering::Acquire);
+            for sample in &self.buffer.samples[done..count.min(ROOM)] {
+                each(Sample::decode(sample.load(Ordering::Relaxed)));
+            }
+            done = count.min(ROOM);
+            // The handler may have added some meanwhile.
+            if self.buffer.count.compare_exchange(count, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+                return self.buffer.lost.swap(0, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        // SAFETY: our own timer, deleted once. A signal that is still on its way finds no buffer.
+        unsafe { libc::timer_delete(self.timer) };
+        BUFFER.set(std::ptr::null());
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    }
+}
+
+/// The handler that was there before ours.
+static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// Installs the handler, once a process and for good: a signal may arrive late.
+fn install() -> Result<(), Error> {
+    static DONE: OnceLock<Result<(), Error>> = OnceLock::new();
+    DONE.get_or_init(|| {
+        // SAFETY: zero is a valid sigaction; pointers are to locals. The handler reads what is set before it is installed.
+        let status = unsafe {
+            let mut previous: libc::sigaction = std::mem::zeroed();
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handle as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            libc::sigemptyset(&mut action.sa_mask);
+            match libc::sigaction(libc::SIGPROF, std::ptr::null(), &mut previous) {
+                0 => {
+                    PREVIOUS.get_or_init(|| previous);
+                    libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut())
+                }
+                failed => failed,
+            }
+        };
+        if status == 0 { Ok(()) } else { Err(Error::os("sampling", std::io::Error::last_os_error())) }
+    })
+    .clone()
+}
+
+/// Takes a sample. Touches the thread's buffer, its stack and the registry of code only.
+unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo; the value is that of our timers where it says so.
+    let is_ours = unsafe {
+        (*info).si_code == libc::SI_TIMER
+            && (*info).si_value().sival_ptr.cast_const() == (&raw const MARK).cast()
+    };
+    if !is_ours {
+        if let Some(previous) = PREVIOUS.get() {
+            // SAFETY: the arguments of this very signal.
+            unsafe { forward(previous, signal, info, context) }
+        }
+        return;
+    }
+    let buffer = BUFFER.get();
+    if buffer.is_null() {
+        return;
+    }
+    // SAFETY: `Sampling` owns the buffer and makes the pointer null before it goes; the kernel passes a valid context.
+    let (buffer, registers) = unsafe { (&*buffer, &*context.cast::<libc::ucontext_t>()) };
+    let at = buffer.count.load(Ordering::Relaxed);
+    let Some(entry) = buffer.samples.get(at) else {
+        buffer.lost.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let pc = arch::pc(registers);
+    let sample = if registry::lookup(pc).is_some() {
+        pc as u64
+    } else if let Some(call) = caller(arch::stack_pointer(registers)) {
+        call as u64 | HELPER
+    } else {
+        u64::from(buffer.place.load(Ordering::Relaxed)) | PLACE
+    };
+    entry.store(sample, Ordering::Relaxed);
+    buffer.count.store(at + 1, Ordering::Release);
+}
+
+/// If a function that compiled code has called is running: the address of the call.
+///
+/// Where the code's prologue is of a known form, it tells where calls leave their return address. Elsewhere that is the first
+/// word on the stack that points into the code; one that an earlier call left behind may be taken for it.
+fn caller(stack_pointer: usize) -> Option<usize> {
+    let entry = current_entry()?;
+    let code = registry::lookup(entry.code as usize)?;
+    let top = entry.stack_pointer;
+    let words = top.checked_sub(stack_pointer)? / size_of::<usize>();
+    let start = std::ptr::with_exposed_provenance::<usize>(stack_pointer);
+    // SAFETY: between the interrupted stack pointer and the trampoline's: this thread's own live stack, aligned by the ABI.
+    let word = |number: usize| unsafe { start.add(number).read_volatile() };
+    // At the start of the code no call has come back yet.
+    let call = |value: usize| (value > code.start && value < code.end).then(|| value - 1);
+    // SAFETY: code that runs, so it is mapped, and nobody writes it.
+    let prologue = unsafe { std::slice::from_raw_parts(entry.code, MOST_PROLOGUE.min(code.len())) };
+    match arch::call_slot(prologue, top) {
+        Some(slot) => {
+            let number = slot.checked_sub(stack_pointer)? / size_of::<usize>();
+            if number < words { call(word(number)) } else { None }
+        }
+        None => (0..words.min(MOST_WORDS)).find_map(|number| call(word(number))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_survive_their_encoding() {
+        for place in [Place::Runtime, Place::Compiler, Place::Interpreter(0), Place::Interpreter(70_000)] {
+            assert_eq!(Sample::decode(u64::from(place.encode()) | PLACE), Sample::Place(place));
+        }
+        assert_eq!(Sample::decode(0x7fff_1234_5678), Sample::Code(0x7fff_1234_5678));
+        assert_eq!(Sample::decode(0x7fff_1234_5678 | HELPER), Sample::Helper(0x7fff_1234_5678));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn prologues_tell_where_calls_return_to() {
+        // push rbp; mov rbp, rsp; sub rsp, 0x690 (as Cranelift begins).
+        let cranelift = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x81, 0xec, 0x90, 0x06, 0, 0, 0x90];
+        assert_eq!(arch::call_slot(&cranelift, 0x10000), Some(0x10000 - 8 - 8 - 0x690 - 8));
+        // push rbx; push r12; and rsp, -64; sub rsp, 0x40.
+        let aligned = [0x53, 0x41, 0x54, 0x48, 0x83, 0xe4, 0xc0, 0x48, 0x83, 0xec, 0x40];
+        assert_eq!(arch::call_slot(&aligned, 0x10000), Some(0xffc0 - 0x40 - 8));
+        assert_eq!(arch::call_slot(&[0x55, 0x90], 0x10000), None);
+        assert_eq!(arch::call_slot(&[0x48, 0x81, 0xec], 0x10000), None);
+        assert_eq!(arch::call_slot(&[], 0x10000), None);
+    }
+
+    #[test]
+    fn a_thread_that_works_is_sampled_where_it_says_it_is() {
+        let sampling = Sampling::start(5000).expect("a timer");
+        assert_eq!(set_place(Place::Interpreter(7)), Place::Runtime);
+        let start = std::time::Instant::now();
+        let mut counts = std::collections::HashMap::new();
+        while counts.get(&Sample::Place(Place::Interpreter(7))).copied().unwrap_or(0) < 20 {
+            assert!(start.elapsed().as_secs() < 60, "{counts:?}");
+            sampling.take(|sample| *counts.entry(sample).or_insert(0) += 1);
+        }
+        assert_eq!(set_place(Place::Runtime), Place::Interpreter(7));
+        assert!(counts.keys().all(|sample| matches!(sample, Sample::Place(_))), "{counts:?}");
+        drop(sampling);
+        assert_eq!(set_place(Place::Compiler), Place::Runtime);
+    }
+}
