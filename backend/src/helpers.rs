@@ -16,21 +16,6 @@ pub(crate) unsafe extern "C" fn call_pure(
     // SAFETY: compiled code passes the table that its caller put into the context and an index within it.
     let pure = unsafe { *pures.add(index as usize) };
     let environment = HostFloat::enter();
-    if let Some(words) = pure.words {
-        // Lanes in between that do not take part are computed as well: it does no harm.
-        let count = 32 - lanes.leading_zeros() as usize;
-        let (mut from, mut to) = ([0u32; 16], [0u32; 16]);
-        let count = count.min(from.len());
-        // SAFETY: the buffer has `OPERAND_BYTES` for the operand, that is 16 words and more.
-        unsafe { std::ptr::copy_nonoverlapping(buffer, from.as_mut_ptr().cast::<u8>(), size_of_val(&from)) };
-        words(&from[..count], &mut to[..count]);
-        // SAFETY: and a fifth operand's room for the result.
-        unsafe {
-            let at = buffer.add(4 * OPERAND_BYTES as usize);
-            std::ptr::copy_nonoverlapping(to.as_ptr().cast::<u8>(), at, 4 * count);
-        }
-        return environment.leave();
-    }
     let count = pure.params.len();
     let mut left = lanes;
     while left != 0 {

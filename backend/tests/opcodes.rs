@@ -405,7 +405,6 @@ static MIX: PureFn = PureFn {
     params: &[Scalar::F32, Scalar::I1, Scalar::I64],
     result: Scalar::F64,
     eval: |a| (f64::from(f32::from_bits(a[0] as u32)) * 1e-310 + a[1] as f64 + (a[2] >> 60) as f64).to_bits(),
-    words: None,
     expand: None,
 };
 static TRUTH: PureFn = PureFn {
@@ -413,7 +412,6 @@ static TRUTH: PureFn = PureFn {
     params: &[Scalar::I32],
     result: Scalar::I1,
     eval: |a| u64::from(a[0] % 3 == 0),
-    words: None,
     expand: None,
 };
 /// Makes denormals, for which the host's float environment must be Rust's.
@@ -422,9 +420,6 @@ static HALF: PureFn = PureFn {
     params: &[Scalar::F32],
     result: Scalar::F32,
     eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
-    words: Some(|from, to| {
-        from.iter().zip(to).for_each(|(&x, y)| *y = (f32::from_bits(x) * 0.5).to_bits());
-    }),
     expand: None,
 };
 

@@ -7,9 +7,6 @@ use crate::builder::Builder;
 use crate::entities::Value;
 use crate::types::Scalar;
 
-/// A function of one word applied to each of a slice.
-pub type WordsFn = fn(&[u32], &mut [u32]);
-
 /// Appends what a function does as operations and gives the result; `None` where it does not for these arguments. The flag: float
 /// operations whose operands and results are no denormals had better flush.
 pub type ExpandFn = fn(&mut Builder<'_>, &[Value], bool) -> Option<Value>;
@@ -27,9 +24,6 @@ pub struct PureFn {
     pub result: Scalar,
     /// The function; must not panic. Gets as many arguments as `params` has.
     pub eval: fn(&[u64]) -> u64,
-    /// For a function of one 32-bit value that gives one: the same from each element of the first slice to that of the
-    /// second, which is as long. Compiled code prefers it.
-    pub words: Option<WordsFn>,
     /// The same in operations, to the bit. Compiled code has these instead of a call.
     pub expand: Option<ExpandFn>,
 }

@@ -36,7 +36,6 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         params: &[Scalar::I32],
         result: Scalar::I32,
         eval: |a| (a[0] << 1) & 0xffff_ffff,
-        words: None,
         expand: None,
     },
     PureFn {
@@ -44,7 +43,6 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         params: &[Scalar::F32],
         result: Scalar::F32,
         eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
-        words: None,
         expand: None,
     },
 ];

@@ -1,7 +1,10 @@
 //! Special functions through the front door: what the interpreter and compiled code of each kind make of them, against the
 //! numerics in Rust, bit for bit.
 
+use warpjit_frontend::formula::Scalars;
+use warpjit_frontend::gcn::{self, Generation, numeric::trans};
 use warpjit_frontend::tesla::{self, numeric::sfu};
+use warpjit_frontend::{fermi, fermi::numeric as fermi_numeric};
 use warpjit_runtime::{
     Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
 };
@@ -108,5 +111,86 @@ fn tesla() {
             ..ProgramOptions::new(Isa::Tesla)
         };
         check(op, &Program::load(&code, &options).unwrap(), function);
+    }
+}
+
+#[test]
+fn fermi() {
+    let functions: [Case; 6] = [
+        ("sin f32", |x| fermi_numeric::sin(&mut Scalars, x)),
+        ("cos f32", |x| fermi_numeric::cos(&mut Scalars, x)),
+        ("ex2 f32", |x| fermi_numeric::ex2(&mut Scalars, x)),
+        ("lg2 f32", |x| fermi_numeric::lg2(&mut Scalars, x)),
+        ("rcp64h", |x| fermi_numeric::rcp64h(&mut Scalars, x)),
+        ("rsqrt64h", |x| fermi_numeric::rsqrt64h(&mut Scalars, x)),
+    ];
+    // Once in a region that may flush denormals, once beside an addition that must not.
+    for (op, function) in functions {
+        for more in ["", "long add rn f32 $r5 $r4 $r4\nlong st b32 wb g[$r6] $r5\n"] {
+            let text = format!(
+                "long mov b32 $r0 $tidx\nlong mov b32 $r1 $ctaidx\nlong add $r2 (mul u32 $r1 u32 c0[0x8]) $r0\n\
+                 long add b32 $r3 (shl $r2 0x2) c0[0x20]\nlong add b32 $r6 (shl $r2 0x2) c0[0x24]\n\
+                 long ld b32 $r4 ca g[$r3]\n{more}long {op} $r4 $r4\nlong st b32 wb g[$r6] $r4\nlong exit\n"
+            );
+            let code =
+                fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+            let options = ProgramOptions {
+                raw: true,
+                chip: Some("gf100".into()),
+                registers: Some(20),
+                ..ProgramOptions::new(Isa::Fermi)
+            };
+            check(op, &Program::load(&code, &options).unwrap(), function);
+        }
+    }
+}
+
+/// Registers are the arguments, 16 of each lane a launch.
+#[test]
+fn gcn() {
+    const REGISTERS: usize = 16;
+    let functions: [Case; 4] = [
+        ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x)),
+        ("v_log_f32", |x| trans::log_f32(&mut Scalars, x)),
+        ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x)),
+        ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x)),
+    ];
+    for (op, function) in functions {
+        let mut text: String = (0..REGISTERS).map(|n| format!("{op} v{n}, v{n}\n")).collect();
+        text += "s_endpgm\n";
+        let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(Generation::Gfx9.name().into()),
+            registers: Some(REGISTERS as u32),
+            sgprs: Some(16),
+            ..ProgramOptions::new(Isa::Gcn)
+        };
+        let program = Program::load(&code, &options).unwrap();
+        for (kind, engine) in engines() {
+            for chunk in arguments().chunks_exact(64 * REGISTERS) {
+                let lanes = |n: usize| chunk[64 * n..][..64].iter().map(|&x| x.into()).collect::<Vec<u64>>();
+                let launch = Launch {
+                    grid: [1; 3],
+                    block: [64, 1, 1],
+                    registers: (0..REGISTERS).map(|n| (format!("v{n}"), lanes(n))).collect(),
+                    capture_registers: true,
+                    ..Launch::default()
+                };
+                let mut memory = engine.memory().unwrap();
+                let report = engine.run(&program, &mut memory, &launch).unwrap();
+                assert!(report.fault.is_none(), "{:?}", report.fault);
+                for n in 0..REGISTERS {
+                    for (&x, &got) in chunk[64 * n..].iter().zip(&report.registers[&format!("v{n}")]) {
+                        let want = function(x);
+                        assert_eq!(
+                            got,
+                            want.into(),
+                            "{op} {x:#010x}: want {want:#010x}, {kind} gives {got:#x}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }

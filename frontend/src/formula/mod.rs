@@ -4,6 +4,7 @@
 //! that compiled code has it as vector code. Every operation means the same in both, to the bit, so both give the same result by
 //! construction. A formula takes and gives bit patterns.
 
+pub mod elementary;
 mod lanes;
 mod scalars;
 

@@ -61,7 +61,7 @@ impl Ops for Scalars {
         of_wide_bits(a: u64) -> f64 = f64::from_bits(a);
 
         promote(a: f32) -> f64 = a.into();
-        demote(a: f64) -> f32 = flushed(a as f32);
+        demote(a: f64) -> f32 = demoted(a);
         double_add(a: f64, b: f64) -> f64 = a + b;
         double_sub(a: f64, b: f64) -> f64 = a - b;
         double_mul(a: f64, b: f64) -> f64 = a * b;
@@ -75,8 +75,13 @@ impl Ops for Scalars {
     }
 }
 
+/// To nearest even; what is denormal after rounding to 24 bits becomes a zero.
 #[inline(always)]
-fn flushed(a: f32) -> f32 {
-    let bits = a.to_bits();
-    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
+fn demoted(a: f64) -> f32 {
+    const UP: f64 = 18_446_744_073_709_551_616.0;
+    const LEAST: f32 = f32::MIN_POSITIVE * UP as f32;
+    // 2^64 times as large it is rounded as if there were no denormals.
+    let tiny = ((a * UP) as f32).abs() < LEAST;
+    let bits = (a as f32).to_bits();
+    f32::from_bits(if tiny { bits & 0x8000_0000 } else { bits })
 }

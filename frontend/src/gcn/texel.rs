@@ -290,7 +290,6 @@ pub(crate) static LOAD: PureFn = PureFn {
         let texel = u128::from(arg(args, 1)) | u128::from(arg(args, 2)) << 64;
         load(format & 63, format >> 6 & 15, format >> 12 & 7, format >> 24 & 1 != 0, texel).into()
     },
-    words: None,
     expand: None,
 };
 
@@ -306,7 +305,6 @@ pub(crate) static STORE: PureFn = PureFn {
         let texel = store(format & 63, format >> 6 & 15, format >> 12 & 0xfff, format >> 24 & 1 != 0, values);
         u64::from((texel >> (32 * (format >> 25 & 3))) as u32)
     },
-    words: None,
     expand: None,
 };
 
@@ -316,7 +314,6 @@ pub(crate) static BYTES: PureFn = PureFn {
     params: &[Scalar::I32],
     result: Scalar::I32,
     eval: |args| DataFormat::of(arg(args, 0) as u32 & 63).map_or(0, |data| data.bytes.into()),
-    words: None,
     expand: None,
 };
 

@@ -63,7 +63,6 @@ mod tests {
         params: &[Scalar::I32],
         result: Scalar::I32,
         eval: |a| a[0] << 1,
-        words: None,
         expand: None,
     };
 

@@ -4,6 +4,7 @@
 use super::convert::Convert;
 use super::video::Form;
 use super::{Flags, Rounding};
+use crate::formula::Scalars;
 use crate::pure_table::{a, functions, w};
 
 fn flags(args: &[u64]) -> Flags {
@@ -28,17 +29,17 @@ functions! {
     /// f64 fused multiply-add, rounding field first
     FMA64 = "fermi.dfma" (I32, F64, F64, F64) -> F64, |x| super::fma64(a(x, 1), a(x, 2), a(x, 3), rounding(x));
     /// Sine
-    SIN = "fermi.sin" (F32) -> F32, |x| super::sin(w(x, 0)).into(), each super::sin;
+    SIN = "fermi.sin" (F32) -> F32, |x| super::sin(&mut Scalars, w(x, 0)).into(), inline super::sin;
     /// Cosine
-    COS = "fermi.cos" (F32) -> F32, |x| super::cos(w(x, 0)).into(), each super::cos;
+    COS = "fermi.cos" (F32) -> F32, |x| super::cos(&mut Scalars, w(x, 0)).into(), inline super::cos;
     /// `2^x`
-    EX2 = "fermi.ex2" (F32) -> F32, |x| super::ex2(w(x, 0)).into(), each super::ex2;
+    EX2 = "fermi.ex2" (F32) -> F32, |x| super::ex2(&mut Scalars, w(x, 0)).into(), inline super::ex2;
     /// `log2(x)`
-    LG2 = "fermi.lg2" (F32) -> F32, |x| super::lg2(w(x, 0)).into(), each super::lg2;
+    LG2 = "fermi.lg2" (F32) -> F32, |x| super::lg2(&mut Scalars, w(x, 0)).into(), inline super::lg2;
     /// Upper word of an f64 reciprocal
-    RCP64H = "fermi.rcp64h" (I32) -> I32, |x| super::rcp64h(w(x, 0)).into(), each super::rcp64h;
+    RCP64H = "fermi.rcp64h" (I32) -> I32, |x| super::rcp64h(&mut Scalars, w(x, 0)).into(), inline super::rcp64h;
     /// Upper word of an f64 reciprocal square root
-    RSQRT64H = "fermi.rsqrt64h" (I32) -> I32, |x| super::rsqrt64h(w(x, 0)).into(), each super::rsqrt64h;
+    RSQRT64H = "fermi.rsqrt64h" (I32) -> I32, |x| super::rsqrt64h(&mut Scalars, w(x, 0)).into(), inline super::rsqrt64h;
     /// Byte permute: mode, first operand, selector, third operand
     PRMT = "fermi.prmt" (I32, I32, I32, I32) -> I32, |x| super::permute(w(x, 0), w(x, 1), w(x, 2), w(x, 3)).into();
     /// Conversion to at most 32 bits of at most 32 bits

@@ -436,7 +436,6 @@ fn lanes_are_read_active_or_not() {
         params: &[Scalar::I32],
         result: Scalar::I32,
         eval: |a| a[0] * 2,
-        words: None,
         expand: None,
     };
     let body = Body::new(|b, _, r| {
