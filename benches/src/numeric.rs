@@ -2,6 +2,7 @@
 //! without a look at the lifters: for finite arguments, in the machine's own `f64` and `f32`.
 
 use warpjit_frontend::fermi::numeric as fermi;
+use warpjit_frontend::formula::Scalars;
 use warpjit_frontend::tesla::numeric::sfu;
 
 /// How a guest's code computes.
@@ -93,11 +94,11 @@ impl Arithmetic for Fermi {
     }
 
     fn lg2(x: f32) -> f32 {
-        f32::from_bits(fermi::lg2(x.to_bits()))
+        f32::from_bits(fermi::lg2(&mut Scalars, x.to_bits()))
     }
 
     fn ex2(x: f32) -> f32 {
-        f32::from_bits(fermi::ex2(x.to_bits()))
+        f32::from_bits(fermi::ex2(&mut Scalars, x.to_bits()))
     }
 }
 

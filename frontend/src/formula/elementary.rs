@@ -261,7 +261,9 @@ mod tests {
             }
         }
         // At the multiples of pi / 2 that are nearest to an f32.
-        for x in [1.570_796_4f32, 3.141_592_7, 6.283_185_5, 5.706_733_4e5, 1.681_1e7, 16_367_173.0 * 8.0] {
+        for x in [0x3fc9_0fdbu32, 0x4049_0fdb, 0x40c9_0fdb, 0x490b_5316, 0x4b80_2336, 0x4cf9_be45]
+            .map(f32::from_bits)
+        {
             let (got, want) = (of_angle(&mut Scalars, x.into(), false), f64::from(x).sin());
             assert!((got - want).abs() <= want.abs() * 2f64.powi(-40), "{x:e}: {got:e}, {want:e}");
         }
