@@ -174,6 +174,23 @@ fn video_instructions() {
         Form { saturate: true, signs: signed, ..video(Op::Add, 1) }.apply(0x7fff_ffff, 2, 0),
         0x7fff_ffff
     );
+    // Saturated to the part that is merged.
+    let into = |merge, signs| {
+        Form { saturate: true, signs, merge, ..video(Op::Add, 1) }.apply(0x1234, 0x7111, 0xaabb_ccdd)
+    };
+    let plain = video(Op::Add, 1).signs;
+    assert_eq!(into(Merge::B0, plain), 0xaabb_ccff);
+    assert_eq!(into(Merge::B2, signed), 0xaa7f_ccdd);
+    assert_eq!(into(Merge::H0, plain), 0xaabb_8345);
+    assert_eq!(into(Merge::H1, signed), 0x7fff_ccdd);
+    // The addend is as signed as the product; the result is signed where anything is subtracted.
+    let mad =
+        |join, c| Form { op: Op::Mad, join, saturate: true, ..video(Op::Mad, 1) }.apply(1 << 16, 1 << 15, c);
+    assert_eq!(mad(0, 0x9000_0000), u32::MAX);
+    assert_eq!(mad(1, 0x9000_0000), 0xf000_0000);
+    assert_eq!(mad(1, 0), 0x7fff_ffff);
+    assert_eq!(mad(2, 0x9000_0000), 0x8000_0000);
+    assert_eq!(mad(3, 0x1000_0000), 0x9000_0001);
     let merged = |merge| Form { merge, ..video(Op::Add, 1) }.apply(0x1234, 0x1111, 0xaabb_ccdd);
     assert_eq!(merged(Merge::H1), 0x2345_ccdd);
     assert_eq!(merged(Merge::H0), 0xaabb_2345);

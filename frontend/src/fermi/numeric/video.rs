@@ -151,7 +151,13 @@ impl Form {
         if self.op == Op::Mad {
             return self.mad(first, second, c);
         }
-        let result = self.limited(self.operate(first, second, 32), 32);
+        // Saturated to what is merged.
+        let bits = match self.merge {
+            Merge::H1 | Merge::H0 => 16,
+            Merge::B0 | Merge::B2 => 8,
+            _ => 32,
+        };
+        let result = self.limited(self.operate(first, second, 32), bits);
         self.merged(result, c)
     }
 
@@ -258,12 +264,14 @@ impl Form {
         }
     }
 
-    /// `a * b` and `c` joined, shifted right, saturated. The sum is exact; it is signed where a factor is.
+    /// `a * b` and `c` joined, shifted right, saturated. The sum is exact. `c` has the sign of the product, which is signed where a
+    /// factor is or where it is negated; the result is signed where that is or something is subtracted (PTX manual, `vmad`).
     fn mad(&self, a: i64, b: i64, c: u32) -> u32 {
-        let sign = self.signs.a || self.signs.b;
+        let join = self.join & 3;
+        let sign = self.signs.a || self.signs.b || join == 2;
         let product = i128::from(a) * i128::from(b);
         let c = i128::from(extend(c, 32, sign));
-        let sum = match self.join & 3 {
+        let sum = match join {
             0 => product + c,
             1 => product - c,
             2 => c - product,
@@ -272,7 +280,7 @@ impl Form {
         let shifted = sum >> self.shift;
         let result = if !self.saturate {
             shifted
-        } else if sign || self.join & 3 == 1 || self.join & 3 == 2 {
+        } else if sign || join == 1 {
             shifted.clamp(i32::MIN.into(), i32::MAX.into())
         } else {
             shifted.clamp(0, u32::MAX.into())
