@@ -133,6 +133,8 @@ fn damaged_files_are_errors() {
         "private_sort/vega10.co",
         "private_sort_v5/vega10.co",
         "local_args/fiji.co",
+        "vars/fiji.co",
+        "vars/vega10.o",
     ] {
         let good = read(name);
         let whole = load(&good).unwrap();
@@ -212,7 +214,7 @@ fn other_files_are_refused() {
     };
     assert_eq!(changed(7, 0x41), "offset 0x7: OS ABI 0x41 is not supported");
     assert_eq!(changed(8, 5), "offset 0x8: code object version 7 is not supported");
-    assert!(changed(16, 1).contains("that is no shared object (link it first) is not supported"));
+    assert!(changed(16, 2).contains("neither a shared object nor what a compiler leaves is not supported"));
     // The metadata says it too.
     assert_eq!(changed(48, 0x33), "none");
     assert_eq!(changed(4, 1), "offset 0x4: not a 64-bit little-endian ELF file, or cut within its header");

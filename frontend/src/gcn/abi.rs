@@ -218,6 +218,13 @@ impl Builder<'_> {
             segment("kernel arguments", KERNARG_ADDRESS, bytes(object.kernarg_bytes), Vec::new()),
             code_segment(object.image.clone()),
         ];
+        if let Some(variables) = &object.variables {
+            // They begin on a page of their own; what is before is only read.
+            let (start, image) = (variables.start as usize, &object.image);
+            list[1] = code_segment(image[..start].into());
+            let address = CODE_ADDRESS + start as u64;
+            list.push(segment("variables", address, bytes(0), vec![(0, image[start..].into())]));
+        }
         if self.has(property::DISPATCH_POINTER) {
             let packet = list.len() as u8;
             list.push(segment("dispatch packet", PACKET_ADDRESS, bytes(64), self.packet(private)));

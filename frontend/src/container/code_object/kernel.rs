@@ -101,13 +101,9 @@ impl Head {
 impl File<'_> {
     /// Offset in the file of an address of the image.
     fn offset_of(&self, address: u64) -> Option<u64> {
-        use object::Endianness::Little;
-        use object::read::elf::{FileHeader, ProgramHeader};
-        let header = super::Elf::parse(self.bytes).ok()?;
-        let segments = header.program_headers(Little, self.bytes).ok()?;
-        segments.iter().filter(|segment| segment.p_type(Little) == object::elf::PT_LOAD).find_map(|segment| {
-            let offset = address.checked_sub(segment.p_vaddr(Little))?;
-            (offset < segment.p_filesz(Little)).then(|| segment.p_offset(Little) + offset)
-        })
+        self.parts
+            .iter()
+            .find(|(part, _)| part.contains(&address))
+            .map(|(part, offset)| offset + (address - part.start))
     }
 }

@@ -7,23 +7,25 @@
 //! | chip | `e_flags`, or the metadata's target | note AMD/3 |
 //!
 //! Code reaches its constants relative to itself, so that all loaded segments are kept at their distance: as one image
-//! in which offsets are the file's addresses. Those are the guest pcs of kernels.
+//! in which offsets are the file's addresses. Those are the guest pcs of kernels. Files that no linker has seen (`clang -c`) are put
+//! together when they are loaded (`image.rs`).
 
+mod image;
 mod kernel;
 mod metadata;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
-use object::elf::{
-    ET_DYN, FileHeader64, PF_X, PT_DYNAMIC, PT_LOAD, PT_NOTE, SHT_DYNSYM, SHT_NULL, SHT_SYMTAB,
-};
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::elf::{ET_DYN, ET_REL, FileHeader64, PT_NOTE, SHT_DYNSYM, SHT_NULL, SHT_SYMTAB};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, read};
 
 use super::{ContainerError, Kernel, Module, limits};
 use crate::Isa;
 use crate::gcn::Generation;
+use image::Image;
 use metadata::Metadata;
 
 /// `e_machine` of code objects.
@@ -36,14 +38,14 @@ const OSABI_MESA3D: u8 = 0x42;
 const LAST_ABI_VERSION: u8 = 4;
 /// `st_type` of kernels of version 2.
 const STT_AMDGPU_HSA_KERNEL: u8 = 10;
-/// Tags of a dynamic section that give the size of relocations: DT_PLTRELSZ, DT_RELASZ, DT_RELSZ.
-const RELOCATION_SIZES: [u64; 3] = [2, 8, 18];
 
 /// What a code object says of a kernel beyond [`Kernel`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeObject {
     /// All loaded segments, from address 0 of the file.
     pub image: Arc<[u8]>,
+    /// The part of it that programs may write; it begins on a page of its own.
+    pub variables: Option<Range<u32>>,
     /// Address of the descriptor.
     pub descriptor: u32,
     /// Whether it is of Mesa's form.
@@ -107,10 +109,12 @@ type Elf = FileHeader64<Endianness>;
 
 /// The file, as far as it is of use to all of its kernels.
 struct File<'data> {
-    bytes: &'data [u8],
     image: Arc<[u8]>,
     /// Loaded parts with code: addresses.
-    code: Vec<std::ops::Range<u64>>,
+    code: Vec<Range<u64>>,
+    variables: Option<Range<u32>>,
+    /// Addresses of what comes from the file, and where it is there.
+    parts: Vec<(Range<u64>, u64)>,
     /// Whether kernels have `amd_kernel_code_t`.
     old: bool,
     mesa: bool,
@@ -154,16 +158,16 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         OSABI_HSA => return unsupported(8, format!("code object version {}", u32::from(version) + 2)),
         _ => return unsupported(7, format!("OS ABI {abi:#x}")),
     };
-    if header.e_type(endian) != ET_DYN {
-        let what = "a code object that is no shared object (link it first)";
-        return unsupported(16, what);
+    if ![ET_DYN, ET_REL].contains(&header.e_type(endian)) {
+        return unsupported(16, "a code object that is neither a shared object nor what a compiler leaves");
     }
-    let (image, code) = load_image(bytes, header)?;
-    let symbols = symbols(bytes, header)?;
+    let image = Image::new(bytes, header)?;
+    let symbols = symbols(bytes, header, &image)?;
     let file = File {
-        bytes,
-        image: image.into(),
-        code,
+        image: image.bytes.into(),
+        code: image.code,
+        variables: image.variables.map(|range| range.start as u32..range.end as u32),
+        parts: image.parts,
         old,
         mesa: abi == OSABI_MESA3D,
         notes: notes(bytes, header)?,
@@ -192,78 +196,42 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
     })
 }
 
-/// The loaded image, and which addresses of it are code.
-#[allow(clippy::type_complexity, reason = "used once")]
-fn load_image(bytes: &[u8], header: &Elf) -> Result<(Vec<u8>, Vec<std::ops::Range<u64>>), ContainerError> {
-    let endian = Endianness::Little;
-    let table = header.e_phoff(endian);
-    let mut image = Vec::new();
-    let mut code = Vec::new();
-    let entry_bytes = u64::from(header.e_phentsize(endian));
-    for (number, segment) in header.program_headers(endian, bytes).map_err(wrap(table))?.iter().enumerate() {
-        let at = table.saturating_add(entry_bytes.saturating_mul(number as u64));
-        let bad_data = |()| ContainerError::Elf {
-            offset: at,
-            reason: "a segment's contents are not within the file".into(),
-        };
-        if segment.p_type(endian) == PT_DYNAMIC {
-            check_relocations(segment.data(endian, bytes).map_err(bad_data)?, segment.p_offset(endian))?;
-        }
-        if segment.p_type(endian) != PT_LOAD {
-            continue;
-        }
-        let data = segment.data(endian, bytes).map_err(bad_data)?;
-        let (start, size) = (segment.p_vaddr(endian), segment.p_memsz(endian));
-        let end = start.checked_add(size.max(data.len() as u64));
-        let Some(end) = end.filter(|&end| end <= u64::from(limits::CODE)) else {
-            return error(at, format!("{size:#x} bytes at {start:#x} are beyond {:#x}", limits::CODE));
-        };
-        image.resize(image.len().max(end as usize), 0);
-        image[start as usize..start as usize + data.len()].copy_from_slice(data);
-        if segment.p_flags(endian).0 & PF_X.0 != 0 {
-            code.push(start..end);
-        }
-    }
-    if code.is_empty() {
-        return error(table, "no segment of the file is loaded as code");
-    }
-    Ok((image, code))
-}
-
-/// Nothing links code objects for a launch: they must not need it.
-fn check_relocations(dynamic: &[u8], at: u64) -> Result<(), ContainerError> {
-    for (number, entry) in dynamic.chunks_exact(16).enumerate() {
-        let (Some(tag), Some(value)) = (number_at(entry, 0, 8), number_at(entry, 8, 8)) else { break };
-        if tag == 0 {
-            break;
-        }
-        if RELOCATION_SIZES.contains(&tag) && value != 0 {
-            return unsupported(at + 16 * number as u64, "a code object with relocations");
-        }
-    }
-    Ok(())
-}
-
 fn notes<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Note<'data>>, ContainerError> {
     let endian = Endianness::Little;
     let mut found = Vec::new();
-    for segment in header.program_headers(endian, bytes).map_err(wrap(header.e_phoff(endian)))? {
-        let at = segment.p_offset(endian);
-        if segment.p_type(endian) != PT_NOTE {
-            continue;
-        }
-        let Some(mut notes) = segment.notes(endian, bytes).map_err(wrap(at))? else { continue };
+    let mut add = |notes: Option<NoteIterator<'data, Elf>>, at| {
+        let Some(mut notes) = notes else { return Ok(()) };
         while let Some(note) = notes.next().map_err(wrap(at))? {
             let desc = note.desc();
             let at = (desc.as_ptr() as u64).wrapping_sub(bytes.as_ptr() as u64);
             found.push(Note { name: note.name(), kind: note.n_type(endian).0, desc, at });
+        }
+        Ok(())
+    };
+    for segment in header.program_headers(endian, bytes).map_err(wrap(header.e_phoff(endian)))? {
+        let at = segment.p_offset(endian);
+        if segment.p_type(endian) == PT_NOTE {
+            add(segment.notes(endian, bytes).map_err(wrap(at))?, at)?;
+        }
+    }
+    if header.e_type(endian) == ET_REL {
+        for section in header.sections(endian, bytes).map_err(wrap(header.e_shoff(endian)))?.iter() {
+            let at = section.sh_offset(endian);
+            // One of no contents tells the system about the stack.
+            if section.sh_size(endian) != 0 {
+                add(section.notes(endian, bytes).map_err(wrap(at))?, at)?;
+            }
         }
     }
     Ok(found)
 }
 
 /// Symbols with names, those for linking first; none twice.
-fn symbols<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Symbol<'data>>, ContainerError> {
+fn symbols<'data>(
+    bytes: &'data [u8],
+    header: &Elf,
+    image: &Image,
+) -> Result<Vec<Symbol<'data>>, ContainerError> {
     let endian = Endianness::Little;
     let at = header.e_shoff(endian);
     let sections = header.sections(endian, bytes).map_err(wrap(at))?;
@@ -273,7 +241,6 @@ fn symbols<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Symbol<'data>>
         let symbols = sections.symbols(endian, bytes, table).map_err(wrap(at))?;
         for (index, symbol) in symbols.enumerate() {
             let at = sections.section(symbols.section()).map_or(at, |section| {
-                use object::read::elf::SectionHeader;
                 if section.sh_type(endian) == SHT_NULL { at } else { section.sh_offset(endian) }
             });
             let at = at.saturating_add(24 * index.0 as u64);
@@ -281,10 +248,12 @@ fn symbols<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Symbol<'data>>
             let Ok(name) = std::str::from_utf8(name) else {
                 return error(at, "the name of a symbol is no text");
             };
-            if name.is_empty() || !names.insert(name) {
+            let address = image.address_of(symbol.st_shndx(endian).0, symbol.st_value(endian));
+            let Some(address) = address.filter(|_| !name.is_empty()) else { continue };
+            if !names.insert(name) {
                 continue;
             }
-            let (address, bytes) = (symbol.st_value(endian), symbol.st_size(endian));
+            let bytes = symbol.st_size(endian);
             found.push(Symbol { name, kind: symbol.st_type().0, address, bytes, at });
         }
     }
@@ -343,6 +312,7 @@ impl File<'_> {
             local_bytes: head.private_bytes,
             code_object: Some(CodeObject {
                 image: self.image.clone(),
+                variables: self.variables.clone(),
                 descriptor: head.address,
                 mesa: self.mesa,
                 rsrc1: head.rsrc1,
@@ -361,7 +331,7 @@ impl File<'_> {
         head: &kernel::Head,
         symbol: &Symbol<'_>,
         name: &str,
-    ) -> Result<std::ops::Range<u32>, ContainerError> {
+    ) -> Result<Range<u32>, ContainerError> {
         let entry = head.entry;
         let Some(segment) = self.code.iter().find(|code| code.contains(&entry)) else {
             return error(symbol.at, format!("kernel `{name}` begins at {entry:#x}, where there is no code"));
