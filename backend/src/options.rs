@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 /// What lowering must know of the host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Host {
     /// x86-64; else AArch64.
     pub x86: bool,
@@ -101,6 +101,18 @@ impl Target {
 
     pub(crate) fn isa(&self, fast_compile: bool) -> &OwnedTargetIsa {
         &self.isas[usize::from(fast_compile)]
+    }
+}
+
+/// All that code for the target depends on: the generator, the machine, its features, settings.
+impl std::hash::Hash for Target {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        "cranelift".hash(state);
+        for isa in &self.isas {
+            (isa.name(), isa.isa_flags_hash_key(), isa.flags()).hash(state);
+            isa.triple().hash(state);
+        }
+        self.host.hash(state);
     }
 }
 

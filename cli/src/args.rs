@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use warpjit_runtime::{Config, HostLevel, Observe, Tier};
+use warpjit_runtime::{CacheConfig, Config, HostLevel, Observe, Tier};
 
 /// Runs GPU machine code on the CPU.
 #[derive(Parser)]
@@ -71,6 +71,12 @@ pub struct EngineArgs {
     /// Write compiled code down for Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
     #[arg(long)]
     pub perf: bool,
+    /// Neither use compiled code from disk nor keep it there.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Where compiled code is kept, instead of the user's folder for caches.
+    #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
+    pub cache_dir: Option<PathBuf>,
     /// Add statistics: instructions by group, divergence, memory traffic.
     #[arg(short, long)]
     pub verbose: bool,
@@ -267,6 +273,11 @@ impl EngineArgs {
             },
             count: self.verbose,
             observe: Observe { perf: self.perf, ..Observe::default() },
+            cache: match &self.cache_dir {
+                _ if self.no_cache => None,
+                Some(folder) => Some(CacheConfig::new(folder)),
+                None => CacheConfig::of_user(),
+            },
             ..Config::default()
         }
     }

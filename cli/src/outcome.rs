@@ -273,6 +273,7 @@ fn stats_json(stats: &Stats, verbose: bool) -> Value {
         object["efficiency"] = json!(efficiency(stats));
         object["jit_share"] = json!(stats.jit_share);
         object["tiers"] = json!({ "interp": stats.tiers.interpreted, "jit": stats.tiers.compiled });
+        object["cached_regions"] = json!(stats.cached_regions);
         object["compile_behind_ms"] = json!(stats.compile_behind.as_secs_f64() * 1e3);
         let traffic = stats.traffic.iter().map(|(space, (loaded, stored))| {
             ((*space).to_owned(), json!({ "loaded_bytes": loaded, "stored_bytes": stored }))
@@ -313,10 +314,11 @@ fn statistics(stats: &Stats) -> String {
     let shares = stats.tiers;
     let _ = writeln!(
         text,
-        "tiers: {:.1}% interpreted, {:.1}% compiled code; compiled meanwhile: {:.3} ms",
+        "tiers: {:.1}% interpreted, {:.1}% compiled code; compiled meanwhile: {:.3} ms; regions from the cache: {}",
         shares.interpreted * 100.0,
         shares.compiled * 100.0,
-        stats.compile_behind.as_secs_f64() * 1e3
+        stats.compile_behind.as_secs_f64() * 1e3,
+        stats.cached_regions
     );
     text += "memory traffic (bytes):\n";
     for (space, (loaded, stored)) in &stats.traffic {

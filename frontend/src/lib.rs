@@ -11,6 +11,7 @@ pub mod gcn;
 pub mod image;
 pub mod isa;
 mod pure_table;
+pub mod registry;
 mod simt;
 pub mod soft;
 pub mod tesla;

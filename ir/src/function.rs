@@ -10,7 +10,7 @@ use crate::types::Type;
 use crate::word_table::WordTable;
 
 /// Which of the two forms a function is in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Form {
     /// Branches may depend on the lane; the guest's divergence instructions are terminators.
     Spmd,
@@ -19,7 +19,7 @@ pub enum Form {
 }
 
 /// What a slot holds when a warp starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SlotInit {
     /// Zero.
     Zero,
@@ -33,7 +33,7 @@ pub enum SlotInit {
 }
 
 /// A variable of the warp's frame.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SlotData {
     /// The guest's name for it (`r5`, `c0.z`, `a1`) or the lifter's.
     pub name: String,
@@ -46,7 +46,7 @@ pub struct SlotData {
 }
 
 /// What an instruction has besides its operands.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Hash, Debug)]
 pub enum Imm {
     /// Nothing.
     None,
@@ -71,7 +71,7 @@ pub enum Imm {
 }
 
 /// An instruction.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct InstData {
     /// Operation.
     pub op: Opcode,
@@ -86,7 +86,7 @@ pub struct InstData {
 }
 
 /// A block and the arguments for its parameters.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BlockCall {
     /// Where.
     pub block: Block,
@@ -167,7 +167,7 @@ impl BarrierSpec {
 ///
 /// Those up to [`Terminator::Fault`] stand in SPMD form, where the stack rules of facts/divergence.md apply;
 /// those after it in mask form. `Jump` stands in both.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub enum Terminator {
     /// Goes on at one block.
     Jump(BlockCall),
@@ -404,7 +404,7 @@ impl Terminator {
 }
 
 /// A block: parameters, instructions, terminator.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct BlockData {
     /// Parameters, in order.
     pub params: Vec<Value>,
@@ -421,7 +421,7 @@ pub struct BlockData {
 }
 
 /// Where a value comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ValueDef {
     /// Result of an instruction.
     Inst(Inst),
@@ -430,7 +430,7 @@ pub enum ValueDef {
 }
 
 /// A value's type and origin.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ValueData {
     /// Type.
     pub ty: Type,
@@ -439,7 +439,7 @@ pub struct ValueData {
 }
 
 /// A function: one kernel, or one lane region of it.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Hash, Debug)]
 pub struct Function {
     /// Name of the kernel or region.
     pub name: String,

@@ -35,3 +35,9 @@ impl PartialEq for PureFn {
 }
 
 impl Eq for PureFn {}
+
+impl std::hash::Hash for PureFn {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}

@@ -49,6 +49,12 @@ impl PartialEq for WordTable {
 
 impl Eq for WordTable {}
 
+impl std::hash::Hash for WordTable {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::WordTable;

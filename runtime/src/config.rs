@@ -1,6 +1,6 @@
 //! How an engine runs programs.
 
-use crate::Observe;
+use crate::{CacheConfig, Observe};
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -34,6 +34,8 @@ pub struct Config {
     pub tier: Tier,
     /// [`Tier::Auto`]: how often a block of code is interpreted before its code is asked for; `None`: 16.
     pub hot_after: Option<u32>,
+    /// Where compiled code is kept for the next process that runs the same program; `None`: nowhere.
+    pub cache: Option<CacheConfig>,
     /// Groups of four lanes that compiled code keeps in flight: 1, 2 or 4; `None`: the compiler chooses.
     pub chunk_groups: Option<u8>,
     /// Whether compiled code checks each address instead of relying on signals.

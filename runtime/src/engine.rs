@@ -63,7 +63,7 @@ impl Engine {
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         let start = Instant::now();
-        let tiers = program.tiers(Variant::new(&self.config, launch))?;
+        let tiers = program.tiers(Variant::new(&self.config, launch), self.config.cache.as_ref())?;
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
         if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
             return Err(Error::Launch("registers can be captured of one warp only".into()));
@@ -97,7 +97,9 @@ impl Engine {
             report.profile =
                 Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
         }
+        tiers.save_behind(&self.background);
         report.stats.compile = compile;
+        report.stats.cached_regions = tiers.loaded();
         report.stats.compile_behind = after.1.saturating_sub(before.1);
         report.stats.not_compiled = tiers.not_compiled();
         report.stats.run = start.elapsed().saturating_sub(compile);

@@ -185,6 +185,8 @@ pub struct Stats {
     pub traffic: BTreeMap<&'static str, (u64, u64)>,
     /// Warp instructions times lanes of a warp: what [`Stats::thread_instructions`] would be without divergence.
     pub lane_slots: u64,
+    /// Regions of the program, with these settings, that came from the cache ([`crate::Config::cache`]).
+    pub cached_regions: u64,
     /// Which tier executed what part.
     pub tiers: TierShares,
     /// Share of the blocks of code (by guest instructions) that compiled code executed: [`TierShares::compiled`].

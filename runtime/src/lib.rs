@@ -44,10 +44,11 @@
 //!
 //! Programs of the VP1 video processor, which has no grids, are launched alike or driven as a machine ([`vp1`]).
 //!
-//! Inside, `exec` runs launches, `memory` is the guest's address space, and [`vm`] holds what touches the
+//! Inside, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and [`vm`] holds what touches the
 //! operating system and the processor: code memory, signals, the entry to compiled code (docs/unsafe.md).
 #![warn(missing_docs)]
 
+mod cache;
 mod config;
 mod debug;
 mod engine;
@@ -65,6 +66,7 @@ pub use warpjit_frontend::Isa;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
+pub use cache::CacheConfig;
 pub use config::{Config, HostLevel, Tier};
 pub use engine::Engine;
 pub use error::Error;

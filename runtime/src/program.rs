@@ -1,5 +1,6 @@
 //! Programs: guest code ready to be launched.
 
+use crate::cache::CacheConfig;
 use crate::exec::Tiers;
 use crate::exec::setup::Needs;
 use crate::{Config, Error, HostLevel, Launch, Tier};
@@ -104,9 +105,12 @@ impl Variant {
 #[derive(Clone)]
 pub struct Program(Arc<Inner>);
 
+/// What code depends on, and where it is kept.
+type Settings = (Variant, Option<CacheConfig>);
+
 struct Inner {
     image: KernelImage,
-    variants: Mutex<HashMap<Variant, Arc<Tiers>>>,
+    variants: Mutex<HashMap<Settings, Arc<Tiers>>>,
 }
 
 impl fmt::Debug for Program {
@@ -156,13 +160,14 @@ impl Program {
     }
 
     /// The code for some settings, made at first use.
-    pub(crate) fn tiers(&self, variant: Variant) -> Result<Arc<Tiers>, Error> {
+    pub(crate) fn tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Arc<Tiers>, Error> {
         let mut variants = self.0.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tiers) = variants.get(&variant) {
+        let key = (variant, cache.cloned());
+        if let Some(tiers) = variants.get(&key) {
             return Ok(tiers.clone());
         }
-        let tiers = Arc::new(Tiers::new(self.0.image.function.clone(), variant)?);
-        variants.insert(variant, tiers.clone());
+        let tiers = Arc::new(Tiers::new(self.0.image.function.clone(), variant, cache)?);
+        variants.insert(key, tiers.clone());
         Ok(tiers)
     }
 }

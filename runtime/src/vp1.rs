@@ -204,7 +204,10 @@ impl Loaded {
         }
         let launch = Launch { max_steps: limited.into(), capture_registers: true, ..Launch::default() };
         let config = Config { count: false, ..config.clone() };
-        let tiers = Arc::new(Tiers::new(self.function().clone(), Variant::new(&config, &launch))?);
+        let tiers = Arc::new({
+            let variant = Variant::new(&config, &launch);
+            Tiers::new(self.function().clone(), variant, config.cache.as_ref())?
+        });
         self.tiers[usize::from(limited)] = Some(tiers.clone());
         Ok(tiers)
     }

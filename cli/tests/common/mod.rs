@@ -22,12 +22,18 @@ pub fn folder(name: &str, source: &str, launch: &str) -> PathBuf {
     folder
 }
 
-/// Runs the command in a folder: exit status, standard output, standard error.
+/// Runs the command in a folder, which is also where it keeps code: exit status, standard output, standard error.
 pub fn warpjit(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let output: Output =
-        Command::new(env!("CARGO_BIN_EXE_warpjit")).args(args).current_dir(folder).output().unwrap();
+    let output: Output = command(folder, args).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// The command in a folder.
+pub fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpjit"));
+    command.args(args).current_dir(folder).env("XDG_CACHE_HOME", folder.join("cache"));
+    command
 }
 
 /// Runs with `--json`: exit status and the object.

@@ -6,9 +6,10 @@
 //! end one that assumes nothing. All versions give the same results.
 
 mod behind;
+mod stored;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,9 +21,10 @@ use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, optimize};
 use warpjit_ir::{
     Block, BlockCall, Function, Group, GuestFault, Imm, Opcode, PureFn, Scalar, Slot, Space, Terminator,
-    Value,
+    Value, WordTable,
 };
 
+use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
@@ -102,6 +104,7 @@ pub struct Compiled {
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
     tables: Vec<TablePointer>,
+    table_names: Vec<&'static WordTable>,
     mode: FloatMode,
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
@@ -206,6 +209,12 @@ pub struct Jit {
     heat: Vec<AtomicU32>,
     /// Nanoseconds in which an engine's own thread was compiling.
     behind: AtomicU64,
+    /// Where code is kept, if it is.
+    store: Option<(Store, Key)>,
+    /// Something was compiled since it was stored.
+    unsaved: AtomicBool,
+    /// Regions that came from there.
+    loaded: AtomicU64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -225,14 +234,14 @@ pub enum RegionFlow {
 
 impl Jit {
     /// Without code yet.
-    pub fn new(kernel: Arc<Kernel>, variant: Variant) -> Result<Jit, Error> {
+    pub fn new(kernel: Arc<Kernel>, variant: Variant, cache: Option<&CacheConfig>) -> Result<Jit, Error> {
         let level = match variant.host {
             HostLevel::Native => backend::HostLevel::Native,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
         };
         let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
-        Ok(Jit {
+        let mut jit = Jit {
             target,
             variant,
             memory: CodeMemory::new(),
@@ -242,8 +251,17 @@ impl Jit {
             compiling: Mutex::default(),
             refusal: Mutex::default(),
             behind: AtomicU64::new(0),
+            store: None,
+            unsaved: AtomicBool::new(false),
+            loaded: AtomicU64::new(0),
             kernel,
-        })
+        };
+        if let Some(cache) = cache {
+            let (store, key) = (Store::new(cache.clone()), jit.key());
+            jit.load(&store, key);
+            jit.store = Some((store, key));
+        }
+        Ok(jit)
     }
 
     /// Time in which some thread of a launch was compiling.
@@ -267,6 +285,7 @@ impl Jit {
         if let Some(found) = versions.fitting(warp) {
             return Some(found);
         }
+        self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
         let made = self.compile(at, versions.may_assume().then(|| warp.frame.words()));
         lock(&self.compiling).end();
@@ -274,6 +293,11 @@ impl Jit {
             self.refuse(&error);
             None
         })
+    }
+
+    /// Regions that were not compiled but came from the cache.
+    pub fn loaded(&self) -> u64 {
+        self.loaded.load(Ordering::Relaxed)
     }
 
     /// Notes why a region is not compiled.
@@ -343,7 +367,8 @@ impl Jit {
             code: self.memory.add(&made.code)?,
             traps: made.traps,
             pures: made.pures,
-            tables: made.tables.into_iter().map(TablePointer::from).collect(),
+            tables: made.tables.iter().map(|&table| table.into()).collect(),
+            table_names: made.tables,
             mode: match made.float_env {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,
@@ -376,6 +401,12 @@ impl Jit {
             list.extend(shape.map(|shape| Assumption::new(slot, offset, shape)));
         }
         list
+    }
+}
+
+impl Drop for Jit {
+    fn drop(&mut self) {
+        self.save();
     }
 }
 

@@ -5,6 +5,7 @@ use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Ready, RegionFlow};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
+use crate::cache::CacheConfig;
 use crate::profile::RawSamples;
 use crate::program::Variant;
 use crate::vm::Call;
@@ -77,13 +78,13 @@ impl Counts {
 
 impl Tiers {
     /// Makes a kernel ready.
-    pub fn new(function: Function, variant: Variant) -> Result<Self, Error> {
+    pub fn new(function: Function, variant: Variant, cache: Option<&CacheConfig>) -> Result<Self, Error> {
         let kernel = Arc::new(Kernel::new(function, variant.region_options()));
         let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         let jit = match variant.tier {
             Tier::Interp => None,
-            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant)?)),
+            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant, cache)?)),
         };
         let behind = variant.tier == Tier::Auto;
         let start = Start::new(&kernel.func, variant.keep_registers);
@@ -113,6 +114,18 @@ impl Tiers {
     /// Time in which some thread of a launch was compiling so far, and an engine's own thread.
     pub fn compile_times(&self) -> (Duration, Duration) {
         self.jit.as_ref().map_or_else(Default::default, |jit| (jit.compile_time(), jit.background_time()))
+    }
+
+    /// Regions that came from the cache.
+    pub fn loaded(&self) -> u64 {
+        self.jit.as_ref().map_or(0, |jit| jit.loaded())
+    }
+
+    /// Has new code stored in the cache, if there is one.
+    pub fn save_behind(&self, background: &Background) {
+        if let Some(jit) = &self.jit {
+            jit.save_behind(background);
+        }
     }
 
     /// Why code that should be compiled could not be, if so: the interpreter ran it.

@@ -74,6 +74,15 @@ impl Jit {
         Ready::Later
     }
 
+    /// Has what is not in the cache yet stored there behind the back of launches. What the queue has no room for is stored in
+    /// the end.
+    pub fn save_behind(self: &Arc<Self>, background: &Background) {
+        if self.is_unsaved() {
+            let jit = Arc::downgrade(self);
+            background.push(|| Box::new(move || jit.upgrade().iter().for_each(|jit| jit.save())));
+        }
+    }
+
     /// Time in which an engine's own thread was compiling for launches.
     pub fn background_time(&self) -> Duration {
         Duration::from_nanos(self.behind.load(Ordering::Relaxed))
@@ -95,5 +104,6 @@ impl Ticket {
         if let Err(error) = added {
             jit.refuse(&error);
         }
+        jit.unsaved.store(true, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,53 @@
+//! What the front ends have given names to: pure functions and tables of words.
+
+use warpjit_ir::{PureFn, WordTable};
+
+use crate::{fermi, gcn, tesla, vp1};
+
+/// The pure functions of all front ends, by instruction set.
+static PURES: [&[&PureFn]; 5] = [
+    tesla::numeric::pure::ALL,
+    fermi::numeric::pure::ALL,
+    gcn::numeric::pure::ALL,
+    gcn::texel::ALL,
+    &vp1::lift::PURE_FUNCTIONS,
+];
+
+/// Their tables.
+static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
+
+/// All pure functions.
+pub fn pures() -> impl Iterator<Item = &'static PureFn> {
+    PURES.iter().flat_map(|list| list.iter().copied())
+}
+
+/// All tables.
+pub fn tables() -> impl Iterator<Item = &'static WordTable> {
+    TABLES.iter().flat_map(|list| list.iter().copied())
+}
+
+/// The pure function of a name.
+pub fn pure(name: &str) -> Option<&'static PureFn> {
+    pures().find(|pure| pure.name == name)
+}
+
+/// The table of a name.
+pub fn table(name: &str) -> Option<&'static WordTable> {
+    tables().find(|table| table.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<&str> = pures().map(|pure| pure.name).collect();
+        names.extend(tables().map(WordTable::name));
+        let count = names.len();
+        assert!(count > 100, "{count}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

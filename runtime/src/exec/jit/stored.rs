@@ -1,0 +1,409 @@
+//! Compiled regions as bytes, for the cache on disk, and back with everything checked.
+
+use std::hash::Hash;
+use std::sync::atomic::Ordering;
+
+use warpjit_backend::{Shape, TrapLane, TrapSite, decode_space, encode_space};
+use warpjit_frontend::registry;
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::promote::RegionFault;
+use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, WordTable};
+
+use super::{Assumption, Compiled, Jit, MOST_LANES, MOST_VERSIONS, Versions, lock};
+use crate::Tier;
+use crate::cache::bytes::{Reader, Writer};
+use crate::cache::digest::Digest;
+use crate::cache::{Key, Store};
+use crate::debug::Announced;
+use crate::program::Variant;
+use crate::vm::FloatMode;
+
+/// A compiled region, its code wherever it lies.
+#[derive(Debug)]
+struct Stored<'a> {
+    at: Block,
+    code: &'a [u8],
+    /// Ascending offsets, each with the guest address of the code from there on; empty where nobody asked.
+    pcs: Vec<(u32, u32)>,
+    traps: Vec<(u32, TrapSite)>,
+    pures: Vec<&'static PureFn>,
+    tables: Vec<&'static WordTable>,
+    mode: FloatMode,
+    exits: Vec<ExitKind>,
+    faults: Vec<RegionFault>,
+    assumptions: Vec<Assumption>,
+    written: SlotSet,
+    chunk_lanes: u32,
+}
+
+/// All that a file holds.
+#[derive(Debug, Default)]
+struct Contents<'a> {
+    /// Blocks that the interpreter must run.
+    never: Vec<Block>,
+    regions: Vec<Stored<'a>>,
+}
+
+impl Jit {
+    /// What the kernel's code is kept by. A code generator that is chosen by anything else than target and settings must be
+    /// named here.
+    pub(super) fn key(&self) -> Key {
+        let mut digest = Digest::new();
+        (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
+        // Code is the same in both, whenever it is made.
+        Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
+        self.target.hash(&mut digest);
+        self.kernel.func.hash(&mut digest);
+        Key(digest.value())
+    }
+
+    /// Takes over what is stored.
+    pub(super) fn load(&self, store: &Store, key: Key) {
+        let Some(bytes) = store.load(key) else { return };
+        let Some(contents) = self.read(&bytes) else { return };
+        for block in contents.never {
+            lock(&self.versions[block.index()]).impossible = true;
+        }
+        for stored in contents.regions {
+            let mut versions = lock(&self.versions[stored.at.index()]);
+            let made = self.memory.add(stored.code).map(|code| {
+                Some(Compiled {
+                    announced: Announced::default(),
+                    code,
+                    pcs: stored.pcs,
+                    traps: stored.traps,
+                    pures: stored.pures,
+                    tables: stored.tables.iter().map(|&table| table.into()).collect(),
+                    table_names: stored.tables,
+                    mode: stored.mode,
+                    exits: stored.exits,
+                    faults: stored.faults,
+                    assumptions: stored.assumptions,
+                    written: stored.written,
+                    chunk_lanes: stored.chunk_lanes,
+                    lanes: self.kernel.func.lanes as usize,
+                    number: 0,
+                })
+            });
+            // Without memory for code nothing is lost: it is tried again when the code is compiled.
+            if made.is_ok() {
+                let _ = versions.add(made, |code| self.announce(stored.at, code));
+                self.loaded.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Whether there is something to store.
+    pub fn is_unsaved(&self) -> bool {
+        self.store.is_some() && self.unsaved.load(Ordering::Relaxed)
+    }
+
+    /// Stores what is compiled, and keeps what others have stored meanwhile.
+    pub fn save(&self) {
+        let Some((store, key)) = &self.store else { return };
+        if !self.unsaved.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let before = store.load(*key);
+        let before = before.as_deref().and_then(|bytes| self.read(bytes)).unwrap_or_default();
+        let mut never = Vec::new();
+        let mut kept = Vec::new();
+        let refused = self.refusal().is_some();
+        for (number, versions) in self.versions.iter().enumerate() {
+            let at = Block::new(number);
+            let Versions { list, impossible, .. } = &*lock(versions);
+            // Why the code generator refuses something is to be said each time.
+            if *impossible && !refused {
+                never.push(at);
+            }
+            kept.extend(list.iter().map(|code| (at, code.clone())));
+        }
+        let mut regions: Vec<Stored<'_>> = kept.iter().map(|(at, code)| Stored::of(*at, code)).collect();
+        for other in before.regions {
+            let of_block = || regions.iter().filter(|region| region.at == other.at);
+            let room = of_block().count() <= MOST_VERSIONS;
+            if room && of_block().all(|region| region.assumptions != other.assumptions) {
+                regions.push(other);
+            }
+        }
+        // A version without assumptions fits all: behind it none is looked at.
+        regions.sort_by_key(|region| (region.at, region.assumptions.is_empty()));
+        if !refused {
+            never.extend(before.never.into_iter().filter(|block| !never.contains(block)).collect::<Vec<_>>());
+        }
+        let mut out = Writer::default();
+        out.u64(self.frame_bytes());
+        out.list(never.iter(), |out, block| out.u32(block.0));
+        out.list(regions.iter(), |out, region| region.write(out));
+        store.save(*key, &out.0);
+    }
+
+    /// Bytes of the frame, which tell kernels apart whose code must not be mixed up.
+    fn frame_bytes(&self) -> u64 {
+        self.kernel.func.frame_layout().1.into()
+    }
+
+    /// What bytes say, if they make sense for this kernel.
+    fn read<'a>(&self, bytes: &'a [u8]) -> Option<Contents<'a>> {
+        let mut from = Reader(bytes);
+        if from.u64()? != self.frame_bytes() {
+            return None;
+        }
+        let never = from.list(|from| self.block(from))?;
+        let mut pures = Names { find: |name: &str| self.find_pure(name), known: Vec::new() };
+        let mut tables = Names { find: registry::table, known: Vec::new() };
+        let regions = from.list(|from| self.read_region(from, &mut pures, &mut tables))?;
+        let most = |region: &Stored<'_>| {
+            regions.iter().filter(|other| other.at == region.at).count() <= MOST_VERSIONS + 1
+        };
+        (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, regions })
+    }
+
+    fn block(&self, from: &mut Reader<'_>) -> Option<Block> {
+        let block = Block(from.u32()?);
+        (block.index() < self.kernel.func.blocks.len()).then_some(block)
+    }
+
+    fn slot(&self, from: &mut Reader<'_>) -> Option<Slot> {
+        let slot = Slot(from.u32()?);
+        (slot.index() < self.kernel.func.slots.len()).then_some(slot)
+    }
+
+    /// A function by its name: one of a front end, or one that the kernel calls.
+    fn find_pure(&self, name: &str) -> Option<&'static PureFn> {
+        registry::pure(name).or_else(|| {
+            self.kernel.func.insts.iter().find_map(|inst| match inst.imm {
+                Imm::Pure(callee) if callee.name == name => Some(callee),
+                _ => None,
+            })
+        })
+    }
+
+    fn read_region<'a>(
+        &self,
+        from: &mut Reader<'a>,
+        pures: &mut Names<'a, PureFn, impl Fn(&str) -> Option<&'static PureFn>>,
+        tables: &mut Names<'a, WordTable, impl Fn(&str) -> Option<&'static WordTable>>,
+    ) -> Option<Stored<'a>> {
+        let func = &self.kernel.func;
+        let at = self.block(from)?;
+        let mode = match from.u8()? {
+            0 => FloatMode::Ieee,
+            1 => FloatMode::Flush,
+            _ => return None,
+        };
+        let chunk_lanes = from.u32()?;
+        if !(4..=func.lanes).contains(&chunk_lanes) || !chunk_lanes.is_power_of_two() {
+            return None;
+        }
+        let code = from.bytes()?;
+        let traps = from.list(|from| {
+            let offset = from.u32()?;
+            ((offset as usize) < code.len()).then_some((offset, read_site(from)?))
+        })?;
+        if !traps.is_sorted_by_key(|trap| trap.0) || code.is_empty() {
+            return None;
+        }
+        let pcs = from.list(|from| Some((from.u32()?, from.u32()?)))?;
+        if !pcs.is_sorted_by(|a, b| a.0 < b.0) || pcs.is_empty() == self.variant.pcs {
+            return None;
+        }
+        let pures = from.list(|from| pures.get(from.text()?))?;
+        let tables = from.list(|from| tables.get(from.text()?))?;
+        let exits = from.list(|from| {
+            Some(match from.u8()? {
+                0 => ExitKind::Ended,
+                1 => ExitKind::Terminator(self.block(from)?),
+                2 => ExitKind::Enter(self.block(from)?),
+                _ => return None,
+            })
+        })?;
+        let faults = from.list(|from| {
+            let kind = match from.u8()? {
+                0 => GuestFault::Illegal,
+                1 => GuestFault::Trap,
+                _ => return None,
+            };
+            Some(RegionFault { kind, pc: from.u32()? })
+        })?;
+        let assumptions = from.list(|from| {
+            let slot = self.slot(from)?;
+            let ty = func.slots[slot.index()].ty;
+            // That is what is looked at (`Assumption::holds`).
+            if ty.uniform || ty.scalar != Scalar::I32 || chunk_lanes as usize > MOST_LANES {
+                return None;
+            }
+            let shape = match (from.u8()?, from.u32()? as i32) {
+                (0, 0) => Shape::Uniform,
+                (1, step) => Shape::Affine(step),
+                (2, step) => Shape::Packed(step),
+                _ => return None,
+            };
+            Some(Assumption::new(slot, self.offsets[slot.index()], shape))
+        })?;
+        let mut written = SlotSet::empty(func.slots.len());
+        for slot in from.list(|from| self.slot(from))? {
+            written.insert(slot);
+        }
+        let stored = Stored {
+            at,
+            code,
+            pcs,
+            traps,
+            pures,
+            tables,
+            mode,
+            exits,
+            faults,
+            assumptions,
+            written,
+            chunk_lanes,
+        };
+        Some(stored)
+    }
+}
+
+impl<'a> Stored<'a> {
+    fn of(at: Block, compiled: &'a Compiled) -> Self {
+        // All fields are named, so that a new one is not forgotten here.
+        let Compiled {
+            announced: _,
+            code,
+            pcs,
+            traps,
+            pures,
+            tables: _,
+            table_names,
+            mode,
+            exits,
+            faults,
+            assumptions,
+            written,
+            chunk_lanes,
+            lanes: _,
+            number: _,
+        } = compiled;
+        Stored {
+            at,
+            code: code.bytes(),
+            pcs: pcs.clone(),
+            traps: traps.clone(),
+            pures: pures.clone(),
+            tables: table_names.clone(),
+            mode: *mode,
+            exits: exits.clone(),
+            faults: faults.clone(),
+            assumptions: assumptions.clone(),
+            written: written.clone(),
+            chunk_lanes: *chunk_lanes,
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.u32(self.at.0);
+        out.u8(match self.mode {
+            FloatMode::Ieee => 0,
+            FloatMode::Flush => 1,
+        });
+        out.u32(self.chunk_lanes);
+        out.bytes(self.code);
+        out.list(self.traps.iter(), |out, (offset, site)| {
+            out.u32(*offset);
+            write_site(out, site);
+        });
+        out.list(self.pcs.iter(), |out, (offset, pc)| {
+            out.u32(*offset);
+            out.u32(*pc);
+        });
+        out.list(self.pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
+        out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
+        out.list(self.exits.iter(), |out, exit| match exit {
+            ExitKind::Ended => out.u8(0),
+            ExitKind::Terminator(block) => {
+                out.u8(1);
+                out.u32(block.0);
+            }
+            ExitKind::Enter(block) => {
+                out.u8(2);
+                out.u32(block.0);
+            }
+        });
+        out.list(self.faults.iter(), |out, fault| {
+            out.u8(match fault.kind {
+                GuestFault::Illegal => 0,
+                GuestFault::Trap => 1,
+            });
+            out.u32(fault.pc);
+        });
+        out.list(self.assumptions.iter(), |out, assumption| {
+            let (shape, step) = match assumption.shape {
+                Shape::Uniform => (0, 0),
+                Shape::Affine(step) => (1, step),
+                Shape::Packed(step) => (2, step),
+            };
+            out.u32(assumption.slot.0);
+            out.u8(shape);
+            out.u32(step as u32);
+        });
+        let written: Vec<Slot> = self.written.iter().collect();
+        out.list(written.iter(), |out, slot| out.u32(slot.0));
+    }
+}
+
+fn write_site(out: &mut Writer, site: &TrapSite) {
+    let TrapSite { pc, lane, space, store, bytes } = *site;
+    out.u32(pc);
+    let (kind, lane) = match lane {
+        TrapLane::Lane(lane) => (0, lane),
+        TrapLane::Vector { first } => (1, first),
+        TrapLane::Lowest { guarded } => (2, guarded.into()),
+    };
+    out.u8(kind);
+    out.u8(lane);
+    out.u32(encode_space(space));
+    out.u8(store.into());
+    out.u8(bytes);
+}
+
+fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
+    let flag = |byte: u8| (byte < 2).then_some(byte == 1);
+    let pc = from.u32()?;
+    let lane = match (from.u8()?, from.u8()?) {
+        (0, lane) => TrapLane::Lane(lane),
+        (1, first) => TrapLane::Vector { first },
+        (2, guarded) => TrapLane::Lowest { guarded: flag(guarded)? },
+        _ => return None,
+    };
+    let space = from.u32()?;
+    let (space, known) = (decode_space(space), space);
+    let (store, bytes) = (flag(from.u8()?)?, from.u8()?);
+    (encode_space(space) == known && bytes.is_power_of_two()).then_some(TrapSite {
+        pc,
+        lane,
+        space,
+        store,
+        bytes,
+    })
+}
+
+/// Statics by name, each looked for once a file.
+struct Names<'a, T: 'static, F> {
+    find: F,
+    known: Vec<(&'a str, &'static T)>,
+}
+
+impl<'a, T, F: Fn(&str) -> Option<&'static T>> Names<'a, T, F> {
+    fn get(&mut self, name: &'a str) -> Option<&'static T> {
+        if let Some((_, found)) = self.known.iter().find(|(known, _)| *known == name) {
+            return Some(found);
+        }
+        let found = (self.find)(name)?;
+        self.known.push((name, found));
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+#[path = "stored_tests.rs"]
+mod tests;

@@ -1,0 +1,201 @@
+//! Regions as bytes: the same when read, and nothing else is taken for one.
+
+use super::*;
+use crate::cache::CacheConfig;
+use crate::program::Variant;
+use crate::{Config, Launch};
+use std::sync::Arc;
+use warpjit_ir::Space;
+use warpjit_ir::interp::Code as Interpreted;
+use warpjit_ir::interp::Warp;
+use warpjit_ir::regions::Kernel;
+
+const BODY: &str = "
+    slot s0: i32 tid = tid.x
+    slot s1: i32 sum
+    slot s2: f32 x
+block0 at 0x0 insts 3:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 2
+    v2: i32 = ishl v0, v1
+    v3: i32 = load.u32 global0[v2 + 0x10000] align 4
+    slot.set s1, v3
+    v4: f32 = slot.get s2
+    v5: f32 = fadd.ftz v4, v4
+    slot.set s2, v5
+    v6: mask = icmp ult v3, v0
+    branch v6, block1, block2
+block1 at 0x20 insts 1:
+    v7: i32 = slot.get s0
+    store.u32 global0[v7 + 0x20000], v7 align 1
+    jump block2
+block2 at 0x28 insts 1:
+    fault trap
+";
+
+fn jit(body: &str, config: &Config) -> Arc<Jit> {
+    let text = format!("function @test spmd lanes 32 {{\n{body}\n}}\n");
+    let function =
+        warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
+    let variant = Variant::new(config, &Launch::default());
+    let kernel = Arc::new(Kernel::new(function, variant.region_options()));
+    Arc::new(Jit::new(kernel, variant, config.cache.as_ref()).expect("a host"))
+}
+
+/// Compiles the regions of all blocks for a warp as it starts.
+fn compile_all(jit: &Jit) {
+    let code = Interpreted::new(&jit.kernel.func).expect("valid code");
+    let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
+    for block in jit.kernel.func.block_ids() {
+        warp.block = block;
+        jit.region(&warp);
+    }
+}
+
+fn bytes_of(jit: &Jit) -> Vec<u8> {
+    let mut out = Writer::default();
+    out.u64(jit.frame_bytes());
+    out.list([].iter(), |_, _: &u8| {});
+    let mut list = Vec::new();
+    for (number, versions) in jit.versions.iter().enumerate() {
+        list.extend(lock(versions).list.iter().map(|code| (Block::new(number), code.clone())));
+    }
+    out.list(list.iter(), |out, (at, code)| Stored::of(*at, code).write(out));
+    out.0
+}
+
+#[test]
+fn regions_are_the_same_when_read() {
+    let jit = jit(BODY, &Config::default());
+    compile_all(&jit);
+    let bytes = bytes_of(&jit);
+    let contents = jit.read(&bytes).expect("our own bytes");
+    assert!(contents.regions.len() >= 2);
+    assert!(contents.regions.iter().any(|region| !region.traps.is_empty()));
+    assert!(contents.regions.iter().any(|region| !region.assumptions.is_empty()));
+    assert!(contents.regions.iter().any(|region| !region.faults.is_empty()));
+    let mut again = Writer::default();
+    again.u64(jit.frame_bytes());
+    again.list([].iter(), |_, _: &u8| {});
+    again.list(contents.regions.iter(), |out, region| region.write(out));
+    assert_eq!(again.0, bytes);
+    for region in &contents.regions {
+        let versions = lock(&jit.versions[region.at.index()]);
+        let same = versions.list.iter().any(|code| {
+            code.code.bytes() == region.code
+                && code.traps == region.traps
+                && code.exits == region.exits
+                && code.faults == region.faults
+                && code.assumptions == region.assumptions
+                && code.written == region.written
+                && code.mode == region.mode
+        });
+        assert!(same);
+    }
+}
+
+#[test]
+fn bytes_of_any_kind_are_read_without_harm() {
+    let jit = jit(BODY, &Config::default());
+    compile_all(&jit);
+    let bytes = bytes_of(&jit);
+    for length in 0..bytes.len() {
+        assert!(jit.read(&bytes[..length]).is_none(), "{length}");
+    }
+    assert!(jit.read(&[&bytes[..], &[0]].concat()).is_none());
+    // What is read of changed bytes stays within the kernel.
+    let blocks = jit.kernel.func.blocks.len();
+    for at in 0..bytes.len() {
+        for value in [0, 1, 3, 0x7f, 0xff] {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            let Some(contents) = jit.read(&changed) else { continue };
+            for region in contents.regions {
+                assert!(region.at.index() < blocks && !region.code.is_empty());
+                assert!(region.traps.iter().all(|(offset, _)| (*offset as usize) < region.code.len()));
+                assert!(region.traps.iter().all(|(_, site)| site.bytes > 0));
+                for exit in region.exits {
+                    let (ExitKind::Terminator(block) | ExitKind::Enter(block)) = exit else { continue };
+                    assert!(block.index() < blocks);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_site_comes_back() {
+    let lanes = [
+        TrapLane::Lane(13),
+        TrapLane::Vector { first: 4 },
+        TrapLane::Lowest { guarded: false },
+        TrapLane::Lowest { guarded: true },
+    ];
+    let spaces = [Space::Global(14), Space::Shared, Space::Local, Space::Const(3)];
+    for lane in lanes {
+        for space in spaces {
+            for (store, bytes) in [(false, 1), (true, 16)] {
+                let site = TrapSite { pc: 0x1234, lane, space, store, bytes };
+                let mut out = Writer::default();
+                write_site(&mut out, &site);
+                let mut from = Reader(&out.0);
+                assert_eq!(read_site(&mut from), Some(site));
+                assert!(from.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_tell_apart_what_code_depends_on() {
+    let base = Config::default();
+    let configs = [
+        Config { checked_memory: true, ..base.clone() },
+        Config { chunk_groups: Some(1), ..base.clone() },
+        Config { lockstep: true, ..base.clone() },
+        Config { count: true, ..base.clone() },
+        Config { host: crate::HostLevel::Sse41, ..base.clone() },
+    ];
+    let mut keys: Vec<Key> = configs.iter().map(|config| jit(BODY, config).key()).collect();
+    keys.push(jit(BODY, &base).key());
+    for changed in [
+        ("0x10000", "0x10004"),
+        ("icmp ult", "icmp ugt"),
+        ("fadd.ftz", "fadd"),
+        ("fault trap", "fault illegal"),
+    ] {
+        keys.push(jit(&BODY.replace(changed.0, changed.1), &base).key());
+    }
+    for (n, key) in keys.iter().enumerate() {
+        assert!(!keys[..n].contains(key), "{n}");
+    }
+    // Tiers share code.
+    let auto = jit(BODY, &Config { tier: Tier::Auto, hot_after: Some(3), ..base.clone() });
+    let sync = jit(BODY, &Config { tier: Tier::Jit, ..base });
+    assert_eq!(auto.key(), sync.key());
+}
+
+#[test]
+fn those_who_store_at_the_same_time_keep_what_others_have() {
+    let folder = std::env::temp_dir().join(format!("warpjit-stored-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    let config = Config { cache: Some(CacheConfig::new(&folder)), ..Config::default() };
+    let (one, other) = (jit(BODY, &config), jit(BODY, &config));
+    let code = Interpreted::new(&one.kernel.func).expect("valid code");
+    let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
+    // Each compiles what the other has not, and one region for other shapes.
+    one.region(&warp).expect("code");
+    warp.frame.words_mut()[..32].fill(7);
+    other.region(&warp).expect("code");
+    warp.block = Block(2);
+    other.region(&warp).expect("code");
+    one.save();
+    other.save();
+    drop((one, other));
+    let both = jit(BODY, &config);
+    assert_eq!(both.loaded(), 3);
+    assert_eq!(lock(&both.versions[0]).list.len(), 2);
+    assert!(!both.is_unsaved());
+    std::fs::remove_dir_all(folder).unwrap();
+}
