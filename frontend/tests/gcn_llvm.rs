@@ -38,6 +38,14 @@ fn llvm_mc(arguments: &[&str], input: &str) -> Option<(String, String)> {
     ))
 }
 
+/// What gfx906 has more than gfx900, by the names of LLVM's features.
+fn additions(chip: &str) -> &'static str {
+    match chip {
+        "gfx900" => "-mattr=+dl-insts,+dot1-insts,+dot2-insts,+dot7-insts",
+        _ => "-mattr=",
+    }
+}
+
 /// True if llvm-mc of version 14 is there. Other versions know other names.
 fn installed() -> bool {
     let found = llvm_mc(&["--version"], "").is_some_and(|(text, _)| text.contains("version 14."));
@@ -60,7 +68,8 @@ fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
     };
     let input: String = pieces.iter().map(|piece| block(piece) + &block(&MARK)).collect();
     let (text, errors) =
-        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), "--disassemble"], &input).unwrap();
+        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), additions(chip), "--disassemble"], &input)
+            .unwrap();
     let mut found = Vec::new();
     let mut current = None;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ".text") {
@@ -269,8 +278,9 @@ fn disassembly_is_that_of_llvm() {
 /// Assembles each line with llvm-mc: the bytes, or what it says is wrong.
 fn llvm_assemble(lines: &[String], chip: &str) -> Vec<Result<Vec<u8>, String>> {
     let input: String = lines.iter().map(|line| format!("{line}\n{MARK_TEXT}\n")).collect();
-    let chip = format!("-mcpu={chip}");
-    let (text, errors) = llvm_mc(&["--triple=amdgcn", &chip, "--show-encoding"], &input).unwrap();
+    let (text, errors) =
+        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), additions(chip), "--show-encoding"], &input)
+            .unwrap();
     let mut found: Vec<Result<Vec<u8>, String>> = Vec::new();
     let mut current = None;
     for line in text.lines() {

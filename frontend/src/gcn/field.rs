@@ -137,10 +137,15 @@ pub(super) fn get(field: Field, value: u64, row: &Row, inst: &mut Inst) -> Optio
                 return Some(());
             }
             *(if low { &mut inst.neg_lo } else { &mut inst.neg_hi }) = value as u8;
-            // Integers have the bits for the first source only.
-            let float = row.dst == Some(Slot::Reg(Type::PkF16, 1, Class::Any));
-            let sources = if float { row.srcs.len() } else { 1 };
-            return (value >> sources == 0).then_some(());
+            // Packed integers have the bits for the first source only, their scalar products for all but the second.
+            let packed = |slot: Option<&Slot>| slot == Some(&Slot::Reg(Type::Pk16, 1, Class::Any));
+            let all = (1 << row.srcs.len()) - 1;
+            let sources = match (packed(row.dst.as_ref()), packed(row.srcs.first())) {
+                (true, _) => 1,
+                (false, true) => all & !2,
+                (false, false) => all,
+            };
+            return (value & !sources == 0).then_some(());
         }
         Field::SubSrc(n) => {
             let (index, slot) = source(row, n)?;

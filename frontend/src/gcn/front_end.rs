@@ -98,6 +98,7 @@ impl FrontEnd for GcnFrontEnd {
             code_address: abi::CODE_ADDRESS,
             vgprs: setup.vgprs,
             sgprs: setup.sgprs,
+            fused_mix: has_fused_mix(chip),
             mode: setup.mode,
             lds_bytes: setup.shared_bytes,
             scratch_bytes: setup.local_bytes,
@@ -142,15 +143,28 @@ impl FrontEnd for GcnFrontEnd {
         chip: &str,
         _program: ProgramType,
     ) -> Result<String, LoadError> {
-        Ok(listing(code, base.into(), self.generation(chip)?))
+        let text = listing(code, base.into(), self.generation(chip)?);
+        Ok(if has_fused_mix(chip) { text.replace(MAD_MIX, FMA_MIX) } else { text })
     }
 
     fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
         let generation = self.generation(chip).map_err(|error| {
             SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
         })?;
+        if has_fused_mix(chip) {
+            return Ok(assemble(&text.replace(FMA_MIX, MAD_MIX), generation)?.code);
+        }
         Ok(assemble(text, generation)?.code)
     }
+}
+
+/// What multiply-adds of mixed widths are called on chips where they are rounded twice, and where they are fused: as long.
+const MAD_MIX: &str = "v_mad_mix";
+const FMA_MIX: &str = "v_fma_mix";
+
+/// Whether a chip has the fused ones.
+fn has_fused_mix(chip: &str) -> bool {
+    matches!(chip, "gfx904" | "gfx906" | "gfx907" | "vega12" | "vega20")
 }
 
 /// The instruction at a byte offset of the code.

@@ -60,7 +60,7 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
             let (a, b) = (e.b.select(no_factor, zero, a), e.b.select(no_factor, zero, b));
             mad(e, a, b, c)
         }
-        Op::V_FMA_F32 => {
+        Op::V_FMA_F32 | Op::V_FMAC_F32 => {
             let (a, b, c) = (s(0), s(1), s(2));
             e.arithmetic(Width::Single, Opcode::Fma, &pure::FMA_F32, &[a, b, c])
         }

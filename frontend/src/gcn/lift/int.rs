@@ -82,6 +82,11 @@ fn plain(e: &mut Emit<'_>, inst: &Inst) -> bool {
             let (a, b) = (s(0), s(1));
             logic(e, inst.op, a, b)
         }
+        Op::V_XNOR_B32 => {
+            let (a, b) = (s(0), s(1));
+            let differ = e.b.ixor(a, b);
+            e.b.inot(differ)
+        }
         Op::V_BFM_B32 => {
             let (bits, at) = (s(0), s(1));
             let one = e.b.i32(1);

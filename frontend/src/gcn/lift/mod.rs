@@ -18,6 +18,8 @@ mod bytes;
 mod compare;
 mod control;
 mod convert;
+#[cfg(test)]
+mod dot_tests;
 mod double;
 mod effects;
 mod emit;

@@ -52,6 +52,8 @@ pub struct Options<'a> {
     pub vgprs: u32,
     /// Scalar registers of a wave, for HW_REG_GPR_ALLOC only: all that can be named exist.
     pub sgprs: u32,
+    /// Whether multiply-adds of mixed widths are fused, as on gfx904 and gfx906.
+    pub fused_mix: bool,
     /// MODE when a wave starts (facts/gcn.md section 4).
     pub mode: u32,
     /// LDS bytes of a workgroup, dynamic ones excluded.

@@ -15,6 +15,14 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         mix(e, inst);
         return true;
     }
+    if let Some((bits, signed)) = dot_parts(inst.op) {
+        dot(e, inst, bits, signed);
+        return true;
+    }
+    if inst.op == Op::V_DOT2_F32_F16 {
+        dot_f16(e, inst);
+        return true;
+    }
     let sources = match inst.op {
         Op::V_PK_MAD_I16 | Op::V_PK_MAD_U16 | Op::V_PK_FMA_F16 => 3,
         Op::V_PK_MUL_LO_U16
@@ -124,8 +132,85 @@ fn integer_half(e: &mut Emit<'_>, inst: &Inst, s: &[Value]) -> Value {
     }
 }
 
+/// Bits of the parts of an integer scalar product, and whether they are signed.
+fn dot_parts(op: Op) -> Option<(u32, bool)> {
+    Some(match op {
+        Op::V_DOT2_I32_I16 => (16, true),
+        Op::V_DOT2_U32_U16 => (16, false),
+        Op::V_DOT4_I32_I8 => (8, true),
+        Op::V_DOT4_U32_U8 => (8, false),
+        Op::V_DOT8_I32_I4 => (4, true),
+        Op::V_DOT8_U32_U4 => (4, false),
+        _ => return None,
+    })
+}
+
+/// The products of the parts of two words, added to a third one; with `clamp` the exact sum saturates. Only those of 16 bits have
+/// `op_sel`.
+fn dot(e: &mut Emit<'_>, inst: &Inst, bits: u32, signed: bool) {
+    let mut words = [e.src32(inst, 0), e.src32(inst, 1)];
+    if bits == 16 {
+        words = [0, 1].map(|n| {
+            let [low, high] = [inst.op_sel, inst.op_sel_hi].map(|sel| {
+                if sel >> n & 1 != 0 { e.ushr_const(words[n], 16) } else { e.and_const(words[n], 0xffff) }
+            });
+            pack(e, low, high)
+        });
+    }
+    let widen = |e: &mut Emit<'_>, value: Value| {
+        let op = if signed { Opcode::Sext } else { Opcode::Zext };
+        e.b.convert(op, value, Scalar::I64)
+    };
+    let exact = saturates(inst);
+    let mut sum = e.src32(inst, 2);
+    if exact {
+        sum = widen(e, sum);
+    }
+    for n in 0..32 / bits {
+        let [a, b] = words.map(|word| {
+            let up = e.shl_const(word, 32 - bits * (n + 1));
+            if signed { e.sshr_const(up, 32 - bits) } else { e.ushr_const(up, 32 - bits) }
+        });
+        let mut product = e.b.imul(a, b);
+        if exact {
+            product = widen(e, product);
+        }
+        sum = e.b.iadd(sum, product);
+    }
+    if exact {
+        let (least, most) =
+            if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, u32::MAX.into()) };
+        let (least, most) = (e.b.i64(least as u64), e.b.i64(most as u64));
+        let value = e.b.smax(sum, least);
+        let value = e.b.smin(value, most);
+        sum = e.low(value);
+    }
+    e.set_dst32(inst, sum);
+}
+
+/// `v_dot2_f32_f16`: two fused multiply-adds in f32, that of the low halves first (chosen: documents give the formula only).
+fn dot_f16(e: &mut Emit<'_>, inst: &Inst) {
+    let word = e.src32(inst, 2);
+    let mut sum = e.b.bitcast(word, Scalar::F32);
+    if inst.neg_lo & 4 != 0 {
+        sum = e.b.fneg(sum);
+    }
+    for (sel, neg) in [(inst.op_sel, inst.neg_lo), (inst.op_sel_hi, inst.neg_hi)] {
+        let [a, b] = [0, 1].map(|n| {
+            let word = e.src32(inst, n);
+            let half = if sel >> n & 1 != 0 { e.ushr_const(word, 16) } else { e.and_const(word, 0xffff) };
+            let half = if neg >> n & 1 != 0 { half::negate(e, half) } else { half };
+            let half = e.flush_half_source(half);
+            half::widen(e, half)
+        });
+        sum = e.arithmetic(Width::Single, Opcode::Fma, &pure::FMA_F32, &[a, b, sum]);
+    }
+    e.finish_f32(inst, sum);
+}
+
 /// `v_mad_mix`: each source is an f32 or, where `op_sel_hi` says so, the half that `op_sel` names. The product and the
-/// sum are rounded in f32, denormals being zeros; the result is an f32 or is rounded again to a half of the register.
+/// sum are rounded in f32, denormals being zeros, or on later chips together, as MODE says; the result is an f32 or is rounded again
+/// to a half of the register.
 fn mix(e: &mut Emit<'_>, inst: &Inst) {
     let sources: Vec<Value> = (0..3)
         .map(|n| {
@@ -143,7 +228,11 @@ fn mix(e: &mut Emit<'_>, inst: &Inst) {
         })
         .collect();
     let &[a, b, c] = sources.as_slice() else { return };
-    let value = super::float::mad(e, a, b, c);
+    let value = if e.options.fused_mix {
+        e.arithmetic(Width::Single, Opcode::Fma, &pure::FMA_F32, &[a, b, c])
+    } else {
+        super::float::mad(e, a, b, c)
+    };
     if inst.op == Op::V_MAD_MIX_F32 {
         return e.finish_f32(inst, value);
     }

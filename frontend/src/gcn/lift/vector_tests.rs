@@ -46,9 +46,9 @@ impl WarpMemory for NoMemory {
 }
 
 /// What the destination holds before.
-const OLD: u64 = 0x0bad_cafe_1234_abcd;
+pub(super) const OLD: u64 = 0x0bad_cafe_1234_abcd;
 /// Round to nearest, all denormals, DX10_CLAMP, IEEE.
-const NEAREST: u32 = 0x3f0;
+pub(super) const NEAREST: u32 = 0x3f0;
 /// Modes of each kind: nearest with denormals kept, flushed, f32 flushed alone; other roundings; mixed denormals.
 const MODES: [u32; 8] = [NEAREST, 0x300, 0x3c0, 0x3f5, 0x3fa, 0x3cf, 0x350, 0x0a0];
 
@@ -76,7 +76,7 @@ fn encoded(op: Op, generation: Generation) -> (&'static Row, u64) {
 }
 
 /// Bits of a VOP3 word.
-const CLAMP: u64 = 1 << 15;
+pub(super) const CLAMP: u64 = 1 << 15;
 
 /// What a run leaves: v20 and v21, and VCC.
 struct Results {
@@ -102,6 +102,7 @@ fn run_words(generation: Generation, words: &[u64], mode: u32, inputs: &[[u64; 3
         code_address: 0,
         vgprs: 24,
         sgprs: 16,
+        fused_mix: false,
         mode,
         lds_bytes: 0,
         scratch_bytes: 0,
@@ -162,7 +163,14 @@ fn dynamic(generation: Generation) -> u64 {
 }
 
 /// Runs an operation in one mode, known or not, and gives v20 and v21 of each input.
-fn run(op: Op, generation: Generation, flags: u64, mode: u32, known: bool, inputs: &[[u64; 3]]) -> Vec<u64> {
+pub(super) fn run(
+    op: Op,
+    generation: Generation,
+    flags: u64,
+    mode: u32,
+    known: bool,
+    inputs: &[[u64; 3]],
+) -> Vec<u64> {
     let word = encoded(op, generation).1 | flags;
     let words = if known { vec![word] } else { vec![dynamic(generation), word] };
     run_words(generation, &words, mode, inputs).into_iter().flat_map(|results| results.lanes).collect()

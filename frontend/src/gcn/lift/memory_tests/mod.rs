@@ -114,6 +114,7 @@ impl Machine {
             code_address: 0,
             vgprs: 32,
             sgprs: 104,
+            fused_mix: false,
             mode: 0xc0,
             lds_bytes: LDS_BYTES as u32,
             scratch_bytes: 64,

@@ -63,6 +63,7 @@ pub(super) fn options(generation: Generation) -> Options<'static> {
         code_address: 0x1_0000_0000,
         vgprs: 24,
         sgprs: 102,
+        fused_mix: false,
         mode: 0x3c0,
         lds_bytes: 0,
         scratch_bytes: 0,
