@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Medians in microseconds, each over new programs, one thread. `ready` is a launch of the program's first block that is
-//! cancelled before the block begins: all that stands between a loaded program and its first instruction.
+//! cancelled before the block begins: all that stands between a loaded program and its first instruction. `cached` is with the
+//! code of an earlier run on disk (in memory, as far as the system has it there).
 #![warn(missing_docs)]
 
 use std::hint::black_box;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::{Session, load_program};
 use warpjit_benches::suite;
-use warpjit_runtime::{CancelToken, Config, Engine, Tier};
+use warpjit_runtime::{CacheConfig, CancelToken, Config, Engine, Tier};
 
 const RUNS: usize = 21;
 
@@ -36,14 +37,23 @@ fn main() -> anyhow::Result<()> {
     if files.is_empty() {
         files = suite::entries()?.into_iter().map(|entry| entry.path).collect();
     }
-    println!("| kernel | instructions | load | ready, auto | first block, interp | auto | jit |");
-    println!("|---|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "| kernel | instructions | load | ready, auto | ready, cached | first block, interp | auto | jit | jit, cached |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|---:|");
+    let folder = std::env::temp_dir().join(format!("warpjit-start-{}", std::process::id()));
     for path in files {
         let file = LaunchFile::load(&path)?;
         let blocks = load_program(&file)?.image().function.blocks.iter().map(|b| b.guest_insts).sum::<u32>();
         let load = median(|| timed(|| load_program(&file)))?;
-        let run = |tier, cancelled| {
-            let engine = Engine::new(Config { tier, threads: 1, ..Config::default() })?;
+        let run = |tier, cached: bool, cancelled| {
+            let cache = cached.then(|| CacheConfig::new(&folder));
+            let engine = Engine::new(Config { tier, cache, threads: 1, ..Config::default() })?;
+            if cached {
+                let mut session = Session::new(&file, &engine)?;
+                session.set_blocks(0..1)?;
+                session.run()?;
+            }
             median(|| {
                 let mut session = Session::new(&file, &engine)?;
                 session.set_blocks(0..1)?;
@@ -55,13 +65,15 @@ fn main() -> anyhow::Result<()> {
                 timed(|| session.run())
             })
         };
-        let ready = run(Tier::Auto, true)?;
-        let [interp, auto, jit] = [Tier::Interp, Tier::Auto, Tier::Jit].map(|tier| run(tier, false));
+        let (ready, ready_cached) = (run(Tier::Auto, false, true)?, run(Tier::Jit, true, true)?);
+        let [interp, auto, jit] = [Tier::Interp, Tier::Auto, Tier::Jit].map(|tier| run(tier, false, false));
+        let jit_cached = run(Tier::Jit, true, false)?;
         let name = path.parent().and_then(|folder| folder.file_name()).unwrap_or_default().to_string_lossy();
         println!(
-            "| {name} | {blocks} | {load:.0} | {ready:.0} | {:.0} | {:.0} | {:.0} |",
+            "| {name} | {blocks} | {load:.0} | {ready:.0} | {ready_cached:.0} | {:.0} | {:.0} | {:.0} | {jit_cached:.0} |",
             interp?, auto?, jit?
         );
     }
+    let _ = std::fs::remove_dir_all(folder);
     Ok(())
 }

@@ -35,8 +35,11 @@ struct Progress {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that wait.
-    idle: usize,
+    /// Threads that there are.
+    threads: usize,
+    /// Helpers that the launches which run want, together. No more threads are started: one that is late with an earlier
+    /// launch comes to the next.
+    wanted: usize,
     /// The pool is gone.
     closed: bool,
 }
@@ -75,17 +78,20 @@ impl Pool {
         // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
         // runs, also when `work` panics, so no reference outlives this call.
         let forever = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
-        let finish = Finish { pool: self, launch: &launch };
+        let finish = Finish { pool: self, launch: &launch, helpers };
         let mut queue = lock(&self.shared.queue);
-        let new = (queue.jobs.len() + helpers).saturating_sub(queue.idle);
+        queue.wanted += helpers;
+        let new = queue.wanted.saturating_sub(queue.threads);
+        queue.threads += new;
         queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
         drop(queue);
         self.shared.wake.notify_all();
-        for _ in 0..new.min(helpers) {
+        for started in 0..new {
             let shared = self.shared.clone();
             let thread = std::thread::Builder::new().name("warpjit".into());
             if thread.spawn(move || help(&shared)).is_err() {
                 // The system gives no more threads: those that there are do the work.
+                lock(&self.shared.queue).threads -= new - started;
                 break;
             }
         }
@@ -101,11 +107,15 @@ impl Pool {
 struct Finish<'a> {
     pool: &'a Pool,
     launch: &'a Arc<Launch>,
+    helpers: usize,
 }
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        lock(&self.pool.shared.queue).jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
+        let mut queue = lock(&self.pool.shared.queue);
+        queue.jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
+        queue.wanted -= self.helpers;
+        drop(queue);
         let mut state = lock(&self.launch.state);
         while state.running > 0 {
             state = self.launch.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -131,9 +141,7 @@ fn help(shared: &Shared) {
             if queue.closed {
                 return;
             }
-            queue.idle += 1;
             queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
-            queue.idle -= 1;
         };
         lock(&job.launch.state).running += 1;
         drop(queue);
@@ -166,6 +174,23 @@ mod tests {
             });
             assert_eq!(calls.into_inner(), 3);
         }
+    }
+
+    #[test]
+    fn there_are_no_more_threads_than_were_wanted_at_a_time() {
+        let pool = Pool::default();
+        for _ in 0..2000 {
+            // Helpers may come late or not at all.
+            pool.run(2, &|| {});
+        }
+        assert_eq!(lock(&pool.shared.queue).threads, 2);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..200).for_each(|_| pool.run(2, &|| std::thread::yield_now())));
+            }
+        });
+        let queue = lock(&pool.shared.queue);
+        assert!(queue.threads <= 6 && queue.wanted == 0, "{}", queue.threads);
     }
 
     #[test]

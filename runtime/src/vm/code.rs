@@ -11,8 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Alignment of a piece of code: a cache line.
 const ALIGN: usize = 64;
-/// Size of a segment unless a piece of code needs more.
-const SEGMENT_BYTES: usize = 1 << 20;
+/// Size of the first segment unless a piece of code needs more: small, since all of it is filled with traps, which takes a
+/// good part of the time in which a program with little code can start. Each further one is twice as large.
+const FIRST_SEGMENT_BYTES: usize = 64 << 10;
+/// How often segments double.
+const DOUBLINGS: usize = 4;
 
 /// An arena for compiled code. Cloning shares it.
 #[derive(Debug, Clone, Default)]
@@ -78,7 +81,8 @@ impl CodeMemory {
         let (segment, offset) = match found {
             Some(found) => found,
             None => {
-                let mut segment = Segment::new(bytes.max(SEGMENT_BYTES))?;
+                let usual = FIRST_SEGMENT_BYTES << segments.len().min(DOUBLINGS);
+                let mut segment = Segment::new(bytes.max(usual))?;
                 let offset = segment.take(bytes).unwrap_or(0);
                 segments.push(segment);
                 (segments.last_mut().ok_or_else(|| Error::os("code memory", "no segment"))?, offset)

@@ -66,8 +66,9 @@ impl Views {
         let target = unsafe { std::slice::from_raw_parts_mut(self.writable.add(offset), room) };
         let (text, rest) = target.split_at_mut(code.len());
         text.copy_from_slice(code);
-        for (byte, trap) in rest.iter_mut().zip(arch::TRAP.iter().cycle()) {
-            *byte = *trap;
+        match arch::TRAP {
+            [trap] => rest.fill(*trap),
+            trap => rest.iter_mut().zip(trap.iter().cycle()).for_each(|(byte, trap)| *byte = *trap),
         }
         arch::publish(target.as_ptr(), self.executable(offset), room);
     }
