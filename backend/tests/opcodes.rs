@@ -406,6 +406,7 @@ static MIX: PureFn = PureFn {
     result: Scalar::F64,
     eval: |a| (f64::from(f32::from_bits(a[0] as u32)) * 1e-310 + a[1] as f64 + (a[2] >> 60) as f64).to_bits(),
     expand: None,
+    fast: None,
 };
 static TRUTH: PureFn = PureFn {
     name: "test.truth",
@@ -413,6 +414,7 @@ static TRUTH: PureFn = PureFn {
     result: Scalar::I1,
     eval: |a| u64::from(a[0] % 3 == 0),
     expand: None,
+    fast: None,
 };
 /// Makes denormals, for which the host's float environment must be Rust's.
 static HALF: PureFn = PureFn {
@@ -421,6 +423,7 @@ static HALF: PureFn = PureFn {
     result: Scalar::F32,
     eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
     expand: None,
+    fast: None,
 };
 
 #[test]

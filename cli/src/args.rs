@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use warpjit_runtime::{CacheConfig, Config, HostLevel, Observe, Tier};
+use warpjit_runtime::{CacheConfig, Config, HostLevel, Numerics, Observe, Tier};
 
 /// Runs GPU machine code on the CPU.
 #[derive(Parser)]
@@ -65,6 +65,9 @@ pub struct EngineArgs {
     /// Keep global memory in lane order too.
     #[arg(long)]
     pub lockstep: bool,
+    /// How float results come about.
+    #[arg(long, value_enum, default_value = "exact")]
+    pub numerics: NumericsName,
     /// Host instructions to use.
     #[arg(long, value_enum, default_value = "native")]
     pub host: HostName,
@@ -196,6 +199,9 @@ pub struct IrArgs {
     /// Lanes that compiled code runs together, in groups of four.
     #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4"])]
     pub chunk: Option<String>,
+    /// How float results come about.
+    #[arg(long, value_enum, default_value = "exact")]
+    pub numerics: NumericsName,
     /// Host instructions to use.
     #[arg(long, value_enum, default_value = "native")]
     pub host: HostName,
@@ -234,6 +240,15 @@ impl TierName {
     }
 }
 
+/// `--numerics`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NumericsName {
+    /// The guest's bits, as far as they are known.
+    Exact,
+    /// Quicker, within documented bounds of the guest's.
+    Fast,
+}
+
 /// `--host`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HostName {
@@ -267,6 +282,10 @@ impl EngineArgs {
             chunk_groups: self.chunk.as_deref().and_then(|c| c.parse().ok()),
             checked_memory: self.checked_memory,
             lockstep: self.lockstep,
+            numerics: match self.numerics {
+                NumericsName::Exact => Numerics::Exact,
+                NumericsName::Fast => Numerics::Fast,
+            },
             host: match self.host {
                 HostName::Native => HostLevel::Native,
                 HostName::Sse41 => HostLevel::Sse41,

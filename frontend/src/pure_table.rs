@@ -3,7 +3,7 @@
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$args:ident| $body:expr $(, inline $formula:path)?;)*) => {
+        |$args:ident| $body:expr $(, inline $formula:path)? $(, fast $fast:path)?;)*) => {
         $(
             $(#[$doc])*
             pub static $name: warpjit_ir::PureFn = warpjit_ir::PureFn {
@@ -12,6 +12,7 @@ macro_rules! functions {
                 result: warpjit_ir::Scalar::$ret,
                 eval: |$args| $body,
                 expand: $crate::pure_table::expansion!($($formula, $ret)?),
+                fast: $crate::pure_table::expansion!($($fast, $ret)?),
             };
         )*
 

@@ -26,6 +26,8 @@ pub struct PureFn {
     pub eval: fn(&[u64]) -> u64,
     /// The same in operations, to the bit. Compiled code has these instead of a call.
     pub expand: Option<ExpandFn>,
+    /// Operations that give about the same, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md` has the bound.
+    pub fast: Option<ExpandFn>,
 }
 
 impl PartialEq for PureFn {

@@ -25,6 +25,17 @@ pub enum HostLevel {
     Sse41,
 }
 
+/// How float results come about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Numerics {
+    /// The guest's bits, as far as they are known.
+    #[default]
+    Exact,
+    /// Some float instructions give results within a documented bound of the guest's (docs/numerics.md); both tiers
+    /// give the same ones. Integer results are exact.
+    Fast,
+}
+
 /// Settings of an [`crate::Engine`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
@@ -43,6 +54,8 @@ pub struct Config {
     /// Whether accesses to global memory by the lanes of a warp are ordered as if in lock step, for guests that
     /// rely on more than the programming model promises. Costs speed.
     pub lockstep: bool,
+    /// How float results come about.
+    pub numerics: Numerics,
     /// Instructions of the host that may be used.
     pub host: HostLevel,
     /// Whether to count what is executed ([`crate::Stats`] beyond blocks and warps). Costs speed.

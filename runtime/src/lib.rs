@@ -67,7 +67,7 @@ pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
 pub use cache::CacheConfig;
-pub use config::{Config, HostLevel, Tier};
+pub use config::{Config, HostLevel, Numerics, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use launch::{

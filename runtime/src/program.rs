@@ -3,12 +3,13 @@
 use crate::cache::CacheConfig;
 use crate::exec::Tiers;
 use crate::exec::setup::Needs;
-use crate::{Config, Error, HostLevel, Launch, Tier};
+use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
+use warpjit_ir::passes::fast;
 use warpjit_ir::regions::RegionOptions;
 
 /// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
@@ -59,6 +60,7 @@ pub(crate) struct Variant {
     pub chunk_groups: Option<u8>,
     pub checked_memory: bool,
     pub lockstep: bool,
+    pub numerics: Numerics,
     pub host: HostLevel,
     pub count: bool,
     pub keep_registers: bool,
@@ -81,6 +83,7 @@ impl Variant {
             chunk_groups: config.chunk_groups,
             checked_memory: config.checked_memory,
             lockstep: config.lockstep,
+            numerics: config.numerics,
             host: config.host,
             count: config.count,
             keep_registers: launch.capture_registers,
@@ -166,7 +169,11 @@ impl Program {
         if let Some(tiers) = variants.get(&key) {
             return Ok(tiers.clone());
         }
-        let tiers = Arc::new(Tiers::new(self.0.image.function.clone(), variant, cache)?);
+        let mut function = self.0.image.function.clone();
+        if variant.numerics == Numerics::Fast {
+            fast::run(&mut function);
+        }
+        let tiers = Arc::new(Tiers::new(function, variant, cache)?);
         variants.insert(key, tiers.clone());
         Ok(tiers)
     }

@@ -37,6 +37,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         result: Scalar::I32,
         eval: |a| (a[0] << 1) & 0xffff_ffff,
         expand: None,
+        fast: None,
     },
     PureFn {
         name: "test.half",
@@ -44,6 +45,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         result: Scalar::F32,
         eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
         expand: None,
+        fast: None,
     },
 ];
 

@@ -3,16 +3,16 @@
 
 use warpjit_frontend::formula::Scalars;
 use warpjit_frontend::gcn::{self, Generation, numeric::trans};
-use warpjit_frontend::tesla::{self, numeric::sfu};
+use warpjit_frontend::tesla::{self, numeric::sfu, numeric::sfu_fast};
 use warpjit_frontend::{fermi, fermi::numeric as fermi_numeric};
 use warpjit_runtime::{
-    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
+    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Numerics, Program, ProgramOptions, Tier,
 };
 
 const THREADS: u32 = 256;
 
-/// An instruction and what it computes.
-type Case = (&'static str, fn(u32) -> u32);
+/// An instruction, what it computes, and what it computes with approximate numerics.
+type Case = (&'static str, fn(u32) -> u32, fn(u32) -> u32);
 
 /// Every sign and exponent with the first and last fractions and some in between, as many as fill the blocks.
 fn arguments() -> Vec<u32> {
@@ -36,7 +36,7 @@ fn arguments() -> Vec<u32> {
     list
 }
 
-fn engines() -> Vec<(String, Engine)> {
+fn engines(numerics: Numerics) -> Vec<(String, Engine)> {
     let kinds = [
         (Tier::Interp, HostLevel::Native, None),
         (Tier::Jit, HostLevel::Native, Some(1)),
@@ -45,8 +45,8 @@ fn engines() -> Vec<(String, Engine)> {
         (Tier::Jit, HostLevel::Sse41, Some(2)),
     ];
     let engine = |(tier, host, chunk_groups)| {
-        let config = Config { tier, host, chunk_groups, threads: 1, ..Config::default() };
-        (format!("{tier:?} {host:?} {chunk_groups:?}"), Engine::new(config).unwrap())
+        let config = Config { tier, host, chunk_groups, numerics, threads: 1, ..Config::default() };
+        (format!("{tier:?} {host:?} {chunk_groups:?} {numerics:?}"), Engine::new(config).unwrap())
     };
     kinds.into_iter().map(engine).collect()
 }
@@ -72,13 +72,23 @@ fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
     data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
 }
 
-fn check(name: &str, program: &Program, function: impl Fn(u32) -> u32) {
+/// With approximate numerics the bits of a NaN are not specified, nor whether denormals count as zeros.
+fn same(numerics: Numerics, a: u32, b: u32) -> bool {
+    let is_nan = |x: u32| f32::from_bits(x).is_nan();
+    let is_tiny = |x: u32| f32::from_bits(x).abs() < 2f32.powi(-120);
+    a == b || numerics == Numerics::Fast && (is_nan(a) && is_nan(b) || is_tiny(a) && is_tiny(b))
+}
+
+fn check((name, exact, fast): Case, program: &Program) {
     let arguments = arguments();
-    for (kind, engine) in engines() {
-        let results = run(&engine, program, &arguments);
-        for (&x, &got) in arguments.iter().zip(&results) {
-            let want = function(x);
-            assert_eq!(got, want, "{name}({x:#010x}) is {want:#010x}, {kind} gives {got:#010x}");
+    for (numerics, function) in [(Numerics::Exact, exact), (Numerics::Fast, fast)] {
+        for (kind, engine) in engines(numerics) {
+            let results = run(&engine, program, &arguments);
+            for (&x, &got) in arguments.iter().zip(&results) {
+                let want = function(x);
+                let right = same(numerics, got, want);
+                assert!(right, "{name}({x:#010x}) is {want:#010x}, {kind} gives {got:#010x}");
+            }
         }
     }
 }
@@ -86,16 +96,17 @@ fn check(name: &str, program: &Program, function: impl Fn(u32) -> u32) {
 #[test]
 fn tesla() {
     let functions: [Case; 8] = [
-        ("rcp f32", sfu::rcp),
-        ("rsqrt f32", sfu::rsqrt),
-        ("lg2 f32", sfu::lg2),
-        ("sin f32", sfu::sin),
-        ("cos f32", sfu::cos),
-        ("ex2 f32", sfu::ex2),
-        ("presin f32", sfu::presin),
-        ("preex2 f32", sfu::preex2),
+        ("rcp f32", sfu::rcp, |x| sfu_fast::rcp(&mut Scalars, x)),
+        ("rsqrt f32", sfu::rsqrt, |x| sfu_fast::rsqrt(&mut Scalars, x)),
+        ("lg2 f32", sfu::lg2, |x| sfu_fast::lg2(&mut Scalars, x)),
+        ("sin f32", sfu::sin, |x| sfu_fast::sin(&mut Scalars, x)),
+        ("cos f32", sfu::cos, |x| sfu_fast::cos(&mut Scalars, x)),
+        ("ex2 f32", sfu::ex2, |x| sfu_fast::ex2(&mut Scalars, x)),
+        ("presin f32", sfu::presin, sfu::presin),
+        ("preex2 f32", sfu::preex2, sfu::preex2),
     ];
-    for (op, function) in functions {
+    for case in functions {
+        let op = case.0;
         let text = format!(
             "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
              add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
@@ -110,22 +121,27 @@ fn tesla() {
             registers: Some(8),
             ..ProgramOptions::new(Isa::Tesla)
         };
-        check(op, &Program::load(&code, &options).unwrap(), function);
+        check(case, &Program::load(&code, &options).unwrap());
     }
 }
 
 #[test]
 fn fermi() {
     let functions: [Case; 6] = [
-        ("sin f32", |x| fermi_numeric::sin(&mut Scalars, x)),
-        ("cos f32", |x| fermi_numeric::cos(&mut Scalars, x)),
-        ("ex2 f32", |x| fermi_numeric::ex2(&mut Scalars, x)),
-        ("lg2 f32", |x| fermi_numeric::lg2(&mut Scalars, x)),
-        ("rcp64h", |x| fermi_numeric::rcp64h(&mut Scalars, x)),
-        ("rsqrt64h", |x| fermi_numeric::rsqrt64h(&mut Scalars, x)),
+        ("sin f32", |x| fermi_numeric::sin(&mut Scalars, x), |x| fermi_numeric::quick::sin(&mut Scalars, x)),
+        ("cos f32", |x| fermi_numeric::cos(&mut Scalars, x), |x| fermi_numeric::quick::cos(&mut Scalars, x)),
+        ("ex2 f32", |x| fermi_numeric::ex2(&mut Scalars, x), |x| fermi_numeric::quick::ex2(&mut Scalars, x)),
+        ("lg2 f32", |x| fermi_numeric::lg2(&mut Scalars, x), |x| fermi_numeric::quick::lg2(&mut Scalars, x)),
+        ("rcp64h", |x| fermi_numeric::rcp64h(&mut Scalars, x), |x| fermi_numeric::rcp64h(&mut Scalars, x)),
+        (
+            "rsqrt64h",
+            |x| fermi_numeric::rsqrt64h(&mut Scalars, x),
+            |x| fermi_numeric::rsqrt64h(&mut Scalars, x),
+        ),
     ];
     // Once in a region that may flush denormals, once beside an addition that must not.
-    for (op, function) in functions {
+    for case in functions {
+        let op = case.0;
         for more in ["", "long add rn f32 $r5 $r4 $r4\nlong st b32 wb g[$r6] $r5\n"] {
             let text = format!(
                 "long mov b32 $r0 $tidx\nlong mov b32 $r1 $ctaidx\nlong add $r2 (mul u32 $r1 u32 c0[0x8]) $r0\n\
@@ -140,7 +156,7 @@ fn fermi() {
                 registers: Some(20),
                 ..ProgramOptions::new(Isa::Fermi)
             };
-            check(op, &Program::load(&code, &options).unwrap(), function);
+            check(case, &Program::load(&code, &options).unwrap());
         }
     }
 }
@@ -150,12 +166,12 @@ fn fermi() {
 fn gcn() {
     const REGISTERS: usize = 16;
     let functions: [Case; 4] = [
-        ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x)),
-        ("v_log_f32", |x| trans::log_f32(&mut Scalars, x)),
-        ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x)),
-        ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x)),
+        ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x), |x| trans::quick::exp_f32(&mut Scalars, x)),
+        ("v_log_f32", |x| trans::log_f32(&mut Scalars, x), |x| trans::quick::log_f32(&mut Scalars, x)),
+        ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x), |x| trans::quick::sin_f32(&mut Scalars, x)),
+        ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x), |x| trans::quick::cos_f32(&mut Scalars, x)),
     ];
-    for (op, function) in functions {
+    for (op, exact, fast) in functions {
         let mut text: String = (0..REGISTERS).map(|n| format!("{op} v{n}, v{n}\n")).collect();
         text += "s_endpgm\n";
         let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
@@ -167,7 +183,9 @@ fn gcn() {
             ..ProgramOptions::new(Isa::Gcn)
         };
         let program = Program::load(&code, &options).unwrap();
-        for (kind, engine) in engines() {
+        let exact = engines(Numerics::Exact).into_iter().map(|of| (Numerics::Exact, exact, of));
+        let fast = engines(Numerics::Fast).into_iter().map(|of| (Numerics::Fast, fast, of));
+        for (numerics, function, (kind, engine)) in exact.chain(fast) {
             for chunk in arguments().chunks_exact(64 * REGISTERS) {
                 let lanes = |n: usize| chunk[64 * n..][..64].iter().map(|&x| x.into()).collect::<Vec<u64>>();
                 let launch = Launch {
@@ -183,14 +201,54 @@ fn gcn() {
                 for n in 0..REGISTERS {
                     for (&x, &got) in chunk[64 * n..].iter().zip(&report.registers[&format!("v{n}")]) {
                         let want = function(x);
-                        assert_eq!(
-                            got,
-                            want.into(),
-                            "{op} {x:#010x}: want {want:#010x}, {kind} gives {got:#x}"
-                        );
+                        let right = same(numerics, got as u32, want);
+                        assert!(right, "{op} {x:#010x}: want {want:#010x}, {kind} gives {got:#x}");
                     }
                 }
             }
         }
     }
+}
+
+/// Multiply-add of each argument with its neighbours: a fused one differs by no more than a unit of the product, which the exact one
+/// truncates, and one of the result.
+#[test]
+fn fused_multiply_add() {
+    let text = "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
+         add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
+         add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\nadd b32 $r3 $r2 0x3579bd\nxor b32 $r4 $r2 0x80002461\n\
+         add f32 $r2 (mul $r2 $r3) $r4\nexit st b32 g14[$r0] $r2\n";
+    let code = tesla::assemble(text, tesla::Target::compute(tesla::Chip::G84))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .code;
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some("g84".into()),
+        registers: Some(8),
+        ..ProgramOptions::new(Isa::Tesla)
+    };
+    let program = Program::load(&code, &options).unwrap();
+    let arguments = arguments();
+    let exact = run(&engines(Numerics::Exact)[0].1, &program, &arguments);
+    let mut differences = 0;
+    for (kind, engine) in engines(Numerics::Fast) {
+        let fast = run(&engine, &program, &arguments);
+        for ((&x, &want), &got) in arguments.iter().zip(&exact).zip(&fast) {
+            let number = |x: u32| f64::from(f32::from_bits(x));
+            let (want, got) = (number(want), number(got));
+            let product = number(x) * number(x.wrapping_add(0x35_79bd));
+            let unit = |x: f64| x.abs() * 2f64.powi(-23);
+            let tiny = f64::from(f32::MIN_POSITIVE);
+            let bound = unit(product) + unit(want) + tiny;
+            let close = (want - got).abs() <= bound;
+            // One rounds to the greatest number, the other to infinity.
+            let ends = |x: f64| x.abs() >= f64::from(f32::MAX);
+            let right = close
+                || want.is_nan() && got.is_nan()
+                || ends(want) && ends(got) && want.signum() == got.signum();
+            assert!(right, "{x:#010x}: {got:e}, exact {want:e}, {kind}");
+            differences += usize::from(want != got && !want.is_nan());
+        }
+    }
+    assert!(differences > 0, "fused multiply-adds give what truncating ones do");
 }

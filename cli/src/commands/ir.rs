@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use warpjit::outcome::Status;
 use warpjit_backend::{Options, Shape, Target, list_region};
 use warpjit_ir::function::SlotData;
+use warpjit_ir::passes::fast;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
@@ -14,7 +15,7 @@ use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
 use super::print;
-use crate::args::{Form, IrArgs};
+use crate::args::{Form, IrArgs, NumericsName};
 
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     let code = Code::load(&args.program)?;
@@ -31,7 +32,11 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     };
     let mut text = String::new();
     for program in code.programs()? {
-        let function = &program.image().function;
+        let mut function = program.image().function.clone();
+        if args.numerics == NumericsName::Fast {
+            fast::run(&mut function);
+        }
+        let function = &function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
             Form::Regions => show_regions(&mut text, function, |region, _| Ok(region.ssa.to_string()))?,

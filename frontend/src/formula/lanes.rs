@@ -87,6 +87,14 @@ impl Ops for Lanes<'_, '_> {
         slt(x: Value, y: Value) = b.icmp(IntCC::Slt, x, y);
         select(when: Value, x: Value, y: Value) = b.select(when, x, y);
         to_single(x: Value) = b.convert(Opcode::FcvtFromSint, x, Scalar::F32);
+        to_word(x: Value) = b.convert(Opcode::FcvtToSint, x, Scalar::I32);
+        single_add(x: Value, y: Value) = b.float(Opcode::Fadd, &[x, y], ftz);
+        single_sub(x: Value, y: Value) = b.float(Opcode::Fsub, &[x, y], ftz);
+        single_mul(x: Value, y: Value) = b.float(Opcode::Fmul, &[x, y], ftz);
+        single_fma(x: Value, y: Value, z: Value) = b.float(Opcode::Fma, &[x, y, z], ftz);
+        single_div(x: Value, y: Value) = b.float(Opcode::Fdiv, &[x, y], true);
+        single_sqrt(x: Value) = b.float(Opcode::Fsqrt, &[x], true);
+        single_nearest(x: Value) = b.fnearest(x);
         bits(x: Value) = b.bitcast(x, Scalar::I32);
         of_bits(x: Value) = b.bitcast(x, Scalar::F32);
 

@@ -5,6 +5,7 @@
 //! construction. A formula takes and gives bit patterns.
 
 pub mod elementary;
+pub mod fast;
 mod lanes;
 mod scalars;
 
@@ -125,6 +126,22 @@ ops! {
     select(when: Truth, a: Word, b: Word) -> Word;
     /// Signed integer to float, nearest even.
     to_single(a: Word) -> Single;
+    /// Float to signed integer, truncated; within range.
+    to_word(a: Single) -> Word;
+    /// Sum.
+    single_add(a: Single, b: Single) -> Single;
+    /// Difference.
+    single_sub(a: Single, b: Single) -> Single;
+    /// Product.
+    single_mul(a: Single, b: Single) -> Single;
+    /// Fused multiply-add.
+    single_fma(a: Single, b: Single, c: Single) -> Single;
+    /// Quotient; denormal operands and results are zeros.
+    single_div(a: Single, b: Single) -> Single;
+    /// Square root; a denormal is zero.
+    single_sqrt(a: Single) -> Single;
+    /// Nearest integer, ties to even.
+    single_nearest(a: Single) -> Single;
     /// Bits of a float.
     bits(a: Single) -> Word;
     /// Float of bits.

@@ -48,6 +48,15 @@ impl Ops for Scalars {
         slt(a: u32, b: u32) -> bool = (a as i32) < b as i32;
         select(when: bool, a: u32, b: u32) -> u32 = if when { a } else { b };
         to_single(a: u32) -> f32 = a as i32 as f32;
+        to_word(a: f32) -> u32 = a as i32 as u32;
+        single_add(a: f32, b: f32) -> f32 = a + b;
+        single_sub(a: f32, b: f32) -> f32 = a - b;
+        single_mul(a: f32, b: f32) -> f32 = a * b;
+        single_fma(a: f32, b: f32, c: f32) -> f32 = a.mul_add(b, c);
+        // Rounding an f64 quotient again gives the f32 one: it has more than twice the bits.
+        single_div(a: f32, b: f32) -> f32 = demoted(f64::from(flushed(a)) / f64::from(flushed(b)));
+        single_sqrt(a: f32) -> f32 = flushed(a).sqrt();
+        single_nearest(a: f32) -> f32 = a.round_ties_even();
         bits(a: f32) -> u32 = a.to_bits();
         of_bits(a: u32) -> f32 = f32::from_bits(a);
 
@@ -84,4 +93,9 @@ fn demoted(a: f64) -> f32 {
     let tiny = ((a * UP) as f32).abs() < LEAST;
     let bits = (a as f32).to_bits();
     f32::from_bits(if tiny { bits & 0x8000_0000 } else { bits })
+}
+
+#[inline(always)]
+fn flushed(a: f32) -> f32 {
+    if a.is_subnormal() { f32::from_bits(a.to_bits() & 0x8000_0000) } else { a }
 }

@@ -291,6 +291,7 @@ pub(crate) static LOAD: PureFn = PureFn {
         load(format & 63, format >> 6 & 15, format >> 12 & 7, format >> 24 & 1 != 0, texel).into()
     },
     expand: None,
+    fast: None,
 };
 
 /// A dword of a texel: [`pack_format`], the first two components, the last two.
@@ -306,6 +307,7 @@ pub(crate) static STORE: PureFn = PureFn {
         u64::from((texel >> (32 * (format >> 25 & 3))) as u32)
     },
     expand: None,
+    fast: None,
 };
 
 /// Bytes of a texel of a data format (5:0), 0 where there is no such format.
@@ -315,6 +317,7 @@ pub(crate) static BYTES: PureFn = PureFn {
     result: Scalar::I32,
     eval: |args| DataFormat::of(arg(args, 0) as u32 & 63).map_or(0, |data| data.bytes.into()),
     expand: None,
+    fast: None,
 };
 
 /// The functions, for those who look them up by name.

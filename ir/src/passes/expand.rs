@@ -6,26 +6,33 @@ use crate::builder::Builder;
 use crate::entities::Block;
 use crate::function::{Function, Imm, InstData};
 use crate::opcodes::Opcode;
+use crate::pure::{ExpandFn, PureFn};
 
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
-    let calls = |inst: &InstData| matches!(inst.imm, Imm::Pure(callee) if callee.expand.is_some());
-    let mut blocks = func.blocks.iter();
-    if !blocks.any(|b| b.insts.iter().any(|&i| calls(func.inst(i)))) {
+    replace(func, |callee| callee.expand)
+}
+
+/// Replaces calls by the sequence that `of` gives for the callee, if any.
+pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
+    let sequence = |inst: &InstData| match inst.imm {
+        Imm::Pure(callee) => of(callee),
+        _ => None,
+    };
+    let mut insts = func.blocks.iter().flat_map(|b| &b.insts);
+    if !insts.any(|&i| sequence(func.inst(i)).is_some()) {
         return false;
     }
     let ftz = !keeps_denormals(func);
     let mut aliases = Aliases::new(func);
     for n in 0..func.blocks.len() {
         let block = Block::new(n);
-        if !func.block(block).insts.iter().any(|&i| calls(func.inst(i))) {
+        if !func.block(block).insts.iter().any(|&i| sequence(func.inst(i)).is_some()) {
             continue;
         }
         for inst in std::mem::take(&mut func.block_mut(block).insts) {
             let data = func.inst(inst);
-            if let (Imm::Pure(callee), Some(result)) = (data.imm, data.result)
-                && let Some(expand) = callee.expand
-            {
+            if let (Some(expand), Some(result)) = (sequence(data), data.result) {
                 let (pc, args) = (data.pc, data.args.iter().map(|&a| aliases.get(a)).collect::<Vec<_>>());
                 let mut b = Builder::new(func, block);
                 b.pc = pc;

@@ -5,6 +5,7 @@ pub mod canon;
 pub mod dce;
 pub mod demand;
 pub mod expand;
+pub mod fast;
 pub mod fold;
 pub mod gvn;
 pub mod licm;
@@ -28,6 +29,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("dce", dce::run),
     ("demand", demand::run),
     ("expand", expand::run),
+    ("fast", fast::run),
     ("fold", fold::run),
     ("gvn", gvn::run),
     ("licm", licm::run),

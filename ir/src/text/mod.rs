@@ -64,6 +64,7 @@ mod tests {
         result: Scalar::I32,
         eval: |a| a[0] << 1,
         expand: None,
+        fast: None,
     };
 
     static TABLE: WordTable = WordTable::new("test.table", &[1; 16]);

@@ -8,7 +8,7 @@ pub mod pure;
 mod special;
 pub mod video;
 
-pub use special::{cos, ex2, lg2, rcp64h, rsqrt64h, sin};
+pub use special::{cos, ex2, lg2, quick, rcp64h, rsqrt64h, sin};
 
 use crate::soft::{F32, F32_FLUSH, F64, Format, Real, Rounding};
 

@@ -29,13 +29,13 @@ functions! {
     /// f64 fused multiply-add, rounding field first
     FMA64 = "fermi.dfma" (I32, F64, F64, F64) -> F64, |x| super::fma64(a(x, 1), a(x, 2), a(x, 3), rounding(x));
     /// Sine
-    SIN = "fermi.sin" (F32) -> F32, |x| super::sin(&mut Scalars, w(x, 0)).into(), inline super::sin;
+    SIN = "fermi.sin" (F32) -> F32, |x| super::sin(&mut Scalars, w(x, 0)).into(), inline super::sin, fast super::quick::sin;
     /// Cosine
-    COS = "fermi.cos" (F32) -> F32, |x| super::cos(&mut Scalars, w(x, 0)).into(), inline super::cos;
+    COS = "fermi.cos" (F32) -> F32, |x| super::cos(&mut Scalars, w(x, 0)).into(), inline super::cos, fast super::quick::cos;
     /// `2^x`
-    EX2 = "fermi.ex2" (F32) -> F32, |x| super::ex2(&mut Scalars, w(x, 0)).into(), inline super::ex2;
+    EX2 = "fermi.ex2" (F32) -> F32, |x| super::ex2(&mut Scalars, w(x, 0)).into(), inline super::ex2, fast super::quick::ex2;
     /// `log2(x)`
-    LG2 = "fermi.lg2" (F32) -> F32, |x| super::lg2(&mut Scalars, w(x, 0)).into(), inline super::lg2;
+    LG2 = "fermi.lg2" (F32) -> F32, |x| super::lg2(&mut Scalars, w(x, 0)).into(), inline super::lg2, fast super::quick::lg2;
     /// Upper word of an f64 reciprocal
     RCP64H = "fermi.rcp64h" (I32) -> I32, |x| super::rcp64h(&mut Scalars, w(x, 0)).into(), inline super::rcp64h;
     /// Upper word of an f64 reciprocal square root

@@ -68,3 +68,29 @@ pub fn rsqrt64h<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
         o.double_div(one, root)
     })
 }
+
+/// The same for approximate numerics ([`crate::formula::fast`]).
+pub mod quick {
+    use super::NAN;
+    use crate::formula::{Ops, fast};
+
+    /// Sine of an angle.
+    pub fn sin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_angle(o, x, false, NAN)
+    }
+
+    /// Cosine of an angle.
+    pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_angle(o, x, true, NAN)
+    }
+
+    /// Power of 2.
+    pub fn ex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::exp2(o, x, NAN)
+    }
+
+    /// Logarithm to base 2.
+    pub fn lg2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::lg2(o, x, NAN)
+    }
+}

@@ -79,13 +79,13 @@ functions! {
     /// f32 fix-up of the division
     DIV_FIXUP_F32 = "gcn.div_fixup.f32" (F32, F32, F32) -> F32, |x| divide::fixup(Single, a(x, 0), a(x, 1), a(x, 2));
     /// 2^x
-    EXP_F32 = "gcn.exp.f32" (F32) -> F32, |x| trans::exp_f32(&mut Scalars, w(x, 0)).into(), inline trans::exp_f32;
+    EXP_F32 = "gcn.exp.f32" (F32) -> F32, |x| trans::exp_f32(&mut Scalars, w(x, 0)).into(), inline trans::exp_f32, fast trans::quick::exp_f32;
     /// log2(x)
-    LOG_F32 = "gcn.log.f32" (F32) -> F32, |x| trans::log_f32(&mut Scalars, w(x, 0)).into(), inline trans::log_f32;
+    LOG_F32 = "gcn.log.f32" (F32) -> F32, |x| trans::log_f32(&mut Scalars, w(x, 0)).into(), inline trans::log_f32, fast trans::quick::log_f32;
     /// Sine of turns
-    SIN_F32 = "gcn.sin.f32" (F32) -> F32, |x| trans::sin_f32(&mut Scalars, w(x, 0)).into(), inline trans::sin_f32;
+    SIN_F32 = "gcn.sin.f32" (F32) -> F32, |x| trans::sin_f32(&mut Scalars, w(x, 0)).into(), inline trans::sin_f32, fast trans::quick::sin_f32;
     /// Cosine of turns
-    COS_F32 = "gcn.cos.f32" (F32) -> F32, |x| trans::cos_f32(&mut Scalars, w(x, 0)).into(), inline trans::cos_f32;
+    COS_F32 = "gcn.cos.f32" (F32) -> F32, |x| trans::cos_f32(&mut Scalars, w(x, 0)).into(), inline trans::cos_f32, fast trans::quick::cos_f32;
 
     // f64.
 

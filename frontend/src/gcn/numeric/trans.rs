@@ -33,6 +33,33 @@ singles! {
     cos_f32: |o, x| of_turns(o, x, true);
 }
 
+/// The same for approximate numerics ([`crate::formula::fast`]).
+pub mod quick {
+    use crate::formula::{Ops, fast};
+
+    const NAN: u32 = 0x7fc0_0000;
+
+    /// 2^x.
+    pub fn exp_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::exp2(o, x, NAN)
+    }
+
+    /// log2(x).
+    pub fn log_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::lg2(o, x, NAN)
+    }
+
+    /// Sine of x turns.
+    pub fn sin_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_turns(o, x, false, NAN)
+    }
+
+    /// Cosine of x turns.
+    pub fn cos_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_turns(o, x, true, NAN)
+    }
+}
+
 /// What a half-precision function computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Function {

@@ -10,6 +10,7 @@ pub mod f32;
 pub mod f64;
 pub mod pure;
 pub mod sfu;
+pub mod sfu_fast;
 pub mod sfu_formula;
 mod sfu_tables;
 

@@ -5,7 +5,7 @@
 //! argument counts as 0, so that no call can fail.
 
 use super::convert::Convert;
-use super::{Rounding, f32, f64, sfu, sfu_formula};
+use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula};
 use crate::pure_table::{a, functions, w};
 
 fn rounding(args: &[u64]) -> Rounding {
@@ -21,17 +21,17 @@ fn double(args: &[u64], n: usize) -> u64 {
 
 functions! {
     /// `1 / x`
-    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into(), inline sfu_formula::rcp;
+    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into(), inline sfu_formula::rcp, fast sfu_fast::rcp;
     /// `1 / sqrt(x)`
-    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into(), inline sfu_formula::rsqrt;
+    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into(), inline sfu_formula::rsqrt, fast sfu_fast::rsqrt;
     /// `log2(x)`
-    LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into(), inline sfu_formula::lg2;
+    LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into(), inline sfu_formula::lg2, fast sfu_fast::lg2;
     /// `sin` of a prepared argument
-    SIN = "tesla.sin" (I32) -> F32, |x| sfu::sin(w(x, 0)).into(), inline sfu_formula::sin;
+    SIN = "tesla.sin" (I32) -> F32, |x| sfu::sin(w(x, 0)).into(), inline sfu_formula::sin, fast sfu_fast::sin;
     /// `cos` of a prepared argument
-    COS = "tesla.cos" (I32) -> F32, |x| sfu::cos(w(x, 0)).into(), inline sfu_formula::cos;
+    COS = "tesla.cos" (I32) -> F32, |x| sfu::cos(w(x, 0)).into(), inline sfu_formula::cos, fast sfu_fast::cos;
     /// `2^x` of a prepared argument
-    EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into(), inline sfu_formula::ex2;
+    EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into(), inline sfu_formula::ex2, fast sfu_fast::ex2;
     /// Prepares an argument of sin and cos
     PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into(), inline sfu_formula::presin;
     /// Prepares an argument of ex2

@@ -9,9 +9,9 @@ use super::sfu_tables;
 use crate::formula::Ops;
 use warpjit_ir::WordTable;
 
-const FRACTION: u32 = 0x007f_ffff;
+pub(super) const FRACTION: u32 = 0x007f_ffff;
 const MAGNITUDE: u32 = 0x7fff_ffff;
-const IMPLICIT: u32 = 1 << 23;
+pub(super) const IMPLICIT: u32 = 1 << 23;
 
 /// The words of a table: first all `c0`, then all `c1 << 16 | c2`, both as magnitudes.
 struct Rows<const N: usize> {
@@ -127,7 +127,7 @@ fn significand<O: Ops>(o: &mut O, value: O::Word, sum: O::Word, shift: u32) -> O
 }
 
 /// Zero where the bits are those of a number below the smallest normal one, or below zero.
-fn no_denormal<O: Ops>(o: &mut O, bits: O::Word) -> O::Word {
+pub(super) fn no_denormal<O: Ops>(o: &mut O, bits: O::Word) -> O::Word {
     let small = o.below(bits, IMPLICIT);
     o.put(small, 0, bits)
 }
@@ -299,15 +299,7 @@ fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O:
 
 /// `2^x` of a prepared argument.
 pub fn ex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    let negative = o.sar(x, 31);
-    let magnitude = o.and_bits(x, MAGNITUDE);
-    let fraction = o.and_bits(x, FRACTION);
-    // Whole numbers are negated, others complemented.
-    let whole = o.is(fraction, 0);
-    let zero = o.word(0);
-    let more = o.select(whole, negative, zero);
-    let power = o.xor(magnitude, negative);
-    let power = o.sub(power, more);
+    let power = power_of_prepared(o, x);
     let index = o.shr(power, 16);
     let rest = o.and_bits(power, 0xffff);
     let whole_rest = o.and_bits(power, 0x1_ffff);
@@ -319,6 +311,25 @@ pub fn ex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let result = o.add(exponent, significand);
     let result = o.add_bits(result, 126 << 23);
     let result = no_denormal(o, result);
+    special_power(o, x, result)
+}
+
+/// A prepared argument of ex2 as a signed number of 2^-23.
+pub(super) fn power_of_prepared<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    let negative = o.sar(x, 31);
+    let magnitude = o.and_bits(x, MAGNITUDE);
+    let fraction = o.and_bits(x, FRACTION);
+    // Whole numbers are negated, others complemented.
+    let whole = o.is(fraction, 0);
+    let zero = o.word(0);
+    let more = o.select(whole, negative, zero);
+    let power = o.xor(magnitude, negative);
+    o.sub(power, more)
+}
+
+/// `result`, but for the prepared infinities and NaN.
+pub(super) fn special_power<O: Ops>(o: &mut O, x: O::Word, result: O::Word) -> O::Word {
+    let negative = o.sar(x, 31);
     let infinite = o.and_bits(x, 1 << 23);
     let nan = o.is(infinite, 0);
     let below = o.and_bits(negative, INFINITY);

@@ -1,0 +1,52 @@
+//! The special-function unit for approximate numerics: no tables, short polynomials of f32 arithmetic. Preparation
+//! (`presin`, `preex2`) gives fixed-point numbers, and those exactly. Bounds: `docs/numerics.md`.
+
+use super::f32::{NAN, SIGN};
+use super::sfu_formula::{FRACTION, IMPLICIT, no_denormal, power_of_prepared, special_power};
+use crate::formula::{Ops, fast};
+
+pub use crate::formula::fast::{rcp, rsqrt};
+
+/// `log2(x)`.
+pub fn lg2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    fast::lg2(o, x, NAN)
+}
+
+/// `2^x` of a prepared argument.
+pub fn ex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    let power = power_of_prepared(o, x);
+    let fraction = o.and_bits(power, FRACTION);
+    let significand = fast::exp2_of_fraction(o, fraction);
+    let exponent = o.and_bits(power, !FRACTION);
+    let result = o.add(exponent, significand);
+    let result = no_denormal(o, result);
+    special_power(o, x, result)
+}
+
+/// `sin` of a prepared argument.
+pub fn sin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    let half = o.shl(x, 7);
+    let sign = o.xor(x, half);
+    quadrant(o, x, x, sign)
+}
+
+/// `cos` of a prepared argument.
+pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    let turned = o.add_bits(x, IMPLICIT);
+    let half = o.shl(turned, 7);
+    quadrant(o, x, turned, half)
+}
+
+fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O::Word {
+    let odd = o.shl(turned, 8);
+    let odd = o.sar(odd, 31);
+    let fraction = o.xor(x, odd);
+    let fraction = o.and_bits(fraction, FRACTION);
+    let result = fast::sin_of_fraction(o, fraction);
+    let sign = o.and_bits(sign, SIGN);
+    let result = o.or(result, sign);
+    let special = o.and_bits(x, 1 << 30);
+    let number = o.is(special, 0);
+    let nan = o.word(NAN);
+    o.select(number, result, nan)
+}
