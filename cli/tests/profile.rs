@@ -224,6 +224,7 @@ fn perf_files(folder: &Path, args: &[&str]) -> (String, Vec<u8>) {
     let child = Command::new(env!("CARGO_BIN_EXE_warpjit"))
         .args(args)
         .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
