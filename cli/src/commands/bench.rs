@@ -10,7 +10,7 @@ use warpjit_runtime::{Config, Engine};
 
 use super::progress::Bar;
 use super::{print, statistics, suite};
-use crate::args::{BenchArgs, EngineArgs, TierName};
+use crate::args::{BenchArgs, EngineArgs, NumericsName, TierName};
 
 pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
@@ -47,6 +47,13 @@ pub(super) fn measure(
     counting: Counting,
 ) -> anyhow::Result<(Outcome, Timing)> {
     let options = &args.engine;
+    // Approximate numerics are timed even where results are not those expected, which is said.
+    let fast = options.numerics == NumericsName::Fast;
+    let stops = |outcome: &Outcome| match outcome.status {
+        Status::Ok => false,
+        Status::Mismatch => !fast,
+        _ => true,
+    };
     // Counting costs time, so a run of its own counts; the first timed run has the expectations
     // checked, and whatever run there is first compiles.
     let counted = if counting == Counting::Nothing {
@@ -58,7 +65,7 @@ pub(super) fn measure(
         if counting == Counting::All {
             statistics::complete(&mut outcome.stats, file, options)?;
         }
-        if outcome.status != Status::Ok {
+        if stops(&outcome) {
             return Ok((outcome, Timing::default()));
         }
         Some(outcome)
@@ -67,7 +74,7 @@ pub(super) fn measure(
     let mut session = Session::new(file, &engine)?;
     let mut outcome = once(&mut session, options)?;
     let compile = outcome.stats.compile;
-    if options.tier == TierName::Auto && outcome.status == Status::Ok {
+    if options.tier == TierName::Auto && !stops(&outcome) {
         // Compiling is excluded, wherever it is done: what the first run has asked for, and what the code made of that asks
         // for in turn.
         for _ in 0..2 {
@@ -79,7 +86,7 @@ pub(super) fn measure(
     }
     let mut runs_ms = Vec::new();
     for _ in 0..args.runs {
-        if outcome.status != Status::Ok {
+        if stops(&outcome) {
             break;
         }
         session.restore()?;

@@ -392,17 +392,22 @@ pub fn presin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     prepared(o, x, exponent, fixed)
 }
 
-/// Argument of ex2.
+/// Argument of ex2: `|x| * 2^23`, truncated; nothing of a denormal is left.
 pub fn preex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    let (exponent, significand) = unpacked(o, x);
-    let raised = o.shl(significand, 6);
-    let base = o.word(133);
-    let down = o.sub(base, exponent);
-    let down = count(o, down);
-    let fixed = o.shr_by(raised, down);
-    let large = o.above(exponent, 133);
-    let fixed = o.put(large, FIXED_INFINITY, fixed);
-    prepared(o, x, exponent, fixed)
+    const LARGE: u32 = 0x4300_0000;
+    let magnitude = o.and_bits(x, MAGNITUDE);
+    let large = o.word(LARGE);
+    let bounded = o.umin(magnitude, large);
+    let number = o.of_bits(bounded);
+    let scale = o.single(IMPLICIT as f32);
+    let scaled = o.single_mul(number, scale);
+    let fixed = o.to_word(scaled);
+    let beyond = o.above(magnitude, LARGE - 1);
+    let fixed = o.put(beyond, FIXED_INFINITY, fixed);
+    let nan = o.above(magnitude, INFINITY);
+    let fixed = o.put(nan, FIXED_NAN, fixed);
+    let sign = o.and_bits(x, SIGN);
+    o.or(fixed, sign)
 }
 
 #[cfg(test)]
