@@ -39,7 +39,8 @@ fn held() -> [usize; 5] {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
     };
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    let code = maps.lines().filter(|line| line.contains("warpjit-code")).count();
+    // Nothing else is shared memory of no file that is executable.
+    let code = maps.lines().filter(|line| line.contains("r-xs") && line.contains("/dev/zero")).count();
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     [field("VmRSS:"), code, maps.lines().count(), field("Threads:"), files]
 }
@@ -52,6 +53,11 @@ fn programs_that_come_and_go_leave_nothing_behind() {
         let cache = cached.then(|| CacheConfig { max_bytes: 100_000, ..CacheConfig::new(&folder) });
         let config = Config { tier, cache, threads: 2, hot_after: Some(0), ..Config::default() };
         let engine = Engine::new(config).unwrap();
+        if tier == Tier::Jit {
+            let alive = program(&BODY.replace("NUMBER", "5"));
+            run(&engine, &alive, &launch(3, 70), 70).unwrap();
+            assert_ne!(held()[1], 0, "code is seen");
+        }
         let round = |first: u32, count: u32| {
             for number in first..first + count {
                 // Each twice: with a cache, the second finds what the first has left.

@@ -72,6 +72,16 @@ impl CodeMemory {
         Self::default()
     }
 
+    /// Takes memory for pieces of code of these lengths at once, if there is none yet.
+    pub fn reserve(&self, lengths: impl Iterator<Item = usize>) -> Result<(), Error> {
+        let bytes = lengths.map(|length| length.max(1).next_multiple_of(ALIGN)).sum();
+        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        if segments.is_empty() && bytes > 0 {
+            segments.push(Segment::new(bytes)?);
+        }
+        Ok(())
+    }
+
     /// Copies position-independent code in and makes it executable.
     pub fn add(&self, code: &[u8]) -> Result<Code, Error> {
         let bytes = code.len().max(1).next_multiple_of(ALIGN);

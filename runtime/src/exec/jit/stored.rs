@@ -65,6 +65,8 @@ impl Jit {
         for block in contents.never {
             lock(&self.versions[block.index()]).impossible = true;
         }
+        // Without memory for code nothing is lost: it is tried again when the code is compiled.
+        let _ = self.memory.reserve(contents.regions.iter().map(|region| region.code.len()));
         for stored in contents.regions {
             let mut versions = lock(&self.versions[stored.at.index()]);
             let made = self.memory.add(stored.code).map(|code| {
@@ -86,7 +88,6 @@ impl Jit {
                     number: 0,
                 })
             });
-            // Without memory for code nothing is lost: it is tried again when the code is compiled.
             if made.is_ok() {
                 let _ = versions.add(made, |code| self.announce(stored.at, code));
                 self.loaded.fetch_add(1, Ordering::Relaxed);

@@ -24,7 +24,9 @@ impl Views {
         // SAFETY: a new mapping where the kernel likes touches nothing that exists.
         let writable = unsafe {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
-            mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::SHARED)
+            // All of it is written at once: better one call than a fault for each page.
+            let flags = MapFlags::SHARED | MapFlags::POPULATE;
+            mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags)
         };
         let writable = writable.map_err(failed)?.cast::<u8>();
         // SAFETY: an old size of 0 maps the same shared memory a second time and leaves the first mapping as it is.
