@@ -148,31 +148,46 @@ pub fn stack_pointer(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.gregs[libc::REG_RSP as usize] as usize
 }
 
-/// Where calls of code leave their return address, by its first instructions (pushes, `mov rbp, rsp`, `and rsp`, then `sub rsp`)
-/// and the stack pointer before it was called. `None` where they are others.
+/// Where calls of code leave their return address, by its first instructions (pushes, copies of the stack pointer, `sub rsp`, and
+/// `and rsp` before or behind that) and the stack pointer before it was called. `None` where they are others.
 pub fn call_slot(prologue: &[u8], stack_pointer: usize) -> Option<usize> {
     let mut sp = stack_pointer.checked_sub(8)?;
     let mut rest = prologue;
+    let mut has_room = false;
     loop {
+        let word = |a, b, c, d| i32::from_le_bytes([a, b, c, d]) as isize as usize;
         let bytes = match *rest {
-            [0x50..=0x57, ..] => 1,
-            [0x41, 0x50..=0x57, ..] => 2,
-            [0x48, 0x89, 0xe5, ..] | [0x48, 0x8b, 0xec, ..] => {
-                rest = &rest[3..];
-                continue;
+            [0x50..=0x57, ..] if !has_room => {
+                sp = sp.checked_sub(8)?;
+                1
             }
+            [0x41, 0x50..=0x57, ..] if !has_room => {
+                sp = sp.checked_sub(8)?;
+                2
+            }
+            // mov reg, rsp in both encodings.
+            [0x48 | 0x49, 0x89, 0xe0..=0xe7, ..] => 3,
+            [0x48 | 0x4c, 0x8b, registers, ..] if registers & 0xc7 == 0xc4 => 3,
             [0x48, 0x83, 0xe4, mask, ..] => {
                 sp &= mask as i8 as isize as usize;
-                rest = &rest[4..];
-                continue;
+                4
             }
-            [0x48, 0x83, 0xec, size @ 0..=0x7f, ..] => return sp.checked_sub(usize::from(size) + 8),
-            [0x48, 0x81, 0xec, a, b, c, d, ..] => {
-                return sp.checked_sub(u32::from_le_bytes([a, b, c, d]) as usize + 8);
+            [0x48, 0x81, 0xe4, a, b, c, d, ..] => {
+                sp &= word(a, b, c, d);
+                7
             }
-            _ => return None,
+            [0x48, 0x83, 0xec, size @ 0..=0x7f, ..] if !has_room => {
+                sp = sp.checked_sub(usize::from(size))?;
+                has_room = true;
+                4
+            }
+            [0x48, 0x81, 0xec, a, b, c, d, ..] if !has_room => {
+                sp = sp.checked_sub(word(a, b, c, d))?;
+                has_room = true;
+                7
+            }
+            _ => return if has_room { sp.checked_sub(8) } else { None },
         };
-        sp = sp.checked_sub(8)?;
         rest = &rest[bytes..];
     }
 }
