@@ -124,7 +124,7 @@ pub struct RegionCode {
     pub traps: Vec<(u32, TrapSite)>,
     /// Functions that the code calls: [`Context::pures`] must point to them.
     pub pures: Vec<&'static PureFn>,
-    /// Tables that the code looks up: [`Context::tables`] must point to a [`TablePointer`] of each.
+    /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
     /// Environment it runs in.
     pub float_env: FloatEnv,
