@@ -132,15 +132,41 @@ impl Generator {
     fn instructions(&mut self, most: u32) {
         for _ in 0..1 + self.random.below(most) {
             match self.random.below(10) {
-                0..=6 => {
-                    let word = random_word(&mut self.random, self.chip);
-                    self.line("nop");
-                    self.words.push((self.lines.len() - 1, word));
-                }
+                0..=6 => self.word(),
+                7 if self.shared && self.chip == Chip::Gf100 && self.random.chance(20) => self.two_loads(),
                 7 | 8 => self.access(),
                 _ => self.atomic(),
             }
         }
+    }
+
+    /// A random encoding; sometimes all lanes of a quad execute it.
+    fn word(&mut self) {
+        let quad = self.random.chance(5);
+        if quad {
+            self.line("quadon");
+        }
+        let word = random_word(&mut self.random, self.chip);
+        self.line("nop");
+        self.words.push((self.lines.len() - 1, word));
+        if quad {
+            self.line("quadpop");
+        }
+    }
+
+    /// GF100's two loads in one instruction.
+    fn two_loads(&mut self) {
+        let (first, second) = (self.register(), self.register());
+        let mut pick = || {
+            let (ty, bytes) = TYPES[self.random.below(5) as usize];
+            (ty, bytes * self.random.below(8))
+        };
+        let ((ty, at), (other, from)) = (pick(), pick());
+        self.masked_address("", 4);
+        let guard = self.some_guard();
+        self.line(format!(
+            "{guard}ld {ty} $r{first} s[$r13+{at:#x}] ldu {other} $r{second} g[$r14+{from:#x}]"
+        ));
     }
 
     /// `$r13` gets an aligned address from a register: below twice a small space's size, so that some are beyond it.
