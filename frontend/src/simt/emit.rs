@@ -33,6 +33,11 @@ pub(crate) struct Emitter<'f> {
     carried: &'f mut Carried,
     /// What each slot holds now, and whether the slot itself has to be written.
     cache: BTreeMap<Slot, (Value, bool)>,
+    /// What was written to a slot under a guard: guard and value. Instructions under the same guard read that, not the slot with
+    /// what other lanes keep: what they do with it counts in the lanes of the guard only.
+    guarded: BTreeMap<Slot, (Value, Value)>,
+    /// Complements of masks in this block, so that equal guards are one value.
+    complements: BTreeMap<Value, Value>,
     /// The predicate of the instruction being emitted; `None` is always.
     pub(crate) guard: Option<Value>,
     done: bool,
@@ -41,13 +46,23 @@ pub(crate) struct Emitter<'f> {
 impl<'f> Emitter<'f> {
     /// Begins at the end of a block.
     pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, block: Block) -> Self {
-        Emitter { b: Builder::new(func, block), carried, cache: BTreeMap::new(), guard: None, done: false }
+        Emitter {
+            b: Builder::new(func, block),
+            carried,
+            cache: BTreeMap::new(),
+            guarded: BTreeMap::new(),
+            complements: BTreeMap::new(),
+            guard: None,
+            done: false,
+        }
     }
 
     /// Goes on at the begin of a block.
     pub(crate) fn start(&mut self, block: Block) {
         self.b.switch_to(block);
         self.cache.clear();
+        self.guarded.clear();
+        self.complements.clear();
         self.guard = None;
         self.done = false;
     }
@@ -108,8 +123,18 @@ impl<'f> Emitter<'f> {
         }
     }
 
-    /// What a slot holds.
+    /// What a slot holds; in the lanes of the guard, where there is one.
     pub(crate) fn get(&mut self, slot: Slot) -> Value {
+        if let (Some(guard), Some(&(under, value))) = (self.guard, self.guarded.get(&slot))
+            && under == guard
+        {
+            return value;
+        }
+        self.get_all(slot)
+    }
+
+    /// What a slot holds in all lanes.
+    fn get_all(&mut self, slot: Slot) -> Value {
         if let Some(&(value, _)) = self.cache.get(&slot) {
             return value;
         }
@@ -120,22 +145,31 @@ impl<'f> Emitter<'f> {
 
     /// Gives a slot a new value, where the guard holds.
     pub(crate) fn put(&mut self, slot: Slot, value: Value) {
-        let value = match self.guard {
-            None => value,
-            Some(guard) => {
-                let old = self.get(slot);
-                self.blend(guard, value, old)
-            }
-        };
-        self.put_always(slot, value);
+        let Some(guard) = self.guard else { return self.put_always(slot, value) };
+        let old = self.get_all(slot);
+        let all = self.blend(guard, value, old);
+        self.put_always(slot, all);
+        let value = self.b.splat(value);
+        self.guarded.insert(slot, (guard, value));
     }
 
     /// Gives a slot a new value whatever the guard is.
     pub(crate) fn put_always(&mut self, slot: Slot, value: Value) {
         let value = self.b.splat(value);
+        self.guarded.remove(&slot);
         if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
             self.cache.insert(slot, (value, true));
         }
+    }
+
+    /// The complement of a mask, one value for each.
+    pub(crate) fn complement(&mut self, mask: Value) -> Value {
+        if let Some(&not) = self.complements.get(&mask) {
+            return not;
+        }
+        let not = self.b.inot(mask);
+        self.complements.insert(mask, not);
+        not
     }
 
     /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
@@ -153,7 +187,7 @@ impl<'f> Emitter<'f> {
         if self.b.func.ty(a).scalar != Scalar::I1 {
             return self.b.select(mask, a, b);
         }
-        let not = self.b.inot(mask);
+        let not = self.complement(mask);
         let (a, b) = (self.b.iand(mask, a), self.b.iand(not, b));
         self.b.ior(a, b)
     }

@@ -91,7 +91,7 @@ impl<'f> Emit<'f> {
             Some(&slot) => self.get(slot),
             None => self.b.bool(true),
         };
-        if pred.not { self.b.inot(value) } else { value }
+        if pred.not { self.complement(value) } else { value }
     }
 
     /// Writes a predicate under the guard.

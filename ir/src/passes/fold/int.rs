@@ -15,6 +15,9 @@ impl Folder<'_> {
         let scalar = self.scalar(data.result?);
         let mask = scalar.bit_mask();
         match (data.op, data.args.as_slice()) {
+            (Iadd, &[a, b]) if scalar == Scalar::I64 => {
+                self.uniform_words(a, b).or_else(|| self.arithmetic(data.op, &data.args, mask))
+            }
             (Iadd | Isub | Imul | Umulhi | Smulhi | Ineg, args) => self.arithmetic(data.op, args, mask),
             (Ior, &[a, b]) if scalar == Scalar::I64 => {
                 self.concat(a, b).or_else(|| self.logic(data.op, a, b, mask))

@@ -257,10 +257,16 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
             }
         }
+        // A pointer's halves are alike in all lanes, an index' are not: so uniform words go together.
+        let alike = |f: &Self, a: Value, b: Value| f.func.ty(a).uniform == f.func.ty(b).uniform;
         let (x, y) = match *terms {
             [] => (self.zext(x), self.zext(y)),
             [p] if self.c(p).is_some() && self.c(y).is_some() => (self.zext(x), self.join(y, p)),
+            [p] if !alike(self, x, p) && alike(self, y, p) => (self.zext(x), self.join(y, p)),
             [p] => (self.join(x, p), self.zext(y)),
+            [p, q] if !alike(self, x, p) && alike(self, x, q) && alike(self, y, p) => {
+                (self.join(x, q), self.join(y, p))
+            }
             [p, q] => (self.join(x, p), self.join(y, q)),
             _ => {
                 let rest = rest.unwrap_or_else(|| self.total(&terms));
@@ -268,6 +274,23 @@ impl Folder<'_> {
             }
         };
         Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None))
+    }
+
+    /// `(p:x) + y` of words where p and y are uniform and x is not: the uniform ones go together, so that what grows with the lane
+    /// is alone.
+    pub(super) fn uniform_words(&mut self, a: Value, b: Value) -> Option<Act> {
+        for (a, b) in [(a, b), (b, a)] {
+            let (Some((p, q)), Some(&[y])) = (self.is2(a, Opcode::Ior), self.is(b, Opcode::Zext)) else {
+                continue;
+            };
+            let Some((x, p)) = self.halves(p, q).or_else(|| self.halves(q, p)) else { continue };
+            let uniform = [p, y, x].map(|v| self.func.ty(v).uniform);
+            if uniform == [true, true, false] {
+                let (index, base) = (self.zext(x), self.join(y, p));
+                return Some(Act::Now(Opcode::Iadd, vec![index, base], Imm::None));
+            }
+        }
+        None
     }
 
     /// The two words of which a word is the high half of the product.

@@ -2,7 +2,7 @@
 
 use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory, atomic_result};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Builtin, Space};
+use warpjit_ir::{AtomicOp, Builtin, Opcode, Space};
 
 use crate::fermi::lift::{Options, lift};
 use crate::fermi::{Chip, assemble};
@@ -315,4 +315,29 @@ fn locked_words() {
     assert_eq!(same(text), 7);
     let narrow = "mov b32 $r2 0x11\nmov b32 $r3 0x1ff\nld lock u8 $p1 $r1 s[$r2]\nst unlock u8 s[$r2] $r3\nld b32 $r1 s[0x10]";
     assert_eq!(same(narrow), 0xff00);
+}
+
+/// Instructions under one guard hand each other their results as they are, without what other lanes keep: so a carry between
+/// two of them is that of the first sum, and not one of two.
+#[test]
+fn guarded_instructions_read_each_other() {
+    let text = "mov b32 $r2 $tidx\nset $p0 0x1 lt u32 $r2 0x10\nmov b32 $r1 0x100\n\
+                (not $p0) add b32 $r3 $c $r2 0xfffffff0\n(not $p0) add b32 $r1 $r2 0x0 $c\nexit\n";
+    let want = |lane: u32| if lane < 16 { 0x100 } else { lane + 1 };
+    assert_eq!(run(text).unwrap(), (0..32).map(want).collect::<Vec<_>>());
+    let code = assembled(text, Chip::Gf100);
+    let options =
+        Options { name: "test", chip: Chip::Gf100, entry: 0, registers: 16, local_bytes: 0, counters: 0 };
+    let func = lift(&code, &options);
+    // The carry as a number: 1 where it holds, else 0.
+    let constant = |value| func.as_const(value);
+    let bits =
+        func.blocks.iter().flat_map(|block| &block.insts).map(|&inst| func.inst(inst)).filter(|data| {
+            data.op == Opcode::Select
+                && constant(data.args[1]) == Some(1)
+                && constant(data.args[2]) == Some(0)
+        });
+    let conditions: Vec<Opcode> =
+        bits.filter_map(|data| func.def_inst(data.args[0]).map(|data| data.op)).collect();
+    assert_eq!(conditions, [Opcode::Icmp]);
 }
