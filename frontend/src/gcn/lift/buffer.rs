@@ -4,6 +4,7 @@
 //! uniform operations, and goes away where the registers hold constants. An address is uniform base plus 32-bit offset
 //! (facts/gcn.md section 5, "Memory").
 //!
+//! Chosen: a raw resource of 2^32-1 bytes, as scratch has, has no bound, though the last three bytes of it would be beyond.
 //! Chosen where documents disagree: the dwords of a plain wide access are checked one by one; typed accesses and atomics
 //! are done wholly or not at all.
 
@@ -267,6 +268,9 @@ impl Buffer {
             stride = e.b.ior(stride, high);
         }
         let bounds = Bounds::new(e, inst, words, offset, index, stride, soffset);
+        let endless = e.b.func.as_const(words[2]) == Some(u32::MAX.into())
+            && bounds.records.is_none()
+            && bounds.valid.is_none();
         let lanes = match (swizzled, index, mem.offen) {
             (Some(false), None, false) => Lanes::Linear(None, mem.offset),
             (Some(false), None, true) => Lanes::Linear(Some(offset), 0),
@@ -276,7 +280,7 @@ impl Buffer {
             }
             _ => Lanes::Swizzled(Swizzle::new(e, words, offset, index, stride)),
         };
-        Buffer { base, lanes, bounds: Some(bounds) }
+        Buffer { base, lanes, bounds: (!endless).then_some(bounds) }
     }
 
     /// Whether accesses are not checked and consecutive.

@@ -1,0 +1,309 @@
+//! Random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers with all kinds of resources. Compiled
+//! code does what the interpreter does: registers, LDS and memory are the same behind each program.
+//!
+//! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
+
+use warpjit_frontend::Isa;
+use warpjit_frontend::gcn::table::rows;
+use warpjit_frontend::gcn::{Format, Generation, Op, decode, listing};
+use warpjit_runtime::{Access, Config, Engine, HostLevel, Launch, Program, ProgramOptions, Report, Tier};
+
+/// Where the buffer begins that flat accesses are in, and where the one of resources does.
+const FLAT: u64 = 0x10_0000;
+const BUFFER: u64 = 0x11_0000;
+const BYTES: u64 = 0x4_0000;
+const LDS_BYTES: u32 = 0x1000;
+/// Memory instructions of a program.
+const LENGTH: usize = 14;
+const VGPRS: u32 = 24;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 16) % limit
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u64) as usize]
+    }
+
+    fn bit(&mut self, place: u32) -> u64 {
+        self.below(2) << place
+    }
+}
+
+/// Operations of a format on a generation, with their opcodes.
+fn operations(format: Format, generation: Generation) -> Vec<(Op, u64)> {
+    // What is not memory, what has no order between tiers, what a launch does not have, what faults by its address.
+    let out = ["GWS", "ORDERED", "NOP", "WBINV", "LDS_DWORD", "PERMUTE", "SWIZZLE"];
+    rows()
+        .iter()
+        .filter(|row| row.format == format && !out.iter().any(|out| row.op.name().contains(out)))
+        .filter_map(|row| Some((row.op, row.code(generation)?.into())))
+        .collect()
+}
+
+#[derive(Clone)]
+struct Case {
+    generation: Generation,
+    words: Vec<u64>,
+    registers: Vec<(String, Vec<u64>)>,
+    memory: Vec<u8>,
+}
+
+impl Case {
+    fn new(seed: u64) -> Case {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
+        let generation = random.of(&Generation::ALL);
+        let old = matches!(generation, Generation::Gfx6 | Generation::Gfx7);
+        let program = (0..LENGTH).map(|_| instruction(generation, old, &mut random)).collect();
+        let lanes = |random: &mut Random, f: &mut dyn FnMut(u64, &mut Random) -> u64| -> Vec<u64> {
+            (0..64).map(|lane| f(lane, random)).collect()
+        };
+        // Lanes of a flat access are in global memory or in LDS; on 1.0 there is none.
+        let in_lds: Vec<bool> = (0..64).map(|_| random.below(4) == 0).collect();
+        let step = random.of(&[8, 16, 64]);
+        let addresses = [
+            (
+                "v1",
+                lanes(&mut random, &mut |lane, r| match r.below(8) {
+                    0 => r.below(0x1_2000) & !7,
+                    1 => r.below(u64::from(LDS_BYTES)) & !7,
+                    _ => lane * 24,
+                }),
+            ),
+            (
+                "v2",
+                lanes(&mut random, &mut |lane, r| {
+                    let place = lane * step + 8 * r.below(4);
+                    if in_lds[lane as usize] { place } else { FLAT + place }
+                }),
+            ),
+            ("v3", (0..64).map(|lane| if in_lds[lane] { 0x1_0000 } else { 0 }).collect()),
+            ("v4", lanes(&mut random, &mut |lane, r| if r.below(4) == 0 { r.below(90) } else { lane })),
+            (
+                "v5",
+                lanes(&mut random, &mut |lane, r| {
+                    if r.below(4) == 0 { r.below(0x300) & !3 } else { 4 * lane }
+                }),
+            ),
+        ];
+        let mut registers: Vec<_> =
+            addresses.into_iter().map(|(name, values)| (name.to_owned(), values)).collect();
+        for n in 8..VGPRS {
+            let small = random.below(2) == 0;
+            let values =
+                lanes(&mut random, &mut |_, r| if small { r.below(9) } else { r.next() & 0xffff_ffff });
+            registers.push((format!("v{n}"), values));
+        }
+        let stride = random.of(&[0, 0, 4, 8, 12, 64]);
+        let counts_lanes = random.below(4) == 0;
+        let words = [
+            BUFFER,
+            stride << 16 | u64::from(random.below(3) == 2) << 31,
+            random.of(&[0xffff_ffff, 0x4000, 64, 0x100, 7]),
+            // Selectors, formats, element and index strides, whether lanes count.
+            random.below(0x1000)
+                | random.below(8) << 12
+                | (1 + random.below(14)) << 15
+                | random.below(4) << 19
+                | random.below(4) << 21
+                | u64::from(counts_lanes) << 23,
+        ];
+        let scalar = |n: u32, value: u64| (format!("s{n}"), vec![value]);
+        let mut all = registers;
+        all.extend((4..).zip(words).map(|(n, word)| scalar(n, word)));
+        all.push(scalar(10, 4 * random.below(16)));
+        let exec = random.of(&[u64::MAX, random.0, random.0 & random.0 >> 7, 1 << 63]);
+        all.extend([scalar(12, exec & 0xffff_ffff), scalar(13, exec >> 32)]);
+        // Of LDS all; of GDS the part from 0x100 on.
+        all.push(("m0".into(), vec![random.of(&[0x0100_0f00, 0x0100_0800, 0x0100_ffff])]));
+        let memory = (0..BYTES).map(|_| random.next() as u8).collect();
+        Case { generation, words: program, registers: all, memory }
+    }
+
+    fn code(&self) -> Vec<u8> {
+        let old = matches!(self.generation, Generation::Gfx6 | Generation::Gfx7);
+        // s_mov_b64 exec, s[12:13]
+        let mut code = if old { 0xbefe_040c_u32 } else { 0xbefe_010c }.to_le_bytes().to_vec();
+        code.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
+        code.extend(0xbf81_0000_u32.to_le_bytes());
+        code
+    }
+
+    /// The program without what it fails without.
+    fn reduced(&self) -> Case {
+        let mut case = self.clone();
+        for n in (0..self.words.len()).rev() {
+            let mut less = case.clone();
+            less.words.remove(n);
+            if less.check().is_err() {
+                case = less;
+            }
+        }
+        case
+    }
+
+    fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>) -> (Report, Vec<u8>) {
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(self.generation.name().into()),
+            registers: Some(VGPRS),
+            shared: Some(LDS_BYTES),
+            ..ProgramOptions::new(Isa::Gcn)
+        };
+        let program = Program::load(&self.code(), &options).expect("random code is code");
+        let launch = Launch {
+            grid: [1; 3],
+            block: [64, 1, 1],
+            registers: self.registers.clone(),
+            capture_registers: true,
+            capture_shared: true,
+            ..Launch::default()
+        };
+        // Lanes meet in memory: their order is that of the hardware only in lock step.
+        let config =
+            Config { tier, host, chunk_groups: groups, threads: 1, lockstep: true, ..Config::default() };
+        let engine = Engine::new(config).expect("a config that exists");
+        let mut memory = engine.memory().expect("there is address space");
+        memory.map(Some(FLAT), BYTES, Access::ReadWrite).expect("the address is free");
+        memory.write(FLAT, &self.memory).expect("it is mapped");
+        let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
+        let mut after = vec![0; BYTES as usize];
+        memory.read(FLAT, &mut after).expect("it is mapped");
+        (report, after)
+    }
+
+    fn check(&self) -> Result<f64, String> {
+        let (wanted, memory) = self.run(Tier::Interp, HostLevel::Native, None);
+        let mut compiled = 0.0;
+        let ways = [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))];
+        for (host, groups) in ways {
+            let (got, after) = self.run(Tier::Jit, host, groups);
+            compiled = got.stats.jit_share;
+            let way = format!("({host:?}, groups {groups:?})\n{}", self.listing());
+            let places = |report: &Report| report.fault.as_ref().map(|f| (f.kind, f.pc, f.lane, f.address));
+            if places(&wanted) != places(&got) {
+                return Err(format!("{:?} and {:?} {way}", wanted.fault, got.fault));
+            }
+            if let Some(at) = (0..memory.len()).find(|&at| memory[at] != after[at]) {
+                let (a, b) = (memory[at], after[at]);
+                return Err(format!("{:#x}: {a:x} and {b:x} {way}", FLAT + at as u64));
+            }
+            if let Some(at) = (0..wanted.shared.len()).find(|&at| wanted.shared[at] != got.shared[at]) {
+                return Err(format!("LDS {at:#x} {way}"));
+            }
+            if wanted.fault.is_some() {
+                continue;
+            }
+            // The guest's own; others carry values from block to block.
+            for (name, values) in
+                wanted.registers.iter().filter(|(name, _)| name.starts_with(['s', 'v', 'm']))
+            {
+                let other = &got.registers[name];
+                if let Some(lane) = values.iter().zip(other).position(|(a, b)| a != b) {
+                    let (a, b) = (values[lane], other[lane]);
+                    return Err(format!("{name}[{lane}]: {a:x} and {b:x} {way}"));
+                }
+            }
+        }
+        Ok(compiled)
+    }
+
+    fn listing(&self) -> String {
+        format!("{}\n{}\n{:x?}", self.generation, listing(&self.code(), 0, self.generation), &self.registers)
+    }
+}
+
+/// A memory instruction: addresses in v1 to v5, data in v8 and v12 and up, results in v16 and up.
+fn instruction(generation: Generation, old: bool, random: &mut Random) -> u64 {
+    let data = random.of(&[8, 9, 12, 16, 18]);
+    let format = loop {
+        let format =
+            random.of(&[Format::Ds, Format::Ds, Format::Flat, Format::Mubuf, Format::Mubuf, Format::Mtbuf]);
+        if format != Format::Flat || generation != Generation::Gfx6 {
+            break format;
+        }
+    };
+    let (op, code) = random.of(&operations(format, generation));
+    let name = op.name();
+    match format {
+        Format::Ds => {
+            // Words of 64 bits with two offsets count in eights.
+            let offset = if name.contains("2") { random.next() & 0x0707 } else { 8 * random.below(16) };
+            let offset = if name.contains("SRC2") { random.below(8) * 2 } else { offset };
+            let gds = random.below(4) == 0 && !name.contains("ADDTID");
+            let head =
+                if old { code << 18 | u64::from(gds) << 17 } else { code << 17 | u64::from(gds) << 16 };
+            // Fields that the operation does not have are zero.
+            let fields = [12 << 48 | 16 << 56, 16 << 56, 12 << 48, 0];
+            let with = |data: u64| {
+                fields
+                    .into_iter()
+                    .map(move |rest| (0xd800_0000 | head | offset) | (1 | data << 8) << 32 | rest)
+            };
+            with(data)
+                .chain(with(0))
+                .find(|word| decode(&word.to_le_bytes(), 0, generation).is_ok())
+                .unwrap_or(0xbf80_0000_bf80_0000)
+        }
+        Format::Flat => {
+            let offset = if generation == Generation::Gfx9 { 8 * random.below(8) } else { 0 };
+            let none = if generation == Generation::Gfx9 { 0x7f << 16 } else { 0 };
+            let head = code << 18 | random.bit(16) | offset;
+            (0xdc00_0000 | head) | (2 | data << 8 | none | 16 << 24) << 32
+        }
+        _ => {
+            // Whether lanes have an index (v4) and an offset (v5).
+            let lanes = random.below(4);
+            let address = if lanes == 1 { 5 } else { 4 };
+            let operands = address | data_or_result(name, data) << 8 | 1 << 16 | 10 << 24;
+            let (offset, head) = if format == Format::Mubuf {
+                (8 * random.below(16), 0xe000_0000 | code << 18 | random.bit(14))
+            } else {
+                let kind = (1 + random.below(14)) << 19 | random.below(8) << 23;
+                (4 * random.below(16), 0xe800_0000 | code << if old { 16 } else { 15 } | kind)
+            };
+            head | lanes << 12 | offset | operands << 32
+        }
+    }
+}
+
+/// The register of a buffer access's data: results go where they overwrite no address.
+fn data_or_result(name: &str, data: u64) -> u64 {
+    if name.contains("LOAD") { 16 } else { data }
+}
+
+#[test]
+fn memory_instructions_are_compiled_as_they_are_interpreted() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (start, count) = match number("WARPJIT_SEED") {
+        Some(seed) => (seed, 1),
+        None => (0, number("WARPJIT_RANDOM").unwrap_or(40)),
+    };
+    let (mut failures, mut compiled) = (Vec::new(), 0.0);
+    for seed in start..start + count {
+        match Case::new(seed).check() {
+            Ok(share) => compiled += share,
+            Err(_) => {
+                let text = Case::new(seed).reduced().check().expect_err("it still fails");
+                failures.push(format!("seed {seed}: {text}"));
+            }
+        }
+        if failures.len() > 2 {
+            break;
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(count < 20 || compiled > 0.1 * count as f64, "of {count} programs {compiled} were compiled");
+}
