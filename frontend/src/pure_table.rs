@@ -3,7 +3,7 @@
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$args:ident| $body:expr $(, inline $formula:path)? $(, fast $fast:path)?;)*) => {
+        |$args:ident| $body:expr $(, inline $formula:path)? $(, fast $fast:path)? $(, expand $expand:path)?;)*) => {
         $(
             $(#[$doc])*
             pub static $name: warpjit_ir::PureFn = warpjit_ir::PureFn {
@@ -11,7 +11,7 @@ macro_rules! functions {
                 params: &[$(warpjit_ir::Scalar::$ty),*],
                 result: warpjit_ir::Scalar::$ret,
                 eval: |$args| $body,
-                expand: $crate::pure_table::expansion!($($formula, $ret)?),
+                expand: $crate::pure_table::expansion!($($formula, $ret)? $(; $expand)?),
                 fast: $crate::pure_table::expansion!($($fast, $ret)?),
             };
         )*
@@ -25,6 +25,9 @@ macro_rules! functions {
 macro_rules! expansion {
     () => {
         None
+    };
+    (; $expand:path) => {
+        Some($expand)
     };
     ($formula:path, $ret:ident) => {
         Some(|b, args, ftz| {

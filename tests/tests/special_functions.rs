@@ -3,7 +3,8 @@
 
 use warpjit_frontend::formula::Scalars;
 use warpjit_frontend::gcn::{self, Generation, numeric::trans};
-use warpjit_frontend::tesla::{self, numeric::sfu, numeric::sfu_fast};
+use warpjit_frontend::tesla;
+use warpjit_frontend::tesla::numeric::{Rounding, f32 as chip_f32, sfu, sfu_fast};
 use warpjit_frontend::{fermi, fermi::numeric as fermi_numeric};
 use warpjit_runtime::{
     Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Numerics, Program, ProgramOptions, Tier,
@@ -93,9 +94,35 @@ fn check((name, exact, fast): Case, program: &Program) {
     }
 }
 
+/// What stands in a listing: the instruction with one operand in place, or as it is.
+fn with_operand(op: &str, register: &str) -> String {
+    if op.contains('$') { op.into() } else { format!("{op} {register} {register}") }
+}
+
+/// An integer in a direction.
+fn of_int(x: u32, signed: bool, rounding: Rounding) -> u32 {
+    let value = if signed { f64::from(x as i32) } else { f64::from(x) };
+    let nearest = value as f32;
+    let (above, below) = (f64::from(nearest) > value, f64::from(nearest) < value);
+    match rounding {
+        Rounding::Down if above => nearest.next_down(),
+        Rounding::Up if below => nearest.next_up(),
+        Rounding::Zero if value > 0.0 && above => nearest.next_down(),
+        Rounding::Zero if value < 0.0 && below => nearest.next_up(),
+        _ => nearest,
+    }
+    .to_bits()
+}
+
 #[test]
 fn tesla() {
-    let functions: [Case; 8] = [
+    let square: fn(u32) -> u32 = |x| chip_f32::mul(x, x, Rounding::Zero);
+    let unsigned: fn(u32) -> u32 = |x| of_int(x, false, Rounding::Zero);
+    let signed: fn(u32) -> u32 = |x| of_int(x, true, Rounding::Zero);
+    let functions: [Case; 11] = [
+        ("mul rz f32 $r2 $r2 $r2", square, square),
+        ("cvt rz f32 $r2 u32 $r2", unsigned, unsigned),
+        ("cvt rz f32 $r2 s32 $r2", signed, signed),
         ("rcp f32", sfu::rcp, |x| sfu_fast::rcp(&mut Scalars, x)),
         ("rsqrt f32", sfu::rsqrt, |x| sfu_fast::rsqrt(&mut Scalars, x)),
         ("lg2 f32", sfu::lg2, |x| sfu_fast::lg2(&mut Scalars, x)),
@@ -106,11 +133,11 @@ fn tesla() {
         ("preex2 f32", sfu::preex2, sfu::preex2),
     ];
     for case in functions {
-        let op = case.0;
+        let line = with_operand(case.0, "$r2");
         let text = format!(
             "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
              add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
-             add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\n{op} $r2 $r2\nexit st b32 g14[$r0] $r2\n"
+             add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\n{line}\nexit st b32 g14[$r0] $r2\n"
         );
         let code = tesla::assemble(&text, tesla::Target::compute(tesla::Chip::G84))
             .unwrap_or_else(|e| panic!("{e}\n{text}"))
@@ -127,7 +154,11 @@ fn tesla() {
 
 #[test]
 fn fermi() {
-    let functions: [Case; 6] = [
+    let up: fn(u32) -> u32 = |x| of_int(x, false, Rounding::Up);
+    let down: fn(u32) -> u32 = |x| of_int(x, true, Rounding::Down);
+    let functions: [Case; 8] = [
+        ("cvt rp f32 $r4 u32 $r4", up, up),
+        ("cvt rm f32 $r4 s32 $r4", down, down),
         ("sin f32", |x| fermi_numeric::sin(&mut Scalars, x), |x| fermi_numeric::quick::sin(&mut Scalars, x)),
         ("cos f32", |x| fermi_numeric::cos(&mut Scalars, x), |x| fermi_numeric::quick::cos(&mut Scalars, x)),
         ("ex2 f32", |x| fermi_numeric::ex2(&mut Scalars, x), |x| fermi_numeric::quick::ex2(&mut Scalars, x)),
@@ -141,12 +172,12 @@ fn fermi() {
     ];
     // Once in a region that may flush denormals, once beside an addition that must not.
     for case in functions {
-        let op = case.0;
+        let line = with_operand(case.0, "$r4");
         for more in ["", "long add rn f32 $r5 $r4 $r4\nlong st b32 wb g[$r6] $r5\n"] {
             let text = format!(
                 "long mov b32 $r0 $tidx\nlong mov b32 $r1 $ctaidx\nlong add $r2 (mul u32 $r1 u32 c0[0x8]) $r0\n\
                  long add b32 $r3 (shl $r2 0x2) c0[0x20]\nlong add b32 $r6 (shl $r2 0x2) c0[0x24]\n\
-                 long ld b32 $r4 ca g[$r3]\n{more}long {op} $r4 $r4\nlong st b32 wb g[$r6] $r4\nlong exit\n"
+                 long ld b32 $r4 ca g[$r3]\n{more}long {line}\nlong st b32 wb g[$r6] $r4\nlong exit\n"
             );
             let code =
                 fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;

@@ -109,6 +109,8 @@ impl Ops for Lanes<'_, '_> {
 
         promote(x: Value) = b.convert(Opcode::Fpromote, x, Scalar::F64);
         demote(x: Value) = b.convert_ftz(Opcode::Fdemote, x, Scalar::F32, true);
+        double_of_signed(x: Value) = b.convert(Opcode::FcvtFromSint, x, Scalar::F64);
+        double_of_unsigned(x: Value) = b.convert(Opcode::FcvtFromUint, x, Scalar::F64);
         double_add(x: Value, y: Value) = b.float(Opcode::Fadd, &[x, y], ftz);
         double_sub(x: Value, y: Value) = b.float(Opcode::Fsub, &[x, y], ftz);
         double_mul(x: Value, y: Value) = b.float(Opcode::Fmul, &[x, y], ftz);

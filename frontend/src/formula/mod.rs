@@ -4,6 +4,7 @@
 //! that compiled code has it as vector code. Every operation means the same in both, to the bit, so both give the same result by
 //! construction. A formula takes and gives bit patterns.
 
+pub mod directed;
 pub mod elementary;
 pub mod fast;
 mod lanes;
@@ -168,6 +169,10 @@ ops! {
     promote(a: Single) -> Double;
     /// Conversion to nearest even; a denormal result becomes the zero of its sign.
     demote(a: Double) -> Single;
+    /// Signed integer to float, exact.
+    double_of_signed(a: Word) -> Double;
+    /// Unsigned integer to float, exact.
+    double_of_unsigned(a: Word) -> Double;
     /// Sum.
     double_add(a: Double, b: Double) -> Double;
     /// Difference.

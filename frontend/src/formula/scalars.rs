@@ -71,6 +71,8 @@ impl Ops for Scalars {
 
         promote(a: f32) -> f64 = a.into();
         demote(a: f64) -> f32 = demoted(a);
+        double_of_signed(a: u32) -> f64 = f64::from(a as i32);
+        double_of_unsigned(a: u32) -> f64 = f64::from(a);
         double_add(a: f64, b: f64) -> f64 = a + b;
         double_sub(a: f64, b: f64) -> f64 = a - b;
         double_mul(a: f64, b: f64) -> f64 = a * b;

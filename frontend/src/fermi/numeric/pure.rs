@@ -1,11 +1,13 @@
 //! The numerics as pure functions on lane bits, by name. A first argument that says a variant is a constant
 //! ([`Flags::encode`], [`Convert::encode`], [`Form::encode`]).
 
-use super::convert::Convert;
+use super::convert::{Convert, Kind};
 use super::video::Form;
 use super::{Flags, Rounding};
-use crate::formula::Scalars;
+use crate::formula::directed::OfInt;
+use crate::formula::{Lanes, Scalars};
 use crate::pure_table::{a, functions, w};
+use warpjit_ir::{Builder, Value};
 
 fn flags(args: &[u64]) -> Flags {
     Flags::decode(w(args, 0))
@@ -13,6 +15,19 @@ fn flags(args: &[u64]) -> Flags {
 
 fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
+}
+
+/// Integers to f32.
+fn conversion(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    let &[form, x] = args else { return None };
+    let form = Convert::decode(b.func.as_const(form)? as u32);
+    let signed = match (form.from, form.to, form.saturate) {
+        (Kind::U32, Kind::F32, false) => false,
+        (Kind::S32, Kind::F32, false) => true,
+        _ => return None,
+    };
+    let Convert { absolute, negate, rounding, .. } = form;
+    Some(OfInt { signed, absolute, negate, rounding }.apply(&mut Lanes::new(b, ftz), x))
 }
 
 functions! {
@@ -43,7 +58,7 @@ functions! {
     /// Byte permute: mode, first operand, selector, third operand
     PRMT = "fermi.prmt" (I32, I32, I32, I32) -> I32, |x| super::permute(w(x, 0), w(x, 1), w(x, 2), w(x, 3)).into();
     /// Conversion to at most 32 bits of at most 32 bits
-    CVT32_FROM32 = "fermi.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    CVT32_FROM32 = "fermi.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1)), expand conversion;
     /// Conversion to at most 32 bits of 64 bits
     CVT32_FROM64 = "fermi.cvt.i32.i64" (I32, I64) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
     /// Conversion to 64 bits of at most 32 bits

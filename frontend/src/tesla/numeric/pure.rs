@@ -4,9 +4,12 @@
 //! argument is a constant that says which (a rounding field, [`Convert::encode`]). A missing
 //! argument counts as 0, so that no call can fail.
 
-use super::convert::Convert;
+use super::convert::{Convert, Type};
 use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula};
+use crate::formula::Lanes;
+use crate::formula::directed::{self, OfInt};
 use crate::pure_table::{a, functions, w};
+use warpjit_ir::{Builder, Scalar, Value};
 
 fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
@@ -17,6 +20,34 @@ fn rounding(args: &[u64]) -> Rounding {
 fn double(args: &[u64], n: usize) -> u64 {
     let form = w(args, 0) >> (2 + 2 * n);
     f64::modify(a(args, n + 1), form & 2 != 0, form & 1 != 0)
+}
+
+/// Products rounded towards zero, as divisions of integers have them.
+fn product(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    let &[form, x, y] = args else { return None };
+    if Rounding::from_field(b.func.as_const(form)? as u32) != Rounding::Zero {
+        return None;
+    }
+    let [x, y] = [x, y].map(|value| b.bitcast(value, Scalar::I32));
+    let result = directed::mul_toward_zero(&mut Lanes::new(b, ftz), x, y, f32::NAN);
+    Some(b.bitcast(result, Scalar::F32))
+}
+
+/// Integers of 32 bits to f32.
+fn conversion(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
+    let &[form, x] = args else { return None };
+    let form = Convert::decode(b.func.as_const(form)? as u32);
+    // The chip's opposite of 0 is -0.
+    if form.negate || form.absolute || form.saturate || form.width != 32 {
+        return None;
+    }
+    let signed = match (form.from, form.to) {
+        (Type::U32, Type::F32) => false,
+        (Type::S32, Type::F32) => true,
+        _ => return None,
+    };
+    let of = OfInt { signed, absolute: false, negate: false, rounding: form.rounding };
+    Some(of.apply(&mut Lanes::new(b, ftz), x))
 }
 
 functions! {
@@ -39,7 +70,7 @@ functions! {
     /// f32 sum, rounding field first
     ADD_F32 = "tesla.fadd" (I32, F32, F32) -> F32, |x| f32::add(w(x, 1), w(x, 2), rounding(x)).into();
     /// f32 product, rounding field first
-    MUL_F32 = "tesla.fmul" (I32, F32, F32) -> F32, |x| f32::mul(w(x, 1), w(x, 2), rounding(x)).into();
+    MUL_F32 = "tesla.fmul" (I32, F32, F32) -> F32, |x| f32::mul(w(x, 1), w(x, 2), rounding(x)).into(), expand product;
     /// f32 multiply-add
     MAD_F32 = "tesla.fmad" (F32, F32, F32) -> F32, |x| f32::mad(w(x, 0), w(x, 1), w(x, 2)).into();
     /// f64 sum, form first
@@ -53,7 +84,7 @@ functions! {
     /// f64 maximum, form first
     MAX_F64 = "tesla.dmax" (I32, F64, F64) -> F64, |x| f64::max(double(x, 0), double(x, 1));
     /// Conversion into at most 32 bits of at most 32 bits, [`Convert::encode`] first
-    CVT32_FROM32 = "tesla.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
+    CVT32_FROM32 = "tesla.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1)), expand conversion;
     /// Conversion into at most 32 bits of 64 bits
     CVT32_FROM64 = "tesla.cvt.i32.i64" (I32, I64) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1));
     /// Conversion into 64 bits of at most 32 bits
