@@ -218,6 +218,8 @@ impl Loaded {
             lockstep: self.lockstep,
             host: way.host,
             count: self.count,
+            // Compiled code comes while the program runs, wherever it is then.
+            hot_after: Some(0),
             ..Config::default()
         };
         let engine = Engine::new(config).expect("a config that exists");
