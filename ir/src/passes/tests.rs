@@ -447,10 +447,15 @@ fn check_function(before: Function, seed: u64, passes: &[(&str, Pass)]) {
     }
 }
 
+/// The passes that change no result: `fast` is for who does not ask for that.
+fn exact() -> Vec<(&'static str, Pass)> {
+    ALL.iter().copied().filter(|(name, _)| *name != "fast").collect()
+}
+
 #[test]
 fn each_pass_keeps_what_functions_give() {
     for seed in seeds(60) {
-        for &pass in ALL {
+        for pass in exact() {
             check(seed, &[pass]);
         }
     }
@@ -460,7 +465,7 @@ fn each_pass_keeps_what_functions_give() {
 fn passes_in_random_order_keep_what_functions_give() {
     for seed in seeds(60) {
         let mut random = Random(seed.wrapping_mul(0x1234_5678_9abc_def1) | 1);
-        let passes: Vec<(&str, Pass)> = (0..10).map(|_| random.of(ALL)).collect();
+        let passes: Vec<(&str, Pass)> = (0..10).map(|_| random.of(&exact())).collect();
         check(seed, &passes);
     }
 }

@@ -231,6 +231,12 @@ impl Folder<'_> {
             _ => None,
         });
         terms.remove(carry);
+        // A constant with the high word of one.
+        if let (Some(low), Some(top)) = (self.c(y), terms.iter().position(|&term| self.c(term).is_some())) {
+            let bits = self.c(terms.remove(top)).unwrap_or(0) << 32 | low;
+            let (x, y) = (self.with_terms(x, &terms), self.constant(Scalar::I64, bits));
+            return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
+        }
         // One of x and y is a sum itself, with a carry of its own.
         for (x, y) in [(x, y), (y, x)] {
             let Some((p, q)) = self.is2(x, Opcode::Iadd) else { continue };
@@ -261,7 +267,6 @@ impl Folder<'_> {
         let alike = |f: &Self, a: Value, b: Value| f.func.ty(a).uniform == f.func.ty(b).uniform;
         let (x, y) = match *terms {
             [] => (self.zext(x), self.zext(y)),
-            [p] if self.c(p).is_some() && self.c(y).is_some() => (self.zext(x), self.join(y, p)),
             [p] if !alike(self, x, p) && alike(self, y, p) => (self.zext(x), self.join(y, p)),
             [p] => (self.join(x, p), self.zext(y)),
             [p, q] if !alike(self, x, p) && alike(self, x, q) && alike(self, y, p) => {
