@@ -1,7 +1,7 @@
 //! The special-function unit as formulas of 32-bit arithmetic, for vector code: the same bits as [`super::sfu`].
 //!
 //! A function interpolates: `c0 << k + c1 * rest + c2 * square`, some 40 bits. Here `c1 * rest + c2 * square` is exact in 32 bits,
-//! because the tables have twice the rows where `rest` would have 17 bits ([`rows`]), and an offset that keeps the sum
+//! because the tables have twice the rows where `rest` would have 17 bits (`rows`), and an offset that keeps the sum
 //! positive; what lies above bit `k` is added to `c0`.
 
 use super::f32::{INFINITY, NAN, ONE, SIGN};
