@@ -156,6 +156,7 @@ fn keys_tell_apart_what_code_depends_on() {
         Config { lockstep: true, ..base.clone() },
         Config { count: true, ..base.clone() },
         Config { host: crate::HostLevel::Sse41, ..base.clone() },
+        Config { numerics: crate::Numerics::Fast, ..base.clone() },
     ];
     let mut keys: Vec<Key> = configs.iter().map(|config| jit(BODY, config).key()).collect();
     keys.push(jit(BODY, &base).key());
