@@ -62,6 +62,29 @@ pub enum TrapLane {
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
+    /// As `Lowest`, the guard in [`Context::guard_lanes`].
+    First {
+        /// Whether the access has a guard of its own.
+        guarded: bool,
+    },
+    /// One of the lanes of a masked vector access: as `Vector`, the guard in [`Context::guard_lanes`].
+    Run {
+        /// First lane of this vector in the chunk.
+        first: u8,
+        /// How many.
+        lanes: u8,
+        /// Whether the access has a guard of its own.
+        guarded: bool,
+    },
+    /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
+    Gather {
+        /// First lane that this instruction accesses.
+        first: u8,
+        /// Whether addresses are double words.
+        wide: bool,
+        /// Whether the access has a guard of its own.
+        guarded: bool,
+    },
 }
 
 /// A host instruction that accesses guest memory.
@@ -94,6 +117,25 @@ impl TrapSite {
                 address = context.vector_base.wrapping_sub(base) + lane * bytes;
                 lane as u32
             }
+            TrapLane::First { guarded } => {
+                let lanes = guard_of(context, guarded);
+                if lanes == 0 { 0 } else { lanes.trailing_zeros() }
+            }
+            TrapLane::Run { first, lanes, guarded } => {
+                let start = context.vector_base.wrapping_sub(base);
+                let place = |lane: u32| start.wrapping_add(u64::from(lane) * bytes);
+                let range = u32::from(first)..u32::from(first) + u32::from(lanes);
+                let lane = lane_on_page(range, guard_of(context, guarded), address, bytes, place);
+                address = place(lane);
+                lane
+            }
+            TrapLane::Gather { first, wide, guarded } => {
+                let place = |lane: u32| context.lane_addresses.get(lane as usize, wide);
+                let lane =
+                    lane_on_page(u32::from(first)..64, guard_of(context, guarded), address, bytes, place);
+                address = place(lane);
+                lane
+            }
             TrapLane::Lowest { guarded } => {
                 let active = (context.active >> chunk) as u32;
                 let lanes = if guarded { context.guard_bits } else { active };
@@ -110,6 +152,30 @@ impl TrapSite {
             bytes: u32::from(self.bytes),
         }
     }
+}
+
+/// The lanes of the chunk that take part in an access.
+fn guard_of(context: &Context, guarded: bool) -> u64 {
+    if guarded { context.guard_lanes } else { context.active >> context.chunk_lane }
+}
+
+/// The lowest lane of a guard that touches the page at which a masked access trapped; the host tells the page for sure, but
+/// not the lane.
+fn lane_on_page(
+    range: std::ops::Range<u32>,
+    guard: u64,
+    address: u64,
+    bytes: u64,
+    place: impl Fn(u32) -> u64,
+) -> u32 {
+    let page = address & !0xfff;
+    let touches = |&lane: &u32| {
+        let from = place(lane);
+        let last = from.wrapping_add(bytes - 1);
+        guard >> lane & 1 != 0 && (from & !0xfff == page || last & !0xfff == page)
+    };
+    let first = range.start;
+    range.filter(|&lane| lane < 64).find(touches).unwrap_or(first)
 }
 
 /// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
@@ -179,6 +245,10 @@ fn float_env(func: &Function, x86: bool) -> FloatEnv {
 
 fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode, Listing), Error> {
     check(func, options)?;
+    if options.wide_vectors {
+        let env = float_env(func, true);
+        return crate::avx512::compile(func, options, env, list);
+    }
     let isa = options.target.isa(options.fast_compile);
     let env = float_env(func, options.target.host.x86);
     let mut sig = Signature::new(CallConv::SystemV);
@@ -265,7 +335,14 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     if func.form != Form::Mask {
         return Err(Error::Malformed("not in mask form".into()));
     }
-    if !matches!(options.groups, 1 | 2 | 4) || !matches!(func.lanes, 16 | 32 | 64) {
+    let groups = match options.wide_vectors {
+        true => matches!(options.groups, 4 | 8 | 16) && u32::from(options.groups) * 4 <= func.lanes,
+        false => matches!(options.groups, 1 | 2 | 4),
+    };
+    if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
+        return Err(Error::Host("no vectors of 512 bits".into()));
+    }
+    if !groups || !matches!(func.lanes, 16 | 32 | 64) {
         return Err(Error::Groups { groups: options.groups, lanes: func.lanes });
     }
     let blocks = func.blocks.len();

@@ -104,7 +104,7 @@ unsafe impl Sync for TablePointer {}
 ///
 /// The embedder fills it in before it enters code. `shared_base` and `local_base` must stay readable and writable
 /// for 8 bytes even where their size is 0; each const bank is 64 KiB and 8 bytes of slack.
-#[repr(C)]
+#[repr(C, align(64))]
 pub struct Context {
     /// Lanes that enter, a bit each.
     pub active: u64,
@@ -159,6 +159,51 @@ pub struct Context {
     pub thread_insts: u64,
     /// Where lanes that do not take part load from and store to.
     pub scratch: [u64; 2],
+    /// As `guard_bits`, of chunks of up to 64 lanes.
+    pub guard_lanes: u64,
+    /// As `poll_preserving`, preserving the registers of AVX-512, too.
+    pub poll_wide: unsafe extern "C" fn(context: *mut Context),
+    /// Does the access that `access` describes for `guard_lanes`, preserving every register.
+    pub access_wide: unsafe extern "C" fn(context: *mut Context),
+    /// As `access_wide`, the atomic `atomic` of shared memory.
+    pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
+    /// The number of an operation in [`warpjit_ir::AtomicOp::ALL`].
+    pub atomic: u32,
+    /// An access lane by lane, see [`crate::helpers::describe_access`].
+    pub access: u32,
+    /// Guest addresses of the chunk's lanes, as words or as double words.
+    pub lane_addresses: LaneWords,
+    /// What lanes store or have loaded, likewise.
+    pub lane_values: LaneWords,
+    /// Second operands of atomics, likewise.
+    pub lane_others: LaneWords,
+}
+
+/// A word or a double word for each lane of a chunk.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct LaneWords(pub [u64; 64]);
+
+impl LaneWords {
+    /// A lane's double word (`wide`) or word.
+    pub fn get(&self, lane: usize, wide: bool) -> u64 {
+        match wide {
+            true => self.0[lane % 64],
+            false => self.0[lane / 2 % 64] >> (32 * (lane % 2)) & 0xffff_ffff,
+        }
+    }
+
+    /// Replaces a lane's double word (`wide`) or word.
+    pub fn set(&mut self, lane: usize, wide: bool, value: u64) {
+        let shift = 32 * (lane % 2);
+        match wide {
+            true => self.0[lane % 64] = value,
+            false => {
+                let both = &mut self.0[lane / 2 % 64];
+                *both = *both & !(0xffff_ffff << shift) | (value & 0xffff_ffff) << shift;
+            }
+        }
+    }
 }
 
 unsafe extern "C" fn stop(_: *mut Context) -> u32 {
@@ -195,6 +240,15 @@ impl Context {
             user: std::ptr::null_mut(),
             thread_insts: 0,
             scratch: [0; 2],
+            guard_lanes: 0,
+            poll_wide: crate::helpers::poll_wide,
+            access_wide: crate::helpers::access_wide,
+            atomic_wide: crate::helpers::atomic_wide,
+            atomic: 0,
+            access: 0,
+            lane_addresses: LaneWords([0; 64]),
+            lane_values: LaneWords([0; 64]),
+            lane_others: LaneWords([0; 64]),
         }
     }
 }
@@ -247,4 +301,13 @@ offsets! {
     FUEL = fuel;
     THREAD_INSTS = thread_insts;
     SCRATCH = scratch;
+    GUARD_LANES = guard_lanes;
+    POLL_WIDE = poll_wide;
+    ACCESS_WIDE = access_wide;
+    ATOMIC_WIDE = atomic_wide;
+    ATOMIC = atomic;
+    ACCESS = access;
+    LANE_ADDRESSES = lane_addresses;
+    LANE_VALUES = lane_values;
+    LANE_OTHERS = lane_others;
 }

@@ -7,6 +7,7 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod affine;
+mod avx512;
 mod clif;
 mod compile;
 mod context;
@@ -17,13 +18,14 @@ mod listing;
 mod lower;
 mod options;
 
+pub use avx512::host_has_it as host_has_wide_vectors;
 pub use compile::{
     Entry, Error, FloatEnv, Listing, NO_PC, RegionCode, TrapLane, TrapSite, compile_region, guest_pc,
     list_region,
 };
 pub use context::{
-    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, PollFn, STOPPED, TablePointer,
-    decode_space, encode_space,
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PollFn, STOPPED,
+    TablePointer, decode_space, encode_space,
 };
 pub use frame::frame_bytes;
 pub use options::{HostLevel, Options, Shape, Target};

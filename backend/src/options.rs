@@ -22,6 +22,7 @@ pub struct Target {
     /// With the slower, better register allocator, then with the fast one.
     isas: [OwnedTargetIsa; 2],
     pub(crate) host: Host,
+    wide_vectors: bool,
 }
 
 /// What lowering must know of the host.
@@ -42,7 +43,12 @@ impl Target {
     pub fn host(level: HostLevel) -> Result<Target, Error> {
         match level {
             HostLevel::Sse41 if cfg!(target_arch = "x86_64") => Target::with_features(Triple::host(), &SSE41),
-            _ => Target::build(|| cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))),
+            _ => {
+                let mut target =
+                    Target::build(|| cranelift_native::builder().map_err(|e| Error::Host(e.to_owned())))?;
+                target.wide_vectors = crate::avx512::host_has_it();
+                Ok(target)
+            }
         }
     }
 
@@ -96,7 +102,12 @@ impl Target {
         let rounded_products = x86 && ["has_avx512f", "has_avx512vl", "has_avx512dq"].iter().all(|f| has(f));
         let host =
             Host { x86, rounded_products, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
-        Ok(Target { isas, host })
+        Ok(Target { isas, host, wide_vectors: false })
+    }
+
+    /// Whether this is the machine itself, and it has what vectors of 512 bits need.
+    pub fn has_wide_vectors(&self) -> bool {
+        self.wide_vectors
     }
 
     pub(crate) fn isa(&self, fast_compile: bool) -> &OwnedTargetIsa {
@@ -136,8 +147,8 @@ const AVX2: [&str; 10] = [
     "has_lzcnt",
 ];
 
-/// What the caller knows of a slot's values in the active lanes of each chunk at the entry of the region, and has
-/// checked.
+/// What the caller knows of a slot's values at the entry of the region, and has checked: in all lanes of each chunk that has an active
+/// one; with [`Options::wide_vectors`] in each sixteen lanes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
@@ -154,8 +165,10 @@ pub enum Shape {
 pub struct Options {
     /// For which host.
     pub target: Target,
-    /// Vectors of four lanes in a chunk: 1, 2 or 4.
+    /// Vectors of four lanes in a chunk: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
     pub groups: u8,
+    /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
+    pub wide_vectors: bool,
     /// Quick compilation, slow code.
     pub fast_compile: bool,
     /// Test global accesses against the page table instead of relying on signals.
@@ -176,6 +189,7 @@ impl Options {
         Options {
             target,
             groups: 2,
+            wide_vectors: false,
             fast_compile: false,
             checked_memory: false,
             count: false,

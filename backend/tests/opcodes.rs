@@ -159,7 +159,7 @@ fn operations_on_vectors() {
 
 #[test]
 fn operations_on_uniform_values() {
-    for options in all_options().into_iter().filter(|o| o.groups == 2) {
+    for options in all_options().into_iter().filter(|o| o.groups == 2 || o.wide_vectors) {
         for case in cases() {
             let n = case.2.len();
             check(&case, &vec![true; n], &vec![None; n], false, &options, 40);
@@ -172,7 +172,7 @@ fn operations_on_uniform_values() {
 
 #[test]
 fn operations_with_some_uniform_operands() {
-    for options in all_options().into_iter().filter(|o| o.groups == 2) {
+    for options in all_options().into_iter().filter(|o| o.groups == 2 || o.wide_vectors) {
         for case in cases().into_iter().filter(|c| c.2.len() > 1) {
             for k in 0..case.2.len() {
                 let uniform: Vec<bool> = (0..case.2.len()).map(|i| i == k).collect();
@@ -186,7 +186,9 @@ fn operations_with_some_uniform_operands() {
 #[test]
 fn truncating_multiply_add_in_loops() {
     for mut options in all_options() {
-        options.groups = options.groups.min(2);
+        if !options.wide_vectors {
+            options.groups = options.groups.min(2);
+        }
         for explicit in [false, true] {
             let mut func =
                 one_op(Opcode::FmadTrunc, Imm::None, &[Type::F32; 3], Type::F32, &[None; 3], explicit);
@@ -334,7 +336,7 @@ fn chains_of_truncating_multiply_adds() {
 #[test]
 fn constant_shift_counts() {
     use Opcode::*;
-    for options in all_options().into_iter().filter(|o| o.groups == 1) {
+    for options in all_options().into_iter().filter(|o| o.groups == 1 || o.wide_vectors) {
         for op in [Ishl, Ushr, Sshr, Rotl] {
             for scalar in [Scalar::I32, Scalar::I64] {
                 for count in 0..=scalar.bits() + 1 {

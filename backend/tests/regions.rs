@@ -518,7 +518,9 @@ fn seeds(count: u64) -> std::ops::RangeInclusive<u64> {
 fn compare(tame: bool) {
     // Code looks for misaligned lanes before it accesses anything: it may find another lane than the lowest bad one.
     let (mut faults, mut other_lanes) = (0, 0);
-    let options = all_options();
+    let mut options = all_options();
+    // Unmapped pages are found by the table of pages here, not by signals.
+    options.retain(|o| tame || !o.wide_vectors);
     let mut count = 0;
     for seed in seeds(150) {
         count += 1;
@@ -527,7 +529,7 @@ fn compare(tame: bool) {
         let mut options = options[seed as usize % options.len()].clone();
         options.slot_shapes = shapes;
         options.fast_compile = seed % 5 == 0;
-        options.checked_memory = !tame || seed % 2 == 0;
+        options.checked_memory = !options.wide_vectors && (!tame || seed % 2 == 0);
         let mut random = Random(seed ^ 0x5555);
         for _ in 0..3 {
             // Read-only where faults are wanted.
@@ -538,7 +540,8 @@ fn compare(tame: bool) {
             let want = interpreted(&func, options.groups, &words, &memory, active);
             let say = || {
                 let clif = list_region(&func, &options).expect("compiles").clif;
-                format!("seed {seed} active {active:x} {options:?}\n{func}\n{clif}")
+                let assembly = list_region(&func, &options).expect("compiles").assembly;
+                format!("seed {seed} active {active:x} {options:?}\n{func}\n{clif}\n{assembly}")
             };
             if let (Err(a), Err(b)) = (&got.result, &want.result) {
                 faults += 1;

@@ -57,7 +57,7 @@ pub struct EngineArgs {
     #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
     pub blocks: Option<Range<u64>>,
     /// Lanes that compiled code runs together, in groups of four.
-    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4"])]
+    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Check every access instead of catching signals.
     #[arg(long)]
@@ -197,7 +197,7 @@ pub struct IrArgs {
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
     /// Lanes that compiled code runs together, in groups of four.
-    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4"])]
+    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// How float results come about.
     #[arg(long, value_enum, default_value = "exact")]

@@ -288,7 +288,10 @@ impl Opcode {
 
     /// Whether it is a cross-lane operation that a region can hold if it runs all lanes of the warp at once.
     pub fn is_in_whole_warp(self) -> bool {
-        matches!(self, Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle)
+        matches!(
+            self,
+            Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane
+        )
     }
 
     /// Whether the result differs from lane to lane even if no operand does.

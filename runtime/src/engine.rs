@@ -26,9 +26,9 @@ impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
     pub fn new(config: Config) -> Result<Self, Error> {
         if let Some(groups) = config.chunk_groups
-            && !matches!(groups, 1 | 2 | 4)
+            && !matches!(groups, 1 | 2 | 4 | 8 | 16)
         {
-            return Err(Error::Config(format!("chunk of {groups} groups, possible are 1, 2 and 4")));
+            return Err(Error::Config(format!("chunk of {groups} groups, possible are 1, 2, 4, 8 and 16")));
         }
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));

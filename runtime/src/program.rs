@@ -100,9 +100,25 @@ impl Variant {
             keep_registers: self.keep_registers,
             count: self.count,
             single_blocks: self.single_blocks,
+            whole_lanes: if self.wide_vectors() {
+                self.chunk_groups.map_or(64, |groups| 4 * u32::from(groups))
+            } else {
+                0
+            },
         }
     }
+
+    /// Whether code uses vectors of 512 bits.
+    pub(crate) fn wide_vectors(&self) -> bool {
+        self.host == HostLevel::Native
+            && !self.checked_memory
+            && self.chunk_groups.is_none_or(|groups| groups > MOST_NARROW)
+            && warpjit_backend::host_has_wide_vectors()
+    }
 }
+
+/// Most groups of four lanes that are taken with vectors of 128 bits if they are asked for.
+const MOST_NARROW: u8 = 4;
 
 /// A kernel, ready to be launched any number of times, from any thread. Clones share all that is compiled.
 #[derive(Clone)]

@@ -14,15 +14,15 @@ use crate::context::at;
 use crate::{Error, FloatEnv};
 
 /// What depends on the float format.
-struct Format {
-    exponent: u64,
-    magnitude: u64,
-    sign: u64,
-    min_normal: u64,
+pub(crate) struct Format {
+    pub exponent: u64,
+    pub magnitude: u64,
+    pub sign: u64,
+    pub min_normal: u64,
     /// 2^64.
-    scale: u64,
+    pub scale: u64,
     /// 2^64 times the smallest normal.
-    scaled_min: u64,
+    pub scaled_min: u64,
 }
 
 const BINARY32: Format = Format {
@@ -44,11 +44,16 @@ const BINARY64: Format = Format {
 };
 
 fn format(ty: HostType) -> &'static Format {
-    if ty.lane_bits() == 64 { &BINARY64 } else { &BINARY32 }
+    format_of(ty.lane_bits() == 64)
+}
+
+/// The format of f64 (`wide`) or of f32.
+pub(crate) fn format_of(wide: bool) -> &'static Format {
+    if wide { &BINARY64 } else { &BINARY32 }
 }
 
 /// 2^-126 - 2^-151: what is smaller is tiny after rounding to 24 bits.
-const TINY: u64 = (1023 - 127) << 52 | 0x00ff_ffff << 28;
+pub(crate) const TINY: u64 = (1023 - 127) << 52 | 0x00ff_ffff << 28;
 
 impl Lower<'_, '_> {
     /// Vectors of a float operation.

@@ -3,7 +3,7 @@
 //! [`crate::Context::scratch`], never to guest memory.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
 
 use super::{Kept, Lower, Parts, arg, malformed, result, wide};
 use crate::Error;
@@ -198,27 +198,6 @@ impl Lower<'_, '_> {
         if x.global() || x.mem.far { a } else { self.e.band_imm(a, 0xffff) }
     }
 
-    /// Low bits of a value that are zero in every lane.
-    fn zero_bits(&self, v: Value, depth: u32) -> u32 {
-        let Some(data) = self.f.def_inst(v) else { return 0 };
-        if depth == 0 {
-            return 0;
-        }
-        let arg = |k: usize| self.zero_bits(data.args[k], depth - 1);
-        match (data.op, data.imm) {
-            (Opcode::Const, Imm::Bits(bits)) => bits.trailing_zeros(),
-            (Opcode::Iadd | Opcode::Isub | Opcode::Ior, _) => arg(0).min(arg(1)),
-            (Opcode::Iand, _) => arg(0).max(arg(1)),
-            (Opcode::Imul, _) => arg(0) + arg(1),
-            (Opcode::Ishl, _) => match self.f.as_const(data.args[1]) {
-                Some(c) => arg(0) + (c as u32 & (self.scalar_of(v).bits() - 1)),
-                None => arg(0),
-            },
-            (Opcode::Splat, _) => arg(0),
-            _ => 0,
-        }
-    }
-
     fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let (mem, data) = (x.mem, x.data);
         if mem.align <= 1 {
@@ -227,7 +206,7 @@ impl Lower<'_, '_> {
         let a = arg(data, 0)?;
         let place = (mem.offset as u32).wrapping_sub(u32::from(mem.align_offset));
         let low = u64::from(mem.align - 1);
-        if self.zero_bits(a, 8) >= mem.align.trailing_zeros() && u64::from(place) & low == 0 {
+        if zero_bits(self.f, a, 8) >= mem.align.trailing_zeros() && u64::from(place) & low == 0 {
             return Ok(());
         }
         let key = (a, x.guard, place & low as u32, mem.align);
@@ -575,5 +554,26 @@ impl Lower<'_, '_> {
         let lanes = self.by_lane(x)?;
         self.aside = false;
         self.finish(end, lanes, scalar)
+    }
+}
+
+/// Low bits of a value that are zero in every lane.
+pub(crate) fn zero_bits(f: &Function, v: Value, depth: u32) -> u32 {
+    let Some(data) = f.def_inst(v) else { return 0 };
+    if depth == 0 {
+        return 0;
+    }
+    let arg = |k: usize| zero_bits(f, data.args[k], depth - 1);
+    match (data.op, data.imm) {
+        (Opcode::Const, Imm::Bits(bits)) => bits.trailing_zeros(),
+        (Opcode::Iadd | Opcode::Isub | Opcode::Ior, _) => arg(0).min(arg(1)),
+        (Opcode::Iand, _) => arg(0).max(arg(1)),
+        (Opcode::Imul, _) => arg(0) + arg(1),
+        (Opcode::Ishl, _) => match f.as_const(data.args[1]) {
+            Some(c) => arg(0) + (c as u32 & (f.ty(v).scalar.bits() - 1)),
+            None => arg(0),
+        },
+        (Opcode::Splat, _) => arg(0),
+        _ => 0,
     }
 }

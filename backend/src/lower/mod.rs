@@ -18,6 +18,9 @@ mod rows;
 mod wide;
 mod wide_affine;
 
+pub(crate) use memory::zero_bits;
+pub(crate) use wide_affine::{address_only, step_of};
+
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -226,7 +229,7 @@ pub(crate) fn lower(
     Ok(Lowered { sites, pures, tables })
 }
 
-fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
+pub(crate) fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
     let mut seen = vec![false; f.blocks.len()];
     let mut order = Vec::new();
     let successors = |b: Block| {
@@ -259,7 +262,7 @@ fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
 
 /// Loops around each block of the order. By back edges over the order: exact for reducible graphs whose loops are
 /// contiguous in it, and only a heuristic otherwise.
-fn loop_depths(f: &Function, order: &[Block], position: &[usize]) -> Vec<u32> {
+pub(crate) fn loop_depths(f: &Function, order: &[Block], position: &[usize]) -> Vec<u32> {
     let mut depth = vec![0u32; order.len()];
     for (i, &b) in order.iter().enumerate() {
         f.term(b).for_each_successor(|s| {
@@ -272,7 +275,7 @@ fn loop_depths(f: &Function, order: &[Block], position: &[usize]) -> Vec<u32> {
 }
 
 /// Scalars that some deeper loop uses as a vector.
-fn hoisted_values(f: &Function, order: &[Block], depth: &[u32], forms: &Forms) -> Vec<bool> {
+pub(crate) fn hoisted_values(f: &Function, order: &[Block], depth: &[u32], forms: &Forms) -> Vec<bool> {
     let mut hoist = vec![false; f.values.len()];
     if depth.iter().all(|&d| d == 0) {
         return hoist;
@@ -625,14 +628,14 @@ impl Lower<'_, '_> {
     }
 }
 
-fn result(data: &InstData) -> Result<Value, Error> {
+pub(crate) fn result(data: &InstData) -> Result<Value, Error> {
     data.result.ok_or_else(|| malformed(data))
 }
 
-fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
+pub(crate) fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
     data.args.get(k).copied().ok_or_else(|| malformed(data))
 }
 
-fn malformed(data: &InstData) -> Error {
+pub(crate) fn malformed(data: &InstData) -> Error {
     Error::Malformed(format!("{} with {} operands and {:?}", data.op.name(), data.args.len(), data.imm))
 }

@@ -22,7 +22,7 @@ pub(super) struct Span {
 }
 
 /// The bytes from lane to lane, if the value grows evenly; 0 where it is uniform.
-fn step_of(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64> {
+pub(crate) fn step_of(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64> {
     if f.ty(v).uniform || forms.of(v) == Form::Uniform {
         return Some(0);
     }
@@ -57,7 +57,7 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function) -> Option<()> {
 }
 
 /// Values that nothing needs but addresses of accesses side by side: they are computed where those are.
-pub(super) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
+pub(crate) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
             let v = Value::new(n);

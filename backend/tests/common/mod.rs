@@ -93,6 +93,11 @@ pub fn all_options() -> Vec<Options> {
         for groups in [1, 2, 4] {
             list.push(Options { groups, ..Options::new(target.clone()) });
         }
+        if target.has_wide_vectors() {
+            for groups in [4, 8] {
+                list.push(Options { groups, wide_vectors: true, ..Options::new(target.clone()) });
+            }
+        }
     }
     list
 }

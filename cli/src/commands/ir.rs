@@ -20,9 +20,18 @@ use crate::args::{Form, IrArgs, NumericsName};
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     let code = Code::load(&args.program)?;
     let mut options = Options::new(Target::host(args.host.level())?);
-    if let Some(groups) = args.chunk.as_deref().and_then(|c| c.parse().ok()) {
-        options.groups = groups;
-    }
+    let groups: Option<u8> = args.chunk.as_deref().and_then(|c| c.parse().ok());
+    // Cranelift's IR is there only where it generates the code.
+    options.wide_vectors = options.target.has_wide_vectors()
+        && args.form != Form::Clif
+        && groups.is_none_or(|groups| groups > MOST_NARROW);
+    options.groups = match groups {
+        Some(groups) => groups,
+        None if options.wide_vectors => MOST_NARROW,
+        None => options.groups,
+    };
+    let regions =
+        RegionOptions { whole_lanes: if options.wide_vectors { 64 } else { 0 }, ..RegionOptions::default() };
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
         let mut options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
         if region.whole {
@@ -39,19 +48,28 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         let function = &function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
-            Form::Regions => show_regions(&mut text, function, |region, _| Ok(region.ssa.to_string()))?,
-            Form::Mask => show_regions(&mut text, function, |region, _| Ok(region.mask.to_string()))?,
+            Form::Regions => {
+                show_regions(&mut text, function, regions, |region, _| Ok(region.ssa.to_string()))?
+            }
+            Form::Mask => {
+                show_regions(&mut text, function, regions, |region, _| Ok(region.mask.to_string()))?
+            }
             Form::Clif => {
-                show_regions(&mut text, function, |region, shapes| Ok(listed(region, shapes)?.clif))?
+                show_regions(&mut text, function, regions, |region, shapes| Ok(listed(region, shapes)?.clif))?
             }
             Form::Host => {
-                show_regions(&mut text, function, |region, shapes| Ok(listed(region, shapes)?.assembly))?;
+                show_regions(&mut text, function, regions, |region, shapes| {
+                    Ok(listed(region, shapes)?.assembly)
+                })?;
             }
         }
     }
     print(&text)?;
     Ok(Status::Ok)
 }
+
+/// Most groups of four lanes that vectors of 128 bits are taken for.
+const MOST_NARROW: u8 = 4;
 
 /// What holds when a warp starts in a block that is at least a warp wide: registers are zero, thread
 /// numbers count up along x, everything else is the same in all lanes.
@@ -73,9 +91,10 @@ fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
 fn show_regions(
     text: &mut String,
     function: &Function,
+    options: RegionOptions,
     show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    let kernel = Kernel::new(function.clone(), RegionOptions::default());
+    let kernel = Kernel::new(function.clone(), options);
     let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];
     let mut seen = BTreeSet::new();

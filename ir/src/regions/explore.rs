@@ -19,7 +19,7 @@ use super::graph;
 use super::split::OrderedAccesses;
 use super::uniform::Uniformity;
 use crate::entities::{Block, Slot, Value};
-use crate::function::{Function, GuestFault, Imm, LeaveKind, PushKind, Terminator};
+use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
 use crate::opcodes::{Opcode, Space};
 
 /// Most nodes of a region.
@@ -91,6 +91,21 @@ impl Plan {
     }
 }
 
+/// How regions are run.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Run {
+    /// Global memory is ordered between lanes.
+    pub lockstep: bool,
+    /// All lanes of the warp at once.
+    pub whole: bool,
+    /// Operations across lanes are possible.
+    pub across: bool,
+    /// So are atomics of shared memory.
+    pub atomics: bool,
+    /// A warp is alone in its block.
+    pub alone: bool,
+}
+
 /// What exploring needs to know of the kernel.
 #[derive(Debug)]
 pub struct KernelFacts {
@@ -98,22 +113,14 @@ pub struct KernelFacts {
     pub uniform: Uniformity,
     /// Blocks that may run with a call entry on the stack.
     may_be_called: Vec<bool>,
-    /// Whether global memory is ordered between lanes.
-    lockstep: bool,
-    /// Whether regions run all lanes of the warp at once.
-    whole: bool,
+    run: Run,
     /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
     votes: HashMap<Block, Block>,
 }
 
 impl KernelFacts {
-    /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once (`whole`).
-    pub fn compute(
-        func: &Function,
-        lockstep: bool,
-        whole: bool,
-        votes: HashMap<Block, Block>,
-    ) -> KernelFacts {
+    /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once.
+    pub fn compute(func: &Function, run: Run, votes: HashMap<Block, Block>) -> KernelFacts {
         let mut may_be_called = vec![false; func.blocks.len()];
         let mut work: Vec<Block> = Vec::new();
         for b in func.block_ids() {
@@ -135,7 +142,7 @@ impl KernelFacts {
                 func.term(b).for_each_successor(|s| work.push(s));
             }
         }
-        KernelFacts { uniform: Uniformity::compute(func), may_be_called, lockstep, whole, votes }
+        KernelFacts { uniform: Uniformity::compute(func), may_be_called, run, votes }
     }
 }
 
@@ -221,8 +228,11 @@ pub fn terminator_cond(term: &Terminator) -> Option<Value> {
 
 /// Whether the body of a block must run in the interpreter.
 fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
-    let impossible = |op: Opcode| op.is_cross_lane() && !(facts.whole && op.is_in_whole_warp());
-    func.block(block).insts.iter().any(|i| impossible(func.inst(*i).op))
+    let possible = |inst: &InstData| match (inst.op, inst.imm) {
+        (Opcode::Atomic, Imm::Atomic(m, _)) => facts.run.atomics && m.space == Space::Shared,
+        (op, _) => !op.is_cross_lane() || facts.run.across && op.is_in_whole_warp(),
+    };
+    func.block(block).insts.iter().any(|i| !possible(func.inst(*i)))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 
@@ -301,7 +311,7 @@ impl Explorer<'_> {
             return Ok(node);
         }
         self.insts += self.func.block(block).insts.len();
-        let more = if self.facts.whole { WHOLE_TIMES } else { 1 };
+        let more = if self.facts.run.whole { WHOLE_TIMES } else { 1 };
         let too_long = node >= MAX_NODES * more || self.insts > MAX_INSTS * more && !first;
         if too_long || stack.len() > MAX_DEPTH {
             return Err(self.fail_at(block, &stack, true));
@@ -440,10 +450,11 @@ impl Explorer<'_> {
             if !cyclic {
                 continue;
             }
-            let stores = !self.facts.whole
+            let stores = !self.facts.run.across
                 && component.iter().any(|&n| {
                     let Some(b) = plan.nodes[n].block else { return false };
-                    OrderedAccesses::of_block(self.func, b, self.facts.lockstep).stores > 0
+                    let together = self.facts.run.whole && !self.to_end && self.is_outermost(n);
+                    !together && OrderedAccesses::of_block(self.func, b, self.facts.run.lockstep).stores > 0
                 });
             if irreducible || stores || self.waits_for_memory(plan, &component, &succs) {
                 // Stop where the loop is entered, at the node with the least nesting.
@@ -480,7 +491,7 @@ impl Explorer<'_> {
                     match (data.op, data.imm) {
                         (Opcode::Load, Imm::Mem(m)) => {
                             // Guests whose warps are run whole have one in a block: nobody else writes its memory.
-                            let shared = m.space == Space::Shared && !self.facts.whole;
+                            let shared = m.space == Space::Shared && !self.facts.run.alone;
                             taint |= shared || matches!(m.space, Space::Global(_));
                         }
                         (Opcode::SlotGet, Imm::Slot(s)) => taint |= tainted_slots.contains(&s),
@@ -535,7 +546,7 @@ impl Explorer<'_> {
 
     /// Ordered accesses of different blocks that could conflict.
     fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
-        if self.facts.whole {
+        if self.facts.run.across {
             return Ok(());
         }
         let mut sum = OrderedAccesses::default();
@@ -543,21 +554,45 @@ impl Explorer<'_> {
         let preds = graph::predecessors(&succs);
         let mut order: Vec<usize> = graph::reverse_postorder(&succs, 0);
         order.retain(|&n| plan.nodes[n].block.is_some());
-        // Nodes that lanes get to in one way only.
+        let joined: Vec<bool> = (0..plan.nodes.len()).map(|n| !self.to_end && self.is_outermost(n)).collect();
+        // Nodes that lanes get to in one way only, since they were last all together.
         let mut one_way = vec![false; plan.nodes.len()];
-        for &n in &order {
-            one_way[n] = match preds[n][..] {
-                [] => true,
-                [p] => n != 0 && one_way[p],
-                _ => false,
-            };
+        let mut position = vec![0; plan.nodes.len()];
+        for (at, &n) in order.iter().enumerate() {
+            position[n] = at;
+            one_way[n] = joined[n]
+                || match preds[n][..] {
+                    [] => true,
+                    [p] => n != 0 && one_way[p],
+                    _ => false,
+                };
         }
+        let dominators = graph::immediate_dominators(&succs, 0);
+        let mut before: Vec<(usize, OrderedAccesses, bool)> = Vec::new();
         for n in order {
             let block = plan.nodes[n].block.expect("has a body");
-            let own = OrderedAccesses::of_block(self.func, block, self.facts.lockstep);
-            let conflict = own.loads + own.stores > 0 && sum.plus(own).conflict();
+            let own = OrderedAccesses::of_block(self.func, block, self.facts.run.lockstep);
+            if own.loads + own.stores == 0 {
+                continue;
+            }
             // A store that lanes get to in several ways without having been joined runs once for each on the hardware.
-            let together = one_way[n] || !self.to_end && self.is_outermost(n);
+            let together = one_way[n];
+            // Lanes that run at once have the order of the code where one access is on every way to the other, or all lanes are
+            // together between the two.
+            let mut meeting = Some(n);
+            while let Some(d) = meeting.filter(|&d| !joined[d]) {
+                meeting = dominators[d].filter(|&up| up != d);
+            }
+            let ordered = |m: usize| {
+                meeting.is_some_and(|d| position[m] < position[d]) || graph::dominates(&dominators, m, n)
+            };
+            let conflict = match self.facts.run.whole {
+                true => before.iter().any(|&(m, theirs, with)| {
+                    theirs.plus(own).conflict() && !(with && together && ordered(m))
+                }),
+                false => sum.plus(own).conflict(),
+            };
+            before.push((n, own, together));
             if n != 0 && (conflict || own.stores > 0 && !together) {
                 return Err(self.stop_of_node(plan, n));
             }

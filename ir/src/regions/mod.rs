@@ -42,6 +42,9 @@ pub struct RegionOptions {
     pub count: bool,
     /// Every region is a single block (`max_steps` is exact then).
     pub single_blocks: bool,
+    /// Most lanes that code can run at once, operations across lanes and atomics of shared memory included; 0: those of the
+    /// smallest warps, without atomics.
+    pub whole_lanes: u32,
 }
 
 /// A kernel in SPMD form, ready to be run by the interpreter and to be cut into regions.
@@ -94,7 +97,8 @@ impl Kernel {
     pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
         let wave = wave::is_wave(&func);
         // Lanes that are all run at once are in lock step as they are.
-        let whole = wave && func.lanes <= MAX_CHUNK_LANES;
+        let small = wave && func.lanes <= MAX_CHUNK_LANES;
+        let whole = small || func.lanes <= options.whole_lanes && split::lanes_meet(&func, wave);
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }
@@ -115,8 +119,14 @@ impl Kernel {
                 taken = votes::localize(&mut changed, &live);
                 func = (!taken.is_empty()).then_some(changed);
             }
-            let facts =
-                KernelFacts::compute(func.as_ref().unwrap_or(&self.func), lockstep, self.whole, taken);
+            let run = explore::Run {
+                lockstep,
+                whole: self.whole,
+                across: self.whole && self.wave,
+                atomics: self.whole && self.wave && self.options.whole_lanes != 0,
+                alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
+            };
+            let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken);
             Analysis { func, facts, live }
         })
     }

@@ -67,6 +67,18 @@ pub fn split_hazards(func: &mut Function, lockstep: bool) {
     }
 }
 
+/// Whether lanes of a kernel in SPMD form exchange anything but through votes and memory of all blocks: then regions are longer where
+/// the lanes of a warp run at once. In a `wave` operations across lanes count.
+pub fn lanes_meet(func: &Function, wave: bool) -> bool {
+    let meets = |i: &crate::entities::Inst| match (func.inst(*i).op, func.inst(*i).imm) {
+        (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
+        (Opcode::Atomic, Imm::Atomic(m, _)) => wave && m.space == Space::Shared,
+        (Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll, _) => wave,
+        _ => false,
+    };
+    func.blocks.iter().any(|block| block.insts.iter().any(meets))
+}
+
 fn first_conflict(func: &Function, block: Block, lockstep: bool) -> Option<usize> {
     let mut seen = OrderedAccesses::default();
     for (n, &i) in func.block(block).insts.iter().enumerate() {

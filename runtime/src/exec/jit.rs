@@ -36,7 +36,7 @@ pub use behind::Ready;
 const MOST_VERSIONS: usize = 3;
 
 /// Most lanes of a chunk.
-const MOST_LANES: usize = 16;
+const MOST_LANES: usize = 64;
 
 /// What a region assumes of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,26 +49,30 @@ struct Assumption {
     steps: [u32; MOST_LANES],
     /// Whether the low half may not carry into the high one.
     packed: bool,
+    /// Lanes of the chunk, or of the parts of it, of which each has the shape.
+    lanes: u32,
 }
 
 impl Assumption {
-    fn new(slot: Slot, offset: u32, shape: Shape) -> Self {
+    fn new(slot: Slot, offset: u32, shape: Shape, lanes: u32) -> Self {
         let (step, packed) = match shape {
             Shape::Uniform => (0, false),
             Shape::Affine(step) => (step as u32, false),
             Shape::Packed(step) => (step as u32, true),
         };
         let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
-        Assumption { slot, offset, shape, steps, packed }
+        Assumption { slot, offset, shape, steps, packed, lanes }
     }
 
     /// Whether the lanes of each chunk that has an active one have the shape.
     #[inline]
-    fn holds(&self, words: &[u32], chunk_lanes: u32, active: u64) -> bool {
-        match chunk_lanes {
+    fn holds(&self, words: &[u32], active: u64) -> bool {
+        match self.lanes {
             4 => self.holds_in::<4>(words, active),
             8 => self.holds_in::<8>(words, active),
-            _ => self.holds_in::<16>(words, active),
+            16 => self.holds_in::<16>(words, active),
+            32 => self.holds_in::<32>(words, active),
+            _ => self.holds_in::<64>(words, active),
         }
     }
 
@@ -80,7 +84,7 @@ impl Assumption {
         let mut odd = [0; LANES];
         let mut carries = 0;
         for (number, chunk) in chunks.iter().enumerate() {
-            if active >> (number * LANES) & ((1 << LANES) - 1) == 0 {
+            if active >> (number * LANES) & (u64::MAX >> (64 - LANES)) == 0 {
                 continue;
             }
             let first = chunk[0];
@@ -111,8 +115,6 @@ pub struct Compiled {
     assumptions: Vec<Assumption>,
     /// Slots that it writes.
     written: SlotSet,
-    /// Lanes of a chunk.
-    chunk_lanes: u32,
     /// Lanes of a warp.
     lanes: usize,
     /// Which of the versions of its region this is.
@@ -198,6 +200,8 @@ impl Compiling {
 pub struct Jit {
     kernel: Arc<Kernel>,
     target: Target,
+    /// Vectors of 512 bits.
+    wide: bool,
     variant: Variant,
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
@@ -241,8 +245,10 @@ impl Jit {
         };
         let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
+        let wide = variant.wide_vectors() && target.has_wide_vectors();
         let mut jit = Jit {
             target,
+            wide,
             variant,
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
@@ -327,10 +333,13 @@ impl Jit {
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
     fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
-        let groups = if kernel.whole_warps() {
-            kernel.func.lanes.div_ceil(4) as u8
-        } else {
-            self.variant.chunk_groups.unwrap_or(DEFAULT_GROUPS)
+        let groups = match self.variant.chunk_groups {
+            _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
+            Some(groups) => groups.min(kernel.func.lanes.div_ceil(4) as u8),
+            None if self.wide => {
+                std::env::var("WIDE_GROUPS").ok().and_then(|s| s.parse().ok()).unwrap_or(WIDE_GROUPS)
+            }
+            None => DEFAULT_GROUPS,
         };
         let chunk_lanes = u32::from(groups) * 4;
         let none = SlotSet::empty(kernel.func.slots.len());
@@ -343,7 +352,7 @@ impl Jit {
         if let Some(frame) = frame {
             assumptions = self.shapes(kernel, &region, frame, chunk_lanes);
             let mut uniform = none;
-            for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
+            for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform && a.lanes == chunk_lanes) {
                 uniform.insert(a.slot);
             }
             if let Some(better) = kernel.region(at, &uniform) {
@@ -353,6 +362,7 @@ impl Jit {
         optimize(&mut region);
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
+        options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;
         options.pcs = self.variant.pcs;
         options.slot_shapes = vec![None; region.mask.slots.len()];
@@ -377,7 +387,6 @@ impl Jit {
             faults: region.faults,
             assumptions,
             written: written_slots(&region.mask),
-            chunk_lanes,
             lanes: kernel.func.lanes as usize,
             number: 0,
         }))
@@ -394,11 +403,20 @@ impl Jit {
             let offset = self.offsets[slot.index()];
             let words = &frame[offset as usize / 4..][..kernel.func.lanes as usize];
             let step = words[1].wrapping_sub(words[0]) as i32;
-            // Packed coordinates are affine, too; the first that fits says most.
-            let shape = [Shape::Uniform, Shape::Packed(step), Shape::Affine(step)]
+            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what is the same
+            // in each of them is worth knowing too.
+            let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
+            let shapes = [
+                (Shape::Uniform, chunk_lanes),
+                (Shape::Uniform, parts),
+                (Shape::Packed(step), parts),
+                (Shape::Affine(step), parts),
+            ];
+            let fits = shapes
                 .into_iter()
-                .find(|&shape| Assumption::new(slot, offset, shape).holds(words, chunk_lanes, u64::MAX));
-            list.extend(shape.map(|shape| Assumption::new(slot, offset, shape)));
+                .map(|(shape, lanes)| Assumption::new(slot, offset, shape, lanes))
+                .find(|assumption| assumption.holds(words, u64::MAX));
+            list.extend(fits);
         }
         list
     }
@@ -473,7 +491,7 @@ fn written_slots(func: &Function) -> SlotSet {
 
 /// Shapes of slots that all warps of a block are known to have, as long as they run together.
 #[derive(Debug, Default)]
-pub struct KnownShapes(Vec<(Slot, Shape)>);
+pub struct KnownShapes(Vec<(Slot, Shape, u32)>);
 
 impl KnownShapes {
     /// Nothing is known any more.
@@ -483,14 +501,14 @@ impl KnownShapes {
 
     /// What is left after all warps have run code.
     pub fn after(&mut self, code: &Compiled) {
-        self.0.retain(|(slot, _)| !code.written.contains(*slot));
+        self.0.retain(|(slot, ..)| !code.written.contains(*slot));
     }
 
     /// All warps have what code assumes.
     pub fn learn(&mut self, code: &Compiled) {
         for a in &code.assumptions {
-            if !self.0.contains(&(a.slot, a.shape)) {
-                self.0.push((a.slot, a.shape));
+            if !self.0.contains(&(a.slot, a.shape, a.lanes)) {
+                self.0.push((a.slot, a.shape, a.lanes));
             }
         }
     }
@@ -498,6 +516,12 @@ impl KnownShapes {
 
 /// Groups of four lanes where nothing else is asked for.
 const DEFAULT_GROUPS: u8 = 2;
+
+/// Where vectors have 512 bits.
+const WIDE_GROUPS: u8 = 4;
+
+/// Lanes of such a vector.
+const WIDE_LANES: u32 = 16;
 
 fn has_global(func: &Function) -> bool {
     func.blocks
@@ -513,18 +537,18 @@ impl Compiled {
         let (words, lanes) = (warp.frame.words(), self.lanes);
         self.assumptions.iter().all(|assumption| {
             let start = assumption.offset as usize / 4;
-            assumption.holds(&words[start..start + lanes], self.chunk_lanes, warp.active)
+            assumption.holds(&words[start..start + lanes], warp.active)
         })
     }
 
     /// Whether all of the warps have what the code assumes, some shapes of all being known.
     #[inline]
     pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
-        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape))).all(|assumption| {
+        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape, a.lanes))).all(|assumption| {
             let start = assumption.offset as usize / 4;
             warps.clone().all(|warp| {
                 let words = &warp.frame.words()[start..start + self.lanes];
-                assumption.holds(words, self.chunk_lanes, warp.active)
+                assumption.holds(words, warp.active)
             })
         })
     }

@@ -34,7 +34,6 @@ struct Stored<'a> {
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
     written: SlotSet,
-    chunk_lanes: u32,
 }
 
 /// All that a file holds.
@@ -83,7 +82,6 @@ impl Jit {
                     faults: stored.faults,
                     assumptions: stored.assumptions,
                     written: stored.written,
-                    chunk_lanes: stored.chunk_lanes,
                     lanes: self.kernel.func.lanes as usize,
                     number: 0,
                 })
@@ -194,10 +192,6 @@ impl Jit {
             1 => FloatMode::Flush,
             _ => return None,
         };
-        let chunk_lanes = from.u32()?;
-        if !(4..=func.lanes).contains(&chunk_lanes) || !chunk_lanes.is_power_of_two() {
-            return None;
-        }
         let code = from.bytes()?;
         let traps = from.list(|from| {
             let offset = from.u32()?;
@@ -232,7 +226,10 @@ impl Jit {
             let slot = self.slot(from)?;
             let ty = func.slots[slot.index()].ty;
             // That is what is looked at (`Assumption::holds`).
-            if ty.uniform || ty.scalar != Scalar::I32 || chunk_lanes as usize > MOST_LANES {
+            let lanes = from.u32()?;
+            let possible =
+                (4..=func.lanes.min(MOST_LANES as u32)).contains(&lanes) && lanes.is_power_of_two();
+            if ty.uniform || ty.scalar != Scalar::I32 || !possible {
                 return None;
             }
             let shape = match (from.u8()?, from.u32()? as i32) {
@@ -241,26 +238,14 @@ impl Jit {
                 (2, step) => Shape::Packed(step),
                 _ => return None,
             };
-            Some(Assumption::new(slot, self.offsets[slot.index()], shape))
+            Some(Assumption::new(slot, self.offsets[slot.index()], shape, lanes))
         })?;
         let mut written = SlotSet::empty(func.slots.len());
         for slot in from.list(|from| self.slot(from))? {
             written.insert(slot);
         }
-        let stored = Stored {
-            at,
-            code,
-            pcs,
-            traps,
-            pures,
-            tables,
-            mode,
-            exits,
-            faults,
-            assumptions,
-            written,
-            chunk_lanes,
-        };
+        let stored =
+            Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written };
         Some(stored)
     }
 }
@@ -281,7 +266,6 @@ impl<'a> Stored<'a> {
             faults,
             assumptions,
             written,
-            chunk_lanes,
             lanes: _,
             number: _,
         } = compiled;
@@ -297,7 +281,6 @@ impl<'a> Stored<'a> {
             faults: faults.clone(),
             assumptions: assumptions.clone(),
             written: written.clone(),
-            chunk_lanes: *chunk_lanes,
         }
     }
 
@@ -307,7 +290,6 @@ impl<'a> Stored<'a> {
             FloatMode::Ieee => 0,
             FloatMode::Flush => 1,
         });
-        out.u32(self.chunk_lanes);
         out.bytes(self.code);
         out.list(self.traps.iter(), |out, (offset, site)| {
             out.u32(*offset);
@@ -344,6 +326,7 @@ impl<'a> Stored<'a> {
                 Shape::Packed(step) => (2, step),
             };
             out.u32(assumption.slot.0);
+            out.u32(assumption.lanes);
             out.u8(shape);
             out.u32(step as u32);
         });
@@ -355,13 +338,18 @@ impl<'a> Stored<'a> {
 fn write_site(out: &mut Writer, site: &TrapSite) {
     let TrapSite { pc, lane, space, store, bytes } = *site;
     out.u32(pc);
-    let (kind, lane) = match lane {
-        TrapLane::Lane(lane) => (0, lane),
-        TrapLane::Vector { first } => (1, first),
-        TrapLane::Lowest { guarded } => (2, guarded.into()),
+    let (kind, lane, flags) = match lane {
+        TrapLane::Lane(lane) => (0, lane, [false; 2]),
+        TrapLane::Vector { first } => (1, first, [false; 2]),
+        TrapLane::Lowest { guarded } => (2, 0, [guarded, false]),
+        TrapLane::First { guarded } => (3, 0, [guarded, false]),
+        TrapLane::Run { first, lanes: 8, guarded } => (4, first, [guarded, false]),
+        TrapLane::Run { first, guarded, .. } => (4, first, [guarded, true]),
+        TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
     };
     out.u8(kind);
     out.u8(lane);
+    flags.into_iter().for_each(|flag| out.u8(flag.into()));
     out.u32(encode_space(space));
     out.u8(store.into());
     out.u8(bytes);
@@ -370,10 +358,15 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
 fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
     let flag = |byte: u8| (byte < 2).then_some(byte == 1);
     let pc = from.u32()?;
-    let lane = match (from.u8()?, from.u8()?) {
-        (0, lane) => TrapLane::Lane(lane),
-        (1, first) => TrapLane::Vector { first },
-        (2, guarded) => TrapLane::Lowest { guarded: flag(guarded)? },
+    let (kind, first) = (from.u8()?, from.u8()?);
+    let (guarded, other) = (flag(from.u8()?)?, flag(from.u8()?)?);
+    let lane = match kind {
+        0 => TrapLane::Lane(first),
+        1 => TrapLane::Vector { first },
+        2 => TrapLane::Lowest { guarded },
+        3 => TrapLane::First { guarded },
+        4 => TrapLane::Run { first, lanes: if other { 16 } else { 8 }, guarded },
+        5 => TrapLane::Gather { first, wide: other, guarded },
         _ => return None,
     };
     let space = from.u32()?;

@@ -1,0 +1,751 @@
+//! Writing machine instructions: values are virtual registers in SSA, so each method gives a new one.
+
+use iced_x86::Code;
+use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
+
+use super::code::{Arg, BlockData, Flags, Kind, MInst, NO_SITE, Place, Size};
+use super::emit::Pool;
+
+/// A register.
+pub(super) type R = VReg;
+
+/// The last operand of a vector operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Src {
+    /// A register.
+    R(R),
+    /// The same 32 bits in all elements.
+    C32(u32),
+    /// The same 64 bits.
+    C64(u64),
+    /// A vector of the pool.
+    Pool(u32),
+}
+
+/// A place in memory: base, index and scale, displacement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mem {
+    pub base: Base,
+    pub index: Option<(R, u8)>,
+    pub disp: i32,
+}
+
+/// What a place is counted from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    Reg(R),
+    Stack,
+}
+
+impl Mem {
+    pub fn at(base: R, disp: i32) -> Mem {
+        Mem { base: Base::Reg(base), index: None, disp }
+    }
+
+    pub fn indexed(base: R, index: R, scale: u8, disp: i32) -> Mem {
+        Mem { base: Base::Reg(base), index: Some((index, scale)), disp }
+    }
+
+    pub fn stack(disp: i32) -> Mem {
+        Mem { base: Base::Stack, index: None, disp }
+    }
+
+    pub fn plus(self, more: i32) -> Mem {
+        Mem { disp: self.disp.wrapping_add(more), ..self }
+    }
+}
+
+/// An operand given to [`Asm::put`].
+#[derive(Clone, Copy, Debug)]
+pub(super) enum A {
+    /// Result in a new register.
+    Def(R, Size),
+    /// Result in the register of the operand at that place of the list, which is read as well.
+    Reuse(R, R, Size),
+    Use(R, Size),
+    Mem(Mem),
+    /// Base and a vector of indices.
+    Vsib(R, R, Size, u8, i32),
+    Pool(u32),
+    /// The register of an operand before, by its number.
+    Again(u8, Size),
+    I8(u8),
+    I32(i32),
+    I32to64(i32),
+    I64(u64),
+}
+
+/// What may be said of an instruction besides its operands.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct With {
+    pub mask: Option<R>,
+    /// The mask is used up: its remains go here.
+    pub mask_left: Option<R>,
+    pub zeroing: bool,
+    pub broadcast: bool,
+    pub to_zero: bool,
+    pub site: Option<u32>,
+}
+
+/// A function that is being written.
+pub(super) struct Asm {
+    pub blocks: Vec<BlockData>,
+    pub operands: Vec<Operand>,
+    pub vregs: usize,
+    pub pool: Pool,
+    /// The block that is written.
+    pub current: Block,
+    /// Guest address of what is written.
+    pub pc: u32,
+    /// Whether new blocks are cold.
+    pub cold: bool,
+}
+
+fn operand(v: R, constraint: OperandConstraint, kind: OperandKind, pos: OperandPos) -> Operand {
+    Operand::new(v, constraint, kind, pos)
+}
+
+impl Asm {
+    pub fn new() -> Asm {
+        Asm {
+            blocks: vec![BlockData::default()],
+            operands: Vec::new(),
+            vregs: 0,
+            pool: Pool::default(),
+            current: Block::new(0),
+            pc: crate::NO_PC,
+            cold: false,
+        }
+    }
+
+    pub fn reg(&mut self, class: RegClass) -> R {
+        self.vregs += 1;
+        VReg::new(self.vregs - 1, class)
+    }
+
+    pub fn gpr(&mut self) -> R {
+        self.reg(RegClass::Int)
+    }
+
+    pub fn zmm(&mut self) -> R {
+        self.reg(RegClass::Float)
+    }
+
+    pub fn k(&mut self) -> R {
+        self.reg(RegClass::Vector)
+    }
+
+    pub fn block(&mut self) -> Block {
+        let cold = self.cold;
+        self.blocks.push(BlockData { cold, ..BlockData::default() });
+        Block::new(self.blocks.len() - 1)
+    }
+
+    pub fn cold_block(&mut self) -> Block {
+        let b = self.block();
+        self.blocks[b.index()].cold = true;
+        b
+    }
+
+    /// Goes on in another block.
+    pub fn switch_to(&mut self, b: Block) {
+        self.current = b;
+        self.cold = self.blocks[b.index()].cold;
+    }
+
+    pub fn param(&mut self, b: Block, class: RegClass) -> R {
+        let v = self.reg(class);
+        self.blocks[b.index()].params.push(v);
+        v
+    }
+
+    fn push(&mut self, inst: MInst) {
+        self.blocks[self.current.index()].insts.push(inst);
+    }
+
+    fn empty(&self, kind: Kind) -> MInst {
+        let n = self.operands.len() as u32;
+        MInst {
+            kind,
+            args: [None; 4],
+            operands: (n, n),
+            mask: None,
+            zeroing: false,
+            broadcast: false,
+            to_zero: false,
+            site: NO_SITE,
+            pc: self.pc,
+            clobbers: false,
+        }
+    }
+
+    /// An instruction.
+    pub fn put(&mut self, code: Code, args: &[A], with: With) {
+        use OperandConstraint::{Reg, Reuse};
+        use OperandKind::{Def, Use};
+        use OperandPos::{Early, Late};
+        let mut inst = self.empty(Kind::Host(code));
+        let first = inst.operands.0;
+        let mut n = 0u8;
+        let mut add = |operands: &mut Vec<Operand>, o: Operand| {
+            operands.push(o);
+            n += 1;
+            n - 1
+        };
+        let list = &mut self.operands;
+        for (at, arg) in args.iter().enumerate() {
+            inst.args[at] = Some(match *arg {
+                A::Def(v, size) => Arg::Reg(add(list, operand(v, Reg, Def, Late)), size),
+                A::Reuse(v, old, size) => {
+                    let old = add(list, operand(old, Reg, Use, Early));
+                    Arg::Reg(add(list, operand(v, Reuse(usize::from(old)), Def, Late)), size)
+                }
+                A::Use(v, size) => Arg::Reg(add(list, operand(v, Reg, Use, Early)), size),
+                A::Mem(mem) => {
+                    let base = match mem.base {
+                        Base::Stack => None,
+                        Base::Reg(v) => Some(add(list, operand(v, Reg, Use, Early))),
+                    };
+                    let index = mem.index.map(|(v, scale)| {
+                        let v = add(list, operand(v, Reg, Use, Early));
+                        (v, Size::Q, scale)
+                    });
+                    Arg::Mem(match base {
+                        Some(base) => Place::At { base, index, disp: mem.disp },
+                        None => Place::Stack(mem.disp),
+                    })
+                }
+                A::Vsib(base, index, size, scale, disp) => {
+                    let base = add(list, operand(base, Reg, Use, Early));
+                    let index = add(list, operand(index, Reg, Use, Late));
+                    Arg::Mem(Place::At { base, index: Some((index, size, scale)), disp })
+                }
+                A::Pool(entry) => Arg::Mem(Place::Pool(entry)),
+                A::Again(n, size) => Arg::Reg(n, size),
+                A::I8(x) => Arg::I8(x),
+                A::I32(x) => Arg::I32(x),
+                A::I32to64(x) => Arg::I32to64(x),
+                A::I64(x) => Arg::I64(x),
+            });
+        }
+        if let Some(k) = with.mask {
+            let old = add(list, operand(k, Reg, Use, Early));
+            inst.mask = Some(match with.mask_left {
+                Some(left) => add(list, operand(left, Reuse(usize::from(old)), Def, Late)),
+                None => old,
+            });
+        }
+        inst.operands = (first, self.operands.len() as u32);
+        inst.zeroing = with.zeroing;
+        inst.broadcast = with.broadcast;
+        inst.to_zero = with.to_zero;
+        inst.site = with.site.unwrap_or(NO_SITE);
+        self.push(inst);
+    }
+
+    /// The function's operands, in these registers.
+    pub fn entry(&mut self, registers: &[PReg]) -> Vec<R> {
+        let mut inst = self.empty(Kind::Entry);
+        let first = inst.operands.0;
+        let params: Vec<R> = registers
+            .iter()
+            .map(|&p| {
+                let v = self.reg(p.class());
+                self.operands.push(Operand::reg_fixed_def(v, p));
+                v
+            })
+            .collect();
+        inst.operands = (first, self.operands.len() as u32);
+        self.push(inst);
+        params
+    }
+
+    /// Calls the function at an offset of `base`, operands in these registers.
+    pub fn call(&mut self, base: R, offset: i32, args: &[(R, PReg)], clobbers: bool) {
+        let mut inst = self.empty(Kind::Call(offset));
+        let first = inst.operands.0;
+        match args.iter().find(|(v, _)| *v == base) {
+            // Already in a register by itself.
+            Some(_) => {}
+            None => self.operands.push(Operand::reg_use(base)),
+        }
+        let (own, others): (Vec<_>, Vec<_>) = args.iter().partition(|(v, _)| *v == base);
+        for (v, p) in own.into_iter().chain(others) {
+            self.operands.push(Operand::reg_fixed_use(v, p));
+        }
+        inst.operands = (first, self.operands.len() as u32);
+        inst.clobbers = clobbers;
+        self.push(inst);
+    }
+
+    pub fn ret(&mut self, value: R, register: PReg) {
+        let mut inst = self.empty(Kind::Return);
+        let first = inst.operands.0;
+        self.operands.push(Operand::reg_fixed_use(value, register));
+        inst.operands = (first, self.operands.len() as u32);
+        self.push(inst);
+    }
+
+    pub fn jump(&mut self, to: Block, args: &[R]) {
+        let inst = self.empty(Kind::Jump);
+        self.push(inst);
+        let data = &mut self.blocks[self.current.index()];
+        data.succs.push(to);
+        data.args.extend(args);
+    }
+
+    /// By the flags of the instruction before. A way with arguments gets a block of its own.
+    pub fn branch(&mut self, condition: Flags, taken: (Block, &[R]), next: (Block, &[R])) {
+        let from = self.current;
+        let cold = |asm: &Asm, b: Block| asm.blocks[b.index()].cold;
+        let edges: Vec<Block> = [taken, next]
+            .iter()
+            .map(|&(to, args)| {
+                let edge = self.block();
+                let is_cold = cold(self, to) || self.cold;
+                self.blocks[edge.index()].cold = is_cold;
+                self.current = edge;
+                self.jump(to, args);
+                edge
+            })
+            .collect();
+        self.current = from;
+        let inst = self.empty(Kind::Branch(condition));
+        self.push(inst);
+        self.blocks[from.index()].succs.extend(edges);
+    }
+
+    // Vectors.
+
+    /// The operand as the instruction wants it: register, or memory with its way of reading.
+    fn last(&mut self, src: Src, size: Size) -> (A, bool) {
+        match src {
+            Src::R(r) => (A::Use(r, size), false),
+            Src::C32(x) => (A::Pool(self.pool.add(&x.to_le_bytes())), true),
+            Src::C64(x) => (A::Pool(self.pool.add(&x.to_le_bytes())), true),
+            Src::Pool(entry) => (A::Pool(entry), false),
+        }
+    }
+
+    /// `code dst, a, b`.
+    pub fn v3(&mut self, code: Code, a: R, b: Src) -> R {
+        self.v3w(code, a, b, With::default())
+    }
+
+    pub fn v3w(&mut self, code: Code, a: R, b: Src, with: With) -> R {
+        let d = self.zmm();
+        let (b, broadcast) = self.last(b, Size::Z);
+        self.put(code, &[A::Def(d, Size::Z), A::Use(a, Size::Z), b], With { broadcast, ..with });
+        d
+    }
+
+    /// `code dst{mask}, a, b`: elsewhere `old`.
+    pub fn v3m(&mut self, code: Code, mask: R, old: R, a: R, b: Src) -> R {
+        let d = self.zmm();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { mask: Some(mask), broadcast, ..With::default() };
+        self.put(code, &[A::Reuse(d, old, Size::Z), A::Use(a, Size::Z), b], with);
+        d
+    }
+
+    /// `code dst, a` of any sizes.
+    pub fn v2(&mut self, code: Code, a: Src, to: Size, from: Size) -> R {
+        self.v2w(code, a, to, from, With::default())
+    }
+
+    pub fn v2w(&mut self, code: Code, a: Src, to: Size, from: Size, with: With) -> R {
+        let d = self.zmm();
+        let (a, broadcast) = self.last(a, from);
+        self.put(code, &[A::Def(d, to), a], With { broadcast, ..with });
+        d
+    }
+
+    /// `code dst, a, imm`.
+    pub fn v2i(&mut self, code: Code, a: R, imm: u8) -> R {
+        let d = self.zmm();
+        self.put(code, &[A::Def(d, Size::Z), A::Use(a, Size::Z), A::I8(imm)], With::default());
+        d
+    }
+
+    /// `code x, a, b` where `x` is read as well.
+    pub fn v4(&mut self, code: Code, x: R, a: R, b: Src) -> R {
+        let d = self.zmm();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { broadcast, ..With::default() };
+        self.put(code, &[A::Reuse(d, x, Size::Z), A::Use(a, Size::Z), b], with);
+        d
+    }
+
+    /// Bitwise function of three: bit `4a + 2b + c` of the table.
+    pub fn ternary(&mut self, table: u8, x: R, a: R, b: Src) -> R {
+        let d = self.zmm();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { broadcast, ..With::default() };
+        let args = [A::Reuse(d, x, Size::Z), A::Use(a, Size::Z), b, A::I8(table)];
+        self.put(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8, &args, with);
+        d
+    }
+
+    /// A comparison into a mask.
+    pub fn vcmp(&mut self, code: Code, a: R, b: Src, condition: u8) -> R {
+        let d = self.k();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { broadcast, ..With::default() };
+        self.put(code, &[A::Def(d, Size::K), A::Use(a, Size::Z), b, A::I8(condition)], with);
+        d
+    }
+
+    /// A test into a mask.
+    pub fn vtest(&mut self, code: Code, a: R, b: Src) -> R {
+        let d = self.k();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { broadcast, ..With::default() };
+        self.put(code, &[A::Def(d, Size::K), A::Use(a, Size::Z), b], with);
+        d
+    }
+
+    /// A vector of one value in every element.
+    pub fn constant(&mut self, wide: bool, bits: u64) -> R {
+        let d = self.zmm();
+        if bits == 0 {
+            // Reads nothing.
+            let args = [A::Def(d, Size::Z), A::Again(0, Size::Z), A::Again(0, Size::Z)];
+            self.put(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, &args, With::default());
+            return d;
+        }
+        if bits == if wide { u64::MAX } else { u64::from(u32::MAX) } {
+            let args = [A::Def(d, Size::Z), A::Again(0, Size::Z), A::Again(0, Size::Z), A::I8(0xff)];
+            self.put(Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
+            return d;
+        }
+        let (code, entry) = match wide {
+            true => (Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64, self.pool.add(&bits.to_le_bytes())),
+            false => (Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, self.pool.add(&(bits as u32).to_le_bytes())),
+        };
+        self.put(code, &[A::Def(d, Size::Z), A::Pool(entry)], With::default());
+        d
+    }
+
+    /// The pool's vector of these elements.
+    pub fn words(&mut self, words: &[u32; 16]) -> u32 {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.pool.add(&bytes)
+    }
+
+    pub fn doubles(&mut self, words: &[u64; 8]) -> u32 {
+        let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        self.pool.add(&bytes)
+    }
+
+    pub fn vload(&mut self, code: Code, mem: Mem, with: With) -> R {
+        let d = self.zmm();
+        self.put(code, &[A::Def(d, Size::Z), A::Mem(mem)], with);
+        d
+    }
+
+    pub fn vstore(&mut self, code: Code, mem: Mem, value: R, size: Size, with: With) {
+        self.put(code, &[A::Mem(mem), A::Use(value, size)], with);
+    }
+
+    /// All of a vector register, from and to memory.
+    pub fn load64(&mut self, mem: Mem) -> R {
+        self.vload(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, mem, With::default())
+    }
+
+    pub fn store64(&mut self, mem: Mem, value: R) {
+        self.vstore(Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, mem, value, Size::Z, With::default());
+    }
+
+    /// The high half of a vector, as the low half of another.
+    pub fn high_half(&mut self, a: R) -> R {
+        let d = self.zmm();
+        let args = [A::Def(d, Size::Y), A::Use(a, Size::Z), A::I8(1)];
+        self.put(Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8, &args, With::default());
+        d
+    }
+
+    /// Two low halves as one vector.
+    pub fn join_halves(&mut self, low: R, high: R) -> R {
+        let d = self.zmm();
+        let args = [A::Def(d, Size::Z), A::Use(low, Size::Z), A::Use(high, Size::Y), A::I8(1)];
+        self.put(Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8, &args, With::default());
+        d
+    }
+
+    // Masks.
+
+    pub fn k3(&mut self, code: Code, a: R, b: R) -> R {
+        let d = self.k();
+        let args = [A::Def(d, Size::K), A::Use(a, Size::K), A::Use(b, Size::K)];
+        self.put(code, &args, With::default());
+        d
+    }
+
+    pub fn k2(&mut self, code: Code, a: R) -> R {
+        let d = self.k();
+        self.put(code, &[A::Def(d, Size::K), A::Use(a, Size::K)], With::default());
+        d
+    }
+
+    /// The mask of all lanes, or of none.
+    pub fn k_const(&mut self, all: bool) -> R {
+        let d = self.k();
+        let code = if all { Code::VEX_Kxnorw_kr_kr_kr } else { Code::VEX_Kxorw_kr_kr_kr };
+        let args = [A::Def(d, Size::K), A::Again(0, Size::K), A::Again(0, Size::K)];
+        self.put(code, &args, With::default());
+        d
+    }
+
+    pub fn kshr(&mut self, a: R, by: u8) -> R {
+        let d = self.k();
+        let args = [A::Def(d, Size::K), A::Use(a, Size::K), A::I8(by)];
+        self.put(Code::VEX_Kshiftrw_kr_kr_imm8, &args, With::default());
+        d
+    }
+
+    /// A mask of the low 16 bits of a general register.
+    pub fn k_of(&mut self, bits: R) -> R {
+        let d = self.k();
+        self.put(Code::VEX_Kmovw_kr_r32, &[A::Def(d, Size::K), A::Use(bits, Size::D)], With::default());
+        d
+    }
+
+    /// The 16 bits of a mask.
+    pub fn bits_of(&mut self, k: R) -> R {
+        let d = self.gpr();
+        self.put(Code::VEX_Kmovw_r32_kr, &[A::Def(d, Size::D), A::Use(k, Size::K)], With::default());
+        d
+    }
+
+    /// Sets ZF if both are empty, CF if all 16 bits are set in one of them.
+    pub fn kortest(&mut self, a: R, b: R) {
+        self.put(Code::VEX_Kortestw_kr_kr, &[A::Use(a, Size::K), A::Use(b, Size::K)], With::default());
+    }
+
+    // General registers.
+
+    pub fn size(wide: bool) -> Size {
+        if wide { Size::Q } else { Size::D }
+    }
+
+    pub fn imm(&mut self, wide: bool, bits: u64) -> R {
+        let d = self.gpr();
+        if wide && bits > u64::from(u32::MAX) {
+            self.put(Code::Mov_r64_imm64, &[A::Def(d, Size::Q), A::I64(bits)], With::default());
+        } else {
+            // Clears the high half.
+            self.put(Code::Mov_r32_imm32, &[A::Def(d, Size::D), A::I32(bits as i32)], With::default());
+        }
+        d
+    }
+
+    /// `a = a op b`, codes for 32 and 64 bits.
+    pub fn g2(&mut self, wide: bool, codes: (Code, Code), a: R, b: R) -> R {
+        let d = self.gpr();
+        let size = Self::size(wide);
+        let code = if wide { codes.1 } else { codes.0 };
+        self.put(code, &[A::Reuse(d, a, size), A::Use(b, size)], With::default());
+        d
+    }
+
+    /// `a = a op imm`; the immediate must fit.
+    pub fn g2i(&mut self, wide: bool, codes: (Code, Code), a: R, imm: i32) -> R {
+        let d = self.gpr();
+        let size = Self::size(wide);
+        let (code, imm) = if wide { (codes.1, A::I32to64(imm)) } else { (codes.0, A::I32(imm)) };
+        self.put(code, &[A::Reuse(d, a, size), imm], With::default());
+        d
+    }
+
+    /// `a = a shifted by imm`.
+    pub fn shift(&mut self, wide: bool, codes: (Code, Code), a: R, by: u8) -> R {
+        let d = self.gpr();
+        let size = Self::size(wide);
+        let code = if wide { codes.1 } else { codes.0 };
+        self.put(code, &[A::Reuse(d, a, size), A::I8(by)], With::default());
+        d
+    }
+
+    /// `d = op a`, or `a` in memory.
+    pub fn g1(&mut self, code: Code, a: R, to: Size, from: Size) -> R {
+        let d = self.gpr();
+        self.put(code, &[A::Def(d, to), A::Use(a, from)], With::default());
+        d
+    }
+
+    /// `a = op a`.
+    pub fn g1r(&mut self, wide: bool, codes: (Code, Code), a: R) -> R {
+        let d = self.gpr();
+        let code = if wide { codes.1 } else { codes.0 };
+        self.put(code, &[A::Reuse(d, a, Self::size(wide))], With::default());
+        d
+    }
+
+    pub fn gload(&mut self, code: Code, mem: Mem, size: Size, site: Option<u32>) -> R {
+        let d = self.gpr();
+        self.put(code, &[A::Def(d, size), A::Mem(mem)], With { site, ..With::default() });
+        d
+    }
+
+    pub fn gstore(&mut self, code: Code, mem: Mem, value: R, size: Size, site: Option<u32>) {
+        self.put(code, &[A::Mem(mem), A::Use(value, size)], With { site, ..With::default() });
+    }
+
+    pub fn load32(&mut self, mem: Mem) -> R {
+        self.gload(Code::Mov_r32_rm32, mem, Size::D, None)
+    }
+
+    pub fn load64g(&mut self, mem: Mem) -> R {
+        self.gload(Code::Mov_r64_rm64, mem, Size::Q, None)
+    }
+
+    pub fn store32(&mut self, mem: Mem, value: R) {
+        self.gstore(Code::Mov_rm32_r32, mem, value, Size::D, None);
+    }
+
+    pub fn store64g(&mut self, mem: Mem, value: R) {
+        self.gstore(Code::Mov_rm64_r64, mem, value, Size::Q, None);
+    }
+
+    pub fn store_imm32(&mut self, mem: Mem, imm: i32) {
+        self.put(Code::Mov_rm32_imm32, &[A::Mem(mem), A::I32(imm)], With::default());
+    }
+
+    /// The low 32 bits, zero-extended.
+    pub fn low32(&mut self, a: R) -> R {
+        self.g1(Code::Mov_r32_rm32, a, Size::D, Size::D)
+    }
+
+    /// Base plus index times scale plus displacement, of 32 or 64 bits.
+    pub fn lea(&mut self, wide: bool, mem: Mem) -> R {
+        let d = self.gpr();
+        let code = if wide { Code::Lea_r64_m } else { Code::Lea_r32_m };
+        self.put(code, &[A::Def(d, Self::size(wide)), A::Mem(mem)], With::default());
+        d
+    }
+
+    pub fn add_imm(&mut self, wide: bool, a: R, imm: i64) -> R {
+        match i32::try_from(imm) {
+            Ok(0) => a,
+            Ok(small) => self.lea(wide, Mem::at(a, small)),
+            Err(_) if !wide => self.lea(false, Mem::at(a, imm as i32)),
+            Err(_) => {
+                let b = self.imm(true, imm as u64);
+                self.lea(true, Mem::indexed(a, b, 1, 0))
+            }
+        }
+    }
+
+    pub fn add(&mut self, wide: bool, a: R, b: R) -> R {
+        self.lea(wide, Mem::indexed(a, b, 1, 0))
+    }
+
+    /// Flags of `a & b`.
+    pub fn test(&mut self, wide: bool, a: R, b: R) {
+        let (code, size) = if wide { (Code::Test_rm64_r64, Size::Q) } else { (Code::Test_rm32_r32, Size::D) };
+        self.put(code, &[A::Use(a, size), A::Use(b, size)], With::default());
+    }
+
+    pub fn test_imm(&mut self, a: R, imm: i32) {
+        self.put(Code::Test_rm32_imm32, &[A::Use(a, Size::D), A::I32(imm)], With::default());
+    }
+
+    /// Flags of `a - b`.
+    pub fn cmp(&mut self, wide: bool, a: R, b: R) {
+        let (code, size) = if wide { (Code::Cmp_r64_rm64, Size::Q) } else { (Code::Cmp_r32_rm32, Size::D) };
+        self.put(code, &[A::Use(a, size), A::Use(b, size)], With::default());
+    }
+
+    pub fn cmp_imm(&mut self, wide: bool, a: R, imm: i32) {
+        match wide {
+            true => self.put(Code::Cmp_rm64_imm32, &[A::Use(a, Size::Q), A::I32to64(imm)], With::default()),
+            false => self.put(Code::Cmp_rm32_imm32, &[A::Use(a, Size::D), A::I32(imm)], With::default()),
+        }
+    }
+
+    /// 0 or 1 by the flags.
+    pub fn set_if(&mut self, code: Code) -> R {
+        let d = self.gpr();
+        self.put(code, &[A::Def(d, Size::B)], With::default());
+        self.g1(Code::Movzx_r32_rm8, d, Size::D, Size::B)
+    }
+
+    /// `a` if the flags say so, else `b`.
+    pub fn pick_if(&mut self, code: Code, a: R, b: R) -> R {
+        let d = self.gpr();
+        self.put(code, &[A::Reuse(d, b, Size::Q), A::Use(a, Size::Q)], With::default());
+        d
+    }
+
+    /// Element 0.
+    pub fn first32(&mut self, a: R) -> R {
+        let d = self.gpr();
+        self.put(Code::EVEX_Vmovd_rm32_xmm, &[A::Def(d, Size::D), A::Use(a, Size::X)], With::default());
+        d
+    }
+
+    pub fn first64(&mut self, a: R) -> R {
+        let d = self.gpr();
+        self.put(Code::EVEX_Vmovq_rm64_xmm, &[A::Def(d, Size::Q), A::Use(a, Size::X)], With::default());
+        d
+    }
+
+    /// A general register in every element.
+    pub fn splat(&mut self, wide: bool, a: R) -> R {
+        let d = self.zmm();
+        let (code, size) = match wide {
+            true => (Code::EVEX_Vpbroadcastq_zmm_k1z_r64, Size::Q),
+            false => (Code::EVEX_Vpbroadcastd_zmm_k1z_r32, Size::D),
+        };
+        self.put(code, &[A::Def(d, Size::Z), A::Use(a, size)], With::default());
+        d
+    }
+}
+
+impl Asm {
+    /// All bits of a mask.
+    pub fn kmov_bits(&mut self, code: Code, d: R, k: R, wide: bool) {
+        self.put(code, &[A::Def(d, Self::size(wide)), A::Use(k, Size::K)], With::default());
+    }
+}
+
+impl Asm {
+    /// A test within a mask.
+    pub fn vtestm(&mut self, code: Code, mask: R, a: R, b: Src) -> R {
+        let d = self.k();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { mask: Some(mask), broadcast, ..With::default() };
+        self.put(code, &[A::Def(d, Size::K), A::Use(a, Size::Z), b], with);
+        d
+    }
+
+    /// A comparison within a mask.
+    pub fn vcmpm(&mut self, code: Code, mask: R, a: R, b: Src, condition: u8) -> R {
+        let d = self.k();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let with = With { mask: Some(mask), broadcast, ..With::default() };
+        self.put(code, &[A::Def(d, Size::K), A::Use(a, Size::Z), b, A::I8(condition)], with);
+        d
+    }
+
+    pub fn vload_pool(&mut self, entry: u32) -> R {
+        let d = self.zmm();
+        let args = [A::Def(d, Size::Z), A::Pool(entry)];
+        self.put(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, &args, With::default());
+        d
+    }
+
+    /// `(x & mask) ^ flip` of words.
+    pub fn ternary_words(&mut self, x: R, mask: u32, flip: u32) -> R {
+        let low = self.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(mask));
+        self.v3(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, low, Src::C32(flip))
+    }
+
+    /// A vector with the elements of a mask from memory.
+    pub fn vload_into(&mut self, code: Code, mask: R, old: R, mem: Mem) -> R {
+        let d = self.zmm();
+        let with = With { mask: Some(mask), ..With::default() };
+        self.put(code, &[A::Reuse(d, old, Size::Z), A::Mem(mem)], with);
+        d
+    }
+}

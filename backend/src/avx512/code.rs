@@ -1,0 +1,265 @@
+//! Machine instructions over virtual registers, and what the register allocator must know of them.
+
+use iced_x86::Code;
+use regalloc2::{Block, Function, Inst, InstRange, Operand, PRegSet, RegClass, VReg};
+
+/// No trap site.
+pub(super) const NO_SITE: u32 = u32::MAX;
+
+/// How many bits of a register an operand names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Size {
+    B,
+    W,
+    D,
+    Q,
+    X,
+    Y,
+    Z,
+    K,
+}
+
+/// What flags say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Flags {
+    Equal,
+    NotEqual,
+    Below,
+    AboveEqual,
+    BelowEqual,
+    Above,
+    Negative,
+    NotNegative,
+    Less,
+    GreaterEqual,
+    LessEqual,
+    Greater,
+}
+
+impl Flags {
+    /// The jump, and the opposite.
+    pub fn jump(self) -> (Code, Flags) {
+        match self {
+            Flags::Equal => (Code::Je_rel32_64, Flags::NotEqual),
+            Flags::NotEqual => (Code::Jne_rel32_64, Flags::Equal),
+            Flags::Below => (Code::Jb_rel32_64, Flags::AboveEqual),
+            Flags::AboveEqual => (Code::Jae_rel32_64, Flags::Below),
+            Flags::BelowEqual => (Code::Jbe_rel32_64, Flags::Above),
+            Flags::Above => (Code::Ja_rel32_64, Flags::BelowEqual),
+            Flags::Negative => (Code::Js_rel32_64, Flags::NotNegative),
+            Flags::NotNegative => (Code::Jns_rel32_64, Flags::Negative),
+            Flags::Less => (Code::Jl_rel32_64, Flags::GreaterEqual),
+            Flags::GreaterEqual => (Code::Jge_rel32_64, Flags::Less),
+            Flags::LessEqual => (Code::Jle_rel32_64, Flags::Greater),
+            Flags::Greater => (Code::Jg_rel32_64, Flags::LessEqual),
+        }
+    }
+}
+
+/// A place of memory; registers are indices of the instruction's operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// Base, index with its size and scale, displacement.
+    At { base: u8, index: Option<(u8, Size, u8)>, disp: i32 },
+    /// Of the stack frame.
+    Stack(i32),
+    /// A constant, by its place in the pool.
+    Pool(u32),
+}
+
+/// An operand as the assembler writes it; registers are indices of the instruction's operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arg {
+    Reg(u8, Size),
+    Mem(Place),
+    /// An immediate of 8 bits.
+    I8(u8),
+    /// 32 bits.
+    I32(i32),
+    /// 32 bits, extended to 64.
+    I32to64(i32),
+    I64(u64),
+}
+
+/// What an instruction is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// One of the host's.
+    Host(Code),
+    /// Defines its operands, which stand in fixed registers.
+    Entry,
+    /// A call of the function at this offset of the context, the first operand.
+    Call(i32),
+    /// To the first successor.
+    Jump,
+    /// To the first successor if the flags say so, else to the second.
+    Branch(Flags),
+    Return,
+}
+
+/// A machine instruction.
+#[derive(Clone, Debug)]
+pub(super) struct MInst {
+    pub kind: Kind,
+    pub args: [Option<Arg>; 4],
+    /// First and behind the last of its operands.
+    pub operands: (u32, u32),
+    /// Operand that is the write mask.
+    pub mask: Option<u8>,
+    pub zeroing: bool,
+    pub broadcast: bool,
+    /// Rounds towards zero.
+    pub to_zero: bool,
+    pub site: u32,
+    /// Guest address.
+    pub pc: u32,
+    /// Whether all registers that calls do not preserve are lost.
+    pub clobbers: bool,
+}
+
+/// A block under construction.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlockData {
+    pub insts: Vec<MInst>,
+    pub params: Vec<VReg>,
+    pub succs: Vec<Block>,
+    /// Arguments for the one successor.
+    pub args: Vec<VReg>,
+    /// Stands behind all that is executed often.
+    pub cold: bool,
+}
+
+/// A function in virtual registers.
+#[derive(Debug, Default)]
+pub(super) struct VCode {
+    pub insts: Vec<MInst>,
+    pub operands: Vec<Operand>,
+    pub ranges: Vec<InstRange>,
+    pub params: Vec<Vec<VReg>>,
+    pub succs: Vec<Vec<Block>>,
+    pub preds: Vec<Vec<Block>>,
+    pub args: Vec<Vec<VReg>>,
+    pub vregs: usize,
+    pub clobbers: PRegSet,
+}
+
+impl VCode {
+    /// Orders the blocks, those that are cold last, and drops those that nothing leads to.
+    pub fn new(blocks: Vec<BlockData>, operands: Vec<Operand>, vregs: usize, clobbers: PRegSet) -> VCode {
+        let order = order_of(&blocks);
+        let mut number = vec![Block::invalid(); blocks.len()];
+        for (n, &b) in order.iter().enumerate() {
+            number[b] = Block::new(n);
+        }
+        let mut blocks: Vec<Option<BlockData>> = blocks.into_iter().map(Some).collect();
+        let mut code = VCode { operands, vregs, clobbers, ..VCode::default() };
+        code.preds = vec![Vec::new(); order.len()];
+        for (n, &b) in order.iter().enumerate() {
+            let data = blocks[b].take().unwrap_or_default();
+            let start = Inst::new(code.insts.len());
+            code.insts.extend(data.insts);
+            code.ranges.push(InstRange::new(start, Inst::new(code.insts.len())));
+            code.params.push(data.params);
+            let succs: Vec<Block> = data.succs.iter().map(|s| number[s.index()]).collect();
+            for s in &succs {
+                code.preds[s.index()].push(Block::new(n));
+            }
+            code.succs.push(succs);
+            code.args.push(data.args);
+        }
+        code
+    }
+}
+
+/// Reverse postorder, what is cold last.
+fn order_of(blocks: &[BlockData]) -> Vec<usize> {
+    // Behind a block comes the way that stands first in the program: loops stay together.
+    let successors = |b: usize| {
+        let mut list: Vec<usize> = blocks[b].succs.iter().map(|s| s.index()).collect();
+        let target = |s: usize| match blocks[s].succs[..] {
+            [to] if blocks[s].insts.len() == 1 => to.index(),
+            _ => s,
+        };
+        list.sort_by_key(|&s| target(s));
+        list
+    };
+    let mut seen = vec![false; blocks.len()];
+    let mut order = Vec::new();
+    seen[0] = true;
+    let mut stack = vec![(0, successors(0))];
+    while let Some((block, rest)) = stack.last_mut() {
+        match rest.pop() {
+            Some(next) if !seen[next] => {
+                seen[next] = true;
+                stack.push((next, successors(next)));
+            }
+            Some(_) => {}
+            None => {
+                order.push(*block);
+                stack.pop();
+            }
+        }
+    }
+    order.reverse();
+    let (hot, cold): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&b| !blocks[b].cold);
+    hot.into_iter().chain(cold).collect()
+}
+
+impl Function for VCode {
+    fn num_insts(&self) -> usize {
+        self.insts.len()
+    }
+
+    fn num_blocks(&self) -> usize {
+        self.ranges.len()
+    }
+
+    fn entry_block(&self) -> Block {
+        Block::new(0)
+    }
+
+    fn block_insns(&self, block: Block) -> InstRange {
+        self.ranges[block.index()]
+    }
+
+    fn block_succs(&self, block: Block) -> &[Block] {
+        &self.succs[block.index()]
+    }
+
+    fn block_preds(&self, block: Block) -> &[Block] {
+        &self.preds[block.index()]
+    }
+
+    fn block_params(&self, block: Block) -> &[VReg] {
+        &self.params[block.index()]
+    }
+
+    fn is_ret(&self, inst: Inst) -> bool {
+        self.insts[inst.index()].kind == Kind::Return
+    }
+
+    fn is_branch(&self, inst: Inst) -> bool {
+        matches!(self.insts[inst.index()].kind, Kind::Jump | Kind::Branch(_))
+    }
+
+    fn branch_blockparams(&self, block: Block, _: Inst, _: usize) -> &[VReg] {
+        &self.args[block.index()]
+    }
+
+    fn inst_operands(&self, inst: Inst) -> &[Operand] {
+        let (from, to) = self.insts[inst.index()].operands;
+        &self.operands[from as usize..to as usize]
+    }
+
+    fn inst_clobbers(&self, inst: Inst) -> PRegSet {
+        if self.insts[inst.index()].clobbers { self.clobbers } else { PRegSet::empty() }
+    }
+
+    fn num_vregs(&self) -> usize {
+        self.vregs
+    }
+
+    fn spillslot_size(&self, class: RegClass) -> usize {
+        if class == RegClass::Float { 8 } else { 1 }
+    }
+}

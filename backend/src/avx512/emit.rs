@@ -1,0 +1,504 @@
+//! Register allocation and encoding.
+
+use std::sync::OnceLock;
+
+use iced_x86::{Code, Encoder, Instruction, OpKind, Register, RoundingControl};
+use regalloc2::{
+    Algorithm, Allocation, Edit, InstOrEdit, MachineEnv, PReg, PRegSet, RegClass, RegallocOptions,
+};
+
+use super::code::{Arg, Flags, Kind, MInst, NO_SITE, Place, Size, VCode};
+use crate::Error;
+
+/// General registers that a call loses.
+const CALLER_SAVED: [u8; 8] = [0, 1, 2, 6, 7, 8, 9, 10];
+/// Those that the code must give back as they were.
+const CALLEE_SAVED: [u8; 6] = [3, 5, 12, 13, 14, 15];
+/// For the allocator's moves.
+const SCRATCH: u8 = 11;
+/// Vector registers that are given out; the last is for moves.
+const VECTORS: u8 = 31;
+
+/// The register of a class by its number.
+pub(super) const fn preg(class: RegClass, number: u8) -> PReg {
+    PReg::new(number as usize, class)
+}
+
+fn set(class: RegClass, numbers: impl IntoIterator<Item = u8>) -> PRegSet {
+    let mut set = PRegSet::empty();
+    for n in numbers {
+        set.add(preg(class, n));
+    }
+    set
+}
+
+fn machine() -> &'static MachineEnv {
+    static ENV: OnceLock<MachineEnv> = OnceLock::new();
+    ENV.get_or_init(|| MachineEnv {
+        preferred_regs_by_class: [
+            set(RegClass::Int, CALLER_SAVED),
+            set(RegClass::Float, 0..VECTORS),
+            // k0 is no write mask.
+            set(RegClass::Vector, 1..8),
+        ],
+        non_preferred_regs_by_class: [set(RegClass::Int, CALLEE_SAVED), PRegSet::empty(), PRegSet::empty()],
+        scratch_by_class: [
+            Some(preg(RegClass::Int, SCRATCH)),
+            Some(preg(RegClass::Float, VECTORS)),
+            Some(preg(RegClass::Vector, 0)),
+        ],
+        fixed_stack_slots: Vec::new(),
+    })
+}
+
+/// What a call loses.
+pub(super) fn call_clobbers() -> PRegSet {
+    let mut all = set(RegClass::Int, CALLER_SAVED);
+    all.union_from(set(RegClass::Float, 0..VECTORS));
+    all.union_from(set(RegClass::Vector, 1..8));
+    all
+}
+
+/// Encoded code.
+pub(super) struct Emitted {
+    pub code: Vec<u8>,
+    /// Offset and number of the site.
+    pub sites: Vec<(u32, u32)>,
+    /// Offset and guest address, where the latter changes.
+    pub pcs: Vec<(u32, u32)>,
+    pub listing: String,
+}
+
+/// Constants behind the code: each aligned to its size.
+#[derive(Default, Debug)]
+pub(super) struct Pool {
+    pub entries: Vec<Vec<u8>>,
+}
+
+impl Pool {
+    /// The place of a constant.
+    pub fn add(&mut self, bytes: &[u8]) -> u32 {
+        let found = self.entries.iter().position(|e| e == bytes);
+        found.unwrap_or_else(|| {
+            self.entries.push(bytes.to_vec());
+            self.entries.len() - 1
+        }) as u32
+    }
+}
+
+fn register(class: RegClass, number: usize, size: Size) -> Register {
+    let n = number as u32;
+    match (class, size) {
+        (RegClass::Vector, _) => Register::K0 + n,
+        (RegClass::Float, Size::X) => Register::XMM0 + n,
+        (RegClass::Float, Size::Y) => Register::YMM0 + n,
+        (RegClass::Float, _) => Register::ZMM0 + n,
+        // AL, CL, DL, BL, AH, ...: the low bytes of the others come behind.
+        (RegClass::Int, Size::B) => {
+            if n < 4 {
+                Register::AL + n
+            } else {
+                Register::SPL + (n - 4)
+            }
+        }
+        (RegClass::Int, Size::W) => Register::AX + n,
+        (RegClass::Int, Size::D) => Register::EAX + n,
+        (RegClass::Int, _) => Register::RAX + n,
+    }
+}
+
+struct Emitter<'a> {
+    encoder: Encoder,
+    vcode: &'a VCode,
+    /// Offsets of the blocks' starts.
+    starts: Vec<u32>,
+    /// Branches: where the distance stands, and the block.
+    jumps: Vec<(usize, usize)>,
+    /// Where the distance to a constant stands, where the instruction ends, the constant.
+    constants: Vec<(usize, usize, u32)>,
+    saved: Vec<u8>,
+    frame: i32,
+    saved_sp: i32,
+    sites: Vec<(u32, u32)>,
+    pcs: Vec<(u32, u32)>,
+    list: Option<String>,
+    at: usize,
+    /// Where a block leads that is nothing but a jump; else the block itself.
+    forward: Vec<usize>,
+}
+
+/// Allocates registers and encodes.
+///
+/// `buffer_bytes` of the stack frame are the code's own.
+pub(super) fn emit(
+    vcode: &VCode,
+    pool: &Pool,
+    buffer_bytes: u32,
+    fast: bool,
+    list: bool,
+) -> Result<Emitted, Error> {
+    let algorithm = if fast { Algorithm::Fastalloc } else { Algorithm::Ion };
+    let options = RegallocOptions { verbose_log: false, validate_ssa: cfg!(debug_assertions), algorithm };
+    let out = regalloc2::run(vcode, machine(), &options)
+        .map_err(|e| Error::Codegen(format!("register allocation: {e:?}")))?;
+    let mut saved = Vec::new();
+    let mut note = |a: Allocation| {
+        if let Some(r) = a.as_reg()
+            && r.class() == RegClass::Int
+            && CALLEE_SAVED.contains(&(r.hw_enc() as u8))
+            && !saved.contains(&(r.hw_enc() as u8))
+        {
+            saved.push(r.hw_enc() as u8);
+        }
+    };
+    out.allocs.iter().copied().for_each(&mut note);
+    for (_, Edit::Move { from, to }) in &out.edits {
+        note(*from);
+        note(*to);
+    }
+    let spills = out.num_spillslots as u32 * 8;
+    let saved_sp = (buffer_bytes.next_multiple_of(64) + spills) as i32;
+    let mut e = Emitter {
+        encoder: Encoder::new(64),
+        vcode,
+        starts: Vec::new(),
+        jumps: Vec::new(),
+        constants: Vec::new(),
+        saved,
+        frame: (saved_sp as u32 + 8).next_multiple_of(64) as i32,
+        saved_sp,
+        sites: Vec::new(),
+        pcs: Vec::new(),
+        list: list.then(String::new),
+        at: 0,
+        forward: Vec::new(),
+    };
+    let slots = buffer_bytes.next_multiple_of(64) as i32;
+    e.prologue()?;
+    let mut pc = None;
+    // Blocks that are nothing but a jump.
+    for block in 0..vcode.ranges.len() {
+        let b = regalloc2::Block::new(block);
+        let mut items = out.block_insts_and_edits(vcode, b);
+        let jump = |i: regalloc2::Inst| vcode.insts[i.index()].kind == Kind::Jump;
+        let empty = matches!(items.next(), Some(InstOrEdit::Inst(i)) if jump(i));
+        e.forward.push(if empty { vcode.succs[block][0].index() } else { block });
+    }
+    for block in 0..vcode.ranges.len() {
+        e.starts.push(e.at as u32);
+        if e.forward[block] != block && block != 0 {
+            continue;
+        }
+        if let Some(text) = &mut e.list {
+            text.push_str(&format!("block{block}:\n"));
+        }
+        for item in out.block_insts_and_edits(vcode, regalloc2::Block::new(block)) {
+            match item {
+                InstOrEdit::Edit(Edit::Move { from, to }) => e.move_between(*from, *to, slots)?,
+                InstOrEdit::Inst(inst) => {
+                    let data = &vcode.insts[inst.index()];
+                    if pc != Some(data.pc) {
+                        pc = Some(data.pc);
+                        let at = e.at as u32;
+                        // What is of no bytes is of no instruction.
+                        e.pcs.pop_if(|last| last.0 == at);
+                        e.pcs.push((at, data.pc));
+                    }
+                    e.inst(block, data, out.inst_allocs(inst))?;
+                }
+            }
+        }
+    }
+    e.finish(pool)
+}
+
+/// The registers that hold an instruction's operands.
+fn reg_of(a: Allocation, size: Size) -> Result<Register, Error> {
+    let r = a.as_reg().ok_or_else(|| Error::Codegen("operand without a register".into()))?;
+    Ok(register(r.class(), r.hw_enc(), size))
+}
+
+impl Emitter<'_> {
+    fn put(&mut self, inst: &Instruction) -> Result<usize, Error> {
+        let n = self
+            .encoder
+            .encode(inst, self.at as u64)
+            .map_err(|e| Error::Codegen(format!("{:?}: {e}", inst.code())))?;
+        if let Some(text) = &mut self.list {
+            use iced_x86::{Formatter, IntelFormatter};
+            let mut line = String::new();
+            let mut formatter = IntelFormatter::new();
+            formatter.options_mut().set_space_after_operand_separator(true);
+            formatter.format(inst, &mut line);
+            text.push_str(&format!("{:6x}  {line}\n", self.at));
+        }
+        let start = self.at;
+        self.at += n;
+        Ok(start)
+    }
+
+    fn simple(&mut self, code: Code, regs: &[Register]) -> Result<(), Error> {
+        let mut i = Instruction::new();
+        i.set_code(code);
+        for (n, &r) in regs.iter().enumerate() {
+            i.set_op_kind(n as u32, OpKind::Register);
+            i.set_op_register(n as u32, r);
+        }
+        self.put(&i).map(|_| ())
+    }
+
+    fn with_stack(&mut self, code: Code, reg: Register, store: bool, disp: i32) -> Result<(), Error> {
+        let mut i = Instruction::new();
+        i.set_code(code);
+        let (r, m) = if store { (1, 0) } else { (0, 1) };
+        i.set_op_kind(r, OpKind::Register);
+        i.set_op_register(r, reg);
+        i.set_op_kind(m, OpKind::Memory);
+        stack_operand(&mut i, disp);
+        self.put(&i).map(|_| ())
+    }
+
+    fn with_imm(&mut self, code: Code, reg: Register, imm: i32) -> Result<(), Error> {
+        let mut i = Instruction::new();
+        i.set_code(code);
+        i.set_op_kind(0, OpKind::Register);
+        i.set_op_register(0, reg);
+        i.set_op_kind(1, OpKind::Immediate32to64);
+        i.set_immediate32to64(i64::from(imm));
+        self.put(&i).map(|_| ())
+    }
+
+    fn prologue(&mut self) -> Result<(), Error> {
+        for n in self.saved.clone() {
+            self.simple(Code::Push_r64, &[register(RegClass::Int, usize::from(n), Size::Q)])?;
+        }
+        let scratch = register(RegClass::Int, usize::from(SCRATCH), Size::Q);
+        self.simple(Code::Mov_r64_rm64, &[scratch, Register::RSP])?;
+        self.with_imm(Code::Sub_rm64_imm32, Register::RSP, self.frame)?;
+        self.with_imm(Code::And_rm64_imm32, Register::RSP, -64)?;
+        self.with_stack(Code::Mov_rm64_r64, scratch, true, self.saved_sp)
+    }
+
+    fn epilogue(&mut self) -> Result<(), Error> {
+        self.with_stack(Code::Mov_r64_rm64, Register::RSP, false, self.saved_sp)?;
+        for n in self.saved.clone().into_iter().rev() {
+            self.simple(Code::Pop_r64, &[register(RegClass::Int, usize::from(n), Size::Q)])?;
+        }
+        self.simple(Code::VEX_Vzeroupper, &[])?;
+        self.simple(Code::Retnq, &[])
+    }
+
+    fn move_between(&mut self, from: Allocation, to: Allocation, slots: i32) -> Result<(), Error> {
+        if from == to {
+            return Ok(());
+        }
+        let place = |a: Allocation| slots + a.as_stack().map_or(0, |s| s.index() as i32 * 8);
+        let codes = |class: RegClass| match class {
+            RegClass::Int => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Code::Mov_r64_rm64),
+            RegClass::Float => (
+                Code::EVEX_Vmovaps_zmm_k1z_zmmm512,
+                Code::EVEX_Vmovaps_zmmm512_k1z_zmm,
+                Code::EVEX_Vmovaps_zmm_k1z_zmmm512,
+            ),
+            RegClass::Vector => (Code::VEX_Kmovq_kr_km64, Code::VEX_Kmovq_m64_kr, Code::VEX_Kmovq_kr_km64),
+        };
+        let wide = |class: RegClass| if class == RegClass::Int { Size::Q } else { Size::Z };
+        match (from.as_reg(), to.as_reg()) {
+            (Some(a), Some(b)) => {
+                let (between, ..) = codes(a.class());
+                let of = |r: PReg| register(r.class(), r.hw_enc(), wide(r.class()));
+                self.simple(between, &[of(b), of(a)])
+            }
+            (Some(a), None) => {
+                let (_, store, _) = codes(a.class());
+                self.with_stack(store, register(a.class(), a.hw_enc(), wide(a.class())), true, place(to))
+            }
+            (None, Some(b)) => {
+                let (.., load) = codes(b.class());
+                self.with_stack(load, register(b.class(), b.hw_enc(), wide(b.class())), false, place(from))
+            }
+            (None, None) => Err(Error::Codegen("a move between stack slots".into())),
+        }
+    }
+
+    fn inst(&mut self, block: usize, data: &MInst, allocs: &[Allocation]) -> Result<(), Error> {
+        match data.kind {
+            Kind::Entry => Ok(()),
+            Kind::Return => self.epilogue(),
+            Kind::Jump => {
+                let to = self.target(self.vcode.succs[block][0].index());
+                self.jump(block, to)
+            }
+            Kind::Branch(condition) => {
+                let way = |n: usize| self.target(self.vcode.succs[block][n].index());
+                let (taken, next) = (way(0), way(1));
+                if taken == self.next_of(block) {
+                    self.jump_if(condition.jump().1, next)
+                } else {
+                    self.jump_if(condition, taken)?;
+                    self.jump(block, next)
+                }
+            }
+            Kind::Call(offset) => {
+                let mut i = Instruction::new();
+                i.set_code(Code::Call_rm64);
+                i.set_op_kind(0, OpKind::Memory);
+                let base = reg_of(allocs[0], Size::Q)?;
+                memory(&mut i, base, None, offset);
+                self.put(&i).map(|_| ())
+            }
+            Kind::Host(code) => self.host(code, data, allocs),
+        }
+    }
+
+    fn host(&mut self, code: Code, data: &MInst, allocs: &[Allocation]) -> Result<(), Error> {
+        let mut i = Instruction::new();
+        i.set_code(code);
+        let mut constant = None;
+        for (n, arg) in data.args.iter().flatten().enumerate() {
+            let n = n as u32;
+            match *arg {
+                Arg::Reg(at, size) => {
+                    i.set_op_kind(n, OpKind::Register);
+                    i.set_op_register(n, reg_of(allocs[usize::from(at)], size)?);
+                }
+                Arg::I8(x) => {
+                    i.set_op_kind(n, OpKind::Immediate8);
+                    i.set_immediate8(x);
+                }
+                Arg::I32(x) => {
+                    i.set_op_kind(n, OpKind::Immediate32);
+                    i.set_immediate32(x as u32);
+                }
+                Arg::I32to64(x) => {
+                    i.set_op_kind(n, OpKind::Immediate32to64);
+                    i.set_immediate32to64(i64::from(x));
+                }
+                Arg::I64(x) => {
+                    i.set_op_kind(n, OpKind::Immediate64);
+                    i.set_immediate64(x);
+                }
+                Arg::Mem(place) => {
+                    i.set_op_kind(n, OpKind::Memory);
+                    match place {
+                        Place::Stack(disp) => stack_operand(&mut i, disp),
+                        Place::Pool(entry) => {
+                            i.set_memory_base(Register::RIP);
+                            i.set_memory_displ_size(8);
+                            i.set_memory_displacement64(self.at as u64);
+                            constant = Some(entry);
+                        }
+                        Place::At { base, index, disp } => {
+                            let base = reg_of(allocs[usize::from(base)], Size::Q)?;
+                            let index = match index {
+                                Some((at, size, scale)) => {
+                                    Some((reg_of(allocs[usize::from(at)], size)?, scale))
+                                }
+                                None => None,
+                            };
+                            memory(&mut i, base, index, disp);
+                        }
+                    }
+                }
+            }
+        }
+        if let Some(k) = data.mask {
+            i.set_op_mask(reg_of(allocs[usize::from(k)], Size::K)?);
+        }
+        i.set_zeroing_masking(data.zeroing);
+        i.set_is_broadcast(data.broadcast);
+        if data.to_zero {
+            i.set_rounding_control(RoundingControl::RoundTowardZero);
+        }
+        let start = self.put(&i)?;
+        if data.site != NO_SITE {
+            self.sites.push((start as u32, data.site));
+        }
+        if let Some(entry) = constant {
+            let at = self.encoder.get_constant_offsets().displacement_offset();
+            self.constants.push((start + at, self.at, entry));
+        }
+        Ok(())
+    }
+
+    /// A jump unless the block comes next.
+    fn jump(&mut self, from: usize, to: usize) -> Result<(), Error> {
+        if to == self.next_of(from) {
+            return Ok(());
+        }
+        self.near(Code::Jmp_rel32_64, to)
+    }
+
+    /// Where a way leads in the end.
+    fn target(&self, mut block: usize) -> usize {
+        // A loop of nothing but jumps ends at one of them.
+        for _ in 0..self.forward.len() {
+            match self.forward[block] {
+                b if b == block => break,
+                b => block = b,
+            }
+        }
+        block
+    }
+
+    /// The block whose code comes behind that of another.
+    fn next_of(&self, block: usize) -> usize {
+        (block + 1..self.forward.len()).find(|&b| self.forward[b] == b).unwrap_or(usize::MAX)
+    }
+
+    fn jump_if(&mut self, condition: Flags, to: usize) -> Result<(), Error> {
+        self.near(condition.jump().0, to)
+    }
+
+    fn near(&mut self, code: Code, to: usize) -> Result<(), Error> {
+        let mut i = Instruction::new();
+        i.set_code(code);
+        i.set_op_kind(0, OpKind::NearBranch64);
+        // The distance is filled in later.
+        i.set_near_branch64(self.at as u64);
+        self.put(&i)?;
+        if let Some(text) = &mut self.list {
+            text.push_str(&format!("        -> block{to}\n"));
+        }
+        self.jumps.push((self.at - 4, to));
+        Ok(())
+    }
+
+    fn finish(mut self, pool: &Pool) -> Result<Emitted, Error> {
+        let mut code = self.encoder.take_buffer();
+        for &(at, block) in &self.jumps {
+            let distance = self.starts[block] as i64 - (at as i64 + 4);
+            code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+        }
+        let mut order: Vec<usize> = (0..pool.entries.len()).collect();
+        order.sort_by_key(|&n| std::cmp::Reverse(pool.entries[n].len()));
+        let mut places = vec![0usize; pool.entries.len()];
+        if !order.is_empty() {
+            code.resize(code.len().next_multiple_of(16), 0xcc);
+        }
+        for n in order {
+            places[n] = code.len();
+            code.extend(&pool.entries[n]);
+        }
+        for &(at, end, entry) in &self.constants {
+            let distance = places[entry as usize] as i64 - end as i64;
+            code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+        }
+        self.sites.sort_unstable();
+        Ok(Emitted { code, sites: self.sites, pcs: self.pcs, listing: self.list.unwrap_or_default() })
+    }
+}
+
+fn stack_operand(i: &mut Instruction, disp: i32) {
+    memory(i, Register::RSP, None, disp);
+}
+
+fn memory(i: &mut Instruction, base: Register, index: Option<(Register, u8)>, disp: i32) {
+    i.set_memory_base(base);
+    if let Some((index, scale)) = index {
+        i.set_memory_index(index);
+        i.set_memory_index_scale(u32::from(scale));
+    }
+    i.set_memory_displ_size(u32::from(disp != 0));
+    i.set_memory_displacement64(i64::from(disp) as u64);
+}

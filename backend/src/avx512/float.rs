@@ -1,0 +1,352 @@
+//! Float arithmetic and comparison, exact also where the host flushes what must not be or does not what must (as
+//! [`crate::lower::float`] does it).
+
+use iced_x86::Code;
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
+
+use super::asm::{R, Src, With};
+use super::code::Size;
+use super::int::{AND, OR, TEST, TEST_NOT};
+use super::lower::{Lower, wide};
+use crate::lower::float::{Format, TINY, format_of};
+use crate::lower::{arg, malformed};
+use crate::{Error, FloatEnv};
+
+const ADD: [Code; 2] =
+    [Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er];
+const SUB: [Code; 2] =
+    [Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er];
+const MUL: [Code; 2] =
+    [Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er];
+const DIV: [Code; 2] =
+    [Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er];
+const SQRT: [Code; 2] = [Code::EVEX_Vsqrtps_zmm_k1z_zmmm512b32_er, Code::EVEX_Vsqrtpd_zmm_k1z_zmmm512b64_er];
+/// `x = a * x + b`.
+const FMA213: [Code; 2] =
+    [Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er];
+const ROUND: [Code; 2] =
+    [Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae, Code::EVEX_Vrndscalepd_zmm_k1z_zmmm512b64_imm8_sae];
+pub(super) const CMP: [Code; 2] =
+    [Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae];
+const XOR: [Code; 2] = super::int::XOR;
+
+/// Codes of the comparison instructions' conditions.
+fn condition(cc: FloatCC) -> u8 {
+    match cc {
+        FloatCC::Eq => 0,
+        FloatCC::Lt => 1,
+        FloatCC::Le => 2,
+        FloatCC::Uno => 3,
+        FloatCC::Ne => 4,
+        FloatCC::Uge => 5,
+        FloatCC::Ugt => 6,
+        FloatCC::Ord => 7,
+        FloatCC::Ueq => 8,
+        FloatCC::Ult => 9,
+        FloatCC::Ule => 10,
+        FloatCC::One => 12,
+        FloatCC::Ge => 13,
+        FloatCC::Gt => 14,
+    }
+}
+
+pub(super) const UNORDERED: u8 = 3;
+const LESS: u8 = 1;
+
+/// A constant in every element.
+pub(super) fn all(w: usize, bits: u64) -> Src {
+    if w == 1 { Src::C64(bits) } else { Src::C32(bits as u32) }
+}
+
+/// Sums of the fast multiply-add between these need no look: from, and below (see [`crate::lower::mads`]).
+const SUMS_FROM: u32 = (127 - 96) << 23;
+const SUMS_BELOW: u32 = (127 + 100) << 23;
+
+impl Lower<'_> {
+    /// What `fcanon` made canonical, for operations to which all NaNs are the same.
+    fn before_canon(&self, v: Value) -> Value {
+        match self.f.def_inst(v) {
+            Some(data) if data.op == Opcode::Fcanon => data.args.first().map_or(v, |&a| self.before_canon(a)),
+            _ => v,
+        }
+    }
+
+    /// Vectors of a float operation; masks of a comparison.
+    pub fn float(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+        let scalar = self.scalar_of(arg(data, 0)?);
+        let w = usize::from(wide(scalar));
+        let args: Vec<Value> = match data.op {
+            // Operations on the bits.
+            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
+            _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
+        };
+        let flush = match data.imm {
+            Imm::Ftz(ftz) | Imm::FloatCmp(_, ftz) => ftz && self.explicit_flush,
+            _ => data.op == Opcode::FmadTrunc && self.explicit_flush,
+        };
+        if data.op == Opcode::FmadTrunc {
+            return self.multiply_add(&args, flush);
+        }
+        let commutes = matches!(data.op, Opcode::Fadd | Opcode::Fmul);
+        let mut args = args;
+        if commutes && args.len() == 2 && self.f.as_const(args[0]).is_some() {
+            args.swap(0, 1);
+        }
+        let count = args.len();
+        // All but the last operand in registers; the last may be a constant in memory.
+        let mut columns: Vec<Vec<Src>> = Vec::new();
+        for (n, &a) in args.iter().enumerate() {
+            let parts = match n + 1 == count && count > 1 && !flush {
+                true => self.srcs(a)?,
+                false => self.regs(a)?.iter().map(|&r| Src::R(r)).collect(),
+            };
+            columns.push(parts);
+        }
+        let parts = columns.first().map_or(0, Vec::len);
+        let mut out = Vec::with_capacity(parts);
+        for part in 0..parts {
+            let mut x = Vec::with_capacity(count);
+            for column in &columns {
+                x.push(*column.get(part).ok_or_else(|| malformed(data))?);
+            }
+            out.push(self.float_part(data, w, &x, flush)?);
+        }
+        Ok(if data.op == Opcode::Fcmp && w == 1 { self.narrow(&out) } else { out })
+    }
+
+    fn float_part(&mut self, data: &InstData, w: usize, x: &[Src], flush: bool) -> Result<R, Error> {
+        let k = format_of(w == 1);
+        let Some(&Src::R(first)) = x.first() else { return Err(malformed(data)) };
+        let mut flushed = x.to_vec();
+        if flush {
+            for s in &mut flushed {
+                if let Src::R(r) = *s {
+                    *s = Src::R(self.flush(w, r));
+                }
+            }
+        }
+        let Src::R(a) = flushed[0] else { return Err(malformed(data)) };
+        Ok(match (data.op, &flushed[1..]) {
+            (Opcode::Fadd | Opcode::Fsub, &[b]) => {
+                let r = self.a.v3(if data.op == Opcode::Fadd { ADD[w] } else { SUB[w] }, a, b);
+                // Tiny sums are exact.
+                if flush { self.flush(w, r) } else { r }
+            }
+            (Opcode::Fmul | Opcode::Fdiv, &[b]) => {
+                let code = if data.op == Opcode::Fmul { MUL[w] } else { DIV[w] };
+                let r = self.a.v3(code, a, b);
+                if flush {
+                    let large = self.a.v3(MUL[w], a, all(w, k.scale));
+                    let scaled = self.a.v3(code, large, b);
+                    self.flush_by_scaled(w, r, scaled)
+                } else {
+                    r
+                }
+            }
+            (Opcode::Fsqrt, []) => self.a.v2(SQRT[w], Src::R(a), Size::Z, Size::Z),
+            (Opcode::Fma, &[b, c]) => {
+                let Src::R(b) = b else { return Err(malformed(data)) };
+                let r = self.a.v4(FMA213[w], a, b, c);
+                if flush {
+                    let large = self.a.v3(MUL[w], a, all(w, k.scale));
+                    let Src::R(c) = c else { return Err(malformed(data)) };
+                    let addend = self.a.v3(MUL[w], c, all(w, k.scale));
+                    let scaled = self.a.v4(FMA213[w], large, b, Src::R(addend));
+                    self.flush_by_scaled(w, r, scaled)
+                } else {
+                    r
+                }
+            }
+            (Opcode::Fneg, []) => self.a.v3(XOR[w], a, all(w, k.sign)),
+            (Opcode::Fabs, []) => self.a.v3(AND[w], a, all(w, k.magnitude)),
+            (Opcode::Ffloor, []) => {
+                let a = self.denormals_up(w, k, a);
+                self.a.v2i(ROUND[w], a, 9)
+            }
+            (Opcode::Fceil, []) => {
+                let a = self.denormals_up(w, k, a);
+                self.a.v2i(ROUND[w], a, 10)
+            }
+            (Opcode::Ftrunc, []) => self.a.v2i(ROUND[w], a, 11),
+            (Opcode::Fnearest, []) => self.a.v2i(ROUND[w], a, 8),
+            (Opcode::Fcmp, &[b]) => {
+                let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
+                self.a.vcmp(CMP[w], a, b, condition(cc))
+            }
+            (Opcode::Fflush, []) => self.flush(w, first),
+            (Opcode::Fcanon, []) => {
+                let Imm::Bits(bits) = data.imm else { return Err(malformed(data)) };
+                let nan = self.a.vcmp(CMP[w], a, Src::R(a), UNORDERED);
+                self.blend(w == 1, nan, all(w, bits), a)
+            }
+            _ => return Err(malformed(data)),
+        })
+    }
+
+    /// Zero of the same sign for a denormal.
+    pub fn flush(&mut self, w: usize, x: R) -> R {
+        let k = format_of(w == 1);
+        let small = self.a.vtest(TEST_NOT[w], x, all(w, k.exponent));
+        self.a.v3m(AND[w], small, x, x, all(w, k.sign))
+    }
+
+    /// Zero of its sign for `r` where the same result, 2^64 times as large, shows that it is tiny.
+    fn flush_by_scaled(&mut self, w: usize, r: R, scaled: R) -> R {
+        let k = format_of(w == 1);
+        let magnitude = self.a.v3(AND[w], scaled, all(w, k.magnitude));
+        let tiny = self.a.vcmp(CMP[w], magnitude, all(w, k.scaled_min), LESS);
+        self.a.v3m(AND[w], tiny, r, r, all(w, k.sign))
+    }
+
+    /// Zero of its sign for an f64 that would be tiny as f32.
+    pub fn flush_tiny(&mut self, x: R) -> R {
+        let k = format_of(true);
+        let magnitude = self.a.v3(AND[1], x, Src::C64(k.magnitude));
+        let tiny = self.a.vcmp(CMP[1], magnitude, Src::C64(TINY), LESS);
+        self.a.v3m(AND[1], tiny, x, x, Src::C64(k.sign))
+    }
+
+    /// In a flushing environment, denormals as the smallest normals of their sign: rounding to an integer treats both
+    /// alike, but the host would see zeros.
+    fn denormals_up(&mut self, w: usize, k: &Format, x: R) -> R {
+        if self.env == FloatEnv::Default {
+            return x;
+        }
+        let small = self.a.vtest(TEST_NOT[w], x, all(w, k.exponent));
+        let some = self.a.vtest(TEST[w], x, all(w, k.magnitude));
+        let denormal = self.a.k3(Code::VEX_Kandw_kr_kr_kr, small, some);
+        let sign = self.a.v3(AND[w], x, all(w, k.sign));
+        self.a.v3m(OR[w], denormal, x, sign, all(w, k.min_normal))
+    }
+
+    /// The truncating multiply-add: fast, with a look at the sums for whether that was exact.
+    fn multiply_add(&mut self, args: &[Value], flush: bool) -> Result<Vec<R>, Error> {
+        let &[a, b, c] = args else {
+            return Err(Error::Malformed("a multiply-add of other than three".into()));
+        };
+        let (a, b) = if self.f.as_const(a).is_some() { (b, a) } else { (a, b) };
+        let (x, z) = (self.regs(a)?, self.regs(c)?);
+        let y = if flush { self.regs(b)?.iter().map(|&r| Src::R(r)).collect() } else { self.srcs(b)? };
+        if flush {
+            let mut out = Vec::new();
+            for ((&a, b), &c) in x.iter().zip(&y).zip(z.iter()) {
+                let &Src::R(b) = b else { return Err(Error::Malformed("a constant".into())) };
+                let [a, b, c] = [a, b, c].map(|r| self.flush(0, r));
+                out.push(self.exact_multiply_add(a, Src::R(b), c, true));
+            }
+            return Ok(out);
+        }
+        let mut odd: Option<R> = None;
+        let mut fast = Vec::new();
+        let or = |l: &mut Self, odd: Option<R>, k: R| match odd {
+            Some(o) => l.a.k3(Code::VEX_Korw_kr_kr_kr, o, k),
+            None => k,
+        };
+        let known = self.is_checked_sum(c);
+        for ((&a, &b), &c) in x.iter().zip(&y).zip(z.iter()) {
+            let with = With { to_zero: matches!(b, Src::R(_)), ..With::default() };
+            // Memory operands leave no room for a rounding of their own.
+            let b = match b {
+                Src::R(_) => b,
+                Src::C32(bits) => Src::R(self.a.constant(false, bits.into())),
+                other => other,
+            };
+            let product = self.a.v3w(MUL[0], a, b, With { to_zero: true, ..with });
+            let sum = self.a.v3(ADD[0], product, Src::R(c));
+            let twice = self.a.v3(INT_ADD, sum, Src::R(sum));
+            let above = self.a.v3(INT_SUB, twice, Src::C32(SUMS_FROM << 1));
+            let out = self.a.vcmp(INT_CMPU, above, Src::C32((SUMS_BELOW - SUMS_FROM) << 1), 5);
+            odd = Some(or(self, odd, out));
+            if !known {
+                let zero = self.a.vtest(TEST_NOT[0], c, Src::C32(0x7f80_0000));
+                odd = Some(or(self, odd, zero));
+            }
+            fast.push(sum);
+        }
+        let Some(odd) = odd else { return Ok(fast) };
+        let (look, slow, end) = (self.a.cold_block(), self.a.cold_block(), self.a.block());
+        let results: Vec<R> = fast.iter().map(|_| self.a.param(end, regalloc2::RegClass::Float)).collect();
+        self.a.kortest(odd, odd);
+        self.a.branch(super::code::Flags::NotEqual, (look, &[]), (end, &fast));
+        // Infinities and NaNs are right as they are: a finite product that overflowed leaves a finite sum, or an infinite one
+        // rightly. Lanes that do not take part any more often hold them.
+        self.a.switch_to(look);
+        let mut doubtful: Option<R> = None;
+        for (&s, &c) in fast.iter().zip(z.iter()) {
+            let finite = self.a.v3(AND[0], s, Src::C32(0x7f80_0000));
+            let finite = self.a.vcmp(INT_CMPU, finite, Src::C32(0x7f80_0000), 4);
+            let twice = self.a.v3(INT_ADD, s, Src::R(s));
+            let above = self.a.v3(INT_SUB, twice, Src::C32(SUMS_FROM << 1));
+            let out = self.a.vcmp(INT_CMPU, above, Src::C32((SUMS_BELOW - SUMS_FROM) << 1), 5);
+            let out = self.a.k3(Code::VEX_Kandw_kr_kr_kr, out, finite);
+            doubtful = Some(or(self, doubtful, out));
+            if !known {
+                let zero = self.a.vtest(TEST_NOT[0], c, Src::C32(0x7f80_0000));
+                doubtful = Some(or(self, doubtful, zero));
+            }
+        }
+        if let Some(k) = doubtful {
+            self.a.kortest(k, k);
+        }
+        self.a.branch(super::code::Flags::NotEqual, (slow, &[]), (end, &fast));
+        self.a.switch_to(slow);
+        let exact: Vec<R> = x
+            .iter()
+            .zip(&y)
+            .zip(z.iter())
+            .map(|((&a, &b), &c)| self.exact_multiply_add(a, b, c, false))
+            .collect();
+        self.a.jump(end, &exact);
+        self.a.switch_to(end);
+        Ok(results)
+    }
+
+    /// Whether a value is a sum of a multiply-add, which is not zero but where the exact way made it, and that is looked at.
+    fn is_checked_sum(&self, _: Value) -> bool {
+        false
+    }
+
+    /// a * b cut to 24 bits, plus c with one rounding, in f64 (see `fmad_trunc` of [`crate::lower::float`]).
+    fn exact_multiply_add(&mut self, a: R, b: Src, c: R, flush: bool) -> R {
+        let zero = self.a.constant(false, 0);
+        let is_zero = self.a.vcmp(CMP[0], c, Src::R(zero), 0);
+        let b = match b {
+            Src::R(r) => r,
+            Src::C32(bits) => self.a.constant(false, bits.into()),
+            _ => a,
+        };
+        let halves = |l: &mut Self, x: R| {
+            let high = l.a.high_half(x);
+            [x, high]
+                .map(|h| l.a.v2(Code::EVEX_Vcvtps2pd_zmm_k1z_ymmm256b32_sae, Src::R(h), Size::Z, Size::Y))
+        };
+        let (pa, pb, pc) = (halves(self, a), halves(self, b), halves(self, c));
+        let not_zero = self.a.k2(Code::VEX_Knotw_kr_kr, is_zero);
+        let high = self.a.kshr(not_zero, 8);
+        let mut sums = Vec::new();
+        for (h, k) in [(0, not_zero), (1, high)] {
+            let product = self.a.v3(MUL[1], pa[h], Src::R(pb[h]));
+            let cut = self.a.v3m(AND[1], k, product, product, Src::C64(!0x1fff_ffff));
+            let mut sum = self.a.v3(ADD[1], cut, Src::R(pc[h]));
+            if flush {
+                sum = self.flush_tiny(sum);
+            }
+            sums.push(self.a.v2(Code::EVEX_Vcvtpd2ps_ymm_k1z_zmmm512b64_er, Src::R(sum), Size::Y, Size::Z));
+        }
+        let sum = self.a.join_halves(sums[0], sums[1]);
+        // Adding -0 changes nothing; the addend again shows in the sign of a zero result only.
+        let nothing = self.a.constant(false, 0x8000_0000);
+        let again = self.blend(false, is_zero, Src::R(c), nothing);
+        self.a.v3(ADD[0], sum, Src::R(again))
+    }
+
+    /// The scalar type's bits as they are.
+    pub fn is_float(scalar: Scalar) -> bool {
+        matches!(scalar, Scalar::F32 | Scalar::F64)
+    }
+}
+
+const INT_ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
+const INT_SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
+const INT_CMPU: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;

@@ -1,0 +1,858 @@
+//! Values of a chunk, and the operations by topic.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use iced_x86::Code;
+use regalloc2::{Block as HostBlock, RegClass};
+use warpjit_ir::analysis::{Cfg, KnownBits};
+use warpjit_ir::function::ValueDef;
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
+
+use super::asm::{Asm, R, Src};
+use super::code::VCode;
+use super::emit::{self, Pool};
+use crate::affine::{Form, Forms};
+use crate::compile::{TrapLane, TrapSite};
+use crate::lower::{address_only, arg, hoisted_values, loop_depths, malformed, result, reverse_postorder};
+use crate::options::Options;
+use crate::{Error, FloatEnv};
+
+/// Where a value is.
+#[derive(Clone, Debug)]
+pub(super) enum Kept {
+    /// Nowhere: made at each use.
+    Const(u64),
+    /// The same in all lanes, or the first lane's, in a general register; a truth value as 0 or 1. One for the chunk, or one for
+    /// each sixteen lanes.
+    General(Rc<[R]>),
+    /// A float that is the same in all lanes, in one vector, or in one for each sixteen lanes.
+    Splat(Rc<[R]>),
+    /// Vectors or masks.
+    Parts(Rc<[R]>),
+}
+
+/// What lowering gives.
+pub(super) struct Lowered {
+    pub code: VCode,
+    pub pool: Pool,
+    pub sites: Vec<TrapSite>,
+    pub pures: Vec<&'static PureFn>,
+    pub tables: Vec<&'static WordTable>,
+    pub buffer_bytes: u32,
+}
+
+pub(super) struct Lower<'a> {
+    pub a: Asm,
+    pub f: &'a Function,
+    pub options: &'a Options,
+    /// Vectors of sixteen lanes in a chunk.
+    pub groups: usize,
+    pub forms: Forms,
+    /// Scalars that are the same, or even, in each sixteen lanes of the chunk, not over all of them.
+    many: Vec<bool>,
+    /// The sixteen lanes whose scalar [`Lower::general`] gives.
+    pub group: usize,
+    known_bits: Option<Rc<KnownBits>>,
+    pub order: Vec<Block>,
+    /// Position in `order`; `usize::MAX` where unreachable.
+    pub position: Vec<usize>,
+    pub blocks: Vec<Option<HostBlock>>,
+    pub slot_offsets: Vec<u32>,
+    values: Vec<Option<Kept>>,
+    /// The block that is written.
+    pub current: Block,
+    /// Scalars whose vectors are made at the definition because a deeper loop uses them.
+    hoist: Vec<bool>,
+    /// Values that are computed where an access needs them.
+    pub address_only: Vec<bool>,
+    /// Comparisons that only the terminator of their block uses.
+    pub fused: Vec<bool>,
+    /// Vectors made of scalars that are good wherever the scalar is.
+    pub hoisted: HashMap<Value, Rc<[R]>>,
+    /// Vectors made of scalars that are good to the end of the block.
+    pub splats: HashMap<Value, Rc<[R]>>,
+    /// Guards within the lanes that entered, good to the end of the block.
+    pub guards: HashMap<Value, Rc<[R]>>,
+    /// Bits of masks, good to the end of the block.
+    pub mask_bits: HashMap<Value, R>,
+    /// Upper halves of masks, good to the end of the block.
+    pub halves: HashMap<R, R>,
+    /// Complements of masks, good to the end of the block.
+    pub inverses: HashMap<R, R>,
+    /// Host addresses of spaces, loaded in this block.
+    pub bases: Vec<(Space, R)>,
+    /// First offsets beyond what may be accessed, by space and bytes, in this block.
+    pub limits: Vec<(Space, u8, R)>,
+    /// Addresses whose alignment is known to the end of the block: address, guard, place, alignment.
+    pub aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    /// Stretches of memory whose bounds are tested, in this block.
+    pub rows: Vec<super::memory::Row>,
+    /// How accesses of those are done.
+    pub bounds: super::rows::Bounds,
+    /// Tests of rows that have held where all are inside.
+    pub known_rows: Vec<R>,
+    /// Uniform words that are wanted in vectors only.
+    pub as_vector: Vec<bool>,
+    /// Where uniform slots are written, in this block.
+    pub uniform_base: Option<R>,
+    /// Whether code is written that does not dominate the rest of the block.
+    pub aside: bool,
+    pub env: FloatEnv,
+    /// The host environment does not flush: operations with `ftz` do it themselves.
+    pub explicit_flush: bool,
+    pub sites: Vec<TrapSite>,
+    pub pures: Vec<&'static PureFn>,
+    pub tables: Vec<&'static WordTable>,
+    pub buffer_bytes: u32,
+    pub context: R,
+    pub frame: R,
+    /// First lane of the chunk; none where the chunk is the warp.
+    pub lane: Option<R>,
+    /// Frame address of the chunk's first lane in slot 0 of four bytes, and of eight.
+    pub frame_lane: R,
+    pub frame_wide: R,
+    /// Active lanes of the chunk, a bit each.
+    pub bits: R,
+    pub active: Rc<[R]>,
+    pub next_chunk: Option<HostBlock>,
+    /// The exit of the chunks before this one.
+    pub exit_so_far: R,
+    pub fault_block: Option<HostBlock>,
+    pub stop_block: Option<HostBlock>,
+}
+
+/// Lowers a region.
+pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lowered, Error> {
+    let (order, position) = reverse_postorder(f);
+    let forms = Forms::new(f, &order, &options.slot_shapes);
+    let depth = loop_depths(f, &order, &position);
+    let hoist = hoisted_values(f, &order, &depth, &forms);
+    let address_only = address_only(f, &forms);
+    let groups = usize::from(options.groups) / 4;
+    let many = if groups > 1 { many_scalars(f, &order, &forms) } else { vec![false; f.values.len()] };
+    let as_vector = words_for_vectors(f, &order, &forms);
+    let mut a = Asm::new();
+    let none = a.gpr();
+    let mut lower = Lower {
+        a,
+        f,
+        options,
+        groups,
+        forms,
+        many,
+        group: 0,
+        known_bits: None,
+        blocks: vec![None; f.blocks.len()],
+        slot_offsets: f.frame_layout().0,
+        values: vec![None; f.values.len()],
+        current: f.entry,
+        hoist,
+        address_only,
+        fused: fused_comparisons(f, &order),
+        order,
+        position,
+        hoisted: HashMap::new(),
+        splats: HashMap::new(),
+        guards: HashMap::new(),
+        mask_bits: HashMap::new(),
+        halves: HashMap::new(),
+        inverses: HashMap::new(),
+        bases: Vec::new(),
+        limits: Vec::new(),
+        aligned: Vec::new(),
+        rows: Vec::new(),
+        bounds: super::rows::Bounds::Tested,
+        known_rows: Vec::new(),
+        as_vector,
+        uniform_base: None,
+        aside: false,
+        env,
+        explicit_flush: env == FloatEnv::Default,
+        sites: Vec::new(),
+        pures: Vec::new(),
+        tables: Vec::new(),
+        buffer_bytes: 0,
+        context: none,
+        frame: none,
+        lane: None,
+        frame_lane: none,
+        frame_wide: none,
+        bits: none,
+        active: Rc::new([]),
+        next_chunk: None,
+        exit_so_far: none,
+        fault_block: None,
+        stop_block: None,
+    };
+    lower.function()?;
+    let Lower { a, sites, pures, tables, buffer_bytes, .. } = lower;
+    let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers());
+    Ok(Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes })
+}
+
+/// Comparisons whose only use is the branch at the end of their block.
+fn fused_comparisons(f: &Function, order: &[Block]) -> Vec<bool> {
+    let mut uses = vec![0u32; f.values.len()];
+    for &b in order {
+        for &inst in &f.block(b).insts {
+            f.inst(inst).args.iter().for_each(|a| uses[a.index()] += 1);
+        }
+        f.term(b).for_each_use(|v| uses[v.index()] += 1);
+    }
+    let mut fused = vec![false; f.values.len()];
+    for &b in order {
+        let (warpjit_ir::Terminator::BrIf { cond, .. } | warpjit_ir::Terminator::BrAny { mask: cond, .. }) =
+            f.term(b)
+        else {
+            continue;
+        };
+        let ValueDef::Inst(inst) = f.values[cond.index()].def else { continue };
+        if uses[cond.index()] == 1 && f.block(b).insts.contains(&inst) && f.inst(inst).op == Opcode::Icmp {
+            fused[cond.index()] = true;
+        }
+    }
+    fused
+}
+
+/// Words that are the same in all lanes and that nothing uses but operations on lanes, or as floats.
+fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+    let mut only: Vec<bool> = f
+        .values
+        .iter()
+        .enumerate()
+        .map(|(n, v)| {
+            matches!(v.ty.scalar, Scalar::I32 | Scalar::I64) && forms.of(Value::new(n)) == Form::Uniform
+        })
+        .collect();
+    for &b in order {
+        for &inst in &f.block(b).insts {
+            let data = f.inst(inst);
+            let float = data.result.is_some_and(|r| matches!(f.ty(r).scalar, Scalar::F32 | Scalar::F64));
+            let on_lanes = data.result.is_some_and(|r| forms.of(r) == Form::Varying)
+                && !matches!(data.op, Opcode::Load | Opcode::Atomic | Opcode::LaneBit | Opcode::CallPure);
+            if !on_lanes && !(data.op == Opcode::Bitcast && float) {
+                data.args.iter().for_each(|a| only[a.index()] = false);
+            }
+        }
+        f.term(b).for_each_use(|v| only[v.index()] = false);
+    }
+    only
+}
+
+/// Values that are kept as scalars, but as one for each sixteen lanes: all that comes from registers of lanes.
+fn many_scalars(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+    let mut many = vec![false; f.values.len()];
+    loop {
+        let mut changed = false;
+        let mut mark = |v: Value, many: &mut Vec<bool>| {
+            let scalar = !f.ty(v).uniform && !matches!(forms.of(v), Form::Varying | Form::Unknown);
+            changed |= scalar && !std::mem::replace(&mut many[v.index()], true);
+        };
+        for &b in order {
+            for &inst in &f.block(b).insts {
+                let data = f.inst(inst);
+                let Some(r) = data.result else { continue };
+                let from_lanes = match (data.op, data.imm) {
+                    (Opcode::SlotGet, Imm::Slot(slot)) => !f.slots[slot.index()].ty.uniform,
+                    (Opcode::Load, _) => many[data.args[0].index()],
+                    (Opcode::Any | Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot, _) => false,
+                    _ => data.args.iter().any(|a| many[a.index()]),
+                };
+                if from_lanes && !many[r.index()] {
+                    mark(r, &mut many);
+                }
+            }
+            let mut edge = |call: &warpjit_ir::function::BlockCall, many: &mut Vec<bool>| {
+                for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
+                    // Where scalars meet that differ by lanes, so does what they become.
+                    let varying = forms.of(a) == Form::Varying;
+                    if (many[a.index()] || varying) && !many[p.index()] {
+                        mark(p, many);
+                    }
+                }
+            };
+            match f.term(b) {
+                warpjit_ir::Terminator::Jump(c) => edge(c, &mut many),
+                warpjit_ir::Terminator::BrIf { taken, next, .. }
+                | warpjit_ir::Terminator::BrAny { taken, next, .. } => {
+                    edge(taken, &mut many);
+                    edge(next, &mut many);
+                }
+                _ => {}
+            }
+        }
+        if !changed {
+            return many;
+        }
+    }
+}
+
+pub(super) fn wide(scalar: Scalar) -> bool {
+    scalar.frame_bytes() == 8
+}
+
+impl Lower<'_> {
+    /// Vectors of a chunk of the element type.
+    pub fn part_count(&self, scalar: Scalar) -> usize {
+        if wide(scalar) { 2 * self.groups } else { self.groups }
+    }
+
+    /// Lanes of a chunk.
+    pub fn lanes(&self) -> usize {
+        16 * self.groups
+    }
+
+    pub fn scalar_of(&self, v: Value) -> Scalar {
+        self.f.ty(v).scalar
+    }
+
+    /// What is known of the bits of values.
+    pub fn known(&mut self) -> Rc<KnownBits> {
+        let f = self.f;
+        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::new(f)))).clone()
+    }
+
+    /// Whether a value is kept as one scalar for the chunk, the same in all lanes.
+    pub fn is_one(&self, v: Value) -> bool {
+        self.forms.of(v) == Form::Uniform && !self.many[v.index()]
+    }
+
+    /// How many scalars a value has that is kept as such.
+    pub fn scalars(&self, v: Value) -> usize {
+        if self.many[v.index()] { self.groups } else { 1 }
+    }
+
+    /// Writes something for each of some sixteen lanes, with the scalars of these.
+    pub fn each_group<T>(
+        &mut self,
+        count: usize,
+        mut write: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut made = Vec::with_capacity(count);
+        for group in 0..count {
+            self.group = group;
+            let one = write(self);
+            self.group = 0;
+            made.push(one?);
+        }
+        Ok(made)
+    }
+
+    pub fn class_of(scalar: Scalar) -> RegClass {
+        if scalar == Scalar::I1 { RegClass::Vector } else { RegClass::Float }
+    }
+
+    pub fn kept(&self, v: Value) -> Result<Kept, Error> {
+        self.values[v.index()]
+            .clone()
+            .ok_or_else(|| Error::Malformed(format!("{v} used before its definition")))
+    }
+
+    /// A uniform value, or the first lane's of an affine one, in a general register; a float's bits. Of values that have a scalar for
+    /// each sixteen lanes that of `group`.
+    pub fn general(&mut self, v: Value) -> Result<R, Error> {
+        let scalar = self.scalar_of(v);
+        let pick = |all: &[R], n: usize| all[n.min(all.len() - 1)];
+        let group = self.group;
+        Ok(match self.kept(v)? {
+            Kept::Const(bits) => self.a.imm(wide(scalar), bits),
+            Kept::General(r) => pick(&r, group),
+            Kept::Splat(r) if wide(scalar) => self.a.first64(pick(&r, group)),
+            Kept::Splat(r) => self.a.first32(pick(&r, group)),
+            Kept::Parts(p) => match scalar {
+                Scalar::I1 => {
+                    let bits = self.a.bits_of(pick(&p, group));
+                    self.a.g2i(false, (Code::And_rm32_imm32, Code::And_rm64_imm32), bits, 1)
+                }
+                s if wide(s) => self.a.first64(pick(&p, 2 * group)),
+                _ => self.a.first32(pick(&p, group)),
+            },
+        })
+    }
+
+    /// The vectors of a value that is no mask, as last operands.
+    pub fn srcs(&mut self, v: Value) -> Result<Vec<Src>, Error> {
+        let scalar = self.scalar_of(v);
+        let count = self.part_count(scalar);
+        if let Kept::Const(bits) = self.kept(v)? {
+            let src = if wide(scalar) { Src::C64(bits) } else { Src::C32(bits as u32) };
+            return Ok(vec![src; count]);
+        }
+        Ok(self.regs(v)?.iter().map(|&r| Src::R(r)).collect())
+    }
+
+    /// The vectors of a value that is no mask.
+    pub fn regs(&mut self, v: Value) -> Result<Rc<[R]>, Error> {
+        let scalar = self.scalar_of(v);
+        let count = self.part_count(scalar);
+        match self.kept(v)? {
+            Kept::Parts(p) => Ok(p),
+            Kept::Splat(r) => Ok(spread(&r, count)),
+            Kept::Const(bits) => {
+                if let Some(p) = self.splats.get(&v) {
+                    return Ok(p.clone());
+                }
+                let r = self.a.constant(wide(scalar), bits);
+                let parts: Rc<[R]> = vec![r; count].into();
+                if !self.aside {
+                    self.splats.insert(v, parts.clone());
+                }
+                Ok(parts)
+            }
+            Kept::General(r) => self.cached(v, |l| l.vectors_of(&r, v, scalar)),
+        }
+    }
+
+    /// The masks of a truth value.
+    pub fn masks(&mut self, v: Value) -> Result<Rc<[R]>, Error> {
+        let count = self.groups;
+        match self.kept(v)? {
+            Kept::Parts(p) => Ok(p),
+            Kept::Const(bits) => {
+                let k = self.a.k_const(bits & 1 != 0);
+                Ok(vec![k; count].into())
+            }
+            Kept::Splat(_) => Err(Error::Malformed("a float as a mask".into())),
+            Kept::General(r) => self.cached(v, |l| {
+                let masks: Vec<R> = r.iter().map(|&r| l.mask_of_truth(r)).collect();
+                spread(&masks, count)
+            }),
+        }
+    }
+
+    fn cached(&mut self, v: Value, make: impl FnOnce(&mut Self) -> Rc<[R]>) -> Result<Rc<[R]>, Error> {
+        if let Some(p) = self.hoisted.get(&v).or_else(|| self.splats.get(&v)) {
+            return Ok(p.clone());
+        }
+        let parts = make(self);
+        if !self.aside {
+            self.splats.insert(v, parts.clone());
+        }
+        Ok(parts)
+    }
+
+    /// All lanes or none by a truth value.
+    fn mask_of_truth(&mut self, r: R) -> R {
+        let all = self.a.g1r(false, (Code::Neg_rm32, Code::Neg_rm64), r);
+        self.a.k_of(all)
+    }
+
+    /// Vectors of a uniform or affine value in general registers.
+    fn vectors_of(&mut self, scalars: &[R], v: Value, scalar: Scalar) -> Rc<[R]> {
+        let count = self.part_count(scalar);
+        let (stride, low16) = match self.forms.of(v) {
+            Form::Affine { stride, .. } => (stride, false),
+            Form::Affine16 { stride } => (stride, true),
+            _ => (0, false),
+        };
+        let vectors: Vec<R> = scalars
+            .iter()
+            .map(|&r| {
+                let splat = self.a.splat(wide(scalar), r);
+                let x = self.ramp(splat, stride, 0);
+                if low16 {
+                    self.a.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(0xffff))
+                } else {
+                    x
+                }
+            })
+            .collect();
+        spread(&vectors, count)
+    }
+
+    /// `x` plus so much for each of sixteen lanes.
+    pub fn ramp(&mut self, x: R, stride: i32, offset: u32) -> R {
+        let words = std::array::from_fn(|l| (stride as u32).wrapping_mul(l as u32).wrapping_add(offset));
+        if words == [0; 16] {
+            return x;
+        }
+        let entry = self.a.words(&words);
+        self.a.v3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, x, Src::Pool(entry))
+    }
+
+    pub fn define(&mut self, v: Value, kept: Kept) {
+        if self.hoist[v.index()]
+            && let Kept::General(r) = &kept
+        {
+            let scalar = self.scalar_of(v);
+            let parts = if scalar == Scalar::I1 {
+                let masks: Vec<R> = r.iter().map(|&r| self.mask_of_truth(r)).collect();
+                spread(&masks, self.groups)
+            } else {
+                self.vectors_of(r, v, scalar)
+            };
+            self.hoisted.insert(v, parts);
+        }
+        self.values[v.index()] = Some(kept);
+    }
+
+    /// A parameter of a block.
+    pub fn set_param(&mut self, v: Value, kept: Kept) {
+        self.values[v.index()] = Some(kept);
+    }
+
+    pub fn define_parts(&mut self, v: Value, parts: Vec<R>) {
+        self.define(v, Kept::Parts(parts.into()));
+    }
+
+    /// Defines a value that is kept as scalars by what is in general registers.
+    pub fn define_general(&mut self, v: Value, scalars: Vec<R>) {
+        let scalar = self.scalar_of(v);
+        if matches!(scalar, Scalar::F32 | Scalar::F64) {
+            let splats = scalars.into_iter().map(|r| self.a.splat(wide(scalar), r)).collect();
+            self.define(v, Kept::Splat(splats));
+        } else {
+            self.define(v, Kept::General(scalars.into()));
+        }
+    }
+
+    /// Defines a value by vectors that are the same in all lanes where it is kept as a scalar.
+    pub fn define_vectors(&mut self, v: Value, parts: Vec<R>) {
+        let scalar = self.scalar_of(v);
+        if self.forms.of(v) == Form::Varying {
+            return self.define_parts(v, parts);
+        }
+        let step = if wide(scalar) { 2 } else { 1 };
+        let firsts: Vec<R> = parts.iter().copied().step_by(step).take(self.scalars(v)).collect();
+        match scalar {
+            Scalar::F32 | Scalar::F64 => self.define(v, Kept::Splat(firsts.into())),
+            Scalar::I1 => {
+                let ones = firsts
+                    .into_iter()
+                    .map(|k| {
+                        let bits = self.a.bits_of(k);
+                        self.a.g2i(false, (Code::And_rm32_imm32, Code::And_rm64_imm32), bits, 1)
+                    })
+                    .collect();
+                self.define(v, Kept::General(ones));
+            }
+            _ => {
+                let words = firsts
+                    .into_iter()
+                    .map(|p| if wide(scalar) { self.a.first64(p) } else { self.a.first32(p) })
+                    .collect();
+                self.define(v, Kept::General(words));
+            }
+        }
+    }
+
+    /// Forgets what is good only within a block.
+    pub fn start_block(&mut self) {
+        self.splats.clear();
+        self.guards.clear();
+        self.mask_bits.clear();
+        self.halves.clear();
+        self.inverses.clear();
+        self.bases.clear();
+        self.limits.clear();
+        self.aligned.clear();
+        self.rows.clear();
+        self.uniform_base = None;
+    }
+
+    /// Writes code that does not dominate what follows.
+    pub fn aside<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.aside, true);
+        let made = write(self);
+        self.aside = before;
+        made
+    }
+
+    /// The number of a new trap site.
+    pub fn site(&mut self, data: &InstData, lane: TrapLane) -> Option<u32> {
+        let (space, bytes) = match data.imm {
+            Imm::Mem(m) | Imm::Atomic(m, _) => (m.space, m.bytes),
+            _ => return None,
+        };
+        let store = data.op != Opcode::Load;
+        self.sites.push(TrapSite { pc: data.pc, lane, space, store, bytes });
+        Some(self.sites.len() as u32 - 1)
+    }
+
+    /// The upper eight of sixteen lanes of a mask, as the lower ones.
+    pub fn upper(&mut self, k: R) -> R {
+        if let Some(&h) = self.halves.get(&k) {
+            return h;
+        }
+        let h = self.a.kshr(k, 8);
+        if !self.aside {
+            self.halves.insert(k, h);
+        }
+        h
+    }
+
+    /// The lanes that are not in a mask.
+    pub fn inverse(&mut self, k: R) -> R {
+        if let Some(&n) = self.inverses.get(&k) {
+            return n;
+        }
+        let n = self.a.k2(Code::VEX_Knotw_kr_kr, k);
+        if !self.aside {
+            self.inverses.insert(k, n);
+        }
+        n
+    }
+
+    /// Masks for the vectors of wide values.
+    pub fn widen(&mut self, masks: &[R]) -> Vec<R> {
+        masks.iter().flat_map(|&k| [k, self.upper(k)]).collect()
+    }
+
+    /// The masks of sixteen lanes from those of eight.
+    pub fn narrow(&mut self, halves: &[R]) -> Vec<R> {
+        halves.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckbw_kr_kr_kr, h[1], h[0])).collect()
+    }
+
+    /// A bit for each lane of the chunk.
+    pub fn bits_of_masks(&mut self, masks: &[R]) -> R {
+        match *masks {
+            [k] => self.a.bits_of(k),
+            [a, b] => {
+                let k = self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, b, a);
+                let d = self.a.gpr();
+                self.a.kmov_bits(Code::VEX_Kmovd_r32_kr, d, k, false);
+                d
+            }
+            _ => {
+                let pairs: Vec<R> =
+                    masks.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, h[1], h[0])).collect();
+                let k = self.a.k3(Code::VEX_Kunpckdq_kr_kr_kr, pairs[1], pairs[0]);
+                let d = self.a.gpr();
+                self.a.kmov_bits(Code::VEX_Kmovq_r64_kr, d, k, true);
+                d
+            }
+        }
+    }
+
+    /// The lanes of the chunk whose bits are set.
+    pub fn masks_of_bits(&mut self, bits: R) -> Rc<[R]> {
+        (0..self.groups)
+            .map(|g| {
+                let own = match g {
+                    0 => bits,
+                    _ => self.a.shift(true, (Code::Shr_rm32_imm8, Code::Shr_rm64_imm8), bits, 16 * g as u8),
+                };
+                self.a.k_of(own)
+            })
+            .collect()
+    }
+
+    /// Whether the value is the chunk's entry mask itself.
+    pub fn is_active_mask(&self, v: Value) -> bool {
+        match self.f.values[v.index()].def {
+            ValueDef::Inst(i) => self.f.inst(i).op == Opcode::ActiveMask,
+            ValueDef::Param(..) => false,
+        }
+    }
+
+    /// The guard as masks, within the lanes that entered.
+    pub fn guard(&mut self, guard: Option<Value>) -> Result<Rc<[R]>, Error> {
+        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.active.clone()) };
+        if self.f.as_const(guard) == Some(1) {
+            return Ok(self.active.clone());
+        }
+        if let Some(k) = self.guards.get(&guard) {
+            return Ok(k.clone());
+        }
+        let masks = self.masks(guard)?;
+        let active = self.active.clone();
+        let both: Rc<[R]> = masks
+            .iter()
+            .zip(active.iter())
+            .map(|(&m, &a)| self.a.k3(Code::VEX_Kandw_kr_kr_kr, m, a))
+            .collect();
+        if !self.aside {
+            self.guards.insert(guard, both.clone());
+        }
+        Ok(both)
+    }
+
+    /// A bit for each lane of the guard.
+    pub fn guard_bits(&mut self, guard: Option<Value>) -> Result<R, Error> {
+        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) else {
+            return Ok(self.bits);
+        };
+        if let Some(&bits) = self.mask_bits.get(&guard) {
+            return Ok(bits);
+        }
+        let masks = self.guard(Some(guard))?;
+        let bits = self.bits_of_masks(&masks);
+        if !self.aside {
+            self.mask_bits.insert(guard, bits);
+        }
+        Ok(bits)
+    }
+
+    pub fn inst(&mut self, inst: Inst) -> Result<(), Error> {
+        let data = self.f.inst(inst);
+        self.a.pc = data.pc;
+        let whole = self.lanes() == self.f.lanes as usize;
+        if data.op.is_cross_lane() && !(whole && super::crosses_lanes(data.op)) {
+            return Err(Error::CrossLane(data.op));
+        }
+        if data.result.is_some_and(|r| self.address_only[r.index()]) {
+            return Ok(());
+        }
+        match data.op {
+            Opcode::Const => {
+                let (Imm::Bits(bits), Some(r)) = (data.imm, data.result) else { return Err(malformed(data)) };
+                self.define(r, Kept::Const(bits & self.scalar_of(r).bit_mask()));
+                Ok(())
+            }
+            Opcode::Splat => {
+                let (r, x) = (result(data)?, arg(data, 0)?);
+                let kept = self.kept(x)?;
+                self.define(r, kept);
+                Ok(())
+            }
+            Opcode::Load | Opcode::Store => self.memory(data),
+            Opcode::Atomic => self.atomic(data),
+            Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
+            Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
+            Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane => {
+                self.across(data)
+            }
+            _ => self.pure(data),
+        }
+    }
+
+    /// An operation on lanes.
+    fn pure(&mut self, data: &InstData) -> Result<(), Error> {
+        let r = result(data)?;
+        if self.forms.of(r) != Form::Varying && self.general_op(data, r)? {
+            return Ok(());
+        }
+        let parts = if self.forms.of(r) == Form::Varying || self.many[r.index()] {
+            self.vector_op(data)?
+        } else {
+            // What is the same in all lanes is computed for sixteen of them.
+            let groups = std::mem::replace(&mut self.groups, 1);
+            let parts = self.aside(|l| l.vector_op(data));
+            self.groups = groups;
+            parts?
+        };
+        self.define_vectors(r, parts);
+        Ok(())
+    }
+
+    fn vector_op(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+        match data.op.group() {
+            Group::Int => self.int(data),
+            Group::Float => self.float(data),
+            Group::Convert => self.convert(data),
+            _ if data.op == Opcode::Select => self.select(data),
+            _ => Err(malformed(data)),
+        }
+    }
+
+    fn select(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+        let (c, a, b) = (arg(data, 0)?, arg(data, 1)?, arg(data, 2)?);
+        let scalar = self.scalar_of(a);
+        let masks = self.masks(c)?;
+        if scalar == Scalar::I1 {
+            let (a, b) = (self.masks(a)?, self.masks(b)?);
+            return Ok((0..self.groups)
+                .map(|g| {
+                    let yes = self.a.k3(Code::VEX_Kandw_kr_kr_kr, masks[g], a[g]);
+                    let no = self.a.k3(Code::VEX_Kandnw_kr_kr_kr, masks[g], b[g]);
+                    self.a.k3(Code::VEX_Korw_kr_kr_kr, yes, no)
+                })
+                .collect());
+        }
+        let is_wide = wide(scalar);
+        let masks = if is_wide { self.widen(&masks) } else { masks.to_vec() };
+        let (a, b) = (self.srcs(a)?, self.regs(b)?);
+        Ok(masks.iter().zip(a).zip(b.iter()).map(|((&k, a), &b)| self.blend(is_wide, k, a, b)).collect())
+    }
+
+    /// `a` where the mask holds, else `b`.
+    pub fn blend(&mut self, is_wide: bool, k: R, a: Src, b: R) -> R {
+        let code = match is_wide {
+            true => Code::EVEX_Vpblendmq_zmm_k1z_zmm_zmmm512b64,
+            false => Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32,
+        };
+        self.a.v3w(code, b, a, super::asm::With { mask: Some(k), ..Default::default() })
+    }
+
+    /// Masks of the element type's operations where a uniform value is in lanes.
+    fn mask(&mut self, data: &InstData) -> Result<(), Error> {
+        let r = result(data)?;
+        match data.op {
+            Opcode::ActiveMask => {
+                let parts = self.active.clone();
+                self.define(r, Kept::Parts(parts));
+            }
+            Opcode::LaneBit => {
+                let all = self.general(arg(data, 0)?)?;
+                let own = match self.lane {
+                    Some(lane) => self.shift_right(all, lane),
+                    None => all,
+                };
+                let parts = self.masks_of_bits(own);
+                self.define(r, Kept::Parts(parts));
+            }
+            _ => {
+                let mask = arg(data, 0)?;
+                let guard = data.args.get(1).copied();
+                let s = match (self.is_one(mask), guard) {
+                    (true, None) => self.general(mask)?,
+                    _ => {
+                        let mut masks = self.masks(mask)?;
+                        if let Some(guard) = guard {
+                            let guard = self.masks(guard)?;
+                            masks = masks
+                                .iter()
+                                .zip(guard.iter())
+                                .map(|(&a, &b)| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b))
+                                .collect();
+                        }
+                        self.test_any(&masks);
+                        self.a.set_if(Code::Setne_rm8)
+                    }
+                };
+                self.define(r, Kept::General([s].into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lanes of one group of sixteen, of a bit for each lane of the chunk.
+    pub fn bits_of_group(&mut self, bits: R, group: usize) -> R {
+        let own = match group {
+            0 if self.groups == 1 => return bits,
+            0 => bits,
+            g => self.a.shift(true, (Code::Shr_rm32_imm8, Code::Shr_rm64_imm8), bits, 16 * g as u8),
+        };
+        self.a.g1(Code::Movzx_r32_rm16, own, super::code::Size::D, super::code::Size::W)
+    }
+
+    /// A 64-bit register shifted right by another.
+    pub fn shift_right(&mut self, a: R, by: R) -> R {
+        let d = self.a.gpr();
+        use super::asm::{A, With};
+        use super::code::Size;
+        let args = [A::Def(d, Size::Q), A::Use(a, Size::Q), A::Use(by, Size::Q)];
+        self.a.put(Code::VEX_Shrx_r64_rm64_r64, &args, With::default());
+        d
+    }
+
+    /// Clears ZF if any lane of the masks holds.
+    pub fn test_any(&mut self, masks: &[R]) {
+        match *masks {
+            [k] => self.a.kortest(k, k),
+            [a, b] => self.a.kortest(a, b),
+            _ => {
+                let pairs: Vec<R> =
+                    masks.chunks(2).map(|h| self.a.k3(Code::VEX_Korw_kr_kr_kr, h[0], h[1])).collect();
+                self.a.kortest(pairs[0], pairs[1]);
+            }
+        }
+    }
+}
+
+/// As many of one, or of one for each group, as a value has vectors.
+pub(super) fn spread(one: &[R], count: usize) -> Rc<[R]> {
+    (0..count).map(|n| one[n * one.len() / count]).collect()
+}

@@ -1,0 +1,89 @@
+//! The second code generator: lane regions for x86-64 with AVX-512, sixteen lanes a vector.
+//!
+//! Cranelift knows 128-bit vectors only. Here a narrow value (i32, f32) of a chunk is one 512-bit register for every sixteen
+//! lanes, a wide one (i64, f64) two, a mask an opmask register, and what is the same in all lanes is in a general register (a
+//! float in one vector). A chunk is 16, 32 or 64 lanes; where it is the whole warp, operations across lanes are code too, and
+//! accesses of memory happen in the program's order for all lanes.
+//!
+//! [`code`] holds instructions over virtual registers, [`asm`] writes them, [`emit`] allocates registers (regalloc2, Cranelift's
+//! allocator) and encodes (iced-x86). The other modules lower the IR's operations, by topic.
+
+mod across;
+mod asm;
+mod code;
+mod control;
+mod convert;
+mod emit;
+mod float;
+mod int;
+mod lower;
+mod memory;
+mod places;
+mod rows;
+mod scalar;
+
+use warpjit_ir::{Function, Opcode};
+
+use crate::compile::{FloatEnv, Listing, RegionCode};
+use crate::{Error, Options};
+
+/// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD and VPOPCNTDQ, and BMI2.
+#[cfg(target_arch = "x86_64")]
+pub fn host_has_it() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512cd")
+        && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::arch::is_x86_feature_detected!("bmi1")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("lzcnt")
+        && std::arch::is_x86_feature_detected!("popcnt")
+}
+
+/// Only x86-64 has such vectors.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn host_has_it() -> bool {
+    false
+}
+
+/// Compiles a region in mask form; with a listing if that is asked for.
+pub(crate) fn compile(
+    func: &Function,
+    options: &Options,
+    env: FloatEnv,
+    list: bool,
+) -> Result<(RegionCode, Listing), Error> {
+    let lowered = lower::lower(func, options, env)?;
+    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, options.fast_compile, list)?;
+    let mut traps = Vec::with_capacity(emitted.sites.len());
+    for &(offset, site) in &emitted.sites {
+        let Some(&site) = lowered.sites.get(site as usize) else {
+            return Err(Error::Codegen(format!("trap at {offset:#x} without a site")));
+        };
+        traps.push((offset, site));
+    }
+    let code = RegionCode {
+        code: emitted.code,
+        traps,
+        pcs: if options.pcs { emitted.pcs } else { Vec::new() },
+        pures: lowered.pures,
+        tables: lowered.tables,
+        float_env: env,
+    };
+    Ok((code, Listing { clif: String::new(), assembly: emitted.listing }))
+}
+
+/// Operations across lanes that code can hold where a chunk is the whole warp.
+pub(crate) fn crosses_lanes(op: Opcode) -> bool {
+    matches!(
+        op,
+        Opcode::VoteAny
+            | Opcode::VoteAll
+            | Opcode::Ballot
+            | Opcode::Shuffle
+            | Opcode::QuadLane
+            | Opcode::Atomic
+    )
+}

@@ -1,0 +1,404 @@
+//! Loads and stores at 64-bit addresses of global memory: side by side where analysis or a test as the code runs says so, else
+//! each lane at its own place.
+
+use iced_x86::Code;
+use regalloc2::RegClass;
+use warpjit_ir::{InstData, MemAccess, Opcode, Value};
+
+use super::asm::{A, Mem, R, Src, With};
+use super::code::{Flags, Size};
+use super::int::{AND, TEST};
+use super::lower::Lower;
+use super::memory::{Access, Address};
+use crate::Error;
+use crate::affine::Form;
+use crate::compile::TrapLane;
+use crate::context::at;
+use crate::lower::{arg, step_of};
+
+/// Operands looked through.
+const DEPTH: u32 = 8;
+
+/// An address of the first lane.
+struct Span {
+    first: R,
+    /// Whether a word wraps within the chunk (0 or not): then the others are not what they seem.
+    wraps: Option<R>,
+}
+
+impl Lower<'_> {
+    /// A load or store whose address is an i64.
+    pub fn wide_memory(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        value: Option<Value>,
+        guard: Option<Value>,
+    ) -> Result<(), Error> {
+        // The address is dealt with here.
+        let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
+        let a = arg(data, 0)?;
+        let offset = i64::from(mem.offset);
+        if self.forms.of(a) == Form::Uniform {
+            let count = self.scalars(a);
+            let addresses = self.each_group(count, |l| {
+                let s = l.general(a)?;
+                Ok(l.a.add_imm(true, s, offset))
+            })?;
+            if value.is_none_or(|v| self.forms.of(v) == Form::Uniform) {
+                for (g, &s) in addresses.iter().enumerate() {
+                    self.check_one(&x, s, (count > 1).then_some(g))?;
+                }
+                return self.uniform_global(&x, &addresses);
+            }
+            let splats: Vec<R> = addresses.iter().map(|&s| self.a.splat(true, s)).collect();
+            let parts = super::lower::spread(&splats, 2 * self.groups);
+            let loaded = self.wide_lanes(&x, &parts)?;
+            return self.give(&x, loaded);
+        }
+        if let Some(v) = value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+        }
+        self.guard(guard)?;
+        self.guard_bits(guard)?;
+        let step = step_of(self.f, &self.forms, a, DEPTH);
+        let loaded = if step == Some(i64::from(mem.bytes)) {
+            let mut wraps = None;
+            let firsts = self.each_group(self.groups, |l| {
+                let span = l.span(a)?;
+                wraps = match (wraps, span.wraps) {
+                    (Some(a), Some(b)) => Some(l.a.g2(true, super::scalar::OR, a, b)),
+                    (a, b) => a.or(b),
+                };
+                Ok(l.a.add_imm(true, span.first, offset))
+            })?;
+            self.side_by_side(&x, &firsts, wraps, |l| {
+                let parts = l.address_parts_of(a)?;
+                Ok(l.moved(&parts, offset))
+            })?
+        } else {
+            let parts = self.address_parts_of(a)?;
+            let parts = self.moved(&parts, offset);
+            if mem.bytes >= 4 && step.is_none() {
+                let (firsts, odd) = self.evenness(&parts, guard, mem.bytes)?;
+                self.side_by_side(&x, &firsts, Some(odd), |_| Ok(parts))?
+            } else {
+                self.wide_lanes(&x, &parts)?
+            }
+        };
+        self.give(&x, loaded)
+    }
+
+    fn moved(&mut self, parts: &[R], offset: i64) -> Vec<R> {
+        if offset == 0 {
+            return parts.to_vec();
+        }
+        parts
+            .iter()
+            .map(|&p| self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, p, Src::C64(offset as u64)))
+            .collect()
+    }
+
+    /// Bits of a scalar address that must not be set: beyond the address space, or misaligned.
+    fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
+        let bad = self.a.gpr();
+        let high = Mem::at(self.context, at::GLOBAL_HIGH);
+        self.a.put(Code::And_r64_rm64, &[A::Reuse(bad, address, Size::Q), A::Mem(high)], With::default());
+        if mem.align <= 1 {
+            return bad;
+        }
+        let whole = self.a.add_imm(true, address, -i64::from(mem.align_offset));
+        let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
+        self.a.g2(true, super::scalar::OR, bad, low)
+    }
+
+    /// Faults where the one address of all lanes is none.
+    fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
+        let bad = self.bad_bits(address, x.mem);
+        let (cold, go_on) = (self.a.cold_block(), self.a.block());
+        self.a.test(true, bad, bad);
+        self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
+        self.a.switch_to(cold);
+        let mut bits = self.aside(|l| l.guard_bits(x.guard))?;
+        if let Some(g) = group {
+            let own = self.bits_of_group(bits, g);
+            bits = self.a.shift(true, super::scalar::SHL, own, 16 * g as u8);
+        }
+        let faulting = self.a.cold_block();
+        self.a.test(true, bits, bits);
+        self.a.branch(Flags::NotEqual, (faulting, &[]), (go_on, &[]));
+        self.a.switch_to(faulting);
+        let lane = self.a.g1(Code::Tzcnt_r64_rm64, bits, Size::Q, Size::Q);
+        self.jump_to_fault(x.data, x.mem, lane, address);
+        self.a.switch_to(go_on);
+        Ok(())
+    }
+
+    /// The first lane's address of each sixteen, and whether others that take part do not follow it side by side (0 or not).
+    fn evenness(&mut self, addresses: &[R], guard: Option<Value>, bytes: u8) -> Result<(Vec<R>, R), Error> {
+        let guard = self.guard(guard)?;
+        let guard = self.widen(&guard);
+        let mut odd: Option<R> = None;
+        let mut firsts = Vec::new();
+        for (pair, masks) in addresses.chunks(2).zip(guard.chunks(2)) {
+            let first = self.a.first64(pair[0]);
+            let splat = self.a.splat(true, first);
+            firsts.push(first);
+            for (n, (&a, &k)) in pair.iter().zip(masks).enumerate() {
+                let steps = std::array::from_fn(|l| (8 * n + l) as u64 * u64::from(bytes));
+                let entry = self.a.doubles(&steps);
+                let want = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, splat, Src::Pool(entry));
+                let differs =
+                    self.a.vcmpm(Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8, k, a, Src::R(want), 4);
+                odd = Some(match odd {
+                    Some(o) => self.a.k3(Code::VEX_Korw_kr_kr_kr, o, differs),
+                    None => differs,
+                });
+            }
+        }
+        let odd = odd.ok_or_else(|| Error::Malformed("no addresses".into()))?;
+        let odd = self.a.bits_of(odd);
+        Ok((firsts, odd))
+    }
+
+    /// Vectors where each sixteen lanes lie side by side from their first on, which they do unless `odd`; else lane by lane, with the
+    /// addresses that `parts` makes.
+    fn side_by_side(
+        &mut self,
+        x: &Access<'_>,
+        firsts: &[R],
+        odd: Option<R>,
+        parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        let base = self.base(x.mem.space);
+        let mut bad = odd;
+        for &first in firsts {
+            let beyond = self.bad_bits(first, x.mem);
+            bad = Some(match bad {
+                Some(bad) => self.a.g2(true, super::scalar::OR, bad, beyond),
+                None => beyond,
+            });
+        }
+        let bad = bad.ok_or_else(|| Error::Malformed("no addresses".into()))?;
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.a.test(true, bad, bad);
+        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+        self.a.switch_to(quick);
+        let places: Vec<R> = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
+        let loaded = self.aside(|l| l.run(x, &places))?;
+        self.a.jump(end, &loaded);
+        self.a.switch_to(slow);
+        let lanes = self.aside(|l| {
+            let parts = parts(l)?;
+            l.wide_lanes(x, &parts)
+        })?;
+        self.a.jump(end, &lanes);
+        let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        Ok(params)
+    }
+
+    /// Each lane at its own place.
+    fn wide_lanes(&mut self, x: &Access<'_>, addresses: &[R]) -> Result<Vec<R>, Error> {
+        let (mem, data) = (x.mem, x.data);
+        let base = self.base(mem.space);
+        let guard = self.guard(x.guard)?;
+        let masks = self.widen(&guard);
+        let high = self.a.load64g(Mem::at(self.context, at::GLOBAL_HIGH));
+        let high = self.a.splat(true, high);
+        let low = u64::from(mem.align - 1);
+        let bad: Vec<R> = addresses
+            .iter()
+            .zip(&masks)
+            .map(|(&a, &k)| {
+                let beyond = self.a.vtestm(TEST[1], k, a, Src::R(high));
+                if low == 0 {
+                    return beyond;
+                }
+                let back = 0u64.wrapping_sub(mem.align_offset.into());
+                let whole = match back {
+                    0 => a,
+                    _ => self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, a, Src::C64(back)),
+                };
+                let odd = self.a.vtestm(TEST[1], k, whole, Src::C64(low));
+                self.a.k3(Code::VEX_Korw_kr_kr_kr, beyond, odd)
+            })
+            .collect();
+        let bad = self.narrow(&bad);
+        self.fault_lanes(data, mem, &bad, addresses, true);
+        self.note_addresses(addresses);
+        let guarded = self.note_guard(x.guard)?;
+        let whole_words = mem.bytes >= 4 || x.value.is_none() && (mem.bytes == 1 || mem.align >= 2);
+        if !whole_words {
+            return self.lane_loop(x, base, true, guarded);
+        }
+        let value = x.value.map(|v| self.regs(v)).transpose()?;
+        let mut loaded = Vec::new();
+        for g in 0..self.groups {
+            let pair = [0, 1].map(|h| {
+                let n = 2 * g + h;
+                let site = self.site(data, TrapLane::Gather { first: 8 * n as u8, wide: true, guarded });
+                (addresses[n], masks[n], site)
+            });
+            match (&value, mem.bytes) {
+                (Some(v), 8) => {
+                    for (h, (i, k, site)) in pair.into_iter().enumerate() {
+                        let left = self.a.k();
+                        let args = [A::Vsib(base, i, Size::Z, 1, 0), A::Use(v[2 * g + h], Size::Z)];
+                        let with = With { mask: Some(k), mask_left: Some(left), site, ..With::default() };
+                        self.a.put(Code::EVEX_Vpscatterqq_vm64z_k1_zmm, &args, with);
+                    }
+                }
+                (Some(v), _) => {
+                    let high = self.a.high_half(v[g]);
+                    for ((i, k, site), v) in pair.into_iter().zip([v[g], high]) {
+                        let left = self.a.k();
+                        let args = [A::Vsib(base, i, Size::Z, 1, 0), A::Use(v, Size::Y)];
+                        let with = With { mask: Some(k), mask_left: Some(left), site, ..With::default() };
+                        self.a.put(Code::EVEX_Vpscatterqd_vm64z_k1_ymm, &args, with);
+                    }
+                }
+                (None, 8) => {
+                    for (i, k, site) in pair {
+                        loaded.push(self.gather_at(
+                            Code::EVEX_Vpgatherqq_zmm_k1_vm64z,
+                            Size::Z,
+                            base,
+                            i,
+                            k,
+                            site,
+                        ));
+                    }
+                }
+                (None, n) => {
+                    let halves = pair.map(|(i, k, site)| {
+                        let i = match n {
+                            4 => i,
+                            _ => self.a.v3(AND[1], i, Src::C64(!3)),
+                        };
+                        self.gather_at(Code::EVEX_Vpgatherqd_ymm_k1_vm64z, Size::Y, base, i, k, site)
+                    });
+                    let words = self.a.join_halves(halves[0], halves[1]);
+                    if n == 4 {
+                        loaded.push(words);
+                        continue;
+                    }
+                    let low = pair.map(|(i, ..)| {
+                        let d = self.a.zmm();
+                        let args = [A::Def(d, Size::Y), A::Use(i, Size::Z)];
+                        self.a.put(Code::EVEX_Vpmovqd_ymmm256_k1z_zmm, &args, With::default());
+                        d
+                    });
+                    let low = self.a.join_halves(low[0], low[1]);
+                    let words = self.move_down(words, low);
+                    loaded.push(self.narrow_load(words, n, mem.signed));
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn gather_at(&mut self, code: Code, size: Size, base: R, index: R, mask: R, site: Option<u32>) -> R {
+        let (d, old, left) = (self.a.zmm(), self.a.constant(false, 0), self.a.k());
+        let args = [A::Reuse(d, old, size), A::Vsib(base, index, Size::Z, 1, 0)];
+        let with = With { mask: Some(mask), mask_left: Some(left), site, ..With::default() };
+        self.a.put(code, &args, with);
+        d
+    }
+
+    /// The first lane's address of an even value, and whether a word in it wraps.
+    fn span(&mut self, address: Value) -> Result<Span, Error> {
+        let mut wraps = None;
+        let first = self.first_of(address, &mut wraps)?;
+        Ok(Span { first, wraps })
+    }
+
+    fn first_of(&mut self, v: Value, wraps: &mut Option<R>) -> Result<R, Error> {
+        if self.forms.of(v) == Form::Uniform {
+            return self.general(v);
+        }
+        let f = self.f;
+        let Some(data) = f.def_inst(v) else {
+            return Err(Error::Malformed("an address from nowhere".into()));
+        };
+        match data.op {
+            Opcode::Zext | Opcode::Sext => {
+                let word = self.general(data.args[0])?;
+                let stride = match self.forms.of(data.args[0]) {
+                    Form::Affine { stride, .. } => i64::from(stride),
+                    _ => 0,
+                };
+                let extend = |l: &mut Self, w: R| match data.op {
+                    Opcode::Zext => l.a.low32(w),
+                    _ => l.a.g1(Code::Movsxd_r64_rm32, w, Size::Q, Size::D),
+                };
+                let first = extend(self, word);
+                if stride != 0 {
+                    let last = self.a.add_imm(true, first, stride * 15);
+                    let want = extend(self, last);
+                    let odd = self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last);
+                    *wraps = Some(match *wraps {
+                        Some(w) => self.a.g2(true, super::scalar::OR, w, odd),
+                        None => odd,
+                    });
+                }
+                Ok(first)
+            }
+            Opcode::Iadd | Opcode::Isub => {
+                let (a, b) = (self.first_of(data.args[0], wraps)?, self.first_of(data.args[1], wraps)?);
+                Ok(match data.op {
+                    Opcode::Iadd => self.a.add(true, a, b),
+                    _ => self.a.g2(true, super::scalar::SUB, a, b),
+                })
+            }
+            Opcode::Ishl => {
+                let a = self.first_of(data.args[0], wraps)?;
+                let count = self.f.as_const(data.args[1]).unwrap_or(0);
+                Ok(self.a.shift(true, super::scalar::SHL, a, count as u8))
+            }
+            op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
+        }
+    }
+
+    /// The vectors of a value that may have been left out: made anew.
+    fn address_parts_of(&mut self, v: Value) -> Result<Vec<R>, Error> {
+        let f = self.f;
+        if !self.address_only[v.index()] {
+            return Ok(self.regs(v)?.to_vec());
+        }
+        let Some(data) = f.def_inst(v) else { return Ok(self.regs(v)?.to_vec()) };
+        match data.op {
+            Opcode::Zext | Opcode::Sext => {
+                let code = match data.op {
+                    Opcode::Zext => Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256,
+                    _ => Code::EVEX_Vpmovsxdq_zmm_k1z_ymmm256,
+                };
+                let words = self.regs(data.args[0])?;
+                let mut out = Vec::new();
+                for &w in words.iter() {
+                    out.push(self.a.v2(code, Src::R(w), Size::Z, Size::Y));
+                    let high = self.a.high_half(w);
+                    out.push(self.a.v2(code, Src::R(high), Size::Z, Size::Y));
+                }
+                Ok(out)
+            }
+            Opcode::Iadd | Opcode::Isub => {
+                let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
+                let code = match data.op {
+                    Opcode::Iadd => Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
+                    _ => Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64,
+                };
+                Ok(a.iter().zip(&b).map(|(&a, &b)| self.a.v3(code, a, Src::R(b))).collect())
+            }
+            Opcode::Ishl => {
+                let a = self.address_parts_of(data.args[0])?;
+                let count = f.as_const(data.args[1]).unwrap_or(0) as u8;
+                Ok(a.iter()
+                    .map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count))
+                    .collect())
+            }
+            _ => Ok(self.regs(v)?.to_vec()),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Stretches of a block whose accesses to shared memory are tested all at once: behind the test the code comes twice, without tests
+//! where all is inside, and with every access done lane by lane where it is not.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+
+use regalloc2::RegClass;
+use warpjit_ir::{Block, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
+
+use super::asm::R;
+use super::code::Flags;
+use super::lower::{Kept, Lower};
+use super::memory::Row;
+use crate::Error;
+use crate::affine::Form;
+
+/// Accesses that make a stretch worth its second version.
+const FEWEST: usize = 2;
+
+/// How accesses of shared memory at known rows are done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Bounds {
+    /// Each is tested.
+    Tested,
+    /// All are inside.
+    Inside,
+    /// All are done lane by lane.
+    Outside,
+}
+
+/// What is known to the end of a block, to be restored.
+struct Known {
+    hoisted: HashMap<Value, Rc<[R]>>,
+    splats: HashMap<Value, Rc<[R]>>,
+    guards: HashMap<Value, Rc<[R]>>,
+    mask_bits: HashMap<Value, R>,
+    halves: HashMap<R, R>,
+    inverses: HashMap<R, R>,
+    bases: Vec<(Space, R)>,
+    limits: Vec<(Space, u8, R)>,
+    aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    rows: Vec<Row>,
+    uniform_base: Option<R>,
+}
+
+impl Lower<'_> {
+    /// Whether an access lies in a row: shared memory, at one place or side by side, the address made before.
+    fn in_row(&self, data: &InstData, made: &[Inst]) -> Option<MemAccess> {
+        let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
+        let &a = data.args.first()?;
+        let even = match self.forms.of(a) {
+            Form::Uniform => {
+                let value = if data.op == Opcode::Store { data.args.get(1) } else { None };
+                value.is_none_or(|&v| self.forms.of(v) == Form::Uniform)
+            }
+            Form::Affine { stride, .. } => stride == i32::from(mem.bytes),
+            Form::Affine16 { stride } => !mem.far && stride == i32::from(mem.bytes),
+            _ => false,
+        };
+        let before = match self.f.values[a.index()].def {
+            warpjit_ir::function::ValueDef::Inst(i) => self.f.as_const(a).is_some() || !made.contains(&i),
+            warpjit_ir::function::ValueDef::Param(..) => true,
+        };
+        let small = mem.offset >= 0 && mem.offset < 1 << 16;
+        (mem.space == Space::Shared && even && before && small).then_some(mem)
+    }
+
+    /// The stretch that starts at an instruction of a block, if it is worth a second version.
+    pub fn row_stretch(&self, block: Block, start: usize) -> Option<Range<usize>> {
+        let insts = &self.f.block(block).insts;
+        self.in_row(self.f.inst(insts[start]), &[])?;
+        let (mut count, mut end) = (0, start);
+        for n in start..insts.len() {
+            if self.in_row(self.f.inst(insts[n]), &insts[start..n]).is_some() {
+                count += 1;
+                end = n + 1;
+            }
+        }
+        (count >= FEWEST).then_some(start..end)
+    }
+
+    /// Values made in a stretch that are used behind it.
+    fn live_behind(&self, block: Block, range: &Range<usize>) -> Vec<Value> {
+        let f = self.f;
+        let insts = &f.block(block).insts;
+        let made: Vec<Value> = insts[range.clone()].iter().filter_map(|&i| f.inst(i).result).collect();
+        let mut live = Vec::new();
+        let mut seen = vec![false; f.values.len()];
+        let mut work: Vec<Value> = Vec::new();
+        for &b in &self.order {
+            let own = if b == block { &insts[range.end..] } else { &f.block(b).insts[..] };
+            own.iter().for_each(|&i| work.extend(&f.inst(i).args));
+            f.term(b).for_each_use(|v| work.push(v));
+        }
+        while let Some(v) = work.pop() {
+            if std::mem::replace(&mut seen[v.index()], true) {
+                continue;
+            }
+            // What is made where it is used needs its operands there.
+            if (self.address_only[v.index()] || self.fused[v.index()])
+                && let Some(data) = f.def_inst(v)
+            {
+                work.extend(&data.args);
+            }
+            if made.contains(&v) {
+                live.push(v);
+            }
+        }
+        live.sort_by_key(|v| v.index());
+        live
+    }
+
+    fn known_now(&self) -> Known {
+        Known {
+            hoisted: self.hoisted.clone(),
+            splats: self.splats.clone(),
+            guards: self.guards.clone(),
+            mask_bits: self.mask_bits.clone(),
+            halves: self.halves.clone(),
+            inverses: self.inverses.clone(),
+            bases: self.bases.clone(),
+            limits: self.limits.clone(),
+            aligned: self.aligned.clone(),
+            rows: self.rows.clone(),
+            uniform_base: self.uniform_base,
+        }
+    }
+
+    fn restore(&mut self, known: &Known) {
+        self.hoisted.clone_from(&known.hoisted);
+        self.splats.clone_from(&known.splats);
+        self.guards.clone_from(&known.guards);
+        self.mask_bits.clone_from(&known.mask_bits);
+        self.halves.clone_from(&known.halves);
+        self.inverses.clone_from(&known.inverses);
+        self.bases.clone_from(&known.bases);
+        self.limits.clone_from(&known.limits);
+        self.aligned.clone_from(&known.aligned);
+        self.rows.clone_from(&known.rows);
+        self.uniform_base = known.uniform_base;
+    }
+
+    /// Writes a stretch twice.
+    pub fn row_versions(&mut self, block: Block, range: Range<usize>) -> Result<(), Error> {
+        let f = self.f;
+        let insts: Vec<Inst> = f.block(block).insts[range.clone()].to_vec();
+        let mut inside: Option<R> = None;
+        let mut tested = Vec::new();
+        for (n, &inst) in insts.iter().enumerate() {
+            let data = f.inst(inst);
+            self.a.pc = data.pc;
+            if self.in_row(data, &insts[..n]).is_none() {
+                continue;
+            }
+            if f.as_const(data.args[0]).is_some() && self.kept(data.args[0]).is_err() {
+                // A constant of the stretch itself: made at each use.
+                let Some(bits) = f.as_const(data.args[0]) else { continue };
+                self.define(data.args[0], Kept::Const(bits));
+            }
+            for row in self.rows_of(data)? {
+                if tested.contains(&row.inside) {
+                    continue;
+                }
+                tested.push(row.inside);
+                inside = Some(match inside {
+                    Some(all) => self.a.g2(false, super::scalar::AND, all, row.inside),
+                    None => row.inside,
+                });
+            }
+        }
+        let Some(inside) = inside else {
+            return insts.iter().try_for_each(|&inst| self.inst(inst));
+        };
+        let live = self.live_behind(block, &range);
+        let known = self.known_now();
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.a.test(false, inside, inside);
+        self.a.branch(Flags::NotEqual, (quick, &[]), (slow, &[]));
+        let before = (self.bounds, std::mem::replace(&mut self.known_rows, tested));
+        let mut shape: Vec<(Value, Kept)> = Vec::new();
+        let mut classes: Option<Vec<RegClass>> = None;
+        for (version, bounds) in [(quick, Bounds::Inside), (slow, Bounds::Outside)] {
+            self.a.switch_to(version);
+            self.restore(&known);
+            self.bounds = bounds;
+            for &inst in &insts {
+                self.inst(inst)?;
+            }
+            shape.clear();
+            let mut args = Vec::new();
+            for &v in &live {
+                // What is not made anywhere is made where it is used.
+                let Ok(kept) = self.kept(v) else { continue };
+                match &kept {
+                    Kept::Const(_) => {}
+                    Kept::General(r) | Kept::Splat(r) | Kept::Parts(r) => args.extend(r.iter().copied()),
+                }
+                shape.push((v, kept));
+            }
+            let own: Vec<RegClass> = args.iter().map(|r| r.class()).collect();
+            if classes.replace(own.clone()).is_some_and(|first| first != own) {
+                return Err(Error::Codegen("two versions that leave different values".into()));
+            }
+            self.a.jump(end, &args);
+        }
+        (self.bounds, self.known_rows) = before;
+        self.a.switch_to(end);
+        self.restore(&known);
+        for (v, kept) in shape {
+            let params =
+                |l: &mut Self, r: &[R]| -> Rc<[R]> { r.iter().map(|r| l.a.param(end, r.class())).collect() };
+            let kept = match kept {
+                Kept::Const(bits) => Kept::Const(bits),
+                Kept::General(r) => Kept::General(params(self, &r)),
+                Kept::Splat(r) => Kept::Splat(params(self, &r)),
+                Kept::Parts(r) => Kept::Parts(params(self, &r)),
+            };
+            self.define(v, kept);
+        }
+        Ok(())
+    }
+}
