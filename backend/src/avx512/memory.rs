@@ -953,40 +953,25 @@ impl Lower<'_> {
                 indices = indices.iter().map(|&i| self.a.v3(AND[0], i, Src::C32(0xffff))).collect();
             }
         }
-        let guard = self.guard(x.guard)?;
-        if let Some(v) = x.value {
-            self.regs(v)?;
-        }
-        let end = self.a.block();
+        let mut guard = self.guard(x.guard)?;
         let base = self.base(mem.space);
-        let limit = self.limit(mem.space, mem.bytes);
-        let slow = self.a.cold_block();
-        if let Some(limit) = limit {
+        if let Some(limit) = self.limit(mem.space, mem.bytes) {
+            // What is outside reads as zero and is not written.
             let splat = self.a.splat(false, limit);
-            let bad: Vec<R> = indices
+            guard = indices
                 .iter()
                 .zip(guard.iter())
                 .map(|(&i, &k)| {
-                    self.a.vcmpm(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, k, i, Src::R(splat), 5)
+                    self.a.vcmpm(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, k, i, Src::R(splat), 1)
                 })
                 .collect();
-            self.test_any(&bad);
-            let quick = self.a.block();
-            self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
-            self.a.switch_to(quick);
         }
         let places = if local { self.local_places(&indices) } else { indices };
-        let loaded = self.aside(|l| l.bounded_accesses(x, base, &places, &guard))?;
-        self.a.jump(end, &loaded);
-        if limit.is_some() {
-            return self.slow_way(x, slow, end);
-        }
-        let params: Vec<R> = loaded.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
-        self.a.switch_to(end);
-        self.give(x, params)
+        let loaded = self.bounded_accesses(x, base, &places, &guard)?;
+        self.give(x, loaded)
     }
 
-    /// The accesses of lanes that are all inside.
+    /// The accesses of the lanes of a guard, which are all inside.
     fn bounded_accesses(
         &mut self,
         x: &Access<'_>,

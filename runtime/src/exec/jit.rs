@@ -336,9 +336,7 @@ impl Jit {
         let groups = match self.variant.chunk_groups {
             _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
             Some(groups) => groups.min(kernel.func.lanes.div_ceil(4) as u8),
-            None if self.wide => {
-                std::env::var("WIDE_GROUPS").ok().and_then(|s| s.parse().ok()).unwrap_or(WIDE_GROUPS)
-            }
+            None if self.wide => WIDE_GROUPS,
             None => DEFAULT_GROUPS,
         };
         let chunk_lanes = u32::from(groups) * 4;
@@ -471,11 +469,18 @@ fn steering_slots(ssa: &Function) -> SlotSet {
                 slots.insert(slot);
             }
             (Opcode::Fcmp | Opcode::CallPure, _) => {}
+            // By a mask in a register, which has no shape, nothing even is chosen.
+            (Opcode::Select, _) if is_register(ssa, inst.args[0]) => {}
             (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
             _ => {}
         }
     }
     slots
+}
+
+/// Whether a value is what a slot of lanes held.
+fn is_register(ssa: &Function, value: Value) -> bool {
+    !ssa.ty(value).uniform && ssa.def_inst(value).is_some_and(|inst| inst.op == Opcode::SlotGet)
 }
 
 /// Slots that a region writes.
