@@ -411,8 +411,8 @@ unsafe extern "C" fn atomic_lanes(context: *mut crate::Context) {
         if inside {
             // SAFETY: all of the access is inside the shared memory that the embedder has put into the context.
             let place = unsafe { context.shared_base.add(address) };
-            // SAFETY: as above.
             old = match wide {
+                // SAFETY: as above.
                 true => unsafe { place.cast::<u64>().read_unaligned() },
                 // SAFETY: as above.
                 false => u64::from(unsafe { place.cast::<u32>().read_unaligned() }),

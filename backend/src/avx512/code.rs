@@ -1,7 +1,7 @@
 //! Machine instructions over virtual registers, and what the register allocator must know of them.
 
 use iced_x86::Code;
-use regalloc2::{Block, Function, Inst, InstRange, Operand, PRegSet, RegClass, VReg};
+use regalloc2::{Block, Function, Inst, InstRange, Operand, OperandKind, PRegSet, RegClass, VReg};
 
 /// No trap site.
 pub(super) const NO_SITE: u32 = u32::MAX;
@@ -145,7 +145,8 @@ pub(super) struct VCode {
 
 impl VCode {
     /// Orders the blocks, those that are cold last, and drops those that nothing leads to.
-    pub fn new(blocks: Vec<BlockData>, operands: Vec<Operand>, vregs: usize, clobbers: PRegSet) -> VCode {
+    pub fn new(mut blocks: Vec<BlockData>, operands: Vec<Operand>, vregs: usize, clobbers: PRegSet) -> VCode {
+        drop_unused(&mut blocks, &operands, vregs);
         let order = order_of(&blocks);
         let mut number = vec![Block::invalid(); blocks.len()];
         for (n, &b) in order.iter().enumerate() {
@@ -168,6 +169,64 @@ impl VCode {
             code.args.push(data.args);
         }
         code
+    }
+}
+
+/// Drops constants and copies that nothing uses: addresses and vectors are made before it is known how they are needed.
+fn drop_unused(blocks: &mut [BlockData], operands: &[Operand], vregs: usize) {
+    let mut uses = vec![0u32; vregs];
+    let of = |inst: &MInst| &operands[inst.operands.0 as usize..inst.operands.1 as usize];
+    for block in blocks.iter() {
+        block.args.iter().for_each(|v| uses[v.vreg()] += 1);
+        for inst in &block.insts {
+            let read = of(inst).iter().filter(|o| o.kind() == OperandKind::Use);
+            read.for_each(|o| uses[o.vreg().vreg()] += 1);
+        }
+    }
+    for block in blocks.iter_mut().rev() {
+        let mut kept: Vec<MInst> = Vec::with_capacity(block.insts.len());
+        for inst in block.insts.drain(..).rev() {
+            let unused = is_copy(&inst)
+                && of(&inst).iter().all(|o| o.kind() == OperandKind::Use || uses[o.vreg().vreg()] == 0);
+            if unused {
+                let read = of(&inst).iter().filter(|o| o.kind() == OperandKind::Use);
+                read.for_each(|o| uses[o.vreg().vreg()] -= 1);
+            } else {
+                kept.push(inst);
+            }
+        }
+        kept.reverse();
+        block.insts = kept;
+    }
+}
+
+/// Whether an instruction does nothing but give a register: it changes neither flags nor memory, and cannot trap.
+fn is_copy(inst: &MInst) -> bool {
+    let from_memory = inst.args.iter().flatten().any(|arg| matches!(arg, Arg::Mem(Place::At { .. })));
+    let Kind::Host(code) = inst.kind else { return false };
+    match code {
+        Code::Lea_r32_m | Code::Lea_r64_m => true,
+        Code::Mov_r32_imm32
+        | Code::Mov_r64_imm64
+        | Code::Mov_r32_rm32
+        | Code::Movzx_r32_rm16
+        | Code::Movzx_r32_rm8
+        | Code::EVEX_Vpbroadcastd_zmm_k1z_r32
+        | Code::EVEX_Vpbroadcastq_zmm_k1z_r64
+        | Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32
+        | Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64
+        | Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32
+        | Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32
+        | Code::EVEX_Vpternlogd_zmm_k1z_zmm_zmmm512b32_imm8
+        | Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8
+        | Code::VEX_Kxorw_kr_kr_kr
+        | Code::VEX_Kxnorw_kr_kr_kr
+        | Code::VEX_Kandw_kr_kr_kr
+        | Code::VEX_Knotw_kr_kr
+        | Code::VEX_Kshiftrw_kr_kr_imm8
+        | Code::VEX_Kmovw_kr_r32
+        | Code::VEX_Kmovw_r32_kr => !from_memory,
+        _ => false,
     }
 }
 

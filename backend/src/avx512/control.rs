@@ -161,7 +161,8 @@ impl Lower<'_> {
         if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {
             self.count(mask, data.guest_insts)?;
         }
-        self.a.pc = data.term_pc;
+        let returns = matches!(data.term, Some(Terminator::Return { .. }));
+        self.a.pc = if returns { crate::NO_PC } else { data.term_pc };
         self.terminator(b)
     }
 

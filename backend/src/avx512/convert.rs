@@ -106,7 +106,7 @@ impl Lower<'_> {
                     self.a.v2(Code::EVEX_Vcvtph2ps_zmm_k1z_ymmm256_sae, Src::R(d), Size::Z, Size::Y)
                 })
                 .collect(),
-            Opcode::F32ToF16 => parts.iter().map(|&x| self.to_half(x)).collect(),
+            Opcode::F32ToF16 => parts.iter().map(|&x| self.half_of(x)).collect(),
             op => {
                 let row = CONVERSIONS.iter().find(|c| (c.0, c.1, c.2) == (op, from, to));
                 let &(.., code) = row.ok_or_else(|| malformed(data))?;
@@ -185,7 +185,7 @@ impl Lower<'_> {
     }
 
     /// binary16 of f32 in the low halves of words; a NaN is 0x7e00 with its sign.
-    fn to_half(&mut self, x: R) -> R {
+    fn half_of(&mut self, x: R) -> R {
         let nan = self.a.vcmp(CMP[0], x, Src::R(x), UNORDERED);
         let sign = self.a.v3(AND[0], x, Src::C32(0x8000_0000));
         let x = self.a.v3m(OR[0], nan, x, sign, Src::C32(0x7fc0_0000));

@@ -122,6 +122,8 @@ struct Emitter<'a> {
     sites: Vec<(u32, u32)>,
     pcs: Vec<(u32, u32)>,
     list: Option<String>,
+    /// The guest address to be shown at the next instruction.
+    shown: Option<u32>,
     at: usize,
     /// Where a block leads that is nothing but a jump; else the block itself.
     forward: Vec<usize>,
@@ -168,8 +170,9 @@ pub(super) fn emit(
         frame: (saved_sp as u32 + 8).next_multiple_of(64) as i32,
         saved_sp,
         sites: Vec::new(),
-        pcs: Vec::new(),
+        pcs: vec![(0, crate::NO_PC)],
         list: list.then(String::new),
+        shown: None,
         at: 0,
         forward: Vec::new(),
     };
@@ -202,7 +205,10 @@ pub(super) fn emit(
                         let at = e.at as u32;
                         // What is of no bytes is of no instruction.
                         e.pcs.pop_if(|last| last.0 == at);
-                        e.pcs.push((at, data.pc));
+                        if e.pcs.last().is_none_or(|last| last.1 != data.pc) {
+                            e.pcs.push((at, data.pc));
+                        }
+                        e.shown = Some(data.pc).filter(|&pc| pc != crate::NO_PC);
                     }
                     e.inst(block, data, out.inst_allocs(inst))?;
                 }
@@ -230,7 +236,8 @@ impl Emitter<'_> {
             let mut formatter = IntelFormatter::new();
             formatter.options_mut().set_space_after_operand_separator(true);
             formatter.format(inst, &mut line);
-            text.push_str(&format!("{:6x}  {line}\n", self.at));
+            let column = self.shown.take().map_or_else(String::new, |pc| format!("@{pc:#x}"));
+            text.push_str(&format!("{column:10}{:5x}  {line}\n", self.at));
         }
         let start = self.at;
         self.at += n;
@@ -458,7 +465,9 @@ impl Emitter<'_> {
         i.set_near_branch64(self.at as u64);
         self.put(&i)?;
         if let Some(text) = &mut self.list {
-            text.push_str(&format!("        -> block{to}\n"));
+            // In place of the distance, which is filled in later.
+            let end = text.trim_end().rfind(' ').map_or(text.len(), |at| at + 1);
+            text.replace_range(end.., &format!("block{to}\n"));
         }
         self.jumps.push((self.at - 4, to));
         Ok(())

@@ -243,8 +243,7 @@ impl Lower<'_> {
         if let Some(c) = self.f.as_const(count) {
             return Ok(x.iter().map(|&x| self.a.v2i(by[w], x, (c & last) as u8)).collect());
         }
-        let in_range =
-            data.op == Opcode::Rotl || w == 0 && u64::from(self.known().get(count).possible()) <= last;
+        let in_range = data.op == Opcode::Rotl || w == 0 && self.known().get(count).possible() <= last;
         let mask = if w == 1 { Src::C64(last) } else { Src::C32(last as u32) };
         let mut counts = self.regs(count)?.to_vec();
         if !in_range {

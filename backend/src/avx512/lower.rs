@@ -232,7 +232,7 @@ fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> 
             let float = data.result.is_some_and(|r| matches!(f.ty(r).scalar, Scalar::F32 | Scalar::F64));
             let on_lanes = data.result.is_some_and(|r| forms.of(r) == Form::Varying)
                 && !matches!(data.op, Opcode::Load | Opcode::Atomic | Opcode::LaneBit | Opcode::CallPure);
-            if !on_lanes && !(data.op == Opcode::Bitcast && float) {
+            if !(on_lanes || data.op == Opcode::Bitcast && float) {
                 data.args.iter().for_each(|a| only[a.index()] = false);
             }
         }
@@ -687,7 +687,13 @@ impl Lower<'_> {
 
     pub fn inst(&mut self, inst: Inst) -> Result<(), Error> {
         let data = self.f.inst(inst);
-        self.a.pc = data.pc;
+        match data.op {
+            // Registers in and out.
+            Opcode::SlotGet | Opcode::SlotSet => self.a.pc = crate::NO_PC,
+            // What passes have made belongs to what stands before.
+            _ if data.pc == 0 => {}
+            _ => self.a.pc = data.pc,
+        }
         let whole = self.lanes() == self.f.lanes as usize;
         if data.op.is_cross_lane() && !(whole && super::crosses_lanes(data.op)) {
             return Err(Error::CrossLane(data.op));

@@ -945,7 +945,7 @@ impl Lower<'_> {
             let small = match (&x.address, mem.space) {
                 (Address::Lanes(_), Space::Const(_)) => {
                     let most = self.known().get(arg(x.data, 0)?).possible();
-                    u64::from(most) + u64::from(x.offset()) <= 0xffff
+                    most.saturating_add(u64::from(x.offset())) <= 0xffff
                 }
                 _ => false,
             };
