@@ -155,7 +155,9 @@ fn the_folder_stays_within_its_size() {
         let (report, _) = run(&engine, &program(&body), &store(5), 350).unwrap();
         assert_eq!(report.stats.cached_regions, 0);
     }
-    let bytes: u64 = folder.files().iter().map(|file| fs::metadata(file).unwrap().len()).sum();
+    // A file that is on its way may have got its name meanwhile.
+    let sizes = folder.files().into_iter().filter_map(|file| fs::metadata(file).ok());
+    let bytes: u64 = sizes.map(|data| data.len()).sum();
     assert!(folder.files().len() > 2 && bytes <= 20_000, "{bytes}");
     // The last ones are those that are left.
     let body = STORE.replace("const 0x10\n", &format!("const {:#x}\n", 0x10 + 4 * 29));

@@ -116,7 +116,8 @@ fn samples_are_of_guest_instructions_and_of_all_threads() {
         assert!(seen.len() >= 3 && busy > std::time::Duration::ZERO, "{tier:?}: {seen:x?} {busy:?}");
         let all = [0x0, 0x10, 0x20, 0x28, 0x40, 0x50];
         assert!(seen.iter().all(|pc| all.contains(pc)), "{tier:?}: {seen:x?}");
-        assert!(seen.contains(&0x20), "{tier:?}: {seen:x?}");
+        // The loop is two instructions; which of them a sample is of depends on the code generator.
+        assert!(seen.contains(&0x20) || seen.contains(&0x28), "{tier:?}: {seen:x?}");
     }
 }
 
