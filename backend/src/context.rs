@@ -169,7 +169,7 @@ pub struct Context {
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
     /// The number of an operation in [`warpjit_ir::AtomicOp::ALL`].
     pub atomic: u32,
-    /// An access lane by lane, see [`crate::helpers::describe_access`].
+    /// An access lane by lane, see [`crate::wide_helpers::describe_access`].
     pub access: u32,
     /// Guest addresses of the chunk's lanes, as words or as double words.
     pub lane_addresses: LaneWords,
@@ -241,9 +241,9 @@ impl Context {
             thread_insts: 0,
             scratch: [0; 2],
             guard_lanes: 0,
-            poll_wide: crate::helpers::poll_wide,
-            access_wide: crate::helpers::access_wide,
-            atomic_wide: crate::helpers::atomic_wide,
+            poll_wide: crate::wide_helpers::poll_wide,
+            access_wide: crate::wide_helpers::access_wide,
+            atomic_wide: crate::wide_helpers::atomic_wide,
             atomic: 0,
             access: 0,
             lane_addresses: LaneWords([0; 64]),

@@ -1,7 +1,7 @@
-//! Lane regions of warpjit IR to host code with Cranelift.
+//! Lane regions of warpjit IR to host code: with Cranelift, and on hosts with AVX-512 by a generator of our own (`avx512`).
 //!
 //! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
-//! chunk by chunk (4, 8 or 16 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
+//! chunk by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
 //! from outside it finds in the context.
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
@@ -17,6 +17,7 @@ mod helpers;
 mod listing;
 mod lower;
 mod options;
+mod wide_helpers;
 
 pub use avx512::host_has_it as host_has_wide_vectors;
 pub use compile::{

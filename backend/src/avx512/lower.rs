@@ -51,7 +51,7 @@ pub(super) struct Lower<'a> {
     pub groups: usize,
     pub forms: Forms,
     /// Scalars that are the same, or even, in each sixteen lanes of the chunk, not over all of them.
-    many: Vec<bool>,
+    pub many: Vec<bool>,
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
     known_bits: Option<Rc<KnownBits>>,
@@ -60,11 +60,11 @@ pub(super) struct Lower<'a> {
     pub position: Vec<usize>,
     pub blocks: Vec<Option<HostBlock>>,
     pub slot_offsets: Vec<u32>,
-    values: Vec<Option<Kept>>,
+    pub values: Vec<Option<Kept>>,
     /// The block that is written.
     pub current: Block,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
-    hoist: Vec<bool>,
+    pub hoist: Vec<bool>,
     /// Values that are computed where an access needs them.
     pub address_only: Vec<bool>,
     /// Comparisons that only the terminator of their block uses.
@@ -350,194 +350,6 @@ impl Lower<'_> {
             .ok_or_else(|| Error::Malformed(format!("{v} used before its definition")))
     }
 
-    /// A uniform value, or the first lane's of an affine one, in a general register; a float's bits. Of values that have a scalar for
-    /// each sixteen lanes that of `group`.
-    pub fn general(&mut self, v: Value) -> Result<R, Error> {
-        let scalar = self.scalar_of(v);
-        let pick = |all: &[R], n: usize| all[n.min(all.len() - 1)];
-        let group = self.group;
-        Ok(match self.kept(v)? {
-            Kept::Const(bits) => self.a.imm(wide(scalar), bits),
-            Kept::General(r) => pick(&r, group),
-            Kept::Splat(r) if wide(scalar) => self.a.first64(pick(&r, group)),
-            Kept::Splat(r) => self.a.first32(pick(&r, group)),
-            Kept::Parts(p) => match scalar {
-                Scalar::I1 => {
-                    let bits = self.a.bits_of(pick(&p, group));
-                    self.a.g2i(false, (Code::And_rm32_imm32, Code::And_rm64_imm32), bits, 1)
-                }
-                s if wide(s) => self.a.first64(pick(&p, 2 * group)),
-                _ => self.a.first32(pick(&p, group)),
-            },
-        })
-    }
-
-    /// The vectors of a value that is no mask, as last operands.
-    pub fn srcs(&mut self, v: Value) -> Result<Vec<Src>, Error> {
-        let scalar = self.scalar_of(v);
-        let count = self.part_count(scalar);
-        if let Kept::Const(bits) = self.kept(v)? {
-            let src = if wide(scalar) { Src::C64(bits) } else { Src::C32(bits as u32) };
-            return Ok(vec![src; count]);
-        }
-        Ok(self.regs(v)?.iter().map(|&r| Src::R(r)).collect())
-    }
-
-    /// The vectors of a value that is no mask.
-    pub fn regs(&mut self, v: Value) -> Result<Rc<[R]>, Error> {
-        let scalar = self.scalar_of(v);
-        let count = self.part_count(scalar);
-        match self.kept(v)? {
-            Kept::Parts(p) => Ok(p),
-            Kept::Splat(r) => Ok(spread(&r, count)),
-            Kept::Const(bits) => {
-                if let Some(p) = self.splats.get(&v) {
-                    return Ok(p.clone());
-                }
-                let r = self.a.constant(wide(scalar), bits);
-                let parts: Rc<[R]> = vec![r; count].into();
-                if !self.aside {
-                    self.splats.insert(v, parts.clone());
-                }
-                Ok(parts)
-            }
-            Kept::General(r) => self.cached(v, |l| l.vectors_of(&r, v, scalar)),
-        }
-    }
-
-    /// The masks of a truth value.
-    pub fn masks(&mut self, v: Value) -> Result<Rc<[R]>, Error> {
-        let count = self.groups;
-        match self.kept(v)? {
-            Kept::Parts(p) => Ok(p),
-            Kept::Const(bits) => {
-                let k = self.a.k_const(bits & 1 != 0);
-                Ok(vec![k; count].into())
-            }
-            Kept::Splat(_) => Err(Error::Malformed("a float as a mask".into())),
-            Kept::General(r) => self.cached(v, |l| {
-                let masks: Vec<R> = r.iter().map(|&r| l.mask_of_truth(r)).collect();
-                spread(&masks, count)
-            }),
-        }
-    }
-
-    fn cached(&mut self, v: Value, make: impl FnOnce(&mut Self) -> Rc<[R]>) -> Result<Rc<[R]>, Error> {
-        if let Some(p) = self.hoisted.get(&v).or_else(|| self.splats.get(&v)) {
-            return Ok(p.clone());
-        }
-        let parts = make(self);
-        if !self.aside {
-            self.splats.insert(v, parts.clone());
-        }
-        Ok(parts)
-    }
-
-    /// All lanes or none by a truth value.
-    fn mask_of_truth(&mut self, r: R) -> R {
-        let all = self.a.g1r(false, (Code::Neg_rm32, Code::Neg_rm64), r);
-        self.a.k_of(all)
-    }
-
-    /// Vectors of a uniform or affine value in general registers.
-    fn vectors_of(&mut self, scalars: &[R], v: Value, scalar: Scalar) -> Rc<[R]> {
-        let count = self.part_count(scalar);
-        let (stride, low16) = match self.forms.of(v) {
-            Form::Affine { stride, .. } => (stride, false),
-            Form::Affine16 { stride } => (stride, true),
-            _ => (0, false),
-        };
-        let vectors: Vec<R> = scalars
-            .iter()
-            .map(|&r| {
-                let splat = self.a.splat(wide(scalar), r);
-                let x = self.ramp(splat, stride, 0);
-                if low16 {
-                    self.a.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(0xffff))
-                } else {
-                    x
-                }
-            })
-            .collect();
-        spread(&vectors, count)
-    }
-
-    /// `x` plus so much for each of sixteen lanes.
-    pub fn ramp(&mut self, x: R, stride: i32, offset: u32) -> R {
-        let words = std::array::from_fn(|l| (stride as u32).wrapping_mul(l as u32).wrapping_add(offset));
-        if words == [0; 16] {
-            return x;
-        }
-        let entry = self.a.words(&words);
-        self.a.v3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, x, Src::Pool(entry))
-    }
-
-    pub fn define(&mut self, v: Value, kept: Kept) {
-        if self.hoist[v.index()]
-            && let Kept::General(r) = &kept
-        {
-            let scalar = self.scalar_of(v);
-            let parts = if scalar == Scalar::I1 {
-                let masks: Vec<R> = r.iter().map(|&r| self.mask_of_truth(r)).collect();
-                spread(&masks, self.groups)
-            } else {
-                self.vectors_of(r, v, scalar)
-            };
-            self.hoisted.insert(v, parts);
-        }
-        self.values[v.index()] = Some(kept);
-    }
-
-    /// A parameter of a block.
-    pub fn set_param(&mut self, v: Value, kept: Kept) {
-        self.values[v.index()] = Some(kept);
-    }
-
-    pub fn define_parts(&mut self, v: Value, parts: Vec<R>) {
-        self.define(v, Kept::Parts(parts.into()));
-    }
-
-    /// Defines a value that is kept as scalars by what is in general registers.
-    pub fn define_general(&mut self, v: Value, scalars: Vec<R>) {
-        let scalar = self.scalar_of(v);
-        if matches!(scalar, Scalar::F32 | Scalar::F64) {
-            let splats = scalars.into_iter().map(|r| self.a.splat(wide(scalar), r)).collect();
-            self.define(v, Kept::Splat(splats));
-        } else {
-            self.define(v, Kept::General(scalars.into()));
-        }
-    }
-
-    /// Defines a value by vectors that are the same in all lanes where it is kept as a scalar.
-    pub fn define_vectors(&mut self, v: Value, parts: Vec<R>) {
-        let scalar = self.scalar_of(v);
-        if self.forms.of(v) == Form::Varying {
-            return self.define_parts(v, parts);
-        }
-        let step = if wide(scalar) { 2 } else { 1 };
-        let firsts: Vec<R> = parts.iter().copied().step_by(step).take(self.scalars(v)).collect();
-        match scalar {
-            Scalar::F32 | Scalar::F64 => self.define(v, Kept::Splat(firsts.into())),
-            Scalar::I1 => {
-                let ones = firsts
-                    .into_iter()
-                    .map(|k| {
-                        let bits = self.a.bits_of(k);
-                        self.a.g2i(false, (Code::And_rm32_imm32, Code::And_rm64_imm32), bits, 1)
-                    })
-                    .collect();
-                self.define(v, Kept::General(ones));
-            }
-            _ => {
-                let words = firsts
-                    .into_iter()
-                    .map(|p| if wide(scalar) { self.a.first64(p) } else { self.a.first32(p) })
-                    .collect();
-                self.define(v, Kept::General(words));
-            }
-        }
-    }
-
     /// Forgets what is good only within a block.
     pub fn start_block(&mut self) {
         self.splats.clear();
@@ -569,120 +381,6 @@ impl Lower<'_> {
         let store = data.op != Opcode::Load;
         self.sites.push(TrapSite { pc: data.pc, lane, space, store, bytes });
         Some(self.sites.len() as u32 - 1)
-    }
-
-    /// The upper eight of sixteen lanes of a mask, as the lower ones.
-    pub fn upper(&mut self, k: R) -> R {
-        if let Some(&h) = self.halves.get(&k) {
-            return h;
-        }
-        let h = self.a.kshr(k, 8);
-        if !self.aside {
-            self.halves.insert(k, h);
-        }
-        h
-    }
-
-    /// The lanes that are not in a mask.
-    pub fn inverse(&mut self, k: R) -> R {
-        if let Some(&n) = self.inverses.get(&k) {
-            return n;
-        }
-        let n = self.a.k2(Code::VEX_Knotw_kr_kr, k);
-        if !self.aside {
-            self.inverses.insert(k, n);
-        }
-        n
-    }
-
-    /// Masks for the vectors of wide values.
-    pub fn widen(&mut self, masks: &[R]) -> Vec<R> {
-        masks.iter().flat_map(|&k| [k, self.upper(k)]).collect()
-    }
-
-    /// The masks of sixteen lanes from those of eight.
-    pub fn narrow(&mut self, halves: &[R]) -> Vec<R> {
-        halves.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckbw_kr_kr_kr, h[1], h[0])).collect()
-    }
-
-    /// A bit for each lane of the chunk.
-    pub fn bits_of_masks(&mut self, masks: &[R]) -> R {
-        match *masks {
-            [k] => self.a.bits_of(k),
-            [a, b] => {
-                let k = self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, b, a);
-                let d = self.a.gpr();
-                self.a.kmov_bits(Code::VEX_Kmovd_r32_kr, d, k, false);
-                d
-            }
-            _ => {
-                let pairs: Vec<R> =
-                    masks.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, h[1], h[0])).collect();
-                let k = self.a.k3(Code::VEX_Kunpckdq_kr_kr_kr, pairs[1], pairs[0]);
-                let d = self.a.gpr();
-                self.a.kmov_bits(Code::VEX_Kmovq_r64_kr, d, k, true);
-                d
-            }
-        }
-    }
-
-    /// The lanes of the chunk whose bits are set.
-    pub fn masks_of_bits(&mut self, bits: R) -> Rc<[R]> {
-        (0..self.groups)
-            .map(|g| {
-                let own = match g {
-                    0 => bits,
-                    _ => self.a.shift(true, (Code::Shr_rm32_imm8, Code::Shr_rm64_imm8), bits, 16 * g as u8),
-                };
-                self.a.k_of(own)
-            })
-            .collect()
-    }
-
-    /// Whether the value is the chunk's entry mask itself.
-    pub fn is_active_mask(&self, v: Value) -> bool {
-        match self.f.values[v.index()].def {
-            ValueDef::Inst(i) => self.f.inst(i).op == Opcode::ActiveMask,
-            ValueDef::Param(..) => false,
-        }
-    }
-
-    /// The guard as masks, within the lanes that entered.
-    pub fn guard(&mut self, guard: Option<Value>) -> Result<Rc<[R]>, Error> {
-        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.active.clone()) };
-        if self.f.as_const(guard) == Some(1) {
-            return Ok(self.active.clone());
-        }
-        if let Some(k) = self.guards.get(&guard) {
-            return Ok(k.clone());
-        }
-        let masks = self.masks(guard)?;
-        let active = self.active.clone();
-        let both: Rc<[R]> = masks
-            .iter()
-            .zip(active.iter())
-            .map(|(&m, &a)| self.a.k3(Code::VEX_Kandw_kr_kr_kr, m, a))
-            .collect();
-        if !self.aside {
-            self.guards.insert(guard, both.clone());
-        }
-        Ok(both)
-    }
-
-    /// A bit for each lane of the guard.
-    pub fn guard_bits(&mut self, guard: Option<Value>) -> Result<R, Error> {
-        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) else {
-            return Ok(self.bits);
-        };
-        if let Some(&bits) = self.mask_bits.get(&guard) {
-            return Ok(bits);
-        }
-        let masks = self.guard(Some(guard))?;
-        let bits = self.bits_of_masks(&masks);
-        if !self.aside {
-            self.mask_bits.insert(guard, bits);
-        }
-        Ok(bits)
     }
 
     pub fn inst(&mut self, inst: Inst) -> Result<(), Error> {
@@ -725,7 +423,7 @@ impl Lower<'_> {
     }
 
     /// An operation on lanes.
-    fn pure(&mut self, data: &InstData) -> Result<(), Error> {
+    pub fn pure(&mut self, data: &InstData) -> Result<(), Error> {
         let r = result(data)?;
         if self.forms.of(r) != Form::Varying && self.general_op(data, r)? {
             return Ok(());
@@ -743,7 +441,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn vector_op(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+    pub fn vector_op(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
         match data.op.group() {
             Group::Int => self.int(data),
             Group::Float => self.float(data),
@@ -753,7 +451,7 @@ impl Lower<'_> {
         }
     }
 
-    fn select(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+    pub fn select(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
         let (c, a, b) = (arg(data, 0)?, arg(data, 1)?, arg(data, 2)?);
         let scalar = self.scalar_of(a);
         let masks = self.masks(c)?;
@@ -783,7 +481,7 @@ impl Lower<'_> {
     }
 
     /// Masks of the element type's operations where a uniform value is in lanes.
-    fn mask(&mut self, data: &InstData) -> Result<(), Error> {
+    pub fn mask(&mut self, data: &InstData) -> Result<(), Error> {
         let r = result(data)?;
         match data.op {
             Opcode::ActiveMask => {

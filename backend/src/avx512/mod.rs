@@ -15,12 +15,19 @@ mod control;
 mod convert;
 mod emit;
 mod float;
+mod gathers;
+mod general;
 mod int;
+mod lane_by_lane;
 mod lower;
+mod masks;
 mod memory;
+mod one_access;
 mod places;
 mod rows;
 mod scalar;
+mod side_by_side;
+mod values;
 
 use warpjit_ir::{Function, Opcode};
 

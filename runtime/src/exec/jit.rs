@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, TablePointer, Target, TrapSite};
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::graph::on_cycle;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, optimize};
@@ -333,15 +334,18 @@ impl Jit {
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
     fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
-        let groups = match self.variant.chunk_groups {
+        let mut groups = match self.variant.chunk_groups {
             _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
             Some(groups) => groups.min(kernel.func.lanes.div_ceil(4) as u8),
             None if self.wide => WIDE_GROUPS,
             None => DEFAULT_GROUPS,
         };
-        let chunk_lanes = u32::from(groups) * 4;
         let none = SlotSet::empty(kernel.func.slots.len());
         let Some(mut region) = kernel.region(at, &none) else { return Ok(None) };
+        if self.wide && self.variant.chunk_groups.is_none() && !region.whole && computes(&region.mask) {
+            groups = (2 * WIDE_GROUPS).min(kernel.func.lanes.div_ceil(4) as u8);
+        }
+        let chunk_lanes = u32::from(groups) * 4;
         if !self.variant.flat_global && has_global(&region.mask) {
             // Windows that are not the whole address space are the interpreter's.
             return Ok(None);
@@ -476,6 +480,37 @@ fn steering_slots(ssa: &Function) -> SlotSet {
         }
     }
     slots
+}
+
+/// Instructions for each access of lanes to global memory from which on a region mostly computes.
+const MOSTLY: usize = 24;
+
+/// Whether a region mostly computes, so that two vectors in flight pay: they hide what each waits for. Loops over memory are better
+/// off with one, as fewer lines are in use at a time.
+fn computes(func: &Function) -> bool {
+    let succs: Vec<Vec<usize>> = func
+        .block_ids()
+        .map(|b| {
+            let mut list = Vec::new();
+            func.term(b).for_each_successor(|s| list.push(s.index()));
+            list
+        })
+        .collect();
+    let in_loop = on_cycle(&succs);
+    let (mut insts, mut accesses) = (0, 0);
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            insts += 1;
+            let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
+            if of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_))) {
+                accesses += 1;
+                if in_loop[block.index()] {
+                    return false;
+                }
+            }
+        }
+    }
+    insts >= MOSTLY * accesses
 }
 
 /// Whether a value is what a slot of lanes held.

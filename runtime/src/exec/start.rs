@@ -50,7 +50,9 @@ impl Start {
         for (number, (data, &offset)) in func.slots.iter().zip(&offsets).enumerate() {
             let slot = Slot::new(number);
             let start = offset as usize / 4;
-            let words = start..start + data.ty.scalar.frame_bytes() / 4 * func.lanes as usize;
+            // A uniform slot's value is its first element.
+            let lanes = if data.ty.uniform { 1 } else { func.lanes as usize };
+            let words = start..start + data.ty.scalar.frame_bytes() / 4 * lanes;
             if depends_on_block(data.init) {
                 if let SlotInit::Builtin(value) = data.init {
                     by_block.push((words, value));

@@ -1,0 +1,147 @@
+//! Accesses one lane after the other: what has no instruction of its own, what is out of bounds, atomics.
+
+use iced_x86::Code;
+use regalloc2::{Block as HostBlock, RegClass};
+use warpjit_ir::{Imm, InstData, Space};
+
+use super::asm::{A, Mem, R, With};
+use super::code::{Flags, Size};
+use super::lower::{Lower, wide};
+use super::memory::{Access, Address};
+use crate::Error;
+use crate::compile::TrapLane;
+use crate::context::{at, encode_space};
+use crate::lower::{arg, malformed};
+
+impl Lower<'_> {
+    /// Puts what an access is where the helper finds it.
+    pub fn describe(&mut self, x: &Access<'_>) {
+        let word = crate::wide_helpers::describe_access(
+            encode_space(x.mem.space),
+            x.mem.bytes,
+            x.mem.signed,
+            x.value.is_some(),
+            x.mem.far,
+            self.f.lanes,
+        );
+        self.a.store_imm32(Mem::at(self.context, at::ACCESS), word as i32);
+    }
+
+    /// An access lane by lane through the helper; gives what was loaded.
+    pub fn by_helper(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        self.note_access(x)?;
+        self.call_preserving(at::ACCESS_WIDE);
+        if x.value.is_some() {
+            return Ok(Vec::new());
+        }
+        Ok(self.lane_values(x.mem.bytes))
+    }
+
+    /// Puts an access into the context: addresses, lanes, values, what it is.
+    pub fn note_access(&mut self, x: &Access<'_>) -> Result<(), Error> {
+        let parts = self.address_parts(x);
+        self.note_addresses(&parts);
+        let bits = self.guard_bits(x.guard)?;
+        self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
+        if let Some(v) = x.value {
+            for (n, &p) in self.regs(v)?.iter().enumerate() {
+                self.a.store64(Mem::at(self.context, at::LANE_VALUES + 64 * n as i32), p);
+            }
+        }
+        self.describe(x);
+        Ok(())
+    }
+
+    /// The slow way of an access in its own block, then what follows: defines the result as what either way has loaded.
+    pub fn slow_way(&mut self, x: &Access<'_>, slow: HostBlock, end: HostBlock) -> Result<(), Error> {
+        self.a.switch_to(slow);
+        let loaded = self.aside(|l| l.by_helper(x))?;
+        self.a.jump(end, &loaded);
+        let params: Vec<R> = loaded.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        self.give(x, params)
+    }
+
+    /// One access after the other, the addresses being in the context.
+    pub fn lane_loop(
+        &mut self,
+        x: &Access<'_>,
+        base: R,
+        is_wide: bool,
+        guarded: bool,
+    ) -> Result<Vec<R>, Error> {
+        let mem = x.mem;
+        if let Some(v) = x.value {
+            for (n, &p) in self.regs(v)?.iter().enumerate() {
+                self.a.store64(Mem::at(self.context, at::LANE_VALUES + 64 * n as i32), p);
+            }
+        }
+        let bits = self.guard_bits(x.guard)?;
+        let (head, body, end) = (self.a.block(), self.a.block(), self.a.block());
+        let left = self.a.param(head, RegClass::Int);
+        self.a.jump(head, &[bits]);
+        self.a.switch_to(head);
+        self.a.test(true, left, left);
+        self.a.branch(Flags::NotEqual, (body, &[]), (end, &[]));
+        self.a.switch_to(body);
+        let lane = self.a.g1(Code::Tzcnt_r64_rm64, left, Size::Q, Size::Q);
+        let scale = if is_wide { 8 } else { 4 };
+        let place = Mem::indexed(self.context, lane, scale, at::LANE_ADDRESSES);
+        let address = if is_wide { self.a.load64g(place) } else { self.a.load32(place) };
+        let site = self.site(x.data, TrapLane::Gather { first: 0, wide: is_wide, guarded });
+        let value_scale = if mem.bytes == 8 { 8 } else { 4 };
+        let own = Mem::indexed(self.context, lane, value_scale, at::LANE_VALUES);
+        let there = Mem::indexed(base, address, 1, 0);
+        match (x.value, mem.bytes) {
+            (Some(_), n) => {
+                let v = if n == 8 { self.a.load64g(own) } else { self.a.load32(own) };
+                self.store_one(x, v, there, site);
+            }
+            (None, n) => {
+                let (code, size) = Self::load_code(mem);
+                let v = self.a.gload(code, there, size, site);
+                if n == 8 { self.a.store64g(own, v) } else { self.a.store32(own, v) }
+            }
+        }
+        let rest = self.a.gpr();
+        self.a.put(Code::VEX_Blsr_r64_rm64, &[A::Def(rest, Size::Q), A::Use(left, Size::Q)], With::default());
+        self.a.jump(head, &[rest]);
+        self.a.switch_to(end);
+        Ok(if x.value.is_some() { Vec::new() } else { self.lane_values(mem.bytes) })
+    }
+
+    /// An atomic of shared memory, lane by lane.
+    pub fn atomic(&mut self, data: &InstData) -> Result<(), Error> {
+        let Imm::Atomic(mem, op) = data.imm else { return Err(malformed(data)) };
+        let (a, value) = (arg(data, 0)?, arg(data, 1)?);
+        if mem.space != Space::Shared || !matches!(mem.bytes, 4 | 8) || wide(self.scalar_of(a)) {
+            return Err(Error::CrossLane(data.op));
+        }
+        let (new, guard) = match op.takes_two() {
+            true => (Some(arg(data, 2)?), data.args.get(3)),
+            false => (None, data.args.get(2)),
+        };
+        let address = Address::Lanes(self.regs(a)?.to_vec());
+        let x = Access { data, mem, value: Some(value), guard: guard.copied(), address };
+        self.check_alignment(&x)?;
+        if let Some(new) = new {
+            for (n, &p) in self.regs(new)?.iter().enumerate() {
+                self.a.store64(Mem::at(self.context, at::LANE_OTHERS + 64 * n as i32), p);
+            }
+        }
+        self.note_access(&x)?;
+        self.a.store_imm32(Mem::at(self.context, at::ATOMIC), crate::wide_helpers::atomic_number(op) as i32);
+        self.call_preserving(at::ATOMIC_WIDE);
+        if let Some(r) = data.result {
+            let old = self.lane_values(mem.bytes);
+            self.define_vectors(r, old);
+        }
+        Ok(())
+    }
+
+    /// What the lanes' values in the context are.
+    pub fn lane_values(&mut self, bytes: u8) -> Vec<R> {
+        let count = if bytes == 8 { 2 * self.groups } else { self.groups };
+        (0..count).map(|n| self.a.load64(Mem::at(self.context, at::LANE_VALUES + 64 * n as i32))).collect()
+    }
+}

@@ -1,0 +1,128 @@
+//! Masks of lanes: halves, bits, guards.
+
+use std::rc::Rc;
+
+use iced_x86::Code;
+use warpjit_ir::Opcode;
+use warpjit_ir::Value;
+use warpjit_ir::function::ValueDef;
+
+use super::asm::R;
+use super::lower::Lower;
+use crate::Error;
+
+impl Lower<'_> {
+    /// The upper eight of sixteen lanes of a mask, as the lower ones.
+    pub fn upper(&mut self, k: R) -> R {
+        if let Some(&h) = self.halves.get(&k) {
+            return h;
+        }
+        let h = self.a.kshr(k, 8);
+        if !self.aside {
+            self.halves.insert(k, h);
+        }
+        h
+    }
+
+    /// The lanes that are not in a mask.
+    pub fn inverse(&mut self, k: R) -> R {
+        if let Some(&n) = self.inverses.get(&k) {
+            return n;
+        }
+        let n = self.a.k2(Code::VEX_Knotw_kr_kr, k);
+        if !self.aside {
+            self.inverses.insert(k, n);
+        }
+        n
+    }
+
+    /// Masks for the vectors of wide values.
+    pub fn widen(&mut self, masks: &[R]) -> Vec<R> {
+        masks.iter().flat_map(|&k| [k, self.upper(k)]).collect()
+    }
+
+    /// The masks of sixteen lanes from those of eight.
+    pub fn narrow(&mut self, halves: &[R]) -> Vec<R> {
+        halves.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckbw_kr_kr_kr, h[1], h[0])).collect()
+    }
+
+    /// A bit for each lane of the chunk.
+    pub fn bits_of_masks(&mut self, masks: &[R]) -> R {
+        match *masks {
+            [k] => self.a.bits_of(k),
+            [a, b] => {
+                let k = self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, b, a);
+                let d = self.a.gpr();
+                self.a.kmov_bits(Code::VEX_Kmovd_r32_kr, d, k, false);
+                d
+            }
+            _ => {
+                let pairs: Vec<R> =
+                    masks.chunks(2).map(|h| self.a.k3(Code::VEX_Kunpckwd_kr_kr_kr, h[1], h[0])).collect();
+                let k = self.a.k3(Code::VEX_Kunpckdq_kr_kr_kr, pairs[1], pairs[0]);
+                let d = self.a.gpr();
+                self.a.kmov_bits(Code::VEX_Kmovq_r64_kr, d, k, true);
+                d
+            }
+        }
+    }
+
+    /// The lanes of the chunk whose bits are set.
+    pub fn masks_of_bits(&mut self, bits: R) -> Rc<[R]> {
+        (0..self.groups)
+            .map(|g| {
+                let own = match g {
+                    0 => bits,
+                    _ => self.a.shift(true, (Code::Shr_rm32_imm8, Code::Shr_rm64_imm8), bits, 16 * g as u8),
+                };
+                self.a.k_of(own)
+            })
+            .collect()
+    }
+
+    /// Whether the value is the chunk's entry mask itself.
+    pub fn is_active_mask(&self, v: Value) -> bool {
+        match self.f.values[v.index()].def {
+            ValueDef::Inst(i) => self.f.inst(i).op == Opcode::ActiveMask,
+            ValueDef::Param(..) => false,
+        }
+    }
+
+    /// The guard as masks, within the lanes that entered.
+    pub fn guard(&mut self, guard: Option<Value>) -> Result<Rc<[R]>, Error> {
+        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.active.clone()) };
+        if self.f.as_const(guard) == Some(1) {
+            return Ok(self.active.clone());
+        }
+        if let Some(k) = self.guards.get(&guard) {
+            return Ok(k.clone());
+        }
+        let masks = self.masks(guard)?;
+        let active = self.active.clone();
+        let both: Rc<[R]> = masks
+            .iter()
+            .zip(active.iter())
+            .map(|(&m, &a)| self.a.k3(Code::VEX_Kandw_kr_kr_kr, m, a))
+            .collect();
+        if !self.aside {
+            self.guards.insert(guard, both.clone());
+        }
+        Ok(both)
+    }
+
+    /// A bit for each lane of the guard.
+    pub fn guard_bits(&mut self, guard: Option<Value>) -> Result<R, Error> {
+        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) else {
+            return Ok(self.bits);
+        };
+        if let Some(&bits) = self.mask_bits.get(&guard) {
+            return Ok(bits);
+        }
+        let masks = self.guard(Some(guard))?;
+        let bits = self.bits_of_masks(&masks);
+        if !self.aside {
+            self.mask_bits.insert(guard, bits);
+        }
+        Ok(bits)
+    }
+}

@@ -1,0 +1,244 @@
+//! Loads and stores of lanes that lie side by side: vectors.
+
+use iced_x86::Code;
+use warpjit_ir::Space;
+
+use super::asm::{Mem, R, Src, With};
+use super::code::{Flags, Size};
+use super::lower::Lower;
+use super::memory::{Access, Address, Row};
+use super::rows::Bounds;
+use super::scalar::SHL;
+use crate::Error;
+use crate::compile::TrapLane;
+use crate::context::at;
+use crate::lower::malformed;
+
+impl Lower<'_> {
+    /// Lanes side by side in shared or const memory.
+    pub fn contiguous_bounded(&mut self, x: &Access<'_>) -> Result<(), Error> {
+        let Address::Affine(addresses, _) = &x.address else { return Err(malformed(x.data)) };
+        if self.bounds == Bounds::Outside {
+            let loaded = self.by_helper(x)?;
+            return self.give(x, loaded);
+        }
+        let rows = self.each_group(addresses.len(), |l| l.row(x))?;
+        let Some(rows) = rows.into_iter().collect::<Option<Vec<(Row, i32)>>>() else {
+            return self.bounded_lanes(x);
+        };
+        if let Some(v) = x.value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+            self.guard(x.guard)?;
+        }
+        let places: Vec<Mem> = rows.iter().map(|(row, offset)| Mem::at(row.place, *offset)).collect();
+        let always = |row: &Row| self.known_rows.contains(&row.inside);
+        if self.bounds == Bounds::Inside && rows.iter().all(|(row, _)| always(row)) {
+            let masks = if x.value.is_some() { Some(self.guard(x.guard)?) } else { None };
+            let loaded = self.vectors(x, &places, masks.as_deref(), false)?;
+            return self.give(x, loaded);
+        }
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        let mut inside = rows[0].0.inside;
+        for (row, _) in &rows[1..] {
+            inside = self.a.g2(false, super::scalar::AND, inside, row.inside);
+        }
+        self.a.test(false, inside, inside);
+        self.a.branch(Flags::NotEqual, (quick, &[]), (slow, &[]));
+        self.a.switch_to(quick);
+        let masks = if x.value.is_some() { Some(self.guard(x.guard)?) } else { None };
+        let loaded = self.aside(|l| l.vectors(x, &places, masks.as_deref(), false))?;
+        self.a.jump(end, &loaded);
+        self.slow_way(x, slow, end)
+    }
+
+    /// Global memory of lanes side by side from a host address on for each sixteen.
+    pub fn run(&mut self, x: &Access<'_>, places: &[R]) -> Result<Vec<R>, Error> {
+        let masks = self.guard(x.guard)?;
+        let places: Vec<Mem> = places.iter().map(|&p| Mem::at(p, 0)).collect();
+        self.vectors(x, &places, Some(&masks), true)
+    }
+
+    /// Vectors from a place on for each sixteen lanes: loads where the masks hold, or stores.
+    pub fn vectors(
+        &mut self,
+        x: &Access<'_>,
+        places: &[Mem],
+        masks: Option<&[R]>,
+        global: bool,
+    ) -> Result<Vec<R>, Error> {
+        let mem = x.mem;
+        let guarded = if global { self.note_guard(x.guard)? } else { false };
+        let narrow = masks;
+        let masks = match (masks, mem.bytes) {
+            (Some(m), 8) => Some(self.widen(m)),
+            (Some(m), _) => Some(m.to_vec()),
+            _ => None,
+        };
+        if let (Some(_), Some(narrow)) = (x.value, narrow) {
+            if let Some(v) = x.value {
+                // Made here, so that it is good in both ways.
+                self.regs(v)?;
+            }
+            // Stores under a mask are slow and are not forwarded to loads: mostly all lanes take part.
+            let all = narrow.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
+            let all = all.ok_or_else(|| malformed(x.data))?;
+            let (full, part, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+            self.a.kortest(all, all);
+            self.a.branch(Flags::Below, (full, &[]), (part, &[]));
+            for (block, masks) in [(full, None), (part, masks.as_deref())] {
+                self.a.switch_to(block);
+                self.vectors_at(x, places, masks, global, guarded)?;
+                self.a.jump(end, &[]);
+            }
+            self.a.switch_to(end);
+            return Ok(Vec::new());
+        }
+        self.vectors_at(x, places, masks.as_deref(), global, guarded)
+    }
+
+    /// The accesses of [`Lower::vectors`], with masks for each vector.
+    pub fn vectors_at(
+        &mut self,
+        x: &Access<'_>,
+        places: &[Mem],
+        masks: Option<&[R]>,
+        global: bool,
+        guarded: bool,
+    ) -> Result<Vec<R>, Error> {
+        let mem = x.mem;
+        let value = x.value.map(|v| self.regs(v)).transpose()?;
+        let (load, store, size) = match (mem.bytes, mem.signed) {
+            (8, _) => (Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512, Code::EVEX_Vmovdqu64_zmmm512_k1z_zmm, 64),
+            (4, _) => (Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, 64),
+            (2, false) => (Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256, Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, 32),
+            (2, true) => (Code::EVEX_Vpmovsxwd_zmm_k1z_ymmm256, Code::EVEX_Vpmovdw_ymmm256_k1z_zmm, 32),
+            (_, false) => (Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128, Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
+            (_, true) => (Code::EVEX_Vpmovsxbd_zmm_k1z_xmmm128, Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
+        };
+        let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
+        let mut loaded = Vec::new();
+        for (g, &place) in places.iter().enumerate() {
+            if let (true, super::asm::Base::Reg(start)) = (global, place.base) {
+                // As if the chunk's lanes before lay in front.
+                let start = self.a.add_imm(true, start, -(16 * g as i64 * i64::from(mem.bytes)));
+                self.a.store64g(Mem::at(self.context, at::VECTOR_BASE), start);
+            }
+            for v in 0..vectors {
+                let n = vectors * g + v;
+                let site = match global {
+                    true => self.site(x.data, TrapLane::Run { first: per * n as u8, lanes: per, guarded }),
+                    false => None,
+                };
+                let mask = masks.map(|m| m[n]);
+                let place = place.plus(size * v as i32);
+                match &value {
+                    Some(parts) => {
+                        let with = With { mask, site, ..With::default() };
+                        self.a.vstore(store, place, parts[n], Size::Z, with);
+                    }
+                    None => {
+                        let with = With { mask, zeroing: mask.is_some(), site, ..With::default() };
+                        loaded.push(self.a.vload(load, place, with));
+                    }
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Local memory at one address: a row of words, one a lane.
+    pub fn local_row(&mut self, x: &Access<'_>) -> Result<(), Error> {
+        let mem = x.mem;
+        let Address::Uniform(addresses) = &x.address else { return Err(malformed(x.data)) };
+        let &[s] = &addresses[..] else { return self.bounded_lanes(x) };
+        let base = self.base(Space::Local);
+        let size = self.space_bytes(Space::Local).ok_or_else(|| malformed(x.data))?;
+        let index = self.a.add_imm(false, s, i64::from(mem.offset));
+        let index = match mem.far {
+            true => self.a.low32(index),
+            false => self.a.g1(Code::Movzx_r32_rm16, index, Size::D, Size::W),
+        };
+        if let Some(v) = x.value {
+            self.regs(v)?;
+            self.guard(x.guard)?;
+        }
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        let last = self.a.add_imm(true, index, mem.bytes.into());
+        self.a.cmp(true, last, size);
+        self.a.branch(Flags::BelowEqual, (quick, &[]), (slow, &[]));
+        self.a.switch_to(quick);
+        let loaded = self.aside(|l| l.row_of_words(x, base, index))?;
+        self.a.jump(end, &loaded);
+        self.slow_way(x, slow, end)
+    }
+
+    /// A row of local memory that is inside.
+    pub fn row_of_words(&mut self, x: &Access<'_>, base: R, index: R) -> Result<Vec<R>, Error> {
+        let mem = x.mem;
+        let row = self.a.shift(true, SHL, index, self.f.lanes.trailing_zeros() as u8);
+        let mut place = Mem::indexed(base, row, 1, 0);
+        if let Some(lane) = self.lane {
+            let more = self.a.lea(true, place);
+            place = Mem::indexed(more, lane, 4, 0);
+        }
+        let words = i32::from(mem.bytes / 4);
+        let next = 4 * self.f.lanes as i32;
+        let mut loaded = Vec::new();
+        match x.value {
+            None => {
+                for g in 0..self.groups as i32 {
+                    let low = self.a.load64(place.plus(64 * g));
+                    if words == 1 {
+                        loaded.push(low);
+                        continue;
+                    }
+                    let high = self.a.load64(place.plus(64 * g + next));
+                    loaded.extend(self.interleave(low, high));
+                }
+            }
+            Some(v) => {
+                let masks = self.guard(x.guard)?;
+                let parts = self.regs(v)?;
+                for g in 0..self.groups {
+                    let with = With { mask: Some(masks[g]), ..With::default() };
+                    let code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
+                    let pieces = match words {
+                        1 => vec![parts[g]],
+                        _ => self.separate(parts[2 * g], parts[2 * g + 1]).to_vec(),
+                    };
+                    for (n, &piece) in pieces.iter().enumerate() {
+                        self.a.vstore(
+                            code,
+                            place.plus(64 * g as i32 + next * n as i32),
+                            piece,
+                            Size::Z,
+                            with,
+                        );
+                    }
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// Low and high words of sixteen lanes as double words.
+    pub fn interleave(&mut self, low: R, high: R) -> [R; 2] {
+        [0u32, 8].map(|from| {
+            let words = std::array::from_fn(|n| from + n as u32 / 2 + if n % 2 == 1 { 16 } else { 0 });
+            let entry = self.a.words(&words);
+            let index = self.a.vload_pool(entry);
+            self.a.v4(Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32, index, low, Src::R(high))
+        })
+    }
+
+    /// Low and high words of sixteen double words.
+    pub fn separate(&mut self, first: R, second: R) -> [R; 2] {
+        [0u32, 1].map(|odd| {
+            let words = std::array::from_fn(|n| 2 * n as u32 + odd);
+            let entry = self.a.words(&words);
+            let index = self.a.vload_pool(entry);
+            self.a.v4(Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32, index, first, Src::R(second))
+        })
+    }
+}
