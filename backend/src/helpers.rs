@@ -1,8 +1,7 @@
 //! Rust functions that compiled code calls through its context.
 
-use warpjit_ir::interp::atomic_result;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{AtomicOp, PureFn, Space};
+use warpjit_ir::PureFn;
 
 /// Bytes between the operands in the buffer of [`call_pure`]: 16 lanes of 8 bytes.
 pub(crate) const OPERAND_BYTES: u32 = 128;
