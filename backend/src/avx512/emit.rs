@@ -19,6 +19,9 @@ const SCRATCH: u8 = 11;
 /// Vector registers that are given out; the last is for moves.
 const VECTORS: u8 = 31;
 
+/// Most bytes of stack that code may take: it does not probe for the end.
+const MOST_STACK: i32 = 1 << 18;
+
 /// The register of a class by its number.
 pub(super) const fn preg(class: RegClass, number: u8) -> PReg {
     PReg::new(number as usize, class)
@@ -160,6 +163,9 @@ pub(super) fn emit(
     }
     let spills = out.num_spillslots as u32 * 8;
     let saved_sp = (buffer_bytes.next_multiple_of(64) + spills) as i32;
+    if saved_sp > MOST_STACK {
+        return Err(Error::Codegen(format!("{saved_sp} bytes of stack for what registers do not hold")));
+    }
     let mut e = Emitter {
         encoder: Encoder::new(64),
         vcode,
