@@ -169,7 +169,7 @@ pub struct Context {
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
     /// The number of an operation in [`warpjit_ir::AtomicOp::ALL`].
     pub atomic: u32,
-    /// An access lane by lane, see [`crate::wide_helpers::describe_access`].
+    /// An access lane by lane as a word (`wide_helpers::describe_access`).
     pub access: u32,
     /// Guest addresses of the chunk's lanes, as words or as double words.
     pub lane_addresses: LaneWords,

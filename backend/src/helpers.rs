@@ -1,7 +1,7 @@
 //! Rust functions that compiled code calls through its context.
 
-use warpjit_ir::types::Scalar;
 use warpjit_ir::PureFn;
+use warpjit_ir::types::Scalar;
 
 /// Bytes between the operands in the buffer of [`call_pure`]: 16 lanes of 8 bytes.
 pub(crate) const OPERAND_BYTES: u32 = 128;

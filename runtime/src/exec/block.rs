@@ -149,7 +149,7 @@ impl RunningBlock {
     pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, memory: &Memory, index: u64) {
         self.index = index;
         let start = tiers.start();
-        for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
+        for resident in self.warps.iter_mut().take(plan.warps as usize) {
             let words = resident.warp.frame.words_mut();
             let mut first = resident.first.as_slice();
             for range in &start.restored {
@@ -157,14 +157,23 @@ impl RunningBlock {
                 words[range.clone()].copy_from_slice(part);
                 first = rest;
             }
-            for (range, value) in &start.by_block {
-                words[range.clone()].fill(plan.builtin(*value, index, number, 0));
-            }
-            if !start.by_block.is_empty() {
-                name_registers(&mut resident.warp, plan, tiers);
-            }
             if start.uses_local {
                 resident.local.reset();
+            }
+        }
+        for (range, value) in &start.by_block {
+            // The same for all warps of the block.
+            let value = plan.builtin(*value, index, 0, 0);
+            for resident in self.warps.iter_mut().take(plan.warps as usize) {
+                match &mut resident.warp.frame.words_mut()[range.clone()] {
+                    [word] => *word = value,
+                    words => words.fill(value),
+                }
+            }
+        }
+        if !start.by_block.is_empty() && !plan.slots.is_empty() {
+            for resident in self.warps.iter_mut().take(plan.warps as usize) {
+                name_registers(&mut resident.warp, plan, tiers);
             }
         }
         self.fresh = true;
