@@ -165,9 +165,12 @@ impl RunningBlock {
             // The same for all warps of the block.
             let value = plan.builtin(*value, index, 0, 0);
             for resident in self.warps.iter_mut().take(plan.warps as usize) {
-                match &mut resident.warp.frame.words_mut()[range.clone()] {
-                    [word] => *word = value,
-                    words => words.fill(value),
+                // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
+                for words in resident.warp.frame.words_mut()[range.clone()].chunks_mut(16) {
+                    match words.as_chunks_mut::<16>().0 {
+                        [all] => *all = [value; 16],
+                        _ => words.iter_mut().for_each(|word| *word = value),
+                    }
                 }
             }
         }
