@@ -7,15 +7,19 @@
 #![deny(clippy::undocumented_unsafe_blocks)]
 
 mod affine;
+mod alignment;
 mod avx512;
 mod clif;
 mod compile;
 mod context;
 mod embedded;
+mod even_address;
+mod flow;
 mod frame;
 mod helpers;
 mod listing;
 mod lower;
+mod operands;
 mod options;
 mod wide_helpers;
 

@@ -5,10 +5,10 @@ use warpjit_ir::{Imm, InstData, Opcode};
 
 use super::asm::{R, Src};
 use super::int::TEST;
-use super::lower::{Kept, Lower, wide};
+use super::lower::{Kept, Lower};
 use crate::Error;
 use crate::affine::Form;
-use crate::lower::{arg, malformed, result};
+use crate::operands::{self, arg, malformed, result, wide};
 
 impl Lower<'_> {
     pub fn across(&mut self, data: &InstData) -> Result<(), Error> {
@@ -77,11 +77,7 @@ impl Lower<'_> {
 
     /// Each lane's element of an index, or one element for all.
     fn shuffle(&mut self, data: &InstData) -> Result<(), Error> {
-        let r = result(data)?;
-        let (value, index) = (arg(data, 0)?, arg(data, 1)?);
-        if wide(self.scalar_of(value)) || data.args.len() != 2 {
-            return Err(malformed(data));
-        }
+        let (r, value, index) = operands::shuffle(self.f, data)?;
         if self.is_one(value) {
             let kept = self.kept(value)?;
             if self.forms.of(r) == Form::Varying {

@@ -3,21 +3,22 @@
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::function::{BlockCall, Terminator};
-use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Imm, InstData, Opcode, PureFn, Value};
+use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
 use super::emit::preg;
 use super::int::TEST;
-use super::lower::{Kept, Lower, wide};
+use super::lower::{Kept, Lower};
 use super::scalar::by_condition;
 use crate::Error;
 use crate::affine::Form;
-use crate::context::{FAULT, FaultKind, STOPPED, at};
+use crate::context::{FAULT, FaultKind, at};
+use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
-use crate::lower::{arg, malformed, result};
+use crate::operands::{arg, number, result, wide};
+use crate::options::Options;
 
 /// Operands and the result of a call of a pure function.
 const CALL_BYTES: u32 = 5 * OPERAND_BYTES;
@@ -39,9 +40,6 @@ impl Lower<'_> {
 
     /// The whole function: for each chunk with an active lane, the region.
     pub fn function(&mut self) -> Result<(), Error> {
-        if !self.f.block(self.f.entry).params.is_empty() {
-            return Err(Error::Malformed("the entry block has parameters".into()));
-        }
         let params = self.a.entry(&[general(RDI), general(RSI)]);
         (self.context, self.frame) = (params[0], params[1]);
         let zero = self.a.imm(false, 0);
@@ -89,165 +87,7 @@ impl Lower<'_> {
             self.frame_wide = self.frame;
         }
         self.active = self.masks_of_bits(self.bits);
-        for &b in &self.order.clone() {
-            self.declare_block(b);
-        }
-        let first = self.host_block(self.f.entry)?;
-        self.a.jump(first, &[]);
-        for &b in &self.order.clone() {
-            self.block(b)?;
-        }
-        self.fault_code();
-        if let Some(stop) = self.stop_block {
-            self.a.switch_to(stop);
-            let code = self.a.imm(true, STOPPED);
-            self.a.ret(code, general(RAX));
-        }
-        Ok(())
-    }
-
-    fn host_block(&self, b: Block) -> Result<HostBlock, Error> {
-        self.blocks
-            .get(b.index())
-            .copied()
-            .flatten()
-            .ok_or_else(|| Error::Malformed(format!("jump to unknown {b}")))
-    }
-
-    /// Makes the host block and its parameters.
-    fn declare_block(&mut self, b: Block) {
-        let block = self.a.block();
-        self.blocks[b.index()] = Some(block);
-        for &p in &self.f.block(b).params {
-            let scalar = self.scalar_of(p);
-            let kept = if self.forms.of(p) == Form::Varying {
-                let class = Self::class_of(scalar);
-                Kept::Parts((0..self.part_count(scalar)).map(|_| self.a.param(block, class)).collect())
-            } else if Self::is_float(scalar) {
-                Kept::Splat((0..self.scalars(p)).map(|_| self.a.param(block, RegClass::Float)).collect())
-            } else {
-                Kept::General((0..self.scalars(p)).map(|_| self.a.param(block, RegClass::Int)).collect())
-            };
-            self.set_param(p, kept);
-        }
-    }
-
-    fn block(&mut self, b: Block) -> Result<(), Error> {
-        let block = self.host_block(b)?;
-        self.a.switch_to(block);
-        self.start_block();
-        self.current = b;
-        let data = self.f.block(b);
-        for &p in &data.params {
-            let kept = self.kept(p)?;
-            if matches!(kept, Kept::General(_)) {
-                self.define(p, kept);
-            }
-        }
-        let mut next = 0;
-        while let Some(&inst) = data.insts.get(next) {
-            match self.row_stretch(b, next) {
-                Some(range) => {
-                    next = range.end;
-                    self.row_versions(b, range)?;
-                }
-                None => {
-                    self.inst(inst)?;
-                    next += 1;
-                }
-            }
-        }
-        let mask = self.options.block_masks.get(b.index()).copied().flatten();
-        if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {
-            self.count(mask, data.guest_insts)?;
-        }
-        let returns = matches!(data.term, Some(Terminator::Return { .. }));
-        self.a.pc = if returns { crate::NO_PC } else { data.term_pc };
-        self.terminator(b)
-    }
-
-    fn count(&mut self, mask: Value, guest_insts: u32) -> Result<(), Error> {
-        let bits = self.guard_bits(Some(mask))?;
-        let lanes = self.a.g1(Code::Popcnt_r64_rm64, bits, Size::Q, Size::Q);
-        let insts = self.a.imm(true, u64::from(guest_insts));
-        let more = self.a.g2(true, (Code::Imul_r32_rm32, Code::Imul_r64_rm64), lanes, insts);
-        let so_far = self.a.load64g(self.ctx(at::THREAD_INSTS));
-        let sum = self.a.add(true, so_far, more);
-        self.a.store64g(self.ctx(at::THREAD_INSTS), sum);
-        Ok(())
-    }
-
-    /// Puts the lanes of a mask, or those that it adds to, into the context.
-    fn leave_bits(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
-        let mut bits = self.guard_bits(mask)?;
-        if let Some(lane) = self.lane {
-            let d = self.a.gpr();
-            let args = [A::Def(d, Size::Q), A::Use(bits, Size::Q), A::Use(lane, Size::Q)];
-            self.a.put(Code::VEX_Shlx_r64_rm64_r64, &args, With::default());
-            bits = d;
-        }
-        match add && self.lane.is_some() {
-            true => self.a.put(
-                Code::Or_rm64_r64,
-                &[A::Mem(self.ctx(offset)), A::Use(bits, Size::Q)],
-                With::default(),
-            ),
-            false => self.a.store64g(self.ctx(offset), bits),
-        }
-        Ok(())
-    }
-
-    fn terminator(&mut self, b: Block) -> Result<(), Error> {
-        match self.f.term(b) {
-            Terminator::Jump(call) => {
-                let args = self.edge_args(call)?;
-                self.go(b, call.block, &args)
-            }
-            Terminator::BrIf { cond: c, taken, next } | Terminator::BrAny { mask: c, taken, next } => {
-                let (taken_args, next_args) = (self.edge_args(taken)?, self.edge_args(next)?);
-                let condition = self.set_flags(*c)?;
-                let (taken_block, taken_edge) = self.edge_block(b, taken.block)?;
-                let (next_block, next_edge) = self.edge_block(b, next.block)?;
-                let list = |edge: bool, args: &[R]| if edge { Vec::new() } else { args.to_vec() };
-                self.a.branch(
-                    condition,
-                    (taken_block, &list(taken_edge, &taken_args)),
-                    (next_block, &list(next_edge, &next_args)),
-                );
-                for (block, edge, to, args) in [
-                    (taken_block, taken_edge, taken.block, taken_args),
-                    (next_block, next_edge, next.block, next_args),
-                ] {
-                    if edge {
-                        self.a.switch_to(block);
-                        self.go(b, to, &args)?;
-                    }
-                }
-                Ok(())
-            }
-            Terminator::Return { exit, exited, .. } if *exit >= FAULT_EXIT => {
-                // A guest fault ends all; the lanes concerned are in `exited`.
-                self.leave_bits(*exited, at::EXITED, false)?;
-                let exit = self.a.imm(true, u64::from(*exit));
-                self.a.ret(exit, general(RAX));
-                Ok(())
-            }
-            Terminator::Return { exit, exited, cond } => {
-                for (mask, offset) in [(exited, at::EXITED), (cond, at::COND)] {
-                    if mask.is_some() {
-                        self.leave_bits(*mask, offset, true)?;
-                    }
-                }
-                // Chunks whose threads have all ended come out at 0; the others agree.
-                let exit = if *exit == 0 { self.exit_so_far } else { self.a.imm(true, u64::from(*exit)) };
-                match self.next_chunk {
-                    Some(next) => self.a.jump(next, &[exit]),
-                    None => self.a.ret(exit, general(RAX)),
-                }
-                Ok(())
-            }
-            _ => Err(Error::Malformed(format!("{b} does not end in mask form"))),
-        }
+        self.body()
     }
 
     /// Sets the flags by a condition, and says which of them tells.
@@ -268,124 +108,234 @@ impl Lower<'_> {
         Ok(Flags::NotEqual)
     }
 
-    /// Arguments of an edge in the forms of the target's parameters.
-    fn edge_args(&mut self, call: &BlockCall) -> Result<Vec<R>, Error> {
-        let params = &self.f.block(call.block).params;
-        if params.len() != call.args.len() {
-            return Err(Error::Malformed(format!("{} takes {} arguments", call.block, params.len())));
-        }
-        let mut list = Vec::new();
-        for (&p, &a) in params.iter().zip(&call.args) {
-            let scalar = self.scalar_of(p);
-            if self.forms.of(p) == Form::Varying {
-                let parts = if scalar == Scalar::I1 { self.masks(a)? } else { self.regs(a)? };
-                list.extend(parts.iter());
-            } else if Self::is_float(scalar) {
-                let step = if wide(scalar) { 2 } else { 1 };
-                let parts = self.regs(a)?;
-                list.extend(parts.iter().step_by(step).take(self.scalars(p)));
-            } else {
-                let count = self.scalars(p);
-                list.extend(self.each_group(count, |l| l.general(a))?);
-            }
-        }
-        Ok(list)
-    }
-
-    fn is_back_edge(&self, from: Block, to: Block) -> bool {
-        self.position[to.index()] <= self.position[from.index()]
-    }
-
-    /// Where a branch goes: the target, or a block of its own for a back edge (true).
-    fn edge_block(&mut self, from: Block, to: Block) -> Result<(HostBlock, bool), Error> {
-        if self.is_back_edge(from, to) {
-            Ok((self.a.block(), true))
-        } else {
-            Ok((self.host_block(to)?, false))
-        }
-    }
-
-    /// Jumps; back edges take fuel.
-    fn go(&mut self, from: Block, to: Block, args: &[R]) -> Result<(), Error> {
-        let target = self.host_block(to)?;
-        if !self.is_back_edge(from, to) {
-            self.a.jump(target, args);
-            return Ok(());
-        }
-        let poll = self.a.cold_block();
-        self.a.put(Code::Dec_rm64, &[A::Mem(self.ctx(at::FUEL))], With::default());
-        self.a.branch(Flags::Negative, (poll, &[]), (target, args));
-        self.a.switch_to(poll);
-        self.call_preserving(at::POLL_WIDE);
-        let stop = self.a.load32(self.ctx(at::STOP));
-        let stop_block = match self.stop_block {
-            Some(b) => b,
-            None => self.a.cold_block(),
-        };
-        self.stop_block = Some(stop_block);
-        self.a.test(false, stop, stop);
-        self.a.branch(Flags::NotEqual, (stop_block, &[]), (target, args));
-        Ok(())
-    }
-
     /// Calls a function of the context that preserves every register.
     pub fn call_preserving(&mut self, offset: i32) {
         self.a.call(self.context, offset, &[(self.context, general(RDI))], false);
-    }
-
-    /// The block that records a fault: pc, space, store, bytes, lane of the chunk, address.
-    pub fn fault_target(&mut self) -> HostBlock {
-        if let Some(b) = self.fault_block {
-            return b;
-        }
-        let b = self.a.cold_block();
-        for _ in 0..6 {
-            self.a.param(b, RegClass::Int);
-        }
-        self.fault_block = Some(b);
-        b
-    }
-
-    fn fault_code(&mut self) {
-        let Some(b) = self.fault_block else { return };
-        self.a.switch_to(b);
-        let params = self.a.blocks[b.index()].params.clone();
-        let lane = match self.lane {
-            Some(first) => self.a.add(false, params[4], first),
-            None => params[4],
-        };
-        self.a.store_imm32(self.ctx(at::FAULT_KIND), FaultKind::Memory as i32);
-        for (value, offset) in [
-            (params[0], at::FAULT_PC),
-            (params[1], at::FAULT_SPACE),
-            (params[2], at::FAULT_STORE),
-            (params[3], at::FAULT_BYTES),
-            (lane, at::FAULT_LANE),
-        ] {
-            self.a.store32(self.ctx(offset), value);
-        }
-        self.a.store64g(self.ctx(at::FAULT_ADDRESS), params[5]);
-        let code = self.a.imm(true, FAULT);
-        self.a.ret(code, general(RAX));
-    }
-
-    pub fn control(&mut self, data: &InstData) -> Result<(), Error> {
-        match (data.op, data.imm) {
-            (Opcode::SlotGet, Imm::Slot(slot)) if slot.index() < self.slot_offsets.len() => {
-                self.slot_get(data, slot.index())
-            }
-            (Opcode::SlotSet, Imm::Slot(slot)) if slot.index() < self.slot_offsets.len() => {
-                self.slot_set(data, slot.index())
-            }
-            (Opcode::CallPure, Imm::Pure(pure)) => self.call_pure(data, pure),
-            _ => Err(malformed(data)),
-        }
     }
 
     /// The chunk's first element of a slot.
     fn slot_place(&self, slot: usize) -> Mem {
         let base = if wide(self.f.slots[slot].ty.scalar) { self.frame_wide } else { self.frame_lane };
         Mem::at(base, self.slot_offsets[slot] as i32)
+    }
+
+    fn uniform_slot_set(&mut self, x: Value, slot: usize) -> Result<(), Error> {
+        let ty = self.f.slots[slot].ty;
+        let mut s = self.general(x)?;
+        if ty.scalar == Scalar::I1 {
+            s = self.a.g1r(false, (Code::Neg_rm32, Code::Neg_rm64), s);
+        }
+        // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
+        let base = match (self.uniform_base, self.lane) {
+            (Some(base), _) => base,
+            (None, None) => self.frame,
+            (None, Some(lane)) => {
+                let active = self.a.load64g(self.ctx(at::ACTIVE));
+                let shifted = self.shift_right(active, lane);
+                let later = self.a.shift(true, super::scalar::SHR, shifted, self.lanes() as u8);
+                let beside = self.a.add_imm(true, self.frame, 8);
+                self.a.test(true, later, later);
+                self.a.pick_if(Code::Cmovne_r64_rm64, beside, self.frame)
+            }
+        };
+        if !self.aside {
+            self.uniform_base = Some(base);
+        }
+        let place = Mem::at(base, self.slot_offsets[slot] as i32);
+        match wide(ty.scalar) {
+            true => self.a.store64g(place, s),
+            false => self.a.store32(place, s),
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Flow<'a> for Lower<'a> {
+    type Reg = R;
+    type HostBlock = HostBlock;
+    type Condition = Flags;
+
+    fn region(&self) -> (&'a Function, &'a Options) {
+        (self.f, self.options)
+    }
+
+    fn host_blocks(&mut self) -> &mut HostBlocks<HostBlock> {
+        &mut self.blocks
+    }
+
+    fn new_block(&mut self) -> HostBlock {
+        self.a.block()
+    }
+
+    fn new_cold_block(&mut self) -> HostBlock {
+        self.a.cold_block()
+    }
+
+    fn new_fault_block(&mut self) -> HostBlock {
+        let b = self.a.cold_block();
+        for _ in FAULT_FIELDS {
+            self.a.param(b, RegClass::Int);
+        }
+        b
+    }
+
+    fn switch_to(&mut self, block: HostBlock) {
+        self.a.switch_to(block);
+    }
+
+    fn jump(&mut self, to: HostBlock, args: &[R]) {
+        self.a.jump(to, args);
+    }
+
+    fn branch(&mut self, condition: Flags, taken: (HostBlock, &[R]), next: (HostBlock, &[R])) {
+        self.a.branch(condition, taken, next);
+    }
+
+    fn leave(&mut self, exit: u64) {
+        let exit = self.a.imm(true, exit);
+        self.a.ret(exit, general(RAX));
+    }
+
+    fn next_chunk(&mut self, exit: u64) {
+        let exit = if exit == 0 { self.exit_so_far } else { self.a.imm(true, exit) };
+        match self.next_chunk {
+            Some(next) => self.a.jump(next, &[exit]),
+            None => self.a.ret(exit, general(RAX)),
+        }
+    }
+
+    fn take_fuel(&mut self) -> Flags {
+        self.a.put(Code::Dec_rm64, &[A::Mem(self.ctx(at::FUEL))], With::default());
+        Flags::Negative
+    }
+
+    fn poll(&mut self) -> Flags {
+        self.call_preserving(at::POLL_WIDE);
+        let stop = self.a.load32(self.ctx(at::STOP));
+        self.a.test(false, stop, stop);
+        Flags::NotEqual
+    }
+
+    fn fault_code(&mut self) {
+        let Some(b) = self.blocks.fault else { return };
+        self.a.switch_to(b);
+        let mut params = self.a.blocks[b.index()].params.clone();
+        if let Some(first) = self.lane {
+            params[4] = self.a.add(false, params[4], first);
+        }
+        self.a.store_imm32(self.ctx(at::FAULT_KIND), FaultKind::Memory as i32);
+        for (value, offset) in params.into_iter().zip(FAULT_FIELDS) {
+            match offset {
+                at::FAULT_ADDRESS => self.a.store64g(self.ctx(offset), value),
+                _ => self.a.store32(self.ctx(offset), value),
+            }
+        }
+        self.leave(FAULT);
+    }
+
+    fn count(&mut self, mask: Value, guest_insts: u32) -> Result<(), Error> {
+        let bits = self.guard_bits(Some(mask))?;
+        let lanes = self.a.g1(Code::Popcnt_r64_rm64, bits, Size::Q, Size::Q);
+        let insts = self.a.imm(true, u64::from(guest_insts));
+        let more = self.a.g2(true, (Code::Imul_r32_rm32, Code::Imul_r64_rm64), lanes, insts);
+        let so_far = self.a.load64g(self.ctx(at::THREAD_INSTS));
+        let sum = self.a.add(true, so_far, more);
+        self.a.store64g(self.ctx(at::THREAD_INSTS), sum);
+        Ok(())
+    }
+
+    fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
+        let mut bits = self.guard_bits(mask)?;
+        if let Some(lane) = self.lane {
+            let d = self.a.gpr();
+            let args = [A::Def(d, Size::Q), A::Use(bits, Size::Q), A::Use(lane, Size::Q)];
+            self.a.put(Code::VEX_Shlx_r64_rm64_r64, &args, With::default());
+            bits = d;
+        }
+        match add && self.lane.is_some() {
+            true => self.a.put(
+                Code::Or_rm64_r64,
+                &[A::Mem(self.ctx(offset)), A::Use(bits, Size::Q)],
+                With::default(),
+            ),
+            false => self.a.store64g(self.ctx(offset), bits),
+        }
+        Ok(())
+    }
+
+    /// Makes the parameters.
+    fn declare_params(&mut self, b: Block, host: HostBlock) {
+        for &p in &self.f.block(b).params {
+            let scalar = self.scalar_of(p);
+            let kept = if self.forms.of(p) == Form::Varying {
+                let class = Self::class_of(scalar);
+                Kept::Parts((0..self.part_count(scalar)).map(|_| self.a.param(host, class)).collect())
+            } else if Self::is_float(scalar) {
+                Kept::Splat((0..self.scalars(p)).map(|_| self.a.param(host, RegClass::Float)).collect())
+            } else {
+                Kept::General((0..self.scalars(p)).map(|_| self.a.param(host, RegClass::Int)).collect())
+            };
+            self.set_param(p, kept);
+        }
+    }
+
+    fn start_block(&mut self, b: Block) -> Result<(), Error> {
+        self.forget_block();
+        for &p in &self.f.block(b).params {
+            let kept = self.kept(p)?;
+            if matches!(kept, Kept::General(_)) {
+                self.define(p, kept);
+            }
+        }
+        Ok(())
+    }
+
+    fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
+        match self.row_stretch(b, start) {
+            Some(range) => {
+                let end = range.end;
+                self.row_versions(b, range)?;
+                Ok(end)
+            }
+            None => {
+                self.inst(inst)?;
+                Ok(start + 1)
+            }
+        }
+    }
+
+    fn locate_terminator(&mut self, b: Block) {
+        let data = self.f.block(b);
+        let returns = matches!(data.term, Some(Terminator::Return { .. }));
+        self.a.pc = if returns { crate::NO_PC } else { data.term_pc };
+    }
+
+    fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<R>) -> Result<(), Error> {
+        let scalar = self.scalar_of(param);
+        if self.forms.of(param) == Form::Varying {
+            let parts = if scalar == Scalar::I1 { self.masks(arg)? } else { self.regs(arg)? };
+            list.extend(parts.iter());
+        } else if Self::is_float(scalar) {
+            let step = if wide(scalar) { 2 } else { 1 };
+            let parts = self.regs(arg)?;
+            list.extend(parts.iter().step_by(step).take(self.scalars(param)));
+        } else {
+            let count = self.scalars(param);
+            list.extend(self.each_group(count, |l| l.general(arg))?);
+        }
+        Ok(())
+    }
+
+    fn branch_operands(
+        &mut self,
+        condition: Value,
+        taken: &BlockCall,
+        next: &BlockCall,
+    ) -> Result<BranchOperands<Flags, R>, Error> {
+        let (taken, next) = (self.edge_args(taken)?, self.edge_args(next)?);
+        // Last: nothing may change the flags before the branch.
+        let condition = self.set_flags(condition)?;
+        Ok(BranchOperands { condition, taken, next })
     }
 
     fn slot_get(&mut self, data: &InstData, slot: usize) -> Result<(), Error> {
@@ -479,46 +429,10 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn uniform_slot_set(&mut self, x: Value, slot: usize) -> Result<(), Error> {
-        let ty = self.f.slots[slot].ty;
-        let mut s = self.general(x)?;
-        if ty.scalar == Scalar::I1 {
-            s = self.a.g1r(false, (Code::Neg_rm32, Code::Neg_rm64), s);
-        }
-        // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
-        let base = match (self.uniform_base, self.lane) {
-            (Some(base), _) => base,
-            (None, None) => self.frame,
-            (None, Some(lane)) => {
-                let active = self.a.load64g(self.ctx(at::ACTIVE));
-                let shifted = self.shift_right(active, lane);
-                let later = self.a.shift(true, super::scalar::SHR, shifted, self.lanes() as u8);
-                let beside = self.a.add_imm(true, self.frame, 8);
-                self.a.test(true, later, later);
-                self.a.pick_if(Code::Cmovne_r64_rm64, beside, self.frame)
-            }
-        };
-        if !self.aside {
-            self.uniform_base = Some(base);
-        }
-        let place = Mem::at(base, self.slot_offsets[slot] as i32);
-        match wide(ty.scalar) {
-            true => self.a.store64g(place, s),
-            false => self.a.store32(place, s),
-        }
-        Ok(())
-    }
-
     /// Calls a pure function for sixteen lanes at a time, operands and results in a buffer on the stack.
     fn call_pure(&mut self, data: &InstData, pure: &'static PureFn) -> Result<(), Error> {
         let r = result(data)?;
-        if data.args.len() != pure.params.len() || data.args.len() > 4 {
-            return Err(malformed(data));
-        }
-        let index = self.pures.iter().position(|p| std::ptr::eq(*p, pure)).unwrap_or_else(|| {
-            self.pures.push(pure);
-            self.pures.len() - 1
-        });
+        let index = number(&mut self.pures, pure);
         self.buffer_bytes = self.buffer_bytes.max(CALL_BYTES);
         let once = self.is_one(r);
         let groups = if once { 1 } else { self.groups };

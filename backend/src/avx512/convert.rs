@@ -8,8 +8,8 @@ use super::asm::{A, R, Src, With};
 use super::code::Size;
 use super::float::{CMP, UNORDERED};
 use super::int::{AND, OR, TEST, TEST_NOT};
-use super::lower::{Lower, wide};
-use crate::lower::{arg, malformed, result};
+use super::lower::Lower;
+use crate::operands::{arg, malformed, result, wide};
 use crate::{Error, FloatEnv};
 
 use Scalar::{F32, F64, I32, I64};

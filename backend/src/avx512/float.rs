@@ -8,9 +8,9 @@ use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 use super::asm::{R, Src, With};
 use super::code::Size;
 use super::int::{AND, OR, TEST, TEST_NOT};
-use super::lower::{Lower, wide};
+use super::lower::Lower;
 use crate::lower::float::{Format, TINY, format_of};
-use crate::lower::{arg, malformed};
+use crate::operands::{arg, malformed, wide};
 use crate::{Error, FloatEnv};
 
 const ADD: [Code; 2] =

@@ -11,7 +11,7 @@ use super::memory::{Access, Address};
 use super::scalar::SHL;
 use crate::Error;
 use crate::compile::TrapLane;
-use crate::lower::arg;
+use crate::operands::arg;
 
 impl Lower<'_> {
     /// Shared, const or local memory, each lane at its own place.

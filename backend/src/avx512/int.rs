@@ -5,10 +5,10 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value, WordTable};
 
 use super::asm::{Mem, R, Src};
-use super::lower::{Lower, wide};
+use super::lower::Lower;
 use crate::Error;
 use crate::context::at;
-use crate::lower::{arg, malformed};
+use crate::operands::{arg, malformed, number, wide};
 
 const ADD: [Code; 2] = [Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64];
 const SUB: [Code; 2] = [Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64];
@@ -207,10 +207,7 @@ impl Lower<'_> {
 
     /// Host address of a table's words.
     pub fn table(&mut self, table: &'static WordTable) -> R {
-        let index = self.tables.iter().position(|t| std::ptr::eq(*t, table)).unwrap_or_else(|| {
-            self.tables.push(table);
-            self.tables.len() - 1
-        });
+        let index = number(&mut self.tables, table);
         let tables = self.a.load64g(Mem::at(self.context, at::TABLES));
         self.a.load64g(Mem::at(tables, 8 * index as i32))
     }

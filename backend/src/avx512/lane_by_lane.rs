@@ -6,12 +6,12 @@ use warpjit_ir::{Imm, InstData, Space};
 
 use super::asm::{A, Mem, R, With};
 use super::code::{Flags, Size};
-use super::lower::{Lower, wide};
+use super::lower::Lower;
 use super::memory::{Access, Address};
 use crate::Error;
 use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
-use crate::lower::{arg, malformed};
+use crate::operands::{arg, malformed, wide};
 
 impl Lower<'_> {
     /// Puts what an access is where the helper finds it.

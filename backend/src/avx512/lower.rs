@@ -14,8 +14,12 @@ use super::asm::{Asm, R, Src};
 use super::code::VCode;
 use super::emit::{self, Pool};
 use crate::affine::{Form, Forms};
+use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
-use crate::lower::{address_only, arg, hoisted_values, loop_depths, malformed, result, reverse_postorder};
+use crate::even_address::address_only;
+use crate::flow::{Flow, HostBlocks, Order};
+use crate::lower::hoisted_values;
+use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::Options;
 use crate::{Error, FloatEnv};
 
@@ -55,14 +59,9 @@ pub(super) struct Lower<'a> {
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
     known_bits: Option<Rc<KnownBits>>,
-    pub order: Vec<Block>,
-    /// Position in `order`; `usize::MAX` where unreachable.
-    pub position: Vec<usize>,
-    pub blocks: Vec<Option<HostBlock>>,
+    pub blocks: HostBlocks<HostBlock>,
     pub slot_offsets: Vec<u32>,
     pub values: Vec<Option<Kept>>,
-    /// The block that is written.
-    pub current: Block,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
     pub hoist: Vec<bool>,
     /// Values that are computed where an access needs them.
@@ -85,8 +84,8 @@ pub(super) struct Lower<'a> {
     pub bases: Vec<(Space, R)>,
     /// First offsets beyond what may be accessed, by space and bytes, in this block.
     pub limits: Vec<(Space, u8, R)>,
-    /// Addresses whose alignment is known to the end of the block: address, guard, place, alignment.
-    pub aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    /// Tests of alignment that have held, good to the end of the block.
+    pub aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested, in this block.
     pub rows: Vec<super::memory::Row>,
     /// How accesses of those are done.
@@ -119,20 +118,17 @@ pub(super) struct Lower<'a> {
     pub next_chunk: Option<HostBlock>,
     /// The exit of the chunks before this one.
     pub exit_so_far: R,
-    pub fault_block: Option<HostBlock>,
-    pub stop_block: Option<HostBlock>,
 }
 
 /// Lowers a region.
 pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lowered, Error> {
-    let (order, position) = reverse_postorder(f);
-    let forms = Forms::new(f, &order, &options.slot_shapes);
-    let depth = loop_depths(f, &order, &position);
-    let hoist = hoisted_values(f, &order, &depth, &forms);
+    let order = Order::new(f);
+    let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+    let hoist = hoisted_values(f, &order, &forms);
     let address_only = address_only(f, &forms);
     let groups = usize::from(options.groups) / 4;
-    let many = if groups > 1 { many_scalars(f, &order, &forms) } else { vec![false; f.values.len()] };
-    let as_vector = words_for_vectors(f, &order, &forms);
+    let many = if groups > 1 { many_scalars(f, &order.blocks, &forms) } else { vec![false; f.values.len()] };
+    let as_vector = words_for_vectors(f, &order.blocks, &forms);
     let mut a = Asm::new();
     let none = a.gpr();
     let mut lower = Lower {
@@ -144,15 +140,12 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         many,
         group: 0,
         known_bits: None,
-        blocks: vec![None; f.blocks.len()],
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
-        current: f.entry,
         hoist,
         address_only,
-        fused: fused_comparisons(f, &order),
-        order,
-        position,
+        fused: fused_comparisons(f, &order.blocks),
+        blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
         splats: HashMap::new(),
         guards: HashMap::new(),
@@ -183,8 +176,6 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         active: Rc::new([]),
         next_chunk: None,
         exit_so_far: none,
-        fault_block: None,
-        stop_block: None,
     };
     lower.function()?;
     let Lower { a, sites, pures, tables, buffer_bytes, .. } = lower;
@@ -289,10 +280,6 @@ fn many_scalars(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
     }
 }
 
-pub(super) fn wide(scalar: Scalar) -> bool {
-    scalar.frame_bytes() == 8
-}
-
 impl Lower<'_> {
     /// Vectors of a chunk of the element type.
     pub fn part_count(&self, scalar: Scalar) -> usize {
@@ -351,7 +338,7 @@ impl Lower<'_> {
     }
 
     /// Forgets what is good only within a block.
-    pub fn start_block(&mut self) {
+    pub fn forget_block(&mut self) {
         self.splats.clear();
         self.guards.clear();
         self.mask_bits.clear();
@@ -401,8 +388,8 @@ impl Lower<'_> {
         }
         match data.op {
             Opcode::Const => {
-                let (Imm::Bits(bits), Some(r)) = (data.imm, data.result) else { return Err(malformed(data)) };
-                self.define(r, Kept::Const(bits & self.scalar_of(r).bit_mask()));
+                let (r, bits) = operands::constant(self.f, data)?;
+                self.define(r, Kept::Const(bits));
                 Ok(())
             }
             Opcode::Splat => {

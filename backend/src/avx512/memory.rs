@@ -5,17 +5,19 @@
 //! Shared, local and const memory have bounds: where a test fails, [`crate::wide_helpers::access_wide`] does the access lane by lane.
 
 use iced_x86::Code;
-use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
 use super::int::TEST;
-use super::lower::{Lower, spread, wide};
+use super::lower::{Lower, spread};
 use super::scalar::AND_IMM;
 use crate::Error;
 use crate::affine::Form;
+use crate::alignment::AlignmentTest;
 use crate::context::{CONST_BANKS, at, encode_space};
-use crate::lower::{arg, malformed, result, zero_bits};
+use crate::flow::Flow;
+use crate::operands::{MemoryOperands, result, wide};
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -63,17 +65,11 @@ pub(super) struct Row {
 
 impl Lower<'_> {
     pub fn memory(&mut self, data: &InstData) -> Result<(), Error> {
-        let Imm::Mem(mem) = data.imm else { return Err(malformed(data)) };
-        if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
-            return Err(malformed(data));
+        let operands = MemoryOperands::of(data)?;
+        if wide(self.scalar_of(operands.address)) {
+            return self.wide_memory(data, operands);
         }
-        let store = data.op == Opcode::Store;
-        let (value, guard) =
-            if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };
-        let a = arg(data, 0)?;
-        if wide(self.scalar_of(a)) {
-            return self.wide_memory(data, mem, value, guard.copied());
-        }
+        let MemoryOperands { mem, address: a, value, guard } = operands;
         let low16 = !matches!(mem.space, Space::Global(_)) && !mem.far;
         let scalars = |l: &mut Self| {
             let count = l.scalars(a);
@@ -85,7 +81,7 @@ impl Lower<'_> {
             Form::Affine16 { stride } if low16 => Address::Affine(scalars(self)?, stride),
             _ => Address::Lanes(self.regs(a)?.to_vec()),
         };
-        let x = Access { data, mem, value, guard: guard.copied(), address };
+        let x = Access { data, mem, value, guard, address };
         self.check_alignment(&x)?;
         let global = matches!(mem.space, Space::Global(_));
         let uniform_value = value.is_none_or(|v| self.forms.of(v) == Form::Uniform);
@@ -232,26 +228,18 @@ impl Lower<'_> {
 
     pub fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let (mem, data) = (x.mem, x.data);
-        if mem.align <= 1 {
+        let Some(test) = AlignmentTest::of(self.f, data, mem, x.guard)? else { return Ok(()) };
+        if self.aligned.contains(&test) {
             return Ok(());
         }
-        let a = arg(data, 0)?;
-        let place = x.offset().wrapping_sub(u32::from(mem.align_offset));
-        let low = u32::from(mem.align - 1);
-        if zero_bits(self.f, a, 8) >= mem.align.trailing_zeros() && place & low == 0 {
-            return Ok(());
-        }
-        let key = (a, x.guard, place & low, mem.align);
-        if self.aligned.contains(&key) {
-            return Ok(());
-        }
+        let (place, low) = (test.place, test.low());
         match &x.address {
             // A stride that keeps the alignment: the first lane's address tells of all.
             Address::Uniform(s) | Address::Affine(s, _)
                 if s.len() == 1
                     && !matches!(&x.address, Address::Affine(_, stride) if *stride as u32 & low != 0) =>
             {
-                let s = match place & low {
+                let s = match place {
                     0 => s[0],
                     n => self.a.add_imm(false, s[0], n.into()),
                 };
@@ -293,7 +281,7 @@ impl Lower<'_> {
             }
         }
         if !self.aside {
-            self.aligned.push(key);
+            self.aligned.push(test);
         }
         Ok(())
     }

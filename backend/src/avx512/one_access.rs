@@ -14,7 +14,7 @@ use crate::Error;
 use crate::affine::Form;
 use crate::compile::TrapLane;
 use crate::context::at;
-use crate::lower::{arg, malformed, result};
+use crate::operands::{arg, malformed, result};
 
 impl Lower<'_> {
     /// The instruction that loads into a general register, with zero or sign extension.
@@ -192,7 +192,7 @@ impl Lower<'_> {
         }
         // As far as the block's other accesses go.
         let mut reach = start + span;
-        for &inst in &self.f.block(self.current).insts {
+        for &inst in &self.f.block(self.blocks.current).insts {
             let data = self.f.inst(inst);
             let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { continue };
             let Some(&other) = data.args.first() else { continue };

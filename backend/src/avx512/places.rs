@@ -3,7 +3,7 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{InstData, MemAccess, Opcode, Value};
+use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
@@ -11,33 +11,18 @@ use super::int::{AND, TEST};
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use crate::Error;
-use crate::affine::Form;
+use crate::affine::{Form, Forms};
 use crate::compile::TrapLane;
 use crate::context::at;
-use crate::lower::{arg, step_of};
-
-/// Operands looked through.
-const DEPTH: u32 = 8;
-
-/// An address of the first lane.
-struct Span {
-    first: R,
-    /// Whether a word wraps within the chunk (0 or not): then the others are not what they seem.
-    wraps: Option<R>,
-}
+use crate::even_address::{EvenAddress, step_of};
+use crate::operands::MemoryOperands;
 
 impl Lower<'_> {
     /// A load or store whose address is an i64.
-    pub fn wide_memory(
-        &mut self,
-        data: &InstData,
-        mem: MemAccess,
-        value: Option<Value>,
-        guard: Option<Value>,
-    ) -> Result<(), Error> {
+    pub fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
+        let MemoryOperands { mem, address: a, value, guard } = operands;
         // The address is dealt with here.
         let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
-        let a = arg(data, 0)?;
         let offset = i64::from(mem.offset);
         if self.forms.of(a) == Form::Uniform {
             let count = self.scalars(a);
@@ -62,7 +47,7 @@ impl Lower<'_> {
         }
         self.guard(guard)?;
         self.guard_bits(guard)?;
-        let step = step_of(self.f, &self.forms, a, DEPTH);
+        let step = step_of(self.f, &self.forms, a);
         let loaded = if step == Some(i64::from(mem.bytes)) {
             let mut wraps = None;
             let firsts = self.each_group(self.groups, |l| {
@@ -306,99 +291,83 @@ impl Lower<'_> {
         self.a.put(code, &args, with);
         d
     }
+}
 
-    /// The first lane's address of an even value, and whether a word in it wraps.
-    fn span(&mut self, address: Value) -> Result<Span, Error> {
-        let mut wraps = None;
-        let first = self.first_of(address, &mut wraps)?;
-        Ok(Span { first, wraps })
+impl<'a> EvenAddress<'a> for Lower<'a> {
+    type Reg = R;
+    type Parts = Vec<R>;
+
+    fn func(&self) -> &'a Function {
+        self.f
     }
 
-    fn first_of(&mut self, v: Value, wraps: &mut Option<R>) -> Result<R, Error> {
-        if self.forms.of(v) == Form::Uniform {
-            return self.general(v);
+    fn forms(&self) -> &Forms {
+        &self.forms
+    }
+
+    fn left_out(&self, v: Value) -> bool {
+        self.address_only[v.index()]
+    }
+
+    fn first_lane(&mut self, v: Value) -> Result<R, Error> {
+        self.general(v)
+    }
+
+    fn extend(&mut self, op: Opcode, word: R) -> R {
+        match op {
+            Opcode::Zext => self.a.low32(word),
+            _ => self.a.g1(Code::Movsxd_r64_rm32, word, Size::Q, Size::D),
         }
-        let f = self.f;
-        let Some(data) = f.def_inst(v) else {
-            return Err(Error::Malformed("an address from nowhere".into()));
+    }
+
+    fn wraps(&mut self, op: Opcode, first: R, stride: i64) -> R {
+        let last = self.a.add_imm(true, first, stride * 15);
+        let want = self.extend(op, last);
+        self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last)
+    }
+
+    fn either(&mut self, a: R, b: R) -> R {
+        self.a.g2(true, super::scalar::OR, a, b)
+    }
+
+    fn sum(&mut self, op: Opcode, a: R, b: R) -> R {
+        match op {
+            Opcode::Iadd => self.a.add(true, a, b),
+            _ => self.a.g2(true, super::scalar::SUB, a, b),
+        }
+    }
+
+    fn shift_left(&mut self, a: R, count: u8) -> R {
+        self.a.shift(true, super::scalar::SHL, a, count)
+    }
+
+    fn vectors_of_value(&mut self, v: Value) -> Result<Vec<R>, Error> {
+        Ok(self.regs(v)?.to_vec())
+    }
+
+    fn extend_vectors(&mut self, op: Opcode, words: &Vec<R>) -> Vec<R> {
+        let code = match op {
+            Opcode::Zext => Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256,
+            _ => Code::EVEX_Vpmovsxdq_zmm_k1z_ymmm256,
         };
-        match data.op {
-            Opcode::Zext | Opcode::Sext => {
-                let word = self.general(data.args[0])?;
-                let stride = match self.forms.of(data.args[0]) {
-                    Form::Affine { stride, .. } => i64::from(stride),
-                    _ => 0,
-                };
-                let extend = |l: &mut Self, w: R| match data.op {
-                    Opcode::Zext => l.a.low32(w),
-                    _ => l.a.g1(Code::Movsxd_r64_rm32, w, Size::Q, Size::D),
-                };
-                let first = extend(self, word);
-                if stride != 0 {
-                    let last = self.a.add_imm(true, first, stride * 15);
-                    let want = extend(self, last);
-                    let odd = self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last);
-                    *wraps = Some(match *wraps {
-                        Some(w) => self.a.g2(true, super::scalar::OR, w, odd),
-                        None => odd,
-                    });
-                }
-                Ok(first)
-            }
-            Opcode::Iadd | Opcode::Isub => {
-                let (a, b) = (self.first_of(data.args[0], wraps)?, self.first_of(data.args[1], wraps)?);
-                Ok(match data.op {
-                    Opcode::Iadd => self.a.add(true, a, b),
-                    _ => self.a.g2(true, super::scalar::SUB, a, b),
-                })
-            }
-            Opcode::Ishl => {
-                let a = self.first_of(data.args[0], wraps)?;
-                let count = self.f.as_const(data.args[1]).unwrap_or(0);
-                Ok(self.a.shift(true, super::scalar::SHL, a, count as u8))
-            }
-            op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
+        let mut out = Vec::new();
+        for &w in words {
+            out.push(self.a.v2(code, Src::R(w), Size::Z, Size::Y));
+            let high = self.a.high_half(w);
+            out.push(self.a.v2(code, Src::R(high), Size::Z, Size::Y));
         }
+        out
     }
 
-    /// The vectors of a value that may have been left out: made anew.
-    fn address_parts_of(&mut self, v: Value) -> Result<Vec<R>, Error> {
-        let f = self.f;
-        if !self.address_only[v.index()] {
-            return Ok(self.regs(v)?.to_vec());
-        }
-        let Some(data) = f.def_inst(v) else { return Ok(self.regs(v)?.to_vec()) };
-        match data.op {
-            Opcode::Zext | Opcode::Sext => {
-                let code = match data.op {
-                    Opcode::Zext => Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256,
-                    _ => Code::EVEX_Vpmovsxdq_zmm_k1z_ymmm256,
-                };
-                let words = self.regs(data.args[0])?;
-                let mut out = Vec::new();
-                for &w in words.iter() {
-                    out.push(self.a.v2(code, Src::R(w), Size::Z, Size::Y));
-                    let high = self.a.high_half(w);
-                    out.push(self.a.v2(code, Src::R(high), Size::Z, Size::Y));
-                }
-                Ok(out)
-            }
-            Opcode::Iadd | Opcode::Isub => {
-                let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
-                let code = match data.op {
-                    Opcode::Iadd => Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
-                    _ => Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64,
-                };
-                Ok(a.iter().zip(&b).map(|(&a, &b)| self.a.v3(code, a, Src::R(b))).collect())
-            }
-            Opcode::Ishl => {
-                let a = self.address_parts_of(data.args[0])?;
-                let count = f.as_const(data.args[1]).unwrap_or(0) as u8;
-                Ok(a.iter()
-                    .map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count))
-                    .collect())
-            }
-            _ => Ok(self.regs(v)?.to_vec()),
-        }
+    fn sum_vectors(&mut self, op: Opcode, a: &Vec<R>, b: &Vec<R>) -> Vec<R> {
+        let code = match op {
+            Opcode::Iadd => Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
+            _ => Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64,
+        };
+        a.iter().zip(b).map(|(&a, &b)| self.a.v3(code, a, Src::R(b))).collect()
+    }
+
+    fn shift_vectors_left(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
+        a.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
     }
 }

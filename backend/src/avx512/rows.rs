@@ -39,7 +39,7 @@ struct Known {
     inverses: HashMap<R, R>,
     bases: Vec<(Space, R)>,
     limits: Vec<(Space, u8, R)>,
-    aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    aligned: Vec<crate::alignment::AlignmentTest>,
     rows: Vec<Row>,
     uniform_base: Option<R>,
 }
@@ -88,7 +88,7 @@ impl Lower<'_> {
         let mut live = Vec::new();
         let mut seen = vec![false; f.values.len()];
         let mut work: Vec<Value> = Vec::new();
-        for &b in &self.order {
+        for &b in &self.blocks.order.blocks {
             let own = if b == block { &insts[range.end..] } else { &f.block(b).insts[..] };
             own.iter().for_each(|&i| work.extend(&f.inst(i).args));
             f.term(b).for_each_use(|v| work.push(v));

@@ -6,9 +6,9 @@ use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
 
 use super::asm::{A, Mem, R, With};
 use super::code::Size;
-use super::lower::{Kept, Lower, wide};
+use super::lower::{Kept, Lower};
 use crate::Error;
-use crate::lower::{arg, malformed};
+use crate::operands::{arg, malformed, wide};
 
 pub(super) const AND: (Code, Code) = (Code::And_r32_rm32, Code::And_r64_rm64);
 pub(super) const AND_IMM: (Code, Code) = (Code::And_rm32_imm32, Code::And_rm64_imm32);

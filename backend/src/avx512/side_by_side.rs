@@ -12,7 +12,7 @@ use super::scalar::SHL;
 use crate::Error;
 use crate::compile::TrapLane;
 use crate::context::at;
-use crate::lower::malformed;
+use crate::operands::malformed;
 
 impl Lower<'_> {
     /// Lanes side by side in shared or const memory.

@@ -7,9 +7,10 @@ use warpjit_ir::Value;
 use warpjit_ir::types::Scalar;
 
 use super::asm::{R, Src};
-use super::lower::{Kept, Lower, spread, wide};
+use super::lower::{Kept, Lower, spread};
 use crate::Error;
 use crate::affine::Form;
+use crate::operands::wide;
 
 impl Lower<'_> {
     /// A uniform value, or the first lane's of an affine one, in a general register; a float's bits. Of values that have a scalar for

@@ -2,7 +2,7 @@
 
 use warpjit_ir::{InstData, Opcode};
 
-use super::{Kept, Lower, Parts, arg, malformed, result, wide};
+use super::{Kept, Lower, Parts, arg, operands, result};
 use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I32X4, I64, V, element, vector};
@@ -27,11 +27,7 @@ impl Lower<'_, '_> {
 
     /// Each lane's element of an index, or one element for all.
     fn shuffle(&mut self, data: &InstData) -> Result<(), Error> {
-        let r = result(data)?;
-        let (value, index) = (arg(data, 0)?, arg(data, 1)?);
-        if wide(self.scalar_of(value)) || data.args.len() != 2 {
-            return Err(malformed(data));
-        }
+        let (r, value, index) = operands::shuffle(self.f, data)?;
         if self.is_uniform(value) {
             let kept = self.kept(value)?;
             self.define(r, kept);

@@ -4,17 +4,19 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::SourceLoc;
 use warpjit_ir::function::{BlockCall, Terminator};
-use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Imm, InstData, Opcode, PureFn, Value};
+use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 
-use super::{Kept, Lower, Parts, arg, malformed, result, wide};
+use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, I8, I32, I64, V, element, vector};
-use crate::context::{FAULT, FaultKind, STOPPED, at};
+use crate::context::{FAULT, FaultKind, at};
+use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::listing;
+use crate::operands::number;
+use crate::options::Options;
 
 impl Lower<'_, '_> {
     /// The whole function: for each chunk with an active lane, the region.
@@ -61,92 +63,117 @@ impl Lower<'_, '_> {
         self.frame_lane = self.e.iadd(self.frame, offset);
         self.first_active = self.e.ctz(self.bits);
         self.active = self.lanes_of_bits(self.bits);
-        for &b in &self.order.clone() {
-            self.declare_block(b);
+        self.body()
+    }
+
+    /// Lanes of a mask at their places in the warp, i64.
+    fn lanes_of_warp(&mut self, mask: Option<Value>) -> Result<V, Error> {
+        let bits = self.guard_bits(mask)?;
+        let bits = self.e.uextend(I64, bits);
+        Ok(self.e.ishl(bits, self.lane))
+    }
+
+    /// Address of the chunk's first element of slots of that width, to which the slot's offset is added.
+    fn frame_base(&mut self, scalar: Scalar) -> V {
+        if !wide(scalar) {
+            return self.frame_lane;
         }
-        let first = self.host_block(self.f.entry)?;
-        if !self.f.block(self.f.entry).params.is_empty() {
-            return Err(Error::Malformed("the entry block has parameters".into()));
+        let more = self.e.shl(self.lane, 2);
+        self.e.iadd(self.frame_lane, more)
+    }
+}
+
+impl<'a> Flow<'a> for Lower<'a, '_> {
+    type Reg = V;
+    type HostBlock = HostBlock;
+    type Condition = V;
+
+    fn region(&self) -> (&'a Function, &'a Options) {
+        (self.f, self.options)
+    }
+
+    fn host_blocks(&mut self) -> &mut HostBlocks<HostBlock> {
+        &mut self.blocks
+    }
+
+    fn new_block(&mut self) -> HostBlock {
+        self.e.block()
+    }
+
+    fn new_cold_block(&mut self) -> HostBlock {
+        self.e.cold_block()
+    }
+
+    fn new_fault_block(&mut self) -> HostBlock {
+        let b = self.e.cold_block();
+        for ty in [I32, I32, I32, I32, I32, I64] {
+            self.e.param(b, ty);
         }
-        self.e.jump(first, &[]);
-        for &b in &self.order.clone() {
-            self.block(b)?;
+        b
+    }
+
+    fn switch_to(&mut self, block: HostBlock) {
+        self.e.switch_to(block);
+    }
+
+    fn jump(&mut self, to: HostBlock, args: &[V]) {
+        self.e.jump(to, args);
+    }
+
+    fn branch(&mut self, condition: V, taken: (HostBlock, &[V]), next: (HostBlock, &[V])) {
+        self.e.brif(condition, taken, next);
+    }
+
+    fn leave(&mut self, exit: u64) {
+        let exit = self.e.imm(I64, exit);
+        self.e.ret(exit);
+    }
+
+    fn next_chunk(&mut self, exit: u64) {
+        let exit = if exit == 0 { self.exit_so_far } else { self.e.imm(I64, exit) };
+        self.e.jump(self.next_chunk, &[exit]);
+    }
+
+    fn take_fuel(&mut self) -> V {
+        let fuel = self.e.load(I64, self.context, at::FUEL);
+        let fuel = self.e.iadd_imm(fuel, u64::MAX);
+        self.e.store(fuel, self.context, at::FUEL);
+        self.e.icmp_imm(HostIntCC::SignedLessThan, fuel, 0)
+    }
+
+    fn poll(&mut self) -> V {
+        let sig = match self.poll_sig {
+            Some(sig) => sig,
+            None => self.preserving_signature(&[I64]),
+        };
+        self.poll_sig = Some(sig);
+        let callee = self.e.load(I64, self.context, at::POLL_PRESERVING);
+        self.e.call(sig, callee, &[self.context]);
+        self.e.load(I32, self.context, at::STOP)
+    }
+
+    fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
+        let mut lanes = self.lanes_of_warp(mask)?;
+        if add {
+            let so_far = self.e.load(I64, self.context, offset);
+            lanes = self.e.bor(so_far, lanes);
         }
-        self.fault_code();
-        if let Some(stop) = self.stop_block {
-            self.e.switch_to(stop);
-            let code = self.e.imm(I64, STOPPED);
-            self.e.ret(code);
-        }
+        self.e.store(lanes, self.context, offset);
         Ok(())
     }
 
-    fn host_block(&self, b: Block) -> Result<HostBlock, Error> {
-        self.blocks
-            .get(b.index())
-            .copied()
-            .flatten()
-            .ok_or_else(|| Error::Malformed(format!("jump to unknown {b}")))
-    }
-
-    /// Makes the host block and its parameters.
-    fn declare_block(&mut self, b: Block) {
-        let block = self.e.block();
-        self.blocks[b.index()] = Some(block);
-        for &p in &self.f.block(b).params {
-            let scalar = self.scalar_of(p);
-            let kept = if self.forms.of(p) == Form::Varying {
-                let parts: Parts =
-                    (0..self.part_count(scalar)).map(|_| self.e.param(block, vector(scalar))).collect();
-                Kept::Parts(parts)
-            } else {
-                Kept::Scalar(self.e.param(block, element(scalar)))
-            };
-            self.values[p.index()] = Some(kept);
+    fn fault_code(&mut self) {
+        let Some(b) = self.blocks.fault else { return };
+        self.e.switch_to(b);
+        let mut params = self.e.b.block_params(b).to_vec();
+        let first = self.e.ireduce(I32, self.lane);
+        params[4] = self.e.iadd(params[4], first);
+        let kind = self.e.imm(I32, FaultKind::Memory as u64);
+        self.e.store(kind, self.context, at::FAULT_KIND);
+        for (value, offset) in params.into_iter().zip(FAULT_FIELDS) {
+            self.e.store(value, self.context, offset);
         }
-    }
-
-    fn block(&mut self, b: Block) -> Result<(), Error> {
-        let block = self.host_block(b)?;
-        self.e.switch_to(block);
-        self.start_block();
-        self.current = b;
-        let data = self.f.block(b);
-        if self.list {
-            self.location = listing::location(data.pc);
-            self.e.b.set_srcloc(self.location);
-        }
-        for &p in &data.params {
-            if let Some(kept @ Kept::Scalar(_)) = self.values[p.index()].clone() {
-                self.define(p, kept);
-            }
-        }
-        let mut next = 0;
-        while let Some(&inst) = data.insts.get(next) {
-            match self.two_versions_to(b, next) {
-                Some(end) => {
-                    self.two_versions(b, next..end)?;
-                    next = end;
-                }
-                None => {
-                    self.inst(inst)?;
-                    next += 1;
-                }
-            }
-        }
-        let mask = self.options.block_masks.get(b.index()).copied().flatten();
-        if let (true, Some(mask)) = (self.options.count && data.guest_insts != 0, mask) {
-            self.count(mask, data.guest_insts)?;
-        }
-        if self.list {
-            self.location = match &data.term {
-                Some(Terminator::Return { .. }) => SourceLoc::default(),
-                _ if data.term_pc == 0 => self.location,
-                _ => listing::location(data.term_pc),
-            };
-            self.e.b.set_srcloc(self.location);
-        }
-        self.terminator(b)
+        self.leave(FAULT);
     }
 
     fn count(&mut self, mask: Value, guest_insts: u32) -> Result<(), Error> {
@@ -161,186 +188,82 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    fn terminator(&mut self, b: Block) -> Result<(), Error> {
-        match self.f.term(b) {
-            Terminator::Jump(call) => {
-                let args = self.edge_args(call)?;
-                self.go(b, call.block, &args)
-            }
-            Terminator::BrIf { cond: c, taken, next } | Terminator::BrAny { mask: c, taken, next } => {
-                let c = if self.is_uniform(*c) {
-                    self.scalar(*c)?
-                } else {
-                    let parts = self.parts(*c)?;
-                    self.any(&parts)
-                };
-                let (taken_args, next_args) = (self.edge_args(taken)?, self.edge_args(next)?);
-                let (taken_block, taken_edge) = self.edge_block(b, taken.block)?;
-                let (next_block, next_edge) = self.edge_block(b, next.block)?;
-                let list = |edge: bool, args: &[V]| if edge { Vec::new() } else { args.to_vec() };
-                self.e.brif(
-                    c,
-                    (taken_block, &list(taken_edge, &taken_args)),
-                    (next_block, &list(next_edge, &next_args)),
-                );
-                for (block, edge, to, args) in [
-                    (taken_block, taken_edge, taken.block, taken_args),
-                    (next_block, next_edge, next.block, next_args),
-                ] {
-                    if edge {
-                        self.e.switch_to(block);
-                        self.go(b, to, &args)?;
-                    }
-                }
-                Ok(())
-            }
-            Terminator::Return { exit, exited, cond } if *exit >= FAULT_EXIT => {
-                // A guest fault ends all; the lanes concerned are in `exited`.
-                let _ = cond;
-                let bits = self.guard_bits(*exited)?;
-                let bits = self.e.uextend(I64, bits);
-                let bits = self.e.ishl(bits, self.lane);
-                self.e.store(bits, self.context, at::EXITED);
-                let exit = self.e.imm(I64, u64::from(*exit));
-                self.e.ret(exit);
-                Ok(())
-            }
-            Terminator::Return { exit, exited, cond } => {
-                for (mask, offset) in [(exited, at::EXITED), (cond, at::COND)] {
-                    if let Some(mask) = *mask {
-                        let bits = self.guard_bits(Some(mask))?;
-                        let bits = self.e.uextend(I64, bits);
-                        let bits = self.e.ishl(bits, self.lane);
-                        let so_far = self.e.load(I64, self.context, offset);
-                        let all = self.e.bor(so_far, bits);
-                        self.e.store(all, self.context, offset);
-                    }
-                }
-                // Chunks whose threads have all ended come out at 0; the others agree.
-                let exit = if *exit == 0 { self.exit_so_far } else { self.e.imm(I64, u64::from(*exit)) };
-                self.e.jump(self.next_chunk, &[exit]);
-                Ok(())
-            }
-            _ => Err(Error::Malformed(format!("{b} does not end in mask form"))),
-        }
-    }
-
-    /// Arguments of an edge in the forms of the target's parameters.
-    fn edge_args(&mut self, call: &BlockCall) -> Result<Vec<V>, Error> {
-        let params = &self.f.block(call.block).params;
-        if params.len() != call.args.len() {
-            return Err(Error::Malformed(format!("{} takes {} arguments", call.block, params.len())));
-        }
-        let mut list = Vec::new();
-        for (&p, &a) in params.iter().zip(&call.args) {
-            if self.forms.of(p) == Form::Varying {
-                list.extend(self.parts(a)?.iter());
+    fn declare_params(&mut self, b: Block, host: HostBlock) {
+        for &p in &self.f.block(b).params {
+            let scalar = self.scalar_of(p);
+            let kept = if self.forms.of(p) == Form::Varying {
+                let parts: Parts =
+                    (0..self.part_count(scalar)).map(|_| self.e.param(host, vector(scalar))).collect();
+                Kept::Parts(parts)
             } else {
-                list.push(self.scalar(a)?);
+                Kept::Scalar(self.e.param(host, element(scalar)))
+            };
+            self.values[p.index()] = Some(kept);
+        }
+    }
+
+    fn start_block(&mut self, b: Block) -> Result<(), Error> {
+        self.forget_block();
+        let data = self.f.block(b);
+        if self.list {
+            self.location = listing::location(data.pc);
+            self.e.b.set_srcloc(self.location);
+        }
+        for &p in &data.params {
+            if let Some(kept @ Kept::Scalar(_)) = self.values[p.index()].clone() {
+                self.define(p, kept);
             }
         }
-        Ok(list)
-    }
-
-    fn is_back_edge(&self, from: Block, to: Block) -> bool {
-        self.position[to.index()] <= self.position[from.index()]
-    }
-
-    /// Where a branch goes: the target, or a block of its own for a back edge (true).
-    fn edge_block(&mut self, from: Block, to: Block) -> Result<(HostBlock, bool), Error> {
-        if self.is_back_edge(from, to) {
-            Ok((self.e.block(), true))
-        } else {
-            Ok((self.host_block(to)?, false))
-        }
-    }
-
-    /// Jumps; back edges take fuel.
-    fn go(&mut self, from: Block, to: Block, args: &[V]) -> Result<(), Error> {
-        let target = self.host_block(to)?;
-        if !self.is_back_edge(from, to) {
-            self.e.jump(target, args);
-            return Ok(());
-        }
-        let fuel = self.e.load(I64, self.context, at::FUEL);
-        let fuel = self.e.iadd_imm(fuel, u64::MAX);
-        self.e.store(fuel, self.context, at::FUEL);
-        let spent = self.e.icmp_imm(HostIntCC::SignedLessThan, fuel, 0);
-        let poll = self.e.cold_block();
-        self.e.brif(spent, (poll, &[]), (target, args));
-        self.e.switch_to(poll);
-        let sig = match self.poll_sig {
-            Some(sig) => sig,
-            None => self.preserving_signature(&[I64]),
-        };
-        self.poll_sig = Some(sig);
-        let callee = self.e.load(I64, self.context, at::POLL_PRESERVING);
-        self.e.call(sig, callee, &[self.context]);
-        let stop = self.e.load(I32, self.context, at::STOP);
-        let stop_block = match self.stop_block {
-            Some(b) => b,
-            None => self.e.cold_block(),
-        };
-        self.stop_block = Some(stop_block);
-        self.e.brif(stop, (stop_block, &[]), (target, args));
         Ok(())
     }
 
-    /// The block that records a fault: pc, space, store, bytes, lane of the chunk, address.
-    pub(super) fn fault_target(&mut self) -> HostBlock {
-        if let Some(b) = self.fault_block {
-            return b;
-        }
-        let b = self.e.cold_block();
-        for ty in [I32, I32, I32, I32, I32, I64] {
-            self.e.param(b, ty);
-        }
-        self.fault_block = Some(b);
-        b
-    }
-
-    fn fault_code(&mut self) {
-        let Some(b) = self.fault_block else { return };
-        self.e.switch_to(b);
-        let params = self.e.b.block_params(b).to_vec();
-        let first = self.e.ireduce(I32, self.lane);
-        let lane = self.e.iadd(params[4], first);
-        let kind = self.e.imm(I32, FaultKind::Memory as u64);
-        for (value, offset) in [
-            (kind, at::FAULT_KIND),
-            (params[0], at::FAULT_PC),
-            (params[1], at::FAULT_SPACE),
-            (params[2], at::FAULT_STORE),
-            (params[3], at::FAULT_BYTES),
-            (lane, at::FAULT_LANE),
-            (params[5], at::FAULT_ADDRESS),
-        ] {
-            self.e.store(value, self.context, offset);
-        }
-        let code = self.e.imm(I64, FAULT);
-        self.e.ret(code);
-    }
-
-    pub(super) fn control(&mut self, data: &InstData) -> Result<(), Error> {
-        match (data.op, data.imm) {
-            (Opcode::SlotGet, Imm::Slot(slot)) if slot.index() < self.slot_offsets.len() => {
-                self.slot_get(data, slot.index())
+    fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
+        match self.two_versions_to(b, start) {
+            Some(end) => {
+                self.two_versions(b, start..end)?;
+                Ok(end)
             }
-            (Opcode::SlotSet, Imm::Slot(slot)) if slot.index() < self.slot_offsets.len() => {
-                self.slot_set(data, slot.index())
+            None => {
+                self.inst(inst)?;
+                Ok(start + 1)
             }
-            (Opcode::CallPure, Imm::Pure(pure)) => self.call_pure(data, pure),
-            _ => Err(malformed(data)),
         }
     }
 
-    /// Address of the chunk's first element of slots of that width, to which the slot's offset is added.
-    fn frame_base(&mut self, scalar: Scalar) -> V {
-        if !wide(scalar) {
-            return self.frame_lane;
+    fn locate_terminator(&mut self, b: Block) {
+        if self.list {
+            let data = self.f.block(b);
+            self.location = match &data.term {
+                Some(Terminator::Return { .. }) => SourceLoc::default(),
+                _ if data.term_pc == 0 => self.location,
+                _ => listing::location(data.term_pc),
+            };
+            self.e.b.set_srcloc(self.location);
         }
-        let more = self.e.shl(self.lane, 2);
-        self.e.iadd(self.frame_lane, more)
+    }
+
+    fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<V>) -> Result<(), Error> {
+        if self.forms.of(param) == Form::Varying {
+            list.extend(self.parts(arg)?.iter());
+        } else {
+            list.push(self.scalar(arg)?);
+        }
+        Ok(())
+    }
+
+    fn branch_operands(
+        &mut self,
+        condition: Value,
+        taken: &BlockCall,
+        next: &BlockCall,
+    ) -> Result<BranchOperands<V, V>, Error> {
+        let condition = if self.is_uniform(condition) {
+            self.scalar(condition)?
+        } else {
+            let parts = self.parts(condition)?;
+            self.any(&parts)
+        };
+        Ok(BranchOperands { condition, taken: self.edge_args(taken)?, next: self.edge_args(next)? })
     }
 
     fn slot_get(&mut self, data: &InstData, slot: usize) -> Result<(), Error> {
@@ -432,13 +355,7 @@ impl Lower<'_, '_> {
     /// Calls a pure function once for the chunk's active lanes, operands and results in a buffer on the stack.
     fn call_pure(&mut self, data: &InstData, pure: &'static PureFn) -> Result<(), Error> {
         let r = result(data)?;
-        if data.args.len() != pure.params.len() || data.args.len() > 4 {
-            return Err(malformed(data));
-        }
-        let index = self.pures.iter().position(|p| std::ptr::eq(*p, pure)).unwrap_or_else(|| {
-            self.pures.push(pure);
-            self.pures.len() - 1
-        });
+        let index = number(&mut self.pures, pure);
         let slot = match self.call_buffer {
             Some(slot) => slot,
             None => self.stack_slot(5 * OPERAND_BYTES),

@@ -10,6 +10,7 @@ use super::{Lower, Parts, arg, malformed, wide};
 use crate::Error;
 use crate::clif::{Emit, F32, F32X4, HostIntCC, I8, I32, I32X4, I64, I64X2, V};
 use crate::context::at;
+use crate::operands::number;
 
 pub(super) fn condition(cc: IntCC) -> HostIntCC {
     match cc {
@@ -150,10 +151,7 @@ impl Lower<'_, '_> {
 
     /// Where the words of a table lie.
     fn table(&mut self, table: &'static WordTable) -> V {
-        let index = self.tables.iter().position(|t| std::ptr::eq(*t, table)).unwrap_or_else(|| {
-            self.tables.push(table);
-            self.tables.len() - 1
-        });
+        let index = number(&mut self.tables, table);
         let tables = self.e.load(I64, self.context, at::TABLES);
         self.e.load(I64, tables, 8 * index as i32)
     }

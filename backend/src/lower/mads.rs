@@ -63,7 +63,7 @@ struct Known {
     splats: HashMap<Value, Parts>,
     hoisted: HashMap<Value, Parts>,
     mask_bits: HashMap<Value, V>,
-    aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    aligned: Vec<crate::alignment::AlignmentTest>,
     bases: Vec<(Space, V)>,
     rows: Vec<rows::Row>,
 }

@@ -3,14 +3,17 @@
 //! [`crate::Context::scratch`], never to guest memory.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
+use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::{Kept, Lower, Parts, arg, malformed, result, wide};
 use crate::Error;
 use crate::affine::Form;
+use crate::alignment::AlignmentTest;
 use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
 use crate::context::{CONST_BANKS, at, encode_space};
+use crate::flow::Flow;
+use crate::operands::MemoryOperands;
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -48,13 +51,11 @@ impl Access<'_> {
 
 impl Lower<'_, '_> {
     pub(super) fn memory(&mut self, data: &InstData) -> Result<(), Error> {
-        let Imm::Mem(mem) = data.imm else { return Err(malformed(data)) };
-        if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
-            return Err(malformed(data));
+        let operands = MemoryOperands::of(data)?;
+        if wide(self.scalar_of(operands.address)) {
+            return self.wide_memory(data, operands);
         }
-        if wide(self.scalar_of(arg(data, 0)?)) {
-            return self.wide_memory(data, mem);
-        }
+        let MemoryOperands { mem, address, value, guard } = operands;
         if let Some(r) = data.result
             && let Some(&v) = self.preloaded.get(&r)
         {
@@ -62,11 +63,8 @@ impl Lower<'_, '_> {
             self.define_scalar(r, v);
             return Ok(());
         }
-        let store = data.op == Opcode::Store;
-        let (value, guard) =
-            if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };
-        let (address, offset) = self.address(arg(data, 0)?, mem)?;
-        let access = Access { data, mem, value, guard: guard.copied(), address, offset };
+        let (address, offset) = self.address(address, mem)?;
+        let access = Access { data, mem, value, guard, address, offset };
         self.check_alignment(&access)?;
         let parts = match (&access.address, mem.space) {
             (Address::Uniform(_), Space::Local) if mem.bytes >= 4 && mem.align >= 4 => {
@@ -200,24 +198,16 @@ impl Lower<'_, '_> {
 
     fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let (mem, data) = (x.mem, x.data);
-        if mem.align <= 1 {
+        let Some(test) = AlignmentTest::of(self.f, data, mem, x.guard)? else { return Ok(()) };
+        if self.aligned.contains(&test) {
             return Ok(());
         }
-        let a = arg(data, 0)?;
-        let place = (mem.offset as u32).wrapping_sub(u32::from(mem.align_offset));
-        let low = u64::from(mem.align - 1);
-        if zero_bits(self.f, a, 8) >= mem.align.trailing_zeros() && u64::from(place) & low == 0 {
-            return Ok(());
-        }
-        let key = (a, x.guard, place & low as u32, mem.align);
-        if self.aligned.contains(&key) {
-            return Ok(());
-        }
+        let (place, low) = (u64::from(test.place), u64::from(test.low()));
         match &x.address {
             // A stride that keeps the alignment: the first lane's address tells of all.
             Address::Uniform(s) | Address::Affine(s, _) if !matches!(&x.address, Address::Affine(_, stride) if *stride as u64 & low != 0) =>
             {
-                let s = self.e.iadd_imm(*s, u64::from(place) & low);
+                let s = self.e.iadd_imm(*s, place);
                 let bad = self.e.band_imm(s, low);
                 let (cold, go_on) = (self.e.cold_block(), self.e.block());
                 self.e.brif(bad, (cold, &[]), (go_on, &[]));
@@ -242,7 +232,7 @@ impl Lower<'_, '_> {
                 let guard = self.guard_parts(x.guard)?;
                 let mut wrong = Vec::new();
                 for (&p, &m) in parts.iter().zip(guard.iter()) {
-                    let p = self.e.iadd_imm(p, u64::from(place) & low);
+                    let p = self.e.iadd_imm(p, place);
                     let p = self.e.band_imm(p, low);
                     wrong.push(self.e.band(p, m));
                 }
@@ -264,7 +254,7 @@ impl Lower<'_, '_> {
             }
         }
         if !self.aside {
-            self.aligned.push(key);
+            self.aligned.push(test);
         }
         Ok(())
     }
@@ -554,26 +544,5 @@ impl Lower<'_, '_> {
         let lanes = self.by_lane(x)?;
         self.aside = false;
         self.finish(end, lanes, scalar)
-    }
-}
-
-/// Low bits of a value that are zero in every lane.
-pub(crate) fn zero_bits(f: &Function, v: Value, depth: u32) -> u32 {
-    let Some(data) = f.def_inst(v) else { return 0 };
-    if depth == 0 {
-        return 0;
-    }
-    let arg = |k: usize| zero_bits(f, data.args[k], depth - 1);
-    match (data.op, data.imm) {
-        (Opcode::Const, Imm::Bits(bits)) => bits.trailing_zeros(),
-        (Opcode::Iadd | Opcode::Isub | Opcode::Ior, _) => arg(0).min(arg(1)),
-        (Opcode::Iand, _) => arg(0).max(arg(1)),
-        (Opcode::Imul, _) => arg(0) + arg(1),
-        (Opcode::Ishl, _) => match f.as_const(data.args[1]) {
-            Some(c) => arg(0) + (c as u32 & (f.ty(v).scalar.bits() - 1)),
-            None => arg(0),
-        },
-        (Opcode::Splat, _) => arg(0),
-        _ => 0,
     }
 }

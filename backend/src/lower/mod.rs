@@ -16,10 +16,6 @@ mod memory;
 mod preload;
 mod rows;
 mod wide;
-mod wide_affine;
-
-pub(crate) use memory::zero_bits;
-pub(crate) use wide_affine::{address_only, step_of};
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,12 +26,16 @@ use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::analysis::{Cfg, KnownBits};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
+use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
 use crate::affine::{Form, Forms};
+use crate::alignment::AlignmentTest;
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, SigRef, StackSlot, V, element, vector};
 use crate::compile::{TrapLane, TrapSite};
+use crate::even_address::address_only;
+use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
+use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::Options;
 use crate::{Error, FloatEnv};
 
@@ -71,8 +71,6 @@ pub(crate) struct Lower<'a, 'b> {
     forms: Forms,
     /// Known bits of the IR's values, when something has asked for them.
     known_bits: Option<Rc<KnownBits>>,
-    /// Reverse postorder.
-    order: Vec<Block>,
     /// Whether `fmad_trunc` takes the way that is fast to run and slow to compile.
     fast_mads: bool,
     /// In the fast version of multiply-adds: what must be looked at behind it.
@@ -85,15 +83,12 @@ pub(crate) struct Lower<'a, 'b> {
     marks: u32,
     /// Where values are used, if that is asked for.
     uses: mads::Uses,
-    /// Position in `order`; `usize::MAX` where unreachable.
-    position: Vec<usize>,
-    /// Blocks of the host function, by IR block.
-    blocks: Vec<Option<HostBlock>>,
+    blocks: HostBlocks<HostBlock>,
     slot_offsets: Vec<u32>,
     values: Vec<Option<Kept>>,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
     hoist: Vec<bool>,
-    /// Values that are computed where an access needs them ([`wide_affine`]).
+    /// Values that are computed where an access needs them ([`crate::even_address`]).
     address_only: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
     hoisted: HashMap<Value, Parts>,
@@ -101,12 +96,10 @@ pub(crate) struct Lower<'a, 'b> {
     splats: HashMap<Value, Parts>,
     /// Bits of masks that are good to the end of the block.
     mask_bits: HashMap<Value, V>,
-    /// Addresses whose alignment is known to the end of the block: address, guard, place, alignment.
-    aligned: Vec<(Value, Option<Value>, u32, u8)>,
+    /// Tests of alignment that have held, good to the end of the block.
+    aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested, in this block.
     rows: Vec<rows::Row>,
-    /// The block that is emitted.
-    current: Block,
     /// Host addresses of spaces, loaded in this block.
     bases: Vec<(Space, V)>,
     /// Whether code is emitted that does not dominate the rest of the block.
@@ -141,8 +134,6 @@ pub(crate) struct Lower<'a, 'b> {
     next_chunk: HostBlock,
     /// The exit of the chunks before this one.
     exit_so_far: V,
-    fault_block: Option<HostBlock>,
-    stop_block: Option<HostBlock>,
     pure_sig: Option<SigRef>,
     poll_sig: Option<SigRef>,
     fma_sig: Option<SigRef>,
@@ -156,14 +147,13 @@ pub(crate) fn lower(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let (order, position) = reverse_postorder(f);
-    let forms = Forms::new(f, &order, &options.slot_shapes);
-    let depth = loop_depths(f, &order, &position);
-    let hoist = hoisted_values(f, &order, &depth, &forms);
-    let address_only = wide_affine::address_only(f, &forms);
+    let order = Order::new(f);
+    let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+    let hoist = hoisted_values(f, &order, &forms);
+    let address_only = address_only(f, &forms);
     let e = Emit { b: builder, host: options.target.host };
     // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
-    let insts = order.iter().flat_map(|&b| &f.block(b).insts);
+    let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
     let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
     let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
     let none = V::from_u32(0);
@@ -173,7 +163,6 @@ pub(crate) fn lower(
         options,
         groups: usize::from(options.groups),
         forms,
-        blocks: vec![None; f.blocks.len()],
         slot_offsets: f.frame_layout().0,
         values: vec![None; f.values.len()],
         hoist,
@@ -184,16 +173,14 @@ pub(crate) fn lower(
         inside: Vec::new(),
         preloaded: HashMap::new(),
         marks: 0,
-        uses: if fast_mads { mads::uses(f, &order) } else { Vec::new() },
-        order,
-        position,
+        uses: if fast_mads { mads::uses(f, &order.blocks) } else { Vec::new() },
+        blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
         splats: HashMap::new(),
         mask_bits: HashMap::new(),
         aligned: Vec::new(),
         bases: Vec::new(),
         rows: Vec::new(),
-        current: f.entry,
         aside: false,
         explicit_flush: env == FloatEnv::Default,
         env,
@@ -215,8 +202,6 @@ pub(crate) fn lower(
         active: Rc::new([]),
         next_chunk: HostBlock::from_u32(0),
         exit_so_far: V::from_u32(0),
-        fault_block: None,
-        stop_block: None,
         pure_sig: None,
         poll_sig: None,
         fma_sig: None,
@@ -229,66 +214,22 @@ pub(crate) fn lower(
     Ok(Lowered { sites, pures, tables })
 }
 
-pub(crate) fn reverse_postorder(f: &Function) -> (Vec<Block>, Vec<usize>) {
-    let mut seen = vec![false; f.blocks.len()];
-    let mut order = Vec::new();
-    let successors = |b: Block| {
-        let mut list = Vec::new();
-        f.term(b).for_each_successor(|s| list.push(s));
-        list
-    };
-    seen[f.entry.index()] = true;
-    let mut stack = vec![(f.entry, successors(f.entry))];
-    while let Some((block, rest)) = stack.last_mut() {
-        match rest.pop() {
-            Some(next) if !seen[next.index()] => {
-                seen[next.index()] = true;
-                stack.push((next, successors(next)));
-            }
-            Some(_) => {}
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
-    let mut position = vec![usize::MAX; f.blocks.len()];
-    for (i, b) in order.iter().enumerate() {
-        position[b.index()] = i;
-    }
-    (order, position)
-}
-
-/// Loops around each block of the order. By back edges over the order: exact for reducible graphs whose loops are
-/// contiguous in it, and only a heuristic otherwise.
-pub(crate) fn loop_depths(f: &Function, order: &[Block], position: &[usize]) -> Vec<u32> {
-    let mut depth = vec![0u32; order.len()];
-    for (i, &b) in order.iter().enumerate() {
-        f.term(b).for_each_successor(|s| {
-            if position[s.index()] <= i {
-                depth[position[s.index()]..=i].iter_mut().for_each(|d| *d += 1);
-            }
-        });
-    }
-    depth
-}
-
 /// Scalars that some deeper loop uses as a vector.
-pub(crate) fn hoisted_values(f: &Function, order: &[Block], depth: &[u32], forms: &Forms) -> Vec<bool> {
+pub(crate) fn hoisted_values(f: &Function, order: &Order, forms: &Forms) -> Vec<bool> {
     let mut hoist = vec![false; f.values.len()];
+    let depth = order.loop_depths(f);
     if depth.iter().all(|&d| d == 0) {
         return hoist;
     }
     let mut defined = vec![0u32; f.values.len()];
-    for (i, &b) in order.iter().enumerate() {
+    for (i, &b) in order.blocks.iter().enumerate() {
         let block = f.block(b);
         let results = block.insts.iter().filter_map(|&inst| f.inst(inst).result);
         for v in block.params.iter().copied().chain(results) {
             defined[v.index()] = depth[i];
         }
     }
-    for (i, &b) in order.iter().enumerate() {
+    for (i, &b) in order.blocks.iter().enumerate() {
         for &inst in &f.block(b).insts {
             let data = f.inst(inst);
             let as_vector = match data.op {
@@ -308,10 +249,6 @@ pub(crate) fn hoisted_values(f: &Function, order: &[Block], depth: &[u32], forms
         }
     }
     hoist
-}
-
-fn wide(scalar: Scalar) -> bool {
-    scalar.frame_bytes() == 8
 }
 
 impl Lower<'_, '_> {
@@ -424,7 +361,7 @@ impl Lower<'_, '_> {
     }
 
     /// Forgets what is good only within a block.
-    fn start_block(&mut self) {
+    fn forget_block(&mut self) {
         self.splats.clear();
         self.mask_bits.clear();
         self.aligned.clear();
@@ -528,8 +465,8 @@ impl Lower<'_, '_> {
         }
         match data.op {
             Opcode::Const => {
-                let (Imm::Bits(bits), Some(r)) = (data.imm, data.result) else { return Err(malformed(data)) };
-                self.define(r, Kept::Const(bits & self.scalar_of(r).bit_mask()));
+                let (r, bits) = operands::constant(self.f, data)?;
+                self.define(r, Kept::Const(bits));
                 Ok(())
             }
             Opcode::Splat => {
@@ -626,16 +563,4 @@ impl Lower<'_, '_> {
     fn truth_word(&mut self, s: V) -> V {
         if self.e.ty(s) == I8 { self.e.uextend(I32, s) } else { s }
     }
-}
-
-pub(crate) fn result(data: &InstData) -> Result<Value, Error> {
-    data.result.ok_or_else(|| malformed(data))
-}
-
-pub(crate) fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
-    data.args.get(k).copied().ok_or_else(|| malformed(data))
-}
-
-pub(crate) fn malformed(data: &InstData) -> Error {
-    Error::Malformed(format!("{} with {} operands and {:?}", data.op.name(), data.args.len(), data.imm))
 }

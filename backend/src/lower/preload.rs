@@ -42,7 +42,7 @@ impl Lower<'_, '_> {
             return Ok(());
         }
         let mut loads = Vec::new();
-        for &block in &self.order {
+        for &block in &self.blocks.order.blocks {
             for &inst in &self.f.block(block).insts {
                 let data = self.f.inst(inst);
                 match (data.op, data.imm) {

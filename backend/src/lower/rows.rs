@@ -111,7 +111,7 @@ impl Lower<'_, '_> {
     /// A row that holds as many of the block's accesses at the base as are near.
     fn make_row(&mut self, space: Space, base: Base, offset: i64, length: i64) -> Result<Row, Error> {
         let (mut first, mut end) = (offset, offset + length);
-        for &inst in &self.f.block(self.current).insts {
+        for &inst in &self.f.block(self.blocks.current).insts {
             let data = self.f.inst(inst);
             let (Opcode::Load | Opcode::Store, Imm::Mem(mem), Some(&address)) =
                 (data.op, data.imm, data.args.first())

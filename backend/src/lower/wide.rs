@@ -2,26 +2,25 @@
 //! that is tested as the code runs: lanes side by side are vectors, all else is an access a lane.
 
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{InstData, MemAccess, Opcode};
+use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
 
 use super::memory::{Access, Address};
-use super::{Kept, Lower, Parts, arg, result, wide};
+use super::{Kept, Lower, Parts, result, wide};
 use crate::Error;
-use crate::clif::{HostIntCC, I32, I64, I64X2, V, element, vector};
+use crate::affine::Forms;
+use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
 use crate::context::at;
+use crate::even_address::{EvenAddress, step_of};
+use crate::operands::MemoryOperands;
 
 impl Lower<'_, '_> {
     /// A load or store whose address is an i64.
-    pub(super) fn wide_memory(&mut self, data: &InstData, mem: MemAccess) -> Result<(), Error> {
-        let store = data.op == Opcode::Store;
-        let (value, guard) =
-            if store { (Some(arg(data, 1)?), data.args.get(2)) } else { (None, data.args.get(1)) };
+    pub(super) fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
+        let MemoryOperands { mem, address: a, value, guard } = operands;
         // The access as the shared parts want it; the address is dealt with here.
         let zero = self.e.imm(I32, 0);
-        let x =
-            Access { data, mem, value, guard: guard.copied(), address: Address::Uniform(zero), offset: 0 };
-        let a = arg(data, 0)?;
+        let x = Access { data, mem, value, guard, address: Address::Uniform(zero), offset: 0 };
         let offset = i64::from(mem.offset) as u64;
         if self.is_uniform(a) {
             let s = self.scalar(a)?;
@@ -43,13 +42,14 @@ impl Lower<'_, '_> {
             let parts = l.address_parts_of(a)?;
             Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
         };
-        let span = if mem.bytes >= 4 { self.span(a, mem.bytes)? } else { None };
-        let loaded = match span {
-            Some(span) => {
+        let even = mem.bytes >= 4 && step_of(self.f, &self.forms, a) == Some(i64::from(mem.bytes));
+        let loaded = match even {
+            true => {
+                let span = self.span(a)?;
                 let first = self.e.iadd_imm(span.first, offset);
                 self.side_by_side(&x, first, span.wraps, parts)?
             }
-            None => {
+            false => {
                 let parts = parts(self)?;
                 if mem.bytes >= 4 {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
@@ -249,5 +249,72 @@ impl Lower<'_, '_> {
             }
             None => Ok(Some(self.gather(data, mem, (base, 0), &offsets, Some(bits)))),
         }
+    }
+}
+
+impl<'a> EvenAddress<'a> for Lower<'a, '_> {
+    type Reg = V;
+    type Parts = Parts;
+
+    fn func(&self) -> &'a Function {
+        self.f
+    }
+
+    fn forms(&self) -> &Forms {
+        &self.forms
+    }
+
+    fn left_out(&self, v: Value) -> bool {
+        self.address_only[v.index()]
+    }
+
+    fn first_lane(&mut self, v: Value) -> Result<V, Error> {
+        self.scalar(v)
+    }
+
+    fn extend(&mut self, op: Opcode, word: V) -> V {
+        if op == Opcode::Zext { self.e.uextend(I64, word) } else { self.e.sextend(I64, word) }
+    }
+
+    fn wraps(&mut self, op: Opcode, first: V, stride: i64) -> V {
+        let last = self.e.iadd_imm(first, (stride * (self.lanes() as i64 - 1)) as u64);
+        let low = self.e.ireduce(I32, last);
+        let want = self.extend(op, low);
+        self.e.icmp(HostIntCC::NotEqual, last, want)
+    }
+
+    fn either(&mut self, a: V, b: V) -> V {
+        self.e.bor(a, b)
+    }
+
+    fn sum(&mut self, op: Opcode, a: V, b: V) -> V {
+        if op == Opcode::Iadd { self.e.iadd(a, b) } else { self.e.isub(a, b) }
+    }
+
+    fn shift_left(&mut self, a: V, count: u8) -> V {
+        self.e.shl(a, u32::from(count))
+    }
+
+    fn vectors_of_value(&mut self, v: Value) -> Result<Parts, Error> {
+        self.parts(v)
+    }
+
+    fn extend_vectors(&mut self, op: Opcode, words: &Parts) -> Parts {
+        let halves = |&w: &V| {
+            if op == Opcode::Sext {
+                return [self.e.swiden_low(w), self.e.swiden_high(w)];
+            }
+            let zero = self.e.imm(I32X4, 0);
+            [[0, 4, 1, 5], [2, 6, 3, 7]].map(|pick| self.e.shuffle_words(I64X2, w, zero, pick))
+        };
+        words.iter().flat_map(halves).collect()
+    }
+
+    fn sum_vectors(&mut self, op: Opcode, a: &Parts, b: &Parts) -> Parts {
+        a.iter().zip(b.iter()).map(|(&a, &b)| self.sum(op, a, b)).collect()
+    }
+
+    fn shift_vectors_left(&mut self, a: &Parts, count: u8) -> Parts {
+        a.iter().map(|&a| self.shift_left(a, count)).collect()
     }
 }

@@ -5,24 +5,26 @@
 
 use warpjit_ir::{Function, Imm, InstData, Opcode, Space, Value};
 
-use super::{Lower, Parts};
 use crate::Error;
 use crate::affine::{Form, Forms};
-use crate::clif::{HostIntCC, I32, I64, I64X2, V};
 
 /// Operands looked through.
 const DEPTH: u32 = 8;
 
 /// An address of the first lane with what each further lane has more.
-pub(super) struct Span {
-    /// The first lane's, i64.
-    pub first: V,
-    /// Whether a word wraps within the chunk (i8): then the others are not what they seem.
-    pub wraps: Option<V>,
+pub(crate) struct Span<R> {
+    /// The first lane's, 64 bits.
+    pub first: R,
+    /// Whether a word wraps within the chunk (0 or not): then the others are not what they seem.
+    pub wraps: Option<R>,
 }
 
 /// The bytes from lane to lane, if the value grows evenly; 0 where it is uniform.
-pub(crate) fn step_of(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64> {
+pub(crate) fn step_of(f: &Function, forms: &Forms, v: Value) -> Option<i64> {
+    step_within(f, forms, v, DEPTH)
+}
+
+fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64> {
     if f.ty(v).uniform || forms.of(v) == Form::Uniform {
         return Some(0);
     }
@@ -30,7 +32,7 @@ pub(crate) fn step_of(f: &Function, forms: &Forms, v: Value, depth: u32) -> Opti
     if depth == 0 {
         return None;
     }
-    let of = |n: usize| step_of(f, forms, data.args[n], depth - 1);
+    let of = |n: usize| step_within(f, forms, data.args[n], depth - 1);
     match data.op {
         Opcode::Zext | Opcode::Sext => match forms.of(data.args[0]) {
             Form::Affine { stride, .. } => Some(i64::from(stride)),
@@ -53,7 +55,7 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function) -> Option<()> {
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 {
         return None;
     }
-    (step_of(f, forms, data.args[0], DEPTH)? == i64::from(mem.bytes)).then_some(())
+    (step_of(f, forms, data.args[0])? == i64::from(mem.bytes)).then_some(())
 }
 
 /// Values that nothing needs but addresses of accesses side by side: they are computed where those are.
@@ -62,7 +64,7 @@ pub(crate) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
         .map(|n| {
             let v = Value::new(n);
             let is_wide = f.ty(v).scalar == warpjit_ir::Scalar::I64 && !f.ty(v).uniform;
-            is_wide && forms.of(v) == Form::Varying && step_of(f, forms, v, DEPTH).is_some()
+            is_wide && forms.of(v) == Form::Varying && step_of(f, forms, v).is_some()
         })
         .collect();
     // What something else uses is not; then neither is what that is made of.
@@ -92,43 +94,63 @@ pub(crate) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
     only
 }
 
-impl Lower<'_, '_> {
-    /// The address as a span, if its lanes are `bytes` apart.
-    pub(super) fn span(&mut self, address: Value, bytes: u8) -> Result<Option<Span>, Error> {
-        if step_of(self.f, &self.forms, address, DEPTH) != Some(i64::from(bytes)) {
-            return Ok(None);
-        }
+/// A code generator, as far as such addresses go.
+pub(crate) trait EvenAddress<'a> {
+    /// A scalar.
+    type Reg: Copy;
+    /// The vectors of a value.
+    type Parts;
+
+    fn func(&self) -> &'a Function;
+    fn forms(&self) -> &Forms;
+    /// Whether a value has been left out because only addresses need it ([`address_only`]).
+    fn left_out(&self, v: Value) -> bool;
+
+    /// The first lane's value.
+    fn first_lane(&mut self, v: Value) -> Result<Self::Reg, Error>;
+    /// A word to 64 bits: zext or sext.
+    fn extend(&mut self, op: Opcode, word: Self::Reg) -> Self::Reg;
+    /// Whether that of the last lane's word is something else than `first` and the strides between them.
+    fn wraps(&mut self, op: Opcode, first: Self::Reg, stride: i64) -> Self::Reg;
+    fn either(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
+    /// iadd or isub, 64 bits.
+    fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
+    fn shift_left(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
+
+    /// The vectors of a value that is not left out, and the same operations on such.
+    fn vectors_of_value(&mut self, v: Value) -> Result<Self::Parts, Error>;
+    fn extend_vectors(&mut self, op: Opcode, words: &Self::Parts) -> Self::Parts;
+    fn sum_vectors(&mut self, op: Opcode, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
+    fn shift_vectors_left(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
+
+    /// An even address as a span.
+    fn span(&mut self, address: Value) -> Result<Span<Self::Reg>, Error> {
         let mut wraps = None;
         let first = self.first_of(address, &mut wraps)?;
-        Ok(Some(Span { first, wraps }))
+        Ok(Span { first, wraps })
     }
 
-    fn first_of(&mut self, v: Value, wraps: &mut Option<V>) -> Result<V, Error> {
-        if self.is_uniform(v) {
-            return self.scalar(v);
+    /// The first lane's value of an even one; adds the words in it that wrap.
+    fn first_of(&mut self, v: Value, wraps: &mut Option<Self::Reg>) -> Result<Self::Reg, Error> {
+        if self.forms().of(v) == Form::Uniform {
+            return self.first_lane(v);
         }
-        let f = self.f;
+        let f = self.func();
         let Some(data) = f.def_inst(v) else {
             return Err(Error::Malformed("an address from nowhere".into()));
         };
         match data.op {
             Opcode::Zext | Opcode::Sext => {
-                let word = self.scalar(data.args[0])?;
-                let stride = match self.forms.of(data.args[0]) {
+                let word = self.first_lane(data.args[0])?;
+                let stride = match self.forms().of(data.args[0]) {
                     Form::Affine { stride, .. } => i64::from(stride),
                     _ => 0,
                 };
-                let extend = |l: &mut Self, w: V| {
-                    if data.op == Opcode::Zext { l.e.uextend(I64, w) } else { l.e.sextend(I64, w) }
-                };
-                let first = extend(self, word);
+                let first = self.extend(data.op, word);
                 if stride != 0 {
-                    let last = self.e.iadd_imm(first, (stride * (self.lanes() as i64 - 1)) as u64);
-                    let low = self.e.ireduce(I32, last);
-                    let want = extend(self, low);
-                    let odd = self.e.icmp(HostIntCC::NotEqual, last, want);
+                    let odd = self.wraps(data.op, first, stride);
                     *wraps = Some(match *wraps {
-                        Some(w) => self.e.bor(w, odd),
+                        Some(w) => self.either(w, odd),
                         None => odd,
                     });
                 }
@@ -136,55 +158,36 @@ impl Lower<'_, '_> {
             }
             Opcode::Iadd | Opcode::Isub => {
                 let (a, b) = (self.first_of(data.args[0], wraps)?, self.first_of(data.args[1], wraps)?);
-                Ok(if data.op == Opcode::Iadd { self.e.iadd(a, b) } else { self.e.isub(a, b) })
+                Ok(self.sum(data.op, a, b))
             }
             Opcode::Ishl => {
                 let a = self.first_of(data.args[0], wraps)?;
-                let count = self.f.as_const(data.args[1]).unwrap_or(0);
-                Ok(self.e.shl(a, count as u32))
+                Ok(self.shift_left(a, f.as_const(data.args[1]).unwrap_or(0) as u8))
             }
             op => Err(Error::Malformed(format!("{} in an even address", op.name()))),
         }
     }
 
-    /// The vectors of a value that [`address_only`] has left out: made anew.
-    pub(super) fn address_parts_of(&mut self, v: Value) -> Result<Parts, Error> {
-        let f = self.f;
-        if !self.address_only[v.index()] {
-            return self.parts(v);
-        }
-        let Some(data) = f.def_inst(v) else { return self.parts(v) };
+    /// The vectors of a value; made anew where it has been left out.
+    fn address_parts_of(&mut self, v: Value) -> Result<Self::Parts, Error> {
+        let f = self.func();
+        let Some(data) = f.def_inst(v).filter(|_| self.left_out(v)) else {
+            return self.vectors_of_value(v);
+        };
         match data.op {
             Opcode::Zext | Opcode::Sext => {
-                let words = self.parts(data.args[0])?;
-                Ok(words
-                    .iter()
-                    .flat_map(|&w| {
-                        if data.op == Opcode::Sext {
-                            return [self.e.swiden_low(w), self.e.swiden_high(w)];
-                        }
-                        let zero = self.e.imm(crate::clif::I32X4, 0);
-                        [[0, 4, 1, 5], [2, 6, 3, 7]].map(|pick| self.e.shuffle_words(I64X2, w, zero, pick))
-                    })
-                    .collect())
+                let words = self.vectors_of_value(data.args[0])?;
+                Ok(self.extend_vectors(data.op, &words))
             }
             Opcode::Iadd | Opcode::Isub => {
                 let (a, b) = (self.address_parts_of(data.args[0])?, self.address_parts_of(data.args[1])?);
-                let pairs = a.iter().zip(b.iter());
-                Ok(pairs
-                    .map(
-                        |(&a, &b)| {
-                            if data.op == Opcode::Iadd { self.e.iadd(a, b) } else { self.e.isub(a, b) }
-                        },
-                    )
-                    .collect())
+                Ok(self.sum_vectors(data.op, &a, &b))
             }
             Opcode::Ishl => {
                 let a = self.address_parts_of(data.args[0])?;
-                let count = f.as_const(data.args[1]).unwrap_or(0);
-                Ok(a.iter().map(|&a| self.e.shl(a, count as u32)).collect())
+                Ok(self.shift_vectors_left(&a, f.as_const(data.args[1]).unwrap_or(0) as u8))
             }
-            _ => self.parts(v),
+            _ => self.vectors_of_value(v),
         }
     }
 }

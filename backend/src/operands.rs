@@ -1,0 +1,67 @@
+//! Operands of IR instructions, as both code generators take them. What is missing is an error, not a panic.
+
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
+
+use crate::Error;
+
+pub(crate) fn malformed(data: &InstData) -> Error {
+    Error::Malformed(format!("{} with {} operands and {:?}", data.op.name(), data.args.len(), data.imm))
+}
+
+pub(crate) fn result(data: &InstData) -> Result<Value, Error> {
+    data.result.ok_or_else(|| malformed(data))
+}
+
+pub(crate) fn arg(data: &InstData, k: usize) -> Result<Value, Error> {
+    data.args.get(k).copied().ok_or_else(|| malformed(data))
+}
+
+/// Whether elements have 64 bits.
+pub(crate) fn wide(scalar: Scalar) -> bool {
+    scalar.frame_bytes() == 8
+}
+
+/// Result and bits of a constant.
+pub(crate) fn constant(f: &Function, data: &InstData) -> Result<(Value, u64), Error> {
+    let (Imm::Bits(bits), Some(r)) = (data.imm, data.result) else { return Err(malformed(data)) };
+    Ok((r, bits & f.ty(r).scalar.bit_mask()))
+}
+
+/// Operands of a load or store.
+pub(crate) struct MemoryOperands {
+    pub mem: MemAccess,
+    pub address: Value,
+    /// Of a store.
+    pub value: Option<Value>,
+    pub guard: Option<Value>,
+}
+
+impl MemoryOperands {
+    pub fn of(data: &InstData) -> Result<MemoryOperands, Error> {
+        let Imm::Mem(mem) = data.imm else { return Err(malformed(data)) };
+        if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
+            return Err(malformed(data));
+        }
+        let value = if data.op == Opcode::Store { Some(arg(data, 1)?) } else { None };
+        let guard = data.args.get(1 + usize::from(value.is_some())).copied();
+        Ok(MemoryOperands { mem, address: arg(data, 0)?, value, guard })
+    }
+}
+
+/// Result, value and index of a shuffle.
+pub(crate) fn shuffle(f: &Function, data: &InstData) -> Result<(Value, Value, Value), Error> {
+    let (r, value, index) = (result(data)?, arg(data, 0)?, arg(data, 1)?);
+    if wide(f.ty(value).scalar) || data.args.len() != 2 {
+        return Err(malformed(data));
+    }
+    Ok((r, value, index))
+}
+
+/// The place of something in a list of what the code needs from outside, where it is put if it is new.
+pub(crate) fn number<T>(list: &mut Vec<&'static T>, item: &'static T) -> usize {
+    list.iter().position(|known| std::ptr::eq(*known, item)).unwrap_or_else(|| {
+        list.push(item);
+        list.len() - 1
+    })
+}
