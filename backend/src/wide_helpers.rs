@@ -107,6 +107,23 @@ pub(crate) fn describe_access(
         | lanes.trailing_zeros() << 19
 }
 
+/// The lanes whose bits are set, the lowest first.
+#[cfg(target_arch = "x86_64")]
+fn lanes_in(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = (bits != 0).then_some(bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        lane
+    })
+}
+
+/// A lane's address, 16 bits of it unless the access is far.
+#[cfg(target_arch = "x86_64")]
+fn place_of(context: &crate::Context, lane: usize, far: bool) -> usize {
+    let address = context.lane_addresses.get(lane, false);
+    (if far { address } else { address & 0xffff }) as usize
+}
+
 /// Does an access of shared, local or const memory for the lanes of `guard_lanes`, the addresses being in `lane_addresses`, values
 /// in `lane_values`. What is out of bounds reads as zero and is not written.
 #[cfg(target_arch = "x86_64")]
@@ -124,12 +141,8 @@ unsafe extern "C" fn access_lanes(context: *mut crate::Context) {
         Space::Const(n) => (context.const_banks[usize::from(n) % CONST_BANKS].cast_mut(), 0x1_0008),
         Space::Global(_) => return,
     };
-    let mut left = context.guard_lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let address = context.lane_addresses.get(lane, false);
-        let address = (if far { address } else { address & 0xffff }) as usize;
+    for lane in lanes_in(context.guard_lanes) {
+        let address = place_of(context, lane, far);
         let inside = address + bytes <= size;
         let place = |byte: usize| match space {
             Space::Local => {
@@ -178,12 +191,8 @@ unsafe extern "C" fn atomic_lanes(context: *mut crate::Context) {
     let (bytes, far) = ((word >> 12 & 15) as usize, word >> 18 & 1 != 0);
     let wide = bytes == 8;
     let op = AtomicOp::ALL[context.atomic as usize % AtomicOp::ALL.len()];
-    let mut left = context.guard_lanes;
-    while left != 0 {
-        let lane = left.trailing_zeros() as usize;
-        left &= left - 1;
-        let address = context.lane_addresses.get(lane, false);
-        let address = (if far { address } else { address & 0xffff }) as usize;
+    for lane in lanes_in(context.guard_lanes) {
+        let address = place_of(context, lane, far);
         let inside = address + bytes <= context.shared_bytes as usize;
         let (value, new) = (context.lane_values.get(lane, wide), context.lane_others.get(lane, wide));
         let mut old = 0;

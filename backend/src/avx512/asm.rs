@@ -512,9 +512,7 @@ impl Asm {
 
     /// The 16 bits of a mask.
     pub fn bits_of(&mut self, k: R) -> R {
-        let d = self.gpr();
-        self.put(Code::VEX_Kmovw_r32_kr, &[A::Def(d, Size::D), A::Use(k, Size::K)], With::default());
-        d
+        self.g1(Code::VEX_Kmovw_r32_kr, k, Size::D, Size::K)
     }
 
     /// Sets ZF if both are empty, CF if all 16 bits are set in one of them.

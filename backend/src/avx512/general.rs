@@ -161,15 +161,11 @@ impl Asm {
 
     /// Element 0.
     pub fn first32(&mut self, a: R) -> R {
-        let d = self.gpr();
-        self.put(Code::EVEX_Vmovd_rm32_xmm, &[A::Def(d, Size::D), A::Use(a, Size::X)], With::default());
-        d
+        self.g1(Code::EVEX_Vmovd_rm32_xmm, a, Size::D, Size::X)
     }
 
     pub fn first64(&mut self, a: R) -> R {
-        let d = self.gpr();
-        self.put(Code::EVEX_Vmovq_rm64_xmm, &[A::Def(d, Size::Q), A::Use(a, Size::X)], With::default());
-        d
+        self.g1(Code::EVEX_Vmovq_rm64_xmm, a, Size::Q, Size::X)
     }
 
     /// A general register in every element.
