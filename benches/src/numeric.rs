@@ -68,21 +68,33 @@ impl Arithmetic for Tesla {
     }
 }
 
-/// GF100 as nvcc compiles for it: IEEE's operations, fused.
+/// GF100 as nvcc compiles for it: IEEE's operations, fused; with `FTZ` as with `-ftz=true`, a part of `-use_fast_math`.
 #[derive(Clone, Copy, Debug)]
-pub struct Fermi;
+pub struct Gf100<const FTZ: bool>;
 
-impl Arithmetic for Fermi {
+/// As nvcc compiles.
+pub type Fermi = Gf100<false>;
+
+/// As it does with `-ftz=true`.
+pub type FermiFtz = Gf100<true>;
+
+impl<const FTZ: bool> Gf100<FTZ> {
+    fn result(x: f32) -> f32 {
+        if FTZ { flush(x) } else { x }
+    }
+}
+
+impl<const FTZ: bool> Arithmetic for Gf100<FTZ> {
     fn add(a: f32, b: f32) -> f32 {
-        a + b
+        Self::result(a + b)
     }
 
     fn mul(a: f32, b: f32) -> f32 {
-        a * b
+        Self::result(a * b)
     }
 
     fn mad(a: f32, b: f32, c: f32) -> f32 {
-        a.mul_add(b, c)
+        Self::result(a.mul_add(b, c))
     }
 
     fn rcp(x: f32) -> f32 {
@@ -99,40 +111,6 @@ impl Arithmetic for Fermi {
 
     fn ex2(x: f32) -> f32 {
         f32::from_bits(fermi::ex2(&mut Scalars, x.to_bits()))
-    }
-}
-
-/// The same with `-ftz=true`, a part of `-use_fast_math`.
-#[derive(Clone, Copy, Debug)]
-pub struct FermiFtz;
-
-impl Arithmetic for FermiFtz {
-    fn add(a: f32, b: f32) -> f32 {
-        flush(a + b)
-    }
-
-    fn mul(a: f32, b: f32) -> f32 {
-        flush(a * b)
-    }
-
-    fn mad(a: f32, b: f32, c: f32) -> f32 {
-        flush(a.mul_add(b, c))
-    }
-
-    fn rcp(x: f32) -> f32 {
-        Fermi::rcp(x)
-    }
-
-    fn rsqrt(x: f32) -> f32 {
-        Fermi::rsqrt(x)
-    }
-
-    fn lg2(x: f32) -> f32 {
-        Fermi::lg2(x)
-    }
-
-    fn ex2(x: f32) -> f32 {
-        Fermi::ex2(x)
     }
 }
 

@@ -1,22 +1,22 @@
 //! Black-Scholes: prices of call and put options. Special functions: rcp, rsqrt, lg2, ex2.
 
-use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick, fermi};
+use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
 use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};
 use crate::simd::Simd;
 
 const OPTIONS: usize = 1 << 18;
 
-pub(super) const RATE: f32 = 0.02;
-pub(super) const VOLATILITY: f32 = 0.3;
-pub(super) const LN_2: f32 = std::f32::consts::LN_2;
-pub(super) const LOG2_E: f32 = std::f32::consts::LOG2_E;
+const RATE: f32 = 0.02;
+const VOLATILITY: f32 = 0.3;
+const LN_2: f32 = std::f32::consts::LN_2;
+const LOG2_E: f32 = std::f32::consts::LOG2_E;
 /// `RATE + VOLATILITY^2 / 2`.
-pub(super) const DRIFT: f32 = 0.065;
+const DRIFT: f32 = 0.065;
 /// Coefficients of the cumulative normal distribution (Abramowitz and Stegun 26.2.17).
-pub(super) const NORMAL: [f32; 5] = [0.319_381_53, -0.356_563_78, 1.781_477_9, -1.821_256, 1.330_274_5];
-pub(super) const NORMAL_K: f32 = 0.231_641_9;
+const NORMAL: [f32; 5] = [0.319_381_53, -0.356_563_78, 1.781_477_9, -1.821_256, 1.330_274_5];
+const NORMAL_K: f32 = 0.231_641_9;
 /// `1 / sqrt(2 pi)`.
-pub(super) const RSQRT_2PI: f32 = 0.398_942_3;
+const RSQRT_2PI: f32 = 0.398_942_3;
 
 /// The kernel.
 #[derive(Debug)]
@@ -25,34 +25,176 @@ pub struct BlackScholes {
     pub guest: Guest,
 }
 
-/// The distribution of $r{d} to $r{to}, by $r12 to $r14. $r15 = 1.
-fn normal(d: u32, to: u32) -> String {
-    let bits = |x: f32| format!("{:#x}", x.to_bits());
-    let mut lines = vec![
-        format!("cvt abs f32 $r12 f32 $r{d}"),
-        "mov b32 $r13 $r15".into(),
-        format!("add f32 $r13 (mul $r12 {}) $r13", bits(NORMAL_K)),
-        "rcp f32 $r12 $r13".into(),
-        format!("mov b32 $r13 {}", bits(NORMAL[3])),
-        format!("add f32 $r13 (mul $r12 {}) $r13", bits(NORMAL[4])),
-    ];
-    for at in (0..3).rev() {
-        let (from, into) = if at == 1 { (14, 13) } else { (13, 14) };
-        lines.push(format!("mov b32 $r{into} {}", bits(NORMAL[at])));
-        lines.push(format!("add f32 $r{into} (mul $r{from} $r12) $r{into}"));
+/// What a guest's assembly has of its own.
+struct Dialect {
+    /// Ends with $r0 = what a place of an array is made of.
+    head: &'static str,
+    /// $r1 = address of the thread's place in the array whose address is a parameter, by the parameter's number.
+    place: fn(u32) -> String,
+    load: [&'static str; 2],
+    store: [&'static str; 2],
+    /// What flushes denormals, where not all operations do.
+    ftz: &'static str,
+    /// $r12 = magnitude.
+    magnitude: fn(u32) -> String,
+    /// Where 1 is from the start, and the line that puts it there.
+    one: &'static str,
+    set_one: &'static str,
+    /// `$r{into} = $r{a} * b + c`, named `rn` or not.
+    mad: fn(u32, u32, &str, &str, &str) -> String,
+    /// `1 - $r{of}`, there, if a predicate says so.
+    one_minus: fn(&str, u32) -> String,
+    /// Whether a register is above 0, and the predicate that says it.
+    positive: [&'static str; 3],
+    /// Whether the last store can end the thread.
+    exit_at_store: bool,
+}
+
+const TESLA: Dialect = Dialect {
+    head: "\
+// Black-Scholes prices of European options, one a thread.
+//   s[0x10] price  s[0x14] strike  s[0x18] years  s[0x1c] call  s[0x20] put
+
+cvt u32 $r1 u16 $r0l
+cvt u32 $r2 u16 u16 s[0xc]
+cvt u32 $r3 u16 u16 s[0x2]
+add $r0 (mul u16 $r2l $r3l) $r1
+shl b32 $r0 $r0 0x2
+",
+    place: |number| format!("add b32 $r1 b32 s[{:#x}] $r0", 0x10 + 4 * number),
+    load: ["ld b32", "g14"],
+    store: ["st b32", "g14"],
+    ftz: "",
+    magnitude: |of| format!("cvt abs f32 $r12 f32 $r{of}"),
+    one: "$r15",
+    set_one: "mov b32 $r15 0x3f800000\n",
+    mad: |into, a, b, c, _| format!("add f32 $r{into} (mul $r{a} {b}) {c}"),
+    one_minus: |guard, of| format!("{guard}add rn f32 $r{of} $r15 neg $r{of}"),
+    positive: ["set $c0 # g f32", "$r124", "(lg $c0) "],
+    exit_at_store: true,
+};
+
+/// As with `-use_fast_math`.
+const FERMI: Dialect = Dialect {
+    head: "\
+// Black-Scholes prices of European options, one a thread.
+//   c0[0x20] price  c0[0x24] strike  c0[0x28] years  c0[0x2c] call  c0[0x30] put
+
+mov b32 $r0 $ctaidx
+mov b32 $r1 $tidx
+add $r0 (mul u32 $r0 u32 c0[0x8]) $r1
+",
+    place: |number| format!("add b32 $r1 (shl $r0 0x2) c0[{:#x}]", 0x20 + 4 * number),
+    load: ["ld b32", "ca g"],
+    store: ["st b32 wb", "g"],
+    ftz: "ftz ",
+    magnitude: |of| format!("cvt ftz f32 $r12 abs f32 $r{of}"),
+    one: "0x3f800000",
+    set_one: "",
+    mad: |into, a, b, c, rn| format!("fma ftz {rn}f32 $r{into} $r{a} {b} {c}"),
+    one_minus: |guard, of| format!("{guard}add ftz rn f32 $r{of} neg $r{of} 0x3f800000"),
+    positive: ["set ftz $p0 0x1 gt f32", "0x0", "$p0 "],
+    exit_at_store: false,
+};
+
+/// How the assemblies write a float.
+fn bits(x: f32) -> String {
+    format!("{:#x}", x.to_bits())
+}
+
+impl Dialect {
+    /// The distribution of $r{d} to $r{to}, by $r12 to $r14.
+    fn normal(&self, d: u32, to: u32) -> String {
+        let Dialect { ftz, one, mad, positive: [above, zero, guard], .. } = self;
+        let mut lines = vec![
+            (self.magnitude)(d),
+            format!("mov b32 $r13 {one}"),
+            mad(13, 12, &bits(NORMAL_K), "$r13", ""),
+            "rcp f32 $r12 $r13".into(),
+            format!("mov b32 $r13 {}", bits(NORMAL[3])),
+            mad(13, 12, &bits(NORMAL[4]), "$r13", ""),
+        ];
+        for at in (0..3).rev() {
+            let (from, into) = if at == 1 { (14, 13) } else { (13, 14) };
+            lines.push(format!("mov b32 $r{into} {}", bits(NORMAL[at])));
+            lines.push(mad(into, from, "$r12", &format!("$r{into}"), "rn "));
+        }
+        lines.extend([
+            format!("mul {ftz}rn f32 $r12 $r14 $r12"),
+            format!("mul {ftz}rn f32 $r13 $r{d} $r{d}"),
+            format!("mul {ftz}f32 $r13 $r13 {}", bits(-0.5 * LOG2_E)),
+            "preex2 f32 $r13 $r13".into(),
+            "ex2 f32 $r13 $r13".into(),
+            format!("mul {ftz}f32 $r13 $r13 {}", bits(RSQRT_2PI)),
+            format!("mul {ftz}rn f32 $r{to} $r12 $r13"),
+            format!("{above} $r{d} {zero}"),
+            (self.one_minus)(guard, to),
+        ]);
+        lines.join("\n")
     }
-    lines.extend([
-        "mul rn f32 $r12 $r14 $r12".into(),
-        format!("mul rn f32 $r13 $r{d} $r{d}"),
-        format!("mul f32 $r13 $r13 {}", bits(-0.5 * LOG2_E)),
-        "preex2 f32 $r13 $r13".into(),
-        "ex2 f32 $r13 $r13".into(),
-        format!("mul f32 $r13 $r13 {}", bits(RSQRT_2PI)),
-        format!("mul rn f32 $r{to} $r12 $r13"),
-        format!("set $c0 # g f32 $r{d} $r124"),
-        format!("(lg $c0) add rn f32 $r{to} $r15 neg $r{to}"),
-    ]);
-    lines.join("\n")
+
+    fn load(&self, number: u32, to: u32) -> String {
+        format!("{}\n{} $r{to} {}[$r1]", (self.place)(number), self.load[0], self.load[1])
+    }
+
+    fn store(&self, number: u32, exit: &str) -> String {
+        format!("{}\n{exit}{} {}[$r1] $r13", (self.place)(number), self.store[0], self.store[1])
+    }
+
+    fn source(&self) -> String {
+        let Dialect { head, ftz, set_one, mad, one_minus, .. } = self;
+        let (exit_before, exit_behind) = if self.exit_at_store { ("exit ", "") } else { ("", "exit\n") };
+        format!(
+            "\
+{head}{price}
+{strike}
+{years}
+{set_one}// $r7 = volatility by the root of the time, $r8 = d1, $r9 = d2
+rsqrt f32 $r7 $r6
+rcp f32 $r7 $r7
+mul {ftz}f32 $r7 $r7 {volatility}
+rcp f32 $r8 $r5
+mul {ftz}rn f32 $r8 $r4 $r8
+lg2 f32 $r8 $r8
+mul {ftz}f32 $r9 $r6 {drift}
+{sum}
+rcp f32 $r8 $r7
+mul {ftz}rn f32 $r8 $r9 $r8
+add {ftz}rn f32 $r9 $r8 neg $r7
+// $r10 and $r11 = their distribution
+{first}
+{second}
+// $r12 = discounted strike
+mul {ftz}f32 $r12 $r6 {rate}
+preex2 f32 $r12 $r12
+ex2 f32 $r12 $r12
+mul {ftz}rn f32 $r12 $r5 $r12
+mul {ftz}rn f32 $r13 $r12 $r11
+{call}
+{store_call}
+{rest_10}
+{rest_11}
+mul {ftz}rn f32 $r13 $r4 $r10
+{put}
+{store_put}
+{exit_behind}",
+            price = self.load(0, 4),
+            strike = self.load(1, 5),
+            years = self.load(2, 6),
+            volatility = bits(VOLATILITY),
+            drift = bits(DRIFT),
+            sum = mad(9, 8, &bits(LN_2), "$r9", ""),
+            first = self.normal(8, 10),
+            second = self.normal(9, 11),
+            rate = bits(-RATE * LOG2_E),
+            call = mad(13, 4, "$r10", "neg $r13", "rn "),
+            store_call = self.store(3, ""),
+            rest_10 = one_minus("", 10),
+            rest_11 = one_minus("", 11),
+            put = mad(13, 12, "$r11", "neg $r13", "rn "),
+            store_put = self.store(4, exit_before),
+        )
+    }
 }
 
 impl Bench for BlackScholes {
@@ -65,65 +207,10 @@ impl Bench for BlackScholes {
     }
 
     fn source(&self) -> Option<String> {
-        if self.guest == Guest::Fermi {
-            return Some(fermi::black_scholes());
-        }
-        let bits = |x: f32| format!("{:#x}", x.to_bits());
-        Some(format!(
-            "\
-// Black-Scholes prices of European options, one a thread.
-//   s[0x10] price  s[0x14] strike  s[0x18] years  s[0x1c] call  s[0x20] put
-
-cvt u32 $r1 u16 $r0l
-cvt u32 $r2 u16 u16 s[0xc]
-cvt u32 $r3 u16 u16 s[0x2]
-add $r0 (mul u16 $r2l $r3l) $r1
-shl b32 $r0 $r0 0x2
-add b32 $r1 b32 s[0x10] $r0
-ld b32 $r4 g14[$r1]
-add b32 $r1 b32 s[0x14] $r0
-ld b32 $r5 g14[$r1]
-add b32 $r1 b32 s[0x18] $r0
-ld b32 $r6 g14[$r1]
-mov b32 $r15 0x3f800000
-// $r7 = volatility by the root of the time, $r8 = d1, $r9 = d2
-rsqrt f32 $r7 $r6
-rcp f32 $r7 $r7
-mul f32 $r7 $r7 {volatility}
-rcp f32 $r8 $r5
-mul rn f32 $r8 $r4 $r8
-lg2 f32 $r8 $r8
-mul f32 $r9 $r6 {drift}
-add f32 $r9 (mul $r8 {ln_2}) $r9
-rcp f32 $r8 $r7
-mul rn f32 $r8 $r9 $r8
-add rn f32 $r9 $r8 neg $r7
-// $r10 and $r11 = their distribution
-{first}
-{second}
-// $r12 = discounted strike
-mul f32 $r12 $r6 {rate}
-preex2 f32 $r12 $r12
-ex2 f32 $r12 $r12
-mul rn f32 $r12 $r5 $r12
-mul rn f32 $r13 $r12 $r11
-add f32 $r13 (mul $r4 $r10) neg $r13
-add b32 $r1 b32 s[0x1c] $r0
-st b32 g14[$r1] $r13
-add rn f32 $r10 $r15 neg $r10
-add rn f32 $r11 $r15 neg $r11
-mul rn f32 $r13 $r4 $r10
-add f32 $r13 (mul $r12 $r11) neg $r13
-add b32 $r1 b32 s[0x20] $r0
-exit st b32 g14[$r1] $r13
-",
-            volatility = bits(VOLATILITY),
-            drift = bits(DRIFT),
-            ln_2 = bits(LN_2),
-            rate = bits(-RATE * LOG2_E),
-            first = normal(8, 10),
-            second = normal(9, 11),
-        ))
+        Some(match self.guest {
+            Guest::Tesla => TESLA.source(),
+            Guest::Fermi => FERMI.source(),
+        })
     }
 
     fn inputs(&self) -> Buffers {

@@ -3,9 +3,6 @@
 
 use std::fmt::Write;
 
-use super::black_scholes::{DRIFT, LN_2, LOG2_E, NORMAL, NORMAL_K, RATE, RSQRT_2PI, VOLATILITY};
-use super::md5::{SHIFTS, SINES, START, word_of};
-
 const SGEMM_HEAD: &str = "\
 // C = A B, matrices of n by n floats, n a multiple of 16: a block of 16 by 16 threads computes a tile.
 //   c0[0x20] A    c0[0x24] B    c0[0x28] C    c0[0x2c] n
@@ -63,75 +60,6 @@ pub(super) fn sgemm() -> String {
         let _ = writeln!(text, "fma rn f32 $r8 $r{} $r{} $r8", 16 + k % 4, 20 + k % 4);
     }
     text.push_str(SGEMM_TAIL);
-    text
-}
-
-const MD5_HEAD: &str = "\
-// MD5 of messages of one block. Word w of message i is at 4 (w n + i), and so are the digests.
-//   c0[0x20] messages    c0[0x24] digests    c0[0x28] 4 n
-
-mov b32 $r0 $ctaidx
-mov b32 $r1 $tidx
-add $r0 (mul u32 $r0 u32 c0[0x8]) $r1
-add b32 $r1 (shl $r0 0x2) c0[0x20]
-mov b32 $r2 c0[0x28]
-";
-
-/// $r4 to $r19 hold the message, $r20 to $r23 the state, $r1 and $r3 are for use.
-pub(super) fn md5() -> String {
-    let mut text = MD5_HEAD.to_string();
-    let mut line = |line: String| {
-        text.push_str(&line);
-        text.push('\n');
-    };
-    for word in 0..16 {
-        line(format!("ld b32 $r{} ca g[$r1]", 4 + word));
-        if word != 15 {
-            line("add b32 $r1 $r1 $r2".into());
-        }
-    }
-    for (at, start) in START.iter().enumerate() {
-        line(format!("mov b32 $r{} {start:#x}", 20 + at));
-    }
-    let mut state = [20, 21, 22, 23];
-    for round in 0..64 {
-        let [a, b, c, d] = state;
-        match round / 16 {
-            0 => {
-                line(format!("and b32 $r1 $r{b} $r{c}"));
-                line(format!("and b32 $r3 not $r{b} $r{d}"));
-                line("or b32 $r1 $r1 $r3".into());
-            }
-            1 => {
-                line(format!("and b32 $r1 $r{b} $r{d}"));
-                line(format!("and b32 $r3 $r{c} not $r{d}"));
-                line("or b32 $r1 $r1 $r3".into());
-            }
-            2 => {
-                line(format!("xor b32 $r1 $r{b} $r{c}"));
-                line(format!("xor b32 $r1 $r1 $r{d}"));
-            }
-            _ => {
-                line(format!("or b32 $r1 $r{b} not $r{d}"));
-                line(format!("xor b32 $r1 $r1 $r{c}"));
-            }
-        }
-        let shift = SHIFTS[round / 16][round % 4];
-        line(format!("add b32 $r1 $r1 $r{a}"));
-        line(format!("add b32 $r1 $r1 $r{}", 4 + word_of(round)));
-        line(format!("add b32 $r1 $r1 {:#x}", SINES[round]));
-        // A rotation is a shift and a sum.
-        line(format!("shr u32 $r3 $r1 wrap {:#x}", 32 - shift));
-        line(format!("add b32 $r1 (shl $r1 {shift:#x}) $r3"));
-        line(format!("add b32 $r{a} $r1 $r{b}"));
-        state = [d, a, b, c];
-    }
-    line("add b32 $r0 (shl $r0 0x2) c0[0x24]".into());
-    for (at, start) in START.iter().enumerate() {
-        line(format!("add b32 $r{0} $r{0} {start:#x}", 20 + at));
-        line(format!("st b32 wb g[$r0] $r{}", 20 + at));
-        line(if at == 3 { "exit".into() } else { "add b32 $r0 $r0 $r2".into() });
-    }
     text
 }
 
@@ -264,92 +192,4 @@ pub(super) fn nbody() -> String {
     }
     text.push_str(NBODY_TAIL);
     text
-}
-
-/// The distribution of $r{d} to $r{to}, by $r12 to $r14.
-fn normal(d: u32, to: u32) -> String {
-    let bits = |x: f32| format!("{:#x}", x.to_bits());
-    let mut lines = vec![
-        format!("cvt ftz f32 $r12 abs f32 $r{d}"),
-        "mov b32 $r13 0x3f800000".into(),
-        format!("fma ftz f32 $r13 $r12 {} $r13", bits(NORMAL_K)),
-        "rcp f32 $r12 $r13".into(),
-        format!("mov b32 $r13 {}", bits(NORMAL[3])),
-        format!("fma ftz f32 $r13 $r12 {} $r13", bits(NORMAL[4])),
-    ];
-    for at in (0..3).rev() {
-        let (from, into) = if at == 1 { (14, 13) } else { (13, 14) };
-        lines.push(format!("mov b32 $r{into} {}", bits(NORMAL[at])));
-        lines.push(format!("fma ftz rn f32 $r{into} $r{from} $r12 $r{into}"));
-    }
-    lines.extend([
-        "mul ftz rn f32 $r12 $r14 $r12".into(),
-        format!("mul ftz rn f32 $r13 $r{d} $r{d}"),
-        format!("mul ftz f32 $r13 $r13 {}", bits(-0.5 * LOG2_E)),
-        "preex2 f32 $r13 $r13".into(),
-        "ex2 f32 $r13 $r13".into(),
-        format!("mul ftz f32 $r13 $r13 {}", bits(RSQRT_2PI)),
-        format!("mul ftz rn f32 $r{to} $r12 $r13"),
-        format!("set ftz $p0 0x1 gt f32 $r{d} 0x0"),
-        format!("$p0 add ftz rn f32 $r{to} neg $r{to} 0x3f800000"),
-    ]);
-    lines.join("\n")
-}
-
-/// As with `-use_fast_math`.
-pub(super) fn black_scholes() -> String {
-    let bits = |x: f32| format!("{:#x}", x.to_bits());
-    format!(
-        "\
-// Black-Scholes prices of European options, one a thread.
-//   c0[0x20] price  c0[0x24] strike  c0[0x28] years  c0[0x2c] call  c0[0x30] put
-
-mov b32 $r0 $ctaidx
-mov b32 $r1 $tidx
-add $r0 (mul u32 $r0 u32 c0[0x8]) $r1
-add b32 $r1 (shl $r0 0x2) c0[0x20]
-ld b32 $r4 ca g[$r1]
-add b32 $r1 (shl $r0 0x2) c0[0x24]
-ld b32 $r5 ca g[$r1]
-add b32 $r1 (shl $r0 0x2) c0[0x28]
-ld b32 $r6 ca g[$r1]
-// $r7 = volatility by the root of the time, $r8 = d1, $r9 = d2
-rsqrt f32 $r7 $r6
-rcp f32 $r7 $r7
-mul ftz f32 $r7 $r7 {volatility}
-rcp f32 $r8 $r5
-mul ftz rn f32 $r8 $r4 $r8
-lg2 f32 $r8 $r8
-mul ftz f32 $r9 $r6 {drift}
-fma ftz f32 $r9 $r8 {ln_2} $r9
-rcp f32 $r8 $r7
-mul ftz rn f32 $r8 $r9 $r8
-add ftz rn f32 $r9 $r8 neg $r7
-// $r10 and $r11 = their distribution
-{first}
-{second}
-// $r12 = discounted strike
-mul ftz f32 $r12 $r6 {rate}
-preex2 f32 $r12 $r12
-ex2 f32 $r12 $r12
-mul ftz rn f32 $r12 $r5 $r12
-mul ftz rn f32 $r13 $r12 $r11
-fma ftz rn f32 $r13 $r4 $r10 neg $r13
-add b32 $r1 (shl $r0 0x2) c0[0x2c]
-st b32 wb g[$r1] $r13
-add ftz rn f32 $r10 neg $r10 0x3f800000
-add ftz rn f32 $r11 neg $r11 0x3f800000
-mul ftz rn f32 $r13 $r4 $r10
-fma ftz rn f32 $r13 $r12 $r11 neg $r13
-add b32 $r1 (shl $r0 0x2) c0[0x30]
-st b32 wb g[$r1] $r13
-exit
-",
-        volatility = bits(VOLATILITY),
-        drift = bits(DRIFT),
-        ln_2 = bits(LN_2),
-        rate = bits(-RATE * LOG2_E),
-        first = normal(8, 10),
-        second = normal(9, 11),
-    )
 }

@@ -1,16 +1,16 @@
 //! MD5: one 64-byte block a thread, all 64 rounds unrolled. Integer arithmetic in registers.
 
-use super::{Bench, Buffers, Guest, Native, Yardstick, fermi};
+use super::{Bench, Buffers, Guest, Native, Yardstick};
 use crate::numeric::{Random, bytes_of, words_of};
 use crate::simd::Simd;
 
 const MESSAGES: usize = 1 << 17;
 
-pub(super) const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
-pub(super) const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+const START: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
 
 #[rustfmt::skip]
-pub(super) const SINES: [u32; 64] = [
+const SINES: [u32; 64] = [
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
     0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
@@ -22,7 +22,7 @@ pub(super) const SINES: [u32; 64] = [
 ];
 
 /// The word of the message that a round uses.
-pub(super) const fn word_of(round: usize) -> usize {
+const fn word_of(round: usize) -> usize {
     match round / 16 {
         0 => round,
         1 => (5 * round + 1) % 16,
@@ -55,7 +55,23 @@ pub struct Md5 {
     pub guest: Guest,
 }
 
-const HEAD: &str = "\
+/// What a guest's assembly has of its own.
+struct Dialect {
+    /// Ends with $r0 = offset of the message and its digest, $r1 = address of the message's first word, $r2 = bytes to the next.
+    head: &'static str,
+    /// How a load and a store of a word of global memory begin and go on.
+    load: [&'static str; 2],
+    store: [&'static str; 2],
+    /// $r1 turned left, with $r3 for use.
+    rotated: fn(u32) -> String,
+    /// $r0 to the address of the digest's first word.
+    digest: &'static str,
+    /// Whether the last store can end the thread.
+    exit_at_store: bool,
+}
+
+const TESLA: Dialect = Dialect {
+    head: "\
 // MD5 of messages of one block. Word w of message i is at 4 (w n + i), and so are the digests.
 //   s[0x10] messages    s[0x14] digests    s[0x18] 4 n
 
@@ -66,7 +82,32 @@ add $r0 (mul u16 $r2l $r3l) $r1
 shl b32 $r0 $r0 0x2
 add b32 $r1 b32 s[0x10] $r0
 mov b32 $r2 b32 s[0x18]
-";
+",
+    load: ["ld b32", "g14"],
+    store: ["st b32", "g14"],
+    rotated: |by| format!("shl b32 $r3 $r1 {by:#x}\nshr u32 $r1 $r1 {:#x}\nor b32 $r1 $r1 $r3", 32 - by),
+    digest: "add b32 $r0 b32 s[0x14] $r0",
+    exit_at_store: true,
+};
+
+const FERMI: Dialect = Dialect {
+    head: "\
+// MD5 of messages of one block. Word w of message i is at 4 (w n + i), and so are the digests.
+//   c0[0x20] messages    c0[0x24] digests    c0[0x28] 4 n
+
+mov b32 $r0 $ctaidx
+mov b32 $r1 $tidx
+add $r0 (mul u32 $r0 u32 c0[0x8]) $r1
+add b32 $r1 (shl $r0 0x2) c0[0x20]
+mov b32 $r2 c0[0x28]
+",
+    load: ["ld b32", "ca g"],
+    store: ["st b32 wb", "g"],
+    // A rotation is a shift and a sum.
+    rotated: |by| format!("shr u32 $r3 $r1 wrap {:#x}\nadd b32 $r1 (shl $r1 {by:#x}) $r3", 32 - by),
+    digest: "add b32 $r0 (shl $r0 0x2) c0[0x24]",
+    exit_at_store: false,
+};
 
 impl Bench for Md5 {
     fn name(&self) -> &'static str {
@@ -79,16 +120,17 @@ impl Bench for Md5 {
 
     /// $r4 to $r19 hold the message, $r20 to $r23 the state, $r1 and $r3 are for use.
     fn source(&self) -> Option<String> {
-        if self.guest == Guest::Fermi {
-            return Some(fermi::md5());
-        }
-        let mut text = HEAD.to_string();
+        let dialect = match self.guest {
+            Guest::Tesla => TESLA,
+            Guest::Fermi => FERMI,
+        };
+        let mut text = dialect.head.to_string();
         let mut line = |line: String| {
             text.push_str(&line);
             text.push('\n');
         };
         for word in 0..16 {
-            line(format!("ld b32 $r{} g14[$r1]", 4 + word));
+            line(format!("{} $r{} {}[$r1]", dialect.load[0], 4 + word, dialect.load[1]));
             if word != 15 {
                 line("add b32 $r1 $r1 $r2".into());
             }
@@ -123,18 +165,20 @@ impl Bench for Md5 {
             line(format!("add b32 $r1 $r1 $r{a}"));
             line(format!("add b32 $r1 $r1 $r{}", 4 + word_of(round)));
             line(format!("add b32 $r1 $r1 {:#x}", SINES[round]));
-            line(format!("shl b32 $r3 $r1 {shift:#x}"));
-            line(format!("shr u32 $r1 $r1 {:#x}", 32 - shift));
-            line("or b32 $r1 $r1 $r3".into());
+            line((dialect.rotated)(shift));
             line(format!("add b32 $r{a} $r1 $r{b}"));
             state = [d, a, b, c];
         }
-        line("add b32 $r0 b32 s[0x14] $r0".into());
+        line(dialect.digest.into());
         for (at, start) in START.iter().enumerate() {
-            line(format!("add b32 $r{0} $r{0} {start:#x}", 20 + at));
-            line(format!("{}st b32 g14[$r0] $r{}", if at == 3 { "exit " } else { "" }, 20 + at));
-            if at != 3 {
+            let (register, last) = (20 + at, at == 3);
+            let exit = if last && dialect.exit_at_store { "exit " } else { "" };
+            line(format!("add b32 $r{register} $r{register} {start:#x}"));
+            line(format!("{exit}{} {}[$r0] $r{register}", dialect.store[0], dialect.store[1]));
+            if !last {
                 line("add b32 $r0 $r0 $r2".into());
+            } else if !dialect.exit_at_store {
+                line("exit".into());
             }
         }
         Some(text)
