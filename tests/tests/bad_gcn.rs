@@ -4,6 +4,7 @@ use std::path::Path;
 
 use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
 use warpjit_tests::corpus::corpus;
+use warpjit_tests::random::rng::SplitMix;
 
 fn read(name: &str) -> Vec<u8> {
     let path = corpus().join("gcn").join(name);
@@ -166,20 +167,6 @@ fn raw_code_has_no_arguments_and_few_registers() {
     );
 }
 
-/// A cheap generator of numbers: the tests must not differ from run to run.
-struct Random(u64);
-
-impl Random {
-    fn word(&mut self) -> u32 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (self.0 >> 32) as u32
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        self.word() as usize % most.max(1)
-    }
-}
-
 /// The fault of a launch if there was one, or why it was refused.
 type Outcome = Result<Option<Fault>, String>;
 
@@ -211,10 +198,10 @@ fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
 
 #[test]
 fn random_words_are_run_without_harm_and_alike() {
-    let mut random = Random(11);
+    let mut random = SplitMix::new(11);
     for chip in ["tahiti", "hawaii", "fiji", "vega10"] {
         for _ in 0..40 {
-            let mut code: Vec<u8> = (0..12).flat_map(|_| random.word().to_le_bytes()).collect();
+            let mut code: Vec<u8> = (0..12).flat_map(|_| (random.bits() as u32).to_le_bytes()).collect();
             code.extend(0xbf81_0000_u32.to_le_bytes());
             let raw = ProgramOptions { raw: true, chip: Some(chip.into()), ..options() };
             let program = Program::load(&code, &raw).unwrap();
@@ -227,7 +214,7 @@ fn random_words_are_run_without_harm_and_alike() {
 /// Kernels with some bits of their code, descriptors or metadata turned over.
 #[test]
 fn damaged_kernels_are_refused_or_run_without_harm_and_alike() {
-    let mut random = Random(5);
+    let mut random = SplitMix::new(5);
     let mut ran = 0;
     for name in [
         "saxpy/tahiti.co",
@@ -245,8 +232,8 @@ fn damaged_kernels_are_refused_or_run_without_harm_and_alike() {
             // Half of them anywhere, half in the code.
             for _ in 0..=random.below(3) {
                 let place = match round % 2 {
-                    0 => random.below(good.len()),
-                    _ => at + random.below(kernel.code.len()),
+                    0 => random.below(good.len() as u64) as usize,
+                    _ => at + random.below(kernel.code.len() as u64) as usize,
                 };
                 bad[place] ^= 1 << random.below(8);
             }

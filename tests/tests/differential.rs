@@ -4,20 +4,15 @@
 //! another seed, `WARPJIT_SEED=S` runs that one alone, `WARPJIT_RANDOM_WAYS=W` compiles each program in W ways
 //! instead of two.
 
+use warpjit_tests::random::seeds::{number, seeds};
 use warpjit_tests::random::{Family, check};
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 fn programs(family: Family, usual: u64) {
-    let (start, count) = match number("WARPJIT_SEED") {
-        Some(seed) => (seed, 1),
-        None => (number("WARPJIT_RANDOM_SEED").unwrap_or(0), number("WARPJIT_RANDOM").unwrap_or(usual)),
-    };
+    let seeds = seeds(number("WARPJIT_RANDOM_SEED").unwrap_or(0), usual);
+    let count = seeds.end - seeds.start;
     let (mut compiled, mut hung, mut faulted, mut share) = (0, 0, 0, 0.0);
     let mut failures = Vec::new();
-    for seed in start..start + count {
+    for seed in seeds {
         if std::env::var_os("WARPJIT_RANDOM_VERBOSE").is_some() {
             eprintln!("{family:?} {seed}");
         }

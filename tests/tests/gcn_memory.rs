@@ -7,6 +7,9 @@ use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::table::rows;
 use warpjit_frontend::gcn::{Format, Generation, Op, decode, listing};
 use warpjit_runtime::{Access, Config, Engine, HostLevel, Launch, Program, ProgramOptions, Report, Tier};
+use warpjit_tests::engines::{GCN_WAYS, differing_register};
+use warpjit_tests::random::rng::SplitMix;
+use warpjit_tests::random::seeds::{all_agree, seeds};
 
 /// Where the buffer begins that flat accesses are in, and where the one of resources does.
 const FLAT: u64 = 0x10_0000;
@@ -16,31 +19,6 @@ const LDS_BYTES: u32 = 0x1000;
 /// Memory instructions of a program.
 const LENGTH: usize = 14;
 const VGPRS: u32 = 24;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 16) % limit
-    }
-
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
-        list[self.below(list.len() as u64) as usize]
-    }
-
-    fn bit(&mut self, place: u32) -> u64 {
-        self.below(2) << place
-    }
-}
 
 /// Operations of a format on a generation, with their opcodes.
 fn operations(format: Format, generation: Generation) -> Vec<(Op, u64)> {
@@ -63,16 +41,16 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Case {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9));
-        let generation = random.of(&Generation::ALL);
+        let mut random = SplitMix::new(seed.wrapping_mul(0x9e37_79b9));
+        let generation = random.pick(&Generation::ALL);
         let old = matches!(generation, Generation::Gfx6 | Generation::Gfx7);
         let program = (0..LENGTH).map(|_| instruction(generation, old, &mut random)).collect();
-        let lanes = |random: &mut Random, f: &mut dyn FnMut(u64, &mut Random) -> u64| -> Vec<u64> {
+        let lanes = |random: &mut SplitMix, f: &mut dyn FnMut(u64, &mut SplitMix) -> u64| -> Vec<u64> {
             (0..64).map(|lane| f(lane, random)).collect()
         };
         // Lanes of a flat access are in global memory or in LDS; on 1.0 there is none.
         let in_lds: Vec<bool> = (0..64).map(|_| random.below(4) == 0).collect();
-        let step = random.of(&[8, 16, 64]);
+        let step = random.pick(&[8, 16, 64]);
         let addresses = [
             (
                 "v1",
@@ -103,15 +81,15 @@ impl Case {
         for n in 8..VGPRS {
             let small = random.below(2) == 0;
             let values =
-                lanes(&mut random, &mut |_, r| if small { r.below(9) } else { r.next() & 0xffff_ffff });
+                lanes(&mut random, &mut |_, r| if small { r.below(9) } else { r.bits() & 0xffff_ffff });
             registers.push((format!("v{n}"), values));
         }
-        let stride = random.of(&[0, 0, 4, 8, 12, 64]);
+        let stride = random.pick(&[0, 0, 4, 8, 12, 64]);
         let counts_lanes = random.below(4) == 0;
         let words = [
             BUFFER,
             stride << 16 | u64::from(random.below(3) == 2) << 31,
-            random.of(&[0xffff_ffff, 0x4000, 64, 0x100, 7]),
+            random.pick(&[0xffff_ffff, 0x4000, 64, 0x100, 7]),
             // Selectors, formats, element and index strides, whether lanes count.
             random.below(0x1000)
                 | random.below(8) << 12
@@ -124,11 +102,12 @@ impl Case {
         let mut all = registers;
         all.extend((4..).zip(words).map(|(n, word)| scalar(n, word)));
         all.push(scalar(10, 4 * random.below(16)));
-        let exec = random.of(&[u64::MAX, random.0, random.0 & random.0 >> 7, 1 << 63]);
+        let some = random.bits();
+        let exec = random.pick(&[u64::MAX, some, some & some >> 7, 1 << 63]);
         all.extend([scalar(12, exec & 0xffff_ffff), scalar(13, exec >> 32)]);
         // Of LDS all; of GDS the part from 0x100 on.
-        all.push(("m0".into(), vec![random.of(&[0x0100_0f00, 0x0100_0800, 0x0100_ffff])]));
-        let memory = (0..BYTES).map(|_| random.next() as u8).collect();
+        all.push(("m0".into(), vec![random.pick(&[0x0100_0f00, 0x0100_0800, 0x0100_ffff])]));
+        let memory = (0..BYTES).map(|_| random.bits() as u8).collect();
         Case { generation, words: program, registers: all, memory }
     }
 
@@ -187,8 +166,7 @@ impl Case {
     fn check(&self) -> Result<f64, String> {
         let (wanted, memory) = self.run(Tier::Interp, HostLevel::Native, None);
         let mut compiled = 0.0;
-        let ways = [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))];
-        for (host, groups) in ways {
+        for (host, groups) in GCN_WAYS {
             let (got, after) = self.run(Tier::Jit, host, groups);
             compiled = got.stats.jit_share;
             let way = format!("({host:?}, groups {groups:?})\n{}", self.listing());
@@ -207,14 +185,9 @@ impl Case {
                 continue;
             }
             // The guest's own; others carry values from block to block.
-            for (name, values) in
-                wanted.registers.iter().filter(|(name, _)| name.starts_with(['s', 'v', 'm']))
-            {
-                let other = &got.registers[name];
-                if let Some(lane) = values.iter().zip(other).position(|(a, b)| a != b) {
-                    let (a, b) = (values[lane], other[lane]);
-                    return Err(format!("{name}[{lane}]: {a:x} and {b:x} {way}"));
-                }
+            let own = |name: &str| name.starts_with(['s', 'v', 'm']);
+            if let Some(difference) = differing_register(&wanted.registers, &got.registers, own) {
+                return Err(format!("{difference} {way}"));
             }
         }
         Ok(compiled)
@@ -226,21 +199,21 @@ impl Case {
 }
 
 /// A memory instruction: addresses in v1 to v5, data in v8 and v12 and up, results in v16 and up.
-fn instruction(generation: Generation, old: bool, random: &mut Random) -> u64 {
-    let data = random.of(&[8, 9, 12, 16, 18]);
+fn instruction(generation: Generation, old: bool, random: &mut SplitMix) -> u64 {
+    let data = random.pick(&[8, 9, 12, 16, 18]);
     let format = loop {
         let format =
-            random.of(&[Format::Ds, Format::Ds, Format::Flat, Format::Mubuf, Format::Mubuf, Format::Mtbuf]);
+            random.pick(&[Format::Ds, Format::Ds, Format::Flat, Format::Mubuf, Format::Mubuf, Format::Mtbuf]);
         if format != Format::Flat || generation != Generation::Gfx6 {
             break format;
         }
     };
-    let (op, code) = random.of(&operations(format, generation));
+    let (op, code) = random.pick(&operations(format, generation));
     let name = op.name();
     match format {
         Format::Ds => {
             // Words of 64 bits with two offsets count in eights.
-            let offset = if name.contains("2") { random.next() & 0x0707 } else { 8 * random.below(16) };
+            let offset = if name.contains("2") { random.bits() & 0x0707 } else { 8 * random.below(16) };
             let offset = if name.contains("SRC2") { random.below(8) * 2 } else { offset };
             let gds = random.below(4) == 0 && !name.contains("ADDTID");
             let head =
@@ -260,7 +233,7 @@ fn instruction(generation: Generation, old: bool, random: &mut Random) -> u64 {
         Format::Flat => {
             let offset = if generation == Generation::Gfx9 { 8 * random.below(8) } else { 0 };
             let none = if generation == Generation::Gfx9 { 0x7f << 16 } else { 0 };
-            let head = code << 18 | random.bit(16) | offset;
+            let head = code << 18 | random.below(2) << 16 | offset;
             (0xdc00_0000 | head) | (2 | data << 8 | none | 16 << 24) << 32
         }
         _ => {
@@ -269,7 +242,7 @@ fn instruction(generation: Generation, old: bool, random: &mut Random) -> u64 {
             let address = if lanes == 1 { 5 } else { 4 };
             let operands = address | data_or_result(name, data) << 8 | 1 << 16 | 10 << 24;
             let (offset, head) = if format == Format::Mubuf {
-                (8 * random.below(16), 0xe000_0000 | code << 18 | random.bit(14))
+                (8 * random.below(16), 0xe000_0000 | code << 18 | random.below(2) << 14)
             } else {
                 let kind = (1 + random.below(14)) << 19 | random.below(8) << 23;
                 (4 * random.below(16), 0xe800_0000 | code << if old { 16 } else { 15 } | kind)
@@ -286,24 +259,11 @@ fn data_or_result(name: &str, data: u64) -> u64 {
 
 #[test]
 fn memory_instructions_are_compiled_as_they_are_interpreted() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (start, count) = match number("WARPJIT_SEED") {
-        Some(seed) => (seed, 1),
-        None => (0, number("WARPJIT_RANDOM").unwrap_or(40)),
-    };
-    let (mut failures, mut compiled) = (Vec::new(), 0.0);
-    for seed in start..start + count {
-        match Case::new(seed).check() {
-            Ok(share) => compiled += share,
-            Err(_) => {
-                let text = Case::new(seed).reduced().check().expect_err("it still fails");
-                failures.push(format!("seed {seed}: {text}"));
-            }
-        }
-        if failures.len() > 2 {
-            break;
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let seeds = seeds(0, 40);
+    let count = seeds.end - seeds.start;
+    let compiled = all_agree(seeds, |seed| {
+        let case = Case::new(seed);
+        case.check().map_err(|_| case.reduced().check().expect_err("it still fails"))
+    });
     assert!(count < 20 || compiled > 0.1 * count as f64, "of {count} programs {compiled} were compiled");
 }

@@ -9,69 +9,51 @@ use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::table::rows;
 use warpjit_frontend::gcn::{Format, Generation, Inst, Op, Operand, decode};
 use warpjit_runtime::{Config, Engine, HostLevel, Launch, Memory, Program, ProgramOptions, Tier};
+use warpjit_tests::engines::{GCN_WAYS, differing_register};
+use warpjit_tests::random::rng::SplitMix;
+use warpjit_tests::random::seeds::{all_agree, seeds};
 
 /// Vector registers; scalar ones as many.
 const REGISTERS: u32 = 24;
 /// Vector instructions of a program.
 const LENGTH: usize = 12;
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+/// A word as it is or as floats of all widths at their borders, halves and small integers.
+fn word(random: &mut SplitMix) -> u32 {
+    const EDGES: [u32; 16] = [
+        0,
+        1,
+        0x8000_0000,
+        0x007f_ffff,
+        0x0080_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0x7f80_0001,
+        0x3c00_7c00,
+        0xfc01_03ff,
+        0x7fff_ffff,
+        0xffff_ffff,
+    ];
+    match random.below(4) {
+        0 => EDGES[random.below(16) as usize],
+        1 => random.bits() as u32,
+        2 => (random.bits() as u32 & 0x83ff_ffff) | 0x3c00_0000,
+        _ => random.below(80) as u32,
     }
+}
 
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 16) % limit
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    /// A word as it is or as floats of all widths at their borders, halves and small integers.
-    fn word(&mut self) -> u32 {
-        const EDGES: [u32; 16] = [
-            0,
-            1,
-            0x8000_0000,
-            0x007f_ffff,
-            0x0080_0000,
-            0x3f80_0000,
-            0xbf80_0000,
-            0x7f7f_ffff,
-            0x7f80_0000,
-            0xff80_0000,
-            0x7fc0_0000,
-            0x7f80_0001,
-            0x3c00_7c00,
-            0xfc01_03ff,
-            0x7fff_ffff,
-            0xffff_ffff,
-        ];
-        match self.below(4) {
-            0 => EDGES[self.below(16) as usize],
-            1 => self.next() as u32,
-            2 => (self.next() as u32 & 0x83ff_ffff) | 0x3c00_0000,
-            _ => self.below(80) as u32,
-        }
-    }
-
-    /// A source field of nine bits.
-    fn source(&mut self) -> u64 {
-        match self.below(8) {
-            0 => self.below(u64::from(REGISTERS)),
-            1 => 128 + self.below(81),
-            2 => 240 + self.below(9),
-            3 => 106,
-            _ => 256 + self.below(u64::from(REGISTERS)),
-        }
+/// A source field of nine bits.
+fn source(random: &mut SplitMix) -> u64 {
+    match random.below(8) {
+        0 => random.below(u64::from(REGISTERS)),
+        1 => 128 + random.below(81),
+        2 => 240 + random.below(9),
+        3 => 106,
+        _ => 256 + random.below(u64::from(REGISTERS)),
     }
 }
 
@@ -92,33 +74,33 @@ fn is_arithmetic(inst: &Inst) -> bool {
 }
 
 /// A random instruction's bytes.
-fn instruction(random: &mut Random, generation: Generation) -> Vec<u8> {
+fn instruction(random: &mut SplitMix, generation: Generation) -> Vec<u8> {
     let old = generation <= Generation::Gfx7;
     loop {
-        let register = |random: &mut Random| random.below(u64::from(REGISTERS));
+        let register = |random: &mut SplitMix| random.below(u64::from(REGISTERS));
         let vdst = register(random);
         let word = match random.below(4) {
             // VOP2, VOPC: one opcode is VOP1.
             0 => {
-                let word = random.below(64) << 25 | vdst << 17 | register(random) << 9 | random.source();
-                word | random.next() << 32
+                let word = random.below(64) << 25 | vdst << 17 | register(random) << 9 | source(random);
+                word | random.bits() << 32
             }
             // VOP1.
-            1 => 0x3f << 25 | vdst << 17 | random.below(96) << 9 | random.source() | random.next() << 32,
+            1 => 0x3f << 25 | vdst << 17 | random.below(96) << 9 | source(random) | random.bits() << 32,
             // SDWA: the first source is 0xf9.
             2 if !old => {
                 let short = random.below(64) << 25 | vdst << 17 | register(random) << 9 | 0xf9;
                 let select = register(random) | random.below(7) << 8 | random.below(3) << 11;
                 let sources = random.below(7) << 16 | random.below(7) << 24;
-                let modifiers = random.next() & 0x3838_2000;
+                let modifiers = random.bits() & 0x3838_2000;
                 short | (select | sources | modifiers) << 32
             }
             // VOP3, VOP3P among them.
             _ => {
-                let sources = random.source() << 32 | random.source() << 41 | random.source() << 50;
+                let sources = source(random) << 32 | source(random) << 41 | source(random) << 50;
                 let code = random.below(1024) << 16;
                 let modifiers =
-                    if random.one_in(2) { random.next() & (0x1f << 59 | 0x7f00 | 1 << 15) } else { 0 };
+                    if random.one_in(2) { random.bits() & (0x1f << 59 | 0x7f00 | 1 << 15) } else { 0 };
                 let carry = register(random) << 8 & 0x1e00;
                 0xd000_0000 | code | vdst | sources | if random.one_in(2) { carry } else { modifiers }
             }
@@ -150,12 +132,12 @@ struct Case {
 
 impl Case {
     fn new(seed: u64) -> Case {
-        let mut random = Random(seed);
+        let mut random = SplitMix::new(seed);
         let generation = Generation::ALL[random.below(4) as usize];
         let mut code = Vec::new();
         // s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 10), mode: any, or what compilers use.
         let mode = match random.below(4) {
-            0 => random.next() as u32 & 0x3ff,
+            0 => random.bits() as u32 & 0x3ff,
             1 => 0x3f0,
             _ => 0x3c0,
         };
@@ -165,17 +147,17 @@ impl Case {
         if random.one_in(2) {
             for half in [126, 127] {
                 let first = 0xbe80_00ff | opcode(Op::S_MOV_B32, generation) << 8 | half << 16;
-                code.extend(with_literal(first, random.next() as u32));
+                code.extend(with_literal(first, random.bits() as u32));
             }
         }
         (0..LENGTH).for_each(|_| code.extend(instruction(&mut random, generation)));
         code.extend(0xbf81_0000u32.to_le_bytes());
         let mut registers: Vec<(String, Vec<u64>)> = (0..REGISTERS)
-            .map(|n| (format!("v{n}"), (0..64).map(|_| random.word().into()).collect()))
+            .map(|n| (format!("v{n}"), (0..64).map(|_| word(&mut random).into()).collect()))
             .collect();
-        registers.extend((0..REGISTERS).map(|n| (format!("s{n}"), vec![random.word().into()])));
+        registers.extend((0..REGISTERS).map(|n| (format!("s{n}"), vec![word(&mut random).into()])));
         registers
-            .extend(["vcc_lo", "vcc_hi"].map(|name| (name.to_owned(), vec![random.next() & 0xffff_ffff])));
+            .extend(["vcc_lo", "vcc_hi"].map(|name| (name.to_owned(), vec![random.bits() & 0xffff_ffff])));
         Case { generation, code, registers }
     }
 
@@ -220,18 +202,11 @@ impl Case {
     fn check(&self) -> Result<f64, String> {
         let (wanted, _) = self.run(Tier::Interp, HostLevel::Native, None);
         let mut compiled = 0.0;
-        for (host, groups) in
-            [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))]
-        {
+        for (host, groups) in GCN_WAYS {
             let (got, share) = self.run(Tier::Jit, host, groups);
             compiled = share;
-            for (name, values) in &wanted {
-                let other = &got[name];
-                if let Some(lane) = values.iter().zip(other).position(|(a, b)| a != b) {
-                    let (a, b) = (values[lane], other[lane]);
-                    let way = format!("{host:?}, groups {groups:?}");
-                    return Err(format!("{name}[{lane}]: {a:x} and {b:x} ({way})\n{}", self.listing()));
-                }
+            if let Some(difference) = differing_register(&wanted, &got, |_| true) {
+                return Err(format!("{difference} ({host:?}, groups {groups:?})\n{}", self.listing()));
             }
         }
         Ok(compiled)
@@ -240,21 +215,8 @@ impl Case {
 
 #[test]
 fn vector_instructions_are_compiled_as_they_are_interpreted() {
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (start, count) = match number("WARPJIT_SEED") {
-        Some(seed) => (seed, 1),
-        None => (0, number("WARPJIT_RANDOM").unwrap_or(40)),
-    };
-    let (mut failures, mut compiled) = (Vec::new(), 0.0);
-    for seed in start..start + count {
-        match Case::new(seed).check() {
-            Ok(share) => compiled += share,
-            Err(text) => failures.push(format!("seed {seed}: {text}")),
-        }
-        if failures.len() > 2 {
-            break;
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let seeds = seeds(0, 40);
+    let count = seeds.end - seeds.start;
+    let compiled = all_agree(seeds, |seed| Case::new(seed).check());
     assert!(compiled > 0.5 * count as f64, "of {count} programs {compiled} were compiled");
 }

@@ -4,31 +4,14 @@
 
 use warpjit_frontend::fermi::Op;
 use warpjit_frontend::fermi::decode_word;
-use warpjit_runtime::{
-    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
-};
+use warpjit_runtime::{Access, Arg, Engine, Isa, Launch, Memory, Program, ProgramOptions};
+use warpjit_tests::engines::{Named, interpreter_and_compiled};
 use warpjit_tests::fermi::random::{COMMON_BYTES, OWN_BYTES, RandomFermi, SPACE_BYTES, program};
+use warpjit_tests::random::encodings::{differing_word, reduced};
 use warpjit_tests::random::rng::Random;
+use warpjit_tests::random::seeds::number;
 
 const NOP: u64 = 0x4000_0000_0000_1de4;
-
-fn engines() -> Vec<(String, Engine)> {
-    let mut engines = Vec::new();
-    let mut add = |name: String, config: Config| {
-        if let Ok(engine) = Engine::new(Config { threads: 1, ..config }) {
-            engines.push((name, engine));
-        }
-    };
-    add("interp".into(), Config { tier: Tier::Interp, ..Config::default() });
-    for groups in [1, 2, 4] {
-        for host in [HostLevel::Native, HostLevel::Sse41] {
-            let config = Config { tier: Tier::Jit, chunk_groups: Some(groups), host, ..Config::default() };
-            add(format!("jit {groups} {host:?}"), config);
-        }
-    }
-    add("jit checked".into(), Config { tier: Tier::Jit, checked_memory: true, ..Config::default() });
-    engines
-}
 
 /// What a run leaves.
 struct Outcome {
@@ -61,11 +44,7 @@ fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Ou
 }
 
 /// The fault that ends the program, and the least share of it that compiled code ran.
-fn compare(
-    engines: &[(String, Engine)],
-    seed: u64,
-    guest: &RandomFermi,
-) -> Result<(Option<String>, f64), String> {
+fn compare(engines: &[Named], seed: u64, guest: &RandomFermi) -> Result<(Option<String>, f64), String> {
     let options = ProgramOptions {
         raw: true,
         chip: Some(guest.chip.name().into()),
@@ -88,45 +67,30 @@ fn compare(
             return Err(format!("seed {seed}, {name}: {:?}, want {:?}", got.fault, wanted.fault));
         }
         // What other lanes have done before a fault is not defined.
-        let differ = |n: &usize| got.data[*n] != wanted.data[*n];
-        if let Some(at) = (0..got.data.len()).find(differ).filter(|_| wanted.fault.is_none()) {
-            let word = |data: &[u8]| data[at & !3..][..4].iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
-            return Err(format!(
-                "seed {seed}, {name}: thread {} word {}: {:x}, want {:x}",
-                at as u32 / OWN_BYTES,
-                at as u32 % OWN_BYTES / 4,
-                word(&got.data),
-                word(&wanted.data)
-            ));
+        let differing = differing_word(&got.data, &wanted.data).filter(|_| wanted.fault.is_none());
+        if let Some((at, got, want)) = differing {
+            let (thread, word) = (at as u32 / OWN_BYTES, at as u32 % OWN_BYTES / 4);
+            return Err(format!("seed {seed}, {name}: thread {thread} word {word}: {got:x}, want {want:x}"));
         }
     }
     Ok((wanted.fault, share))
 }
 
-/// Takes instructions out as long as tiers disagree: what is left is easier to look at.
-fn reduce(engines: &[(String, Engine)], seed: u64, guest: &RandomFermi) -> RandomFermi {
-    let mut best = guest.clone();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for at in (0..best.code.len() - 7).step_by(8) {
-            let mut fewer = best.clone();
-            let word = u64::from_le_bytes(fewer.code[at..at + 8].try_into().unwrap());
-            let hints = decode_word(word, at as u32, guest.chip).is_ok_and(|inst| inst.op == Op::Sched);
-            fewer.code[at..at + 8].copy_from_slice(&NOP.to_le_bytes());
-            if word != NOP && !hints && compare(engines, seed, &fewer).is_err() {
-                best = fewer;
-                changed = true;
-            }
-        }
-    }
-    best
+/// What is left without the instructions that a failure does not need.
+fn reduce(engines: &[Named], seed: u64, guest: &RandomFermi) -> RandomFermi {
+    let is_hints = |at: usize| {
+        let word = u64::from_le_bytes(guest.code[at..at + 8].try_into().unwrap());
+        decode_word(word, at as u32, guest.chip).is_ok_and(|inst| inst.op == Op::Sched)
+    };
+    let with = |code: &[u8]| RandomFermi { code: code.to_vec(), ..guest.clone() };
+    with(&reduced(&guest.code, NOP, |at, fewer| {
+        !is_hints(at) && compare(engines, seed, &with(fewer)).is_err()
+    }))
 }
 
 #[test]
 fn compiled_code_agrees_with_the_interpreter() {
-    let engines = engines();
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let engines = interpreter_and_compiled();
     if let Some(seed) = number("WARPJIT_SEED") {
         let guest = program(seed);
         println!("{}", warpjit_frontend::fermi::listing(&guest.code, 0, guest.chip));

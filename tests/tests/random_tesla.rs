@@ -12,37 +12,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use warpjit_frontend::tesla::{
     Chip, Form, Inst, Op, Operand, Row, Target, assemble, decode, decode_word, table,
 };
-use warpjit_runtime::{
-    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Program, ProgramOptions, Tier,
-};
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 33) % limit
-    }
-
-    fn chance(&mut self, one_in: u64) -> bool {
-        self.below(one_in) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize]
-    }
-}
+use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Memory, Program, ProgramOptions, Tier};
+use warpjit_tests::engines::{Named, interpreter_and_compiled, named};
+use warpjit_tests::random::encodings::{Encoding, differing_word, put_words, reduced};
+use warpjit_tests::random::rng::SplitMix;
+use warpjit_tests::random::seeds::number;
 
 /// `$r0` to `$r9` are the program's, 10 and 11 count loops, 12 is the thread's own memory, 13 memory that is only read,
 /// 14 a word that all threads use.
@@ -61,7 +35,7 @@ const CONDITIONS: [&str; 20] = [
 
 /// Builds one program: lines of text, in which a nop stands for each random word until the words are put in.
 struct Generator {
-    random: Random,
+    random: SplitMix,
     target: Target,
     lines: Vec<String>,
     words: Vec<(usize, u64)>,
@@ -126,16 +100,16 @@ impl Generator {
         let condition = self.condition();
         self.line(format!("{condition} bra #l{other}"));
         self.block(depth - 1, loops);
-        if self.random.chance(4) && loops > 0 {
+        if self.random.one_in(4) && loops > 0 {
             let condition = self.condition();
             self.line(format!("{condition} break"));
         }
         self.line(format!("bra #l{join}"));
         self.line(format!("l{other}:"));
-        if !self.random.chance(3) {
+        if !self.random.one_in(3) {
             self.block(depth - 1, loops);
         }
-        if self.random.chance(16) {
+        if self.random.one_in(16) {
             let condition = self.condition();
             self.line(format!("{condition} ret"));
         }
@@ -201,21 +175,10 @@ impl Generator {
             Ok(assembly) => assembly.code,
             Err(errors) => panic!("{errors}\n{text}"),
         };
-        let mut at = 0;
-        let mut words = self.words.iter().peekable();
-        for (number, line) in self.lines.iter().enumerate() {
-            if line.ends_with(':') {
-                continue;
-            }
-            if let Some((_, word)) = words.next_if(|(line, _)| *line == number) {
-                code[at..at + 8].copy_from_slice(&word.to_le_bytes());
-                at += 8;
-                continue;
-            }
-            let inst =
-                decode(&code, at as u32, self.target).unwrap_or_else(|error| panic!("{error}\n{text}"));
-            at += usize::from(inst.len);
-        }
+        put_words(&mut code, &self.lines, &self.words, |code, at| {
+            let inst = decode(code, at as u32, self.target).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            usize::from(inst.len)
+        });
         code
     }
 }
@@ -282,7 +245,7 @@ fn wanted(row: &Row) -> bool {
 }
 
 /// A random long instruction that meets the rules of [`acceptable`].
-fn random_word(random: &mut Random, target: Target, wild: bool) -> u64 {
+fn random_word(random: &mut SplitMix, target: Target, wild: bool) -> u64 {
     // Each row alike: then conversions, of which there are many, do not crowd out the rest.
     let op = loop {
         let op = random.pick(Op::ALL);
@@ -294,57 +257,53 @@ fn random_word(random: &mut Random, target: Target, wild: bool) -> u64 {
         table::rows().iter().filter(|row| row.op == op && wanted(row) && row.available(target)).collect();
     loop {
         let row = random.pick(&rows);
-        let mut word = row.value | random.next() & !row.mask;
+        let mut word = Encoding::new(row.value, row.mask, random.bits());
         // Plain, most often without predicate, mostly registers as operands.
-        let mut set = |bits: u64, shift: u32, value: u64| {
-            let mask = bits << shift & !row.mask;
-            word = word & !mask | value << shift & mask;
-        };
-        set(3, 32, 0);
+        word.set(3, 32, 0);
         if random.below(4) != 0 {
-            set(0x1f, 39, 0xf);
+            word.set(0x1f, 39, 0xf);
         }
         if random.below(8) != 0 {
-            set(1, 25, 0);
-            set(1, 35, 0);
+            word.set(1, 25, 0);
+            word.set(1, 35, 0);
         }
         if random.below(4) != 0 {
-            set(3, 23, 0);
-            set(1, 53, 0);
+            word.set(3, 23, 0);
+            word.set(1, 53, 0);
         }
         let half = row.text.contains("hdst>");
-        set(0x7f, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
+        word.set(0x7f, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
         for shift in [9, 16, 46] {
             if random.below(8) != 0 {
                 let most = if row.text.contains("<lsh>") { 2 * FREE } else { FREE };
                 let value = random.below(most);
-                set(0x7f, shift, value);
+                word.set(0x7f, shift, value);
             }
         }
         let global = matches!(row.op, Op::LdGlobal | Op::StGlobal | Op::Red | Op::Atom);
-        if global && !(wild && random.chance(4)) {
+        if global && !(wild && random.one_in(4)) {
             let register = match row.op {
                 Op::LdGlobal => random.pick(&[OWN, READ]),
                 Op::StGlobal => OWN,
                 _ => random.pick(&[OWN, COMMON]),
             };
-            word = word & !(0x7f << 9) | u64::from(register) << 9;
+            word.word = word.word & !(0x7f << 9) | u64::from(register) << 9;
         }
-        if decode_word(word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
-            return word;
+        if decode_word(word.word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
+            return word.word;
         }
     }
 }
 
 /// An instruction with an immediate, or two short ones.
-fn random_small(random: &mut Random, target: Target) -> u64 {
-    if random.chance(2) {
+fn random_small(random: &mut SplitMix, target: Target) -> u64 {
+    if random.one_in(2) {
         return random_of(random, target, Form::Imm);
     }
     random_of(random, target, Form::Short) | random_of(random, target, Form::Short) << 32
 }
 
-fn random_of(random: &mut Random, target: Target, form: Form) -> u64 {
+fn random_of(random: &mut SplitMix, target: Target, form: Form) -> u64 {
     let graphics = |op| matches!(op, Op::Interp | Op::TexAuto | Op::TexFetch);
     let rows: Vec<&Row> = table::rows()
         .iter()
@@ -352,29 +311,25 @@ fn random_of(random: &mut Random, target: Target, form: Form) -> u64 {
         .collect();
     loop {
         let row = random.pick(&rows);
-        let noise = if form == Form::Short { random.next() & 0xffff_fffe } else { random.next() };
-        let mut word = row.value | noise & !row.mask;
-        let mut set = |bits: u64, shift: u32, value: u64| {
-            let mask = bits << shift & !row.mask;
-            word = word & !mask | value << shift & mask;
-        };
+        let noise = if form == Form::Short { random.bits() & 0xffff_fffe } else { random.bits() };
+        let mut word = Encoding::new(row.value, row.mask, noise);
         if random.below(4) != 0 {
-            set(1, 25, 0);
-            set(3, 23, 0);
+            word.set(1, 25, 0);
+            word.set(3, 23, 0);
         }
         // A mov with an immediate has a wider field.
         let bits = if row.op == Op::Mov && form == Form::Imm { 0x7f } else { 0x3f };
         let half = row.text.contains("SHDST") || row.text.contains("LHDST");
-        set(bits, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
+        word.set(bits, 2, if half { random.below(2 * FREE) } else { random.below(FREE) });
         let half = row.text.contains("<ssh>") || row.text.contains("<ish>") || row.text.contains("SHSRC");
         for shift in [9, 16] {
             if (shift == 9 || form == Form::Short) && random.below(8) != 0 {
                 let value = random.below(if half { 2 * FREE } else { FREE });
-                set(0x3f, shift, value);
+                word.set(0x3f, shift, value);
             }
         }
-        if decode_word(word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
-            return word;
+        if decode_word(word.word, 0, target).is_ok_and(|inst| acceptable(&inst)) {
+            return word.word;
         }
     }
 }
@@ -402,23 +357,10 @@ fn acceptable(inst: &Inst) -> bool {
         && !inst.mods.unlock
 }
 
-/// A tier with its settings.
-fn engines() -> Vec<(String, Engine)> {
-    let mut engines = Vec::new();
-    let mut add = |name: String, config: Config| {
-        if let Ok(engine) = Engine::new(Config { threads: 1, ..config }) {
-            engines.push((name, engine));
-        }
-    };
-    add("interp".into(), Config { tier: Tier::Interp, ..Config::default() });
-    for groups in [1, 2, 4] {
-        for host in [HostLevel::Native, HostLevel::Sse41] {
-            let config = Config { tier: Tier::Jit, chunk_groups: Some(groups), host, ..Config::default() };
-            add(format!("jit {groups} {host:?}"), config);
-        }
-    }
-    add("jit checked".into(), Config { tier: Tier::Jit, checked_memory: true, ..Config::default() });
-    add("jit lockstep".into(), Config { tier: Tier::Jit, lockstep: true, ..Config::default() });
+fn engines() -> Vec<Named> {
+    let mut engines = interpreter_and_compiled();
+    let lockstep = Config { tier: Tier::Jit, lockstep: true, ..Config::default() };
+    engines.extend(named("jit lockstep", lockstep));
     engines
 }
 
@@ -426,7 +368,7 @@ const BYTES: u64 = 32 * OWN_BYTES + 4096;
 
 /// Runs a program and gives the memory it leaves, or its fault.
 fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8>) {
-    let mut random = Random::new(!seed);
+    let mut random = SplitMix::new(!seed);
     let mut memory: Memory = engine.memory().unwrap();
     let base = memory.map(None, BYTES, Access::ReadWrite).unwrap();
     let mut data = vec![0; BYTES as usize];
@@ -437,7 +379,7 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
             1 => random.pick(&[0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0x8000_0000, 0x0000_0001, 0x7f7f_ffff]),
             2 => (random.below(64) as f32 - 32.0).to_bits(),
             3 => (random.below(1 << 20) as f32 / 1024.0).to_bits(),
-            _ => random.next() as u32,
+            _ => random.bits() as u32,
         };
         word.copy_from_slice(&value.to_le_bytes());
     }
@@ -460,7 +402,7 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
 const WILD: u64 = 1 << 32;
 
 fn generate(seed: u64) -> (Chip, Vec<u8>) {
-    let mut random = Random::new(seed);
+    let mut random = SplitMix::new(seed);
     let chip = random.pick(&[Chip::G80, Chip::G92, Chip::G200, Chip::G200, Chip::Gt215]);
     let generator = Generator {
         random,
@@ -490,7 +432,7 @@ struct Tally {
 }
 
 fn compare(
-    engines: &[(String, Engine)],
+    engines: &[Named],
     seed: u64,
     (chip, code): &(Chip, Vec<u8>),
     tally: &mut Tally,
@@ -517,44 +459,24 @@ fn compare(
             return Err(format!("seed {seed} on {chip}, {name}: {:?}, want {:?}", got.0, wanted.0));
         }
         // Lanes may be ahead or behind where a fault stops them.
-        if wanted.0.is_none()
-            && let Some(at) = (0..got.1.len()).find(|&n| got.1[n] != wanted.1[n])
-        {
-            let word = |data: &[u8]| data[at & !3..][..4].iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
+        let differing = differing_word(&got.1, &wanted.1).filter(|_| wanted.0.is_none());
+        if let Some((at, got, want)) = differing {
+            let (lane, word) = (at as u64 / OWN_BYTES, at as u64 % OWN_BYTES / 4);
             return Err(format!(
-                "seed {seed} on {chip}, {name}: lane {} word {}: {:x}, want {:x}",
-                at as u64 / OWN_BYTES,
-                at as u64 % OWN_BYTES / 4,
-                word(&got.1),
-                word(&wanted.1)
+                "seed {seed} on {chip}, {name}: lane {lane} word {word}: {got:x}, want {want:x}"
             ));
         }
     }
     Ok(())
 }
 
-/// Takes instructions out as long as tiers disagree: what is left is easier to look at.
-fn reduce(engines: &[(String, Engine)], seed: u64, chip: Chip, code: &[u8]) -> Vec<u8> {
-    let mut best = code.to_vec();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for at in (0..best.len() - 7).step_by(8) {
-            let mut fewer = best.clone();
-            fewer[at..at + 8].copy_from_slice(&NOP.to_le_bytes());
-            if fewer == best {
-                continue;
-            }
-            let program = (chip, fewer);
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| compare(engines, seed, &program, &mut Tally::default())));
-            if matches!(outcome, Ok(Err(_))) {
-                best = program.1;
-                changed = true;
-            }
-        }
-    }
-    best
+/// What is left without the instructions that a failure does not need.
+fn reduce(engines: &[Named], seed: u64, chip: Chip, code: &[u8]) -> Vec<u8> {
+    reduced(code, NOP, |_, fewer| {
+        let program = (chip, fewer.to_vec());
+        let compare = || compare(engines, seed, &program, &mut Tally::default());
+        matches!(catch_unwind(AssertUnwindSafe(compare)), Ok(Err(_)))
+    })
 }
 
 fn listing(code: &[u8], chip: Chip) -> String {
@@ -596,9 +518,4 @@ fn compiled_code_faults_where_the_interpreter_does() {
         .collect();
     assert!(failures.is_empty(), "{} of {count} differ\n{}", failures.len(), failures.join("\n"));
     assert!(tally.faults * 4 > count, "only {} of {count} programs fault", tally.faults);
-}
-
-/// A number in the environment.
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok())
 }

@@ -99,6 +99,39 @@ fn with_operand(op: &str, register: &str) -> String {
     if op.contains('$') { op.into() } else { format!("{op} {register} {register}") }
 }
 
+fn load(isa: Isa, chip: &str, registers: u32, code: &[u8]) -> Program {
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some(chip.into()),
+        registers: Some(registers),
+        ..ProgramOptions::new(isa)
+    };
+    Program::load(code, &options).unwrap()
+}
+
+/// A program for [`run`]: the lines make the result of the argument, both in $r2.
+fn tesla_program(lines: &str) -> Program {
+    let text = format!(
+        "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
+         add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
+         add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\n{lines}\nexit st b32 g14[$r0] $r2\n"
+    );
+    let target = tesla::Target::compute(tesla::Chip::G84);
+    let code = tesla::assemble(&text, target).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+    load(Isa::Tesla, "g84", 8, &code)
+}
+
+/// The same with $r4, and with the result's address in $r6.
+fn fermi_program(lines: &str) -> Program {
+    let text = format!(
+        "long mov b32 $r0 $tidx\nlong mov b32 $r1 $ctaidx\nlong add $r2 (mul u32 $r1 u32 c0[0x8]) $r0\n\
+         long add b32 $r3 (shl $r2 0x2) c0[0x20]\nlong add b32 $r6 (shl $r2 0x2) c0[0x24]\n\
+         long ld b32 $r4 ca g[$r3]\n{lines}\nlong st b32 wb g[$r6] $r4\nlong exit\n"
+    );
+    let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+    load(Isa::Fermi, "gf100", 20, &code)
+}
+
 /// An integer in a direction.
 fn of_int(x: u32, signed: bool, rounding: Rounding) -> u32 {
     let value = if signed { f64::from(x as i32) } else { f64::from(x) };
@@ -134,21 +167,7 @@ fn tesla() {
     ];
     for case in functions {
         let line = with_operand(case.0, "$r2");
-        let text = format!(
-            "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
-             add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
-             add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\n{line}\nexit st b32 g14[$r0] $r2\n"
-        );
-        let code = tesla::assemble(&text, tesla::Target::compute(tesla::Chip::G84))
-            .unwrap_or_else(|e| panic!("{e}\n{text}"))
-            .code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some("g84".into()),
-            registers: Some(8),
-            ..ProgramOptions::new(Isa::Tesla)
-        };
-        check(case, &Program::load(&code, &options).unwrap());
+        check(case, &tesla_program(&line));
     }
 }
 
@@ -174,20 +193,7 @@ fn fermi() {
     for case in functions {
         let line = with_operand(case.0, "$r4");
         for more in ["", "long add rn f32 $r5 $r4 $r4\nlong st b32 wb g[$r6] $r5\n"] {
-            let text = format!(
-                "long mov b32 $r0 $tidx\nlong mov b32 $r1 $ctaidx\nlong add $r2 (mul u32 $r1 u32 c0[0x8]) $r0\n\
-                 long add b32 $r3 (shl $r2 0x2) c0[0x20]\nlong add b32 $r6 (shl $r2 0x2) c0[0x24]\n\
-                 long ld b32 $r4 ca g[$r3]\n{more}long {line}\nlong st b32 wb g[$r6] $r4\nlong exit\n"
-            );
-            let code =
-                fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-            let options = ProgramOptions {
-                raw: true,
-                chip: Some("gf100".into()),
-                registers: Some(20),
-                ..ProgramOptions::new(Isa::Fermi)
-            };
-            check(case, &Program::load(&code, &options).unwrap());
+            check(case, &fermi_program(&format!("{more}long {line}")));
         }
     }
 }
@@ -245,20 +251,8 @@ fn gcn() {
 /// truncates, and one of the result.
 #[test]
 fn fused_multiply_add() {
-    let text = "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
-         add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r0\n\
-         add b32 $r0 b32 s[0x14] $r0\nld b32 $r2 g14[$r1]\nadd b32 $r3 $r2 0x3579bd\nxor b32 $r4 $r2 0x80002461\n\
-         add f32 $r2 (mul $r2 $r3) $r4\nexit st b32 g14[$r0] $r2\n";
-    let code = tesla::assemble(text, tesla::Target::compute(tesla::Chip::G84))
-        .unwrap_or_else(|e| panic!("{e}"))
-        .code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some("g84".into()),
-        registers: Some(8),
-        ..ProgramOptions::new(Isa::Tesla)
-    };
-    let program = Program::load(&code, &options).unwrap();
+    let text = "add b32 $r3 $r2 0x3579bd\nxor b32 $r4 $r2 0x80002461\nadd f32 $r2 (mul $r2 $r3) $r4";
+    let program = tesla_program(text);
     let arguments = arguments();
     let exact = run(&engines(Numerics::Exact)[0].1, &program, &arguments);
     let mut differences = 0;

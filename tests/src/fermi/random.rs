@@ -4,6 +4,7 @@
 use warpjit_frontend::fermi::{Chip, Family, assemble, decode};
 
 use super::words::{FREE, random_word};
+use crate::random::encodings::put_words;
 use crate::random::rng::Random;
 
 /// Bytes of global memory of a thread. Behind those of all threads stand [`COMMON_BYTES`] that only atomic operations touch.
@@ -457,17 +458,7 @@ impl Generator {
     fn assembled(self) -> Vec<u8> {
         let text: String = self.lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
         let mut code = assemble(&text, self.chip).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
-        let mut at = 0;
-        let mut words = self.words.iter().peekable();
-        for (number, line) in self.lines.iter().enumerate() {
-            if line.ends_with(':') {
-                continue;
-            }
-            if let Some((_, word)) = words.next_if(|(line, _)| *line == number) {
-                code[at..at + 8].copy_from_slice(&word.to_le_bytes());
-            }
-            at += 8;
-        }
+        put_words(&mut code, &self.lines, &self.words, |_, _| 8);
         debug_assert!(decode(&code, 0, self.chip).is_ok());
         code
     }

@@ -2,6 +2,7 @@
 
 use warpjit_frontend::fermi::{Chip, Form, Inst, Op, Operand, Row, decode_word, table};
 
+use crate::random::encodings::Encoding;
 use crate::random::rng::Random;
 
 /// `$r0` to `$r11` are the program's.
@@ -104,26 +105,22 @@ pub fn random_word(random: &mut Random, chip: Chip) -> u64 {
 }
 
 fn candidate(random: &mut Random, row: &Row) -> u64 {
-    let mut word = row.value | random.bits() & !row.mask;
-    let mut set = |bits: u64, shift: u32, value: u64| {
-        let mask = bits << shift & !row.mask;
-        word = word & !mask | value << shift & mask;
-    };
+    let mut word = Encoding::new(row.value, row.mask, random.bits());
     // No join; most often no guard; mostly registers as operands, pairs even.
-    set(1, 4, 0);
+    word.set(1, 4, 0);
     if random.below(4) != 0 {
-        set(15, 10, 7);
+        word.set(15, 10, 7);
     }
     for shift in [14, 20, 49] {
         if random.below(8) != 0 {
-            set(0x3f, shift, u64::from(random.below(FREE / 2)) * 2);
+            word.set(0x3f, shift, u64::from(random.below(FREE / 2)) * 2);
         }
     }
     if random.below(2) == 0 {
-        set(3, 46, 0);
-        set(0xf_ffff, 26, u64::from(random.below(FREE / 2)) * 2);
+        word.set(3, 46, 0);
+        word.set(0xf_ffff, 26, u64::from(random.below(FREE / 2)) * 2);
     }
-    word
+    word.word
 }
 
 fn short(random: &mut Random, chip: Chip) -> u32 {
@@ -135,15 +132,14 @@ fn short(random: &mut Random, chip: Chip) -> u32 {
         }
         for _ in 0..64 {
             let row = random.pick(&rows);
-            let mut word = row.value | random.bits() & !row.mask & 0xffff_ffff;
+            let mut word = Encoding::new(row.value, row.mask | !0xffff_ffff, random.bits());
             for shift in [14, 20, 26] {
-                let mask = 0x3f << shift & !row.mask & 0xffff_ffff;
                 if random.below(8) != 0 {
-                    word = word & !mask | u64::from(random.below(FREE)) << shift & mask;
+                    word.set(0x3f, shift, random.below(FREE).into());
                 }
             }
-            if decode_word(word, 0, chip).is_ok_and(|inst| inst.len == 4 && acceptable(&inst)) {
-                return word as u32;
+            if decode_word(word.word, 0, chip).is_ok_and(|inst| inst.len == 4 && acceptable(&inst)) {
+                return word.word as u32;
             }
         }
     }

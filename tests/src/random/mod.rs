@@ -4,12 +4,14 @@
 //! ways, and says how the results differ, with the smallest program that still shows it.
 
 mod alu;
+pub mod encodings;
 mod generator;
 mod memory;
 mod minimize;
 mod program;
 pub mod rng;
 mod run;
+pub mod seeds;
 
 use std::fmt::Write;
 use std::time::Duration;

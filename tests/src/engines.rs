@@ -1,0 +1,44 @@
+//! The engines that tests hold against each other.
+
+use std::collections::BTreeMap;
+
+use warpjit_runtime::{Config, Engine, HostLevel, Tier};
+
+/// An engine, with its name.
+pub type Named = (String, Engine);
+
+/// The interpreter, then compiled code in all widths, with and without newer host instructions, and with checked accesses.
+pub fn interpreter_and_compiled() -> Vec<Named> {
+    let mut configs = vec![("interp".to_owned(), Config { tier: Tier::Interp, ..Config::default() })];
+    for groups in [1, 2, 4] {
+        for host in [HostLevel::Native, HostLevel::Sse41] {
+            let config = Config { tier: Tier::Jit, chunk_groups: Some(groups), host, ..Config::default() };
+            configs.push((format!("jit {groups} {host:?}"), config));
+        }
+    }
+    configs
+        .push(("jit checked".into(), Config { tier: Tier::Jit, checked_memory: true, ..Config::default() }));
+    configs.into_iter().filter_map(|(name, config)| named(name, config)).collect()
+}
+
+/// An engine with one thread, where this machine can have it.
+pub fn named(name: impl Into<String>, config: Config) -> Option<Named> {
+    Some((name.into(), Engine::new(Config { threads: 1, ..config }).ok()?))
+}
+
+/// Host instructions and groups of lanes that GCN's programs are compiled with.
+pub const GCN_WAYS: [(HostLevel, Option<u8>); 3] =
+    [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))];
+
+/// The first lane's register that is not as wanted; names of `wanted` that `looked_at` refuses are left out.
+pub fn differing_register(
+    wanted: &BTreeMap<String, Vec<u64>>,
+    got: &BTreeMap<String, Vec<u64>>,
+    looked_at: impl Fn(&str) -> bool,
+) -> Option<String> {
+    wanted.iter().filter(|(name, _)| looked_at(name)).find_map(|(name, values)| {
+        let other = &got[name];
+        let lane = values.iter().zip(other).position(|(a, b)| a != b)?;
+        Some(format!("{name}[{lane}]: {:x} and {:x}", values[lane], other[lane]))
+    })
+}
