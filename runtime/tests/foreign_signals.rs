@@ -1,8 +1,11 @@
 //! Signals that are none of ours do what they would have done without us. Each case is a child process,
 //! which this very test binary becomes when a variable is set.
 
+mod support;
+
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+
+use support::child;
 
 const CASE: &str = "WARPJIT_SIGNAL_CASE";
 
@@ -53,15 +56,7 @@ fn reach_the_handler_that_was_there() {
     if let Ok(case) = std::env::var(CASE) {
         misbehave(&case);
     }
-    let run = |case: &str| {
-        let exe = std::env::current_exe().expect("own path");
-        Command::new(exe)
-            .args(["--exact", "reach_the_handler_that_was_there", "--nocapture"])
-            .env(CASE, case)
-            .output()
-            .expect("child")
-            .status
-    };
+    let run = |case: &str| child("reach_the_handler_that_was_there", CASE, case);
     assert_eq!(run("plain").code(), Some(43));
     assert_eq!(run("detailed").code(), Some(44));
     assert_eq!(run("default").signal(), Some(libc::SIGSEGV));

@@ -4,9 +4,8 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
 
-use support::{launch, program, run};
+use support::{child, launch, program, run};
 use warpjit_runtime::{Config, Direction, Engine, Observe, Profile, Tier};
 
 /// Each thread goes round as often as its number says and stores the sum of what it counted.
@@ -145,14 +144,7 @@ fn foreign_sigprof_reaches_the_handler_that_was_there() {
         unsafe { libc::raise(libc::SIGPROF) };
         std::process::exit(1);
     }
-    let run = |case: &str| {
-        Command::new(std::env::current_exe().expect("own path"))
-            .args(["--exact", "foreign_sigprof_reaches_the_handler_that_was_there", "--nocapture"])
-            .env(CASE, case)
-            .output()
-            .expect("child")
-            .status
-    };
+    let run = |case: &str| child("foreign_sigprof_reaches_the_handler_that_was_there", CASE, case);
     assert_eq!(run("handler").code(), Some(43));
     assert_eq!(run("default").signal(), Some(libc::SIGPROF));
 }

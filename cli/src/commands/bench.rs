@@ -8,8 +8,7 @@ use warpjit::session::Session;
 use warpjit::suite::Timing;
 use warpjit_runtime::{Config, Engine};
 
-use super::progress::Bar;
-use super::{print, statistics, suite};
+use super::{first_run, print, statistics, suite};
 use crate::args::{BenchArgs, EngineArgs, NumericsName, TierName};
 
 pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
@@ -60,8 +59,8 @@ pub(super) fn measure(
         None
     } else {
         let engine = Engine::new(Config { count: true, ..options.config() })?;
-        let mut session = Session::new(file, &engine)?;
-        let mut outcome = once(&mut session, options)?;
+        let mut session = first_run::session(file, &engine, options)?;
+        let mut outcome = once(&mut session)?;
         if counting == Counting::All {
             statistics::complete(&mut outcome.stats, file, options)?;
         }
@@ -71,18 +70,12 @@ pub(super) fn measure(
         Some(outcome)
     };
     let engine = Engine::new(Config { count: false, ..options.config() })?;
-    let mut session = Session::new(file, &engine)?;
-    let mut outcome = once(&mut session, options)?;
+    let mut session = first_run::session(file, &engine, options)?;
+    let mut outcome = once(&mut session)?;
     let compile = outcome.stats.compile;
     if options.tier == TierName::Auto && !stops(&outcome) {
-        // Compiling is excluded, wherever it is done: what the first run has asked for, and what the code made of that asks
-        // for in turn.
-        for _ in 0..2 {
-            engine.wait_for_compiler();
-            session.restore()?;
-            session.run()?;
-        }
-        engine.wait_for_compiler();
+        // Compiling is excluded, wherever it is done.
+        first_run::finish_compiling(&mut session, &engine)?;
     }
     let mut runs_ms = Vec::new();
     for _ in 0..args.runs {
@@ -104,17 +97,8 @@ pub(super) fn measure(
 }
 
 /// The run that compiles.
-fn once(session: &mut Session<'_>, options: &EngineArgs) -> anyhow::Result<Outcome> {
-    if let Some(blocks) = &options.blocks {
-        session.set_blocks(blocks.clone())?;
-    }
-    let bar = Bar::new();
-    if let Some((_, progress)) = &bar {
-        session.set_progress(progress.clone());
-    }
-    let report = session.run()?;
-    drop(bar);
-    session.clear_progress();
+fn once(session: &mut Session<'_>) -> anyhow::Result<Outcome> {
+    let report = first_run::run(session)?;
     session.check(report)
 }
 

@@ -4,6 +4,7 @@ mod asm;
 mod bench;
 mod code;
 mod disasm;
+mod first_run;
 mod ir;
 mod profile;
 mod progress;

@@ -8,13 +8,11 @@ use anyhow::Context;
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
-use warpjit::session::Session;
 use warpjit::suite::Host;
 use warpjit_runtime::{CancelToken, Config, Engine, Observe, Samples, Tier};
 
 use super::code::Code;
-use super::print;
-use super::progress::Bar;
+use super::{first_run, print};
 use crate::args::{DisasmArgs, ProfileArgs, TierName};
 
 pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
@@ -81,27 +79,12 @@ fn sample(
     let config = options.config();
     let observe = Observe { sample_rate: args.rate, ..config.observe };
     let engine = Engine::new(Config { observe, ..config })?;
-    let mut session = Session::new(file, &engine)?;
-    if let Some(blocks) = &options.blocks {
-        session.set_blocks(blocks.clone())?;
-    }
-    let bar = Bar::new();
-    if let Some((_, progress)) = &bar {
-        session.set_progress(progress.clone());
-    }
-    let report = session.run()?;
-    drop(bar);
-    session.clear_progress();
+    let mut session = first_run::session(file, &engine, options)?;
+    let report = first_run::run(&mut session)?;
     setting.not_compiled.clone_from(&report.stats.not_compiled);
     let mut outcome = session.check(report)?;
     if options.tier == TierName::Auto && outcome.status == Status::Ok {
-        // As in `bench`: what the first run has asked for, and what the code made of that asks for in turn.
-        for _ in 0..2 {
-            engine.wait_for_compiler();
-            session.restore()?;
-            session.run()?;
-        }
-        engine.wait_for_compiler();
+        first_run::finish_compiling(&mut session, &engine)?;
     }
     let mut samples = Samples::default();
     let start = Instant::now();
@@ -131,14 +114,7 @@ fn count(args: &ProfileArgs, file: &LaunchFile) -> anyhow::Result<Count> {
     let options = &args.engine;
     let config = Config { tier: Tier::Interp, ..options.config() };
     let engine = Engine::new(Config { observe: Observe { count: true, ..Observe::default() }, ..config })?;
-    let mut session = Session::new(file, &engine)?;
-    if let Some(blocks) = &options.blocks {
-        session.set_blocks(blocks.clone())?;
-    }
-    let bar = Bar::new();
-    if let Some((_, progress)) = &bar {
-        session.set_progress(progress.clone());
-    }
+    let mut session = first_run::session(file, &engine, options)?;
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());
     let patience = Duration::from_secs_f64(args.count_seconds);
@@ -149,7 +125,7 @@ fn count(args: &ProfileArgs, file: &LaunchFile) -> anyhow::Result<Count> {
                 cancel.cancel();
             }
         });
-        let report = session.run();
+        let report = first_run::run(&mut session);
         drop(done);
         report
     })?;

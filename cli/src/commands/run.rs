@@ -2,11 +2,9 @@
 
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
-use warpjit::session::Session;
 use warpjit_runtime::{Config, Engine};
 
-use super::progress::Bar;
-use super::{print, statistics};
+use super::{first_run, print, statistics};
 use crate::args::RunArgs;
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
@@ -15,16 +13,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     // The JSON object names instruction counts, so they are counted.
     let config = Config { count: options.verbose || options.json, ..options.config() };
     let engine = Engine::new(config)?;
-    let mut session = Session::new(&file, &engine)?;
-    if let Some(blocks) = &options.blocks {
-        session.set_blocks(blocks.clone())?;
-    }
-    let bar = Bar::new();
-    if let Some((_, progress)) = &bar {
-        session.set_progress(progress.clone());
-    }
-    let report = session.run()?;
-    drop(bar);
+    let mut session = first_run::session(&file, &engine, options)?;
+    let report = first_run::run(&mut session)?;
     let mut outcome = session.check(report)?;
     if options.verbose {
         statistics::complete(&mut outcome.stats, &file, options)?;

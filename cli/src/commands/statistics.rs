@@ -1,10 +1,9 @@
 //! The statistics of `-v`.
 
 use warpjit::launch_file::LaunchFile;
-use warpjit::session::Session;
 use warpjit_runtime::{Config, Engine, Stats, Tier};
 
-use super::progress::Bar;
+use super::first_run;
 use crate::args::EngineArgs;
 
 /// Fills in what compiled code does not count: instructions by group, memory traffic.
@@ -17,15 +16,7 @@ pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArg
         return Ok(());
     }
     let engine = Engine::new(Config { tier: Tier::Interp, count: true, ..options.config() })?;
-    let mut session = Session::new(file, &engine)?;
-    if let Some(blocks) = &options.blocks {
-        session.set_blocks(blocks.clone())?;
-    }
-    let bar = Bar::new();
-    if let Some((_, progress)) = &bar {
-        session.set_progress(progress.clone());
-    }
-    let exact = session.run()?.stats;
+    let exact = first_run::run(&mut first_run::session(file, &engine, options)?)?.stats;
     stats.groups = exact.groups;
     stats.traffic = exact.traffic;
     stats.warp_instructions = exact.warp_instructions;

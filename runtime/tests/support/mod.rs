@@ -2,10 +2,19 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::process::{Command, ExitStatus};
+
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
 use warpjit_runtime::{
     Access, Config, Engine, Error, Fault, KernelImage, Launch, Memory, Program, Report, Tier,
 };
+
+/// Runs one test of this very binary in a process of its own, with a variable that says what it is to do there.
+pub fn child(test: &str, variable: &str, case: &str) -> ExitStatus {
+    let exe = std::env::current_exe().expect("own path");
+    let mut command = Command::new(exe);
+    command.args(["--exact", test, "--nocapture"]).env(variable, case).output().expect("child").status
+}
 
 /// A chip like a small Tesla.
 pub fn abi() -> KernelAbi {
