@@ -9,7 +9,8 @@
 //! - `test pass NAME...`: the function after the passes, which must leave it well formed.
 //! - `test decode CHIP`: Tesla words (hexadecimal) as the disassembler lists them.
 //! - `test disasm CHIP`: Tesla text, assembled and listed; listing that again must give the same code.
-//! - `test lift CHIP REGISTERS`: the blocks that assembled Tesla code lifts to, without the slots.
+//! - `test lift CHIP REGISTERS`: the blocks that assembled Tesla code lifts to, without the slots and the entry.
+//! - `test entry CHIP REGISTERS`: the entry, which is the same for all code.
 //! - `test mask CHIP REGISTERS`: the lane region at the code's start in mask form, without the slots.
 //! - `test region CHIP REGISTERS`: the same after the passes, as it is compiled.
 //! - `test run CHIP THREADS WHAT...`: what the code leaves, one warp of it, in registers (`r1`, ...) and in the first N words of
@@ -160,7 +161,8 @@ fn run(fixture: &Fixture) -> Result<String, Failed> {
         ["mask", chip, registers] => region(fixture.input, chip, registers.parse()?, false),
         ["region", chip, registers] => region(fixture.input, chip, registers.parse()?, true),
         ["run", chip, threads, what @ ..] => run_program(fixture.input, chip, threads.parse()?, what),
-        ["lift", chip, registers] => lift(fixture.input, chip, registers.parse()?),
+        ["lift", chip, registers] => lift(fixture.input, chip, registers.parse()?, false),
+        ["entry", chip, registers] => lift(fixture.input, chip, registers.parse()?, true),
         command => Err(format!("no command `test {}`", command.join(" ")).into()),
     }
 }
@@ -205,8 +207,16 @@ fn without_slots(func: &Function) -> Result<String, Failed> {
     Ok(text.lines().filter(|line| !line.trim_start().starts_with("slot s")).collect::<Vec<_>>().join("\n"))
 }
 
-fn lift(input: &str, chip: &str, registers: u32) -> Result<String, Failed> {
-    without_slots(&lifted(input, chip, registers)?)
+/// The entry, or the blocks behind it.
+fn lift(input: &str, chip: &str, registers: u32, entry: bool) -> Result<String, Failed> {
+    let text = without_slots(&lifted(input, chip, registers)?)?;
+    let (before, blocks) = text.split_once("\nblock0").ok_or("no entry")?;
+    let (own, others) = blocks.split_once("\n\n").ok_or("nothing behind the entry")?;
+    Ok(if entry {
+        format!("{before}\nblock0{own}\n")
+    } else {
+        others.trim_end().trim_end_matches('}').into()
+    })
 }
 
 fn region(input: &str, chip: &str, registers: u32, optimized: bool) -> Result<String, Failed> {

@@ -4,21 +4,6 @@ red add u64 g2[$r1] $r4d
 exit nop
 
 ; expect:
-; function @kernel spmd lanes 32 {
-;
-; block0 pc 0x0:
-;              v0: i32 = slot.get s37  ; tid.x
-;              v1: i32 = slot.get s38  ; tid.y
-;              v2: i32 = slot.get s39  ; tid.z
-;              v3: ui32 = const 0x10
-;              v4: i32 = ishl v1, v3
-;              v5: ui32 = const 0x1a
-;              v6: i32 = ishl v2, v5
-;              v7: i32 = ior v4, v6
-;              v8: i32 = ior v0, v7
-;              slot.set s0, v8  ; r0
-;              jump block1
-;
 ; block1 at 0x0 insts 1:
 ;              v9: mask = slot.get s16  ; c0.z
 ;              v10: mask = slot.get s17  ; c0.s
@@ -68,4 +53,3 @@ exit nop
 ;
 ; block6 pc 0x8 insts 1:
 ;     @0x10    leave.exit -> block2
-; }

@@ -5,21 +5,6 @@ shr s16 $r5l $r4h 0x3
 exit nop
 
 ; expect:
-; function @kernel spmd lanes 32 {
-;
-; block0 pc 0x0:
-;              v0: i32 = slot.get s29  ; tid.x
-;              v1: i32 = slot.get s30  ; tid.y
-;              v2: i32 = slot.get s31  ; tid.z
-;              v3: ui32 = const 0x10
-;              v4: i32 = ishl v1, v3
-;              v5: ui32 = const 0x1a
-;              v6: i32 = ishl v2, v5
-;              v7: i32 = ior v4, v6
-;              v8: i32 = ior v0, v7
-;              slot.set s0, v8  ; r0
-;              jump block1
-;
 ; block1 at 0x0 insts 4:
 ;              v9: i32 = slot.get s2  ; r2
 ;              v10: ui32 = const 0xffff
@@ -98,4 +83,3 @@ exit nop
 ;
 ; block2 at 0x20 insts 1:
 ;              fault illegal
-; }

@@ -7,21 +7,6 @@ st b8 s[$a1+0x3] $r2
 exit nop
 
 ; expect:
-; function @kernel spmd lanes 32 {
-;
-; block0 pc 0x0:
-;              v0: i32 = slot.get s29  ; tid.x
-;              v1: i32 = slot.get s30  ; tid.y
-;              v2: i32 = slot.get s31  ; tid.z
-;              v3: ui32 = const 0x10
-;              v4: i32 = ishl v1, v3
-;              v5: ui32 = const 0x1a
-;              v6: i32 = ishl v2, v5
-;              v7: i32 = ior v4, v6
-;              v8: i32 = ior v0, v7
-;              slot.set s0, v8  ; r0
-;              jump block1
-;
 ; block1 at 0x0 insts 6:
 ;              v9: i32 = slot.get s24  ; a1
 ;              v10: i32 = load.u32 shared[v9 + 0x20] align 1
@@ -49,4 +34,3 @@ exit nop
 ;
 ; block2 at 0x30 insts 1:
 ;              fault illegal
-; }
