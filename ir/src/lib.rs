@@ -12,6 +12,7 @@ pub mod analysis;
 pub mod builder;
 pub mod entities;
 pub mod function;
+pub mod graph;
 pub mod interp;
 pub mod opcodes;
 pub mod passes;

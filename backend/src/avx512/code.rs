@@ -2,6 +2,7 @@
 
 use iced_x86::Code;
 use regalloc2::{Block, Function, Inst, InstRange, Operand, OperandKind, PRegSet, RegClass, VReg};
+use warpjit_ir::graph;
 
 /// No trap site.
 pub(super) const NO_SITE: u32 = u32::MAX;
@@ -233,33 +234,17 @@ fn is_copy(inst: &MInst) -> bool {
 /// Reverse postorder, what is cold last.
 fn order_of(blocks: &[BlockData]) -> Vec<usize> {
     // Behind a block comes the way that stands first in the program: loops stay together.
-    let successors = |b: usize| {
-        let mut list: Vec<usize> = blocks[b].succs.iter().map(|s| s.index()).collect();
-        let target = |s: usize| match blocks[s].succs[..] {
-            [to] if blocks[s].insts.len() == 1 => to.index(),
-            _ => s,
-        };
+    let target = |s: usize| match blocks[s].succs[..] {
+        [to] if blocks[s].insts.len() == 1 => to.index(),
+        _ => s,
+    };
+    let successors = |b: &BlockData| {
+        let mut list: Vec<usize> = b.succs.iter().map(|s| s.index()).collect();
         list.sort_by_key(|&s| target(s));
         list
     };
-    let mut seen = vec![false; blocks.len()];
-    let mut order = Vec::new();
-    seen[0] = true;
-    let mut stack = vec![(0, successors(0))];
-    while let Some((block, rest)) = stack.last_mut() {
-        match rest.pop() {
-            Some(next) if !seen[next] => {
-                seen[next] = true;
-                stack.push((next, successors(next)));
-            }
-            Some(_) => {}
-            None => {
-                order.push(*block);
-                stack.pop();
-            }
-        }
-    }
-    order.reverse();
+    let succs: Vec<Vec<usize>> = blocks.iter().map(successors).collect();
+    let order = graph::reverse_postorder_first_near(&succs, 0);
     let (hot, cold): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&b| !blocks[b].cold);
     hot.into_iter().chain(cold).collect()
 }

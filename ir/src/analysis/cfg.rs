@@ -2,6 +2,7 @@
 
 use crate::entities::Block;
 use crate::function::{Function, Terminator};
+use crate::graph;
 
 /// The control flow graph.
 ///
@@ -23,7 +24,6 @@ impl Cfg {
     pub fn new(func: &Function) -> Cfg {
         let count = func.blocks.len();
         let mut succs = vec![Vec::new(); count];
-        let mut preds = vec![Vec::new(); count];
         for block in func.block_ids() {
             let out: &mut Vec<Block> = &mut succs[block.index()];
             let mut add = |to: Block| {
@@ -36,11 +36,10 @@ impl Cfg {
                 Some(term) => term.for_each_successor(&mut add),
                 None => {}
             }
-            for &to in out.iter() {
-                preds[to.index()].push(block);
-            }
         }
-        let rpo = reverse_postorder(&succs, func.entry);
+        let preds = graph::predecessors(&succs);
+        let known = func.entry.index() < count;
+        let rpo = if known { graph::reverse_postorder_first_near(&succs, func.entry) } else { Vec::new() };
         let mut rpo_index = vec![None; count];
         for (i, block) in rpo.iter().enumerate() {
             rpo_index[block.index()] = Some(i as u32);
@@ -52,30 +51,4 @@ impl Cfg {
     pub fn is_reachable(&self, block: Block) -> bool {
         self.rpo_index[block.index()].is_some()
     }
-}
-
-fn reverse_postorder(succs: &[Vec<Block>], entry: Block) -> Vec<Block> {
-    let mut order = Vec::with_capacity(succs.len());
-    if entry.index() >= succs.len() {
-        return order;
-    }
-    let mut seen = vec![false; succs.len()];
-    seen[entry.index()] = true;
-    // Blocks on the path and how many of their successors have been visited. The last successor is visited first,
-    // so that the first stands directly behind its block where it can.
-    let mut path = vec![(entry, succs[entry.index()].len())];
-    while let Some((block, left)) = path.last_mut() {
-        if *left == 0 {
-            order.push(*block);
-            path.pop();
-            continue;
-        }
-        *left -= 1;
-        let next = succs[block.index()][*left];
-        if !std::mem::replace(&mut seen[next.index()], true) {
-            path.push((next, succs[next.index()].len()));
-        }
-    }
-    order.reverse();
-    order
 }

@@ -1,7 +1,8 @@
-//! The dominator tree, after Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm".
+//! The dominator tree.
 
 use super::Cfg;
 use crate::entities::Block;
+use crate::graph;
 
 /// Which blocks stand on every path to which.
 pub struct Dominators {
@@ -18,46 +19,13 @@ impl Dominators {
     /// Computes the tree.
     pub fn new(cfg: &Cfg) -> Dominators {
         let count = cfg.succs.len();
-        let mut idom: Vec<Option<Block>> = vec![None; count];
+        let mut idom = graph::immediate_dominators_in(&cfg.rpo, &cfg.preds);
         let mut children = vec![Vec::new(); count];
         let mut enter = vec![u32::MAX; count];
         let mut leave = vec![0; count];
         let Some(&entry) = cfg.rpo.first() else {
             return Dominators { idom, children, enter, leave };
         };
-        idom[entry.index()] = Some(entry);
-        let place = |b: Block| cfg.rpo_index[b.index()].unwrap_or(0);
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for &block in &cfg.rpo[1..] {
-                let mut new: Option<Block> = None;
-                for &pred in &cfg.preds[block.index()] {
-                    if idom[pred.index()].is_none() {
-                        continue;
-                    }
-                    new = Some(match new {
-                        None => pred,
-                        Some(other) => {
-                            let (mut a, mut b) = (pred, other);
-                            while a != b {
-                                // Both have dominators: each step goes up a computed part of the tree.
-                                if place(a) > place(b) {
-                                    a = idom[a.index()].unwrap_or(entry);
-                                } else {
-                                    b = idom[b.index()].unwrap_or(entry);
-                                }
-                            }
-                            a
-                        }
-                    });
-                }
-                if new != idom[block.index()] {
-                    idom[block.index()] = new;
-                    changed = true;
-                }
-            }
-        }
         idom[entry.index()] = None;
         for &block in &cfg.rpo {
             if let Some(up) = idom[block.index()] {

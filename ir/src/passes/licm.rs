@@ -83,7 +83,7 @@ fn is_invariant(
     home: &[Option<Block>],
     written: &[bool],
 ) -> bool {
-    let outside = |v: Value| home[v.index()].is_some_and(|b| !loops.contains(index, b));
+    let outside = |v: Value| home[v.index()].is_some_and(|b| !loops.is_in(index, b));
     may_move(func, inst, written) && func.inst(inst).args.iter().all(|&v| outside(v))
 }
 
@@ -116,7 +116,7 @@ fn make_front(func: &mut Function, cfg: &Cfg, loops: &Loops, index: usize) -> Op
     let outside: Vec<Block> = cfg.preds[header.index()]
         .iter()
         .copied()
-        .filter(|&p| cfg.is_reachable(p) && !loops.contains(index, p))
+        .filter(|&p| cfg.is_reachable(p) && !loops.is_in(index, p))
         .collect();
     // Targets that are pushed or that lie at guest addresses stay what they are.
     if outside.iter().any(|&p| func.term(p).calls().next().is_none()) {

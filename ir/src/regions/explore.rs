@@ -15,11 +15,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::graph;
 use super::split::OrderedAccesses;
 use super::uniform::Uniformity;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
+use crate::graph;
 use crate::opcodes::{Opcode, Space};
 
 /// Most nodes of a region.

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use super::graph::{self, LoopNest};
 use super::promote::FAULT_EXIT;
 use super::ssa::SsaBuilder;
 use crate::builder::Builder;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
+use crate::graph::{self, LoopNest};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
@@ -113,7 +113,7 @@ pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
 /// Blocks and loops directly in `level`, in topological order.
 fn order_level(
     succs: &[Vec<usize>],
-    nest: &LoopNest,
+    nest: &LoopNest<usize>,
     reachable: &[bool],
     level: Option<usize>,
     entry: usize,
@@ -160,7 +160,7 @@ struct Linearizer<'a> {
     idom: Vec<Option<usize>>,
     pdom: Vec<Option<usize>>,
     preds: Vec<Vec<usize>>,
-    nest: LoopNest,
+    nest: LoopNest<usize>,
     out: Function,
     ssa: SsaBuilder<Var>,
     cur: Block,

@@ -5,7 +5,6 @@
 //! lanes never part).
 
 pub mod explore;
-pub mod graph;
 pub mod linearize;
 pub mod liveness;
 pub mod optimize;

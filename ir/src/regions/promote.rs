@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use super::explore::{ExitKind, NodeTerm, Plan};
-use super::graph;
 use super::liveness::{SlotLiveness, SlotSet};
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator, ValueDef};
+use crate::graph;
 use crate::opcodes::Opcode;
 
 /// Exit numbers from here on are guest faults: the region returns at once, with the lanes concerned as exited mask.

@@ -4,10 +4,10 @@
 //! uniform ones, and a loop's parameter when all lanes enter the loop together and each iteration passes on a uniform
 //! value. Types are rewritten accordingly.
 
-use super::graph;
 use super::liveness::SlotSet;
 use crate::entities::{Block, Value};
 use crate::function::{Function, Imm, Terminator, ValueDef};
+use crate::graph;
 use crate::opcodes::{Opcode, Space};
 
 /// Makes uniform what is, given that the slots of `uniform_slots` hold one value in all lanes of each chunk.

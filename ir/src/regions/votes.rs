@@ -11,10 +11,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::graph;
 use super::liveness::SlotLiveness;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, Terminator, ValueDef};
+use crate::graph;
 use crate::opcodes::Opcode;
 
 /// What is known of a value, in a lane that is not in the mask voted on.

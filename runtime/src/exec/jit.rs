@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, TablePointer, Target, TrapSite};
+use warpjit_ir::graph::on_cycle;
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::graph::on_cycle;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, optimize};
