@@ -1,9 +1,10 @@
 //! Exact arithmetic on `sign, integer * 2^exponent`, and the one rounding step that the numerics of all front ends use.
 
 /// Rounding direction, in the order of the two-bit fields of Tesla's and Fermi's instruction words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// To nearest, ties to even (`rn`).
+    #[default]
     Nearest,
     /// Toward minus infinity (`rm`).
     Down,
@@ -87,6 +88,17 @@ impl Format {
     /// Whether the bits are an infinity.
     pub fn is_infinite(&self, bits: u64) -> bool {
         bits & (self.sign_bit() - 1) == self.infinity()
+    }
+
+    /// What bits of any kind stand for; denormals are zero unless the format keeps them.
+    pub fn number(&self, bits: u64) -> Number {
+        if self.is_nan(bits) {
+            Number::Nan
+        } else if self.is_infinite(bits) {
+            Number::Infinite { negative: bits & self.sign_bit() != 0 }
+        } else {
+            Number::Finite(self.unpack(bits))
+        }
     }
 
     /// Takes finite bits apart; denormals are zero unless the format keeps them.
@@ -208,6 +220,66 @@ impl Real {
     fn normalize(self) -> Real {
         let up = self.magnitude.leading_zeros() as i32 - 2;
         Real { magnitude: self.magnitude << up, exponent: self.exponent - up, ..self }
+    }
+}
+
+/// A number of any kind, so that sums and products need not tell them apart.
+#[derive(Clone, Copy, Debug)]
+pub enum Number {
+    /// No number. Which one is for [`Number::round`] to say.
+    Nan,
+    /// An infinity.
+    Infinite {
+        /// Its sign.
+        negative: bool,
+    },
+    /// Everything else.
+    Finite(Real),
+}
+
+impl Number {
+    /// The exact product; infinity times zero is no number.
+    pub fn times(self, other: Number) -> Number {
+        use Number::{Finite, Infinite, Nan};
+        match (self, other) {
+            (Nan, _) | (_, Nan) => Nan,
+            (Finite(a), Finite(b)) => Finite(a.times(b)),
+            (Infinite { .. }, Finite(Real { magnitude: 0, .. }))
+            | (Finite(Real { magnitude: 0, .. }), Infinite { .. }) => Nan,
+            _ => Infinite { negative: self.is_negative() ^ other.is_negative() },
+        }
+    }
+
+    /// The sum as [`Real::plus`] has it, for rounding in that direction; unlike infinities give no number.
+    pub fn plus(self, other: Number, rounding: Rounding) -> Number {
+        use Number::{Finite, Infinite, Nan};
+        match (self, other) {
+            (Nan, _) | (_, Nan) => Nan,
+            (Finite(a), Finite(b)) => Finite(a.plus(b, rounding == Rounding::Down)),
+            (Infinite { negative: a }, Infinite { negative: b }) if a != b => Nan,
+            (Infinite { negative }, _) | (_, Infinite { negative }) => Infinite { negative },
+        }
+    }
+
+    /// Changes a finite number.
+    pub fn map(self, change: impl FnOnce(Real) -> Real) -> Number {
+        if let Number::Finite(real) = self { Number::Finite(change(real)) } else { self }
+    }
+
+    /// Rounds to a format whose NaN has the bits `nan`.
+    pub fn round(self, format: &Format, rounding: Rounding, nan: u64) -> u64 {
+        match self {
+            Number::Nan => nan,
+            Number::Infinite { negative } => format.infinity() | if negative { format.sign_bit() } else { 0 },
+            Number::Finite(real) => format.round(real, rounding),
+        }
+    }
+
+    fn is_negative(self) -> bool {
+        match self {
+            Number::Nan => false,
+            Number::Infinite { negative } | Number::Finite(Real { negative, .. }) => negative,
+        }
     }
 }
 

@@ -13,11 +13,12 @@ mod table;
 mod token;
 mod types;
 
+pub use crate::soft::Rounding;
 pub use asm::Assembly;
 pub use dialect::{DecodeError, Dialect};
 pub use listing::ListingLine;
 pub use table::Row;
-pub use types::{AtomOp, LogicOp, QuadLane, QuadOp, Rounding, Type};
+pub use types::{AtomOp, LogicOp, QuadLane, QuadOp, Type};
 
 pub(crate) use asm::{assemble, canonical};
 pub(crate) use dialect::{Others, fetch};

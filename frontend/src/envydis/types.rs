@@ -103,19 +103,6 @@ impl fmt::Display for Type {
     }
 }
 
-/// Rounding direction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rounding {
-    /// To nearest, ties to even.
-    Nearest,
-    /// Toward minus infinity.
-    Down,
-    /// Toward plus infinity.
-    Up,
-    /// Toward zero.
-    Zero,
-}
-
 /// Bitwise operations.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LogicOp {

@@ -100,7 +100,7 @@ impl OfInt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fermi::numeric::convert::{Convert, Kind};
+    use crate::fermi::numeric::convert::{Convert, Form, Kind};
     use crate::formula::Scalars;
     use crate::tesla::numeric::f32 as tesla;
 
@@ -134,17 +134,8 @@ mod tests {
             for rounding in DIRECTIONS {
                 for (from, signed) in [(Kind::U32, false), (Kind::S32, true)] {
                     for (absolute, negate) in [(false, false), (true, false), (false, true), (true, true)] {
-                        let (integral, saturate, ftz) = (false, false, false);
-                        let form = Convert {
-                            to: Kind::F32,
-                            from,
-                            rounding,
-                            integral,
-                            absolute,
-                            negate,
-                            saturate,
-                            ftz,
-                        };
+                        let form = Form { rounding, absolute, negate, ..Form::new(Kind::F32, from) };
+                        let form = Convert { form, ftz: false };
                         let got = OfInt { signed, absolute, negate, rounding }.apply(&mut Scalars, x);
                         assert_eq!(u64::from(got), form.apply(x.into()), "{x:#x} {form:?}");
                     }

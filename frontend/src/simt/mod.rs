@@ -1,9 +1,12 @@
 //! What the lifters of machines with threads and a divergence stack share (Tesla, Fermi).
 
+mod convert;
 mod emit;
 mod flags;
+mod float;
 mod graph;
 
+pub use convert::{Form, Kind};
 pub(crate) use emit::{Carried, Emitter};
 pub(crate) use flags::{Flags, above, condition, float_compare, quad_operands};
 pub(crate) use graph::{Graph, Leads, Source};

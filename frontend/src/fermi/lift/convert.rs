@@ -2,12 +2,12 @@
 
 use warpjit_ir::{Opcode, PureFn, Scalar, Value};
 
+use super::double;
 use super::emit::Emit;
-use super::float::{direction, modified, saturate};
-use super::special::float_flags;
-use crate::fermi::numeric::convert::{Convert, Kind};
+use super::float::{saturate, source};
+use crate::fermi::numeric::convert::{Convert, Form, Kind};
 use crate::fermi::numeric::{self, pure};
-use crate::fermi::{Inst, Select, Type};
+use crate::fermi::{Inst, Select};
 use crate::soft::Rounding;
 
 /// Emits one conversion.
@@ -21,9 +21,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
             finish64(e, inst, value);
         }
         (Kind::F64, Kind::F32) if form.rounding == Rounding::Nearest && !form.saturate => {
-            let bits = e.src64(inst, 0);
-            let value = e.b.bitcast(bits, Scalar::F64);
-            let value = modified(e, inst.src(0), value);
+            let value = double::source(e, inst, 0);
             let value = e.b.convert_ftz(Opcode::Fdemote, value, Scalar::F32, form.ftz);
             finish32(e, inst, &form, value);
         }
@@ -35,43 +33,26 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         (Kind::F32, Kind::U32 | Kind::S32) => float_to_int(e, inst, &form),
         (Kind::F32, Kind::F32) => {
             let value = float_source(e, inst, &form);
-            let value = if form.integral { round(e, value, form.rounding) } else { value };
+            let value = if form.integral { e.round(value, form.rounding) } else { value };
             finish32(e, inst, &form, value);
         }
         _ => exact(e, inst, &form),
     }
 }
 
-fn kind(ty: Type) -> Option<Kind> {
-    Some(match ty {
-        Type::U8 | Type::B8 => Kind::U8,
-        Type::S8 => Kind::S8,
-        Type::U16 | Type::B16 => Kind::U16,
-        Type::S16 => Kind::S16,
-        Type::U32 | Type::B32 | Type::U24 => Kind::U32,
-        Type::S32 | Type::S24 => Kind::S32,
-        Type::U64 | Type::B64 => Kind::U64,
-        Type::S64 => Kind::S64,
-        Type::F16 => Kind::F16,
-        Type::F32 => Kind::F32,
-        Type::F64 => Kind::F64,
-        Type::B96 | Type::B128 => return None,
-    })
-}
-
 fn form(inst: &Inst) -> Option<Convert> {
     let src = inst.src(0)?;
-    let (to, from) = (kind(inst.mods.ty?)?, kind(src.ty?)?);
-    Some(Convert {
+    let (to, from) = (Kind::of(inst.mods.ty?)?, Kind::of(src.ty?)?);
+    let form = Form {
         to,
         from,
-        rounding: direction(inst.mods.int_rounding.or(inst.mods.rounding)),
+        rounding: inst.mods.int_rounding.or(inst.mods.rounding).unwrap_or_default(),
         integral: inst.mods.int_rounding.is_some() && to.is_float() && from.is_float(),
         absolute: src.abs,
         negate: src.neg,
         saturate: inst.mods.sat,
-        ftz: inst.mods.ftz,
-    })
+    };
+    Some(Convert { form, ftz: inst.mods.ftz })
 }
 
 /// A source of at most 32 bits: the part that is converted, extended.
@@ -195,26 +176,15 @@ fn int_to_float(e: &mut Emit<'_>, inst: &Inst, form: &Convert) {
 
 /// An f32 source, flushed, modifiers applied.
 fn float_source(e: &mut Emit<'_>, inst: &Inst, form: &Convert) -> Value {
-    let bits = e.src(inst, 0);
-    let value = e.b.bitcast(bits, Scalar::F32);
-    let value = modified(e, inst.src(0), value);
+    let value = source(e, inst, 0);
     if form.ftz { e.b.fflush(value) } else { value }
-}
-
-fn round(e: &mut Emit<'_>, value: Value, direction: Rounding) -> Value {
-    match direction {
-        Rounding::Nearest => e.b.fnearest(value),
-        Rounding::Down => e.b.ffloor(value),
-        Rounding::Up => e.b.fceil(value),
-        Rounding::Zero => e.b.ftrunc(value),
-    }
 }
 
 /// NaN gives 0, what does not fit is clamped.
 fn float_to_int(e: &mut Emit<'_>, inst: &Inst, form: &Convert) {
     let value = float_source(e, inst, form);
     // The conversion itself truncates.
-    let value = if form.rounding == Rounding::Zero { value } else { round(e, value, form.rounding) };
+    let value = if form.rounding == Rounding::Zero { value } else { e.round(value, form.rounding) };
     let op = if form.to.is_signed() { Opcode::FcvtToSint } else { Opcode::FcvtToUint };
     let result = e.b.convert(op, value, Scalar::I32);
     e.finish(inst, result);
@@ -229,8 +199,8 @@ fn finish32(e: &mut Emit<'_>, inst: &Inst, form: &Convert, value: Value) {
 
 fn flags32(e: &mut Emit<'_>, inst: &Inst, form: &Convert, value: Value) {
     if inst.cc_out {
-        let zero = e.b.f32(0.0);
-        float_flags(e, value, zero, form.ftz);
+        let flags = e.float_flags(value, form.ftz);
+        e.set_flags(flags);
     }
 }
 
@@ -238,7 +208,7 @@ fn finish64(e: &mut Emit<'_>, inst: &Inst, value: Value) {
     let value = e.b.fcanon(value, numeric::NAN64);
     e.write64(inst, value);
     if inst.cc_out {
-        let zero = e.b.f64(0.0);
-        float_flags(e, value, zero, false);
+        let flags = e.float_flags(value, false);
+        e.set_flags(flags);
     }
 }

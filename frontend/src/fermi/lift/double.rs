@@ -3,9 +3,9 @@
 use warpjit_ir::{Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
-use super::float::{direction, is_nearest, min_max, modified};
+use super::float::{is_nearest, modified};
 use super::int::pick;
-use super::special::{float_flags, write_test};
+use super::special::write_test;
 use crate::fermi::numeric::{self, pure};
 use crate::fermi::{Inst, Op};
 use crate::simt::float_compare;
@@ -20,7 +20,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::DMinMax => {
             let (a, b) = (source(e, inst, 0), source(e, inst, 1));
-            let result = pick(e, inst, |e, min| min_max(e, a, b, min));
+            let result = pick(e, inst, |e, min| e.min_max(a, b, min));
             e.b.fcanon(result, numeric::NAN64)
         }
         Op::DAdd => arithmetic(e, inst, Opcode::Fadd, &pure::ADD64, 2),
@@ -29,13 +29,13 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     };
     e.write64(inst, result);
     if inst.cc_out {
-        let zero = e.b.f64(0.0);
-        float_flags(e, result, zero, false);
+        let flags = e.float_flags(result, false);
+        e.set_flags(flags);
     }
 }
 
 /// Source `n` as f64, modifiers applied.
-fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
+pub(super) fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
     let bits = e.src64(inst, n);
     let value = e.b.bitcast(bits, Scalar::F64);
     modified(e, inst.src(n), value)
@@ -50,7 +50,7 @@ fn arithmetic(e: &mut Emit<'_>, inst: &Inst, op: Opcode, exact: &'static PureFn,
         let value = e.b.float(op, &args, false);
         return e.b.fcanon(value, numeric::NAN64);
     }
-    let field = e.b.i32(direction(inst.mods.rounding).field());
+    let field = e.b.i32(inst.mods.rounding.unwrap_or_default().field());
     args.insert(0, field);
     e.b.call_pure(exact, &args)
 }

@@ -8,10 +8,9 @@ use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
 use super::int::pick;
-use super::special::{float_flags, write_test};
+use super::special::write_test;
 use crate::fermi::numeric::{self, pure};
 use crate::fermi::{Inst, Op, Rounding, Src};
-use crate::soft;
 
 /// Emits one float instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -32,7 +31,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 let value = source(e, inst, n);
                 if inst.mods.ftz { e.b.fflush(value) } else { value }
             });
-            let result = pick(e, inst, |e, min| min_max(e, a, b, min));
+            let result = pick(e, inst, |e, min| e.min_max(a, b, min));
             let result = e.b.fcanon(result, numeric::NAN.into());
             finish(e, inst, result);
         }
@@ -53,11 +52,9 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-/// Applies abs, then neg.
+/// Applies the modifiers of a source.
 pub(super) fn modified(e: &mut Emit<'_>, src: Option<Src>, value: Value) -> Value {
-    let Some(src) = src else { return value };
-    let value = if src.abs { e.b.fabs(value) } else { value };
-    if src.neg { e.b.fneg(value) } else { value }
+    src.map_or(value, |src| e.modified(value, src.abs, src.neg))
 }
 
 /// Source `n` as f32, modifiers applied.
@@ -67,18 +64,9 @@ pub(super) fn source(e: &mut Emit<'_>, inst: &Inst, n: usize) -> Value {
     modified(e, inst.src(n), value)
 }
 
-/// The direction of an instruction.
-pub(super) fn direction(rounding: Option<Rounding>) -> soft::Rounding {
-    match rounding {
-        None | Some(Rounding::Nearest) => soft::Rounding::Nearest,
-        Some(Rounding::Down) => soft::Rounding::Down,
-        Some(Rounding::Up) => soft::Rounding::Up,
-        Some(Rounding::Zero) => soft::Rounding::Zero,
-    }
-}
-
+/// Whether an instruction rounds to nearest.
 pub(super) fn is_nearest(inst: &Inst) -> bool {
-    direction(inst.mods.rounding) == soft::Rounding::Nearest
+    inst.mods.rounding.unwrap_or_default() == Rounding::Nearest
 }
 
 fn flushes(inst: &Inst) -> bool {
@@ -94,7 +82,7 @@ fn nearest(e: &mut Emit<'_>, inst: &Inst, op: Opcode, args: &[Value]) -> Value {
 /// A pure function with the instruction's flags.
 fn exact(e: &mut Emit<'_>, inst: &Inst, callee: &'static PureFn, args: &[Value]) -> Value {
     let flags = numeric::Flags {
-        rounding: direction(inst.mods.rounding),
+        rounding: inst.mods.rounding.unwrap_or_default(),
         ftz: flushes(inst),
         fmz: inst.mods.fmz,
         scale: inst.mods.scale.into(),
@@ -152,8 +140,8 @@ fn finish(e: &mut Emit<'_>, inst: &Inst, value: Value) {
     let value = if inst.mods.sat { saturate(e, value) } else { value };
     e.write_f32(inst, value);
     if inst.cc_out {
-        let zero = e.b.f32(0.0);
-        float_flags(e, value, zero, flushes(inst));
+        let flags = e.float_flags(value, flushes(inst));
+        e.set_flags(flags);
     }
 }
 
@@ -164,25 +152,6 @@ pub(super) fn saturate(e: &mut Emit<'_>, value: Value) -> Value {
     let value = e.b.select(above, value, zero);
     let over = e.b.fcmp(FloatCC::Gt, value, one, false);
     e.b.select(over, one, value)
-}
-
-/// Minimum or maximum: a NaN loses, of two zeros the sign decides.
-pub(super) fn min_max(e: &mut Emit<'_>, a: Value, b: Value, min: bool) -> Value {
-    let scalar = e.b.func.ty(a).scalar;
-    let int = if scalar == Scalar::F64 { Scalar::I64 } else { Scalar::I32 };
-    let (a_bits, b_bits) = (e.b.bitcast(a, int), e.b.bitcast(b, int));
-    // Where both are equal this merges the signs of zeros and changes nothing else.
-    let equal = if min { e.b.ior(a_bits, b_bits) } else { e.b.iand(a_bits, b_bits) };
-    let equal = e.b.bitcast(equal, scalar);
-    let (first, second) = if min { (FloatCC::Lt, FloatCC::Gt) } else { (FloatCC::Gt, FloatCC::Lt) };
-    let a_wins = e.b.fcmp(first, a, b, false);
-    let b_wins = e.b.fcmp(second, a, b, false);
-    let a_nan = e.b.fcmp(FloatCC::Uno, a, a, false);
-    let b_nan = e.b.fcmp(FloatCC::Uno, b, b, false);
-    let take_a = e.b.ior(a_wins, b_nan);
-    let take_b = e.b.ior(b_wins, a_nan);
-    let other = e.b.select(take_b, b, equal);
-    e.b.select(take_a, a, other)
 }
 
 fn special(e: &mut Emit<'_>, inst: &Inst) {

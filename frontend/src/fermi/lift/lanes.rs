@@ -4,8 +4,7 @@ use crate::simt::quad_operands;
 use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 
 use super::emit::Emit;
-use super::float::{direction, is_nearest};
-use super::special::float_flags;
+use super::float::is_nearest;
 use crate::fermi::numeric::{self, pure};
 use crate::fermi::{Inst, Op, Operand, QuadLane, ShflOp, VoteOp, ZERO_REG};
 
@@ -153,18 +152,19 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     let place = e.builtin(Builtin::LaneId);
     let place = e.and_const(place, 3);
     let (left, right) = quad_operands(&mut e.b, &inst.mods.quad, place, other, own);
-    let zero = e.b.f32(0.0);
     let ftz = inst.mods.ftz;
     let sum = if is_nearest(inst) {
         let sum = e.b.float(Opcode::Fadd, &[left, right], ftz);
         e.b.fcanon(sum, numeric::NAN.into())
     } else {
-        let flags = numeric::Flags { rounding: direction(inst.mods.rounding), ftz, fmz: false, scale: 0 };
+        let rounding = inst.mods.rounding.unwrap_or_default();
+        let flags = numeric::Flags { rounding, ftz, fmz: false, scale: 0 };
         let flags = e.b.i32(flags.encode());
         e.b.call_pure(&pure::ADD, &[flags, left, right])
     };
     e.write_f32(inst, sum);
     if inst.cc_out {
-        float_flags(e, sum, zero, ftz);
+        let flags = e.float_flags(sum, ftz);
+        e.set_flags(flags);
     }
 }

@@ -1,10 +1,9 @@
 //! Moves, flags, predicates, special registers.
 
-use warpjit_ir::{Builtin, FloatCC, Imm, Opcode, Scalar, Type as IrType, Value};
+use warpjit_ir::{Builtin, Imm, Opcode, Scalar, Type as IrType, Value};
 
 use super::emit::Emit;
 use crate::fermi::{Chip, Family, Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
-use crate::simt::Flags;
 
 /// Emits one of them.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -230,12 +229,4 @@ fn lane_mask(e: &mut Emit<'_>, number: u8) -> Value {
         }
         _ => e.b.inot(below),
     }
-}
-
-/// `$c` of a float: Z for zero and NaN, S for negative and NaN.
-pub(super) fn float_flags(e: &mut Emit<'_>, value: Value, against: Value, ftz: bool) {
-    let clear = e.b.bool(false);
-    let zero = e.b.fcmp(FloatCC::Ueq, value, against, ftz);
-    let sign = e.b.fcmp(FloatCC::Ult, value, against, ftz);
-    e.set_flags(Flags { zero, sign, carry: clear, overflow: clear });
 }

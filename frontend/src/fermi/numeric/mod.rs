@@ -62,122 +62,53 @@ impl Flags {
     }
 }
 
-fn is_nan(x: u32) -> bool {
-    x & !SIGN > INFINITY
-}
-
-fn is_infinite(x: u32) -> bool {
-    x & !SIGN == INFINITY
-}
-
+/// Whether a factor makes a product zero with `fmz`.
 fn is_zero(x: u32) -> bool {
     x & !SIGN == 0
 }
 
 /// Sum.
 pub fn add(a: u32, b: u32, flags: Flags) -> u32 {
-    if is_nan(a) || is_nan(b) {
-        return NAN;
-    }
-    match (is_infinite(a), is_infinite(b)) {
-        (true, true) if a != b => return NAN,
-        (true, _) => return a,
-        (_, true) => return b,
-        _ => {}
-    }
     let format = flags.format();
-    let sum = format.unpack(a.into()).plus(format.unpack(b.into()), flags.rounding == Rounding::Down);
-    format.round(sum, flags.rounding) as u32
+    let sum = format.number(a.into()).plus(format.number(b.into()), flags.rounding);
+    sum.round(&format, flags.rounding, NAN.into()) as u32
 }
 
 /// Product, scaled.
 pub fn mul(a: u32, b: u32, flags: Flags) -> u32 {
-    let (a, b) = (flags.flush(a), flags.flush(b));
-    if flags.fmz && (is_zero(a) || is_zero(b)) {
+    if flags.fmz && (is_zero(flags.flush(a)) || is_zero(flags.flush(b))) {
         return 0;
     }
-    if is_nan(a) || is_nan(b) {
-        return NAN;
-    }
-    let sign = (a ^ b) & SIGN;
-    if is_infinite(a) || is_infinite(b) {
-        return if is_zero(a) || is_zero(b) { NAN } else { sign | INFINITY };
-    }
     let format = flags.format();
-    let product = format.unpack(a.into()).times(format.unpack(b.into()));
-    format.round(Real { exponent: product.exponent + flags.scale, ..product }, flags.rounding) as u32
+    let product = format.number(a.into()).times(format.number(b.into()));
+    let scaled = product.map(|real| Real { exponent: real.exponent + flags.scale, ..real });
+    scaled.round(&format, flags.rounding, NAN.into()) as u32
 }
 
 /// Fused multiply-add.
 pub fn fma(a: u32, b: u32, c: u32, flags: Flags) -> u32 {
-    let (a, b, c) = (flags.flush(a), flags.flush(b), flags.flush(c));
-    if flags.fmz && (is_zero(a) || is_zero(b)) {
+    if flags.fmz && (is_zero(flags.flush(a)) || is_zero(flags.flush(b))) {
         return add(0, c, flags);
     }
-    if is_nan(a) || is_nan(b) || is_nan(c) {
-        return NAN;
-    }
-    let sign = (a ^ b) & SIGN;
-    if is_infinite(a) || is_infinite(b) {
-        let invalid = is_zero(a) || is_zero(b) || is_infinite(c) && c & SIGN != sign;
-        return if invalid { NAN } else { sign | INFINITY };
-    }
-    if is_infinite(c) {
-        return c;
-    }
     let format = flags.format();
-    let product = format.unpack(a.into()).times(format.unpack(b.into()));
-    let sum = product.plus(format.unpack(c.into()), flags.rounding == Rounding::Down);
-    format.round(sum, flags.rounding) as u32
-}
-
-fn is_nan64(x: u64) -> bool {
-    F64.is_nan(x)
+    let [a, b, c] = [a, b, c].map(|x| format.number(x.into()));
+    a.times(b).plus(c, flags.rounding).round(&format, flags.rounding, NAN.into()) as u32
 }
 
 /// f64 sum.
 pub fn add64(a: u64, b: u64, rounding: Rounding) -> u64 {
-    if is_nan64(a) || is_nan64(b) {
-        return NAN64;
-    }
-    match (F64.is_infinite(a), F64.is_infinite(b)) {
-        (true, true) if a != b => return NAN64,
-        (true, _) => return a,
-        (_, true) => return b,
-        _ => {}
-    }
-    F64.round(F64.unpack(a).plus(F64.unpack(b), rounding == Rounding::Down), rounding)
+    F64.number(a).plus(F64.number(b), rounding).round(&F64, rounding, NAN64)
 }
 
 /// f64 product.
 pub fn mul64(a: u64, b: u64, rounding: Rounding) -> u64 {
-    if is_nan64(a) || is_nan64(b) {
-        return NAN64;
-    }
-    let sign = (a ^ b) & F64.sign_bit();
-    if F64.is_infinite(a) || F64.is_infinite(b) {
-        let zero = a << 1 == 0 || b << 1 == 0;
-        return if zero { NAN64 } else { sign | F64.infinity() };
-    }
-    F64.round(F64.unpack(a).times(F64.unpack(b)), rounding)
+    F64.number(a).times(F64.number(b)).round(&F64, rounding, NAN64)
 }
 
 /// f64 fused multiply-add.
 pub fn fma64(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
-    if is_nan64(a) || is_nan64(b) || is_nan64(c) {
-        return NAN64;
-    }
-    let sign = (a ^ b) & F64.sign_bit();
-    if F64.is_infinite(a) || F64.is_infinite(b) {
-        let zero = a << 1 == 0 || b << 1 == 0;
-        let invalid = zero || F64.is_infinite(c) && c & F64.sign_bit() != sign;
-        return if invalid { NAN64 } else { sign | F64.infinity() };
-    }
-    if F64.is_infinite(c) {
-        return c;
-    }
-    let product = F64.unpack(a).times(F64.unpack(b));
-    F64.round(product.plus(F64.unpack(c), rounding == Rounding::Down), rounding)
+    let product = F64.number(a).times(F64.number(b));
+    product.plus(F64.number(c), rounding).round(&F64, rounding, NAN64)
 }
 
 /// The four byte selectors of `prmt` in a mode, by the number of [`PrmtMode`](crate::fermi::PrmtMode), lowest byte first. Bytes 0-3

@@ -1,7 +1,7 @@
 //! The numerics as pure functions on lane bits, by name. A first argument that says a variant is a constant
 //! ([`Flags::encode`], [`Convert::encode`], [`Form::encode`]).
 
-use super::convert::{Convert, Kind};
+use super::convert::{self, Convert, Kind};
 use super::video::Form;
 use super::{Flags, Rounding};
 use crate::formula::directed::OfInt;
@@ -26,7 +26,7 @@ fn conversion(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
         (Kind::S32, Kind::F32, false) => true,
         _ => return None,
     };
-    let Convert { absolute, negate, rounding, .. } = form;
+    let convert::Form { absolute, negate, rounding, .. } = form.form;
     Some(OfInt { signed, absolute, negate, rounding }.apply(&mut Lanes::new(b, ftz), x))
 }
 

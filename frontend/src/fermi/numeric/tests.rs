@@ -1,6 +1,6 @@
 //! Numerics against the host's arithmetic and against the PTX manual's tables.
 
-use super::convert::{Convert, Kind};
+use super::convert::{self, Convert, Kind};
 use super::video::{Form, Op, Signs};
 use super::{Flags, NAN, add, fma, mul, permute, selectors};
 use crate::fermi::Merge;
@@ -87,16 +87,11 @@ fn byte_permutes_of_the_manual() {
 }
 
 fn convert(to: Kind, from: Kind) -> Convert {
-    Convert {
-        to,
-        from,
-        rounding: Rounding::Zero,
-        integral: false,
-        absolute: false,
-        negate: false,
-        saturate: false,
-        ftz: false,
-    }
+    of(convert::Form { rounding: Rounding::Zero, ..convert::Form::new(to, from) })
+}
+
+fn of(form: convert::Form) -> Convert {
+    Convert { form, ftz: false }
 }
 
 #[test]
@@ -111,17 +106,19 @@ fn conversions() {
     assert_eq!(convert(Kind::U16, Kind::F32).apply(f(70000.0)), 0xffff);
     assert_eq!(convert(Kind::S16, Kind::F32).apply(f(-70000.0)), 0xffff_8000);
     assert_eq!(convert(Kind::S8, Kind::U32).apply(0x1ff), 0xffff_ffff);
-    let saturated = Convert { saturate: true, ..convert(Kind::S8, Kind::U32) };
+    let saturated = of(convert::Form { saturate: true, ..convert::Form::new(Kind::S8, Kind::U32) });
     assert_eq!(saturated.apply(0x1ff), 0x7f);
-    let negated = Convert { negate: true, saturate: true, ..convert(Kind::S32, Kind::S32) };
+    let negated =
+        of(convert::Form { negate: true, saturate: true, ..convert::Form::new(Kind::S32, Kind::S32) });
     assert_eq!(negated.apply(0x8000_0000), 0x7fff_ffff);
-    assert_eq!(Convert { negate: true, ..convert(Kind::F32, Kind::S32) }.apply(0), 0);
+    assert_eq!(of(convert::Form { negate: true, ..convert::Form::new(Kind::F32, Kind::S32) }).apply(0), 0);
     assert_eq!(convert(Kind::F64, Kind::U64).apply(u64::MAX), 1.844_674_407_370_955e19f64.to_bits());
-    let half = Convert { rounding: Rounding::Nearest, ..convert(Kind::F16, Kind::F32) };
+    let half = of(convert::Form::new(Kind::F16, Kind::F32));
     assert_eq!(half.apply(f(65520.0)), 0x7c00);
     assert_eq!(half.apply(f(5.960_464_5e-8)), 1);
     assert_eq!(convert(Kind::F32, Kind::F16).apply(0x8001), f(-5.960_464_5e-8));
-    let integral = Convert { integral: true, rounding: Rounding::Up, ..convert(Kind::F32, Kind::F32) };
+    let rounding = Rounding::Up;
+    let integral = of(convert::Form { integral: true, rounding, ..convert::Form::new(Kind::F32, Kind::F32) });
     assert_eq!(integral.apply(f(-0.5)), 0x8000_0000);
     assert_eq!(integral.apply(f(1.25)), f(2.0));
     for form in [half, integral, negated, saturated] {
@@ -134,7 +131,7 @@ fn directed_conversions_bracket_the_value() {
     for (a, b, _) in samples() {
         let value = u64::from(a) << 32 | u64::from(b);
         let to = |rounding| {
-            let form = Convert { rounding, ..convert(Kind::F32, Kind::U64) };
+            let form = of(convert::Form { rounding, ..convert::Form::new(Kind::F32, Kind::U64) });
             f64::from(f32::from_bits(form.apply(value) as u32))
         };
         let (down, up, near) = (to(Rounding::Down), to(Rounding::Up), to(Rounding::Nearest));

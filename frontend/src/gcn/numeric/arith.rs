@@ -3,67 +3,33 @@
 use std::cmp::Ordering;
 
 use super::{Mode, Width};
-use crate::soft::{Real, Rounding};
+use crate::soft::{Number, Real, Rounding};
+
+/// A source as the operation sees it.
+fn number(width: Width, mode: Mode, bits: u64) -> Number {
+    width.format().number(mode.input(width, bits))
+}
+
+/// A result as the operation gives it.
+fn round(width: Width, mode: Mode, result: Number) -> u64 {
+    result.round(&mode.output(width), mode.rounding(width), width.nan())
+}
 
 /// Sum.
 pub fn add(width: Width, mode: Mode, a: u64, b: u64) -> u64 {
-    let format = width.format();
-    let (a, b) = (mode.input(width, a), mode.input(width, b));
-    let opposite = (a ^ b) & format.sign_bit() != 0;
-    if format.is_nan(a) || format.is_nan(b) || (format.is_infinite(a) && format.is_infinite(b) && opposite) {
-        return width.nan();
-    }
-    if format.is_infinite(a) || format.is_infinite(b) {
-        return if format.is_infinite(a) { a } else { b };
-    }
-    let rounding = mode.rounding(width);
-    let sum = format.unpack(a).plus(format.unpack(b), rounding == Rounding::Down);
-    mode.output(width).round(sum, rounding)
+    let sum = number(width, mode, a).plus(number(width, mode, b), mode.rounding(width));
+    round(width, mode, sum)
 }
 
 /// Product.
 pub fn mul(width: Width, mode: Mode, a: u64, b: u64) -> u64 {
-    let (a, b) = (mode.input(width, a), mode.input(width, b));
-    match special_product(width, a, b) {
-        Some(product) => product,
-        None => {
-            let product = width.format().unpack(a).times(width.format().unpack(b));
-            mode.output(width).round(product, mode.rounding(width))
-        }
-    }
-}
-
-/// A product that is no finite number.
-fn special_product(width: Width, a: u64, b: u64) -> Option<u64> {
-    let format = width.format();
-    let zero = |x: u64| x & !format.sign_bit() == 0;
-    if format.is_nan(a) || format.is_nan(b) {
-        return Some(width.nan());
-    }
-    if format.is_infinite(a) || format.is_infinite(b) {
-        let sign = (a ^ b) & format.sign_bit();
-        return Some(if zero(a) || zero(b) { width.nan() } else { sign | format.infinity() });
-    }
-    None
+    round(width, mode, number(width, mode, a).times(number(width, mode, b)))
 }
 
 /// Fused multiply-add.
 pub fn fma(width: Width, mode: Mode, a: u64, b: u64, c: u64) -> u64 {
-    let format = width.format();
-    let (a, b, c) = (mode.input(width, a), mode.input(width, b), mode.input(width, c));
-    if format.is_nan(c) {
-        return width.nan();
-    }
-    if let Some(product) = special_product(width, a, b) {
-        return add(width, mode, product, c);
-    }
-    if format.is_infinite(c) {
-        return c;
-    }
-    let rounding = mode.rounding(width);
-    let product = format.unpack(a).times(format.unpack(b));
-    let sum = product.plus(format.unpack(c), rounding == Rounding::Down);
-    mode.output(width).round(sum, rounding)
+    let [a, b, c] = [a, b, c].map(|x| number(width, mode, x));
+    round(width, mode, a.times(b).plus(c, mode.rounding(width)))
 }
 
 /// Multiply-add with a rounded product; denormals are zeros whatever MODE says.
@@ -74,19 +40,10 @@ pub fn mad(width: Width, mode: Mode, a: u64, b: u64, c: u64) -> u64 {
 
 /// `a * 2^exponent`.
 pub fn ldexp(width: Width, mode: Mode, a: u64, exponent: i32) -> u64 {
-    let format = width.format();
-    let a = mode.input(width, a);
-    if format.is_nan(a) {
-        return width.nan();
-    }
-    if format.is_infinite(a) {
-        return a;
-    }
     // Beyond this everything over- or underflows, and sums of exponents cannot.
     let exponent = exponent.clamp(-5000, 5000);
-    let real = format.unpack(a);
-    let scaled = Real { exponent: real.exponent + exponent, ..real };
-    mode.output(width).round(scaled, mode.rounding(width))
+    let scaled = number(width, mode, a).map(|real| Real { exponent: real.exponent + exponent, ..real });
+    round(width, mode, scaled)
 }
 
 /// How two numbers that are no NaNs compare; the zeros are apart, minus below plus.

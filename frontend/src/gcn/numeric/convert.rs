@@ -10,16 +10,8 @@ pub fn float(from: Width, to: Width, mode: Mode, a: u64) -> u64 {
 
 /// A float in another format, rounded in a direction of its own.
 pub fn float_rounded(from: Width, to: Width, mode: Mode, rounding: Rounding, a: u64) -> u64 {
-    let format = from.format();
-    let a = mode.input(from, a);
-    if format.is_nan(a) {
-        return to.nan();
-    }
-    if format.is_infinite(a) {
-        let sign = if a & format.sign_bit() != 0 { to.format().sign_bit() } else { 0 };
-        return sign | to.format().infinity();
-    }
-    mode.output(to).round(format.unpack(a), rounding)
+    let number = from.format().number(mode.input(from, a));
+    number.round(&mode.output(to), rounding, to.nan())
 }
 
 /// An integer as a float.

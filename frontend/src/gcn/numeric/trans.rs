@@ -93,16 +93,9 @@ pub fn half(function: Function, mode: Mode, bits: u64) -> u64 {
         Function::Sqrt => x.sqrt(),
     };
     let nearest = Mode(mode.0 & !0xc);
-    if y.is_nan() {
-        return Width::Half.nan();
-    }
-    let y = y.to_bits();
     // The f64 on the way is no denormal.
-    let out = nearest.output(Width::Half);
-    if F64.is_infinite(y) {
-        return if y & F64.sign_bit() != 0 { 0xfc00 } else { 0x7c00 };
-    }
-    out.round(F64.unpack(y), Rounding::Nearest)
+    let number = F64.number(y.to_bits());
+    number.round(&nearest.output(Width::Half), Rounding::Nearest, Width::Half.nan())
 }
 
 /// 2 / pi: 1216 bits behind the point.

@@ -4,14 +4,14 @@ use warpjit_ir::{IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::{Emit, Flags};
 use super::float::{canonical, modified, saturate, set_f32_flags, set_f64_flags};
-use crate::tesla::numeric::convert::{Convert, Type as Kind};
-use crate::tesla::numeric::{Rounding as Direction, pure};
-use crate::tesla::{Inst, Operand, RegWidth, Rounding, Type};
+use crate::tesla::numeric::convert::{Convert, Form, Kind};
+use crate::tesla::numeric::pure;
+use crate::tesla::{Inst, Operand, RegWidth, Rounding};
 
 /// Emits one conversion.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let Some(form) = form(inst) else { return };
-    let simple = form.rounding == Direction::Nearest;
+    let simple = form.rounding == Rounding::Nearest;
     match (form.from, form.to) {
         (from, to) if from.bits() == 64 || to.bits() == 64 => exact(e, inst, form),
         (from, to) if !from.is_float() && !to.is_float() => int_to_int(e, inst, form),
@@ -22,52 +22,26 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-fn kind(ty: Type) -> Option<Kind> {
-    Some(match ty {
-        Type::U8 | Type::B8 => Kind::U8,
-        Type::S8 => Kind::S8,
-        Type::U16 | Type::B16 => Kind::U16,
-        Type::S16 => Kind::S16,
-        Type::U32 | Type::B32 | Type::U24 => Kind::U32,
-        Type::S32 | Type::S24 => Kind::S32,
-        Type::U64 | Type::B64 => Kind::U64,
-        Type::S64 => Kind::S64,
-        Type::F16 => Kind::F16,
-        Type::F32 => Kind::F32,
-        Type::F64 => Kind::F64,
-        Type::B96 | Type::B128 => return None,
-    })
-}
-
 fn form(inst: &Inst) -> Option<Convert> {
     let src = inst.src(0)?;
-    let to = kind(inst.mods.ty?)?;
-    let from = kind(src.ty?)?;
+    let form = Form {
+        to: Kind::of(inst.mods.ty?)?,
+        from: Kind::of(src.ty?)?,
+        rounding: inst.mods.int_rounding.or(inst.mods.rounding).unwrap_or_default(),
+        integral: inst.mods.int_rounding.is_some(),
+        // The modifiers of the only source stand before the types in the text; the decoder may attach them to it.
+        absolute: src.abs,
+        negate: src.neg,
+        saturate: inst.mods.sat,
+    };
     let width = match inst.dst {
         Some(Operand::Reg { width: RegWidth::B16 { .. }, .. }) => 16,
         Some(Operand::Reg { width: RegWidth::B64, .. }) => 64,
         Some(Operand::Reg { .. }) => 32,
         // A result that goes nowhere still has flags.
-        _ => to.bits().max(16),
+        _ => form.to.bits().max(16),
     };
-    let integral = inst.mods.int_rounding.is_some();
-    let rounding = match inst.mods.int_rounding.or(inst.mods.rounding) {
-        None | Some(Rounding::Nearest) => Direction::Nearest,
-        Some(Rounding::Down) => Direction::Down,
-        Some(Rounding::Up) => Direction::Up,
-        Some(Rounding::Zero) => Direction::Zero,
-    };
-    Some(Convert {
-        to,
-        from,
-        width,
-        rounding,
-        integral,
-        // The modifiers of the only source stand before the types in the text; the decoder may attach them to it.
-        absolute: src.abs,
-        negate: src.neg,
-        saturate: inst.mods.sat,
-    })
+    Some(Convert { form, width })
 }
 
 /// The source as it comes, at most 32 bits.
@@ -225,21 +199,11 @@ fn float_source(e: &mut Emit<'_>, inst: &Inst, form: &Convert) -> Value {
     e.b.fflush(value)
 }
 
-fn round(e: &mut Emit<'_>, value: Value, direction: Direction) -> Value {
-    let op = match direction {
-        Direction::Nearest => Opcode::Fnearest,
-        Direction::Down => Opcode::Ffloor,
-        Direction::Up => Opcode::Fceil,
-        Direction::Zero => Opcode::Ftrunc,
-    };
-    e.b.float(op, &[value], false)
-}
-
 /// f16 or f32 to at most 32 bits: NaN gives 0, what does not fit is clamped.
 fn float_to_int(e: &mut Emit<'_>, inst: &Inst, form: Convert) {
     let value = float_source(e, inst, &form);
     // The conversion itself truncates.
-    let value = if form.rounding == Direction::Zero { value } else { round(e, value, form.rounding) };
+    let value = if form.rounding == Rounding::Zero { value } else { e.round(value, form.rounding) };
     let range = form.to.bits();
     let half = form.width == 16;
     let result = if form.to.is_signed() {
@@ -260,7 +224,7 @@ fn float_to_f32(e: &mut Emit<'_>, inst: &Inst, form: Convert) {
     let value = canonical(e, value);
     let value = if form.saturate { saturate(e, value) } else { value };
     let value = if form.integral {
-        let rounded = round(e, value, form.rounding);
+        let rounded = e.round(value, form.rounding);
         canonical(e, rounded)
     } else {
         value

@@ -6,7 +6,7 @@ use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 use super::emit::{Emit, Flags};
 use super::int::write_test;
 use crate::tesla::numeric::{f32, f64, pure};
-use crate::tesla::{Inst, Op, Rounding, Src};
+use crate::tesla::{Inst, Op, Src};
 
 /// Emits one float instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
@@ -52,11 +52,9 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-/// Applies abs, then neg.
+/// Applies the modifiers of a source.
 pub(super) fn modified(e: &mut Emit<'_>, src: Option<Src>, value: Value) -> Value {
-    let Some(src) = src else { return value };
-    let value = if src.abs { e.b.fabs(value) } else { value };
-    if src.neg { e.b.fneg(value) } else { value }
+    src.map_or(value, |src| e.modified(value, src.abs, src.neg))
 }
 
 /// Source `n` as f32, modifiers applied.
@@ -71,13 +69,9 @@ pub(super) fn canonical(e: &mut Emit<'_>, value: Value) -> Value {
     e.b.fcanon(value, u64::from(f32::NAN))
 }
 
-fn rounding_field(rounding: Option<Rounding>) -> u32 {
-    match rounding {
-        None | Some(Rounding::Nearest) => 0,
-        Some(Rounding::Down) => 1,
-        Some(Rounding::Up) => 2,
-        Some(Rounding::Zero) => 3,
-    }
+/// The field of an instruction's direction, the first argument of pure functions.
+fn rounding_field(inst: &Inst) -> u32 {
+    inst.mods.rounding.unwrap_or_default().field()
 }
 
 /// A sum or product: an IR operation to nearest, else a pure function.
@@ -89,7 +83,7 @@ fn arithmetic(
     a: Value,
     b: Value,
 ) -> Value {
-    match rounding_field(inst.mods.rounding) {
+    match rounding_field(inst) {
         0 => {
             let value = e.b.float(op, &[a, b], true);
             canonical(e, value)
@@ -123,38 +117,18 @@ pub(super) fn saturate(e: &mut Emit<'_>, value: Value) -> Value {
 /// `$c` of an f32 result: Z for zero and NaN, S for negative and NaN.
 pub(super) fn set_f32_flags(e: &mut Emit<'_>, inst: &Inst, value: Value) {
     if inst.cdst.is_some() {
-        let zero = e.b.f32(0.0);
-        float_flags(e, inst, value, zero, true);
+        let flags = e.float_flags(value, true);
+        e.set_flags(inst, flags);
     }
 }
 
-fn float_flags(e: &mut Emit<'_>, inst: &Inst, value: Value, against: Value, ftz: bool) {
-    let clear = e.b.bool(false);
-    let zero = e.b.fcmp(FloatCC::Ueq, value, against, ftz);
-    let sign = e.b.fcmp(FloatCC::Ult, value, against, ftz);
-    e.set_flags(inst, Flags { zero, sign, carry: clear, overflow: clear });
-}
-
-/// Minimum or maximum: denormals flush first, a NaN loses, of two zeros the sign decides.
+/// Minimum or maximum; denormals flush first.
 fn min_max(e: &mut Emit<'_>, inst: &Inst) -> Value {
     let [a, b] = [0, 1].map(|n| {
         let value = source(e, inst, n);
         e.b.fflush(value)
     });
-    let max = inst.op == Op::FMax;
-    let (a_bits, b_bits) = (e.b.bitcast(a, Scalar::I32), e.b.bitcast(b, Scalar::I32));
-    // Where both are equal this merges the signs of zeros and changes nothing else.
-    let equal = if max { e.b.iand(a_bits, b_bits) } else { e.b.ior(a_bits, b_bits) };
-    let equal = e.b.bitcast(equal, Scalar::F32);
-    let (first, second) = if max { (FloatCC::Gt, FloatCC::Lt) } else { (FloatCC::Lt, FloatCC::Gt) };
-    let a_wins = e.b.fcmp(first, a, b, false);
-    let b_wins = e.b.fcmp(second, a, b, false);
-    let a_nan = e.b.fcmp(FloatCC::Uno, a, a, false);
-    let b_nan = e.b.fcmp(FloatCC::Uno, b, b, false);
-    let take_a = e.b.ior(a_wins, b_nan);
-    let take_b = e.b.ior(b_wins, a_nan);
-    let other = e.b.select(take_b, b, equal);
-    let result = e.b.select(take_a, a, other);
+    let result = e.min_max(a, b, inst.op == Op::FMin);
     canonical(e, result)
 }
 
@@ -179,7 +153,7 @@ fn slct(e: &mut Emit<'_>, inst: &Inst) {
 
 /// f64 arithmetic: to nearest by IR operations, else by pure functions.
 fn double(e: &mut Emit<'_>, inst: &Inst) {
-    let nearest = rounding_field(inst.mods.rounding) == 0;
+    let nearest = rounding_field(inst) == 0;
     let result = match inst.op {
         // Of several NaNs that of the second operand wins, then the addend's, then the first one's.
         Op::DAdd if nearest => double_nearest(e, inst, Opcode::Fadd, &[0, 1]),
@@ -228,7 +202,7 @@ fn double_exact(e: &mut Emit<'_>, inst: &Inst) -> Value {
         Op::DMin => (&pure::MIN_F64, 2),
         _ => (&pure::MAX_F64, 2),
     };
-    let mut form = rounding_field(inst.mods.rounding);
+    let mut form = rounding_field(inst);
     for n in 0..count {
         let absolute = inst.src(n).is_some_and(|src| src.abs);
         form |= u32::from(negated(inst, n)) << (2 + 2 * n) | u32::from(absolute) << (3 + 2 * n);
@@ -244,8 +218,8 @@ fn double_exact(e: &mut Emit<'_>, inst: &Inst) -> Value {
 /// `$c` of an f64 result.
 pub(super) fn set_f64_flags(e: &mut Emit<'_>, inst: &Inst, value: Value) {
     if inst.cdst.is_some() {
-        let zero = e.b.f64(0.0);
-        float_flags(e, inst, value, zero, false);
+        let flags = e.float_flags(value, false);
+        e.set_flags(inst, flags);
     }
 }
 

@@ -1,123 +1,42 @@
 //! The `cvt` instruction in all its combinations.
 
+use std::ops::Deref;
+
 use super::soft::{self, F16, F32, F64, Real, shift_right};
 use super::{Order, Rounding, f32, f64};
+pub use crate::simt::{Form, Kind};
 
-/// A source or destination type of `cvt`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[allow(missing_docs)]
-pub enum Type {
-    U8,
-    S8,
-    U16,
-    S16,
-    U32,
-    S32,
-    U64,
-    S64,
-    F16,
-    F32,
-    F64,
-}
-
-impl Type {
-    const ALL: [Type; 11] = [
-        Type::U8,
-        Type::S8,
-        Type::U16,
-        Type::S16,
-        Type::U32,
-        Type::S32,
-        Type::U64,
-        Type::S64,
-        Type::F16,
-        Type::F32,
-        Type::F64,
-    ];
-
-    /// Bits of a value.
-    pub fn bits(self) -> u32 {
-        match self {
-            Type::U8 | Type::S8 => 8,
-            Type::U16 | Type::S16 | Type::F16 => 16,
-            Type::U32 | Type::S32 | Type::F32 => 32,
-            Type::U64 | Type::S64 | Type::F64 => 64,
-        }
-    }
-
-    /// Whether this is a float type.
-    pub fn is_float(self) -> bool {
-        matches!(self, Type::F16 | Type::F32 | Type::F64)
-    }
-
-    /// Whether this is a signed integer type.
-    pub fn is_signed(self) -> bool {
-        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
-    }
-}
-
-/// One form of `cvt`.
+/// One form of `cvt`. For 8-bit integers `to` is the range that the result is clamped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Convert {
-    /// Destination type; for 8-bit types the range that an integer result is clamped to.
-    pub to: Type,
-    /// Source type; its bits are the low bits of the source.
-    pub from: Type,
+    /// What Fermi has as well.
+    pub form: Form,
     /// Bits of the register that takes the result: 16, 32 or 64.
     pub width: u32,
-    /// Direction of the narrowing, or of the rounding to an integer.
-    pub rounding: Rounding,
-    /// Float to float: round to an integral value as well.
-    pub integral: bool,
-    /// Take the absolute value of the source.
-    pub absolute: bool,
-    /// Negate the source (after `absolute`).
-    pub negate: bool,
-    /// Clamp a float result to `[0, 1]`.
-    pub saturate: bool,
+}
+
+impl Deref for Convert {
+    type Target = Form;
+
+    fn deref(&self) -> &Form {
+        &self.form
+    }
 }
 
 impl Convert {
     /// A plain conversion, to nearest.
-    pub fn new(to: Type, from: Type) -> Self {
-        Convert {
-            to,
-            from,
-            width: to.bits().max(16),
-            rounding: Rounding::Nearest,
-            integral: false,
-            absolute: false,
-            negate: false,
-            saturate: false,
-        }
+    pub fn new(to: Kind, from: Kind) -> Self {
+        Convert { form: Form::new(to, from), width: to.bits().max(16) }
     }
 
     /// Packs the form into an integer, the first argument of the pure functions.
     pub fn encode(&self) -> u32 {
-        self.to as u32
-            | (self.from as u32) << 4
-            | self.rounding.field() << 8
-            | u32::from(self.integral) << 10
-            | u32::from(self.absolute) << 11
-            | u32::from(self.negate) << 12
-            | u32::from(self.saturate) << 13
-            | (self.width / 16) << 14
+        self.form.encode() | (self.width / 16) << Form::BITS
     }
 
     /// Inverse of [`Convert::encode`]; other integers give some form.
     pub fn decode(code: u32) -> Self {
-        let ty = |n: u32| Type::ALL[(n & 15).min(10) as usize];
-        Convert {
-            to: ty(code),
-            from: ty(code >> 4),
-            rounding: Rounding::from_field(code >> 8),
-            integral: code >> 10 & 1 != 0,
-            absolute: code >> 11 & 1 != 0,
-            negate: code >> 12 & 1 != 0,
-            saturate: code >> 13 & 1 != 0,
-            width: (code >> 14 & 7) * 16,
-        }
+        Convert { form: Form::decode(code), width: (code >> Form::BITS & 7) * 16 }
     }
 
     /// Whether one of the double-width forms of G200 is meant, which have rules of their own.
@@ -144,11 +63,11 @@ impl Convert {
     pub fn condition(&self, source: u64) -> u32 {
         let result = self.apply(source);
         match self.to {
-            Type::F16 => f32::condition(widen_f16(result as u16)),
+            Kind::F16 => f32::condition(widen_f16(result as u16)),
             // Denormals, which only the narrowing from f64 produces, count as what they are.
-            Type::F32 if self.is_wide() => condition_f32_denormal(result as u32),
-            Type::F32 => f32::condition(result as u32),
-            Type::F64 => f64::condition(result),
+            Kind::F32 if self.is_wide() => condition_f32_denormal(result as u32),
+            Kind::F32 => f32::condition(result as u32),
+            Kind::F64 => f64::condition(result),
             _ => {
                 let negative = result >> (self.width - 1) & 1;
                 u32::from(result == 0) | (negative as u32) << 1 | u32::from(self.overflows(source)) << 3
@@ -190,8 +109,8 @@ impl Convert {
             format.round(rounded, self.rounding) & !format.sign_bit() | sign
         };
         match self.to {
-            Type::F64 => round(&F64, real),
-            Type::F16 => {
+            Kind::F64 => round(&F64, real),
+            Kind::F16 => {
                 let magnitude = self.spoil_for_f16(magnitude as u32, negative, was_negative);
                 let single = round(&F32, Real { magnitude: magnitude.into(), ..real }) as u32;
                 let single = if self.saturate { f32::saturate(single) } else { single };
@@ -227,12 +146,11 @@ impl Convert {
     fn float_to_int(&self, source: u64) -> (u64, bool) {
         let wide = self.is_wide();
         let (format, bits) = match self.from {
-            Type::F16 => (F32, u64::from(widen_f16(source as u16))),
-            Type::F32 => (F32, source & 0xffff_ffff),
+            Kind::F16 => (F32, u64::from(widen_f16(source as u16))),
+            Kind::F32 => (F32, source & 0xffff_ffff),
             _ => (F64, source),
         };
-        let bits = if self.absolute { bits & !format.sign_bit() } else { bits };
-        let bits = if self.negate { bits ^ format.sign_bit() } else { bits };
+        let bits = self.modified(&format, bits);
         if format.is_nan(bits) {
             return if wide { (1 << (self.width - 1), true) } else { (0, false) };
         }
@@ -272,13 +190,12 @@ impl Convert {
         if self.is_wide() {
             return self.float_to_float_wide(source);
         }
-        let single = if self.from == Type::F16 { widen_f16(source as u16) } else { source as u32 };
-        let single = if self.absolute { single & !f32::SIGN } else { single };
-        let single = if self.negate { single ^ f32::SIGN } else { single };
+        let single = if self.from == Kind::F16 { widen_f16(source as u16) } else { source as u32 };
+        let single = self.modified(&F32, single.into()) as u32;
         let single = if f32::is_nan(single) { f32::NAN } else { f32::flush(single) };
         let single = if self.saturate { f32::saturate(single) } else { single };
         let single = if self.integral { f32::round_integral(single, self.rounding) } else { single };
-        if self.to == Type::F16 {
+        if self.to == Kind::F16 {
             u64::from(narrow_f16(single, self.rounding, self.integral))
         } else {
             u64::from(single)
@@ -286,12 +203,12 @@ impl Convert {
     }
 
     fn float_to_float_wide(&self, source: u64) -> u64 {
-        let double = if self.from == Type::F64 { source } else { widen_f32(source as u32) };
+        let double = if self.from == Kind::F64 { source } else { widen_f32(source as u32) };
         let double = f64::modify(double, self.absolute, self.negate);
-        if self.to == Type::F32 {
+        if self.to == Kind::F32 {
             return u64::from(narrow_f64(double, self.rounding));
         }
-        let integral = self.integral && self.from == Type::F64;
+        let integral = self.integral && self.from == Kind::F64;
         if integral { f64::round_integral(double, self.rounding) } else { double }
     }
 }

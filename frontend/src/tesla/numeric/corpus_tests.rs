@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::convert::{Convert, Type};
+use super::convert::{Convert, Form, Kind};
 use super::{Rounding, f32, f64, sfu};
 
 fn corpus() -> Option<PathBuf> {
@@ -60,14 +60,14 @@ fn modified(x: u32, absolute: bool, negate: bool) -> u32 {
 fn convert_form(w1: u32) -> Option<Convert> {
     let bit = |n: u32| w1 >> n & 1 != 0;
     let int = |bits: u32, signed: bool| match (bits, signed) {
-        (8, false) => Type::U8,
-        (8, true) => Type::S8,
-        (16, false) => Type::U16,
-        (16, true) => Type::S16,
-        (32, false) => Type::U32,
-        (32, true) => Type::S32,
-        (_, false) => Type::U64,
-        (_, true) => Type::S64,
+        (8, false) => Kind::U8,
+        (8, true) => Kind::S8,
+        (16, false) => Kind::U16,
+        (16, true) => Kind::S16,
+        (32, false) => Kind::U32,
+        (32, true) => Kind::S32,
+        (_, false) => Kind::U64,
+        (_, true) => Kind::S64,
     };
     let (kind, wide) = (w1 >> 30, bit(22));
     let from_bits = match (wide, bit(14)) {
@@ -81,9 +81,9 @@ fn convert_form(w1: u32) -> Option<Convert> {
         _ => 16,
     };
     let float = |bits| match bits {
-        16 => Type::F16,
-        32 => Type::F32,
-        _ => Type::F64,
+        16 => Kind::F16,
+        32 => Kind::F32,
+        _ => Kind::F64,
     };
     let from = if kind >= 2 { float(from_bits) } else { int(if bit(15) { 8 } else { from_bits }, bit(16)) };
     let to = if kind & 1 != 0 {
@@ -91,16 +91,16 @@ fn convert_form(w1: u32) -> Option<Convert> {
     } else {
         int(if kind == 0 && bit(19) { 8 } else { to_bits }, bit(27))
     };
-    Some(Convert {
+    let form = Form {
         to,
         from,
-        width: to_bits,
         rounding: Rounding::from_field(w1 >> 17),
         integral: kind == 3 && bit(27),
         absolute: bit(20),
         negate: bit(29),
         saturate: kind & 1 != 0 && bit(19),
-    })
+    };
+    Some(Convert { form, width: to_bits })
 }
 
 fn short(w0: u32, s1: u32, s2: u32, s3: u32) -> Option<Outcome> {

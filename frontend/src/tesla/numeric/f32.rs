@@ -40,57 +40,26 @@ pub fn saturate(x: u32) -> u32 {
 
 /// Sum. The chip offers `rn` and `rz`.
 pub fn add(a: u32, b: u32, rounding: Rounding) -> u32 {
-    if is_nan(a) || is_nan(b) {
-        return NAN;
-    }
-    match (is_infinite(a), is_infinite(b)) {
-        (true, true) if a != b => return NAN,
-        (true, _) => return a,
-        (_, true) => return b,
-        _ => {}
-    }
-    let sum = F32_FLUSH.unpack(a.into()).plus(F32_FLUSH.unpack(b.into()), false);
-    F32_FLUSH.round(sum, rounding) as u32
+    let sum = F32_FLUSH.number(a.into()).plus(F32_FLUSH.number(b.into()), rounding);
+    sum.round(&F32_FLUSH, rounding, NAN.into()) as u32
 }
 
 /// Product. The chip offers `rn` and `rz`.
 pub fn mul(a: u32, b: u32, rounding: Rounding) -> u32 {
-    if is_nan(a) || is_nan(b) {
-        return NAN;
-    }
-    let sign = (a ^ b) & SIGN;
-    if is_infinite(a) || is_infinite(b) {
-        let zero = flush(a) & !SIGN == 0 || flush(b) & !SIGN == 0;
-        return if zero { NAN } else { sign | INFINITY };
-    }
-    let product = F32_FLUSH.unpack(a.into()).times(F32_FLUSH.unpack(b.into()));
-    F32_FLUSH.round(product, rounding) as u32
+    let product = F32_FLUSH.number(a.into()).times(F32_FLUSH.number(b.into()));
+    product.round(&F32_FLUSH, rounding, NAN.into()) as u32
 }
 
 /// Multiply and add, to nearest: the product is cut to 24 bits without rounding, its exponent is
 /// unbounded; with a zero among the operands it is a rounded product and a sum.
 pub fn mad(a: u32, b: u32, c: u32) -> u32 {
-    if is_nan(a) || is_nan(b) || is_nan(c) {
-        return NAN;
+    let nearest = Rounding::Nearest;
+    if [a, b, c].into_iter().any(|x| flush(x) & !SIGN == 0) {
+        return add(mul(a, b, nearest), c, nearest);
     }
-    let (fa, fb, fc) = (flush(a), flush(b), flush(c));
-    let zero = |x: u32| x & !SIGN == 0;
-    let sign = (a ^ b) & SIGN;
-    if is_infinite(a) || is_infinite(b) {
-        if zero(fa) || zero(fb) || is_infinite(c) && c & SIGN != sign {
-            return NAN;
-        }
-        return sign | INFINITY;
-    }
-    if is_infinite(c) {
-        return c;
-    }
-    if zero(fa) || zero(fb) || zero(fc) {
-        return add(mul(fa, fb, Rounding::Nearest), fc, Rounding::Nearest);
-    }
-    let product = F32_MAD.unpack(a.into()).times(F32_MAD.unpack(b.into())).truncate(24);
-    let sum = product.plus(F32_MAD.unpack(c.into()), false);
-    F32_MAD.round(sum, Rounding::Nearest) as u32
+    let [a, b, c] = [a, b, c].map(|x| F32_MAD.number(x.into()));
+    let product = a.times(b).map(|product| product.truncate(24));
+    product.plus(c, nearest).round(&F32_MAD, nearest, NAN.into()) as u32
 }
 
 /// Compares; denormals are zero, zeros are equal.

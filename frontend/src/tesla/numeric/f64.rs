@@ -17,10 +17,6 @@ pub fn is_nan(x: u64) -> bool {
     x & !SIGN > INFINITY
 }
 
-fn is_infinite(x: u64) -> bool {
-    x & !SIGN == INFINITY
-}
-
 /// Source modifiers: a NaN is made quiet and keeps its sign, other numbers take abs, then neg.
 pub fn modify(x: u64, absolute: bool, negate: bool) -> u64 {
     if is_nan(x) {
@@ -30,59 +26,30 @@ pub fn modify(x: u64, absolute: bool, negate: bool) -> u64 {
     if negate { x ^ SIGN } else { x }
 }
 
+/// The NaN that an operation gives for its operands, of several the first one in the list.
+fn quieted(operands: &[u64]) -> Option<u64> {
+    operands.iter().find(|&&x| is_nan(x)).map(|x| x | QUIET)
+}
+
 /// Sum. A NaN of the second operand wins.
 pub fn add(a: u64, b: u64, rounding: Rounding) -> u64 {
-    if is_nan(b) {
-        return b | QUIET;
-    }
-    if is_nan(a) {
-        return a | QUIET;
-    }
-    match (is_infinite(a), is_infinite(b)) {
-        (true, true) if a != b => return NAN,
-        (true, _) => return a,
-        (_, true) => return b,
-        _ => {}
-    }
-    let sum = F64.unpack(a).plus(F64.unpack(b), rounding == Rounding::Down);
-    F64.round(sum, rounding)
+    let sum = || F64.number(a).plus(F64.number(b), rounding).round(&F64, rounding, NAN);
+    quieted(&[b, a]).unwrap_or_else(sum)
 }
 
 /// Product. A NaN of the second operand wins.
 pub fn mul(a: u64, b: u64, rounding: Rounding) -> u64 {
-    if is_nan(b) {
-        return b | QUIET;
-    }
-    if is_nan(a) {
-        return a | QUIET;
-    }
-    if is_infinite(a) || is_infinite(b) {
-        let zero = a & !SIGN == 0 || b & !SIGN == 0;
-        return if zero { NAN } else { (a ^ b) & SIGN | INFINITY };
-    }
-    F64.round(F64.unpack(a).times(F64.unpack(b)), rounding)
+    let product = || F64.number(a).times(F64.number(b)).round(&F64, rounding, NAN);
+    quieted(&[b, a]).unwrap_or_else(product)
 }
 
 /// Fused `a * b + c`. Of several NaNs that of `b` wins, then `c`, then `a`.
 pub fn fma(a: u64, b: u64, c: u64, rounding: Rounding) -> u64 {
-    for x in [b, c, a] {
-        if is_nan(x) {
-            return x | QUIET;
-        }
-    }
-    let sign = (a ^ b) & SIGN;
-    if is_infinite(a) || is_infinite(b) {
-        let zero = a & !SIGN == 0 || b & !SIGN == 0;
-        if zero || is_infinite(c) && c & SIGN != sign {
-            return NAN;
-        }
-        return sign | INFINITY;
-    }
-    if is_infinite(c) {
-        return c;
-    }
-    let product = F64.unpack(a).times(F64.unpack(b));
-    F64.round(product.plus(F64.unpack(c), rounding == Rounding::Down), rounding)
+    let sum = || {
+        let product = F64.number(a).times(F64.number(b));
+        product.plus(F64.number(c), rounding).round(&F64, rounding, NAN)
+    };
+    quieted(&[b, c, a]).unwrap_or_else(sum)
 }
 
 /// Compares; zeros are equal.

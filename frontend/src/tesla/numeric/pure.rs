@@ -4,7 +4,7 @@
 //! argument is a constant that says which (a rounding field, [`Convert::encode`]). A missing
 //! argument counts as 0, so that no call can fail.
 
-use super::convert::{Convert, Type};
+use super::convert::{Convert, Kind};
 use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula};
 use crate::formula::Lanes;
 use crate::formula::directed::{self, OfInt};
@@ -42,8 +42,8 @@ fn conversion(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
         return None;
     }
     let signed = match (form.from, form.to) {
-        (Type::U32, Type::F32) => false,
-        (Type::S32, Type::F32) => true,
+        (Kind::U32, Kind::F32) => false,
+        (Kind::S32, Kind::F32) => true,
         _ => return None,
     };
     let of = OfInt { signed, absolute: false, negate: false, rounding: form.rounding };
