@@ -15,6 +15,8 @@ pub mod registry;
 mod simt;
 pub mod soft;
 pub mod tesla;
+#[cfg(test)]
+mod testing;
 pub mod vp1;
 
 pub use isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};

@@ -25,11 +25,13 @@ impl Carried {
     }
 }
 
-/// Emits into one block after the other.
+/// Emits into one block after the other, for a family that knows `own` besides.
 ///
 /// Slots are read once a block and written at its end; in between their values are SSA values.
-pub(crate) struct Emitter<'f> {
+pub(crate) struct Emitter<'f, O> {
     pub(crate) b: Builder<'f>,
+    /// What the family's lifter knows of the program.
+    pub(crate) own: O,
     carried: &'f mut Carried,
     /// What each slot holds now, and whether the slot itself has to be written.
     cache: BTreeMap<Slot, (Value, bool)>,
@@ -43,11 +45,12 @@ pub(crate) struct Emitter<'f> {
     done: bool,
 }
 
-impl<'f> Emitter<'f> {
+impl<'f, O> Emitter<'f, O> {
     /// Begins at the end of a block.
-    pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, block: Block) -> Self {
+    pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, own: O, block: Block) -> Self {
         Emitter {
             b: Builder::new(func, block),
+            own,
             carried,
             cache: BTreeMap::new(),
             guarded: BTreeMap::new(),
@@ -274,7 +277,33 @@ impl<'f> Emitter<'f> {
         self.part(|builder| builder.terminate(Terminator::Fault(fault)));
     }
 
+    /// The guard where `mask` holds as well.
+    pub(crate) fn narrowed(&mut self, mask: Value) -> Value {
+        match self.guard {
+            Some(guard) => self.b.iand(guard, mask),
+            None => mask,
+        }
+    }
+
     // Small integer helpers.
+
+    /// 1 where the mask holds, else 0.
+    pub(crate) fn bit(&mut self, mask: Value) -> Value {
+        self.bit_at(mask, 0)
+    }
+
+    /// The bit at `place` where the mask holds, else 0.
+    pub(crate) fn bit_at(&mut self, mask: Value, place: u32) -> Value {
+        let (bit, none) = (self.b.i32(1 << place), self.b.i32(0));
+        self.b.select(mask, bit, none)
+    }
+
+    /// Whether any bit of `mask` is set in `value`.
+    pub(crate) fn test(&mut self, value: Value, mask: u32) -> Value {
+        let bits = self.and_const(value, mask);
+        let none = self.b.i32(0);
+        self.b.icmp(IntCC::Ne, bits, none)
+    }
 
     /// `value & mask`
     pub(crate) fn and_const(&mut self, value: Value, mask: u32) -> Value {

@@ -1,8 +1,6 @@
 //! The four flags of a `$c` and the conditions on them; the formulas are those of the ISA documents.
 
-use warpjit_ir::{Builder, FloatCC, IntCC, Value};
-
-use crate::envydis::QuadOp;
+use warpjit_ir::{Builder, FloatCC, Value};
 
 /// The four flags of a `$c`, as masks.
 #[derive(Clone, Copy)]
@@ -109,27 +107,4 @@ pub(crate) fn float_compare(b: &mut Builder<'_>, condition: u8, x: Value, y: Val
         never_or_always => return b.bool(never_or_always != 0),
     };
     b.fcmp(cc, x, y, ftz)
-}
-
-/// The two operands of a quad operation's sum: each lane of the quad (`place`, 0 to 3) has its own signs; `mov2` adds +0.
-pub(crate) fn quad_operands(
-    b: &mut Builder<'_>,
-    ops: &[QuadOp],
-    place: Value,
-    other: Value,
-    own: Value,
-) -> (Value, Value) {
-    let (minus_other, minus_own, zero) = (b.fneg(other), b.fneg(own), b.f32(0.0));
-    let (mut left, mut right) = (other, own);
-    for (n, op) in ops.iter().enumerate() {
-        let n = b.i32(n as u32);
-        let here = b.icmp(IntCC::Eq, place, n);
-        match op {
-            QuadOp::Add => {}
-            QuadOp::Subr => left = b.select(here, minus_other, left),
-            QuadOp::Sub => right = b.select(here, minus_own, right),
-            QuadOp::Mov2 => left = b.select(here, zero, left),
-        }
-    }
-    (left, right)
 }

@@ -5,7 +5,7 @@ use warpjit_ir::{FloatCC, Scalar, Value};
 use super::{Emitter, Flags};
 use crate::soft::Rounding;
 
-impl Emitter<'_> {
+impl<O> Emitter<'_, O> {
     /// The modifiers of a source: abs, then neg.
     pub(crate) fn modified(&mut self, value: Value, absolute: bool, negate: bool) -> Value {
         let value = if absolute { self.b.fabs(value) } else { value };

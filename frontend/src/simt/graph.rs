@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpjit_ir::{Block, Function, GuestFault, Terminator};
+
+use super::Emitter;
+
 /// Where an instruction leads.
 #[derive(Debug, Default)]
 pub(crate) struct Leads {
@@ -87,8 +91,59 @@ impl<I> Graph<I> {
         self.insts.values()
     }
 
-    /// Where blocks begin, in order.
-    pub(crate) fn leaders(&self) -> impl Iterator<Item = u32> + '_ {
-        self.leaders.iter().copied()
+    /// Adds a block for each leader, and before them the function's entry, which is nobody's target: the first
+    /// instruction may be a loop's head.
+    pub(crate) fn blocks(&self, func: &mut Function, entry: u32) -> Blocks {
+        func.entry = func.add_block(entry);
+        let blocks: BTreeMap<u32, Block> = self.leaders.iter().map(|&pc| (pc, func.add_block(pc))).collect();
+        func.block_at.clone_from(&blocks);
+        Blocks(blocks)
+    }
+}
+
+/// The blocks of a program by the addresses where they begin.
+pub(crate) struct Blocks(BTreeMap<u32, Block>);
+
+impl Blocks {
+    /// The block that begins at an address.
+    pub(crate) fn at(&self, pc: u32) -> Option<Block> {
+        self.0.get(&pc).copied()
+    }
+
+    /// The block behind an instruction that ends one. The graph has made it a leader.
+    pub(crate) fn behind(&self, next_pc: u32) -> Block {
+        self.at(next_pc).unwrap_or(Block(0))
+    }
+}
+
+impl<O> Emitter<'_, O> {
+    /// Emits all blocks, each up to the next one or to its last instruction. `each` emits an instruction and gives the address
+    /// behind it.
+    pub(crate) fn blocks<I>(
+        &mut self,
+        graph: &Graph<I>,
+        blocks: &Blocks,
+        mut each: impl FnMut(&mut Self, &I) -> u32,
+    ) {
+        for (&start, &block) in &blocks.0 {
+            self.start(block);
+            let mut pc = start;
+            loop {
+                self.at(pc);
+                let Some(inst) = graph.inst(pc) else {
+                    self.count();
+                    self.terminate(Terminator::Fault(GuestFault::Illegal));
+                    break;
+                };
+                pc = each(self, inst);
+                if self.is_done() {
+                    break;
+                }
+                if let Some(next) = blocks.at(pc) {
+                    self.terminate(Terminator::Jump(next.into()));
+                    break;
+                }
+            }
+        }
     }
 }

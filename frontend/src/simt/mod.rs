@@ -5,8 +5,9 @@ mod emit;
 mod flags;
 mod float;
 mod graph;
+mod lanes;
 
 pub use convert::{Form, Kind};
 pub(crate) use emit::{Carried, Emitter};
-pub(crate) use flags::{Flags, above, condition, float_compare, quad_operands};
-pub(crate) use graph::{Graph, Leads, Source};
+pub(crate) use flags::{Flags, above, condition, float_compare};
+pub(crate) use graph::{Blocks, Graph, Leads, Source};

@@ -1,5 +1,6 @@
 //! What the interpreter asks of the memory of a launch.
 
+use super::atomic_result;
 use crate::opcodes::{AtomicOp, Space};
 
 /// An access that memory refuses: nothing mapped there, or a store to read-only memory.
@@ -18,7 +19,8 @@ pub trait WarpMemory {
     /// Stores.
     fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied>;
 
-    /// Reads, computes as [`crate::interp::atomic_result`] says and writes, indivisibly; gives the old value.
+    /// Reads, computes as [`crate::interp::atomic_result`] says and writes, indivisibly; gives the old value. As it stands,
+    /// for memory that no other thread sees.
     #[expect(clippy::too_many_arguments)]
     fn atomic(
         &mut self,
@@ -29,13 +31,23 @@ pub trait WarpMemory {
         op: AtomicOp,
         value: u64,
         new: u64,
-    ) -> Result<u64, Denied>;
+    ) -> Result<u64, Denied> {
+        let old = self.load(space, lane, address, bytes)?;
+        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
+        Ok(old)
+    }
 
-    /// Tries to take the lock of the shared word at `address` for the lane.
-    fn lock(&mut self, lane: u32, address: u64) -> bool;
+    /// Tries to take the lock of the shared word at `address` for the lane. Memory without locks never gives one.
+    fn lock(&mut self, lane: u32, address: u64) -> bool {
+        let _ = (lane, address);
+        false
+    }
 
     /// Stores to the shared word at `address` and frees its lock.
-    fn unlock_store(&mut self, lane: u32, address: u64, value: u32);
+    fn unlock_store(&mut self, lane: u32, address: u64, value: u32) {
+        // Shared memory denies nothing.
+        let _ = self.store(Space::Shared, lane, address, 4, value.into());
+    }
 
     /// Tries to take the lock of the word of global memory at `address` for the lane. Memory without locks denies.
     fn lock_global(&mut self, window: u8, lane: u32, address: u64) -> Result<bool, Denied> {

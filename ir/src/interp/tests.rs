@@ -86,21 +86,6 @@ impl WarpMemory for Flat {
         Ok(())
     }
 
-    fn atomic(
-        &mut self,
-        space: Space,
-        lane: u32,
-        address: u64,
-        bytes: u8,
-        op: AtomicOp,
-        value: u64,
-        new: u64,
-    ) -> Result<u64, Denied> {
-        let old = self.load(space, lane, address, bytes)?;
-        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
-        Ok(old)
-    }
-
     fn lock(&mut self, lane: u32, address: u64) -> bool {
         *self.locks.entry(address).or_insert(lane) == lane
     }

@@ -7,7 +7,7 @@ use crate::builder::Builder;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{BlockCall, Form, Function, Imm, SlotInit, Terminator};
 use crate::interp::{Code, Denied, Fault, Frame, MaskExit, Scratch, WarpMemory, run_mask_function};
-use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
+use crate::opcodes::{FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::regions::random::seeds;
 use crate::types::{Scalar, Type};
 
@@ -42,25 +42,6 @@ impl WarpMemory for ConstMemory {
     fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
         Ok(())
     }
-
-    fn atomic(
-        &mut self,
-        _: Space,
-        _: u32,
-        _: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
-    ) -> Result<u64, Denied> {
-        Ok(0)
-    }
-
-    fn lock(&mut self, _: u32, _: u64) -> bool {
-        false
-    }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 const POOL: [Scalar; 4] = [Scalar::I1, Scalar::I32, Scalar::I64, Scalar::F32];

@@ -9,8 +9,8 @@ use crate::abi::Builtin;
 use crate::builder::Builder;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Form, Function, LeaveKind, PushKind, SlotInit, Terminator};
-use crate::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, atomic_result, run_mask_function};
-use crate::opcodes::{AtomicOp, IntCC, MemAccess, Opcode, Space};
+use crate::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, run_mask_function};
+use crate::opcodes::{IntCC, MemAccess, Opcode, Space};
 use crate::types::{Scalar, Type};
 use crate::verify::verify;
 
@@ -377,27 +377,8 @@ impl WarpMemory for Memory {
         Ok(())
     }
 
-    fn atomic(
-        &mut self,
-        space: Space,
-        lane: u32,
-        address: u64,
-        bytes: u8,
-        op: AtomicOp,
-        value: u64,
-        new: u64,
-    ) -> Result<u64, Denied> {
-        let old = self.load(space, lane, address, bytes)?;
-        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
-        Ok(old)
-    }
-
     fn lock(&mut self, _: u32, _: u64) -> bool {
         true
-    }
-
-    fn unlock_store(&mut self, lane: u32, address: u64, value: u32) {
-        let _ = self.store(Space::Shared, lane, address, 4, u64::from(value));
     }
 }
 

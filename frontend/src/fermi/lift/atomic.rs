@@ -66,7 +66,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     let new = (op == AtomicOp::Cas).then(|| operand(e, 2, 2));
     let address = e.address(base, wide_address);
     // One access where all is global memory, else one for each space, with the lanes that are there.
-    let ways: Vec<Way> = if e.program.windows {
+    let ways: Vec<Way> = if e.own.program.windows {
         let place = generic::place(e, address, offset);
         let ways = place.ways().into_iter().zip([5, 6, 6]);
         let ways = ways.zip([7, 8, 9]).map(|(((space, address, mask), slot), mask_slot)| {

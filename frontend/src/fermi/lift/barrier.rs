@@ -140,7 +140,7 @@ fn named(e: &mut Emit<'_>, name: &str, init: SlotInit) -> Slot {
 
 /// Adds the lanes that decide: those whose predicate holds, of `and` those whose does not.
 fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
-    let part = named(e, "#counters", SlotInit::WarpOffset(e.program.counters));
+    let part = named(e, "#counters", SlotInit::WarpOffset(e.own.program.counters));
     // Two bits for each barrier.
     let turns = named(e, "#turns", SlotInit::Zero);
     let index = match spec.from {

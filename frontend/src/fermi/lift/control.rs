@@ -34,12 +34,12 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 
 /// The block behind an instruction that ends one. The graph has made it a leader.
 pub(super) fn next_block(e: &Emit<'_>, inst: &Inst) -> Block {
-    e.program.blocks.get(&inst.next_pc()).copied().unwrap_or(Block(0))
+    e.own.program.blocks.behind(inst.next_pc())
 }
 
 /// Goes on behind an instruction that nobody executes.
 fn go_on(e: &mut Emit<'_>, inst: &Inst) {
-    if let Some(&next) = e.program.blocks.get(&inst.next_pc()) {
+    if let Some(next) = e.own.program.blocks.at(inst.next_pc()) {
         e.terminate(Terminator::Jump(next.into()));
     }
 }
@@ -48,10 +48,7 @@ fn go_on(e: &mut Emit<'_>, inst: &Inst) {
 fn both(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
     let Some(code) = inst.cond else { return e.guard };
     let holds = e.condition(code);
-    Some(match e.guard {
-        Some(guard) => e.b.iand(guard, holds),
-        None => holds,
-    })
+    Some(e.narrowed(holds))
 }
 
 fn body(e: &mut Emit<'_>, inst: &Inst) {
@@ -191,7 +188,7 @@ fn leave(e: &mut Emit<'_>, inst: &Inst, kind: LeaveKind) {
 }
 
 fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {
-    inst.target_pc().and_then(|pc| e.program.blocks.get(&pc)).copied()
+    inst.target_pc().and_then(|pc| e.own.program.blocks.at(pc))
 }
 
 /// Pushes an entry. Where its target stands in constant memory, the entry's is a block that goes there: nothing writes that memory
@@ -217,7 +214,7 @@ fn branch(e: &mut Emit<'_>, inst: &Inst) {
     if inst.mods.allwarp
         && let Some(holds) = cond
     {
-        if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.program.graph, inst, target)) {
+        if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.own.program.graph, inst, target)) {
             return go_on(e, inst);
         }
         // All active lanes jump, or nobody does.

@@ -1,32 +1,18 @@
 //! Emission of one block: operands, results, predicates and flags.
 
-use std::ops::{Deref, DerefMut};
-
-use warpjit_ir::{Block, Function, IntCC, MemAccess, Scalar, Space, Value};
+use warpjit_ir::{MemAccess, Scalar, Space, Value};
 
 use super::{Program, Slots};
 use crate::fermi::{Inst, Operand, PredSrc, Src, TRUE_PRED, ZERO_REG};
-use crate::simt::{Carried, Emitter, Flags, above, condition};
+use crate::simt::{Emitter, Flags, above, condition};
 
-/// Emits into one block after the other; adds what is Fermi's.
-pub(super) struct Emit<'f> {
-    core: Emitter<'f>,
+/// Emits into one block after the other.
+pub(super) type Emit<'f> = Emitter<'f, Own<'f>>;
+
+/// What the lifter knows of a program.
+pub(super) struct Own<'f> {
     pub(super) slots: &'f Slots,
     pub(super) program: &'f Program<'f>,
-}
-
-impl<'f> Deref for Emit<'f> {
-    type Target = Emitter<'f>;
-
-    fn deref(&self) -> &Emitter<'f> {
-        &self.core
-    }
-}
-
-impl<'f> DerefMut for Emit<'f> {
-    fn deref_mut(&mut self) -> &mut Emitter<'f> {
-        &mut self.core
-    }
 }
 
 /// An access to a constant space.
@@ -34,22 +20,12 @@ pub(super) fn constant(space: u8, offset: i32, bytes: u8, signed: bool) -> MemAc
     MemAccess { space: Space::Const(space), bytes, signed, offset, align: 1, align_offset: 0, far: false }
 }
 
-impl<'f> Emit<'f> {
-    pub(super) fn new(
-        func: &'f mut Function,
-        slots: &'f Slots,
-        carried: &'f mut Carried,
-        program: &'f Program<'f>,
-        block: Block,
-    ) -> Self {
-        Emit { core: Emitter::new(func, carried, block), slots, program }
-    }
-
+impl Emit<'_> {
     // Registers.
 
     /// A general register; zero beyond the allotted ones.
     pub(super) fn reg(&mut self, number: u8) -> Value {
-        match self.slots.registers.get(usize::from(number)) {
+        match self.own.slots.registers.get(usize::from(number)) {
             Some(&slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -57,7 +33,7 @@ impl<'f> Emit<'f> {
 
     /// Writes a general register under the guard.
     pub(super) fn set_reg(&mut self, number: u8, value: Value) {
-        if let Some(&slot) = self.slots.registers.get(usize::from(number)) {
+        if let Some(&slot) = self.own.slots.registers.get(usize::from(number)) {
             self.put(slot, value);
         }
     }
@@ -87,7 +63,7 @@ impl<'f> Emit<'f> {
 
     /// A predicate register.
     pub(super) fn pred(&mut self, pred: PredSrc) -> Value {
-        let value = match self.slots.predicates.get(usize::from(pred.num)) {
+        let value = match self.own.slots.predicates.get(usize::from(pred.num)) {
             Some(&slot) => self.get(slot),
             None => self.b.bool(true),
         };
@@ -96,7 +72,7 @@ impl<'f> Emit<'f> {
 
     /// Writes a predicate under the guard.
     pub(super) fn set_pred(&mut self, pred: Option<u8>, value: Value) {
-        if let Some(&slot) = pred.and_then(|pred| self.slots.predicates.get(usize::from(pred))) {
+        if let Some(&slot) = pred.and_then(|pred| self.own.slots.predicates.get(usize::from(pred))) {
             self.put(slot, value);
         }
     }
@@ -185,14 +161,14 @@ impl<'f> Emit<'f> {
 
     /// `$c` as it is.
     pub(super) fn flags(&mut self) -> Flags {
-        let [zero, sign, carry, overflow] = self.slots.flags.map(|slot| self.get(slot));
+        let [zero, sign, carry, overflow] = self.own.slots.flags.map(|slot| self.get(slot));
         Flags { zero, sign, carry, overflow }
     }
 
     /// Writes `$c` under the guard.
     pub(super) fn set_flags(&mut self, flags: Flags) {
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
-        for (slot, value) in self.slots.flags.into_iter().zip(values) {
+        for (slot, value) in self.own.slots.flags.into_iter().zip(values) {
             self.put(slot, value);
         }
     }
@@ -230,20 +206,5 @@ impl<'f> Emit<'f> {
             0x17 => flags.overflow,
             code => condition(b, code, flags),
         }
-    }
-
-    // Small helpers.
-
-    /// 1 where the mask holds, else 0.
-    pub(super) fn bit(&mut self, mask: Value) -> Value {
-        let (one, none) = (self.b.i32(1), self.b.i32(0));
-        self.b.select(mask, one, none)
-    }
-
-    /// Whether any bit of `mask` is set in `value`.
-    pub(super) fn test(&mut self, value: Value, mask: u32) -> Value {
-        let bits = self.and_const(value, mask);
-        let none = self.b.i32(0);
-        self.b.icmp(IntCC::Ne, bits, none)
     }
 }

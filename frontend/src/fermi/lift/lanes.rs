@@ -1,6 +1,5 @@
 //! Operations across lanes: vote, shuffle, quad operations. Lanes whose guard fails take no part in votes.
 
-use crate::simt::quad_operands;
 use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 
 use super::emit::Emit;
@@ -40,7 +39,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
             let value = e.b.ballot(yes);
             e.put_always(bits, value);
         }
-        let any = |e: &mut crate::simt::Emitter<'_>, mask: Value, slot: Slot| {
+        let any = |e: &mut Emit<'_>, mask: Value, slot: Slot| {
             if let Some(value) = e.b.push(Opcode::VoteAny, &[mask], Imm::None, Some(Type::MASK)) {
                 e.put_always(slot, value);
             }
@@ -77,7 +76,7 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
 /// The slot of source `n`, which other lanes read: what counts is the register, not a copy made by the active lanes.
 fn register(e: &Emit<'_>, inst: &Inst, n: usize) -> Option<Slot> {
     match inst.src(n).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.slots.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.slots.registers.get(usize::from(num)).copied(),
         _ => None,
     }
 }
@@ -146,12 +145,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     };
     let register = register(e, inst, 0);
     let other = from_lanes(e, register, index);
-    let other = e.b.bitcast(other, Scalar::F32);
-    let own = e.src(inst, 1);
-    let own = e.b.bitcast(own, Scalar::F32);
-    let place = e.builtin(Builtin::LaneId);
-    let place = e.and_const(place, 3);
-    let (left, right) = quad_operands(&mut e.b, &inst.mods.quad, place, other, own);
+    let (left, right) = e.quad_operands(&inst.mods.quad, other, |e| e.src(inst, 1));
     let ftz = inst.mods.ftz;
     let sum = if is_nearest(inst) {
         let sum = e.b.float(Opcode::Fadd, &[left, right], ftz);

@@ -85,7 +85,7 @@ fn load(e: &mut Emit<'_>, operand: Operand, ty: Type) -> Vec<Value> {
     let Some(mem) = access(space, ty) else { return Vec::new() };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.program.windows {
+    if space == MemSpace::Global && e.own.program.windows {
         let place = generic::place(e, address, offset);
         return (0..words(ty)).map(|n| place.load(e, MemAccess { offset: 0, ..mem }, n)).collect();
     }
@@ -100,7 +100,7 @@ pub(super) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type, values: &[Valu
     let Some(mem) = access(space, ty) else { return };
     let mem = MemAccess { offset, ..mem };
     let address = e.address(base, wide);
-    if space == MemSpace::Global && e.program.windows {
+    if space == MemSpace::Global && e.own.program.windows {
         let place = generic::place(e, address, offset);
         for (n, &value) in values.iter().enumerate() {
             place.store(e, MemAccess { offset: 0, ..mem }, n as u8, value);

@@ -24,13 +24,11 @@ mod special;
 mod tests;
 mod video;
 
-use std::collections::BTreeMap;
-
-use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type};
+use warpjit_ir::{Builtin, Form, Function, Slot, SlotInit, Terminator, Type};
 
 use super::{Chip, Inst, Op};
-use crate::simt::{Carried, Graph};
-use emit::Emit;
+use crate::simt::{Blocks, Carried, Graph};
+use emit::{Emit, Own};
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]
@@ -73,11 +71,7 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
     let graph = graph::explore(code, options);
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
-    // The entry block is nobody's target, so that it can be a loop's head as well.
-    let prologue = func.add_block(options.entry);
-    func.entry = prologue;
-    let blocks: BTreeMap<u32, Block> = graph.leaders().map(|pc| (pc, func.add_block(pc))).collect();
-    func.block_at.clone_from(&blocks);
+    let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(builtin_max);
     let program = Program {
         graph: &graph,
@@ -86,47 +80,28 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
         local_bytes: options.local_bytes,
         counters: options.counters,
     };
-    let mut emit = Emit::new(&mut func, &slots, &mut carried, &program, prologue);
-    emit.terminate(Terminator::Jump(blocks[&options.entry].into()));
-    for (&pc, &block) in &blocks {
-        emit.start(block);
-        lift_block(&mut emit, &program, pc);
-    }
+    let entry = func.entry;
+    let mut emit = Emit::new(&mut func, &mut carried, Own { slots: &slots, program: &program }, entry);
+    emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
+    emit.blocks(&graph, &blocks, |emit, inst| {
+        // Hints to the scheduler are no instructions.
+        if inst.op != Op::Sched {
+            emit.count();
+            control::inst(emit, inst);
+        }
+        inst.next_pc()
+    });
     func
 }
 
 /// The program being lifted.
 struct Program<'a> {
     graph: &'a Graph<Inst>,
-    blocks: &'a BTreeMap<u32, Block>,
+    blocks: &'a Blocks,
     /// Whether generic addresses can point to shared or local memory.
     windows: bool,
     local_bytes: u32,
     counters: u8,
-}
-
-/// Emits the block that begins at `pc`, up to the next one or to its last instruction.
-fn lift_block(emit: &mut Emit<'_>, program: &Program<'_>, start: u32) {
-    let mut pc = start;
-    loop {
-        emit.at(pc);
-        let Some(inst) = program.graph.inst(pc) else {
-            emit.count();
-            return emit.terminate(Terminator::Fault(GuestFault::Illegal));
-        };
-        // Hints to the scheduler are no instructions.
-        if inst.op != Op::Sched {
-            emit.count();
-            control::inst(emit, inst);
-        }
-        if emit.is_done() {
-            return;
-        }
-        pc = inst.next_pc();
-        if let Some(&next) = program.blocks.get(&pc) {
-            return emit.terminate(Terminator::Jump(next.into()));
-        }
-    }
 }
 
 /// The slots of a thread's state.

@@ -1,6 +1,6 @@
 //! Moves, flags, predicates, special registers.
 
-use warpjit_ir::{Builtin, Imm, Opcode, Scalar, Type as IrType, Value};
+use warpjit_ir::{Builtin, Value};
 
 use super::emit::Emit;
 use crate::fermi::{Chip, Family, Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
@@ -82,22 +82,7 @@ pub(super) fn write_test(e: &mut Emit<'_>, inst: &Inst, holds: Value) {
 
 fn mov(e: &mut Emit<'_>, inst: &Inst) {
     let value = e.src(inst, 0);
-    let lanes = inst.mods.lanes & 15;
-    let outer = e.guard;
-    if lanes != 15 {
-        // Lanes of the quad that write.
-        let lane = e.builtin(Builtin::LaneId);
-        let lane = e.and_const(lane, 3);
-        let mask = e.b.i32(lanes.into());
-        let bit = e.b.ushr(mask, lane);
-        let writes = e.test(bit, 1);
-        e.guard = Some(match outer {
-            Some(guard) => e.b.iand(guard, writes),
-            None => writes,
-        });
-    }
-    e.write(inst, value);
-    e.guard = outer;
+    e.in_quad_lanes(inst.mods.lanes, |e| e.write(inst, value));
 }
 
 /// Places of the flags in `$flags`: predicates from bit 0, `$c` from bit 12.
@@ -110,11 +95,11 @@ fn flags_shift(inst: &Inst) -> u32 {
 
 fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
     let mut value = e.b.i32(0);
-    let flags = e.slots.predicates.into_iter().zip(0..).chain(e.slots.flags.into_iter().zip(CARRY_FIELD..));
+    let flags =
+        e.own.slots.predicates.into_iter().zip(0..).chain(e.own.slots.flags.into_iter().zip(CARRY_FIELD..));
     for (slot, place) in flags {
         let holds = e.get(slot);
-        let (bit, none) = (e.b.i32(1 << place), e.b.i32(0));
-        let bit = e.b.select(holds, bit, none);
+        let bit = e.bit_at(holds, place);
         value = e.b.ior(value, bit);
     }
     let last = inst.srcs().len().saturating_sub(1);
@@ -134,17 +119,15 @@ fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
     let shift = flags_shift(inst);
     let outer = e.guard;
-    let flags = e.slots.predicates.into_iter().zip(0..).chain(e.slots.flags.into_iter().zip(CARRY_FIELD..));
+    let flags =
+        e.own.slots.predicates.into_iter().zip(0..).chain(e.own.slots.flags.into_iter().zip(CARRY_FIELD..));
     for (slot, place) in flags {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
-        e.guard = Some(match outer {
-            Some(guard) => e.b.iand(guard, wanted),
-            None => wanted,
-        });
+        e.guard = Some(e.narrowed(wanted));
         e.put(slot, new);
+        e.guard = outer;
     }
-    e.guard = outer;
 }
 
 /// Warps of a multiprocessor, as `nphysid` tells (CUDA programming guide, compute capabilities 2.x and 3.0).
@@ -173,10 +156,10 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
             let warp = e.builtin(Builtin::WarpId);
             e.shl_const(warp, 8)
         }
-        32 => packed(e, Builtin::Tid),
+        32 => e.packed(Builtin::Tid),
         33..=35 => e.builtin(Builtin::Tid(axis(33))),
         37..=39 => e.builtin(Builtin::Ctaid(axis(37))),
-        40 => packed(e, Builtin::Ntid),
+        40 => e.packed(Builtin::Ntid),
         41..=43 => e.builtin(Builtin::Ntid(axis(41))),
         45..=47 => e.builtin(Builtin::Nctaid(axis(45))),
         48 => e.b.i32(abi::SHARED_WINDOW),
@@ -185,32 +168,14 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
         51 => e.b.i32(SHARED_BANKS),
         52 => e.b.i32(abi::LOCAL_WINDOW),
         54 => {
-            let bytes = e.program.local_bytes;
+            let bytes = e.own.program.local_bytes;
             e.b.i32(bytes)
         }
         56..=60 => lane_mask(e, number),
-        80 => {
-            let clock = e.temp(IrType::I32, 3);
-            e.isolated(|e| {
-                let ticks = e.b.push(Opcode::Clock, &[], Imm::None, Some(IrType::varying(Scalar::I32)));
-                if let Some(ticks) = ticks {
-                    e.put_always(clock, ticks);
-                }
-            });
-            e.get(clock)
-        }
+        80 => e.clock(),
         _ => e.b.i32(0),
     };
     e.write(inst, value);
-}
-
-/// Three axes in one register: 16, 10 and 6 bits, as Tesla has them.
-fn packed(e: &mut Emit<'_>, of: impl Fn(u8) -> Builtin) -> Value {
-    let [x, y, z] = [0, 1, 2].map(|axis| e.builtin(of(axis)));
-    let y = e.shl_const(y, 16);
-    let z = e.shl_const(z, 26);
-    let yz = e.b.ior(y, z);
-    e.b.ior(x, yz)
 }
 
 /// Lanes equal to, below, not above, above, not below the own one.

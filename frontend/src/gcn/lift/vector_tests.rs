@@ -4,7 +4,7 @@
 
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
+use warpjit_ir::{Builtin, Scalar, Space};
 
 use super::{Options, lift};
 use crate::formula::Scalars;
@@ -24,25 +24,6 @@ impl WarpMemory for NoMemory {
     fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
         Err(Denied)
     }
-
-    fn atomic(
-        &mut self,
-        _: Space,
-        _: u32,
-        _: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
-    ) -> Result<u64, Denied> {
-        Err(Denied)
-    }
-
-    fn lock(&mut self, _: u32, _: u64) -> bool {
-        false
-    }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 /// What the destination holds before.

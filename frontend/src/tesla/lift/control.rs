@@ -1,15 +1,14 @@
 //! Which file emits an instruction, and control flow.
 
-use std::collections::BTreeMap;
-
 use warpjit_ir::{BarrierSpec, Block, GuestFault, LeaveKind, PushKind, Space, Terminator, Value};
 
 use super::emit::Emit;
 use super::{atomic, convert, float, int, memory, special};
+use crate::simt::Blocks;
 use crate::tesla::{End, Inst, Op, Operand};
 
 /// Emits one instruction, and what its modifiers do behind it.
-pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
+pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
     // A predicate of `never` leaves the instruction out (compilers hang join and exit on such a nop).
     let never = inst.pred.is_some_and(|pred| pred.cond == 0);
     e.guard = match inst.pred {
@@ -26,7 +25,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>)
     if e.is_done() {
         return;
     }
-    let next = || next_block(inst, blocks);
+    let next = || blocks.behind(inst.next_pc());
     match inst.end {
         End::None => {}
         End::Exit => leave(e, LeaveKind::Exit, None, next()),
@@ -38,22 +37,17 @@ fn is_control(op: Op) -> bool {
     matches!(op, Op::Bra | Op::Ret | Op::Break)
 }
 
-/// The block behind an instruction that ends one. The graph has made it a leader.
-fn next_block(inst: &Inst, blocks: &BTreeMap<u32, Block>) -> Block {
-    blocks.get(&inst.next_pc()).copied().unwrap_or(Block(0))
-}
-
-fn go_on(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
-    e.terminate(Terminator::Jump(next_block(inst, blocks).into()));
+fn go_on(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
+    e.terminate(Terminator::Jump(blocks.behind(inst.next_pc()).into()));
 }
 
 fn leave(e: &mut Emit<'_>, kind: LeaveKind, cond: Option<Value>, next: Block) {
     e.terminate(Terminator::Leave { kind, cond, next });
 }
 
-fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
-    let target = inst.target_pc().and_then(|pc| blocks.get(&pc)).copied();
-    let next = || next_block(inst, blocks);
+fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
+    let target = inst.target_pc().and_then(|pc| blocks.at(pc));
+    let next = || blocks.behind(inst.next_pc());
     let guard = e.guard;
     match inst.op {
         Op::IAdd

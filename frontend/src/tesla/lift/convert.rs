@@ -93,11 +93,7 @@ fn exact(e: &mut Emit<'_>, inst: &Inst, form: Convert) {
 
 /// The four bits of a `$c` value as masks.
 pub(super) fn creg_flags(e: &mut Emit<'_>, value: Value) -> Flags {
-    let none = e.b.i32(0);
-    let [zero, sign, carry, overflow] = [1, 2, 4, 8].map(|bit| {
-        let bit = e.and_const(value, bit);
-        e.b.icmp(IntCC::Ne, bit, none)
-    });
+    let [zero, sign, carry, overflow] = [1, 2, 4, 8].map(|bit| e.test(value, bit));
     Flags { zero, sign, carry, overflow }
 }
 

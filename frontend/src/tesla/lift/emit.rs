@@ -1,49 +1,21 @@
 //! Emission of one block: operands, results, predicates and flags.
 
-use std::ops::{Deref, DerefMut};
-
-use warpjit_ir::{Block, Builtin, Function, MemAccess, Scalar, Space, Value};
+use warpjit_ir::{Builtin, MemAccess, Scalar, Space, Value};
 
 use super::Slots;
 pub(super) use crate::simt::Flags;
-use crate::simt::{Carried, Emitter, above, condition};
+use crate::simt::{Emitter, above, condition};
 use crate::tesla::{Address, Inst, Operand, Predicate, RegWidth, Src, Type as GuestType};
 
-/// Emits into one block after the other; adds what is Tesla's.
-pub(super) struct Emit<'f> {
-    core: Emitter<'f>,
-    pub(super) slots: &'f Slots,
-}
+/// Emits into one block after the other.
+pub(super) type Emit<'f> = Emitter<'f, &'f Slots>;
 
-impl<'f> Deref for Emit<'f> {
-    type Target = Emitter<'f>;
-
-    fn deref(&self) -> &Emitter<'f> {
-        &self.core
-    }
-}
-
-impl<'f> DerefMut for Emit<'f> {
-    fn deref_mut(&mut self) -> &mut Emitter<'f> {
-        &mut self.core
-    }
-}
-
-impl<'f> Emit<'f> {
-    pub(super) fn new(
-        func: &'f mut Function,
-        slots: &'f Slots,
-        carried: &'f mut Carried,
-        block: Block,
-    ) -> Self {
-        Emit { core: Emitter::new(func, carried, block), slots }
-    }
-
+impl Emit<'_> {
     // Registers.
 
     /// A general register; zero beyond the allotted ones.
     pub(super) fn reg(&mut self, number: u32) -> Value {
-        match self.slots.registers.get(number as usize) {
+        match self.own.registers.get(number as usize) {
             Some(&slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -51,7 +23,7 @@ impl<'f> Emit<'f> {
 
     /// Writes a general register under the guard.
     pub(super) fn set_reg(&mut self, number: u32, value: Value) {
-        if let Some(&slot) = self.slots.registers.get(number as usize) {
+        if let Some(&slot) = self.own.registers.get(number as usize) {
             self.put(slot, value);
         }
     }
@@ -91,7 +63,7 @@ impl<'f> Emit<'f> {
 
     /// An address register, 16 bits.
     pub(super) fn areg(&mut self, number: u8) -> Value {
-        match self.slots.aregs.get(usize::from(number)).copied().flatten() {
+        match self.own.aregs.get(usize::from(number)).copied().flatten() {
             Some(slot) => self.get(slot),
             None => self.b.i32(0),
         }
@@ -99,7 +71,7 @@ impl<'f> Emit<'f> {
 
     /// Writes the low 16 bits of `value` to an address register.
     pub(super) fn set_areg(&mut self, number: u8, value: Value) {
-        if let Some(slot) = self.slots.aregs.get(usize::from(number)).copied().flatten() {
+        if let Some(slot) = self.own.aregs.get(usize::from(number)).copied().flatten() {
             let value = self.and_const(value, 0xffff);
             self.put(slot, value);
         }
@@ -238,7 +210,7 @@ impl<'f> Emit<'f> {
 
     /// Writes a `$c`.
     pub(super) fn set_creg(&mut self, creg: u8, flags: Flags) {
-        let slots = self.slots.flags[usize::from(creg & 3)];
+        let slots = self.own.flags[usize::from(creg & 3)];
         let values = [flags.zero, flags.sign, flags.carry, flags.overflow];
         for (slot, value) in slots.into_iter().zip(values) {
             self.put(slot, value);
@@ -262,7 +234,7 @@ impl<'f> Emit<'f> {
 
     /// One flag of a `$c`: 0 Z, 1 S, 2 C, 3 O.
     pub(super) fn flag(&mut self, creg: u8, flag: usize) -> Value {
-        let slot = self.slots.flags[usize::from(creg & 3)][flag];
+        let slot = self.own.flags[usize::from(creg & 3)][flag];
         self.get(slot)
     }
 

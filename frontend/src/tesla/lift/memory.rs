@@ -3,7 +3,7 @@
 //! Global accesses must be aligned to their size, else they fault; the other spaces take any address (chosen: the
 //! documents do not say). Wide accesses go register by register, each part with the alignment of the whole.
 
-use warpjit_ir::{Builtin, IntCC, MemAccess, Space, Value};
+use warpjit_ir::{MemAccess, Space, Value};
 
 use super::emit::Emit;
 use crate::tesla::{Inst, Op, Operand, RegWidth, Type};
@@ -24,24 +24,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 
 fn mov(e: &mut Emit<'_>, inst: &Inst) {
     let value = e.src(inst, 0);
-    let lanes = inst.mods.lanes & 15;
-    let outer = e.guard;
-    if lanes != 15 {
-        // Lanes of the quad that write.
-        let lane = e.builtin(Builtin::LaneId);
-        let lane = e.and_const(lane, 3);
-        let mask = e.b.i32(lanes.into());
-        let bit = e.b.ushr(mask, lane);
-        let bit = e.and_const(bit, 1);
-        let none = e.b.i32(0);
-        let writes = e.b.icmp(IntCC::Ne, bit, none);
-        e.guard = Some(match outer {
-            Some(guard) => e.b.iand(guard, writes),
-            None => writes,
-        });
-    }
-    e.write(inst, value);
-    e.guard = outer;
+    e.in_quad_lanes(inst.mods.lanes, |e| e.write(inst, value));
 }
 
 /// Where a memory operand points: the access without its width, and the address.

@@ -20,12 +20,10 @@ mod special;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use warpjit_ir::{Builtin, Form, Function, Slot, SlotInit, Terminator, Type};
 
-use warpjit_ir::{Block, Builtin, Form, Function, GuestFault, Slot, SlotInit, Terminator, Type};
-
-use super::{Inst, Target};
-use crate::simt::{Carried, Graph};
+use super::Target;
+use crate::simt::Carried;
 use emit::Emit;
 
 /// What the lifter has to know about a program besides its code.
@@ -49,40 +47,20 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
     let graph = graph::explore(code, options);
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
-    // The prologue stands before everything, so that a branch to the entry does not run it again.
-    let prologue = func.add_block(options.entry);
-    func.entry = prologue;
-    let blocks: BTreeMap<u32, Block> = graph.leaders().map(|pc| (pc, func.add_block(pc))).collect();
-    func.block_at.clone_from(&blocks);
+    let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(emit::builtin_max);
-    let mut emit = Emit::new(&mut func, &slots, &mut carried, prologue);
-    emit.prologue(blocks[&options.entry]);
-    for (&pc, &block) in &blocks {
-        emit.start(block);
-        lift_block(&mut emit, &graph, &blocks, pc);
-    }
-    func
-}
-
-/// Emits the block that begins at `pc`, up to the next one or to its last instruction.
-fn lift_block(emit: &mut Emit<'_>, graph: &Graph<Inst>, blocks: &BTreeMap<u32, Block>, start: u32) {
-    let mut pc = start;
-    loop {
-        emit.at(pc);
-        let Some(inst) = graph.inst(pc) else {
-            emit.count();
-            return emit.terminate(Terminator::Fault(GuestFault::Illegal));
-        };
+    let prologue = func.entry;
+    let mut emit = Emit::new(&mut func, &mut carried, &slots, prologue);
+    // What the hardware passes in a register; a branch to the entry does not do it again.
+    let tid = emit.packed(Builtin::Tid);
+    emit.set_reg(0, tid);
+    emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
+    emit.blocks(&graph, &blocks, |emit, inst| {
         emit.count();
-        emit.inst(inst, blocks);
-        if emit.is_done() {
-            return;
-        }
-        pc = inst.next_pc();
-        if let Some(&next) = blocks.get(&pc) {
-            return emit.terminate(Terminator::Jump(next.into()));
-        }
-    }
+        control::inst(emit, inst, &blocks);
+        inst.next_pc()
+    });
+    func
 }
 
 /// The slots of a thread's state.
@@ -119,25 +97,4 @@ impl Slots {
 /// each lane keeps what it wrote.)
 fn is_areg(number: u8) -> bool {
     matches!(number, 1..=4 | 7)
-}
-
-impl Emit<'_> {
-    /// Sets up what the hardware passes in registers, then enters the program.
-    ///
-    /// `$r0 = tid.x | tid.y << 16 | tid.z << 26`.
-    fn prologue(&mut self, entry: Block) {
-        let axis = |n| Builtin::Tid(n);
-        let (x, y, z) = (self.builtin(axis(0)), self.builtin(axis(1)), self.builtin(axis(2)));
-        let y = self.shl_const(y, 16);
-        let z = self.shl_const(z, 26);
-        let yz = self.b.ior(y, z);
-        let all = self.b.ior(x, yz);
-        self.set_reg(0, all);
-        self.terminate(Terminator::Jump(entry.into()));
-    }
-
-    /// Emits one instruction with what its modifiers do afterwards.
-    fn inst(&mut self, inst: &Inst, blocks: &BTreeMap<u32, Block>) {
-        control::inst(self, inst, blocks);
-    }
 }

@@ -1,7 +1,6 @@
 //! `$c`, `$a` and special registers, vote, quadop.
 
-use crate::simt::quad_operands;
-use warpjit_ir::{Builtin, Imm, Opcode, Scalar, Type, Value};
+use warpjit_ir::{Builtin, Imm, Opcode, Type, Value};
 
 use super::convert::creg_flags;
 use super::emit::Emit;
@@ -16,12 +15,10 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 Some(Operand::Creg(creg)) => creg,
                 _ => 0,
             };
-            let none = e.b.i32(0);
-            let mut value = none;
+            let mut value = e.b.i32(0);
             for flag in 0..4 {
                 let holds = e.flag(creg, flag);
-                let bit = e.b.i32(1 << flag);
-                let bit = e.b.select(holds, bit, none);
+                let bit = e.bit_at(holds, flag as u32);
                 value = e.b.ior(value, bit);
             }
             e.write(inst, value);
@@ -73,16 +70,7 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
             let warp = e.shl_const(warp, 8);
             e.b.ior(lane, warp)
         }
-        1 => {
-            let clock = e.temp(Type::I32, 3);
-            e.isolated(|e| {
-                let ticks = e.b.push(Opcode::Clock, &[], Imm::None, Some(Type::varying(Scalar::I32)));
-                if let Some(ticks) = ticks {
-                    e.put_always(clock, ticks);
-                }
-            });
-            e.get(clock)
-        }
+        1 => e.clock(),
         3 => e.b.i32(0x20),
         _ => e.b.i32(0),
     };
@@ -119,7 +107,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
     };
     // The lane asked for may be inactive: what counts is its register, not a copy made by the active lanes.
     let register = match inst.src(0).map(|src| src.operand) {
-        Some(Operand::Reg { num, .. }) => e.slots.registers.get(usize::from(num)).copied(),
+        Some(Operand::Reg { num, .. }) => e.own.registers.get(usize::from(num)).copied(),
         _ => None,
     };
     let taken = e.temp(Type::I32, 3);
@@ -133,12 +121,7 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
         }
     });
     let other = e.get(taken);
-    let other = e.b.bitcast(other, Scalar::F32);
-    let own = e.src(inst, 1);
-    let own = e.b.bitcast(own, Scalar::F32);
-    let place = e.builtin(Builtin::LaneId);
-    let place = e.and_const(place, 3);
-    let (left, right) = quad_operands(&mut e.b, &inst.mods.quad, place, other, own);
+    let (left, right) = e.quad_operands(&inst.mods.quad, other, |e| e.src(inst, 1));
     let sum = e.b.float(Opcode::Fadd, &[left, right], true);
     let sum = canonical(e, sum);
     e.write_f32(inst, sum);

@@ -1,11 +1,11 @@
 //! What stands at the edges of the code and of the encodings, run to its end.
 
-use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory, atomic_result};
-use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Builtin, Opcode, Space};
+use warpjit_ir::interp::{Denied, Fault, FaultKind, WarpMemory, atomic_result};
+use warpjit_ir::{AtomicOp, Opcode, Space};
 
 use crate::fermi::lift::{Options, lift};
 use crate::fermi::{Chip, assemble};
+use crate::testing::{illegal_at, run_warp};
 
 /// Const banks whose word at `a` is `bank << 16 | a`; shared and local memory of 256 bytes; nothing global.
 struct Memory {
@@ -54,35 +54,13 @@ impl WarpMemory for Memory {
     fn lock(&mut self, _: u32, _: u64) -> bool {
         true
     }
-
-    fn unlock_store(&mut self, _: u32, address: u64, value: u32) {
-        let _ = self.store(Space::Shared, 0, address, 4, value.into());
-    }
 }
 
 /// Runs code and gives `$r1` of the lanes.
 fn run_code(code: &[u8], chip: Chip) -> Result<Vec<u32>, Fault> {
     let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256, counters: 0 };
     let func = lift(code, &options);
-    verify(&func).unwrap();
-    let code = Code::new(&func).unwrap();
-    let builtin =
-        |which: Builtin, lane| if which == Builtin::Tid(0) || which == Builtin::LaneId { lane } else { 0 };
-    let mut warp = Warp::new(&code, 0xffff_ffff, builtin);
-    let mut scratch = Scratch::new(&code);
-    scratch.max_steps = 2000;
-    let mut memory = Memory { shared: [0; 256] };
-    loop {
-        match code.run_block(&mut scratch, &mut warp, &mut memory) {
-            Flow::Next | Flow::Barrier(_) => {}
-            Flow::Ended => break,
-            Flow::Fault(fault) => return Err(fault),
-        }
-    }
-    let (offsets, _) = func.frame_layout();
-    let at = func.slots.iter().position(|data| data.name == "r1").unwrap();
-    let scalar = func.slots[at].ty.scalar;
-    Ok((0..32).map(|lane| warp.frame.read(offsets[at], scalar, lane) as u32).collect())
+    run_warp(&func, &mut Memory { shared: [0; 256] }, "r1")
 }
 
 fn assembled(text: &str, chip: Chip) -> Vec<u8> {
@@ -99,12 +77,6 @@ fn same(text: &str) -> u32 {
     let lanes = run(&format!("{text}\nexit\n")).unwrap_or_else(|fault| panic!("{fault:?}\n{text}"));
     assert!(lanes.iter().all(|&lane| lane == lanes[0]), "{text}: {lanes:x?}");
     lanes[0]
-}
-
-fn illegal_at(outcome: Result<Vec<u32>, Fault>) -> u32 {
-    let fault = outcome.expect_err("a fault");
-    assert_eq!(fault.kind, FaultKind::Illegal);
-    fault.pc
 }
 
 #[test]

@@ -11,8 +11,8 @@ mod scalar;
 
 use std::cell::RefCell;
 
-use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, atomic_result};
-use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
+use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
+use warpjit_ir::{Builtin, Scalar, Space};
 
 use super::{Options, lift};
 use crate::gcn::abi::GDS_ADDRESS;
@@ -228,27 +228,6 @@ impl WarpMemory for Memory<'_> {
         }
         Ok(())
     }
-
-    fn atomic(
-        &mut self,
-        space: Space,
-        lane: u32,
-        address: u64,
-        bytes: u8,
-        op: AtomicOp,
-        value: u64,
-        new: u64,
-    ) -> Result<u64, Denied> {
-        let old = self.load(space, lane, address, bytes)?;
-        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
-        Ok(old)
-    }
-
-    fn lock(&mut self, _: u32, _: u64) -> bool {
-        false
-    }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 /// An instruction without operands.

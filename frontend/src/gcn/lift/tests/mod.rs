@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use warpjit_ir::interp::{Code, Denied, Fault, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Builtin, Function, Space};
+use warpjit_ir::{Builtin, Function, Space};
 
 use super::{Options, lift};
 use crate::gcn::{self, Generation, Inst, decode};
@@ -29,25 +29,6 @@ impl WarpMemory for Counting {
     fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
         Ok(())
     }
-
-    fn atomic(
-        &mut self,
-        _: Space,
-        _: u32,
-        address: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
-    ) -> Result<u64, Denied> {
-        Ok(address)
-    }
-
-    fn lock(&mut self, _: u32, _: u64) -> bool {
-        true
-    }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 pub(super) fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {

@@ -6,22 +6,7 @@ use warpjit_ir::verify::verify;
 use super::{Ran, options, run_code, run_function};
 use crate::gcn::lift::{lift, lift_plainly};
 use crate::gcn::{Generation, Op, decode};
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 33) % limit
-    }
-}
+use crate::testing::Random;
 
 /// Encodings of the scalar and vector unit (facts/gcn.md section 1): fixed bits and which they are.
 const SHORT: [(u32, u32); 8] = [

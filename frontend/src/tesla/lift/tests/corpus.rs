@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory, atomic_result};
+use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, BarrierSpec, Builtin, Space};
+use warpjit_ir::{BarrierSpec, Builtin, Space};
 
 use crate::tesla::lift::{Options, lift};
 use crate::tesla::{Chip, Target, abi};
@@ -111,21 +111,6 @@ impl WarpMemory for Memory {
             }
         }
         Ok(())
-    }
-
-    fn atomic(
-        &mut self,
-        space: Space,
-        lane: u32,
-        address: u64,
-        bytes: u8,
-        op: AtomicOp,
-        value: u64,
-        new: u64,
-    ) -> Result<u64, Denied> {
-        let old = self.load(space, lane, address, bytes)?;
-        self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
-        Ok(old)
     }
 
     fn lock(&mut self, _lane: u32, address: u64) -> bool {

@@ -1,11 +1,11 @@
 //! What stands at the edges of the code and of the encodings, run to its end.
 
-use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory, atomic_result};
-use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Builtin, Scalar, Space};
+use warpjit_ir::interp::{Denied, Fault, FaultKind, WarpMemory, atomic_result};
+use warpjit_ir::{AtomicOp, Space};
 
 use crate::tesla::lift::{Options, lift};
 use crate::tesla::{Chip, Target, assemble};
+use crate::testing::{illegal_at, run_warp};
 
 /// Const banks; shared memory that counts up; nothing global.
 struct Memory<'a>(&'a [(u8, &'a [u8])]);
@@ -49,8 +49,6 @@ impl WarpMemory for Memory<'_> {
     fn lock(&mut self, _: u32, _: u64) -> bool {
         true
     }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 /// Runs code and gives the lanes of the named slot.
@@ -60,7 +58,7 @@ fn run_code(
     banks: &[(u8, &[u8])],
     known: bool,
     slot: &str,
-) -> Result<Vec<u64>, Fault> {
+) -> Result<Vec<u32>, Fault> {
     let options = Options {
         name: "test",
         target: Target::compute(chip),
@@ -69,24 +67,7 @@ fn run_code(
         const_banks: if known { banks } else { &[] },
     };
     let func = lift(code, &options);
-    verify(&func).unwrap();
-    let code = Code::new(&func).unwrap();
-    let builtin =
-        |which: Builtin, lane| if which == Builtin::Tid(0) || which == Builtin::LaneId { lane } else { 0 };
-    let mut warp = Warp::new(&code, 0xffff_ffff, builtin);
-    let mut scratch = Scratch::new(&code);
-    scratch.max_steps = 1000;
-    loop {
-        match code.run_block(&mut scratch, &mut warp, &mut Memory(banks)) {
-            Flow::Next | Flow::Barrier(_) => {}
-            Flow::Ended => break,
-            Flow::Fault(fault) => return Err(fault),
-        }
-    }
-    let (offsets, _) = func.frame_layout();
-    let at = func.slots.iter().position(|data| data.name == slot).unwrap();
-    let scalar = func.slots[at].ty.scalar;
-    Ok((0..32).map(|lane| warp.frame.read(offsets[at], scalar, lane) & Scalar::I32.bit_mask()).collect())
+    run_warp(&func, &mut Memory(banks), slot)
 }
 
 fn assembled(text: &str, chip: Chip) -> Vec<u8> {
@@ -94,14 +75,8 @@ fn assembled(text: &str, chip: Chip) -> Vec<u8> {
 }
 
 /// Runs a program on G200 and gives `$r1`.
-fn run(text: &str) -> Result<Vec<u64>, Fault> {
+fn run(text: &str) -> Result<Vec<u32>, Fault> {
     run_code(&assembled(text, Chip::G200), Chip::G200, &[], false, "r1")
-}
-
-fn illegal_at(outcome: Result<Vec<u64>, Fault>) -> u32 {
-    let fault = outcome.expect_err("a fault");
-    assert_eq!(fault.kind, FaultKind::Illegal);
-    fault.pc
 }
 
 #[test]
@@ -169,7 +144,7 @@ fn indirect_branch() {
     table.extend(0x30u32.to_le_bytes());
     for known in [false, true] {
         let lanes = run_code(&code, Chip::G200, &[(1, &table)], known, "r1").unwrap();
-        assert_eq!(lanes, (0..32).map(|lane| 5 + lane % 2).collect::<Vec<u64>>());
+        assert_eq!(lanes, (0..32).map(|lane| 5 + lane % 2).collect::<Vec<u32>>());
     }
     // To no instruction.
     table[0] = 0x22;
@@ -191,11 +166,11 @@ fn predicated_join_and_exit_take_all_lanes() {
     // Half of the lanes execute the add; all of them end there.
     let text = "mov b32 $r1 0x5\nmov b32 $r2 0x10\nset $c0 # l u32 $r0 $r2\nexit (lg $c0) add b32 $r1 $r1 $r2\nmov b32 $r1 0x0\nexit nop\n";
     let lanes = run(text).unwrap();
-    assert_eq!(lanes, (0..32).map(|lane| if lane < 16 { 0x15 } else { 5 }).collect::<Vec<u64>>());
+    assert_eq!(lanes, (0..32).map(|lane| if lane < 16 { 0x15 } else { 5 }).collect::<Vec<u32>>());
 }
 
 /// `$r1 = atom g14[$r2] $r3` with `$r3 = 0x102` and the given size and operation fields.
-fn atom(chip: Chip, size: u64, op: u64) -> Result<u64, Fault> {
+fn atom(chip: Chip, size: u64, op: u64) -> Result<u32, Fault> {
     let mut code = assembled("mov b32 $r3 0x102\nld add u32 $r1 g14[$r2] $r3\nexit nop\n", Chip::G200);
     let word = u64::from_le_bytes(code[8..16].try_into().unwrap()) & !(7 << 53 | 15 << 34);
     code[8..16].copy_from_slice(&(word | size << 53 | op << 34).to_le_bytes());
@@ -204,7 +179,7 @@ fn atom(chip: Chip, size: u64, op: u64) -> Result<u64, Fault> {
 
 #[test]
 fn atomics_that_the_table_does_not_have() {
-    let kind = |outcome: Result<u64, Fault>| outcome.expect_err("a fault").kind;
+    let kind = |outcome: Result<u32, Fault>| outcome.expect_err("a fault").kind;
     // Byte: the operand is replicated, the old byte comes back; nothing is stored from G200 on.
     assert_eq!(atom(Chip::G92, 0, 0).unwrap(), 0x84);
     assert_eq!(atom(Chip::G92, 1, 0).unwrap(), 0xffff_ff84);

@@ -1,27 +1,12 @@
 //! Random code: the lifter takes anything, what it makes verifies, and the interpreter runs it to some end.
 
+use warpjit_ir::Space;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Space};
 
 use crate::tesla::lift::{Options, lift};
 use crate::tesla::{Chip, Op, Target, decode_word, table};
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 33) % limit
-    }
-}
+use crate::testing::Random;
 
 /// A memory that takes everything and holds noise.
 struct Noise;
@@ -36,24 +21,9 @@ impl WarpMemory for Noise {
         Ok(())
     }
 
-    fn atomic(
-        &mut self,
-        _: Space,
-        _: u32,
-        address: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
-    ) -> Result<u64, Denied> {
-        Ok(address)
-    }
-
     fn lock(&mut self, lane: u32, _: u64) -> bool {
         lane == 0
     }
-
-    fn unlock_store(&mut self, _: u32, _: u64, _: u32) {}
 }
 
 /// Words that mostly are instructions of the target.
