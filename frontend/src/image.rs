@@ -2,6 +2,10 @@
 
 use warpjit_ir::{Function, KernelAbi, Slot};
 
+pub use crate::container::ConstPart;
+use crate::container::Kernel;
+use crate::isa::LoadError;
+
 /// What lifting needs to know besides the container. Containers say most of it themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CodeOptions {
@@ -17,6 +21,28 @@ pub struct CodeOptions {
     pub shared: Option<u32>,
     /// Raw code: bytes of local memory of a thread.
     pub local: Option<u32>,
+}
+
+/// What raw words need from the options and a container says itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) entry: u32,
+    pub(crate) registers: u32,
+    pub(crate) shared_bytes: u32,
+    pub(crate) local_bytes: u32,
+}
+
+impl Needs {
+    /// Of a CUDA kernel. Raw words do not say how many registers they use: then `most`, all there are.
+    pub(crate) fn of(kernel: &Kernel, options: &CodeOptions, most: u32) -> Needs {
+        let own = |given: u32, option: Option<u32>| if options.raw { option.unwrap_or(given) } else { given };
+        Needs {
+            entry: if options.raw { options.entry } else { kernel.entry },
+            registers: kernel.registers.or(options.registers).unwrap_or(most),
+            shared_bytes: own(kernel.shared_bytes, options.shared),
+            local_bytes: own(kernel.local_bytes, options.local),
+        }
+    }
 }
 
 /// A kernel as a front end gives it: lifted, with what it needs of its chip.
@@ -50,6 +76,41 @@ pub struct KernelImage {
     pub aliases: Vec<RegisterAlias>,
 }
 
+impl KernelImage {
+    /// A kernel with nothing but its code: no name, no registers, no memory of its own.
+    pub fn bare(
+        code: &[u8],
+        function: Function,
+        abi: KernelAbi,
+        instruction_bytes: fn(&[u8]) -> usize,
+    ) -> Self {
+        KernelImage {
+            name: "the program".into(),
+            function,
+            abi,
+            registers: 0,
+            shared_bytes: 0,
+            local_bytes: 0,
+            params: None,
+            consts: Vec::new(),
+            compiler_bank: None,
+            code: code.to_vec(),
+            code_address: 0,
+            instruction_bytes,
+            aliases: Vec::new(),
+        }
+    }
+}
+
+/// Refuses an entry where no instruction of `code` can be; instructions begin at multiples of `align` bytes.
+pub(crate) fn check_entry(entry: u32, align: u32, code: &[u8]) -> Result<(), LoadError> {
+    if entry.is_multiple_of(align) && (entry as usize) < code.len() {
+        return Ok(());
+    }
+    let bytes = code.len();
+    Err(LoadError::Program(format!("entry {entry:#x} is no instruction of the {bytes:#x} bytes of code")))
+}
+
 /// A register that no slot holds as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterAlias {
@@ -72,15 +133,4 @@ pub enum AliasParts {
     Slot(Slot),
     /// Masks: bit `b` of the register is lane `b % lanes` of mask `b / lanes`. The register is uniform.
     LaneBits(Vec<Slot>),
-}
-
-/// A part of a const bank.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConstPart {
-    /// Number of the bank.
-    pub bank: u32,
-    /// Where it begins in the bank.
-    pub offset: u32,
-    /// Contents.
-    pub bytes: Vec<u8>,
 }

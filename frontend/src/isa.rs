@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use warpjit_ir::KernelAbi;
+
 use crate::container::{ContainerError, Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
 
@@ -135,6 +137,29 @@ pub struct LaunchRules {
     pub shared_buffer: Option<&'static str>,
 }
 
+impl LaunchRules {
+    /// What a chip's launch interface says; grids, 64 bits of address, and nothing that only some have.
+    pub(crate) fn of(abi: &KernelAbi) -> LaunchRules {
+        LaunchRules {
+            has_grid: true,
+            max_grid: abi.max_grid,
+            max_block: abi.max_block,
+            max_threads: abi.max_threads,
+            pointer_bytes: abi.params.pointer_bytes.into(),
+            short_pointers: abi.params.pointer_bytes == 4,
+            address_bits: 64,
+            const_banks: 0,
+            global_windows: 0,
+            local_args: false,
+            max_registers: abi.max_registers,
+            max_sgprs: 0,
+            lanes: abi.warp_lanes,
+            register_bits: 32,
+            shared_buffer: None,
+        }
+    }
+}
+
 /// An instruction set as the rest of the system sees it.
 pub trait FrontEnd: Send + Sync + fmt::Debug {
     /// Name in launch files and on the command line.
@@ -235,6 +260,13 @@ impl fmt::Display for SourceErrors {
 }
 
 impl std::error::Error for SourceErrors {}
+
+/// What is wrong with the source as a whole: it stands at its begin.
+impl From<LoadError> for SourceErrors {
+    fn from(error: LoadError) -> Self {
+        SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
+    }
+}
 
 /// The error for a chip that `front_end` does not know.
 pub fn unknown_chip(front_end: &dyn FrontEnd, chip: &str) -> LoadError {

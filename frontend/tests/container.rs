@@ -9,7 +9,7 @@ use std::fs;
 use common::{Random, third_party};
 use elf_writer::{Cubin, cubin};
 use warpjit_frontend::Isa;
-use warpjit_frontend::container::{ConstSegment, ContainerError, Module, Param, load};
+use warpjit_frontend::container::{ConstPart, ContainerError, Module, Param, load};
 use warpjit_frontend::tesla::{Chip, Target, decode};
 
 const TEXT: &str = "architecture {sm_13}
@@ -76,8 +76,8 @@ fn text_cubin() {
     assert_eq!(
         first.consts,
         [
-            ConstSegment { bank: 1, offset: 4, bytes: vec![0x44, 0x33, 0x22, 0x11, 0x66, 0x55] },
-            ConstSegment { bank: 0, offset: 16, bytes: vec![0; 8] },
+            ConstPart { bank: 1, offset: 4, bytes: vec![0x44, 0x33, 0x22, 0x11, 0x66, 0x55] },
+            ConstPart { bank: 0, offset: 16, bytes: vec![0; 8] },
         ]
     );
     let second = module.kernel(Some("second")).unwrap();
@@ -141,9 +141,9 @@ fn elf_cubin() {
         assert_eq!(
             kernel.consts,
             [
-                ConstSegment { bank: 0, offset: 0, bytes: vec![7; 12] },
-                ConstSegment { bank: 1, offset: 0, bytes: vec![1, 2, 3, 4] },
-                ConstSegment { bank: 14, offset: 0, bytes: vec![0; 8] },
+                ConstPart { bank: 0, offset: 0, bytes: vec![7; 12] },
+                ConstPart { bank: 1, offset: 0, bytes: vec![1, 2, 3, 4] },
+                ConstPart { bank: 14, offset: 0, bytes: vec![0; 8] },
             ]
         );
         let params = kernel.params.clone().unwrap();

@@ -16,7 +16,7 @@ use object::elf::{ELFCLASS32, ELFCLASS64, ELFDATA2LSB, SHT_NOBITS};
 use object::read::elf::{ElfFile, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 
-use super::{ConstSegment, ConstSymbol, ContainerError, Kernel, Module, limits};
+use super::{ConstPart, ConstSymbol, ContainerError, Kernel, Module, limits};
 use crate::{Isa, fermi, tesla};
 
 /// `e_machine` of CUDA code.
@@ -245,7 +245,7 @@ fn kernel(
                 section.size(limits::BANK)?;
             } else if owner.is_none_or(|owner| owner == name) {
                 let bytes = section.contents(limits::BANK)?;
-                kernel.consts.push(ConstSegment { bank, offset: 0, bytes });
+                kernel.consts.push(ConstPart { bank, offset: 0, bytes });
             }
         } else if section.name.strip_prefix(".nv.shared.") == Some(name) {
             kernel.shared_bytes = section.size(target.shared)?;

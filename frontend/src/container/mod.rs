@@ -49,16 +49,23 @@ pub struct Kernel {
     /// Barriers used.
     pub barriers: u32,
     /// Contents of constant banks.
-    pub consts: Vec<ConstSegment>,
+    pub consts: Vec<ConstPart>,
     /// Where the parameters are, if the container says so.
     pub params: Option<ParamLayout>,
     /// What an AMD code object says beside all this.
     pub code_object: Option<code_object::CodeObject>,
 }
 
+impl Kernel {
+    /// The name, or `nameless`.
+    pub fn name_or<'a>(&'a self, nameless: &'a str) -> &'a str {
+        if self.name.is_empty() { nameless } else { &self.name }
+    }
+}
+
 /// A part of a constant bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConstSegment {
+pub struct ConstPart {
     /// Bank number.
     pub bank: u32,
     /// Byte offset in the bank.
@@ -110,6 +117,13 @@ pub struct ParamLayout {
     pub bytes: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
+}
+
+impl ParamLayout {
+    /// Offset and size of each parameter.
+    pub fn places(&self) -> Vec<(u32, u32)> {
+        self.params.iter().map(|param| (param.offset, param.bytes)).collect()
+    }
 }
 
 /// A kernel parameter.

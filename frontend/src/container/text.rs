@@ -6,7 +6,7 @@
 //! and `bincode`. Everything else (`abiversion`, `modname`, `sampler`, `constrelocs`, ...) is skipped:
 //! `constrelocs` names words of c1[] that move with the code, which stands at address 0 here.
 
-use super::{ConstSegment, ConstSymbol, ContainerError, Global, Kernel, Module, limits};
+use super::{ConstPart, ConstSymbol, ContainerError, Global, Kernel, Module, limits};
 use crate::Isa;
 use crate::tesla::Chip;
 
@@ -210,9 +210,9 @@ impl Segment {
     }
 
     /// Its contents, zeros where the file has none.
-    fn contents(self) -> ConstSegment {
+    fn contents(self) -> ConstPart {
         let bytes = self.contents.unwrap_or_else(|| vec![0; self.bytes as usize]);
-        ConstSegment { bank: self.bank, offset: self.offset, bytes }
+        ConstPart { bank: self.bank, offset: self.offset, bytes }
     }
 }
 
@@ -265,7 +265,7 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         global_memory: None,
         const_symbols: Vec::new(),
     };
-    let mut consts: Vec<ConstSegment> = Vec::new();
+    let mut consts: Vec<ConstPart> = Vec::new();
     for entry in entries(&tokens(text), end_line)? {
         match entry.key {
             "architecture" => {

@@ -1,10 +1,8 @@
 //! NVIDIA Fermi (GF100 to GK107) as the rest of the system sees it.
 
-use crate::container::{Kernel, Module};
-use crate::image::{CodeOptions, ConstPart, KernelImage};
-use crate::isa::{
-    FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip, unknown_syntax,
-};
+use crate::container::{Kernel, Module, ParamLayout};
+use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip, unknown_syntax};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -40,24 +38,7 @@ impl FrontEnd for FermiFrontEnd {
 
     fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
         let chip = chip.and_then(Chip::parse).unwrap_or(Chip::Gf100);
-        let abi = abi::compute(chip);
-        LaunchRules {
-            has_grid: true,
-            max_grid: abi.max_grid,
-            max_block: abi.max_block,
-            max_threads: abi.max_threads,
-            pointer_bytes: abi.params.pointer_bytes.into(),
-            short_pointers: true,
-            address_bits: 40,
-            const_banks: abi::BANKS,
-            global_windows: 0,
-            local_args: false,
-            max_registers: abi.max_registers,
-            max_sgprs: 0,
-            lanes: abi.warp_lanes,
-            register_bits: 32,
-            shared_buffer: None,
-        }
+        LaunchRules { address_bits: 40, const_banks: abi::BANKS, ..LaunchRules::of(&abi::compute(chip)) }
     }
 
     fn lift(
@@ -73,21 +54,12 @@ impl FrontEnd for FermiFrontEnd {
         {
             return Err(LoadError::Program(format!("the code is for {own}, {chip} has other instructions")));
         }
-        let raw = options.raw;
-        let entry = if raw { options.entry } else { kernel.entry };
-        if entry % 8 != 0 || entry as usize >= kernel.code.len() {
-            return Err(LoadError::Program(format!(
-                "entry {entry:#x} is no instruction of the {:#x} bytes of code",
-                kernel.code.len()
-            )));
-        }
         let mut abi = abi::compute(chip);
-        // Raw words do not say how many registers they use: then all there are.
-        let registers = kernel.registers.or(options.registers).unwrap_or(abi.max_registers);
-        let own = |given: u32, option: Option<u32>| if raw { option.unwrap_or(given) } else { given };
-        let mut local_bytes = own(kernel.local_bytes, options.local);
+        let Needs { entry, registers, shared_bytes, mut local_bytes } =
+            Needs::of(kernel, options, abi.max_registers);
+        check_entry(entry, 8, &kernel.code)?;
         let mut lift_options = lift::Options {
-            name: if kernel.name.is_empty() { "kernel" } else { &kernel.name },
+            name: kernel.name_or("kernel"),
             chip,
             entry,
             registers: registers.min(abi.max_registers),
@@ -95,7 +67,7 @@ impl FrontEnd for FermiFrontEnd {
             counters: 0,
         };
         let needs = lift::needs(&kernel.code, &lift_options);
-        if !raw && needs.local {
+        if !options.raw && needs.local {
             local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
             lift_options.local_bytes = local_bytes;
         }
@@ -106,27 +78,17 @@ impl FrontEnd for FermiFrontEnd {
             abi.segments.push(abi::variables(memory));
         }
         let mut consts = abi::driver_words(chip, local_bytes);
-        consts.extend(kernel.consts.iter().map(|part| ConstPart {
-            bank: part.bank,
-            offset: part.offset,
-            bytes: part.bytes.clone(),
-        }));
-        let name = if kernel.name.is_empty() { "the program" } else { &kernel.name };
-        let layout = kernel.params.as_ref();
+        consts.extend(kernel.consts.iter().cloned());
+        let function = lift::lift(&kernel.code, &lift_options);
         Ok(KernelImage {
-            name: name.to_owned(),
-            function: lift::lift(&kernel.code, &lift_options),
+            name: kernel.name_or("the program").to_owned(),
             registers,
-            shared_bytes: own(kernel.shared_bytes, options.shared),
+            shared_bytes,
             local_bytes,
-            params: layout.map(|layout| layout.params.iter().map(|p| (p.offset, p.bytes)).collect()),
+            params: kernel.params.as_ref().map(ParamLayout::places),
             consts,
             compiler_bank: Some(abi::COMPILER_BANK),
-            code: kernel.code.clone(),
-            code_address: 0,
-            instruction_bytes,
-            aliases: Vec::new(),
-            abi,
+            ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
         })
     }
 
@@ -160,9 +122,7 @@ impl FrontEnd for FermiFrontEnd {
     }
 
     fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip).map_err(|error| {
-            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
-        })?;
+        let chip = self.chip(chip)?;
         Ok(assemble(text, chip)?.code)
     }
 }

@@ -7,8 +7,8 @@ use warpjit_ir::{Builtin, SlotInit};
 use super::abi::{self, Setup};
 use super::{Generation, Inst, assemble, decode, lift, listing};
 use crate::container::{Kernel, Module};
-use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
+use crate::image::{CodeOptions, KernelImage, check_entry};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
 
 /// The front end.
 #[derive(Debug)]
@@ -39,23 +39,11 @@ impl FrontEnd for GcnFrontEnd {
 
     fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
         let generation = chip.and_then(Generation::parse).unwrap_or(Generation::Gfx9);
-        let abi = abi::limits(generation);
         LaunchRules {
-            has_grid: true,
-            max_grid: abi.max_grid,
-            max_block: abi.max_block,
-            max_threads: abi.max_threads,
-            pointer_bytes: abi.params.pointer_bytes.into(),
-            short_pointers: false,
-            address_bits: 64,
-            const_banks: 0,
-            global_windows: 0,
             local_args: true,
-            max_registers: abi.max_registers,
             max_sgprs: abi::RAW_SGPRS,
-            lanes: abi.warp_lanes,
             register_bits: 64,
-            shared_buffer: None,
+            ..LaunchRules::of(&abi::limits(generation))
         }
     }
 
@@ -83,15 +71,11 @@ impl FrontEnd for GcnFrontEnd {
                 (code, options.entry, setup)
             }
         };
-        if entry % 4 != 0 || entry as usize >= code.len() {
-            let bytes = code.len();
-            let reason = format!("entry {entry:#x} is no instruction of the {bytes:#x} bytes of code");
-            return Err(LoadError::Program(reason));
-        }
+        check_entry(entry, 4, &code)?;
         let raw = object.is_none();
         let (shared_aperture, private_aperture) = setup.apertures;
         let lift_options = lift::Options {
-            name: if kernel.name.is_empty() { "kernel" } else { &kernel.name },
+            name: kernel.name_or("kernel"),
             decode: decode_at,
             generation,
             entry,
@@ -120,19 +104,12 @@ impl FrontEnd for GcnFrontEnd {
             }
         }
         Ok(KernelImage {
-            name: if kernel.name.is_empty() { "the program" } else { &kernel.name }.to_owned(),
-            function,
+            name: kernel.name_or("the program").to_owned(),
             registers: setup.vgprs,
             shared_bytes: setup.shared_bytes,
             local_bytes: setup.local_bytes,
             params: setup.params,
-            consts: Vec::new(),
-            compiler_bank: None,
-            code: code.to_vec(),
-            code_address: 0,
-            instruction_bytes: instruction_bytes(generation),
-            abi: setup.abi,
-            aliases: Vec::new(),
+            ..KernelImage::bare(&code, function, setup.abi, instruction_bytes(generation))
         })
     }
 
@@ -148,9 +125,7 @@ impl FrontEnd for GcnFrontEnd {
     }
 
     fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let generation = self.generation(chip).map_err(|error| {
-            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
-        })?;
+        let generation = self.generation(chip)?;
         if has_fused_mix(chip) {
             return Ok(assemble(&text.replace(FMA_MIX, MAD_MIX), generation)?.code);
         }
@@ -168,7 +143,7 @@ fn has_fused_mix(chip: &str) -> bool {
 }
 
 /// The instruction at a byte offset of the code.
-fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {
+pub(super) fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {
     decode(code.get(pc as usize..)?, pc.into(), generation).ok()
 }
 

@@ -1,8 +1,8 @@
 //! Tesla as the rest of the system sees it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::container::{Global, Kernel, Module};
-use crate::image::{CodeOptions, ConstPart, KernelImage};
+use crate::container::{Global, Kernel, Module, ParamLayout};
+use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
 use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
 use warpjit_ir::{KernelAbi, Segment, SegmentSize};
 
@@ -33,23 +33,11 @@ impl FrontEnd for TeslaFrontEnd {
     }
 
     fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
-        let abi = abi::compute(Chip::G80);
         LaunchRules {
-            has_grid: true,
-            max_grid: abi.max_grid,
-            max_block: abi.max_block,
-            max_threads: abi.max_threads,
-            pointer_bytes: abi.params.pointer_bytes.into(),
-            short_pointers: true,
             address_bits: 32,
             const_banks: 16,
             global_windows: 16,
-            local_args: false,
-            max_registers: abi.max_registers,
-            max_sgprs: 0,
-            lanes: abi.warp_lanes,
-            register_bits: 32,
-            shared_buffer: None,
+            ..LaunchRules::of(&abi::compute(Chip::G80))
         }
     }
 
@@ -61,51 +49,33 @@ impl FrontEnd for TeslaFrontEnd {
         options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
         let chip = self.chip(chip)?;
-        let raw = options.raw;
-        let entry = if raw { options.entry } else { kernel.entry };
-        if entry % 4 != 0 || entry as usize >= kernel.code.len() {
-            return Err(LoadError::Program(format!(
-                "entry {entry:#x} is no instruction of the {:#x} bytes of code",
-                kernel.code.len()
-            )));
-        }
         let mut abi = abi::compute(chip);
-        // Raw words do not say how many registers they use: then all there are.
-        let registers = kernel.registers.or(options.registers).unwrap_or(abi.max_registers);
-        let own = |given: u32, option: Option<u32>| if raw { option.unwrap_or(given) } else { given };
-        let mut consts: Vec<ConstPart> = kernel
-            .consts
-            .iter()
-            .map(|part| ConstPart { bank: part.bank, offset: part.offset, bytes: part.bytes.clone() })
-            .collect();
+        let Needs { entry, registers, shared_bytes, local_bytes } =
+            Needs::of(kernel, options, abi.max_registers);
+        check_entry(entry, 4, &kernel.code)?;
+        let mut consts = kernel.consts.clone();
         // Only the compiler's own bank cannot change under the program.
         let fixed = fixed_bank(&consts);
         let banks: Vec<(u8, &[u8])> =
             fixed.iter().map(|bytes| (COMPILER_BANK as u8, bytes.as_slice())).collect();
-        let name = if kernel.name.is_empty() { "the program" } else { &kernel.name };
         let lift_options = lift::Options {
-            name: if kernel.name.is_empty() { "kernel" } else { &kernel.name },
+            name: kernel.name_or("kernel"),
             target: Target::compute(chip),
             entry,
             registers: registers.min(abi.max_registers),
             const_banks: &banks,
         };
         place_variables(&module.globals, &mut abi, &mut consts)?;
-        let layout = kernel.params.as_ref();
+        let function = lift::lift(&kernel.code, &lift_options);
         Ok(KernelImage {
-            name: name.to_owned(),
-            function: lift::lift(&kernel.code, &lift_options),
+            name: kernel.name_or("the program").to_owned(),
             registers,
-            shared_bytes: own(kernel.shared_bytes, options.shared),
-            local_bytes: own(kernel.local_bytes, options.local),
-            params: layout.map(|layout| layout.params.iter().map(|p| (p.offset, p.bytes)).collect()),
+            shared_bytes,
+            local_bytes,
+            params: kernel.params.as_ref().map(ParamLayout::places),
             consts,
             compiler_bank: Some(COMPILER_BANK),
-            code: kernel.code.clone(),
-            code_address: 0,
-            instruction_bytes,
-            aliases: Vec::new(),
-            abi,
+            ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
         })
     }
 
@@ -118,9 +88,7 @@ impl FrontEnd for TeslaFrontEnd {
     }
 
     fn assemble(&self, text: &str, chip: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip).map_err(|error| {
-            SourceErrors(vec![crate::isa::SourceError { line: 1, column: 1, reason: error.to_string() }])
-        })?;
+        let chip = self.chip(chip)?;
         Ok(assemble(text, Target { chip, program })?.code)
     }
 }

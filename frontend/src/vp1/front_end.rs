@@ -4,8 +4,8 @@ use warpjit_ir::{Function, KernelAbi, ParamSpace, Space};
 
 use super::{Chip, assemble, lift, listing};
 use crate::container::{Kernel, Module};
-use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, unknown_chip};
+use crate::image::{CodeOptions, KernelImage, check_entry};
+use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
 
 /// The front end.
 #[derive(Debug)]
@@ -20,19 +20,9 @@ impl Vp1FrontEnd {
 /// What the runtime must know of a lifted program.
 pub fn image(function: Function, slots: &lift::Slots, chip: Chip, code: &[u8]) -> KernelImage {
     KernelImage {
-        name: "the program".into(),
-        function,
-        abi: abi(),
-        registers: 0,
         shared_bytes: lift::DATA_STORE_BYTES,
-        local_bytes: 0,
-        params: None,
-        consts: Vec::new(),
-        compiler_bank: None,
-        code: code.to_vec(),
-        code_address: 0,
-        instruction_bytes: |_| 4,
         aliases: lift::aliases(slots, chip),
+        ..KernelImage::bare(code, function, abi(), |_| 4)
     }
 }
 
@@ -68,23 +58,7 @@ impl FrontEnd for Vp1FrontEnd {
     }
 
     fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
-        LaunchRules {
-            has_grid: false,
-            max_grid: [1; 3],
-            max_block: [1; 3],
-            max_threads: 1,
-            pointer_bytes: 4,
-            short_pointers: true,
-            address_bits: 0,
-            const_banks: 0,
-            global_windows: 0,
-            local_args: false,
-            max_registers: 0,
-            max_sgprs: 0,
-            lanes: 16,
-            register_bits: 32,
-            shared_buffer: Some("ds"),
-        }
+        LaunchRules { has_grid: false, address_bits: 0, shared_buffer: Some("ds"), ..LaunchRules::of(&abi()) }
     }
 
     fn lift(
@@ -96,12 +70,7 @@ impl FrontEnd for Vp1FrontEnd {
     ) -> Result<KernelImage, LoadError> {
         let chip = self.chip(chip)?;
         let (entry, code) = (options.entry, &kernel.code);
-        if entry % 4 != 0 || entry as usize >= code.len() {
-            return Err(LoadError::Program(format!(
-                "entry {entry:#x} is no instruction of the {:#x} bytes of code",
-                code.len()
-            )));
-        }
+        check_entry(entry, 4, code)?;
         let options =
             lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], resumable: false };
         let lifted = lift::lift(code, &options);
@@ -124,9 +93,7 @@ impl FrontEnd for Vp1FrontEnd {
     }
 
     fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip).map_err(|error| {
-            SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
-        })?;
+        let chip = self.chip(chip)?;
         Ok(assemble(text, chip)?.code)
     }
 }

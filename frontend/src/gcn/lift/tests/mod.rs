@@ -16,7 +16,8 @@ use warpjit_ir::verify::verify;
 use warpjit_ir::{Builtin, Function, Space};
 
 use super::{Options, lift};
-use crate::gcn::{self, Generation, Inst, decode};
+use crate::gcn::front_end::decode_at;
+use crate::gcn::{self, Generation, decode};
 
 /// Memory whose bytes are the low bits of their address; it takes no stores.
 pub(super) struct Counting;
@@ -29,10 +30,6 @@ impl WarpMemory for Counting {
     fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
         Ok(())
     }
-}
-
-pub(super) fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {
-    decode(code.get(pc as usize..)?, pc.into(), generation).ok()
 }
 
 pub(super) fn options(generation: Generation) -> Options<'static> {
