@@ -4,6 +4,7 @@
 
 pub mod bits;
 pub mod container;
+mod emission;
 pub mod envydis;
 pub mod fermi;
 pub mod formula;

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use warpjit_ir::{
-    Block, Builder, Builtin, Function, GuestFault, IntCC, Opcode, Scalar, Slot, SlotInit, Terminator, Type,
-    Value,
+    Block, Builder, Builtin, Function, GuestFault, IntCC, Scalar, Slot, SlotInit, Terminator, Type, Value,
 };
+
+use crate::emission::{Emission, extends_emission};
 
 /// Slots that lifters make as they need them.
 #[derive(Debug)]
@@ -29,12 +30,10 @@ impl Carried {
 ///
 /// Slots are read once a block and written at its end; in between their values are SSA values.
 pub(crate) struct Emitter<'f, O> {
-    pub(crate) b: Builder<'f>,
+    core: Emission<'f>,
     /// What the family's lifter knows of the program.
     pub(crate) own: O,
     carried: &'f mut Carried,
-    /// What each slot holds now, and whether the slot itself has to be written.
-    cache: BTreeMap<Slot, (Value, bool)>,
     /// What was written to a slot under a guard: guard and value. Instructions under the same guard read that, not the slot with
     /// what other lanes keep: what they do with it counts in the lanes of the guard only.
     guarded: BTreeMap<Slot, (Value, Value)>,
@@ -42,55 +41,29 @@ pub(crate) struct Emitter<'f, O> {
     complements: BTreeMap<Value, Value>,
     /// The predicate of the instruction being emitted; `None` is always.
     pub(crate) guard: Option<Value>,
-    done: bool,
 }
+
+extends_emission!(Emitter<'f, O>);
 
 impl<'f, O> Emitter<'f, O> {
     /// Begins at the end of a block.
     pub(crate) fn new(func: &'f mut Function, carried: &'f mut Carried, own: O, block: Block) -> Self {
         Emitter {
-            b: Builder::new(func, block),
+            core: Emission::new(func, block),
             own,
             carried,
-            cache: BTreeMap::new(),
             guarded: BTreeMap::new(),
             complements: BTreeMap::new(),
             guard: None,
-            done: false,
         }
     }
 
     /// Goes on at the begin of a block.
     pub(crate) fn start(&mut self, block: Block) {
-        self.b.switch_to(block);
-        self.cache.clear();
+        self.core.start(block);
         self.guarded.clear();
         self.complements.clear();
         self.guard = None;
-        self.done = false;
-    }
-
-    /// Names the guest instruction that is emitted from here on.
-    pub(crate) fn at(&mut self, pc: u32) {
-        self.b.pc = pc;
-    }
-
-    /// Counts a guest instruction in the current block.
-    pub(crate) fn count(&mut self) {
-        let block = self.b.block;
-        self.b.func.block_mut(block).guest_insts += 1;
-    }
-
-    /// Whether the block has its terminator.
-    pub(crate) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Writes what slots hold and ends the block.
-    pub(crate) fn terminate(&mut self, term: Terminator) {
-        self.flush();
-        self.b.terminate(term);
-        self.done = true;
     }
 
     /// Ends the block with a terminator that names a new block, and goes on in that one.
@@ -111,19 +84,11 @@ impl<'f, O> Emitter<'f, O> {
     /// slots; the guard is read from one already.
     pub(crate) fn isolated(&mut self, body: impl FnOnce(&mut Self)) {
         let pc = self.b.pc;
-        if !self.b.func.block(self.b.block).insts.is_empty() || !self.cache.is_empty() {
+        if !self.is_empty() || self.holds_any() {
             self.split(pc, |next| Terminator::Jump(next.into()));
         }
         body(self);
         self.split(pc, |next| Terminator::Jump(next.into()));
-    }
-
-    fn flush(&mut self) {
-        for (slot, (value, dirty)) in std::mem::take(&mut self.cache) {
-            if dirty {
-                self.b.set(slot, value);
-            }
-        }
     }
 
     /// What a slot holds; in the lanes of the guard, where there is one.
@@ -133,23 +98,13 @@ impl<'f, O> Emitter<'f, O> {
         {
             return value;
         }
-        self.get_all(slot)
-    }
-
-    /// What a slot holds in all lanes.
-    fn get_all(&mut self, slot: Slot) -> Value {
-        if let Some(&(value, _)) = self.cache.get(&slot) {
-            return value;
-        }
-        let value = self.b.get(slot);
-        self.cache.insert(slot, (value, false));
-        value
+        self.core.get(slot)
     }
 
     /// Gives a slot a new value, where the guard holds.
     pub(crate) fn put(&mut self, slot: Slot, value: Value) {
         let Some(guard) = self.guard else { return self.put_always(slot, value) };
-        let old = self.get_all(slot);
+        let old = self.core.get(slot);
         let all = self.blend(guard, value, old);
         self.put_always(slot, all);
         let value = self.b.splat(value);
@@ -160,9 +115,7 @@ impl<'f, O> Emitter<'f, O> {
     pub(crate) fn put_always(&mut self, slot: Slot, value: Value) {
         let value = self.b.splat(value);
         self.guarded.remove(&slot);
-        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
-            self.cache.insert(slot, (value, true));
-        }
+        self.replace(slot, value);
     }
 
     /// The complement of a mask, one value for each.
@@ -177,7 +130,7 @@ impl<'f, O> Emitter<'f, O> {
 
     /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
     pub(crate) fn keep(&mut self, value: Value, ty: Type, number: usize) -> Slot {
-        if let Some((&slot, _)) = self.cache.iter().find(|(_, (held, _))| *held == value) {
+        if let Some(slot) = self.holder(value) {
             return slot;
         }
         let slot = self.temp(ty, number);
@@ -236,23 +189,6 @@ impl<'f, O> Emitter<'f, O> {
         self.b.icmp(IntCC::Slt, value, none)
     }
 
-    /// Two words as one 64-bit value.
-    pub(crate) fn join_words(&mut self, low: Value, high: Value) -> Value {
-        let low = self.b.convert(Opcode::Zext, low, Scalar::I64);
-        let high = self.b.convert(Opcode::Zext, high, Scalar::I64);
-        let shift = self.b.i64(32);
-        let high = self.b.ishl(high, shift);
-        self.b.ior(high, low)
-    }
-
-    /// The low and the high word of a 64-bit value.
-    pub(crate) fn words_of(&mut self, value: Value) -> (Value, Value) {
-        let low = self.b.convert(Opcode::Trunc, value, Scalar::I32);
-        let shift = self.b.i64(32);
-        let high = self.b.ushr(value, shift);
-        (low, self.b.convert(Opcode::Trunc, high, Scalar::I32))
-    }
-
     /// Ends the block so that the lanes of the guard (all without one) run what `rest` makes of a block of theirs, which
     /// it must end; the others go on.
     pub(crate) fn part(&mut self, rest: impl FnOnce(&mut Builder<'_>)) {
@@ -264,7 +200,7 @@ impl<'f, O> Emitter<'f, O> {
                 self.split(pc, |next| Terminator::Branch { cond, taken: apart.into(), next: next.into() });
             }
         }
-        let mut builder = Builder::new(self.b.func, apart);
+        let mut builder = Builder::new(self.core.b.func, apart);
         builder.pc = pc;
         rest(&mut builder);
     }
@@ -283,50 +219,5 @@ impl<'f, O> Emitter<'f, O> {
             Some(guard) => self.b.iand(guard, mask),
             None => mask,
         }
-    }
-
-    // Small integer helpers.
-
-    /// 1 where the mask holds, else 0.
-    pub(crate) fn bit(&mut self, mask: Value) -> Value {
-        self.bit_at(mask, 0)
-    }
-
-    /// The bit at `place` where the mask holds, else 0.
-    pub(crate) fn bit_at(&mut self, mask: Value, place: u32) -> Value {
-        let (bit, none) = (self.b.i32(1 << place), self.b.i32(0));
-        self.b.select(mask, bit, none)
-    }
-
-    /// Whether any bit of `mask` is set in `value`.
-    pub(crate) fn test(&mut self, value: Value, mask: u32) -> Value {
-        let bits = self.and_const(value, mask);
-        let none = self.b.i32(0);
-        self.b.icmp(IntCC::Ne, bits, none)
-    }
-
-    /// `value & mask`
-    pub(crate) fn and_const(&mut self, value: Value, mask: u32) -> Value {
-        let mask = self.b.i32(mask);
-        self.b.iand(value, mask)
-    }
-
-    /// `value << count`
-    pub(crate) fn shl_const(&mut self, value: Value, count: u32) -> Value {
-        let count = self.b.i32(count);
-        self.b.ishl(value, count)
-    }
-
-    /// `value >> count`, zeros from above
-    pub(crate) fn ushr_const(&mut self, value: Value, count: u32) -> Value {
-        let count = self.b.i32(count);
-        self.b.ushr(value, count)
-    }
-
-    /// Sign extension of the low `bits`.
-    pub(crate) fn sext(&mut self, value: Value, bits: u32) -> Value {
-        let count = self.b.i32(32 - bits);
-        let up = self.b.ishl(value, count);
-        self.b.sshr(up, count)
     }
 }

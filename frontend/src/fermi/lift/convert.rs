@@ -102,7 +102,7 @@ fn exact(e: &mut Emit<'_>, inst: &Inst, form: &Convert) {
         Kind::U64 | Kind::S64 => {
             e.write64(inst, result);
             if inst.cc_out {
-                let (low, high) = e.words_of(result);
+                let (low, high) = (e.low(result), e.high(result));
                 let any = e.b.ior(low, high);
                 let (zero, _) = e.zero_sign(any, false);
                 let sign = e.sign_bit(high, false);

@@ -53,7 +53,7 @@ impl Emit<'_> {
     /// Two registers as one 64-bit value.
     pub(super) fn pair(&mut self, number: u8) -> Value {
         let (low, high) = (self.group(number, 0), self.group(number, 1));
-        self.join_words(low, high)
+        self.wide(low, high)
     }
 
     /// A register that is an address: 64 bits of a pair or 32 of one.
@@ -151,7 +151,7 @@ impl Emit<'_> {
     pub(super) fn write64(&mut self, inst: &Inst, value: Value) {
         if let Some(Operand::Reg { num, .. }) = inst.dst {
             let bits = self.b.bitcast(value, Scalar::I64);
-            let (low, high) = self.words_of(bits);
+            let (low, high) = (self.low(bits), self.high(bits));
             self.set_group(num, 0, low);
             self.set_group(num, 1, high);
         }

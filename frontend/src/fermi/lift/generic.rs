@@ -24,7 +24,7 @@ pub(super) fn place(e: &mut Emit<'_>, address: Value, offset: i32) -> Place {
     let (address, low, in_reach) = if wide {
         let offset = e.b.i64(i64::from(offset) as u64);
         let address = e.b.iadd(address, offset);
-        let (low, high) = e.words_of(address);
+        let (low, high) = (e.low(address), e.high(address));
         let none = e.b.i32(0);
         let below = e.b.icmp(IntCC::Eq, high, none);
         (address, low, Some(below))

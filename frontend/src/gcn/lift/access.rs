@@ -243,7 +243,7 @@ pub(super) fn and(e: &mut Emit<'_>, a: Option<Value>, b: Option<Value>) -> Optio
 /// `value` where `ok` holds, else 0.
 pub(super) fn or_zero(e: &mut Emit<'_>, ok: Option<Value>, value: Value) -> Value {
     let Some(ok) = ok else { return value };
-    let zero = e.b.constant(e.b.func.ty(value).scalar, 0);
+    let zero = e.core.b.constant(e.b.func.ty(value).scalar, 0);
     e.b.select(ok, value, zero)
 }
 

@@ -163,7 +163,7 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     l.ready_for_indirect();
     let e = &mut l.e;
     let address = e.get(kept);
-    let base = e.b.i64(e.options.code_address);
+    let base = e.core.b.i64(e.options.code_address);
     let offset = e.b.isub(address, base);
     let (low, high) = (e.low(offset), e.high(offset));
     // No block is at the largest address.
@@ -189,9 +189,9 @@ fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
     let kept_failures = e.keep(failures, 2);
     let bits = e.cross(&[passes, failures], |e, args| args.iter().map(|&mask| e.b.ballot(mask)).collect());
     let (pass_bits, fail_bits) = (bits[0], bits[1]);
-    let base = e.b.i64(e.options.code_address);
+    let base = e.core.b.i64(e.options.code_address);
     let target = match target_constant {
-        Some(target) => e.b.i64(e.options.code_address.wrapping_add(target)),
+        Some(target) => e.core.b.i64(e.options.code_address.wrapping_add(target)),
         None => e.src64(inst, 1),
     };
     let next_offset = e.b.i64(next);
@@ -254,7 +254,7 @@ fn join(l: &mut Lifter<'_, '_>, inst: &Inst) {
     let saved = e.and_const(saved, 7);
     let done = e.b.icmp(IntCC::Eq, csp, saved);
     let kept = e.keep(done, 4);
-    let pop = e.b.func.add_block(e.b.pc);
+    let pop = e.core.b.func.add_block(e.b.pc);
     let next = l.edge(next);
     let cond = l.e.get(kept);
     l.e.terminate(Terminator::Branch { cond, taken: next.into(), next: pop.into() });

@@ -15,14 +15,13 @@
 //! Values of operands are uniform (scalar registers, constants) or varying (vector registers); operations
 //! of the builder take any mixture.
 
-use std::collections::BTreeMap;
-
-use warpjit_ir::{Block, Builder, Builtin, Function, Opcode, Scalar, Slot, Terminator, Type, Value};
+use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};
 
 use super::options::Options;
 use super::slots::{EXEC, M0, Slots};
 use super::statics::Statics;
 use super::views::{HI, LANE, LO, View, Views};
+use crate::emission::{Emission, extends_emission};
 use crate::gcn::Generation;
 
 /// What DPP does with the instruction being emitted.
@@ -34,19 +33,10 @@ pub(super) struct DppState {
     pub(super) written: Slot,
 }
 
-/// What is held of a block while another one is emitted.
-pub(super) struct Suspended {
-    cache: BTreeMap<Slot, (Value, bool)>,
-    done: bool,
-    pc: u32,
-}
-
-/// Emits into one block after the other.
-///
-/// Slots are read once a block and written at its end; in between their values are SSA values.
+/// Emits into one block after the other; adds what is GCN's.
 pub(super) struct Emit<'f> {
-    /// The builder at the current place.
-    pub(super) b: Builder<'f>,
+    /// What all lifters have.
+    pub(super) core: Emission<'f>,
     /// What is known of the program.
     pub(super) options: &'f Options<'f>,
     /// The generation of the code.
@@ -66,10 +56,9 @@ pub(super) struct Emit<'f> {
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
     pub(super) zero_flags: [Option<Slot>; 2],
     pub(super) slots: &'f mut Slots,
-    /// What each slot holds now, and whether the slot itself has to be written.
-    cache: BTreeMap<Slot, (Value, bool)>,
-    done: bool,
 }
+
+extends_emission!(Emit<'f>);
 
 impl<'f> Emit<'f> {
     pub(super) fn new(
@@ -79,7 +68,7 @@ impl<'f> Emit<'f> {
         block: Block,
     ) -> Self {
         Emit {
-            b: Builder::new(func, block),
+            core: Emission::new(func, block),
             options,
             generation: options.generation,
             statics: Statics::entry(options),
@@ -90,42 +79,10 @@ impl<'f> Emit<'f> {
             dpp: None,
             zero_flags: [None; 2],
             slots,
-            cache: BTreeMap::new(),
-            done: false,
         }
     }
 
     // Blocks.
-
-    /// Goes on at the begin of a block.
-    pub(super) fn start(&mut self, block: Block) {
-        self.b.switch_to(block);
-        self.cache.clear();
-        self.done = false;
-    }
-
-    /// Names the guest instruction that is emitted from here on.
-    pub(super) fn at(&mut self, pc: u32) {
-        self.b.pc = pc;
-    }
-
-    /// Counts a guest instruction in the current block.
-    pub(super) fn count(&mut self) {
-        let block = self.b.block;
-        self.b.func.block_mut(block).guest_insts += 1;
-    }
-
-    /// Whether the block has its terminator.
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Writes what slots hold and ends the block.
-    pub(super) fn terminate(&mut self, term: Terminator) {
-        self.flush();
-        self.b.terminate(term);
-        self.done = true;
-    }
 
     /// Ends the block with a terminator that names a new block, and goes on in that one. No value made before may
     /// be used behind.
@@ -145,8 +102,7 @@ impl<'f> Emit<'f> {
         body: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
         let kept: Vec<Slot> = args.iter().enumerate().map(|(n, &arg)| self.keep(arg, n)).collect();
-        let empty = self.b.func.block(self.b.block).insts.is_empty();
-        if !empty || self.cache.values().any(|(_, dirty)| *dirty) {
+        if !self.is_empty() || self.is_dirty() {
             self.split(|next| Terminator::Jump(next.into()));
         }
         let args: Vec<Value> = kept.into_iter().map(|slot| self.get(slot)).collect();
@@ -178,51 +134,18 @@ impl<'f> Emit<'f> {
         self.cross1(&[mask], |e, args| e.b.ballot(args[0]))
     }
 
-    /// Leaves the current block for a while.
-    pub(super) fn suspend(&mut self) -> Suspended {
-        Suspended { cache: std::mem::take(&mut self.cache), done: self.done, pc: self.b.pc }
-    }
-
-    /// Comes back to a block.
-    pub(super) fn resume(&mut self, block: Block, state: Suspended) {
-        self.b.switch_to(block);
-        self.cache = state.cache;
-        self.done = state.done;
-        self.b.pc = state.pc;
-    }
-
-    fn flush(&mut self) {
-        for (slot, (value, dirty)) in std::mem::take(&mut self.cache) {
-            if dirty {
-                self.b.set(slot, value);
-            }
-        }
-    }
-
     // Slots.
-
-    /// What a slot holds.
-    pub(super) fn get(&mut self, slot: Slot) -> Value {
-        if let Some(&(value, _)) = self.cache.get(&slot) {
-            return value;
-        }
-        let value = self.b.get(slot);
-        self.cache.insert(slot, (value, false));
-        value
-    }
 
     /// Gives a slot a new value, in all lanes.
     pub(super) fn put(&mut self, slot: Slot, value: Value) {
         let uniform = self.b.func.slots[slot.index()].ty.uniform;
         let value = if uniform { value } else { self.b.splat(value) };
-        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
-            self.cache.insert(slot, (value, true));
-        }
+        self.replace(slot, value);
     }
 
     /// A slot that holds `value` for the next block: a register that happens to, or the given temporary.
     pub(super) fn keep(&mut self, value: Value, number: usize) -> Slot {
-        if let Some((&slot, _)) = self.cache.iter().find(|(_, (held, _))| *held == value) {
+        if let Some(slot) = self.holder(value) {
             return slot;
         }
         let ty = self.b.func.ty(value);
@@ -233,12 +156,12 @@ impl<'f> Emit<'f> {
 
     /// A slot that carries a value of type `ty` from one block to the next one. Numbers below 32 are taken.
     pub(super) fn temp(&mut self, ty: Type, number: usize) -> Slot {
-        self.slots.temp(self.b.func, ty, number)
+        self.slots.temp(self.core.b.func, ty, number)
     }
 
     /// A launch value.
     pub(super) fn builtin(&mut self, builtin: Builtin) -> Value {
-        let slot = self.slots.builtin(self.b.func, builtin);
+        let slot = self.slots.builtin(self.core.b.func, builtin);
         self.get(slot)
     }
 
@@ -252,7 +175,7 @@ impl<'f> Emit<'f> {
     /// A vector register.
     pub(super) fn vgpr(&mut self, number: u32) -> Value {
         let number = if number < self.options.vgprs.min(256) { number as u8 } else { 0 };
-        let slot = self.slots.vgpr(self.b.func, number);
+        let slot = self.slots.vgpr(self.core.b.func, number);
         self.get(slot)
     }
 
@@ -261,7 +184,7 @@ impl<'f> Emit<'f> {
         if number >= self.options.vgprs.min(256) {
             return;
         }
-        let slot = self.slots.vgpr(self.b.func, number as u8);
+        let slot = self.slots.vgpr(self.core.b.func, number as u8);
         let old = self.get(slot);
         let value = self.blend(mask, value, old);
         self.put(slot, value);
@@ -287,7 +210,7 @@ impl<'f> Emit<'f> {
 
     /// EXEC as a mask: the guard of loads, stores and atomics.
     pub(super) fn exec(&mut self) -> Value {
-        let slot = self.slots.mask(self.b.func, EXEC);
+        let slot = self.slots.mask(self.core.b.func, EXEC);
         self.get(slot)
     }
 
@@ -310,14 +233,14 @@ impl<'f> Emit<'f> {
 
     /// SCC, a uniform truth value.
     pub(super) fn scc(&mut self) -> Value {
-        let slot = self.slots.scc(self.b.func);
+        let slot = self.slots.scc(self.core.b.func);
         self.get(slot)
     }
 
     /// Sets SCC from a uniform truth value.
     pub(super) fn set_scc(&mut self, value: Value) {
         if self.scc_live {
-            let slot = self.slots.scc(self.b.func);
+            let slot = self.slots.scc(self.core.b.func);
             self.put(slot, value);
         }
     }
@@ -325,7 +248,7 @@ impl<'f> Emit<'f> {
     /// Sets SCC to whether any bit of a scalar result is set.
     pub(super) fn set_scc_nonzero(&mut self, value: Value) {
         if self.scc_live {
-            let zero = self.b.constant(self.b.func.ty(value).scalar, 0);
+            let zero = self.core.b.constant(self.b.func.ty(value).scalar, 0);
             let scc = self.b.icmp(warpjit_ir::IntCC::Ne, value, zero);
             self.set_scc(scc);
         }
@@ -338,13 +261,13 @@ impl<'f> Emit<'f> {
 
     /// The whole MODE register, uniform i32: what pure functions get where [`Emit::mode`] is not known.
     pub(super) fn mode_bits(&mut self) -> Value {
-        let slot = self.slots.mode(self.b.func);
+        let slot = self.slots.mode(self.core.b.func);
         self.get(slot)
     }
 
     /// Sets MODE.
     pub(super) fn set_mode_bits(&mut self, value: Value) {
-        let slot = self.slots.mode(self.b.func);
+        let slot = self.slots.mode(self.core.b.func);
         self.put(slot, value);
     }
 
@@ -353,7 +276,7 @@ impl<'f> Emit<'f> {
     /// A scalar register, uniform i32, by [`Operand::scalar_code`](crate::gcn::Operand::scalar_code).
     pub(super) fn scalar(&mut self, code: u8) -> Value {
         self.need_scalar(code);
-        let slot = self.slots.scalar(self.b.func, code);
+        let slot = self.slots.scalar(self.core.b.func, code);
         self.get(slot)
     }
 
@@ -378,7 +301,7 @@ impl<'f> Emit<'f> {
             let value = self.get(kept);
             return self.set_scalar(code, value);
         }
-        let slot = self.slots.scalar(self.b.func, code);
+        let slot = self.slots.scalar(self.core.b.func, code);
         self.put(slot, value);
         let view = (self.views.get(code) & !LANE) | half;
         self.views.set(code, view);
@@ -397,7 +320,7 @@ impl<'f> Emit<'f> {
     pub(super) fn set_scalar_pair(&mut self, code: u8, low: Value, high: Value) {
         let code = code & !1;
         for (code, value) in [(code, low), (code | 1, high)] {
-            let slot = self.slots.scalar(self.b.func, code);
+            let slot = self.slots.scalar(self.core.b.func, code);
             self.put(slot, value);
         }
         self.views.set(code, LO | HI);
@@ -409,7 +332,7 @@ impl<'f> Emit<'f> {
     /// A pair as a mask.
     pub(super) fn lanes(&mut self, code: u8) -> Value {
         let code = code & !1;
-        let slot = self.slots.mask(self.b.func, code);
+        let slot = self.slots.mask(self.core.b.func, code);
         if self.views.get(code) & LANE == 0 {
             let bits = self.scalar64(code);
             let mask = self.b.lane_bit(bits);
@@ -424,7 +347,7 @@ impl<'f> Emit<'f> {
         if self.live_after.get(code) == 0 && code & !1 != EXEC {
             return self.views.set(code, 0);
         }
-        let slot = self.slots.mask(self.b.func, code & !1);
+        let slot = self.slots.mask(self.core.b.func, code & !1);
         self.put(slot, mask);
         self.views.set(code, LANE);
     }
@@ -438,63 +361,18 @@ impl<'f> Emit<'f> {
             return;
         }
         let code = code & !1;
-        let slot = self.slots.mask(self.b.func, code);
+        let slot = self.slots.mask(self.core.b.func, code);
         let mask = self.get(slot);
         let bits = self.ballot(mask);
         let halves = [self.low(bits), self.high(bits)];
         for (n, value) in halves.into_iter().enumerate() {
-            let slot = self.slots.scalar(self.b.func, code + n as u8);
+            let slot = self.slots.scalar(self.core.b.func, code + n as u8);
             self.put(slot, value);
         }
         self.views.set(code, LO | HI | LANE);
     }
 
     // Small things.
-
-    /// Two i32 as an i64.
-    pub(super) fn wide(&mut self, low: Value, high: Value) -> Value {
-        let low = self.b.convert(Opcode::Zext, low, Scalar::I64);
-        let high = self.b.convert(Opcode::Zext, high, Scalar::I64);
-        let shift = self.b.i64(32);
-        let high = self.b.ishl(high, shift);
-        self.b.ior(high, low)
-    }
-
-    /// The low half of an i64.
-    pub(super) fn low(&mut self, value: Value) -> Value {
-        self.b.convert(Opcode::Trunc, value, Scalar::I32)
-    }
-
-    /// The high half of an i64.
-    pub(super) fn high(&mut self, value: Value) -> Value {
-        let shift = self.b.i64(32);
-        let high = self.b.ushr(value, shift);
-        self.low(high)
-    }
-
-    /// `value & mask`.
-    pub(super) fn and_const(&mut self, value: Value, mask: u32) -> Value {
-        let mask = self.b.i32(mask);
-        self.b.iand(value, mask)
-    }
-
-    /// `value << count`.
-    pub(super) fn shl_const(&mut self, value: Value, count: u32) -> Value {
-        let count = self.b.i32(count);
-        self.b.ishl(value, count)
-    }
-
-    /// `value >> count`, unsigned.
-    pub(super) fn ushr_const(&mut self, value: Value, count: u32) -> Value {
-        let count = self.b.i32(count);
-        self.b.ushr(value, count)
-    }
-
-    /// `value >> count`, signed.
-    pub(super) fn sshr_const(&mut self, value: Value, count: u32) -> Value {
-        let count = self.b.i32(count);
-        self.b.sshr(value, count)
-    }
 
     /// `value + constant`.
     pub(super) fn add_const(&mut self, value: Value, constant: u32) -> Value {
@@ -512,11 +390,5 @@ impl<'f> Emit<'f> {
                 self.sshr_const(value, 32 - bits)
             }
         }
-    }
-
-    /// 1 or 0 for a truth value.
-    pub(super) fn bit(&mut self, truth: Value) -> Value {
-        let (one, zero) = (self.b.i32(1), self.b.i32(0));
-        self.b.select(truth, one, zero)
     }
 }

@@ -151,7 +151,7 @@ fn register(e: &mut Emit<'_>, id: u32) -> Value {
             e.b.i32(vgprs << 8 | sgprs << 24)
         }
         // LDS_BASE 7:0, LDS_SIZE 20:12 in 64 dwords.
-        LDS_ALLOC => e.b.i32((e.options.lds_bytes.div_ceil(256) & 0x1ff) << 12),
+        LDS_ALLOC => e.core.b.i32((e.options.lds_bytes.div_ceil(256) & 0x1ff) << 12),
         SH_MEM_BASES if e.generation == Generation::Gfx9 => {
             let (shared, private) = (e.options.shared_aperture, e.options.private_aperture);
             e.b.i32(shared & 0xffff_0000 | private >> 16)

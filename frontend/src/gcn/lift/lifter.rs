@@ -64,8 +64,8 @@ impl Lifter<'_, '_> {
             let Entry::Const(value) = entry else { continue };
             let value = e.b.i32(value);
             let slot = match register {
-                Register::Scalar(code) => e.slots.scalar(e.b.func, code),
-                Register::Vgpr(number) => e.slots.vgpr(e.b.func, number),
+                Register::Scalar(code) => e.slots.scalar(e.core.b.func, code),
+                Register::Vgpr(number) => e.slots.vgpr(e.core.b.func, number),
             };
             e.put(slot, value);
         }

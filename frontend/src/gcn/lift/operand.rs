@@ -138,8 +138,8 @@ impl Emit<'_> {
         }
         match arg.operand {
             Operand::Vgpr(number) => self.vgpr(u32::from(number) + word),
-            Operand::SharedBase | Operand::SharedLimit => self.b.i32(self.options.shared_aperture),
-            Operand::PrivateBase | Operand::PrivateLimit => self.b.i32(self.options.private_aperture),
+            Operand::SharedBase | Operand::SharedLimit => self.core.b.i32(self.options.shared_aperture),
+            Operand::PrivateBase | Operand::PrivateLimit => self.core.b.i32(self.options.private_aperture),
             Operand::Scc => {
                 let scc = self.scc();
                 self.bit(scc)

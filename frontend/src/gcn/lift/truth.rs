@@ -234,7 +234,7 @@ impl Emit<'_> {
     /// Writes truth values beside their masks.
     pub(super) fn set_truths(&mut self, truths: Vec<(u8, Value)>) {
         for (code, value) in truths {
-            let slot = self.slots.truth(self.b.func, code);
+            let slot = self.slots.truth(self.core.b.func, code);
             self.put(slot, value);
         }
     }
@@ -249,7 +249,7 @@ impl Emit<'_> {
         match leaf {
             Leaf::Const(value) => self.b.bool(value),
             Leaf::Pair(code) => {
-                let slot = self.slots.truth(self.b.func, code);
+                let slot = self.slots.truth(self.core.b.func, code);
                 self.get(slot)
             }
         }

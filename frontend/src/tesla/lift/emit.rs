@@ -51,12 +51,12 @@ impl Emit<'_> {
     /// Two registers as one 64-bit value.
     pub(super) fn pair(&mut self, number: u32) -> Value {
         let (low, high) = (self.reg(number), self.reg(number + 1));
-        self.join_words(low, high)
+        self.wide(low, high)
     }
 
     /// Writes two registers.
     pub(super) fn set_pair(&mut self, number: u32, value: Value) {
-        let (low, high) = self.words_of(value);
+        let (low, high) = (self.low(value), self.high(value));
         self.set_reg(number, low);
         self.set_reg(number + 1, high);
     }

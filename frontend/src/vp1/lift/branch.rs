@@ -12,7 +12,7 @@ use crate::vp1::Op;
 pub(super) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
     if matches!(node.pending, Pending::Call(_)) {
         let end = e.word(step.end);
-        e.assume(e.slots.uc0, end);
+        e.core.assume(e.slots.uc0, end);
         e.set(Writer::Move, e.slots.uc0, end);
     }
 }

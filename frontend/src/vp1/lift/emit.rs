@@ -1,12 +1,9 @@
 //! What the instructions of a bundle share: reads before all writes, the order of writes, common arithmetic.
 
-use std::collections::HashMap;
-
-use warpjit_ir::{
-    Block, Builder, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Terminator, Type, Value,
-};
+use warpjit_ir::{Block, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 
 use super::state::{Slots, flag_bits};
+use crate::emission::{Emission, extends_emission};
 use crate::vp1::Chip;
 
 /// The order in which writes of one bundle to one register count, the last one winning (facts/vp1.md section 8).
@@ -30,39 +27,19 @@ struct Write {
 
 /// Builds the block of one bundle.
 pub(super) struct Emit<'a> {
-    pub(super) b: Builder<'a>,
+    pub(super) core: Emission<'a>,
     pub(super) slots: &'a Slots,
     pub(super) chip: Chip,
-    reads: HashMap<Slot, Value>,
     writes: Vec<Write>,
     /// Bits of `$c` registers: register, which bits, their values.
     flags: Vec<(u32, u32, Value)>,
 }
 
+extends_emission!(Emit<'f>);
+
 impl<'a> Emit<'a> {
     pub(super) fn new(func: &'a mut Function, slots: &'a Slots, chip: Chip, block: Block) -> Emit<'a> {
-        let b = Builder::new(func, block);
-        Emit { b, slots, chip, reads: HashMap::new(), writes: Vec::new(), flags: Vec::new() }
-    }
-
-    /// Counts the bundle.
-    pub(super) fn count(&mut self) {
-        self.b.func.block_mut(self.b.block).guest_insts += 1;
-    }
-
-    /// What a slot holds before the bundle.
-    pub(super) fn get(&mut self, slot: Slot) -> Value {
-        if let Some(&value) = self.reads.get(&slot) {
-            return value;
-        }
-        let value = self.b.get(slot);
-        self.reads.insert(slot, value);
-        value
-    }
-
-    /// Makes the bundle read `value` in a slot.
-    pub(super) fn assume(&mut self, slot: Slot, value: Value) {
-        self.reads.insert(slot, value);
+        Emit { core: Emission::new(func, block), slots, chip, writes: Vec::new(), flags: Vec::new() }
     }
 
     /// Writes a slot behind the bundle.
@@ -92,7 +69,8 @@ impl<'a> Emit<'a> {
                     continue;
                 }
                 let old = written.unwrap_or_else(|| self.get(slot));
-                let kept = self.and_const(old, !mask & flag_bits(self.chip));
+                let others = !mask & flag_bits(self.chip);
+                let kept = self.and_const(old, others);
                 written = Some(self.b.ior(kept, bits));
             }
             if let Some(value) = written {
@@ -118,17 +96,8 @@ impl<'a> Emit<'a> {
         }
     }
 
-    pub(super) fn terminate(&mut self, term: Terminator) {
-        self.b.terminate(term);
-    }
-
     pub(super) fn word(&mut self, bits: u32) -> Value {
         self.b.i32(bits)
-    }
-
-    pub(super) fn and_const(&mut self, a: Value, bits: u32) -> Value {
-        let bits = self.word(bits);
-        self.b.iand(a, bits)
     }
 
     pub(super) fn or_const(&mut self, a: Value, bits: u32) -> Value {
@@ -181,13 +150,6 @@ impl<'a> Emit<'a> {
     pub(super) fn is_zero(&mut self, a: Value) -> Value {
         let zero = self.word(0);
         self.b.icmp(IntCC::Eq, a, zero)
-    }
-
-    /// Whether any of the bits is set.
-    pub(super) fn test(&mut self, a: Value, bits: u32) -> Value {
-        let bits = self.and_const(a, bits);
-        let zero = self.word(0);
-        self.b.icmp(IntCC::Ne, bits, zero)
     }
 
     pub(super) fn is_negative(&mut self, a: Value) -> Value {
@@ -261,17 +223,17 @@ impl<'a> Emit<'a> {
 
     /// `$a[index]`.
     pub(super) fn a(&mut self, index: u32) -> Value {
-        self.get(self.slots.a[index as usize & 31])
+        self.core.get(self.slots.a[index as usize & 31])
     }
 
     /// `$v[index]`.
     pub(super) fn v(&mut self, index: u32) -> Value {
-        self.get(self.slots.v[index as usize & 31])
+        self.core.get(self.slots.v[index as usize & 31])
     }
 
     /// `$c[index]` without bit 15.
     pub(super) fn c(&mut self, index: u32) -> Value {
-        self.get(self.slots.c[index as usize & 3])
+        self.core.get(self.slots.c[index as usize & 3])
     }
 
     /// Bit `SLCT` of `$c[COND]` (fields of `word`) as a uniform truth value; constant bits are constants.
@@ -317,7 +279,7 @@ impl<'a> Emit<'a> {
 
     /// The number of the component.
     pub(super) fn lane(&mut self) -> Value {
-        self.get(self.slots.lane)
+        self.core.get(self.slots.lane)
     }
 
     /// A byte of the data store at its raw address.

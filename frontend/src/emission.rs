@@ -1,0 +1,215 @@
+//! Emission of blocks, as all lifters have it: slots are read once a block and written at its end; in between their values are
+//! SSA values.
+
+use std::collections::BTreeMap;
+
+use warpjit_ir::{Block, Builder, Function, IntCC, Opcode, Scalar, Slot, Terminator, Value};
+
+/// Emits into one block after the other.
+pub(crate) struct Emission<'f> {
+    /// The builder at the current place.
+    pub(crate) b: Builder<'f>,
+    /// What each slot holds now, and whether the slot itself has to be written.
+    cache: BTreeMap<Slot, (Value, bool)>,
+    done: bool,
+}
+
+/// What is held of a block while another one is emitted.
+pub(crate) struct Suspended {
+    cache: BTreeMap<Slot, (Value, bool)>,
+    done: bool,
+    pc: u32,
+}
+
+impl<'f> Emission<'f> {
+    /// Begins at the end of a block.
+    pub(crate) fn new(func: &'f mut Function, block: Block) -> Self {
+        Emission { b: Builder::new(func, block), cache: BTreeMap::new(), done: false }
+    }
+
+    // Blocks.
+
+    /// Goes on at the begin of a block.
+    pub(crate) fn start(&mut self, block: Block) {
+        self.b.switch_to(block);
+        self.cache.clear();
+        self.done = false;
+    }
+
+    /// Names the guest instruction that is emitted from here on.
+    pub(crate) fn at(&mut self, pc: u32) {
+        self.b.pc = pc;
+    }
+
+    /// Counts a guest instruction in the current block.
+    pub(crate) fn count(&mut self) {
+        let block = self.b.block;
+        self.b.func.block_mut(block).guest_insts += 1;
+    }
+
+    /// Whether the block has its terminator.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Writes what slots hold and ends the block.
+    pub(crate) fn terminate(&mut self, term: Terminator) {
+        for (slot, (value, dirty)) in std::mem::take(&mut self.cache) {
+            if dirty {
+                self.b.set(slot, value);
+            }
+        }
+        self.b.terminate(term);
+        self.done = true;
+    }
+
+    /// Whether the block has no instructions yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.b.func.block(self.b.block).insts.is_empty()
+    }
+
+    /// Leaves the current block for a while.
+    pub(crate) fn suspend(&mut self) -> Suspended {
+        Suspended { cache: std::mem::take(&mut self.cache), done: self.done, pc: self.b.pc }
+    }
+
+    /// Comes back to a block.
+    pub(crate) fn resume(&mut self, block: Block, state: Suspended) {
+        self.b.switch_to(block);
+        self.cache = state.cache;
+        self.done = state.done;
+        self.b.pc = state.pc;
+    }
+
+    // Slots.
+
+    /// What a slot holds.
+    pub(crate) fn get(&mut self, slot: Slot) -> Value {
+        if let Some(&(value, _)) = self.cache.get(&slot) {
+            return value;
+        }
+        let value = self.b.get(slot);
+        self.cache.insert(slot, (value, false));
+        value
+    }
+
+    /// Gives a slot a new value of its type.
+    pub(crate) fn replace(&mut self, slot: Slot, value: Value) {
+        if self.cache.get(&slot).is_none_or(|(held, _)| *held != value) {
+            self.cache.insert(slot, (value, true));
+        }
+    }
+
+    /// Says what a slot holds, which then is not written.
+    pub(crate) fn assume(&mut self, slot: Slot, value: Value) {
+        self.cache.insert(slot, (value, false));
+    }
+
+    /// A slot that happens to hold `value`.
+    pub(crate) fn holder(&self, value: Value) -> Option<Slot> {
+        self.cache.iter().find(|(_, (held, _))| *held == value).map(|(&slot, _)| slot)
+    }
+
+    /// Whether slots were read or written in this block.
+    pub(crate) fn holds_any(&self) -> bool {
+        !self.cache.is_empty()
+    }
+
+    /// Whether slots have to be written.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.cache.values().any(|(_, dirty)| *dirty)
+    }
+
+    // Words.
+
+    /// `value & mask`
+    pub(crate) fn and_const(&mut self, value: Value, mask: u32) -> Value {
+        let mask = self.b.i32(mask);
+        self.b.iand(value, mask)
+    }
+
+    /// `value << count`
+    pub(crate) fn shl_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ishl(value, count)
+    }
+
+    /// `value >> count`, zeros from above
+    pub(crate) fn ushr_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.ushr(value, count)
+    }
+
+    /// `value >> count`, the sign from above
+    pub(crate) fn sshr_const(&mut self, value: Value, count: u32) -> Value {
+        let count = self.b.i32(count);
+        self.b.sshr(value, count)
+    }
+
+    /// Sign extension of the low `bits`.
+    pub(crate) fn sext(&mut self, value: Value, bits: u32) -> Value {
+        let count = self.b.i32(32 - bits);
+        let up = self.b.ishl(value, count);
+        self.b.sshr(up, count)
+    }
+
+    /// Whether any bit of `mask` is set in `value`.
+    pub(crate) fn test(&mut self, value: Value, mask: u32) -> Value {
+        let bits = self.and_const(value, mask);
+        let none = self.b.i32(0);
+        self.b.icmp(IntCC::Ne, bits, none)
+    }
+
+    /// 1 where the truth value holds, else 0.
+    pub(crate) fn bit(&mut self, truth: Value) -> Value {
+        self.bit_at(truth, 0)
+    }
+
+    /// The bit at `place` where the truth value holds, else 0.
+    pub(crate) fn bit_at(&mut self, truth: Value, place: u32) -> Value {
+        let (bit, none) = (self.b.i32(1 << place), self.b.i32(0));
+        self.b.select(truth, bit, none)
+    }
+
+    /// Two words as one i64.
+    pub(crate) fn wide(&mut self, low: Value, high: Value) -> Value {
+        let low = self.b.convert(Opcode::Zext, low, Scalar::I64);
+        let high = self.b.convert(Opcode::Zext, high, Scalar::I64);
+        let shift = self.b.i64(32);
+        let high = self.b.ishl(high, shift);
+        self.b.ior(high, low)
+    }
+
+    /// The low word of an i64.
+    pub(crate) fn low(&mut self, value: Value) -> Value {
+        self.b.convert(Opcode::Trunc, value, Scalar::I32)
+    }
+
+    /// The high word of an i64.
+    pub(crate) fn high(&mut self, value: Value) -> Value {
+        let shift = self.b.i64(32);
+        let high = self.b.ushr(value, shift);
+        self.low(high)
+    }
+}
+
+/// Gives an emitter, whose field `core` is an [`Emission`], all that an emission has.
+macro_rules! extends_emission {
+    ($emit:ident<$f:lifetime $(, $own:ident)?>) => {
+        impl<$f $(, $own)?> std::ops::Deref for $emit<$f $(, $own)?> {
+            type Target = $crate::emission::Emission<$f>;
+
+            fn deref(&self) -> &Self::Target {
+                &self.core
+            }
+        }
+
+        impl<$f $(, $own)?> std::ops::DerefMut for $emit<$f $(, $own)?> {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                &mut self.core
+            }
+        }
+    };
+}
+
+pub(crate) use extends_emission;
