@@ -2,7 +2,7 @@
 //! gives the same bits. The relative error is below 2^-40 (sine and cosine near a zero: the absolute one); rounded once to f32, results
 //! are the correctly rounded ones but for one in some 100000, and that one is off by less than 0.501 ulp.
 
-use super::Ops;
+use super::{Ops, SIGN, is_tiny};
 
 /// 1.5 * 2^52: added and subtracted it rounds to an integer, which stands in the low bits of the sum.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -156,16 +156,16 @@ pub fn of_turns<O: Ops>(o: &mut O, turns: O::Double, cosine: bool) -> O::Double 
     let bits = o.wide_bits(quarters);
     let bits = o.low(bits);
     let value = of_quarters(o, bits, rest, cosine);
-    let size = o.double_abs(turns);
-    let most = o.double(256.0);
+    bounded(o, turns, value, 256.0, cosine)
+}
+
+/// `value`, but the value at 0 for magnitudes above `most`, and NaN for infinities and NaNs.
+fn bounded<O: Ops>(o: &mut O, x: O::Double, value: O::Double, most: f64, cosine: bool) -> O::Double {
+    let size = o.double_abs(x);
+    let most = o.double(most);
     let far = o.double_lt(most, size);
     let of_far = o.double(if cosine { 1.0 } else { 0.0 });
     let value = o.double_select(far, of_far, value);
-    finite_or_nan(o, size, value)
-}
-
-/// NaN where the magnitude is infinite or NaN.
-fn finite_or_nan<O: Ops>(o: &mut O, size: O::Double, value: O::Double) -> O::Double {
     let infinity = o.double(f64::INFINITY);
     let finite = o.double_lt(size, infinity);
     let nan = o.double(f64::NAN);
@@ -196,16 +196,10 @@ pub fn of_angle<O: Ops>(o: &mut O, angle: O::Double, cosine: bool) -> O::Double 
     let quarters = o.wide_add(bits, more);
     let quarters = o.low(quarters);
     let value = of_quarters(o, quarters, rest, cosine);
-    let size = o.double_abs(angle);
-    // Beyond the numbers that MAGIC rounds.
-    let most = o.double(MOST_ANGLE);
-    let far = o.double_lt(most, size);
-    let of_far = o.double(if cosine { 1.0 } else { 0.0 });
-    let value = o.double_select(far, of_far, value);
-    finite_or_nan(o, size, value)
+    bounded(o, angle, value, MOST_ANGLE, cosine)
 }
 
-/// Angles above count as 0: 2^50.
+/// Angles above count as 0: 2^50, beyond the numbers that MAGIC rounds.
 const MOST_ANGLE: f64 = 1_125_899_906_842_624.0;
 
 /// 2 / pi: twice 29 bits, and 53 of the rest.
@@ -218,10 +212,9 @@ pub fn of_single<O: Ops>(
     nan: u32,
     function: impl FnOnce(&mut O, O::Double) -> O::Double,
 ) -> O::Word {
-    let exponent = o.and_bits(x, 0x7f80_0000);
-    let zero = o.is(exponent, 0);
-    let sign = o.and_bits(x, 0x8000_0000);
-    let x = o.select(zero, sign, x);
+    let tiny = is_tiny(o, x);
+    let sign = o.and_bits(x, SIGN);
+    let x = o.select(tiny, sign, x);
     let x = o.of_bits(x);
     let x = o.promote(x);
     let y = function(o, x);

@@ -1,10 +1,8 @@
 //! Short f32 formulas for approximate numerics, within some units in the last place (`docs/numerics.md`).
 
-use super::Ops;
+use super::{INFINITY, Ops, SIGN, logarithm};
 
-const SIGN: u32 = 0x8000_0000;
 const MAGNITUDE: u32 = 0x7fff_ffff;
-const INFINITY: u32 = 0x7f80_0000;
 
 /// `2^t` for 0 to 1: relative error 2^-29 before rounding.
 const EXP2_UP: [f32; 7] = [
@@ -58,11 +56,16 @@ fn polynomial<O: Ops, const N: usize>(o: &mut O, x: O::Single, coefficients: &[f
     sum
 }
 
-/// Bits of `2^(t / 2^23)` for an integer `t` from 0 to 2^23.
-pub fn exp2_of_fraction<O: Ops>(o: &mut O, t: O::Word) -> O::Word {
+/// `t / 2^23`.
+fn fraction<O: Ops>(o: &mut O, t: O::Word) -> O::Single {
     let t = o.to_single(t);
     let unit = o.single(2f32.powi(-23));
-    let t = o.single_mul(t, unit);
+    o.single_mul(t, unit)
+}
+
+/// Bits of `2^(t / 2^23)` for an integer `t` from 0 to 2^23.
+pub fn exp2_of_fraction<O: Ops>(o: &mut O, t: O::Word) -> O::Word {
+    let t = fraction(o, t);
     let result = polynomial(o, t, &EXP2_UP);
     o.bits(result)
 }
@@ -98,21 +101,12 @@ pub fn lg2<O: Ops>(o: &mut O, x: O::Word, nan: u32) -> O::Word {
     let exponent = o.to_single(exponent);
     let result = o.single_fma(rest, p, exponent);
     let result = o.bits(result);
-    let infinite = o.is(x, INFINITY);
-    let result = o.put(infinite, INFINITY, result);
-    let infinity = o.word(INFINITY);
-    let beyond = o.ult(infinity, x);
-    let result = o.put(beyond, nan, result);
-    let exponent = o.and_bits(x, INFINITY);
-    let zero = o.is(exponent, 0);
-    o.put(zero, INFINITY | SIGN, result)
+    logarithm(o, x, result, nan)
 }
 
 /// Bits of `sin(pi / 2 * t / 2^23)` for an integer `t` from 0 to 2^23.
 pub fn sin_of_fraction<O: Ops>(o: &mut O, t: O::Word) -> O::Word {
-    let t = o.to_single(t);
-    let unit = o.single(2f32.powi(-23));
-    let t = o.single_mul(t, unit);
+    let t = fraction(o, t);
     let square = o.single_mul(t, t);
     let p = polynomial(o, square, &SIN_QUARTER);
     let result = o.single_mul(p, t);

@@ -195,6 +195,31 @@ ops! {
     double_select(when: Truth, a: Double, b: Double) -> Double;
 }
 
+const SIGN: u32 = 0x8000_0000;
+const INFINITY: u32 = 0x7f80_0000;
+
+/// Where the bits of an f32 are a zero's or a denormal's.
+pub fn is_tiny<O: Ops>(o: &mut O, x: O::Word) -> O::Truth {
+    let exponent = o.and_bits(x, INFINITY);
+    o.is(exponent, 0)
+}
+
+/// `result`, a function of positive numbers `x`, but `at_infinity` there and `nan` for all beyond: negative numbers and NaNs.
+pub fn of_positive<O: Ops>(o: &mut O, x: O::Word, result: O::Word, at_infinity: u32, nan: u32) -> O::Word {
+    let infinite = o.is(x, INFINITY);
+    let result = o.put(infinite, at_infinity, result);
+    let infinity = o.word(INFINITY);
+    let beyond = o.ult(infinity, x);
+    o.put(beyond, nan, result)
+}
+
+/// Logarithms of positive numbers, but those of zeros, denormals, infinity and all beyond.
+pub fn logarithm<O: Ops>(o: &mut O, x: O::Word, result: O::Word, nan: u32) -> O::Word {
+    let result = of_positive(o, x, result, INFINITY, nan);
+    let tiny = is_tiny(o, x);
+    o.put(tiny, INFINITY | SIGN, result)
+}
+
 /// Appends a formula of one argument: the expansion of a [`warpjit_ir::PureFn`] with that argument and result.
 pub(crate) fn unary(
     b: &mut Builder<'_>,

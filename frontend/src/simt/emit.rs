@@ -213,6 +213,14 @@ impl<'f, O> Emitter<'f, O> {
         self.part(|builder| builder.terminate(Terminator::Fault(fault)));
     }
 
+    /// Runs `body` under the guard where `mask` holds as well.
+    pub(crate) fn under(&mut self, mask: Value, body: impl FnOnce(&mut Self)) {
+        let outer = self.guard;
+        self.guard = Some(self.narrowed(mask));
+        body(self);
+        self.guard = outer;
+    }
+
     /// The guard where `mask` holds as well.
     pub(crate) fn narrowed(&mut self, mask: Value) -> Value {
         match self.guard {

@@ -14,16 +14,14 @@ impl<O> Emitter<'_, O> {
 
     /// Runs `body` for those lanes of each quad that `lanes` has a bit for, 0xf being all.
     pub(crate) fn in_quad_lanes(&mut self, lanes: u8, body: impl FnOnce(&mut Self)) {
-        let outer = self.guard;
-        if lanes & 15 != 15 {
-            let place = self.quad_place();
-            let mask = self.b.i32((lanes & 15).into());
-            let bit = self.b.ushr(mask, place);
-            let among = self.test(bit, 1);
-            self.guard = Some(self.narrowed(among));
+        if lanes & 15 == 15 {
+            return body(self);
         }
-        body(self);
-        self.guard = outer;
+        let place = self.quad_place();
+        let mask = self.b.i32((lanes & 15).into());
+        let bit = self.b.ushr(mask, place);
+        let among = self.test(bit, 1);
+        self.under(among, body);
     }
 
     /// The two operands of a quad operation's sum, of bits: each lane of the quad has its own signs; `mov2` adds +0.

@@ -6,6 +6,7 @@ mod flags;
 mod float;
 mod graph;
 mod lanes;
+mod lock;
 
 pub use convert::{Form, Kind};
 pub(crate) use emit::{Carried, Emitter};

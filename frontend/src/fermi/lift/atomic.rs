@@ -3,7 +3,7 @@
 //! Atomics take generic addresses. The lock of a word of g[] holds for the whole grid, that of s[] for the block (chosen for g[], of
 //! whose locked accesses the documents only have the encoding).
 
-use warpjit_ir::{AtomicOp, GuestFault, Imm, MemAccess, Opcode, Scalar, Slot, Space, Type as IrType, Value};
+use warpjit_ir::{AtomicOp, GuestFault, MemAccess, Scalar, Slot, Space, Type as IrType, Value};
 
 use super::emit::Emit;
 use super::generic;
@@ -115,14 +115,19 @@ fn keep_address(e: &mut Emit<'_>, address: Value, slot: usize) -> Slot {
     e.keep(address, ty, slot)
 }
 
-/// The place of a locked access: its base register and offset, in shared or global memory.
-fn locked(inst: &Inst) -> Option<(MemSpace, u8, i32)> {
-    match inst.src(0).map(|src| src.operand) {
-        Some(Operand::Mem { space: space @ (MemSpace::Shared | MemSpace::Global), base, offset, .. }) => {
-            Some((space, base, offset))
-        }
-        _ => None,
-    }
+/// The type, the access and the address of a locked access; a fault where it is in neither shared nor global memory.
+fn locked(e: &mut Emit<'_>, inst: &Inst) -> Option<(Type, MemAccess, Value)> {
+    let Some(Operand::Mem { space: space @ (MemSpace::Shared | MemSpace::Global), base, offset, .. }) =
+        inst.src(0).map(|src| src.operand)
+    else {
+        e.fault(GuestFault::Illegal);
+        return None;
+    };
+    let ty = inst.mods.ty.unwrap_or(Type::B32);
+    let mem = access(space, ty)?;
+    let address = e.group(base, 0);
+    let offset = e.b.i32(offset as u32);
+    Some((ty, mem, e.b.iadd(address, offset)))
 }
 
 /// The word whose lock an access takes.
@@ -132,53 +137,34 @@ fn word(mem: MemAccess) -> MemAccess {
 
 /// Takes the lock of the word and loads; the predicate says where that worked.
 fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
-    let Some((space, base, offset)) = locked(inst) else { return e.fault(GuestFault::Illegal) };
-    let ty = inst.mods.ty.unwrap_or(Type::B32);
-    let Some(mem) = access(space, ty) else { return };
-    let address = e.group(base, 0);
-    let offset = e.b.i32(offset as u32);
-    let address = e.b.iadd(address, offset);
+    let Some((ty, mem, address)) = locked(e, inst) else { return };
     let aligned = e.and_const(address, !3);
     let (address, aligned) = (e.b.splat(address), e.b.splat(aligned));
     let (address, aligned) = (e.keep(address, IrType::I32, 0), e.keep(aligned, IrType::I32, 2));
     let took = e.temp(IrType::MASK, 1);
     e.isolated(|e| {
-        let mut args = vec![e.get(aligned)];
-        args.extend(e.guard);
-        let imm = Imm::Mem(word(mem));
-        let success = e.b.push(Opcode::Lock, &args, imm, Some(IrType::varying(Scalar::I1)));
-        if let Some(success) = success {
-            e.put_always(took, success);
-        }
+        let aligned = e.get(aligned);
+        let success = e.lock(word(mem), aligned);
+        e.put_always(took, success);
     });
     let (success, address) = (e.get(took), e.get(address));
-    let outer = e.guard;
-    let taken = match outer {
-        Some(guard) => e.b.iand(guard, success),
-        None => success,
-    };
-    e.guard = Some(taken);
-    if let Some(Operand::Reg { num, .. }) = inst.dst {
+    e.under(success, |e| {
+        let Some(Operand::Reg { num, .. }) = inst.dst else { return };
         let words = 0..ty.bytes().div_ceil(4) as u8;
         // All words are loaded before a register of the address may be written.
-        let values: Vec<Value> = words.map(|n| e.b.load(part(mem, n), address, Some(taken))).collect();
+        let taken = e.guard;
+        let values: Vec<Value> = words.map(|n| e.b.load(part(mem, n), address, taken)).collect();
         for (n, value) in (0..).zip(values) {
             e.set_group(num, n, value);
         }
-    }
-    e.guard = outer;
+    });
     e.set_pred(inst.pdst, success);
 }
 
 /// Stores and frees the lock of the word. What is not a word is stored first; the word is then stored as it is. Some forms
 /// give a predicate, whether the store was made: here it always is.
 fn store_unlock(e: &mut Emit<'_>, inst: &Inst) {
-    let Some((space, base, offset)) = locked(inst) else { return e.fault(GuestFault::Illegal) };
-    let ty = inst.mods.ty.unwrap_or(Type::B32);
-    let Some(mem) = access(space, ty) else { return };
-    let address = e.group(base, 0);
-    let offset = e.b.i32(offset as u32);
-    let address = e.b.iadd(address, offset);
+    let Some((ty, mem, address)) = locked(e, inst) else { return };
     let values = stored(e, inst, 1, ty);
     let (aligned, value) = if ty.bytes() == 4 {
         (address, values[0])
@@ -192,11 +178,7 @@ fn store_unlock(e: &mut Emit<'_>, inst: &Inst) {
     };
     let (aligned, value) = (e.b.splat(aligned), e.b.splat(value));
     let (aligned, value) = (e.keep(aligned, IrType::I32, 0), e.keep(value, IrType::I32, 2));
-    e.isolated(|e| {
-        let mut args = vec![e.get(aligned), e.get(value)];
-        args.extend(e.guard);
-        e.b.push(Opcode::UnlockStore, &args, Imm::Mem(word(mem)), None);
-    });
+    e.store_unlock(word(mem), aligned, value);
     let made = e.b.bool(true);
     e.set_pred(inst.pdst, made);
 }

@@ -118,15 +118,12 @@ fn from_flags(e: &mut Emit<'_>, inst: &Inst) {
 fn to_flags(e: &mut Emit<'_>, inst: &Inst) {
     let (value, mask) = (e.src(inst, 0), e.src(inst, 1));
     let shift = flags_shift(inst);
-    let outer = e.guard;
     let flags =
         e.own.slots.predicates.into_iter().zip(0..).chain(e.own.slots.flags.into_iter().zip(CARRY_FIELD..));
     for (slot, place) in flags {
         let bit = 1 << (place + shift);
         let (new, wanted) = (e.test(value, bit), e.test(mask, bit));
-        e.guard = Some(e.narrowed(wanted));
-        e.put(slot, new);
-        e.guard = outer;
+        e.under(wanted, |e| e.put(slot, new));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Atomics on global memory, locked shared memory: each in a block of its own.
 
-use warpjit_ir::{AtomicOp, Imm, MemAccess, Opcode, Scalar, Space, Type as IrType};
+use warpjit_ir::{AtomicOp, MemAccess, Space, Type as IrType};
 
 use super::emit::Emit;
 use super::memory::global;
@@ -147,26 +147,15 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         return;
     }
     let result = e.get(old);
-    match fields.size {
-        0 => {
-            let result = e.and_const(result, 0xff);
-            e.write(inst, result);
-        }
-        1 => {
-            let result = e.sext(result, 8);
-            e.write(inst, result);
-        }
-        2 => {
-            let result = e.and_const(result, 0xffff);
-            e.write(inst, result);
-        }
-        3 => {
-            let result = e.sext(result, 16);
-            e.write(inst, result);
-        }
-        4 => e.write64(inst, result),
-        _ => e.write(inst, result),
-    }
+    let result = match fields.size {
+        0 => e.and_const(result, 0xff),
+        1 => e.sext(result, 8),
+        2 => e.and_const(result, 0xffff),
+        3 => e.sext(result, 16),
+        4 => return e.write64(inst, result),
+        _ => result,
+    };
+    e.write(inst, result);
 }
 
 /// `ld lock`: takes the word's lock and loads it; `$c` is S where that worked, Z where another warp holds the lock.
@@ -177,23 +166,13 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     let (locked, loaded) = (e.temp(IrType::MASK, 1), e.temp(IrType::I32, 3));
     e.isolated(|e| {
         let address = e.get(address);
-        let mut args = vec![address];
-        args.extend(e.guard);
-        let success =
-            e.b.push(Opcode::Lock, &args, Imm::Mem(mem), Some(IrType::varying(Scalar::I1)))
-                .unwrap_or(address);
+        let success = e.lock(mem, address);
         let word = e.b.load(mem, address, None);
         e.put_always(locked, success);
         e.put_always(loaded, word);
     });
     let (success, word) = (e.get(locked), e.get(loaded));
-    let outer = e.guard;
-    e.guard = Some(match outer {
-        Some(guard) => e.b.iand(guard, success),
-        None => success,
-    });
-    e.write(inst, word);
-    e.guard = outer;
+    e.under(success, |e| e.write(inst, word));
     let flags = e.test_flags(success);
     e.set_flags(inst, flags);
 }
@@ -205,9 +184,5 @@ fn store_unlock(e: &mut Emit<'_>, inst: &Inst) {
     let (mem, base) = e.address(Space::Shared, addr, ty.bytes(), false);
     let address = e.keep(base, IrType::I32, 0);
     let value = e.keep(value, IrType::I32, 1);
-    e.isolated(|e| {
-        let mut args = vec![e.get(address), e.get(value)];
-        args.extend(e.guard);
-        e.b.push(Opcode::UnlockStore, &args, Imm::Mem(mem), None);
-    });
+    e.store_unlock(mem, address, value);
 }

@@ -2,7 +2,9 @@
 //! (`presin`, `preex2`) gives fixed-point numbers, and those exactly. Bounds: `docs/numerics.md`.
 
 use super::f32::{NAN, SIGN};
-use super::sfu_formula::{FRACTION, IMPLICIT, no_denormal, power_of_prepared, special_power};
+use super::sfu_formula::{
+    FRACTION, IMPLICIT, no_denormal, number_or_nan, power_of_prepared, special_power, within_quadrant,
+};
 use crate::formula::{Ops, fast};
 
 pub use crate::formula::fast::{rcp, rsqrt};
@@ -38,15 +40,10 @@ pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
 }
 
 fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O::Word {
-    let odd = o.shl(turned, 8);
-    let odd = o.sar(odd, 31);
-    let fraction = o.xor(x, odd);
+    let fraction = within_quadrant(o, x, turned);
     let fraction = o.and_bits(fraction, FRACTION);
     let result = fast::sin_of_fraction(o, fraction);
     let sign = o.and_bits(sign, SIGN);
     let result = o.or(result, sign);
-    let special = o.and_bits(x, 1 << 30);
-    let number = o.is(special, 0);
-    let nan = o.word(NAN);
-    o.select(number, result, nan)
+    number_or_nan(o, x, result)
 }

@@ -6,7 +6,7 @@
 
 use super::f32::{INFINITY, NAN, ONE, SIGN};
 use super::sfu_tables;
-use crate::formula::Ops;
+use crate::formula::{Ops, is_tiny, logarithm, of_positive};
 use warpjit_ir::WordTable;
 
 pub(super) const FRACTION: u32 = 0x007f_ffff;
@@ -119,6 +119,14 @@ fn terms<O: Ops>(o: &mut O, table: &Table, index: O::Word, x: O::Word, rest: O::
     [value, o.mul(c2, squared), o.mul(c1, rest)]
 }
 
+/// The terms of the row that the bits from 16 on name.
+fn terms_at<O: Ops>(o: &mut O, table: &Table, x: O::Word) -> [O::Word; 3] {
+    let index = o.shr(x, 16);
+    let rest = o.and_bits(x, 0xffff);
+    let whole_rest = o.and_bits(x, 0x1_ffff);
+    terms(o, table, index, whole_rest, rest)
+}
+
 /// Adds the bits of `sum` from `shift` on to the row's value and drops two more: the significand.
 fn significand<O: Ops>(o: &mut O, value: O::Word, sum: O::Word, shift: u32) -> O::Word {
     let high = o.shr(sum, shift);
@@ -157,10 +165,7 @@ pub fn rcp<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
 
 /// `1 / sqrt(x)`.
 pub fn rsqrt<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    let index = o.shr(x, 16);
-    let rest = o.and_bits(x, 0xffff);
-    let whole_rest = o.and_bits(x, 0x1_ffff);
-    let [value, curve, slope] = terms(o, &RSQRT, index, whole_rest, rest);
+    let [value, curve, slope] = terms_at(o, &RSQRT, x);
     let sum = o.add_bits(curve, RSQRT_OFFSET.wrapping_add(0x7fff));
     let sum = o.sub(sum, slope);
     let significand = significand(o, value, sum, 14);
@@ -173,16 +178,12 @@ pub fn rsqrt<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let half = o.and_bits(half, INFINITY);
     let result = o.add_bits(significand, 189 << 23);
     let result = o.sub(result, half);
-    let infinite = o.is(x, INFINITY);
-    let result = o.put(infinite, 0, result);
-    let infinity = o.word(INFINITY);
-    let beyond = o.ult(infinity, x);
-    let result = o.put(beyond, NAN, result);
-    let exponent = o.and_bits(x, INFINITY);
-    let zero = o.is(exponent, 0);
+    let result = of_positive(o, x, result, 0, NAN);
+    let tiny = is_tiny(o, x);
     let sign = o.and_bits(x, SIGN);
+    let infinity = o.word(INFINITY);
     let signed = o.or(sign, infinity);
-    o.select(zero, signed, result)
+    o.select(tiny, signed, result)
 }
 
 /// A float of the upper 24 bits of a number below 2^31, as bits.
@@ -206,10 +207,7 @@ fn part<O: Ops>(o: &mut O, top: O::Word, sum: O::Word, up: u32, down: u32) -> O:
 
 /// `log2(x)`.
 pub fn lg2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    let index = o.shr(x, 16);
-    let rest = o.and_bits(x, 0xffff);
-    let whole_rest = o.and_bits(x, 0x1_ffff);
-    let [value, curve, slope] = terms(o, &LG2, index, whole_rest, rest);
+    let [value, curve, slope] = terms_at(o, &LG2, x);
     let sum = o.add_bits(slope, LG2_OFFSET + 0x3345);
     let sum = o.sub(sum, curve);
     let high = o.shr(sum, 12);
@@ -241,14 +239,7 @@ pub fn lg2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let result = o.or(result, sign);
     let one = o.is(x, ONE);
     let result = o.put(one, 0, result);
-    let infinite = o.is(x, INFINITY);
-    let result = o.put(infinite, INFINITY, result);
-    let infinity = o.word(INFINITY);
-    let beyond = o.ult(infinity, x);
-    let result = o.put(beyond, NAN, result);
-    let exponent = o.and_bits(x, INFINITY);
-    let zero = o.is(exponent, 0);
-    o.put(zero, SIGN | INFINITY, result)
+    logarithm(o, x, result, NAN)
 }
 
 /// `sin` of a prepared argument.
@@ -269,9 +260,7 @@ pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
 
 /// Of the argument `x`, with the quadrants of `turned`.
 fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O::Word {
-    let odd = o.shl(turned, 8);
-    let odd = o.sar(odd, 31);
-    let fraction = o.xor(x, odd);
+    let fraction = within_quadrant(o, x, turned);
     let rest = o.and_bits(fraction, 0x1_ffff);
     let index = o.shr(fraction, 17);
     let [value, curve, slope] = terms(o, &SIN, index, rest, rest);
@@ -291,6 +280,18 @@ fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O:
     let zero = o.word(0);
     let result = o.smax(result, zero);
     let result = o.or(result, sign);
+    number_or_nan(o, x, result)
+}
+
+/// `x`, its bits below the quadrant complemented where the quadrant of `turned` is odd: there sine and cosine run backwards.
+pub(super) fn within_quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word) -> O::Word {
+    let odd = o.shl(turned, 8);
+    let odd = o.sar(odd, 31);
+    o.xor(x, odd)
+}
+
+/// `result`, but for arguments that were no numbers before they were prepared.
+pub(super) fn number_or_nan<O: Ops>(o: &mut O, x: O::Word, result: O::Word) -> O::Word {
     let special = o.and_bits(x, 1 << 30);
     let number = o.is(special, 0);
     let nan = o.word(NAN);
@@ -300,10 +301,7 @@ fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O:
 /// `2^x` of a prepared argument.
 pub fn ex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let power = power_of_prepared(o, x);
-    let index = o.shr(power, 16);
-    let rest = o.and_bits(power, 0xffff);
-    let whole_rest = o.and_bits(power, 0x1_ffff);
-    let [value, curve, slope] = terms(o, &EX2, index, whole_rest, rest);
+    let [value, curve, slope] = terms_at(o, &EX2, power);
     let sum = o.add_bits(curve, 0x77e2);
     let sum = o.add(sum, slope);
     let significand = significand(o, value, sum, 13);
