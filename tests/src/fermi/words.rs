@@ -85,19 +85,24 @@ fn rows(op: Op, short: bool) -> Vec<&'static Row> {
 /// A random instruction, or two short ones.
 pub fn random_word(random: &mut Random, chip: Chip) -> u64 {
     if random.below(8) == 0 {
-        return u64::from(short(random, chip)) | u64::from(short(random, chip)) << 32;
+        return instruction(random, chip, true) | instruction(random, chip, true) << 32;
     }
+    instruction(random, chip, false)
+}
+
+fn instruction(random: &mut Random, chip: Chip, short: bool) -> u64 {
     loop {
         let op = random.pick(Op::ALL);
-        let rows = rows(op, false);
+        let rows = rows(op, short);
         if !wanted(op) || rows.is_empty() {
             continue;
         }
         // Some rows are other chips', some bits no instruction: try again, with another operation after a while.
         for _ in 0..64 {
             let row = random.pick(&rows);
-            let word = candidate(random, row);
-            if decode_word(word, 0, chip).is_ok_and(|inst| acceptable(&inst)) {
+            let word = if short { short_candidate(random, row) } else { candidate(random, row) };
+            let good = |inst: Inst| (!short || inst.len == 4) && acceptable(&inst);
+            if decode_word(word, 0, chip).is_ok_and(good) {
                 return word;
             }
         }
@@ -123,26 +128,14 @@ fn candidate(random: &mut Random, row: &Row) -> u64 {
     word.word
 }
 
-fn short(random: &mut Random, chip: Chip) -> u32 {
-    loop {
-        let op = random.pick(Op::ALL);
-        let rows = rows(op, true);
-        if !wanted(op) || rows.is_empty() {
-            continue;
-        }
-        for _ in 0..64 {
-            let row = random.pick(&rows);
-            let mut word = Encoding::new(row.value, row.mask | !0xffff_ffff, random.bits());
-            for shift in [14, 20, 26] {
-                if random.below(8) != 0 {
-                    word.set(0x3f, shift, random.below(FREE).into());
-                }
-            }
-            if decode_word(word.word, 0, chip).is_ok_and(|inst| inst.len == 4 && acceptable(&inst)) {
-                return word.word as u32;
-            }
+fn short_candidate(random: &mut Random, row: &Row) -> u64 {
+    let mut word = Encoding::new(row.value, row.mask | !0xffff_ffff, random.bits());
+    for shift in [14, 20, 26] {
+        if random.below(8) != 0 {
+            word.set(0x3f, shift, random.below(FREE).into());
         }
     }
+    word.word
 }
 
 fn acceptable(inst: &Inst) -> bool {
