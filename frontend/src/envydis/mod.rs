@@ -12,6 +12,7 @@ mod matcher;
 mod table;
 mod token;
 mod types;
+mod words;
 
 pub use crate::soft::Rounding;
 pub use asm::Assembly;
@@ -26,3 +27,7 @@ pub(crate) use listing::{disasm, fmt_inst, listing};
 pub(crate) use matcher::{LabelField, State, wrap};
 pub(crate) use table::{Line, Piece, Slots, Table};
 pub(crate) use token::{Kind, Memory};
+pub(crate) use words::{
+    Signs, code, fmt_vector, inst_methods, lane_mask, place_first, present, quad_word, rounding,
+    support_section,
+};

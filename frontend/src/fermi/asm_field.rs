@@ -3,7 +3,7 @@
 use super::field::{Code, Count, Field, Mem, Number, Space};
 use super::operand::{RegWidth, TRUE_PRED, ZERO_REG};
 use crate::bits::Bits;
-use crate::envydis::{Kind, LabelField, Memory, State, wrap};
+use crate::envydis::{Kind, LabelField, Memory, State, place_first, present, wrap};
 
 /// Puts a token into a field.
 pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State> {
@@ -70,10 +70,7 @@ pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Op
         }
         (Field::Mem(mem), Kind::Memory(memory)) => place_memory(mem, memory, state),
         (Field::Vec(base, count), Kind::Vec(registers)) => {
-            let first = registers.iter().flatten().next().copied().unwrap_or(0);
-            let in_order = registers.iter().flatten().enumerate().all(|(k, &num)| num == first + k as u32);
-            let present = registers.iter().enumerate().filter(|(_, register)| register.is_some());
-            let present = present.fold(0_u64, |mask, (k, _)| mask | 1 << k.min(63));
+            let present = present(registers);
             let all = present.count_ones() as usize == registers.len();
             let state = match count {
                 Count::Fixed(count) if all && registers.len() == usize::from(count) => state,
@@ -81,12 +78,7 @@ pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Op
                 Count::Mask(bits) if registers.len() == 4 => state.put(bits, present)?,
                 _ => return None,
             };
-            match present {
-                _ if !in_order => None,
-                // No register is named: any one will do.
-                0 => Some(state),
-                _ => state.put(base, u64::from(first)),
-            }
+            place_first(registers, base, state)
         }
         // A vector of one component looks like a register.
         (Field::Vec(..), Kind::Reg("r", num, None)) => {

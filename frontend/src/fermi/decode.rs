@@ -7,11 +7,9 @@ use super::operand::{
     Src, TRUE_PRED, VoteOp,
 };
 use super::table::table;
-use super::words::{
-    COMPARISONS, CONDITIONS, add_op, atom_op, code, component_mask, lane_mask, logic, select,
-};
+use super::words::{COMPARISONS, CONDITIONS, add_op, component_mask, select};
 use super::{Chip, Form, Inst, MAX_SRCS, Op};
-use crate::envydis::{self, DecodeError, QuadLane, QuadOp, Rounding, Type};
+use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
 
 type Piece = envydis::Piece<Fermi>;
 
@@ -58,9 +56,7 @@ pub fn decode_word(raw: u64, pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
         ty: None,
         outer_type: None,
         select: None,
-        neg: false,
-        abs: false,
-        not: false,
+        signs: Signs::default(),
         quads: 0,
         words: 0,
     };
@@ -84,9 +80,7 @@ struct Builder {
     /// The type outside of parentheses.
     outer_type: Option<Type>,
     select: Option<Select>,
-    neg: bool,
-    abs: bool,
-    not: bool,
+    signs: Signs,
     /// Lanes of `quadop` seen.
     quads: usize,
     /// Words kept.
@@ -99,8 +93,8 @@ impl Builder {
             Piece::Word(name) | Piece::OperandWord(name) if self.prefix => self.prefix_word(name),
             Piece::Word(name) | Piece::OperandWord(name) => self.word(name),
             Piece::Operand(Field::Guard(_), Operand::Pred(num)) => {
-                self.inst.guard = Some(PredSrc { num, not: self.not });
-                self.not = false;
+                self.inst.guard = Some(PredSrc { num, not: self.signs.not });
+                self.signs.not = false;
             }
             Piece::Operand(Field::CcTest, _) => {
                 let condition = self.condition.take();
@@ -119,7 +113,7 @@ impl Builder {
     fn prefix_word(&mut self, name: &'static str) {
         match name {
             "join" => self.inst.join = true,
-            "not" => self.not = true,
+            "not" => self.signs.not = true,
             _ => {
                 if let Some(mask) = lane_mask(name) {
                     self.inst.mods.lanes = mask;
@@ -148,8 +142,8 @@ impl Builder {
         let mods = &mut self.inst.mods;
         match op {
             Op::IAdd | Op::IMad | Op::IScAdd => mods.add = add_op(name).unwrap_or_default(),
-            Op::Logic => mods.logic = logic(name).unwrap_or_default(),
-            Op::Atom | Op::Red => mods.atom = atom_op(name).unwrap_or_default(),
+            Op::Logic => mods.logic = LogicOp::parse(name).unwrap_or_default(),
+            Op::Atom | Op::Red => mods.atom = AtomOp::parse(name).unwrap_or_default(),
             Op::FMinMax | Op::DMinMax | Op::IMinMax => mods.pred.not = name == "max",
             _ if op.is_video() => {
                 self.inst.video_lanes = match name.as_bytes().last() {
@@ -184,22 +178,16 @@ impl Builder {
             return;
         }
         let mods = &mut self.inst.mods;
+        if let Some((direction, to_integer)) = rounding(name) {
+            *(if to_integer { &mut mods.int_rounding } else { &mut mods.rounding }) = Some(direction);
+            return;
+        }
         match name {
             "neg" if first && matches!(self.inst.op, Op::FMul | Op::DMul) => mods.neg = true,
-            "neg" => self.neg = true,
-            "abs" => self.abs = true,
-            "not" => self.not = true,
+            _ if self.signs.word(name) => {}
             "sat" => mods.sat = true,
             "ftz" => mods.ftz = true,
             "fmz" => mods.fmz = true,
-            "rn" => mods.rounding = Some(Rounding::Nearest),
-            "rm" => mods.rounding = Some(Rounding::Down),
-            "rp" => mods.rounding = Some(Rounding::Up),
-            "rz" => mods.rounding = Some(Rounding::Zero),
-            "rni" => mods.int_rounding = Some(Rounding::Nearest),
-            "rmi" => mods.int_rounding = Some(Rounding::Down),
-            "rpi" => mods.int_rounding = Some(Rounding::Up),
-            "rzi" => mods.int_rounding = Some(Rounding::Zero),
             "high" => mods.high = true,
             "rev" => mods.reverse = true,
             "wrap" => mods.wrap = true,
@@ -295,7 +283,7 @@ impl Builder {
                 }
             }
             Op::Red | Op::Atom | Op::SuRedP => {
-                if let Some(atom) = atom_op(name) {
+                if let Some(atom) = AtomOp::parse(name) {
                     mods.atom = atom;
                     return true;
                 }
@@ -375,7 +363,7 @@ impl Builder {
             // `bra abs`: the address is the operand's.
             Op::Bra | Op::BraIndirect | Op::Call if name == "abs" => return true,
             Op::PSet | Op::PSetP if self.inst.src_count == 1 => {
-                if let Some(op) = logic(name) {
+                if let Some(op) = LogicOp::parse(name) {
                     mods.logic = op;
                     return true;
                 }
@@ -383,7 +371,7 @@ impl Builder {
             _ => {}
         }
         let sets = op.compares() || matches!(op, Op::CSet | Op::CSetP | Op::PSet | Op::PSetP);
-        if sets && let Some(op) = logic(name) {
+        if sets && let Some(op) = LogicOp::parse(name) {
             mods.set_logic = op;
             return true;
         }
@@ -391,31 +379,8 @@ impl Builder {
     }
 
     fn quad_word(&mut self, name: &'static str) -> bool {
-        let mods = &mut self.inst.mods;
-        let quad = match name {
-            "add" => Some(QuadOp::Add),
-            "subr" => Some(QuadOp::Subr),
-            "sub" => Some(QuadOp::Sub),
-            "mov2" => Some(QuadOp::Mov2),
-            _ => None,
-        };
-        if let Some(quad) = quad {
-            if let Some(slot) = mods.quad.get_mut(self.quads) {
-                *slot = quad;
-            }
-            self.quads += 1;
-            return true;
-        }
-        mods.quad_lane = match name {
-            "dx" => QuadLane::Dx,
-            "dy" => QuadLane::Dy,
-            "l0" => QuadLane::Lane(0),
-            "l1" => QuadLane::Lane(1),
-            "l2" => QuadLane::Lane(2),
-            "l3" => QuadLane::Lane(3),
-            _ => return false,
-        };
-        true
+        let Mods { quad, quad_lane, .. } = &mut self.inst.mods;
+        envydis::quad_word(name, quad, quad_lane, &mut self.quads)
     }
 
     fn field(&mut self, field: Field, mut operand: Operand) {
@@ -437,8 +402,8 @@ impl Builder {
                 if matches!(op, Op::PSet | Op::PSetP) && self.inst.src_count < 2 {
                     self.source(operand);
                 } else {
-                    self.inst.mods.pred = PredSrc { num: *num, not: self.not };
-                    self.not = false;
+                    self.inst.mods.pred = PredSrc { num: *num, not: self.signs.not };
+                    self.signs.not = false;
                 }
             }
             (Field::Part(bits), Operand::Imm(value)) => {
@@ -504,12 +469,11 @@ impl Builder {
         }
         if let Some(slot) = self.inst.srcs.get_mut(index) {
             let select = select.unwrap_or_default();
-            *slot = Src { operand, ty, select, neg: self.neg, abs: self.abs, not: self.not };
+            let Signs { neg, abs, not } = self.signs;
+            *slot = Src { operand, ty, select, neg, abs, not };
             self.inst.src_count += 1;
         }
-        self.neg = false;
-        self.abs = false;
-        self.not = false;
+        self.signs = Signs::default();
     }
 
     /// What only the end of the text decides.

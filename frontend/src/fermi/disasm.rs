@@ -70,21 +70,7 @@ pub(super) fn fmt_operand(
             RegWidth::B128 => write!(f, "$r{num}q"),
         },
         Operand::Vec { count: 0, .. } => f.write_str("()"),
-        Operand::Vec { base, count, mask } => {
-            let mut register = u32::from(base);
-            for component in 0..count {
-                if component != 0 {
-                    f.write_str(":")?;
-                }
-                if mask >> component & 1 != 0 {
-                    write!(f, "$r{register}")?;
-                    register += 1;
-                } else {
-                    f.write_str("#")?;
-                }
-            }
-            Ok(())
-        }
+        Operand::Vec { base, count, mask } => envydis::fmt_vector(base, count, mask, f),
         Operand::Pred(TRUE_PRED) => f.write_str("0x1"),
         Operand::Pred(num) => write!(f, "$p{num}"),
         Operand::Const { space, base, offset } => {

@@ -448,29 +448,8 @@ pub struct Inst {
 /// The most sources a row has (`sched`).
 pub const MAX_SRCS: usize = 7;
 
-impl Inst {
+crate::envydis::inst_methods! {
     /// Source operands in text order, without the predicate in `mods.pred`.
-    pub fn srcs(&self) -> &[Src] {
-        &self.srcs[..self.src_count as usize]
-    }
-
-    /// The source of that number.
-    pub fn src(&self, index: usize) -> Option<Src> {
-        self.srcs().get(index).copied()
-    }
-
-    /// The address of the following instruction.
-    pub fn next_pc(&self) -> u32 {
-        self.pc.wrapping_add(u32::from(self.len))
-    }
-
-    /// The code address the instruction names (branches, calls, pushed targets).
-    pub fn target_pc(&self) -> Option<u32> {
-        self.srcs().iter().find_map(|src| match src.operand {
-            Operand::Target(pc) => Some(pc),
-            _ => None,
-        })
-    }
 }
 
 impl fmt::Debug for Inst {

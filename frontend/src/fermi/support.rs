@@ -1,9 +1,8 @@
 //! The generated table of what is supported.
 
-use std::fmt::Write as _;
-
 use super::table::rows;
 use super::{Family, Form};
+use crate::envydis::support_section;
 
 /// What runs.
 const RUNS: &str = "\
@@ -49,28 +48,14 @@ pub fn support_table() -> String {
     ];
     for (title, form) in forms {
         let found: Vec<_> = rows().iter().filter(|row| row.form == form).collect();
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "\n## {title}: {} rows\n\n| instruction | operation | value | mask | chips |\n|---|---|---|---|---|\n",
-            found.len()
-        );
-        for row in found {
-            let width = 2 * usize::from(row.len_bytes());
-            let _ = writeln!(
-                out,
-                "| `{}` | {:?} | `{:0width$x}` | `{:0width$x}` | {} |",
-                row.text,
-                row.op,
-                row.value,
-                row.mask,
-                match row.family() {
-                    None => "all",
-                    Some(Family::Gf100) => "gf100 to gf119",
-                    Some(Family::Gk104) => "gk104 to gk107",
-                },
-            );
-        }
+        support_section(&mut out, title, &found, &["chips"], |row| {
+            let chips = match row.family() {
+                None => "all",
+                Some(Family::Gf100) => "gf100 to gf119",
+                Some(Family::Gk104) => "gk104 to gk107",
+            };
+            vec![chips.into()]
+        });
     }
     out
 }

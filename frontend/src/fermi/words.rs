@@ -2,7 +2,6 @@
 
 use super::Op;
 use super::operand::{AddOp, Select};
-use crate::envydis::{AtomOp, LogicOp};
 
 /// Codes of `$c` conditions by name.
 #[rustfmt::skip]
@@ -16,22 +15,6 @@ pub(super) const COMPARISONS: [&str; 16] = [
     "false", "lt", "eq", "le", "gt", "ne", "ge", "num", "nan", "ltu", "equ", "leu", "gtu", "neu", "geu",
     "true",
 ];
-
-pub(super) fn code(names: &[&str], name: &str) -> Option<u8> {
-    names.iter().position(|known| *known == name).map(|code| code as u8)
-}
-
-/// The lane mask of `l013`, `lnone`.
-pub(super) fn lane_mask(name: &str) -> Option<u8> {
-    let lanes = name.strip_prefix('l')?;
-    if lanes == "none" {
-        return Some(0);
-    }
-    if lanes.is_empty() {
-        return None;
-    }
-    lanes.bytes().try_fold(0, |mask, lane| (b'0'..b'4').contains(&lane).then(|| mask | 1 << (lane - b'0')))
-}
 
 /// The lanes of `xz`, `none`.
 pub(super) fn component_mask(name: &str) -> Option<u8> {
@@ -57,38 +40,12 @@ pub(super) fn select(name: &str, lanes: u8) -> Option<Select> {
     })
 }
 
-pub(super) fn logic(name: &str) -> Option<LogicOp> {
-    Some(match name {
-        "and" => LogicOp::And,
-        "or" => LogicOp::Or,
-        "xor" => LogicOp::Xor,
-        "mov2" => LogicOp::Mov2,
-        _ => return None,
-    })
-}
-
 pub(super) fn add_op(name: &str) -> Option<AddOp> {
     Some(match name {
         "add" => AddOp::Add,
         "sub" => AddOp::Sub,
         "subr" => AddOp::Subr,
         "addpo" => AddOp::AddPo,
-        _ => return None,
-    })
-}
-
-pub(super) fn atom_op(name: &str) -> Option<AtomOp> {
-    Some(match name {
-        "add" => AtomOp::Add,
-        "exch" => AtomOp::Exch,
-        "cas" => AtomOp::Cas,
-        "inc" => AtomOp::Inc,
-        "dec" => AtomOp::Dec,
-        "max" => AtomOp::Max,
-        "min" => AtomOp::Min,
-        "and" => AtomOp::And,
-        "or" => AtomOp::Or,
-        "xor" => AtomOp::Xor,
         _ => return None,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::Generation;
 use super::field::{self, blank};
-use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, MAX_SRCS, Mem, Omod, Sdwa, Unused};
+use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};
 use super::layout::{Form, Layout, layout};
 use super::operand::{Arg, Operand, Select, Type};
 use super::table::{Row, Slot, table};
@@ -156,32 +156,8 @@ fn has_literal(word: u32, row: &Row, format: Format, generation: Generation) -> 
 /// An instruction with everything the row says and nothing the bits say.
 pub(super) fn skeleton(row: &Row, format: Format, form: Form, generation: Generation) -> Inst {
     let vcc = Arg::new(Operand::Vcc(0), Type::B64, 2);
-    let mut inst = Inst {
-        pc: 0,
-        len: 0,
-        raw: 0,
-        generation,
-        op: row.op,
-        format,
-        dst: None,
-        sdst: row.carry_out.then_some(vcc),
-        srcs: [Arg::new(Operand::Off, Type::B32, 1); MAX_SRCS],
-        src_count: 0,
-        simm16: 0,
-        literal: None,
-        target_pc: None,
-        clamp: false,
-        omod: Omod::None,
-        op_sel: 0,
-        op_sel_hi: 0,
-        neg_lo: 0,
-        neg_hi: 0,
-        sdwa: None,
-        dpp: None,
-        mem: Mem::default(),
-        exp: None,
-        interp: None,
-    };
+    let mut inst = Inst::bare(row.op, format, generation);
+    inst.sdst = row.carry_out.then_some(vcc);
     if form == Form::Sdwa {
         inst.sdwa = Some(Sdwa { dst_sel: Select::Dword, dst_unused: Unused::Pad });
     }

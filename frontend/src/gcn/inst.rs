@@ -324,6 +324,36 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// An operation without operands, at 0, of no bytes.
+    pub(super) fn bare(op: Op, format: Format, generation: Generation) -> Inst {
+        Inst {
+            pc: 0,
+            len: 0,
+            raw: 0,
+            generation,
+            op,
+            format,
+            dst: None,
+            sdst: None,
+            srcs: [Arg::new(Operand::Off, Type::B32, 1); MAX_SRCS],
+            src_count: 0,
+            simm16: 0,
+            literal: None,
+            target_pc: None,
+            clamp: false,
+            omod: Omod::None,
+            op_sel: 0,
+            op_sel_hi: 0,
+            neg_lo: 0,
+            neg_hi: 0,
+            sdwa: None,
+            dpp: None,
+            mem: Mem::default(),
+            exp: None,
+            interp: None,
+        }
+    }
+
     /// The sources.
     pub fn srcs(&self) -> &[Arg] {
         &self.srcs[..usize::from(self.src_count)]

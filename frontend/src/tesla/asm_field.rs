@@ -2,7 +2,7 @@
 
 use super::field::{Field, Mem, Shape};
 use crate::bits::Bits;
-use crate::envydis::{Kind, LabelField, Memory, State, wrap};
+use crate::envydis::{Kind, LabelField, Memory, State, place_first, present, wrap};
 
 /// Puts an operand into its field.
 pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Option<State> {
@@ -50,10 +50,7 @@ pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Op
         }
         (Field::Mem(mem), Kind::Memory(memory)) => place_memory(mem, memory, state),
         (Field::Vec(base, count, mask), Kind::Vec(registers)) => {
-            let first = registers.iter().flatten().next().copied().unwrap_or(0);
-            let in_order = registers.iter().flatten().enumerate().all(|(k, &num)| num == first + k as u32);
-            let present = registers.iter().enumerate().filter(|(_, register)| register.is_some());
-            let present = present.fold(0_u64, |mask, (k, _)| mask | 1 << k.min(63));
+            let present = present(registers);
             let state = match count {
                 Some(bits) => state.put(bits, (registers.len() as u64).checked_sub(1)?)?,
                 None if registers.len() == 4 => state,
@@ -64,12 +61,7 @@ pub(super) fn place(field: Field, kind: &Kind, state: State, token: usize) -> Op
                 None if present.count_ones() as usize == registers.len() => state,
                 None => return None,
             };
-            match present {
-                _ if !in_order => None,
-                // No register is named: the sources, which begin at the same one, decide.
-                0 => Some(state),
-                _ => state.put(base, u64::from(first)),
-            }
+            place_first(registers, base, state)
         }
         // A vector of one component looks like a register.
         (Field::Vec(..), Kind::Reg("r", num, None)) => {

@@ -4,7 +4,7 @@ use super::dialect::Tesla;
 use super::operand::{AddOp, Mods, Operand, Src};
 use super::table::table;
 use super::{End, Form, Inst, MAX_SRCS, Op, Predicate, Target};
-use crate::envydis::{self, AtomOp, DecodeError, LogicOp, QuadLane, QuadOp, Rounding, Type};
+use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane_mask, rounding};
 
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
@@ -42,9 +42,7 @@ pub fn decode_word(raw: u64, pc: u32, target: Target) -> Result<Inst, DecodeErro
         ty: None,
         memory_type: None,
         outer_type: None,
-        neg: false,
-        abs: false,
-        not: false,
+        signs: Signs::default(),
         quads: 0,
     };
     let used = table().walk(row, raw, pc, target, &mut |piece| builder.piece(piece)).ok_or(undefined)?;
@@ -74,9 +72,7 @@ struct Builder {
     memory_type: Option<Type>,
     /// The type outside of the parentheses of a multiply-add.
     outer_type: Option<Type>,
-    neg: bool,
-    abs: bool,
-    not: bool,
+    signs: Signs,
     /// Lanes of `quadop` seen.
     quads: usize,
 }
@@ -86,22 +82,6 @@ pub(super) const CONDITIONS: [&str; 32] = [
     "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu", "always",
     "o", "c", "a", "s", "", "", "", "", "", "", "", "", "ns", "na", "nc", "no",
 ];
-
-fn condition_code(name: &str) -> Option<u8> {
-    CONDITIONS.iter().position(|condition| *condition == name).map(|code| code as u8)
-}
-
-/// The lane mask of `l013`, `lnone`.
-fn lane_mask(name: &str) -> Option<u8> {
-    let lanes = name.strip_prefix('l')?;
-    if lanes == "none" {
-        return Some(0);
-    }
-    if lanes.is_empty() {
-        return None;
-    }
-    lanes.bytes().try_fold(0, |mask, lane| (b'0'..b'4').contains(&lane).then(|| mask | 1 << (lane - b'0')))
-}
 
 type Piece = envydis::Piece<Tesla>;
 
@@ -118,7 +98,7 @@ impl Builder {
             (State::Condition, Piece::Word(name)) => match lane_mask(name) {
                 Some(mask) => self.inst.mods.lanes = mask,
                 None => {
-                    self.condition = condition_code(name);
+                    self.condition = code(&CONDITIONS, name);
                     // `never` reads no register.
                     self.inst.pred = self.condition.map(|cond| Predicate { cond, creg: 0 });
                 }
@@ -130,8 +110,8 @@ impl Builder {
             (State::Body, Piece::Word(name)) => self.word(name),
             (State::Body, Piece::OperandWord(name)) => self.memory_type = Type::parse(name),
             (State::Body, Piece::Open) => {
-                self.inst.mods.neg_product = self.neg;
-                self.neg = false;
+                self.inst.mods.neg_product = self.signs.neg;
+                self.signs.neg = false;
                 self.outer_type = self.ty;
             }
             // The addend of an integer multiply-add is a whole register whatever the factors are.
@@ -153,21 +133,8 @@ impl Builder {
                     _ => AddOp::Add,
                 }
             }
-            Op::Logic => {
-                mods.logic = match name {
-                    "or" => LogicOp::Or,
-                    "xor" => LogicOp::Xor,
-                    "mov2" => LogicOp::Mov2,
-                    _ => LogicOp::And,
-                }
-            }
-            Op::Atom => {
-                mods.atom = match name {
-                    "exch" => AtomOp::Exch,
-                    "cas" => AtomOp::Cas,
-                    _ => AtomOp::Add,
-                }
-            }
+            Op::Logic => mods.logic = LogicOp::parse(name).unwrap_or_default(),
+            Op::Atom => mods.atom = AtomOp::parse(name).unwrap_or_default(),
             _ => {}
         }
     }
@@ -182,64 +149,29 @@ impl Builder {
         let mods = &mut self.inst.mods;
         match op {
             Op::Red | Op::Atom => {
-                mods.atom = match name {
-                    "inc" => AtomOp::Inc,
-                    "dec" => AtomOp::Dec,
-                    "max" => AtomOp::Max,
-                    "min" => AtomOp::Min,
-                    "and" => AtomOp::And,
-                    "or" => AtomOp::Or,
-                    "xor" => AtomOp::Xor,
-                    _ => AtomOp::Add,
-                };
+                mods.atom = AtomOp::parse(name).unwrap_or_default();
                 return;
             }
             Op::ISet | Op::FSet | Op::DSet => {
-                if let Some(code) = condition_code(name) {
+                if let Some(code) = code(&CONDITIONS, name) {
                     // Integers have no unordered bit, and call all the others "always".
                     mods.compare = code;
                     return;
                 }
             }
             Op::QuadOp => {
-                let quad = match name {
-                    "add" => Some(QuadOp::Add),
-                    "subr" => Some(QuadOp::Subr),
-                    "sub" => Some(QuadOp::Sub),
-                    "mov2" => Some(QuadOp::Mov2),
-                    _ => None,
-                };
-                match (quad, name) {
-                    (Some(quad), _) => {
-                        if let Some(slot) = mods.quad.get_mut(self.quads) {
-                            *slot = quad;
-                        }
-                        self.quads += 1;
-                    }
-                    (_, "dx") => mods.quad_lane = QuadLane::Dx,
-                    (_, "dy") => mods.quad_lane = QuadLane::Dy,
-                    (_, "l1") => mods.quad_lane = QuadLane::Lane(1),
-                    (_, "l2") => mods.quad_lane = QuadLane::Lane(2),
-                    (_, "l3") => mods.quad_lane = QuadLane::Lane(3),
-                    _ => {}
-                }
+                envydis::quad_word(name, &mut mods.quad, &mut mods.quad_lane, &mut self.quads);
                 return;
             }
             _ => {}
         }
+        if let Some((direction, to_integer)) = rounding(name) {
+            *(if to_integer { &mut mods.int_rounding } else { &mut mods.rounding }) = Some(direction);
+            return;
+        }
         match name {
-            "neg" => self.neg = true,
-            "abs" => self.abs = true,
-            "not" => self.not = true,
+            _ if self.signs.word(name) => {}
             "sat" => mods.sat = true,
-            "rn" => mods.rounding = Some(Rounding::Nearest),
-            "rm" => mods.rounding = Some(Rounding::Down),
-            "rp" => mods.rounding = Some(Rounding::Up),
-            "rz" => mods.rounding = Some(Rounding::Zero),
-            "rni" => mods.int_rounding = Some(Rounding::Nearest),
-            "rmi" => mods.int_rounding = Some(Rounding::Down),
-            "rpi" => mods.int_rounding = Some(Rounding::Up),
-            "rzi" => mods.int_rounding = Some(Rounding::Zero),
             "high" => mods.high = true,
             "sfu" => mods.sfu = true,
             "all" if op == Op::Vote => mods.vote_all = true,
@@ -304,11 +236,10 @@ impl Builder {
 
     fn source(&mut self, operand: Operand) {
         if let Some(slot) = self.inst.srcs.get_mut(self.inst.src_count as usize) {
-            *slot = Src { operand, ty: self.ty, neg: self.neg, abs: self.abs, not: self.not };
+            let Signs { neg, abs, not } = self.signs;
+            *slot = Src { operand, ty: self.ty, neg, abs, not };
             self.inst.src_count += 1;
         }
-        self.neg = false;
-        self.abs = false;
-        self.not = false;
+        self.signs = Signs::default();
     }
 }

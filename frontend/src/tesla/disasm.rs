@@ -28,21 +28,7 @@ impl fmt::Display for Operand {
                 RegWidth::B64 => write!(f, "$r{num}d"),
                 RegWidth::B128 => write!(f, "$r{num}q"),
             },
-            Operand::Vec { base, count, mask } => {
-                let mut register = u32::from(base);
-                for component in 0..count {
-                    if component != 0 {
-                        f.write_str(":")?;
-                    }
-                    if mask >> component & 1 != 0 {
-                        write!(f, "$r{register}")?;
-                        register += 1;
-                    } else {
-                        f.write_str("#")?;
-                    }
-                }
-                Ok(())
-            }
+            Operand::Vec { base, count, mask } => envydis::fmt_vector(base, count, mask, f),
             Operand::Discard => f.write_str("#"),
             Operand::Out { addr, .. } => write!(f, "o[{addr}]"),
             Operand::Shared { addr, .. } => write!(f, "s[{addr}]"),

@@ -1,9 +1,8 @@
 //! The generated table of what is supported.
 
-use std::fmt::Write as _;
-
 use super::table::rows;
 use super::{Chip, Form, ProgramType};
+use crate::envydis::support_section;
 
 /// A markdown table of every row: `docs/support-tesla.md`.
 pub fn support_table() -> String {
@@ -22,25 +21,9 @@ pub fn support_table() -> String {
     ];
     for (title, forms) in forms {
         let found: Vec<_> = rows().iter().filter(|row| forms.contains(&row.form)).collect();
-        // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "\n## {title}: {} rows\n\n| instruction | operation | value | mask | chips | programs |\n|---|---|---|---|---|---|\n",
-            found.len()
-        );
-        for row in found {
-            let width = 2 * usize::from(row.len_bytes());
-            let _ = writeln!(
-                out,
-                "| `{}` | {:?} | `{:0width$x}` | `{:0width$x}` | {} | {} |",
-                row.text,
-                row.op,
-                row.value,
-                row.mask,
-                chips(&row.chips()),
-                programs(&row.programs()),
-            );
-        }
+        support_section(&mut out, title, &found, &["chips", "programs"], |row| {
+            vec![chips(&row.chips()), programs(&row.programs())]
+        });
     }
     out
 }

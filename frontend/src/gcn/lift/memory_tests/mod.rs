@@ -16,8 +16,7 @@ use warpjit_ir::{Builtin, Scalar, Space};
 
 use super::{Options, lift};
 use crate::gcn::abi::GDS_ADDRESS;
-use crate::gcn::inst::{Exp, Interp};
-use crate::gcn::{Arg, Format, Generation, Inst, Mem, Omod, Op, Operand, Type};
+use crate::gcn::{Arg, Format, Generation, Inst, Op, Operand, Type};
 
 /// Where global memory is mapped.
 const BASE: u64 = 0x12_3456_7000;
@@ -232,32 +231,8 @@ impl WarpMemory for Memory<'_> {
 
 /// An instruction without operands.
 fn inst(op: Op, format: Format) -> Inst {
-    Inst {
-        pc: 0,
-        len: 8,
-        raw: 0,
-        generation: Generation::Gfx6,
-        op,
-        format,
-        dst: None,
-        sdst: None,
-        srcs: [Arg::new(Operand::Int(0), Type::B32, 1); 4],
-        src_count: 0,
-        simm16: 0,
-        literal: None,
-        target_pc: None,
-        clamp: false,
-        omod: Omod::None,
-        op_sel: 0,
-        op_sel_hi: 0,
-        neg_lo: 0,
-        neg_hi: 0,
-        sdwa: None,
-        dpp: None,
-        mem: Mem::default(),
-        exp: None::<Exp>,
-        interp: None::<Interp>,
-    }
+    let srcs = [Arg::new(Operand::Int(0), Type::B32, 1); 4];
+    Inst { len: 8, srcs, ..Inst::bare(op, format, Generation::Gfx6) }
 }
 
 fn v(number: u8, words: u8) -> Option<Arg> {
