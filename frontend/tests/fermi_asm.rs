@@ -2,9 +2,6 @@
 
 mod common;
 
-use std::fs;
-
-use common::Random;
 use warpjit_frontend::fermi::{Chip, Operand, assemble, decode, listing};
 
 fn words(text: &str) -> Vec<u32> {
@@ -106,37 +103,12 @@ fn mistakes() {
 
 #[test]
 fn mutated_sources_do_no_harm() {
-    let folder = common::root().join("tests/corpus/fermi");
-    let sources: Vec<String> =
-        ["int64_flags/source.txt", "gk104_shfl/disasm.txt", "gfx_fp_tex_modulate/disasm_gk104.txt"]
-            .iter()
-            .map(|name| fs::read_to_string(folder.join(name)).unwrap())
-            .collect();
-    let mut random = Random::new(5);
-    let letters: Vec<char> = "()[]{}:;/*#$+-.,0x9dqrpsg \n\tBé∞".chars().collect();
-    for source in &sources {
-        for _ in 0..100 {
-            let mut text: Vec<char> = source.chars().collect();
-            for _ in 0..=random.below(12) {
-                let at = random.below(text.len());
-                match random.below(3) {
-                    0 => {
-                        text.remove(at);
-                    }
-                    1 => text.insert(at, letters[random.below(letters.len())]),
-                    _ => text[at] = letters[random.below(letters.len())],
-                }
-            }
-            let text: String = text.into_iter().collect();
-            match assemble(&text, Chip::Gk104) {
-                Ok(assembly) => assert!(!listing(&assembly.code, assembly.base, Chip::Gk104).is_empty()),
-                Err(errors) => {
-                    for error in errors.0 {
-                        assert!(error.line >= 1 && error.line <= text.lines().count(), "{error}");
-                        assert!(error.column >= 1 && !error.reason.is_empty(), "{error}");
-                    }
-                }
-            }
-        }
-    }
+    common::mutate_sources(
+        "tests/corpus/fermi",
+        &["int64_flags/source.txt", "gk104_shfl/disasm.txt", "gfx_fp_tex_modulate/disasm_gk104.txt"],
+        "()[]{}:;/*#$+-.,0x9dqrpsg \n\tBé∞",
+        100,
+        |text| assemble(text, Chip::Gk104),
+        |assembly| assert!(!listing(&assembly.code, assembly.base, Chip::Gk104).is_empty()),
+    );
 }

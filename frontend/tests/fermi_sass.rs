@@ -4,7 +4,6 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::fs;
 
 use common::Random;
 use warpjit_frontend::fermi::table::rows;
@@ -133,29 +132,17 @@ fn vadd_of_the_seed() {
 
 #[test]
 fn both_syntaxes() {
-    let path = common::root().join("frontend/tests/fermi_sass.txt");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut out = String::new();
     let mut chip = Chip::Gf100;
-    for line in text.lines().filter(|line| !line.starts_with(' ')) {
-        let _ = writeln!(out, "{line}");
+    common::check_lines("fermi_sass.txt", |line, out| {
         if let Some(name) = line.strip_prefix("# chip ") {
             chip = Chip::parse(name).unwrap();
         }
-        if line.is_empty() || line.starts_with('#') {
-            continue;
+        if line.starts_with('#') {
+            return;
         }
         let code = assemble(line, chip).unwrap_or_else(|errors| panic!("{line}: {errors}")).code;
         let _ = writeln!(out, "    {}", Sass(&decode(&code, 0, chip).unwrap()));
-    }
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &out).unwrap();
-        return;
-    }
-    for (got, wanted) in out.lines().zip(text.lines()) {
-        assert_eq!(got, wanted);
-    }
-    assert_eq!(out.lines().count(), text.lines().count());
+    });
 }
 
 /// Every row prints in the syntax, and looks like it.

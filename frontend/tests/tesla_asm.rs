@@ -2,9 +2,6 @@
 
 mod common;
 
-use std::fs;
-
-use common::Random;
 use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble};
 
 const G200: Target = Target::compute(Chip::G200);
@@ -124,34 +121,12 @@ fn mistakes() {
 
 #[test]
 fn mutated_sources_do_no_harm() {
-    let folder = common::root().join("tests/corpus/tesla");
-    let sources: Vec<String> =
-        ["matmul_tiled/source.txt", "f64_mix/disasm.txt", "gfx_fp_tex_modulate/disasm_gt215.txt"]
-            .iter()
-            .map(|name| fs::read_to_string(folder.join(name)).unwrap())
-            .collect();
-    let mut random = Random::new(5);
-    let letters: Vec<char> = "()[]{}:;/*#$+-.,0x9afrslg \n\tBé∞".chars().collect();
-    for source in &sources {
-        for _ in 0..150 {
-            let mut text: Vec<char> = source.chars().collect();
-            for _ in 0..=random.below(12) {
-                let at = random.below(text.len());
-                match random.below(3) {
-                    0 => {
-                        text.remove(at);
-                    }
-                    1 => text.insert(at, letters[random.below(letters.len())]),
-                    _ => text[at] = letters[random.below(letters.len())],
-                }
-            }
-            let text: String = text.into_iter().collect();
-            if let Err(errors) = assemble(&text, G200) {
-                for error in errors.0 {
-                    assert!(error.line >= 1 && error.line <= text.lines().count(), "{error}");
-                    assert!(error.column >= 1 && !error.reason.is_empty(), "{error}");
-                }
-            }
-        }
-    }
+    common::mutate_sources(
+        "tests/corpus/tesla",
+        &["matmul_tiled/source.txt", "f64_mix/disasm.txt", "gfx_fp_tex_modulate/disasm_gt215.txt"],
+        "()[]{}:;/*#$+-.,0x9afrslg \n\tBé∞",
+        150,
+        |text| assemble(text, G200),
+        |_| {},
+    );
 }

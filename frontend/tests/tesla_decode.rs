@@ -4,7 +4,6 @@
 mod common;
 
 use std::fmt::Write as _;
-use std::fs;
 
 use common::differing;
 use warpjit_frontend::tesla::{Chip, Inst, Mods, ProgramType, Target, assemble, decode};
@@ -27,28 +26,16 @@ fn describe(inst: &Inst) -> String {
 
 #[test]
 fn decoded_form() {
-    let path = common::root().join("frontend/tests/tesla_decode.txt");
-    let text = fs::read_to_string(&path).unwrap();
-    let mut out = String::new();
     let mut target = Target::compute(Chip::G200);
-    for line in text.lines().filter(|line| !line.starts_with(' ')) {
-        let _ = writeln!(out, "{line}");
+    common::check_lines("tesla_decode.txt", |line, out| {
         if let Some(program) = line.strip_prefix("# program ") {
             target.program = ProgramType::parse(program).unwrap();
         }
-        if line.is_empty() || line.starts_with('#') {
-            continue;
+        if line.starts_with('#') {
+            return;
         }
         let assembly = assemble(line, target).unwrap_or_else(|errors| panic!("{line}: {errors}"));
         let inst = decode(&assembly.code, 0, target).unwrap();
         out.push_str(&describe(&inst));
-    }
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &out).unwrap();
-        return;
-    }
-    for (got, wanted) in out.lines().zip(text.lines()) {
-        assert_eq!(got, wanted);
-    }
-    assert_eq!(out.lines().count(), text.lines().count());
+    });
 }

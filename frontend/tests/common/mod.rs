@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use warpjit_frontend::SourceErrors;
+
 /// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -65,4 +67,67 @@ pub fn differing(text: &str, default: &str) -> String {
     };
     let default = fields(default);
     fields(text).into_iter().filter(|field| !default.contains(field)).collect::<Vec<_>>().join(", ")
+}
+
+/// Checks a fixture of this folder: lines, each followed by indented ones, which `each` writes. Empty lines and comments stand for
+/// themselves; comments go to `each` as well. `BLESS` writes the file anew.
+pub fn check_lines(file: &str, mut each: impl FnMut(&str, &mut String)) {
+    let path = root().join("frontend/tests").join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut out = String::new();
+    for line in text.lines().filter(|line| !line.starts_with(' ')) {
+        out.push_str(line);
+        out.push('\n');
+        if !line.is_empty() {
+            each(line, &mut out);
+        }
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &out).unwrap();
+        return;
+    }
+    for (got, wanted) in out.lines().zip(text.lines()) {
+        assert_eq!(got, wanted);
+    }
+    assert_eq!(out.lines().count(), text.lines().count());
+}
+
+/// Assembles sources of the repository with up to twelve characters changed, `rounds` times each: errors must say where and why.
+/// Gives what assembles to `assembled`.
+pub fn mutate_sources<A>(
+    folder: &str,
+    names: &[&str],
+    letters: &str,
+    rounds: usize,
+    assemble: impl Fn(&str) -> Result<A, SourceErrors>,
+    assembled: impl Fn(A),
+) {
+    let mut random = Random::new(5);
+    let letters: Vec<char> = letters.chars().collect();
+    for name in names {
+        let source = std::fs::read_to_string(root().join(folder).join(name)).unwrap();
+        for _ in 0..rounds {
+            let mut text: Vec<char> = source.chars().collect();
+            for _ in 0..=random.below(12) {
+                let at = random.below(text.len());
+                match random.below(3) {
+                    0 => {
+                        text.remove(at);
+                    }
+                    1 => text.insert(at, letters[random.below(letters.len())]),
+                    _ => text[at] = letters[random.below(letters.len())],
+                }
+            }
+            let text: String = text.into_iter().collect();
+            match assemble(&text) {
+                Ok(assembly) => assembled(assembly),
+                Err(errors) => {
+                    for error in errors.0 {
+                        assert!(error.line >= 1 && error.line <= text.lines().count(), "{error}");
+                        assert!(error.column >= 1 && !error.reason.is_empty(), "{error}");
+                    }
+                }
+            }
+        }
+    }
 }
