@@ -3,7 +3,7 @@
 use iced_x86::Code;
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
-use super::code::{Arg, BlockData, Flags, Kind, MInst, NO_SITE, Place, Size};
+use super::code::{Arg, BlockData, Flags, Kind, MInst, NEVER, NO_SITE, Place, Size};
 use super::emit::Pool;
 
 /// A register.
@@ -85,6 +85,8 @@ pub(super) struct With {
     pub broadcast: bool,
     pub to_zero: bool,
     pub site: Option<u32>,
+    /// [`MInst::steady`].
+    pub steady: Option<u8>,
 }
 
 /// A function that is being written.
@@ -174,6 +176,7 @@ impl Asm {
             broadcast: false,
             to_zero: false,
             site: NO_SITE,
+            steady: NEVER,
             pc: self.pc,
             clobbers: false,
         }
@@ -240,6 +243,7 @@ impl Asm {
         inst.broadcast = with.broadcast;
         inst.to_zero = with.to_zero;
         inst.site = with.site.unwrap_or(NO_SITE);
+        inst.steady = with.steady.unwrap_or(NEVER);
         self.push(inst);
     }
 

@@ -7,6 +7,9 @@ use warpjit_ir::graph;
 /// No trap site.
 pub(super) const NO_SITE: u32 = u32::MAX;
 
+/// Of [`MInst::steady`]: nothing is known of the memory that is read.
+pub(super) const NEVER: u8 = u8::MAX;
+
 /// How many bits of a register an operand names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Size {
@@ -112,6 +115,9 @@ pub(super) struct MInst {
     /// Rounds towards zero.
     pub to_zero: bool,
     pub site: u32,
+    /// Loops, counted from the outermost, in which the memory that is read may change; further in it does not, and the access cannot
+    /// trap wherever it stands.
+    pub steady: u8,
     /// Guest address.
     pub pc: u32,
     /// Whether all registers that calls do not preserve are lost.
@@ -146,7 +152,13 @@ pub(super) struct VCode {
 
 impl VCode {
     /// Orders the blocks, those that are cold last, and drops those that nothing leads to.
-    pub fn new(mut blocks: Vec<BlockData>, operands: Vec<Operand>, vregs: usize, clobbers: PRegSet) -> VCode {
+    pub fn new(
+        mut blocks: Vec<BlockData>,
+        mut operands: Vec<Operand>,
+        mut vregs: usize,
+        clobbers: PRegSet,
+    ) -> VCode {
+        super::hoist::hoist(&mut blocks, &mut operands, &mut vregs);
         drop_unused(&mut blocks, &operands, vregs);
         let order = order_of(&blocks);
         let mut number = vec![Block::invalid(); blocks.len()];

@@ -81,6 +81,15 @@ impl Asm {
         self.gload(Code::Mov_r64_rm64, mem, Size::Q, None)
     }
 
+    /// A word, or a double word, that never changes while the function runs.
+    pub fn load_fixed(&mut self, wide: bool, mem: Mem) -> R {
+        let d = self.gpr();
+        let code = if wide { Code::Mov_r64_rm64 } else { Code::Mov_r32_rm32 };
+        let with = With { steady: Some(0), ..With::default() };
+        self.put(code, &[A::Def(d, Self::size(wide)), A::Mem(mem)], with);
+        d
+    }
+
     pub fn store32(&mut self, mem: Mem, value: R) {
         self.gstore(Code::Mov_rm32_r32, mem, value, Size::D, None);
     }

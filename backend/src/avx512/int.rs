@@ -208,8 +208,8 @@ impl Lower<'_> {
     /// Host address of a table's words.
     pub fn table(&mut self, table: &'static WordTable) -> R {
         let index = number(&mut self.tables, table);
-        let tables = self.a.load64g(Mem::at(self.context, at::TABLES));
-        self.a.load64g(Mem::at(tables, 8 * index as i32))
+        let tables = self.a.load_fixed(true, Mem::at(self.context, at::TABLES));
+        self.a.load_fixed(true, Mem::at(tables, 8 * index as i32))
     }
 
     fn mask_logic(&mut self, data: &InstData) -> Result<Vec<R>, Error> {

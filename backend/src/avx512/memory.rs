@@ -143,7 +143,7 @@ impl Lower<'_> {
             Space::Local => at::LOCAL_BASE,
             Space::Const(n) => at::CONST_BANKS + 8 * (i32::from(n) % CONST_BANKS as i32),
         };
-        let v = self.a.load64g(Mem::at(self.context, offset));
+        let v = self.a.load_fixed(true, Mem::at(self.context, offset));
         if !self.aside {
             self.bases.push((space, v));
         }
@@ -157,7 +157,7 @@ impl Lower<'_> {
             Space::Local => at::LOCAL_BYTES,
             _ => return None,
         };
-        Some(self.a.load32(Mem::at(self.context, offset)))
+        Some(self.a.load_fixed(false, Mem::at(self.context, offset)))
     }
 
     /// The first offset at which an access of so many bytes is not inside any more; none where all is.
@@ -167,9 +167,9 @@ impl Lower<'_> {
         }
         let size = self.space_bytes(space)?;
         let zero = self.a.imm(false, 0);
-        let less =
-            self.a.g2i(false, (Code::Sub_rm32_imm32, Code::Sub_rm64_imm32), size, i32::from(bytes) - 1);
-        // Flags of the difference: below where the space is smaller than the access.
+        let less = self.a.add_imm(false, size, 1 - i64::from(bytes));
+        // Below where the space is smaller than the access.
+        self.a.cmp_imm(false, size, i32::from(bytes) - 1);
         let limit = self.a.pick_if(Code::Cmovb_r64_rm64, zero, less);
         if !self.aside {
             self.limits.push((space, bytes, limit));

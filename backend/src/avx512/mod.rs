@@ -17,6 +17,7 @@ mod emit;
 mod float;
 mod gathers;
 mod general;
+mod hoist;
 mod int;
 mod lane_by_lane;
 mod lower;

@@ -4,7 +4,7 @@ use iced_x86::Code;
 use regalloc2::RegClass;
 use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
 
-use super::asm::{Mem, R, With};
+use super::asm::{A, Mem, R, With};
 use super::code::{Flags, Size};
 use super::lower::{Kept, Lower, spread};
 use super::memory::{Access, Address, Row};
@@ -46,15 +46,26 @@ impl Lower<'_> {
 
     /// Loads for all lanes: into a general register, or a float into a vector.
     pub fn load_one(&mut self, x: &Access<'_>, place: Mem, site: Option<u32>) -> R {
+        self.load_one_with(x, place, With { site, ..With::default() })
+    }
+
+    /// As [`Lower::load_one`], of memory that does not change but in so many of the outermost loops, where the access cannot trap.
+    pub fn load_steady(&mut self, x: &Access<'_>, place: Mem, loops: u8) -> R {
+        self.load_one_with(x, place, With { steady: Some(loops), ..With::default() })
+    }
+
+    fn load_one_with(&mut self, x: &Access<'_>, place: Mem, with: With) -> R {
         if self.as_splat(x) {
             let code = match x.mem.bytes {
                 8 => Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64,
                 _ => Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32,
             };
-            return self.a.vload(code, place, With { site, ..With::default() });
+            return self.a.vload(code, place, with);
         }
         let (code, size) = Self::load_code(x.mem);
-        self.a.gload(code, place, size, site)
+        let d = self.a.gpr();
+        self.a.put(code, &[A::Def(d, size), A::Mem(place)], with);
+        d
     }
 
     pub fn store_one(&mut self, x: &Access<'_>, value: R, place: Mem, site: Option<u32>) {
@@ -259,7 +270,7 @@ impl Lower<'_> {
                     Mem::indexed(base, index, 1, 0)
                 }
             };
-            return Ok(Some(self.load_one(x, place, None)));
+            return Ok(Some(self.load_steady(x, place, 0)));
         }
         let value = x.value.map(|v| self.general(v)).transpose()?;
         let row = match self.bounds {

@@ -87,9 +87,8 @@ impl Lower<'_> {
 
     /// Bits of a scalar address that must not be set: beyond the address space, or misaligned.
     fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
-        let bad = self.a.gpr();
-        let high = Mem::at(self.context, at::GLOBAL_HIGH);
-        self.a.put(Code::And_r64_rm64, &[A::Reuse(bad, address, Size::Q), A::Mem(high)], With::default());
+        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+        let bad = self.a.g2(true, super::scalar::AND, high, address);
         if mem.align <= 1 {
             return bad;
         }
@@ -190,7 +189,7 @@ impl Lower<'_> {
         let base = self.base(mem.space);
         let guard = self.guard(x.guard)?;
         let masks = self.widen(&guard);
-        let high = self.a.load64g(Mem::at(self.context, at::GLOBAL_HIGH));
+        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
         let high = self.a.splat(true, high);
         let low = u64::from(mem.align - 1);
         let bad: Vec<R> = addresses

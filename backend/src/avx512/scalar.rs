@@ -174,7 +174,7 @@ impl Lower<'_> {
                 let base = self.table(table);
                 let a = self.general(x)?;
                 let index = self.a.g2i(false, AND_IMM, a, table.index_mask() as i32);
-                self.a.load32(Mem::indexed(base, index, 4, 0))
+                self.a.load_fixed(false, Mem::indexed(base, index, 4, 0))
             }
             Opcode::Bswap => {
                 let a = self.general(x)?;
