@@ -192,6 +192,8 @@ pub struct RegionCode {
     pub pures: Vec<&'static PureFn>,
     /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
+    /// Bytes of shared memory that there must be: code for rows reads them without a test.
+    pub shared_reach: u32,
     /// Environment it runs in.
     pub float_env: FloatEnv,
     /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
@@ -295,6 +297,7 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
         traps,
         pures: lowered.pures,
         tables: lowered.tables,
+        shared_reach: 0,
         float_env: env,
         pcs,
     };

@@ -177,6 +177,26 @@ pub struct Context {
     pub lane_values: LaneWords,
     /// Second operands of atomics, likewise.
     pub lane_others: LaneWords,
+    /// Code for rows of blocks ([`crate::BlockRow`]): the block that runs, along the row.
+    pub block_x: u32,
+    /// Behind the last block of the row.
+    pub block_end: u32,
+    /// What the linear index of a block has more than its index along the row.
+    pub linear_more: u32,
+    /// The warp that runs.
+    pub warp: *const RowWarp,
+    /// Behind the last warp of a block.
+    pub warps_end: *const RowWarp,
+}
+
+/// A warp of the blocks of a row.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct RowWarp {
+    /// Its frame, in the same state whichever block of the row it belongs to.
+    pub frame: *mut u8,
+    /// Its lanes, a bit each.
+    pub lanes: u64,
 }
 
 /// A word or a double word for each lane of a chunk.
@@ -249,6 +269,11 @@ impl Context {
             lane_addresses: LaneWords([0; 64]),
             lane_values: LaneWords([0; 64]),
             lane_others: LaneWords([0; 64]),
+            block_x: 0,
+            block_end: 0,
+            linear_more: 0,
+            warp: std::ptr::null(),
+            warps_end: std::ptr::null(),
         }
     }
 }
@@ -310,4 +335,9 @@ offsets! {
     LANE_ADDRESSES = lane_addresses;
     LANE_VALUES = lane_values;
     LANE_OTHERS = lane_others;
+    BLOCK_X = block_x;
+    BLOCK_END = block_end;
+    LINEAR_MORE = linear_more;
+    WARP = warp;
+    WARPS_END = warps_end;
 }

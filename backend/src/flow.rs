@@ -111,6 +111,8 @@ pub(crate) trait Flow<'a> {
     fn poll(&mut self) -> Self::Condition;
     /// Puts the lanes of a mask, or those that it adds, into the context.
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error>;
+    /// Writes what stands behind the region's blocks.
+    fn end_loops(&mut self);
     /// The code of [`HostBlocks::fault`], where there is one.
     fn fault_code(&mut self);
     /// Counts the instructions of a block for the lanes of its mask.
@@ -158,6 +160,7 @@ pub(crate) trait Flow<'a> {
         for &b in &order {
             self.block(b)?;
         }
+        self.end_loops();
         self.fault_code();
         if let Some(stop) = self.host_blocks().stop {
             self.switch_to(stop);
@@ -252,10 +255,15 @@ pub(crate) trait Flow<'a> {
     /// Jumps; back edges take fuel.
     fn go(&mut self, from: Block, to: Block, args: &[Self::Reg]) -> Result<(), Error> {
         let target = self.host_blocks().get(to)?;
-        if !self.host_blocks().order.is_back_edge(from, to) {
-            self.jump(target, args);
-            return Ok(());
+        match self.host_blocks().order.is_back_edge(from, to) {
+            true => self.go_back(target, args),
+            false => self.jump(target, args),
         }
+        Ok(())
+    }
+
+    /// Jumps to the head of a loop.
+    fn go_back(&mut self, target: Self::HostBlock, args: &[Self::Reg]) {
         let poll = self.new_cold_block();
         let spent = self.take_fuel();
         self.branch(spent, (poll, &[]), (target, args));
@@ -267,7 +275,6 @@ pub(crate) trait Flow<'a> {
         self.host_blocks().stop = Some(stop);
         let told = self.poll();
         self.branch(told, (stop, &[]), (target, args));
-        Ok(())
     }
 
     /// The block that records a fault; its parameters are [`FAULT_FIELDS`].

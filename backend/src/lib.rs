@@ -29,8 +29,8 @@ pub use compile::{
     list_region,
 };
 pub use context::{
-    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PollFn, STOPPED,
-    TablePointer, decode_space, encode_space,
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PollFn, RowWarp,
+    STOPPED, TablePointer, decode_space, encode_space,
 };
 pub use frame::frame_bytes;
-pub use options::{HostLevel, Options, Shape, Target};
+pub use options::{BlockRow, HostLevel, Options, RowField, RowSlot, Shape, Target};

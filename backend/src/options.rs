@@ -160,6 +160,45 @@ pub enum Shape {
     Packed(i32),
 }
 
+/// A region that is a whole kernel, for all warps of a row of blocks: those that differ in their index along the first axis only.
+///
+/// The code's second argument is then the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the block that
+/// runs are in the context. The region writes no slot and no shared memory, and every way through it ends the threads.
+#[derive(Clone, Debug, Default)]
+pub struct BlockRow {
+    /// By slot; missing ones are [`RowSlot::OfWarp`].
+    pub slots: Vec<RowSlot>,
+    /// Where shared memory has the block's index.
+    pub fields: Vec<RowField>,
+    /// Guest addresses that can be read and that nobody writes.
+    pub fixed: Vec<std::ops::Range<u64>>,
+}
+
+/// What a slot holds when a block of a row starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RowSlot {
+    /// What the frame of the warp says.
+    #[default]
+    OfWarp,
+    /// The same in all warps and lanes of the row.
+    Same,
+    /// The block's index along the row; an i32.
+    Block,
+    /// The block's linear index in the grid; an i32.
+    LinearBlock,
+}
+
+/// A field of shared memory that differs from block to block of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowField {
+    /// First byte.
+    pub offset: u32,
+    /// 1, 2 or 4.
+    pub bytes: u8,
+    /// The block's linear index, not that along the row.
+    pub linear: bool,
+}
+
 /// How a region is compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -179,6 +218,8 @@ pub struct Options {
     pub pcs: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
+    /// The region is a whole kernel, and the code is for rows of blocks; with `wide_vectors` only.
+    pub row: Option<BlockRow>,
     /// By block: the lanes that execute it, for `count`; missing ones are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
@@ -195,6 +236,7 @@ impl Options {
             count: false,
             pcs: false,
             slot_shapes: Vec::new(),
+            row: None,
             block_masks: Vec::new(),
         }
     }

@@ -78,6 +78,9 @@ impl Engine {
         let threads = self.config.thread_count();
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
         scheduler.cancel_by(launch.cancel.as_ref());
+        if !launch.capture_registers && !launch.capture_shared {
+            scheduler.allow_rows();
+        }
         scheduler.tell(launch.progress.as_ref());
         let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
         plan.segments.unmap(memory);

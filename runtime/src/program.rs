@@ -1,7 +1,7 @@
 //! Programs: guest code ready to be launched.
 
 use crate::cache::CacheConfig;
-use crate::exec::Tiers;
+use crate::exec::{RowFacts, Tiers};
 use crate::exec::setup::Needs;
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::collections::HashMap;
@@ -189,7 +189,8 @@ impl Program {
         if variant.numerics == Numerics::Fast {
             fast::run(&mut function);
         }
-        let tiers = Arc::new(Tiers::new(function, variant, cache)?);
+        let facts = RowFacts::new(&self.0.image.abi);
+        let tiers = Arc::new(Tiers::new(function, variant, facts, cache)?);
         variants.insert(key, tiers.clone());
         Ok(tiers)
     }

@@ -58,6 +58,7 @@ use warpjit_ir::{Block, Function, Slot, Terminator};
 pub use warpjit_frontend::vp1::Chip;
 pub use warpjit_frontend::vp1::lift::Outside as OutsideAccess;
 
+use crate::exec::RowFacts;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
@@ -206,7 +207,7 @@ impl Loaded {
         let config = Config { count: false, ..config.clone() };
         let tiers = Arc::new({
             let variant = Variant::new(&config, &launch);
-            Tiers::new(self.function().clone(), variant, config.cache.as_ref())?
+            Tiers::new(self.function().clone(), variant, RowFacts::default(), config.cache.as_ref())?
         });
         self.tiers[usize::from(limited)] = Some(tiers.clone());
         Ok(tiers)

@@ -7,6 +7,7 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 
 use super::asm::{A, Mem, R, Src, With};
+use super::block_row::FromRow;
 use super::code::{Flags, Size};
 use super::emit::preg;
 use super::int::TEST;
@@ -45,7 +46,11 @@ impl Lower<'_> {
         let zero = self.a.imm(false, 0);
         self.a.store64g(self.ctx(at::EXITED), zero);
         self.a.store64g(self.ctx(at::COND), zero);
-        let all = self.a.load64g(self.ctx(at::ACTIVE));
+        let all = match &self.options.row {
+            Some(row) => self.begin_row(row, params[1])?,
+            None => self.a.load64g(self.ctx(at::ACTIVE)),
+        };
+        let warp_done = self.in_row.as_ref().map(|row| row.warp_done);
         let lanes = self.lanes();
         if lanes < self.f.lanes as usize {
             let (head, start, next, done) = (self.a.block(), self.a.block(), self.a.block(), self.a.block());
@@ -56,6 +61,7 @@ impl Lower<'_> {
             self.lane = Some(lane);
             self.exit_so_far = so_far;
             self.next_chunk = Some(next);
+            let zero = self.a.imm(false, 0);
             self.a.jump(head, &[zero, zero]);
 
             self.a.switch_to(head);
@@ -73,7 +79,10 @@ impl Lower<'_> {
             self.a.cmp_imm(false, following, self.f.lanes as i32);
             self.a.branch(Flags::Below, (head, &[following, exit]), (done, &[exit]));
             self.a.switch_to(done);
-            self.a.ret(last_exit, general(RAX));
+            match warp_done {
+                Some(warp_done) => self.a.jump(warp_done, &[last_exit]),
+                None => self.a.ret(last_exit, general(RAX)),
+            }
 
             self.a.switch_to(start);
             self.a.store32(self.ctx(at::CHUNK_LANE), lane);
@@ -81,6 +90,7 @@ impl Lower<'_> {
             self.frame_wide = self.a.lea(true, Mem::indexed(self.frame, lane, 8, 0));
         } else {
             self.exit_so_far = zero;
+            self.next_chunk = warp_done;
             self.bits = all;
             self.a.store_imm32(self.ctx(at::CHUNK_LANE), 0);
             self.frame_lane = self.frame;
@@ -117,6 +127,22 @@ impl Lower<'_> {
     fn slot_place(&self, slot: usize) -> Mem {
         let base = if wide(self.f.slots[slot].ty.scalar) { self.frame_wide } else { self.frame_lane };
         Mem::at(base, self.slot_offsets[slot] as i32)
+    }
+
+    /// A slot that is the same in all lanes of a block of the row.
+    fn row_slot_get(&mut self, r: Value, from: FromRow, count: usize) {
+        let scalar = self.scalar_of(r);
+        let (is_wide, float) = (wide(scalar), Self::is_float(scalar));
+        let one = match from {
+            FromRow::Register(one) => one,
+            FromRow::Place(place) => self.load_same(is_wide, float, place),
+        };
+        let one = match scalar {
+            Scalar::I1 => self.a.g2i(false, super::scalar::AND_IMM, one, 1),
+            _ => one,
+        };
+        let all = vec![one; count].into();
+        self.define(r, if float { Kept::Splat(all) } else { Kept::General(all) });
     }
 
     fn uniform_slot_set(&mut self, x: Value, slot: usize) -> Result<(), Error> {
@@ -216,6 +242,10 @@ impl<'a> Flow<'a> for Lower<'a> {
         Flags::NotEqual
     }
 
+    fn end_loops(&mut self) {
+        self.end_row();
+    }
+
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
         self.a.switch_to(b);
@@ -245,6 +275,10 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
+        if add && self.in_row.is_some() {
+            // At the end of a warp of a row all threads have ended.
+            return Ok(());
+        }
         let mut bits = self.guard_bits(mask)?;
         if let Some(lane) = self.lane {
             let d = self.a.gpr();
@@ -345,6 +379,10 @@ impl<'a> Flow<'a> for Lower<'a> {
         if self.forms.of(r) != Form::Varying {
             // All lanes of a group with an active one are as said, so the first one tells.
             let count = self.scalars(r);
+            if let Some(from) = self.row_slot(slot) {
+                self.row_slot_get(r, from, count);
+                return Ok(());
+            }
             let place = match ty.uniform {
                 true => Mem::at(self.frame, self.slot_offsets[slot] as i32),
                 false => self.slot_place(slot),

@@ -45,6 +45,7 @@ pub(super) struct Lowered {
     pub pures: Vec<&'static PureFn>,
     pub tables: Vec<&'static WordTable>,
     pub buffer_bytes: u32,
+    pub shared_reach: u32,
 }
 
 pub(super) struct Lower<'a> {
@@ -105,6 +106,8 @@ pub(super) struct Lower<'a> {
     pub pures: Vec<&'static PureFn>,
     pub tables: Vec<&'static WordTable>,
     pub buffer_bytes: u32,
+    /// Of code for rows of blocks.
+    pub in_row: Option<super::block_row::InRow<'a>>,
     pub context: R,
     pub frame: R,
     /// First lane of the chunk; none where the chunk is the warp.
@@ -167,6 +170,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         pures: Vec::new(),
         tables: Vec::new(),
         buffer_bytes: 0,
+        in_row: None,
         context: none,
         frame: none,
         lane: None,
@@ -178,9 +182,10 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         exit_so_far: none,
     };
     lower.function()?;
-    let Lower { a, sites, pures, tables, buffer_bytes, .. } = lower;
+    let Lower { a, sites, pures, tables, buffer_bytes, in_row, .. } = lower;
+    let shared_reach = in_row.map_or(0, |row| row.shared_reach);
     let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers());
-    Ok(Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes })
+    Ok(Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes, shared_reach })
 }
 
 /// Comparisons whose only use is the branch at the end of their block.

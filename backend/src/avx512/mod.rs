@@ -25,6 +25,7 @@ mod masks;
 mod memory;
 mod one_access;
 mod places;
+mod block_row;
 mod rows;
 mod scalar;
 mod side_by_side;
@@ -78,6 +79,7 @@ pub(crate) fn compile(
         pcs: if options.pcs { emitted.pcs } else { Vec::new() },
         pures: lowered.pures,
         tables: lowered.tables,
+        shared_reach: lowered.shared_reach,
         float_env: env,
     };
     Ok((code, Listing { clif: String::new(), assembly: emitted.listing }))

@@ -272,6 +272,16 @@ impl Lower<'_> {
             };
             return Ok(Some(self.load_steady(x, place, 0)));
         }
+        if let (Space::Shared, None) = (mem.space, x.value)
+            && let Some(c) = self.f.as_const(arg(x.data, 0)?).map(|bits| bits as u32)
+        {
+            let start = c.wrapping_add(x.offset());
+            let start = if mem.far { start } else { start & 0xffff };
+            if let Some(loops) = self.steady_shared(start, mem.bytes) {
+                let place = Mem::at(self.base(mem.space), start as i32);
+                return Ok(Some(self.load_steady(x, place, loops)));
+            }
+        }
         let value = x.value.map(|v| self.general(v)).transpose()?;
         let row = match self.bounds {
             Bounds::Outside => None,

@@ -24,6 +24,13 @@ impl Lower<'_> {
         // The address is dealt with here.
         let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
         let offset = i64::from(mem.offset);
+        if self.is_fixed(data, mem, a, guard) {
+            let place = Mem::at(self.base(mem.space), 0);
+            let address = self.a.imm(true, self.f.as_const(a).unwrap_or(0).wrapping_add(offset as u64));
+            let place = Mem { index: Some((address, 1)), ..place };
+            let loaded = self.load_steady(&x, place, 0);
+            return self.define_one(&x, vec![loaded]);
+        }
         if self.forms.of(a) == Form::Uniform {
             let count = self.scalars(a);
             let addresses = self.each_group(count, |l| {

@@ -62,6 +62,10 @@ impl Lower<'_> {
             warpjit_ir::function::ValueDef::Inst(i) => self.f.as_const(a).is_some() || !made.contains(&i),
             warpjit_ir::function::ValueDef::Param(..) => true,
         };
+        if self.in_row.is_some() && data.op == Opcode::Load && self.f.as_const(a).is_some() {
+            // Needs no test.
+            return None;
+        }
         let small = mem.offset >= 0 && mem.offset < 1 << 16;
         (mem.space == Space::Shared && even && before && small).then_some(mem)
     }

@@ -162,6 +162,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         Ok(())
     }
 
+    /// The loop over chunks needs nothing more.
+    fn end_loops(&mut self) {}
+
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
         self.e.switch_to(b);

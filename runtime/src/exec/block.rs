@@ -6,6 +6,7 @@ use super::segments::Place;
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
+use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
 use warpjit_ir::interp::{self, Flow, Warp};
 
@@ -313,6 +314,28 @@ impl RunningBlock {
         });
         let (warp, pc, lane) = found.unwrap_or_default();
         BlockFault { fault: None, pc, warp, lane }
+    }
+
+    /// The frames of all warps.
+    pub fn frames(&self) -> Vec<&[u32]> {
+        self.warps.iter().map(|resident| resident.warp.frame.words()).collect()
+    }
+
+    /// The warps for code that runs rows of blocks ([`super::block_row`]).
+    pub fn row_warps(&mut self, plan: &Plan) -> Vec<RowWarp> {
+        let warps = (0..plan.warps).zip(&mut self.warps);
+        warps
+            .map(|(number, resident)| RowWarp {
+                frame: resident.warp.frame.as_mut_ptr().cast(),
+                lanes: plan.lane_mask(number),
+            })
+            .collect()
+    }
+
+    /// Memory as the first warp sees it.
+    pub fn view<'a>(&'a mut self, plan: &'a Plan, memory: &'a Memory) -> Option<View<'a>> {
+        let local = &mut self.warps.first_mut()?.local;
+        Some(View { plan, memory, shared: &mut self.shared, local })
     }
 
     /// Instructions executed so far: (by warps, by threads).

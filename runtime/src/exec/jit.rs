@@ -6,9 +6,10 @@
 //! end one that assumes nothing. All versions give the same results.
 
 mod behind;
+mod rows;
+mod shapes;
 mod stored;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,10 +20,9 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, optimize};
+use warpjit_ir::regions::{Kernel, optimize};
 use warpjit_ir::{
-    Block, BlockCall, Function, Group, GuestFault, Imm, Opcode, PureFn, Scalar, Slot, Space, Terminator,
-    Value, WordTable,
+    Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable,
 };
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -32,71 +32,12 @@ use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Error, HostLevel};
 
 pub use behind::Ready;
+pub use rows::{Make, RowFacts};
+use rows::RowNeeds;
+use shapes::{Assumption, computes};
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
-
-/// Most lanes of a chunk.
-const MOST_LANES: usize = 64;
-
-/// What a region assumes of a slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Assumption {
-    slot: Slot,
-    /// Byte offset in the frame.
-    offset: u32,
-    shape: Shape,
-    /// What each lane of a chunk has more than the first.
-    steps: [u32; MOST_LANES],
-    /// Whether the low half may not carry into the high one.
-    packed: bool,
-    /// Lanes of the chunk, or of the parts of it, of which each has the shape.
-    lanes: u32,
-}
-
-impl Assumption {
-    fn new(slot: Slot, offset: u32, shape: Shape, lanes: u32) -> Self {
-        let (step, packed) = match shape {
-            Shape::Uniform => (0, false),
-            Shape::Affine(step) => (step as u32, false),
-            Shape::Packed(step) => (step as u32, true),
-        };
-        let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
-        Assumption { slot, offset, shape, steps, packed, lanes }
-    }
-
-    /// Whether the lanes of each chunk that has an active one have the shape.
-    #[inline]
-    fn holds(&self, words: &[u32], active: u64) -> bool {
-        match self.lanes {
-            4 => self.holds_in::<4>(words, active),
-            8 => self.holds_in::<8>(words, active),
-            16 => self.holds_in::<16>(words, active),
-            32 => self.holds_in::<32>(words, active),
-            _ => self.holds_in::<64>(words, active),
-        }
-    }
-
-    #[inline]
-    fn holds_in<const LANES: usize>(&self, words: &[u32], active: u64) -> bool {
-        let (chunks, _) = words.as_chunks::<LANES>();
-        let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);
-        // What lanes differ by from what they should be, over all chunks, lane by lane: vectors for the compiler.
-        let mut odd = [0; LANES];
-        let mut carries = 0;
-        for (number, chunk) in chunks.iter().enumerate() {
-            if active >> (number * LANES) & (u64::MAX >> (64 - LANES)) == 0 {
-                continue;
-            }
-            let first = chunk[0];
-            for lane in 0..LANES {
-                odd[lane] |= chunk[lane].wrapping_sub(steps[lane]) ^ first;
-            }
-            carries |= (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16;
-        }
-        odd.iter().fold(0, |all, lane| all | lane) == 0 && (carries == 0 || !self.packed)
-    }
-}
 
 /// Machine code of a region.
 #[derive(Debug)]
@@ -114,8 +55,12 @@ pub struct Compiled {
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
+    /// It is code for rows of blocks, and needs this besides what it assumes.
+    row: Option<RowNeeds>,
     /// Slots that it writes.
     written: SlotSet,
+    /// Where its region starts.
+    at: Block,
     /// Lanes of a warp.
     lanes: usize,
     /// Which of the versions of its region this is.
@@ -206,6 +151,9 @@ pub struct Jit {
     variant: Variant,
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
+    /// Code for rows of blocks.
+    rows: Mutex<Versions>,
+    facts: RowFacts,
     offsets: Vec<u32>,
     compiling: Mutex<Compiling>,
     /// The first reason why the code generator refused a region.
@@ -239,7 +187,12 @@ pub enum RegionFlow {
 
 impl Jit {
     /// Without code yet.
-    pub fn new(kernel: Arc<Kernel>, variant: Variant, cache: Option<&CacheConfig>) -> Result<Jit, Error> {
+    pub fn new(
+        kernel: Arc<Kernel>,
+        variant: Variant,
+        facts: RowFacts,
+        cache: Option<&CacheConfig>,
+    ) -> Result<Jit, Error> {
         let level = match variant.host {
             HostLevel::Native => backend::HostLevel::Native,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
@@ -253,6 +206,8 @@ impl Jit {
             variant,
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
+            rows: Mutex::default(),
+            facts,
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             offsets,
             compiling: Mutex::default(),
@@ -323,7 +278,7 @@ impl Jit {
     /// Where the code of all regions lies.
     pub fn index(&self) -> CodeIndex {
         let mut index = CodeIndex::default();
-        for versions in &self.versions {
+        for versions in self.versions.iter().chain([&self.rows]) {
             let list = &lock(versions).list;
             index.0.extend(list.iter().map(|code| (code.code.start() as usize, code.clone())));
         }
@@ -333,6 +288,12 @@ impl Jit {
 
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
     fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
+        self.make(at, frame.as_slice(), false)
+    }
+
+    /// Compiles the region at a block for the shapes that all of the frames have; or code for rows of blocks, these frames being
+    /// those of all warps of one.
+    fn make(&self, at: Block, frames: &[&[u32]], rows: bool) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
         let mut groups = match self.variant.chunk_groups {
             _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
@@ -351,8 +312,13 @@ impl Jit {
             return Ok(None);
         }
         let mut assumptions = Vec::new();
-        if let Some(frame) = frame {
-            assumptions = self.shapes(kernel, &region, frame, chunk_lanes);
+        let mut row = None;
+        if rows {
+            let Some(found) = self.row_of(&region, frames) else { return Ok(None) };
+            row = Some(found);
+        }
+        if !frames.is_empty() {
+            assumptions = self.shapes(kernel, &region, frames, chunk_lanes);
             let mut uniform = none;
             for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform && a.lanes == chunk_lanes) {
                 uniform.insert(a.slot);
@@ -371,6 +337,10 @@ impl Jit {
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
         }
+        if let Some(row) = &mut row {
+            row.assume(&mut assumptions, &mut options.slot_shapes);
+        }
+        options.row = row.as_ref().map(|row| row.code.clone());
         let made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
         Ok(Some(Compiled {
@@ -385,42 +355,15 @@ impl Jit {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,
             },
+            row: row.map(|row| RowNeeds { same: row.same, shared: made.shared_reach }),
             exits: region.exits,
             faults: region.faults,
             assumptions,
             written: written_slots(&region.mask),
+            at,
             lanes: kernel.func.lanes as usize,
             number: 0,
         }))
-    }
-
-    /// What can be assumed of the slots that steer a region, judging by the frame of one warp.
-    fn shapes(&self, kernel: &Kernel, region: &Region, frame: &[u32], chunk_lanes: u32) -> Vec<Assumption> {
-        let mut list = Vec::new();
-        for slot in steering_slots(&region.ssa).iter() {
-            let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
-            if data.ty.uniform || data.ty.scalar != Scalar::I32 {
-                continue;
-            }
-            let offset = self.offsets[slot.index()];
-            let words = &frame[offset as usize / 4..][..kernel.func.lanes as usize];
-            let step = words[1].wrapping_sub(words[0]) as i32;
-            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what is the same
-            // in each of them is worth knowing too.
-            let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
-            let shapes = [
-                (Shape::Uniform, chunk_lanes),
-                (Shape::Uniform, parts),
-                (Shape::Packed(step), parts),
-                (Shape::Affine(step), parts),
-            ];
-            let fits = shapes
-                .into_iter()
-                .map(|(shape, lanes)| Assumption::new(slot, offset, shape, lanes))
-                .find(|assumption| assumption.holds(words, u64::MAX));
-            list.extend(fits);
-        }
-        list
     }
 }
 
@@ -428,94 +371,6 @@ impl Drop for Jit {
     fn drop(&mut self) {
         self.save();
     }
-}
-
-/// Slots that addresses or branch conditions of a region are computed from by integer operations: those whose shape
-/// makes a difference worth a test at each entry.
-fn steering_slots(ssa: &Function) -> SlotSet {
-    let mut slots = SlotSet::empty(ssa.slots.len());
-    let mut seen = vec![false; ssa.values.len()];
-    let mut work: Vec<Value> = Vec::new();
-    // Arguments by parameter.
-    let mut arguments: HashMap<Value, Vec<Value>> = HashMap::new();
-    for block in ssa.block_ids() {
-        for &inst in &ssa.block(block).insts {
-            let data = ssa.inst(inst);
-            if ssa.mem_access(inst).is_some() {
-                work.extend(data.args.first());
-            }
-        }
-        let mut edge = |call: &BlockCall| {
-            for (&param, &arg) in ssa.block(call.block).params.iter().zip(&call.args) {
-                arguments.entry(param).or_default().push(arg);
-            }
-        };
-        match &ssa.block(block).term {
-            Some(Terminator::Jump(call)) => edge(call),
-            Some(Terminator::Branch { cond, taken, next }) => {
-                work.push(*cond);
-                edge(taken);
-                edge(next);
-            }
-            _ => {}
-        }
-    }
-    while let Some(value) = work.pop() {
-        if std::mem::replace(&mut seen[value.index()], true) {
-            continue;
-        }
-        let Some(inst) = ssa.def_inst(value) else {
-            work.extend(arguments.get(&value).into_iter().flatten());
-            continue;
-        };
-        match (inst.op, inst.imm) {
-            (Opcode::SlotGet, Imm::Slot(slot)) => {
-                slots.insert(slot);
-            }
-            (Opcode::Fcmp | Opcode::CallPure, _) => {}
-            // By a mask in a register, which has no shape, nothing even is chosen.
-            (Opcode::Select, _) if is_register(ssa, inst.args[0]) => {}
-            (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
-            _ => {}
-        }
-    }
-    slots
-}
-
-/// Instructions for each access of lanes to global memory from which on a region mostly computes.
-const MOSTLY: usize = 24;
-
-/// Whether a region mostly computes, so that two vectors in flight pay: they hide what each waits for. Loops over memory are better
-/// off with one, as fewer lines are in use at a time.
-fn computes(func: &Function) -> bool {
-    let succs: Vec<Vec<usize>> = func
-        .block_ids()
-        .map(|b| {
-            let mut list = Vec::new();
-            func.term(b).for_each_successor(|s| list.push(s.index()));
-            list
-        })
-        .collect();
-    let in_loop = on_cycle(&succs);
-    let (mut insts, mut accesses) = (0, 0);
-    for block in func.block_ids() {
-        for &inst in &func.block(block).insts {
-            insts += 1;
-            let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
-            if of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_))) {
-                accesses += 1;
-                if in_loop[block.index()] {
-                    return false;
-                }
-            }
-        }
-    }
-    insts >= MOSTLY * accesses
-}
-
-/// Whether a value is what a slot of lanes held.
-fn is_register(ssa: &Function, value: Value) -> bool {
-    !ssa.ty(value).uniform && ssa.def_inst(value).is_some_and(|inst| inst.op == Opcode::SlotGet)
 }
 
 /// Slots that a region writes.

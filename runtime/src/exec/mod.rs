@@ -3,6 +3,7 @@
 pub(crate) mod background;
 mod barrier;
 mod block;
+mod block_row;
 mod jit;
 mod locks;
 pub(crate) mod memory;
@@ -14,5 +15,6 @@ mod start;
 pub(crate) mod tiers;
 
 pub(crate) use block::BlockFault;
+pub(crate) use jit::RowFacts;
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
 pub(crate) use tiers::{Tiers, Watch};

@@ -11,6 +11,7 @@
 
 use super::background::Background;
 use super::block::{BlockFault, RunningBlock, Turn};
+use super::block_row::{self, RowRunner};
 use super::pool::Pool;
 use super::setup::Plan;
 use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
@@ -51,6 +52,16 @@ const TALK_STEPS: u64 = 1 << 14;
 #[repr(align(128))]
 struct Alone<T>(T);
 
+/// A thread's means to run rows of blocks.
+struct Rows {
+    runner: Option<RowRunner>,
+    /// Blocks to run one by one before code for rows is asked for; none if it never is.
+    wait: Option<u32>,
+}
+
+/// Blocks that run one by one while code for rows is being compiled.
+const BLOCKS_MEANWHILE: u32 = 16;
+
 struct Queue {
     suspended: VecDeque<Box<RunningBlock>>,
     /// Threads that have or may find something to do.
@@ -68,6 +79,8 @@ pub struct Scheduler<'a> {
     cancel: Option<&'a CancelToken>,
     progress: Option<&'a Progress>,
     threads: usize,
+    /// Rows of blocks may be run at once.
+    rows: bool,
     most_suspended: usize,
     next: Alone<AtomicU64>,
     queue: Mutex<Queue>,
@@ -145,6 +158,7 @@ impl<'a> Scheduler<'a> {
             cancel: None,
             progress: None,
             threads,
+            rows: false,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
             queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
@@ -155,6 +169,11 @@ impl<'a> Scheduler<'a> {
             cancelled: AtomicBool::new(false),
             outcome: Mutex::default(),
         }
+    }
+
+    /// Allows rows of blocks to be run at once, where nobody wants to see what a block leaves in registers or shared memory.
+    pub fn allow_rows(&mut self) {
+        self.rows = block_row::may_run(self.plan, self.tiers);
     }
 
     /// Stops when the token says so.
@@ -206,7 +225,17 @@ impl<'a> Scheduler<'a> {
         let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
         let mut prefer_fresh = false;
         let mut done = 0;
-        while let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) {
+        let may = self.rows && !watch.count && !watch.profile;
+        let mut rows = Rows { runner: None, wait: may.then_some(0) };
+        loop {
+            match &mut rows.wait {
+                Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
+                    self.rows(&mut stepper, &mut fresh, &mut spare, &mut rows, &mut steps, &mut done);
+                }
+                Some(wait) => *wait = wait.saturating_sub(1),
+                None => {}
+            }
+            let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) else { break };
             sampler.empty();
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
@@ -276,13 +305,8 @@ impl<'a> Scheduler<'a> {
         self.wake.notify_one();
     }
 
-    /// A block that has not started yet, from the thread's own small stock if there is one.
-    fn fresh(
-        &self,
-        stepper: &mut Stepper<'_>,
-        stock: &mut std::ops::Range<u64>,
-        spare: &mut Option<Box<RunningBlock>>,
-    ) -> Option<Box<RunningBlock>> {
+    /// Takes some blocks that have not started yet for a thread that has none.
+    fn fill(&self, stock: &mut std::ops::Range<u64>) {
         if stock.is_empty() {
             let left = self.plan.blocks.end.saturating_sub(self.next.0.load(Ordering::Relaxed));
             // Large stocks while there is much to do, single blocks towards the end.
@@ -290,6 +314,74 @@ impl<'a> Scheduler<'a> {
             let start = self.next.0.fetch_add(share, Ordering::Relaxed).min(self.plan.blocks.end);
             *stock = start..(start + share).min(self.plan.blocks.end);
         }
+    }
+
+    /// Runs blocks that have not started yet by rows, while there is code for that.
+    fn rows(
+        &self,
+        stepper: &mut Stepper<'_>,
+        stock: &mut std::ops::Range<u64>,
+        spare: &mut Option<Box<RunningBlock>>,
+        rows: &mut Rows,
+        steps: &mut (u64, u64),
+        done: &mut u64,
+    ) {
+        loop {
+            self.fill(stock);
+            if stock.is_empty() || self.is_pointless(stock.start) {
+                return;
+            }
+            let runner = match &mut rows.runner {
+                Some(runner) => runner,
+                none => {
+                    let (plan, tiers) = (self.plan, self.tiers);
+                    let block = match spare.take() {
+                        // Frames as at the start of a block.
+                        Some(mut block) => {
+                            block.reset(plan, tiers, self.memory, stock.start);
+                            block
+                        }
+                        None => Box::new(RunningBlock::new(plan, tiers, self.memory, stepper, stock.start)),
+                    };
+                    match RowRunner::new(plan, stepper, block) {
+                        Ok(runner) => none.insert(runner),
+                        Err(block) => {
+                            *spare = Some(block);
+                            rows.wait = stepper.rows_may_come().then_some(BLOCKS_MEANWHILE);
+                            return;
+                        }
+                    }
+                }
+            };
+            let patience = OfBlock { scheduler: self, index: stock.start };
+            let end = runner.run(self.plan, self.tiers, self.memory, stepper, stock, &patience);
+            let (warps, threads) = RowRunner::steps(self.plan, stepper, end.blocks);
+            *steps = (steps.0 + warps, steps.1 + threads);
+            *done += end.blocks;
+            stock.start += end.blocks;
+            if let Some((index, fault)) = end.fault {
+                self.fail(index, fault);
+                stock.start += 1;
+            } else if end.stopped {
+                stock.start += 1;
+            }
+            if stock.is_empty() || warps > TALK_STEPS {
+                self.tell_done(std::mem::take(done));
+            }
+            if self.waiting.load(Ordering::Relaxed) > 0 {
+                return;
+            }
+        }
+    }
+
+    /// A block that has not started yet, from the thread's own small stock if there is one.
+    fn fresh(
+        &self,
+        stepper: &mut Stepper<'_>,
+        stock: &mut std::ops::Range<u64>,
+        spare: &mut Option<Box<RunningBlock>>,
+    ) -> Option<Box<RunningBlock>> {
+        self.fill(stock);
         let index = stock.next()?;
         if self.is_pointless(index) {
             // So are all after it.

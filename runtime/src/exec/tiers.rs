@@ -1,7 +1,7 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
 use super::background::Background;
-use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Ready, RegionFlow};
+use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
@@ -12,9 +12,10 @@ use crate::vm::Call;
 use crate::vm::sampler::{self, Place};
 use crate::{Config, Error, Memory, Observe, Tier};
 use std::ffi::c_void;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use warpjit_backend::Context;
+use warpjit_backend::{Context, RowWarp};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
@@ -78,13 +79,18 @@ impl Counts {
 
 impl Tiers {
     /// Makes a kernel ready.
-    pub fn new(function: Function, variant: Variant, cache: Option<&CacheConfig>) -> Result<Self, Error> {
+    pub fn new(
+        function: Function,
+        variant: Variant,
+        facts: RowFacts,
+        cache: Option<&CacheConfig>,
+    ) -> Result<Self, Error> {
         let kernel = Arc::new(Kernel::new(function, variant.region_options()));
         let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
         let jit = match variant.tier {
             Tier::Interp => None,
-            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant, cache)?)),
+            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant, facts, cache)?)),
         };
         let behind = variant.tier == Tier::Auto;
         let start = Start::new(&kernel.func, variant.keep_registers);
@@ -99,6 +105,11 @@ impl Tiers {
     /// The kernel, in SPMD form, as both tiers run it.
     pub fn function(&self) -> &Function {
         &self.kernel.func
+    }
+
+    /// Whether code is compiled at all.
+    pub fn has_code(&self) -> bool {
+        self.jit.is_some()
     }
 
     /// How warps start.
@@ -424,6 +435,49 @@ impl<'a> Stepper<'a> {
     /// Counts thread instructions of compiled code that no warp has counted.
     pub fn add_threads(&mut self, count: u64) {
         self.threads.1 += count;
+    }
+
+    /// Code for rows of blocks that fits a block with these frames and so much shared memory. Where code is compiled behind, it is asked
+    /// for once there is code for single warps.
+    pub fn code_for_rows(&self, frames: &[&[u32]], shared: usize) -> Option<Arc<Compiled>> {
+        let jit = self.tiers.jit.as_ref()?;
+        let at = self.tiers.start.block;
+        let make = match self.tiers.behind {
+            false => Make::Now,
+            true if self.entries[at.index()].versions.is_empty() => Make::Never,
+            true => Make::Behind(self.background),
+        };
+        jit.rows(at, frames, shared, make)
+    }
+
+    /// Whether code for rows of blocks may be there later, if it is not now.
+    pub fn rows_may_come(&self) -> bool {
+        self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_possible())
+    }
+
+    /// Runs a row of blocks: from and to along the row, and what their linear index has more. Gives how it ended, the block reached, and
+    /// the warp.
+    pub fn run_row(
+        &mut self,
+        code: &Compiled,
+        warps: &mut [RowWarp],
+        (row, linear_more): (Range<u32>, u32),
+        view: &mut View<'_>,
+        patience: &dyn Patience,
+    ) -> (RegionFlow, u32, usize) {
+        let mut poll = Poll { patience, late_looks: 0 };
+        self.prepare(view, &mut poll);
+        let context = &mut *self.context;
+        (context.block_x, context.block_end, context.linear_more) = (row.start, row.end, linear_more);
+        let start = warps.as_ptr() as usize;
+        let flow = code.run_row(context, warps);
+        let warp = (context.warp as usize).wrapping_sub(start) / size_of::<RowWarp>();
+        (flow, context.block_x, warp)
+    }
+
+    /// Guest instructions that a warp of a row counts for.
+    pub fn first_insts(&self) -> u64 {
+        self.insts(self.tiers.start.block)
     }
 
     /// Which version of the region at the warp's block is to run, if any.

@@ -1,13 +1,13 @@
 //! Regions compiled behind the back of launches: those ask, go on in the interpreter, and find the code later.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 
-use super::{Compiled, Jit, lock};
+use super::{Compiled, Jit, Versions, lock};
 use crate::Error;
 use crate::exec::background::Background;
 
@@ -26,6 +26,8 @@ pub enum Ready {
 struct Ticket {
     jit: Weak<Jit>,
     at: Block,
+    /// It is for code for rows of blocks.
+    rows: bool,
     /// Compiling has begun and not ended.
     begun: bool,
 }
@@ -33,7 +35,7 @@ struct Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let Some(jit) = self.jit.upgrade() else { return };
-        let mut versions = lock(&jit.versions[self.at.index()]);
+        let mut versions = lock(self.versions(&jit));
         versions.queued = false;
         if self.begun {
             // A code generator that panics does it again: the interpreter runs this.
@@ -67,11 +69,25 @@ impl Jit {
         // The warp goes on at once: its shapes are taken from a copy of what it has now.
         let assume = versions.may_assume();
         versions.queued = background.push(|| {
-            let ticket = Ticket { jit: Arc::downgrade(self), at, begun: false };
+            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: false, begun: false };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
-            Box::new(move || ticket.compile(frame.as_deref()))
+            Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
         Ready::Later
+    }
+
+    /// Has code for rows of blocks compiled for what the frames of a block's warps hold; whether there was room for that.
+    pub(super) fn compile_rows_behind(
+        self: &Arc<Self>,
+        at: Block,
+        frames: &[&[u32]],
+        background: &Background,
+    ) -> bool {
+        background.push(|| {
+            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: true, begun: false };
+            let frames: Vec<Box<[u32]>> = frames.iter().map(|&frame| frame.into()).collect();
+            Box::new(move || ticket.compile(&frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
+        })
     }
 
     /// Has what is not in the cache yet stored there behind the back of launches. What the queue has no room for is stored in
@@ -90,17 +106,21 @@ impl Jit {
 }
 
 impl Ticket {
+    fn versions<'a>(&self, jit: &'a Jit) -> &'a Mutex<Versions> {
+        if self.rows { &jit.rows } else { &jit.versions[self.at.index()] }
+    }
+
     /// Compiles the region, if the program still exists.
-    fn compile(mut self, frame: Option<&[u32]>) {
+    fn compile(mut self, frames: &[&[u32]]) {
         let Some(jit) = self.jit.upgrade() else { return };
         let start = Instant::now();
         self.begun = true;
-        let made = jit.compile(self.at, frame);
+        let made = jit.make(self.at, frames, self.rows);
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);
         let added: Result<_, Error> =
-            lock(&jit.versions[self.at.index()]).add(made, |code| jit.announce(self.at, code));
+            lock(self.versions(&jit)).add(made, |code| jit.announce(self.at, code));
         if let Err(error) = added {
             jit.refuse(&error);
         }

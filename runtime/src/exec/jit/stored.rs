@@ -10,7 +10,9 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, WordTable};
 
-use super::{Assumption, Compiled, Jit, MOST_LANES, MOST_VERSIONS, Versions, lock};
+use super::rows::{MOST_ROW_VERSIONS, RowNeeds};
+use super::shapes::{Assumption, MOST_LANES};
+use super::{Compiled, Jit, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::cache::bytes::{Reader, Writer};
 use crate::cache::digest::Digest;
@@ -34,6 +36,7 @@ struct Stored<'a> {
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
     written: SlotSet,
+    row: Option<RowNeeds>,
 }
 
 /// All that a file holds.
@@ -54,6 +57,7 @@ impl Jit {
         Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
         self.target.hash(&mut digest);
         self.kernel.func.hash(&mut digest);
+        self.facts.hash(&mut digest);
         Key(digest.value())
     }
 
@@ -67,7 +71,10 @@ impl Jit {
         // Without memory for code nothing is lost: it is tried again when the code is compiled.
         let _ = self.memory.reserve(contents.regions.iter().map(|region| region.code.len()));
         for stored in contents.regions {
-            let mut versions = lock(&self.versions[stored.at.index()]);
+            let mut versions = match stored.row {
+                Some(_) => lock(&self.rows),
+                None => lock(&self.versions[stored.at.index()]),
+            };
             let made = self.memory.add(stored.code).map(|code| {
                 Some(Compiled {
                     announced: Announced::default(),
@@ -82,6 +89,8 @@ impl Jit {
                     faults: stored.faults,
                     assumptions: stored.assumptions,
                     written: stored.written,
+                    row: stored.row,
+                    at: stored.at,
                     lanes: self.kernel.func.lanes as usize,
                     number: 0,
                 })
@@ -118,11 +127,12 @@ impl Jit {
             }
             kept.extend(list.iter().map(|code| (at, code.clone())));
         }
+        kept.extend(lock(&self.rows).list.iter().map(|code| (code.at, code.clone())));
         let mut regions: Vec<Stored<'_>> = kept.iter().map(|(at, code)| Stored::of(*at, code)).collect();
         for other in before.regions {
-            let of_block = || regions.iter().filter(|region| region.at == other.at);
-            let room = of_block().count() <= MOST_VERSIONS;
-            if room && of_block().all(|region| region.assumptions != other.assumptions) {
+            let like = || regions.iter().filter(|region| region.is_like(&other));
+            let room = like().count() < most_like(&other);
+            if room && like().all(|r| (&r.assumptions, &r.row) != (&other.assumptions, &other.row)) {
                 regions.push(other);
             }
         }
@@ -154,7 +164,7 @@ impl Jit {
         let mut tables = Names { find: registry::table, known: Vec::new() };
         let regions = from.list(|from| self.read_region(from, &mut pures, &mut tables))?;
         let most = |region: &Stored<'_>| {
-            regions.iter().filter(|other| other.at == region.at).count() <= MOST_VERSIONS + 1
+            regions.iter().filter(|other| other.is_like(region)).count() <= most_like(region)
         };
         (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, regions })
     }
@@ -244,9 +254,12 @@ impl Jit {
         for slot in from.list(|from| self.slot(from))? {
             written.insert(slot);
         }
-        let stored =
-            Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written };
-        Some(stored)
+        let row = match from.u8()? {
+            0 => None,
+            1 => Some(RowNeeds { same: from.list(|from| self.slot(from))?, shared: from.u32()? }),
+            _ => return None,
+        };
+        Some(Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written, row })
     }
 }
 
@@ -266,6 +279,8 @@ impl<'a> Stored<'a> {
             faults,
             assumptions,
             written,
+            row,
+            at: _,
             lanes: _,
             number: _,
         } = compiled;
@@ -281,7 +296,13 @@ impl<'a> Stored<'a> {
             faults: faults.clone(),
             assumptions: assumptions.clone(),
             written: written.clone(),
+            row: row.clone(),
         }
+    }
+
+    /// Whether both are versions of one thing.
+    fn is_like(&self, other: &Stored<'_>) -> bool {
+        self.at == other.at && self.row.is_some() == other.row.is_some()
     }
 
     fn write(&self, out: &mut Writer) {
@@ -332,7 +353,17 @@ impl<'a> Stored<'a> {
         });
         let written: Vec<Slot> = self.written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
+        out.u8(self.row.is_some().into());
+        if let Some(row) = &self.row {
+            out.list(row.same.iter(), |out, slot| out.u32(slot.0));
+            out.u32(row.shared);
+        }
     }
+}
+
+/// Most versions of what a region is a version of.
+fn most_like(region: &Stored<'_>) -> usize {
+    if region.row.is_some() { MOST_ROW_VERSIONS } else { MOST_VERSIONS + 1 }
 }
 
 fn write_site(out: &mut Writer, site: &TrapSite) {

@@ -40,7 +40,7 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
     warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
     let variant = Variant::new(config, &Launch::default());
     let kernel = Arc::new(Kernel::new(function, variant.region_options()));
-    Arc::new(Jit::new(kernel, variant, config.cache.as_ref()).expect("a host"))
+    Arc::new(Jit::new(kernel, variant, RowFacts::default(), config.cache.as_ref()).expect("a host"))
 }
 
 /// Compiles the regions of all blocks for a warp as it starts.

@@ -1,0 +1,202 @@
+//! What regions assume of the slots at their entry, and which slots are worth it.
+
+use std::collections::HashMap;
+
+use warpjit_backend::Shape;
+use warpjit_ir::regions::graph::on_cycle;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::{Kernel, Region};
+use warpjit_ir::{BlockCall, Function, Group, Imm, Opcode, Scalar, Slot, Space, Terminator, Value};
+
+use super::{Jit, WIDE_LANES};
+
+/// Most lanes of a chunk.
+pub(super) const MOST_LANES: usize = 64;
+
+/// What a region assumes of a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Assumption {
+    pub slot: Slot,
+    /// Byte offset in the frame.
+    pub offset: u32,
+    pub shape: Shape,
+    /// What each lane of a chunk has more than the first.
+    steps: [u32; MOST_LANES],
+    /// Whether the low half may not carry into the high one.
+    packed: bool,
+    /// Lanes of the chunk, or of the parts of it, of which each has the shape.
+    pub lanes: u32,
+}
+
+impl Assumption {
+    pub fn new(slot: Slot, offset: u32, shape: Shape, lanes: u32) -> Self {
+        let (step, packed) = match shape {
+            Shape::Uniform => (0, false),
+            Shape::Affine(step) => (step as u32, false),
+            Shape::Packed(step) => (step as u32, true),
+        };
+        let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
+        Assumption { slot, offset, shape, steps, packed, lanes }
+    }
+
+    /// Whether the lanes of each chunk that has an active one have the shape.
+    #[inline]
+    pub fn holds(&self, words: &[u32], active: u64) -> bool {
+        match self.lanes {
+            4 => self.holds_in::<4>(words, active),
+            8 => self.holds_in::<8>(words, active),
+            16 => self.holds_in::<16>(words, active),
+            32 => self.holds_in::<32>(words, active),
+            _ => self.holds_in::<64>(words, active),
+        }
+    }
+
+    #[inline]
+    fn holds_in<const LANES: usize>(&self, words: &[u32], active: u64) -> bool {
+        let (chunks, _) = words.as_chunks::<LANES>();
+        let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);
+        // What lanes differ by from what they should be, over all chunks, lane by lane: vectors for the compiler.
+        let mut odd = [0; LANES];
+        let mut carries = 0;
+        for (number, chunk) in chunks.iter().enumerate() {
+            if active >> (number * LANES) & (u64::MAX >> (64 - LANES)) == 0 {
+                continue;
+            }
+            let first = chunk[0];
+            for lane in 0..LANES {
+                odd[lane] |= chunk[lane].wrapping_sub(steps[lane]) ^ first;
+            }
+            carries |= (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16;
+        }
+        odd.iter().fold(0, |all, lane| all | lane) == 0 && (carries == 0 || !self.packed)
+    }
+}
+
+impl Jit {
+    /// What can be assumed of the slots that steer a region, judging by the frames of some warps.
+    pub(super) fn shapes(
+        &self,
+        kernel: &Kernel,
+        region: &Region,
+        frames: &[&[u32]],
+        chunk_lanes: u32,
+    ) -> Vec<Assumption> {
+        let mut list = Vec::new();
+        for slot in steering_slots(&region.ssa).iter() {
+            let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
+            if data.ty.uniform || data.ty.scalar != Scalar::I32 {
+                continue;
+            }
+            let offset = self.offsets[slot.index()];
+            let words_of = |frame: &'_ [u32]| -> Vec<u32> {
+                frame[offset as usize / 4..][..kernel.func.lanes as usize].to_vec()
+            };
+            let all: Vec<Vec<u32>> = frames.iter().map(|frame| words_of(frame)).collect();
+            let Some(words) = all.first() else { continue };
+            let step = words[1].wrapping_sub(words[0]) as i32;
+            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what is the same
+            // in each of them is worth knowing too.
+            let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
+            let shapes = [
+                (Shape::Uniform, chunk_lanes),
+                (Shape::Uniform, parts),
+                (Shape::Packed(step), parts),
+                (Shape::Affine(step), parts),
+            ];
+            let fits = shapes
+                .into_iter()
+                .map(|(shape, lanes)| Assumption::new(slot, offset, shape, lanes))
+                .find(|assumption| all.iter().all(|words| assumption.holds(words, u64::MAX)));
+            list.extend(fits);
+        }
+        list
+    }
+}
+
+/// Slots that addresses or branch conditions of a region are computed from by integer operations: those whose shape
+/// makes a difference worth a test at each entry.
+pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
+    let mut slots = SlotSet::empty(ssa.slots.len());
+    let mut seen = vec![false; ssa.values.len()];
+    let mut work: Vec<Value> = Vec::new();
+    // Arguments by parameter.
+    let mut arguments: HashMap<Value, Vec<Value>> = HashMap::new();
+    for block in ssa.block_ids() {
+        for &inst in &ssa.block(block).insts {
+            let data = ssa.inst(inst);
+            if ssa.mem_access(inst).is_some() {
+                work.extend(data.args.first());
+            }
+        }
+        let mut edge = |call: &BlockCall| {
+            for (&param, &arg) in ssa.block(call.block).params.iter().zip(&call.args) {
+                arguments.entry(param).or_default().push(arg);
+            }
+        };
+        match &ssa.block(block).term {
+            Some(Terminator::Jump(call)) => edge(call),
+            Some(Terminator::Branch { cond, taken, next }) => {
+                work.push(*cond);
+                edge(taken);
+                edge(next);
+            }
+            _ => {}
+        }
+    }
+    while let Some(value) = work.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        let Some(inst) = ssa.def_inst(value) else {
+            work.extend(arguments.get(&value).into_iter().flatten());
+            continue;
+        };
+        match (inst.op, inst.imm) {
+            (Opcode::SlotGet, Imm::Slot(slot)) => {
+                slots.insert(slot);
+            }
+            (Opcode::Fcmp | Opcode::CallPure, _) => {}
+            // By a mask in a register, which has no shape, nothing even is chosen.
+            (Opcode::Select, _) if is_register(ssa, inst.args[0]) => {}
+            (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
+            _ => {}
+        }
+    }
+    slots
+}
+
+/// Instructions for each access of lanes to global memory from which on a region mostly computes.
+const MOSTLY: usize = 24;
+
+/// Whether a region mostly computes, so that two vectors in flight pay: they hide what each waits for. Loops over memory are better
+/// off with one, as fewer lines are in use at a time.
+pub(super) fn computes(func: &Function) -> bool {
+    let succs: Vec<Vec<usize>> = func
+        .block_ids()
+        .map(|b| {
+            let mut list = Vec::new();
+            func.term(b).for_each_successor(|s| list.push(s.index()));
+            list
+        })
+        .collect();
+    let in_loop = on_cycle(&succs);
+    let (mut insts, mut accesses) = (0, 0);
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            insts += 1;
+            let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
+            if of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_))) {
+                accesses += 1;
+                if in_loop[block.index()] {
+                    return false;
+                }
+            }
+        }
+    }
+    insts >= MOSTLY * accesses
+}
+
+/// Whether a value is what a slot of lanes held.
+fn is_register(ssa: &Function, value: Value) -> bool {
+    !ssa.ty(value).uniform && ssa.def_inst(value).is_some_and(|inst| inst.op == Opcode::SlotGet)
+}
