@@ -1,8 +1,8 @@
 //! Programs: guest code ready to be launched.
 
 use crate::cache::CacheConfig;
-use crate::exec::{RowFacts, Tiers};
 use crate::exec::setup::Needs;
+use crate::exec::{RowFacts, Tiers};
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::collections::HashMap;
 use std::fmt;

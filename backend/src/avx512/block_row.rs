@@ -154,7 +154,8 @@ impl<'a> Lower<'a> {
             return None;
         }
         row.shared_reach = row.shared_reach.max(end);
-        let overlaps = |f: &crate::options::RowField| f.offset < end && offset < f.offset + u32::from(f.bytes);
+        let overlaps =
+            |f: &crate::options::RowField| f.offset < end && offset < f.offset + u32::from(f.bytes);
         Some(match row.row.fields.iter().any(overlaps) {
             _ if row.writes_shared => super::code::NEVER,
             true => 1,

@@ -11,7 +11,7 @@ pub(super) const NO_SITE: u32 = u32::MAX;
 pub(super) const NEVER: u8 = u8::MAX;
 
 /// How many bits of a register an operand names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Size {
     B,
     W,
@@ -24,7 +24,7 @@ pub(super) enum Size {
 }
 
 /// What flags say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Flags {
     Equal,
     NotEqual,
@@ -61,7 +61,7 @@ impl Flags {
 }
 
 /// A place of memory; registers are indices of the instruction's operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Place {
     /// Base, index with its size and scale, displacement.
     At { base: u8, index: Option<(u8, Size, u8)>, disp: i32 },
@@ -72,7 +72,7 @@ pub(super) enum Place {
 }
 
 /// An operand as the assembler writes it; registers are indices of the instruction's operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Arg {
     Reg(u8, Size),
     Mem(Place),
@@ -86,7 +86,7 @@ pub(super) enum Arg {
 }
 
 /// What an instruction is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Kind {
     /// One of the host's.
     Host(Code),

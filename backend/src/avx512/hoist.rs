@@ -1,13 +1,16 @@
 //! What a loop computes anew each time though nothing in it changes moves in front of it.
 //!
 //! The IR's own loops are cleared of that before they come here. But lowering makes loops (over the chunks of a warp, over warps and
-//! blocks), and it makes values (bases, bounds, splats, masks) wherever they are needed.
+//! blocks), and it makes values (bases, bounds, splats, masks) wherever they are needed. For the same reason scalars are computed more
+//! than once: all but the first are left out.
 
 use std::collections::HashMap;
 
 use iced_x86::Code;
 use regalloc2::{Operand, OperandKind, RegClass, VReg};
-use warpjit_ir::regions::graph::{LoopNest, natural_loops, predecessors, reverse_postorder};
+use warpjit_ir::regions::graph::{
+    LoopNest, dominates, immediate_dominators, natural_loops, predecessors, reverse_postorder,
+};
 
 use super::code::{Arg, BlockData, Kind, MInst, NEVER, NO_SITE, Place};
 
@@ -85,15 +88,19 @@ struct Hoist<'a> {
     alias: Vec<Option<VReg>>,
     /// Values kept for a loop, by class.
     kept: Vec<[u32; 3]>,
+    /// Immediate dominators.
+    dominators: Vec<Option<usize>>,
 }
 
 /// What an instruction computes.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
-    code: Code,
-    text: String,
+    insts: Vec<Shape>,
     uses: Vec<VReg>,
 }
+
+/// All of an instruction but its registers.
+type Shape = (Kind, [Option<Arg>; 4], Option<u8>, [bool; 3], u8);
 
 fn resolve(alias: &[Option<VReg>], mut v: VReg) -> VReg {
     while let Some(other) = alias[v.vreg()] {
@@ -107,12 +114,9 @@ pub(super) fn hoist(blocks: &mut [BlockData], operands: &mut Vec<Operand>, vregs
     let mut alias = vec![None; *vregs];
     join_parameters(blocks, &mut alias);
     rename(blocks, operands, &alias);
-    let succs: Vec<Vec<usize>> =
-        blocks.iter().map(|b| b.succs.iter().map(|s| s.index()).collect()).collect();
+    let succs: Vec<Vec<usize>> = blocks.iter().map(|b| b.succs.iter().map(|s| s.index()).collect()).collect();
     let Some(nest) = natural_loops(&succs, 0) else { return };
-    if nest.loops.is_empty() {
-        return;
-    }
+    let dominators = immediate_dominators(&succs, 0);
     let preds = predecessors(&succs);
     let order = reverse_postorder(&succs, 0);
     let mut reached = vec![false; blocks.len()];
@@ -150,8 +154,20 @@ pub(super) fn hoist(blocks: &mut [BlockData], operands: &mut Vec<Operand>, vregs
     let alias = vec![None; *vregs];
     let constants = HashMap::new();
     let known = HashMap::new();
-    let mut hoist =
-        Hoist { blocks, operands, vregs, nest, depth, before, made_in, constants, known, alias, kept };
+    let mut hoist = Hoist {
+        blocks,
+        operands,
+        vregs,
+        nest,
+        depth,
+        before,
+        made_in,
+        constants,
+        known,
+        alias,
+        kept,
+        dominators,
+    };
     for b in order {
         hoist.block(b);
     }
@@ -264,12 +280,35 @@ impl Hoist<'_> {
                     continue;
                 }
             }
+            if !next_reads(n) && !reads_flags(inst) && self.is_known(b, inst) {
+                n += 1;
+                continue;
+            }
             left.push(inst.clone());
             n += 1;
         }
         // What moved to the end of this block while it was written cannot be: loops come behind what stands in front of them.
         let moved = std::mem::replace(&mut self.blocks[b].insts, left);
         debug_assert!(moved.is_empty());
+    }
+
+    /// Whether a block that dominates this one, or this one itself, has computed a general register's value before; if not, it is noted.
+    fn is_known(&mut self, b: usize, inst: &MInst) -> bool {
+        let Some(result) = self.result(inst).filter(|r| r.class() == RegClass::Int) else { return false };
+        if !self.is_pure(inst) || self.constants.contains_key(&result) {
+            return false;
+        }
+        let key = self.key(std::slice::from_ref(inst));
+        let list = self.known.entry(key).or_default();
+        // What is rarely executed keeps nothing alive.
+        let cold = self.blocks[b].cold;
+        let good = |at: usize| at == b || !cold && dominates(&self.dominators, at, b);
+        if let Some(&(_, same)) = list.iter().find(|(at, _)| good(*at)) {
+            self.alias[result.vreg()] = Some(same);
+            return true;
+        }
+        list.push((b, result));
+        false
     }
 
     /// Moves instructions in front of the outermost loop that leaves their operands alone, if there is one.
@@ -402,16 +441,11 @@ impl Hoist<'_> {
     }
 
     fn key(&self, insts: &[MInst]) -> Key {
-        let code = match insts.last().map(|i| i.kind) {
-            Some(Kind::Host(code)) => code,
-            _ => Code::INVALID,
-        };
-        let text: Vec<_> = insts
-            .iter()
-            .map(|i| (i.kind, i.args, i.mask, i.zeroing, i.broadcast, i.to_zero, i.steady))
-            .collect();
-        let uses = insts.iter().flat_map(|i| self.uses(i)).collect();
-        Key { code, text: format!("{text:?}"), uses }
+        let shape = |i: &MInst| (i.kind, i.args, i.mask, [i.zeroing, i.broadcast, i.to_zero], i.steady);
+        Key {
+            insts: insts.iter().map(shape).collect(),
+            uses: insts.iter().flat_map(|i| self.uses(i)).collect(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod across;
 mod asm;
+mod block_row;
 mod code;
 mod control;
 mod convert;
@@ -25,7 +26,6 @@ mod masks;
 mod memory;
 mod one_access;
 mod places;
-mod block_row;
 mod rows;
 mod scalar;
 mod side_by_side;

@@ -205,13 +205,15 @@ impl Builder<'_> {
     }
 
     fn segments(&mut self) {
+        // What the launch says is not the kernel's to write (HSA PRM: the kernarg segment is read-only), and compilers rely on that.
         let segment = |name, address, size, contents: Vec<(u32, Arc<[u8]>)>| Segment {
             name,
             address,
             size,
-            writable: true,
+            writable: false,
             contents,
         };
+        let writable = |segment: Segment| Segment { writable: true, ..segment };
         let bytes = SegmentSize::Bytes;
         let (object, private) = (self.object, self.setup.local_bytes);
         let mut list = vec![
@@ -223,7 +225,7 @@ impl Builder<'_> {
             let (start, image) = (variables.start as usize, &object.image);
             list[1] = code_segment(image[..start].into());
             let address = CODE_ADDRESS + start as u64;
-            list.push(segment("variables", address, bytes(0), vec![(0, image[start..].into())]));
+            list.push(writable(segment("variables", address, bytes(0), vec![(0, image[start..].into())])));
         }
         if self.has(property::DISPATCH_POINTER) {
             let packet = list.len() as u8;
@@ -247,7 +249,8 @@ impl Builder<'_> {
         }
         if private != 0 {
             let stride = (private * LANES).next_multiple_of(SCRATCH_GRANULE);
-            list.push(segment("scratch", SCRATCH_ADDRESS, SegmentSize::PerWarp(stride), Vec::new()));
+            let size = SegmentSize::PerWarp(stride);
+            list.push(writable(segment("scratch", SCRATCH_ADDRESS, size, Vec::new())));
         }
         self.setup.abi.segments = list;
     }

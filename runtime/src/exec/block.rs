@@ -101,6 +101,30 @@ impl RunningBlock {
     /// Makes a block ready to run.
     pub fn new(plan: &Plan, tiers: &Tiers, memory: &Memory, stepper: &mut Stepper<'_>, index: u64) -> Self {
         let start = tiers.start();
+        let mut block = RunningBlock::unprepared(plan, tiers, index);
+        if let Some(place) = &block.place {
+            plan.segments.clear(memory, place, plan.warps);
+        }
+        for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
+            for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
+                write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
+            }
+            if start.prologue.is_some() {
+                // It sets registers and goes on; it can do nothing else.
+                let mut view = View { plan, memory, shared: &mut block.shared, local: &mut resident.local };
+                let _ = stepper.interpret(&mut resident.warp, &mut view);
+            }
+            // A register named by the launch stands against what the prologue gave it.
+            name_registers(&mut resident.warp, plan, tiers);
+            let words = resident.warp.frame.words();
+            resident.first = start.restored.iter().flat_map(|range| &words[range.clone()]).copied().collect();
+        }
+        block
+    }
+
+    /// A block whose warps stand at the kernel's entry, with what their registers are given first.
+    pub fn unprepared(plan: &Plan, tiers: &Tiers, index: u64) -> Self {
+        let start = tiers.start();
         let place = plan.segments.take_place();
         let warps = (0..plan.warps)
             .map(|number| Resident {
@@ -126,23 +150,6 @@ impl RunningBlock {
             place,
         };
         block.shared.reset(plan, index);
-        if let Some(place) = &block.place {
-            plan.segments.clear(memory, place, plan.warps);
-        }
-        for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
-            for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
-                write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
-            }
-            if start.prologue.is_some() {
-                // It sets registers and goes on; it can do nothing else.
-                let mut view = View { plan, memory, shared: &mut block.shared, local: &mut resident.local };
-                let _ = stepper.interpret(&mut resident.warp, &mut view);
-            }
-            // A register named by the launch stands against what the prologue gave it.
-            name_registers(&mut resident.warp, plan, tiers);
-            let words = resident.warp.frame.words();
-            resident.first = start.restored.iter().flat_map(|range| &words[range.clone()]).copied().collect();
-        }
         block
     }
 
@@ -162,19 +169,7 @@ impl RunningBlock {
                 resident.local.reset();
             }
         }
-        for (range, value) in &start.by_block {
-            // The same for all warps of the block.
-            let value = plan.builtin(*value, index, 0, 0);
-            for resident in self.warps.iter_mut().take(plan.warps as usize) {
-                // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
-                for words in resident.warp.frame.words_mut()[range.clone()].chunks_mut(16) {
-                    match words.as_chunks_mut::<16>().0 {
-                        [all] => *all = [value; 16],
-                        _ => words.iter_mut().for_each(|word| *word = value),
-                    }
-                }
-            }
-        }
+        self.set_by_block(plan, tiers, index);
         if !start.by_block.is_empty() && !plan.slots.is_empty() {
             for resident in self.warps.iter_mut().take(plan.warps as usize) {
                 name_registers(&mut resident.warp, plan, tiers);
@@ -187,6 +182,30 @@ impl RunningBlock {
         if let Some(place) = &self.place {
             plan.segments.clear(memory, place, plan.warps);
         }
+    }
+
+    /// Gives the slots that differ from block to block their values.
+    fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
+        for (range, value) in &tiers.start().by_block {
+            // The same for all warps of the block.
+            let value = plan.builtin(*value, index, 0, 0);
+            for resident in self.warps.iter_mut().take(plan.warps as usize) {
+                // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
+                for words in resident.warp.frame.words_mut()[range.clone()].chunks_mut(16) {
+                    match words.as_chunks_mut::<16>().0 {
+                        [all] => *all = [value; 16],
+                        _ => words.iter_mut().for_each(|word| *word = value),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a block that never ran, and whose warps write nothing, stand for another one.
+    pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
+        self.index = index;
+        self.set_by_block(plan, tiers, index);
+        self.shared.reset(plan, index);
     }
 
     /// Puts the warps into their first state, as far as [`RunningBlock::reset`] has left that.

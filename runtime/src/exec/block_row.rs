@@ -40,17 +40,19 @@ pub fn may_run(plan: &Plan, tiers: &Tiers) -> bool {
 }
 
 impl RowRunner {
-    /// A runner, if there is code for it; else the block, ready to run as any other.
+    /// A runner, if there is code for it. `block` is kept for the next try.
     pub fn new(
         plan: &Plan,
+        tiers: &Tiers,
         stepper: &Stepper<'_>,
-        mut block: Box<RunningBlock>,
-    ) -> Result<RowRunner, Box<RunningBlock>> {
-        let Some(code) = stepper.code_for_rows(&block.frames(), plan.shared.len()) else {
-            return Err(block);
-        };
+        block: &mut Option<Box<RunningBlock>>,
+    ) -> Option<RowRunner> {
+        let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
+        let known = block.get_or_insert_with(first);
+        let code = stepper.code_for_rows(&known.frames(), plan.shared.len())?;
+        let mut block = block.take()?;
         let warps = block.row_warps(plan);
-        Ok(RowRunner { code, block, warps })
+        Some(RowRunner { code, block, warps })
     }
 
     /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`.
@@ -65,14 +67,13 @@ impl RowRunner {
     ) -> RowEnd {
         let first = plan.coordinates(blocks.start)[0];
         let left = u64::from(plan.grid[0] - first).min(blocks.end - blocks.start) as u32;
-        self.block.reset(plan, tiers, memory, blocks.start);
+        self.block.stand_for(plan, tiers, blocks.start);
         let linear_more = (blocks.start as u32).wrapping_sub(first);
         let Some(mut view) = self.block.view(plan, memory) else {
             return RowEnd { blocks: u64::from(left), fault: None, stopped: false };
         };
         let at = (first..first + left, linear_more);
-        let (flow, reached, warp) =
-            stepper.run_row(&self.code, &mut self.warps, at, &mut view, patience);
+        let (flow, reached, warp) = stepper.run_row(&self.code, &mut self.warps, at, &mut view, patience);
         let done = match flow {
             RegionFlow::Exit(..) => left,
             _ => reached.saturating_sub(first).min(left),

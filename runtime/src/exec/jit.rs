@@ -21,9 +21,7 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, optimize};
-use warpjit_ir::{
-    Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable,
-};
+use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
@@ -32,8 +30,8 @@ use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Error, HostLevel};
 
 pub use behind::Ready;
-pub use rows::{Make, RowFacts};
 use rows::RowNeeds;
+pub use rows::{Make, RowFacts};
 use shapes::{Assumption, computes};
 
 /// Versions of one region with assumptions; after that comes the one without.

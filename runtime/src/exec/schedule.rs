@@ -55,6 +55,8 @@ struct Alone<T>(T);
 /// A thread's means to run rows of blocks.
 struct Rows {
     runner: Option<RowRunner>,
+    /// The block that a runner is made of.
+    block: Option<Box<RunningBlock>>,
     /// Blocks to run one by one before code for rows is asked for; none if it never is.
     wait: Option<u32>,
 }
@@ -226,16 +228,18 @@ impl<'a> Scheduler<'a> {
         let mut prefer_fresh = false;
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
-        let mut rows = Rows { runner: None, wait: may.then_some(0) };
+        let mut rows = Rows { runner: None, block: None, wait: may.then_some(0) };
         loop {
             match &mut rows.wait {
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
-                    self.rows(&mut stepper, &mut fresh, &mut spare, &mut rows, &mut steps, &mut done);
+                    self.rows(&mut stepper, &mut fresh, &mut rows, &mut steps, &mut done);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
             }
-            let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) else { break };
+            let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) else {
+                break;
+            };
             sampler.empty();
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
@@ -321,7 +325,6 @@ impl<'a> Scheduler<'a> {
         &self,
         stepper: &mut Stepper<'_>,
         stock: &mut std::ops::Range<u64>,
-        spare: &mut Option<Box<RunningBlock>>,
         rows: &mut Rows,
         steps: &mut (u64, u64),
         done: &mut u64,
@@ -333,25 +336,13 @@ impl<'a> Scheduler<'a> {
             }
             let runner = match &mut rows.runner {
                 Some(runner) => runner,
-                none => {
-                    let (plan, tiers) = (self.plan, self.tiers);
-                    let block = match spare.take() {
-                        // Frames as at the start of a block.
-                        Some(mut block) => {
-                            block.reset(plan, tiers, self.memory, stock.start);
-                            block
-                        }
-                        None => Box::new(RunningBlock::new(plan, tiers, self.memory, stepper, stock.start)),
-                    };
-                    match RowRunner::new(plan, stepper, block) {
-                        Ok(runner) => none.insert(runner),
-                        Err(block) => {
-                            *spare = Some(block);
-                            rows.wait = stepper.rows_may_come().then_some(BLOCKS_MEANWHILE);
-                            return;
-                        }
+                none => match RowRunner::new(self.plan, self.tiers, stepper, &mut rows.block) {
+                    Some(runner) => none.insert(runner),
+                    None => {
+                        rows.wait = stepper.rows_may_come().then_some(BLOCKS_MEANWHILE);
+                        return;
                     }
-                }
+                },
             };
             let patience = OfBlock { scheduler: self, index: stock.start };
             let end = runner.run(self.plan, self.tiers, self.memory, stepper, stock, &patience);

@@ -441,10 +441,10 @@ impl<'a> Stepper<'a> {
     /// for once there is code for single warps.
     pub fn code_for_rows(&self, frames: &[&[u32]], shared: usize) -> Option<Arc<Compiled>> {
         let jit = self.tiers.jit.as_ref()?;
-        let at = self.tiers.start.block;
+        let at = self.tiers.kernel.func.entry;
         let make = match self.tiers.behind {
             false => Make::Now,
-            true if self.entries[at.index()].versions.is_empty() => Make::Never,
+            true if self.entries[self.tiers.start.block.index()].versions.is_empty() => Make::Never,
             true => Make::Behind(self.background),
         };
         jit.rows(at, frames, shared, make)

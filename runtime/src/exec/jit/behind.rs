@@ -119,8 +119,7 @@ impl Ticket {
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);
-        let added: Result<_, Error> =
-            lock(self.versions(&jit)).add(made, |code| jit.announce(self.at, code));
+        let added: Result<_, Error> = lock(self.versions(&jit)).add(made, |code| jit.announce(self.at, code));
         if let Err(error) = added {
             jit.refuse(&error);
         }

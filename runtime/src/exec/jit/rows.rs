@@ -89,9 +89,8 @@ pub(super) struct AsRow {
 impl AsRow {
     /// Tells slots that hold a block's index apart from those of warps, and adds to those that are the same in all warps.
     pub fn assume(&mut self, assumptions: &mut Vec<Assumption>, shapes: &mut [Option<Shape>]) {
-        let by_block = |slot: Slot| {
-            matches!(self.code.slots[slot.index()], RowSlot::Block | RowSlot::LinearBlock)
-        };
+        let by_block =
+            |slot: Slot| matches!(self.code.slots[slot.index()], RowSlot::Block | RowSlot::LinearBlock);
         assumptions.retain(|a| !by_block(a.slot));
         for number in 0..self.code.slots.len() {
             if by_block(Slot::new(number)) {
@@ -250,8 +249,9 @@ impl Compiled {
         }
         // SAFETY: the code was made by the backend for rows of this kernel's blocks; the context's pointers are to memory that lives
         // through the call, `warps` among it, which names frames of this kernel; what it calls does not unwind.
-        let result =
-            unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode) };
+        let result = unsafe {
+            vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode)
+        };
         match result {
             Ok(result) => self.outcome(result, context),
             Err(raw) => self.signal(raw, context),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cache::CacheConfig;
+use crate::exec::RowFacts;
 use crate::program::Variant;
 use crate::{Config, Launch};
 use std::sync::Arc;
