@@ -251,6 +251,9 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
         let env = float_env(func, true);
         return crate::avx512::compile(func, options, env, list);
     }
+    if options.row.is_some() {
+        return Err(Error::Host("rows of blocks without vectors of 512 bits".into()));
+    }
     let isa = options.target.isa(options.fast_compile);
     let env = float_env(func, options.target.host.x86);
     let mut sig = Signature::new(CallConv::SystemV);

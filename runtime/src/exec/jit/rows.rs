@@ -186,6 +186,7 @@ impl Jit {
         make: Make<'_>,
     ) -> Option<Arc<Compiled>> {
         let mut versions = lock(&self.rows);
+        versions.impossible |= !self.wide;
         if versions.impossible || versions.queued {
             return None;
         }

@@ -44,6 +44,8 @@ struct Stored<'a> {
 struct Contents<'a> {
     /// Blocks that the interpreter must run.
     never: Vec<Block>,
+    /// There can be no code for rows of blocks.
+    no_rows: bool,
     regions: Vec<Stored<'a>>,
 }
 
@@ -68,6 +70,7 @@ impl Jit {
         for block in contents.never {
             lock(&self.versions[block.index()]).impossible = true;
         }
+        lock(&self.rows).impossible |= contents.no_rows;
         // Without memory for code nothing is lost: it is tried again when the code is compiled.
         let _ = self.memory.reserve(contents.regions.iter().map(|region| region.code.len()));
         for stored in contents.regions {
@@ -144,6 +147,7 @@ impl Jit {
         let mut out = Writer::default();
         out.u64(self.frame_bytes());
         out.list(never.iter(), |out, block| out.u32(block.0));
+        out.u8((!refused && lock(&self.rows).impossible || before.no_rows).into());
         out.list(regions.iter(), |out, region| region.write(out));
         store.save(*key, &out.0);
     }
@@ -160,13 +164,18 @@ impl Jit {
             return None;
         }
         let never = from.list(|from| self.block(from))?;
+        let no_rows = match from.u8()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
         let mut pures = Names { find: |name: &str| self.find_pure(name), known: Vec::new() };
         let mut tables = Names { find: registry::table, known: Vec::new() };
         let regions = from.list(|from| self.read_region(from, &mut pures, &mut tables))?;
         let most = |region: &Stored<'_>| {
             regions.iter().filter(|other| other.is_like(region)).count() <= most_like(region)
         };
-        (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, regions })
+        (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, no_rows, regions })
     }
 
     fn block(&self, from: &mut Reader<'_>) -> Option<Block> {
