@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use iced_x86::Code;
 use regalloc2::{Operand, OperandKind, RegClass, VReg};
-use warpjit_ir::regions::graph::{
+use warpjit_ir::graph::{
     LoopNest, dominates, immediate_dominators, natural_loops, predecessors, reverse_postorder,
 };
 
@@ -73,9 +73,7 @@ struct Hoist<'a> {
     blocks: &'a mut [BlockData],
     operands: &'a mut Vec<Operand>,
     vregs: &'a mut usize,
-    nest: LoopNest,
-    /// How many loops are round a loop, itself counted.
-    depth: Vec<u8>,
+    nest: LoopNest<usize>,
     /// The block in front of a loop, if it leads nowhere else.
     before: Vec<Option<usize>>,
     /// The innermost loop in which a register is given its value.
@@ -121,22 +119,16 @@ pub(super) fn hoist(blocks: &mut [BlockData], operands: &mut Vec<Operand>, vregs
     let order = reverse_postorder(&succs, 0);
     let mut reached = vec![false; blocks.len()];
     order.iter().for_each(|&b| reached[b] = true);
-    let before = nest
-        .loops
-        .iter()
+    let before = (0..nest.loops.len())
         .map(|l| {
-            let mut outside = preds[l.header].iter().filter(|&&p| !l.contains[p] && reached[p]);
+            let preds = &preds[nest.loops[l].header];
+            let mut outside = preds.iter().filter(|&&p| !nest.is_in(l, p) && reached[p]);
             match (outside.next(), outside.next()) {
                 (Some(&p), None) if succs[p].len() == 1 => Some(p),
                 _ => None,
             }
         })
         .collect();
-    let mut depth: Vec<u8> = Vec::new();
-    for l in &nest.loops {
-        let outer = l.parent.map_or(0, |p| depth[p]);
-        depth.push(outer.saturating_add(1));
-    }
     let mut made_in = vec![None; *vregs];
     for (n, block) in blocks.iter().enumerate() {
         let own = nest.innermost[n];
@@ -154,20 +146,8 @@ pub(super) fn hoist(blocks: &mut [BlockData], operands: &mut Vec<Operand>, vregs
     let alias = vec![None; *vregs];
     let constants = HashMap::new();
     let known = HashMap::new();
-    let mut hoist = Hoist {
-        blocks,
-        operands,
-        vregs,
-        nest,
-        depth,
-        before,
-        made_in,
-        constants,
-        known,
-        alias,
-        kept,
-        dominators,
-    };
+    let mut hoist =
+        Hoist { blocks, operands, vregs, nest, before, made_in, constants, known, alias, kept, dominators };
     for b in order {
         hoist.block(b);
     }
@@ -330,7 +310,7 @@ impl Hoist<'_> {
                 let made = self.made_in[v.vreg()];
                 made.is_some_and(|m| m == l || self.is_inside(m, l))
             };
-            if uses.iter().any(inside) || self.depth[l] <= floor {
+            if uses.iter().any(inside) || self.nest.loops[l].depth <= u32::from(floor) {
                 break;
             }
             if let Some(p) = self.before[l]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use warpjit_backend::Shape;
-use warpjit_ir::regions::graph::on_cycle;
+use warpjit_ir::graph::on_cycle;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Kernel, Region};
 use warpjit_ir::{BlockCall, Function, Group, Imm, Opcode, Scalar, Slot, Space, Terminator, Value};

@@ -1,5 +1,6 @@
 //! Regions as bytes: the same when read, and nothing else is taken for one.
 
+use super::super::rows::Make;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
@@ -45,23 +46,26 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
 }
 
 /// Compiles the regions of all blocks for a warp as it starts.
-fn compile_all(jit: &Jit) {
+fn compile_all(jit: &Arc<Jit>) {
     let code = Interpreted::new(&jit.kernel.func).expect("valid code");
     let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
     for block in jit.kernel.func.block_ids() {
         warp.block = block;
         jit.region(&warp);
     }
+    let _ = jit.rows(jit.kernel.func.entry, &[warp.frame.words()], 0, Make::Now);
 }
 
 fn bytes_of(jit: &Jit) -> Vec<u8> {
     let mut out = Writer::default();
     out.u64(jit.frame_bytes());
     out.list([].iter(), |_, _: &u8| {});
+    out.u8(0);
     let mut list = Vec::new();
     for (number, versions) in jit.versions.iter().enumerate() {
         list.extend(lock(versions).list.iter().map(|code| (Block::new(number), code.clone())));
     }
+    list.extend(lock(&jit.rows).list.iter().map(|code| (code.at, code.clone())));
     out.list(list.iter(), |out, (at, code)| Stored::of(*at, code).write(out));
     out.0
 }
@@ -76,13 +80,18 @@ fn regions_are_the_same_when_read() {
     assert!(contents.regions.iter().any(|region| !region.traps.is_empty()));
     assert!(contents.regions.iter().any(|region| !region.assumptions.is_empty()));
     assert!(contents.regions.iter().any(|region| !region.faults.is_empty()));
+    assert_eq!(contents.regions.iter().any(|region| region.row.is_some()), jit.wide);
     let mut again = Writer::default();
     again.u64(jit.frame_bytes());
     again.list([].iter(), |_, _: &u8| {});
+    again.u8(contents.no_rows.into());
     again.list(contents.regions.iter(), |out, region| region.write(out));
     assert_eq!(again.0, bytes);
     for region in &contents.regions {
-        let versions = lock(&jit.versions[region.at.index()]);
+        let versions = match region.row {
+            Some(_) => lock(&jit.rows),
+            None => lock(&jit.versions[region.at.index()]),
+        };
         let same = versions.list.iter().any(|code| {
             code.code.bytes() == region.code
                 && code.traps == region.traps
@@ -91,6 +100,7 @@ fn regions_are_the_same_when_read() {
                 && code.assumptions == region.assumptions
                 && code.written == region.written
                 && code.mode == region.mode
+                && code.row == region.row
         });
         assert!(same);
     }
