@@ -92,9 +92,9 @@ impl AsRow {
         let by_block =
             |slot: Slot| matches!(self.code.slots[slot.index()], RowSlot::Block | RowSlot::LinearBlock);
         assumptions.retain(|a| !by_block(a.slot));
-        for number in 0..self.code.slots.len() {
-            if by_block(Slot::new(number)) {
-                shapes[number] = Some(Shape::Uniform);
+        for (slot, shape) in self.code.slots.iter().zip(shapes) {
+            if matches!(slot, RowSlot::Block | RowSlot::LinearBlock) {
+                *shape = Some(Shape::Uniform);
             }
         }
         for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
