@@ -21,6 +21,7 @@ mod listing;
 mod lower;
 mod operands;
 mod options;
+mod wanted;
 mod wide_helpers;
 
 pub use avx512::host_has_it as host_has_wide_vectors;

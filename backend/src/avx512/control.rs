@@ -324,17 +324,14 @@ impl<'a> Flow<'a> for Lower<'a> {
         Ok(())
     }
 
-    fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
+    fn insts_from(&mut self, b: Block, start: usize, _: Inst) -> Result<usize, Error> {
         match self.row_stretch(b, start) {
             Some(range) => {
                 let end = range.end;
                 self.row_versions(b, range)?;
                 Ok(end)
             }
-            None => {
-                self.inst(inst)?;
-                Ok(start + 1)
-            }
+            None => self.mads_or_inst(b, start, self.f.block(b).insts.len()),
         }
     }
 

@@ -5,7 +5,7 @@ use iced_x86::Code;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
-use super::asm::{R, Src, With};
+use super::asm::{R, Src};
 use super::code::Size;
 use super::int::{AND, OR, TEST, TEST_NOT};
 use super::lower::Lower;
@@ -13,11 +13,11 @@ use crate::lower::float::{Format, TINY, format_of};
 use crate::operands::{arg, malformed, wide};
 use crate::{Error, FloatEnv};
 
-const ADD: [Code; 2] =
+pub(super) const ADD: [Code; 2] =
     [Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er];
 const SUB: [Code; 2] =
     [Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er];
-const MUL: [Code; 2] =
+pub(super) const MUL: [Code; 2] =
     [Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er];
 const DIV: [Code; 2] =
     [Code::EVEX_Vdivps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er];
@@ -59,13 +59,9 @@ pub(super) fn all(w: usize, bits: u64) -> Src {
     if w == 1 { Src::C64(bits) } else { Src::C32(bits as u32) }
 }
 
-/// Sums of the fast multiply-add between these need no look: from, and below (see [`crate::lower::mads`]).
-const SUMS_FROM: u32 = (127 - 96) << 23;
-const SUMS_BELOW: u32 = (127 + 100) << 23;
-
 impl Lower<'_> {
     /// What `fcanon` made canonical, for operations to which all NaNs are the same.
-    fn before_canon(&self, v: Value) -> Value {
+    pub fn before_canon(&self, v: Value) -> Value {
         match self.f.def_inst(v) {
             Some(data) if data.op == Opcode::Fcanon => data.args.first().map_or(v, |&a| self.before_canon(a)),
             _ => v,
@@ -86,7 +82,7 @@ impl Lower<'_> {
             _ => data.op == Opcode::FmadTrunc && self.explicit_flush,
         };
         if data.op == Opcode::FmadTrunc {
-            return self.multiply_add(&args, flush);
+            return self.multiply_add(data, &args, flush);
         }
         let commutes = matches!(data.op, Opcode::Fadd | Opcode::Fmul);
         let mut args = args;
@@ -220,102 +216,10 @@ impl Lower<'_> {
         self.a.v3m(OR[w], denormal, x, sign, all(w, k.min_normal))
     }
 
-    /// The truncating multiply-add: fast, with a look at the sums for whether that was exact.
-    fn multiply_add(&mut self, args: &[Value], flush: bool) -> Result<Vec<R>, Error> {
-        let &[a, b, c] = args else {
-            return Err(Error::Malformed("a multiply-add of other than three".into()));
-        };
-        let (a, b) = if self.f.as_const(a).is_some() { (b, a) } else { (a, b) };
-        let (x, z) = (self.regs(a)?, self.regs(c)?);
-        let y = if flush { self.regs(b)?.iter().map(|&r| Src::R(r)).collect() } else { self.srcs(b)? };
-        if flush {
-            let mut out = Vec::new();
-            for ((&a, b), &c) in x.iter().zip(&y).zip(z.iter()) {
-                let &Src::R(b) = b else { return Err(Error::Malformed("a constant".into())) };
-                let [a, b, c] = [a, b, c].map(|r| self.flush(0, r));
-                out.push(self.exact_multiply_add(a, Src::R(b), c, true));
-            }
-            return Ok(out);
-        }
-        let mut odd: Option<R> = None;
-        let mut fast = Vec::new();
-        let or = |l: &mut Self, odd: Option<R>, k: R| match odd {
-            Some(o) => l.a.k3(Code::VEX_Korw_kr_kr_kr, o, k),
-            None => k,
-        };
-        let known = self.is_checked_sum(c);
-        for ((&a, &b), &c) in x.iter().zip(&y).zip(z.iter()) {
-            let with = With { to_zero: matches!(b, Src::R(_)), ..With::default() };
-            // Memory operands leave no room for a rounding of their own.
-            let b = match b {
-                Src::R(_) => b,
-                Src::C32(bits) => Src::R(self.a.constant(false, bits.into())),
-                other => other,
-            };
-            let product = self.a.v3w(MUL[0], a, b, With { to_zero: true, ..with });
-            let sum = self.a.v3(ADD[0], product, Src::R(c));
-            let twice = self.a.v3(INT_ADD, sum, Src::R(sum));
-            let above = self.a.v3(INT_SUB, twice, Src::C32(SUMS_FROM << 1));
-            let out = self.a.vcmp(INT_CMPU, above, Src::C32((SUMS_BELOW - SUMS_FROM) << 1), 5);
-            odd = Some(or(self, odd, out));
-            if !known {
-                let zero = self.a.vtest(TEST_NOT[0], c, Src::C32(0x7f80_0000));
-                odd = Some(or(self, odd, zero));
-            }
-            fast.push(sum);
-        }
-        let Some(odd) = odd else { return Ok(fast) };
-        let (look, slow, end) = (self.a.cold_block(), self.a.cold_block(), self.a.block());
-        let results: Vec<R> = fast.iter().map(|_| self.a.param(end, regalloc2::RegClass::Float)).collect();
-        self.a.kortest(odd, odd);
-        self.a.branch(super::code::Flags::NotEqual, (look, &[]), (end, &fast));
-        // Infinities and NaNs are right as they are: a finite product that overflowed leaves a finite sum, or an infinite one
-        // rightly. Lanes that do not take part any more often hold them.
-        self.a.switch_to(look);
-        let mut doubtful: Option<R> = None;
-        for (&s, &c) in fast.iter().zip(z.iter()) {
-            let finite = self.a.v3(AND[0], s, Src::C32(0x7f80_0000));
-            let finite = self.a.vcmp(INT_CMPU, finite, Src::C32(0x7f80_0000), 4);
-            let twice = self.a.v3(INT_ADD, s, Src::R(s));
-            let above = self.a.v3(INT_SUB, twice, Src::C32(SUMS_FROM << 1));
-            let out = self.a.vcmp(INT_CMPU, above, Src::C32((SUMS_BELOW - SUMS_FROM) << 1), 5);
-            let out = self.a.k3(Code::VEX_Kandw_kr_kr_kr, out, finite);
-            doubtful = Some(or(self, doubtful, out));
-            if !known {
-                let zero = self.a.vtest(TEST_NOT[0], c, Src::C32(0x7f80_0000));
-                doubtful = Some(or(self, doubtful, zero));
-            }
-        }
-        if let Some(k) = doubtful {
-            self.a.kortest(k, k);
-        }
-        self.a.branch(super::code::Flags::NotEqual, (slow, &[]), (end, &fast));
-        self.a.switch_to(slow);
-        let exact: Vec<R> = x
-            .iter()
-            .zip(&y)
-            .zip(z.iter())
-            .map(|((&a, &b), &c)| self.exact_multiply_add(a, b, c, false))
-            .collect();
-        self.a.jump(end, &exact);
-        self.a.switch_to(end);
-        Ok(results)
-    }
-
-    /// Whether a value is a sum of a multiply-add, which is not zero but where the exact way made it, and that is looked at.
-    fn is_checked_sum(&self, _: Value) -> bool {
-        false
-    }
-
     /// a * b cut to 24 bits, plus c with one rounding, in f64 (see `fmad_trunc` of [`crate::lower::float`]).
-    fn exact_multiply_add(&mut self, a: R, b: Src, c: R, flush: bool) -> R {
+    pub fn exact_multiply_add(&mut self, a: R, b: R, c: R, flush: bool) -> R {
         let zero = self.a.constant(false, 0);
         let is_zero = self.a.vcmp(CMP[0], c, Src::R(zero), 0);
-        let b = match b {
-            Src::R(r) => r,
-            Src::C32(bits) => self.a.constant(false, bits.into()),
-            _ => a,
-        };
         let halves = |l: &mut Self, x: R| {
             let high = l.a.high_half(x);
             [x, high]
@@ -346,7 +250,3 @@ impl Lower<'_> {
         matches!(scalar, Scalar::F32 | Scalar::F64)
     }
 }
-
-const INT_ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
-const INT_SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
-const INT_CMPU: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;

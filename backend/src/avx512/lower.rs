@@ -93,6 +93,10 @@ pub(super) struct Lower<'a> {
     pub bounds: super::rows::Bounds,
     /// Tests of rows that have held where all are inside.
     pub known_rows: Vec<R>,
+    /// How truncating multiply-adds are written; none for the exact way.
+    pub mads: Option<super::mads::Stretch>,
+    /// What is known of the function for those, once it is asked for.
+    pub mad_facts: Option<Rc<super::mads::Facts<'a>>>,
     /// Uniform words that are wanted in vectors only.
     pub as_vector: Vec<bool>,
     /// Where uniform slots are written, in this block.
@@ -161,6 +165,8 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         rows: Vec::new(),
         bounds: super::rows::Bounds::Tested,
         known_rows: Vec::new(),
+        mads: None,
+        mad_facts: None,
         as_vector,
         uniform_base: None,
         aside: false,

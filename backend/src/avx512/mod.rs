@@ -22,6 +22,7 @@ mod hoist;
 mod int;
 mod lane_by_lane;
 mod lower;
+mod mads;
 mod masks;
 mod memory;
 mod one_access;

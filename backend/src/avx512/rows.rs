@@ -30,7 +30,7 @@ pub(super) enum Bounds {
 }
 
 /// What is known to the end of a block, to be restored.
-struct Known {
+pub(super) struct Known {
     hoisted: HashMap<Value, Rc<[R]>>,
     splats: HashMap<Value, Rc<[R]>>,
     guards: HashMap<Value, Rc<[R]>>,
@@ -42,6 +42,17 @@ struct Known {
     aligned: Vec<crate::alignment::AlignmentTest>,
     rows: Vec<Row>,
     uniform_base: Option<R>,
+}
+
+impl Kept {
+    /// The registers that hold it.
+    pub fn registers(&self) -> impl Iterator<Item = R> + '_ {
+        match self {
+            Kept::Const(_) => [].iter(),
+            Kept::General(r) | Kept::Splat(r) | Kept::Parts(r) => r.iter(),
+        }
+        .copied()
+    }
 }
 
 impl Lower<'_> {
@@ -81,6 +92,7 @@ impl Lower<'_> {
                 end = n + 1;
             }
         }
+        let end = self.mads_behind(block, end);
         (count >= FEWEST).then_some(start..end)
     }
 
@@ -115,7 +127,7 @@ impl Lower<'_> {
         live
     }
 
-    fn known_now(&self) -> Known {
+    pub fn known_now(&self) -> Known {
         Known {
             hoisted: self.hoisted.clone(),
             splats: self.splats.clone(),
@@ -131,7 +143,7 @@ impl Lower<'_> {
         }
     }
 
-    fn restore(&mut self, known: &Known) {
+    pub fn restore(&mut self, known: &Known) {
         self.hoisted.clone_from(&known.hoisted);
         self.splats.clone_from(&known.splats);
         self.guards.clone_from(&known.guards);
@@ -143,6 +155,17 @@ impl Lower<'_> {
         self.aligned.clone_from(&known.aligned);
         self.rows.clone_from(&known.rows);
         self.uniform_base = known.uniform_base;
+    }
+
+    /// Parameters of a block for what is kept elsewhere otherwise.
+    pub fn params_like(&mut self, block: regalloc2::Block, kept: &Kept) -> Kept {
+        let mut params = |r: &[R]| r.iter().map(|r| self.a.param(block, r.class())).collect();
+        match kept {
+            Kept::Const(bits) => Kept::Const(*bits),
+            Kept::General(r) => Kept::General(params(r)),
+            Kept::Splat(r) => Kept::Splat(params(r)),
+            Kept::Parts(r) => Kept::Parts(params(r)),
+        }
     }
 
     /// Writes a stretch twice.
@@ -188,18 +211,16 @@ impl Lower<'_> {
             self.a.switch_to(version);
             self.restore(&known);
             self.bounds = bounds;
-            for &inst in &insts {
-                self.inst(inst)?;
+            let mut next = range.start;
+            while next < range.end {
+                next = self.mads_or_inst(block, next, range.end)?;
             }
             shape.clear();
             let mut args = Vec::new();
             for &v in &live {
                 // What is not made anywhere is made where it is used.
                 let Ok(kept) = self.kept(v) else { continue };
-                match &kept {
-                    Kept::Const(_) => {}
-                    Kept::General(r) | Kept::Splat(r) | Kept::Parts(r) => args.extend(r.iter().copied()),
-                }
+                args.extend(kept.registers());
                 shape.push((v, kept));
             }
             let own: Vec<RegClass> = args.iter().map(|r| r.class()).collect();
@@ -212,14 +233,7 @@ impl Lower<'_> {
         self.a.switch_to(end);
         self.restore(&known);
         for (v, kept) in shape {
-            let params =
-                |l: &mut Self, r: &[R]| -> Rc<[R]> { r.iter().map(|r| l.a.param(end, r.class())).collect() };
-            let kept = match kept {
-                Kept::Const(bits) => Kept::Const(bits),
-                Kept::General(r) => Kept::General(params(self, &r)),
-                Kept::Splat(r) => Kept::Splat(params(self, &r)),
-                Kept::Parts(r) => Kept::Parts(params(self, &r)),
-            };
+            let kept = self.params_like(end, &kept);
             self.define(v, kept);
         }
         Ok(())

@@ -1,0 +1,417 @@
+//! Truncating multiply-adds, several at once, in three versions.
+//!
+//! The host rounds a product towards zero by itself, so `a * b` cut to 24 bits plus `c` is two instructions, as long as no product
+//! overflows and none becomes too small that matters, and `c` is not zero: then the product is rounded (facts/tesla.md section 6). A
+//! stretch of a block, from a multiply-add to another one, is written
+//!
+//! - *quickly*: with the rounded product where an addend from elsewhere is zero, and all sums together tested for exponents from -63 to
+//!   64. A product that overflowed is the largest number and leaves a sum of at least 2^103, an infinite one, or zero where the two
+//!   cancel; one below 2^-126, which the host flushes, cannot change a sum of 2^-63 and more. Sums of the stretch are so no zeros as
+//!   addends.
+//! - *carefully*, where that did not hold: with the rounded product wherever an addend is zero, and tested for what does go wrong: an
+//!   addend other than zero that is below 2^-100, and a product that is the largest number. So infinities, NaNs, zeros and sums
+//!   of any size are right.
+//! - *exactly*, where even that did not hold, in double precision.
+//!
+//! Lanes where no result matters ([`crate::wanted`]) are not looked at. The quick version is executed in any case, so what does not
+//! depend on a sum is taken from it; the others repeat what they need, which is cheaper than to keep it for them.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::rc::Rc;
+
+use iced_x86::Code;
+use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
+
+use super::asm::{R, Src, With};
+use super::code::Flags;
+use super::float::{ADD, MUL};
+use super::int::{AND, TEST_NOT};
+use super::lower::{Kept, Lower};
+use super::rows::Bounds;
+use crate::Error;
+use crate::wanted::Wanted;
+
+/// Instructions between two multiply-adds, other than loads, from which on they are apart.
+const MOST_OTHERS: usize = 8;
+
+/// Most multiply-adds of a stretch: what they read must be there at its end.
+const MOST_MADS: usize = 24;
+
+const EXPONENT: u32 = 0x7f80_0000;
+/// What brings exponents from -63 to 64 to those whose upper bit is set.
+const TO_MIDDLE: u32 = 64 << 23;
+const UPPER_BIT: u32 = 1 << 30;
+/// Addends from here on cannot show that a product was flushed: 2^-100.
+const ADDENDS_FROM: u32 = 27 << 23;
+/// The largest number.
+const LARGEST: u32 = 0x7f7f_ffff;
+
+const INT_ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
+const INT_SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
+const INT_MINU: Code = Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32;
+const INT_CMPU: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+const OR_MASKS: Code = Code::VEX_Korw_kr_kr_kr;
+const AND_OF_THREE: u8 = 0x80;
+const LESS: u8 = 1;
+
+/// A stretch that is being written.
+pub(super) struct Stretch {
+    careful: bool,
+    /// Sums that will have been tested.
+    sums: HashSet<Value>,
+    /// Where an addend is zero.
+    zeros: HashMap<R, R>,
+    /// [`TO_MIDDLE`] in all lanes.
+    to_middle: Option<R>,
+    /// What is tested at the end, for each sixteen lanes, then for what is the same in all.
+    tested: Vec<[Option<R>; 2]>,
+}
+
+/// What stretches ask of the function.
+pub(super) struct Facts<'a> {
+    wanted: Wanted<'a>,
+    /// By value, its last use in its block; `usize::MAX` for the terminator's and those of other blocks.
+    last_use: Vec<usize>,
+}
+
+/// What a stretch's other versions do.
+#[derive(Default)]
+struct Plan {
+    again: Vec<Inst>,
+    /// Results that depend on a sum.
+    depend: HashSet<Value>,
+    /// Those of them that are used behind.
+    live: Vec<Value>,
+}
+
+impl<'a> Lower<'a> {
+    fn mad_facts(&mut self) -> Rc<Facts<'a>> {
+        if let Some(facts) = &self.mad_facts {
+            return facts.clone();
+        }
+        let f = self.f;
+        let mut last_use = vec![0; f.values.len()];
+        let mut block_of = vec![None; f.values.len()];
+        for &b in &self.blocks.order.blocks {
+            for &inst in &f.block(b).insts {
+                f.inst(inst).result.iter().for_each(|r| block_of[r.index()] = Some(b));
+            }
+        }
+        // Uses come behind definitions, so what is made where it is used is known by then.
+        for &b in self.blocks.order.blocks.iter().rev() {
+            f.term(b).for_each_use(|v| last_use[v.index()] = usize::MAX);
+            for (n, &inst) in f.block(b).insts.iter().enumerate().rev() {
+                let data = f.inst(inst);
+                let at = match data.result {
+                    Some(r) if self.address_only[r.index()] || self.fused[r.index()] => n.max(last_use[r.index()]),
+                    _ => n,
+                };
+                for a in &data.args {
+                    let at = if block_of[a.index()] == Some(b) { at } else { usize::MAX };
+                    last_use[a.index()] = last_use[a.index()].max(at);
+                }
+            }
+        }
+        let facts = Rc::new(Facts { wanted: Wanted::new(f, &self.blocks.order.blocks), last_use });
+        self.mad_facts = Some(facts.clone());
+        facts
+    }
+}
+
+impl Lower<'_> {
+    /// Whether an instruction may stand between multiply-adds: executed again it gives the same.
+    fn is_repeatable(&self, data: &InstData) -> bool {
+        match (data.op, data.imm) {
+            (Opcode::Load, Imm::Mem(mem)) => matches!(mem.space, Space::Shared | Space::Const(_)),
+            (Opcode::CallPure | Opcode::ActiveMask, _) => false,
+            (op, _) => op.is_pure(),
+        }
+    }
+
+    /// The place behind the last multiply-add that belongs to a stretch, of instructions before `end`.
+    fn last_mad(&self, block: Block, start: usize, end: usize) -> Option<usize> {
+        let insts = &self.f.block(block).insts;
+        let (mut behind, mut others, mut mads) = (None, 0, 0);
+        for (n, &inst) in insts.iter().enumerate().take(end).skip(start) {
+            let data = self.f.inst(inst);
+            let starts_rows = || self.bounds == Bounds::Tested && self.row_stretch(block, n).is_some();
+            if data.op == Opcode::FmadTrunc {
+                (behind, others, mads) = (Some(n + 1), 0, mads + 1);
+            } else if !matches!(data.op, Opcode::Load | Opcode::Bitcast | Opcode::Const) {
+                others += 1;
+            }
+            let load = data.op == Opcode::Load;
+            if !self.is_repeatable(data) || others > MOST_OTHERS || mads == MOST_MADS || load && starts_rows() {
+                break;
+            }
+        }
+        behind
+    }
+
+    /// The place behind what multiply-adds come soon behind a place.
+    pub fn mads_behind(&self, block: Block, place: usize) -> usize {
+        if self.explicit_flush {
+            return place;
+        }
+        let mut place = place;
+        let insts = &self.f.block(block).insts;
+        let mut others = 0;
+        for (n, &inst) in insts.iter().enumerate().skip(place) {
+            let data = self.f.inst(inst);
+            match data.op {
+                Opcode::FmadTrunc => (place, others) = (n + 1, 0),
+                Opcode::Bitcast | Opcode::Const => {}
+                _ => others += 1,
+            }
+            if others > MOST_OTHERS || !self.is_repeatable(data) || data.op == Opcode::Load {
+                break;
+            }
+        }
+        place
+    }
+
+    /// Writes an instruction, or a stretch that starts with it and ends before `end`; gives the place behind.
+    pub fn mads_or_inst(&mut self, block: Block, start: usize, end: usize) -> Result<usize, Error> {
+        let inst = self.f.block(block).insts[start];
+        let first = self.f.inst(inst).op == Opcode::FmadTrunc;
+        if !first || self.explicit_flush || self.bounds == Bounds::Outside {
+            self.inst(inst)?;
+            return Ok(start + 1);
+        }
+        let behind = self.last_mad(block, start, end).unwrap_or(start + 1);
+        self.mad_versions(block, start..behind)?;
+        Ok(behind)
+    }
+
+    fn plan(&self, facts: &Facts<'_>, insts: &[Inst], behind: usize) -> Plan {
+        let mut plan = Plan::default();
+        for &inst in insts {
+            let data = self.f.inst(inst);
+            let depends = data.op == Opcode::FmadTrunc || data.args.iter().any(|a| plan.depend.contains(a));
+            plan.depend.extend(data.result.filter(|_| depends));
+        }
+        let mut needed: HashSet<Value> = HashSet::new();
+        for &inst in insts.iter().rev() {
+            let data = self.f.inst(inst);
+            if let Some(r) = data.result.filter(|r| plan.depend.contains(r) || needed.contains(r)) {
+                plan.again.push(inst);
+                needed.extend(&data.args);
+                if plan.depend.contains(&r) && facts.last_use[r.index()] >= behind {
+                    plan.live.push(r);
+                }
+            }
+        }
+        plan.again.reverse();
+        plan
+    }
+
+    /// Writes a stretch in its versions.
+    fn mad_versions(&mut self, block: Block, range: Range<usize>) -> Result<(), Error> {
+        let f = self.f;
+        let insts = &f.block(block).insts[range.clone()];
+        let facts = self.mad_facts();
+        let plan = self.plan(&facts, insts, range.end);
+        let known = self.known_now();
+
+        self.mads = Some(Stretch::new(self.groups, false));
+        insts.iter().try_for_each(|&inst| self.inst(inst))?;
+        let sums = plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
+        let mask = facts.wanted.mask_at(sums, block, range.end);
+        let lanes = self.guard(mask)?;
+        let after = self.known_now();
+        let results = plan.again.iter().filter_map(|&i| f.inst(i).result);
+        let quick: Vec<(Value, Option<Kept>)> = results.map(|v| (v, self.values[v.index()].clone())).collect();
+        let mut shape = Vec::new();
+        for &v in &plan.live {
+            // What is not made anywhere is made where it is used.
+            if let Some(kept) = self.values[v.index()].clone() {
+                shape.push((v, kept));
+            }
+        }
+        let args: Vec<R> = shape.iter().flat_map(|(_, kept)| kept.registers()).collect();
+        let (careful, slow, end) = (self.a.cold_block(), self.a.cold_block(), self.a.block());
+        self.test_stretch(&lanes);
+        self.a.branch(Flags::NotEqual, (careful, &[]), (end, &args));
+
+        for (version, careful) in [(careful, true), (slow, false)] {
+            self.a.switch_to(version);
+            self.restore(&known);
+            self.mads = careful.then(|| Stretch::new(self.groups, true));
+            plan.again.iter().try_for_each(|&inst| self.inst(inst))?;
+            let mut own = Vec::new();
+            for (v, _) in &shape {
+                own.extend(self.kept(*v)?.registers());
+            }
+            if !own.iter().map(|r| r.class()).eq(args.iter().map(|r| r.class())) {
+                return Err(Error::Codegen("versions that leave different values".into()));
+            }
+            if careful {
+                self.test_stretch(&lanes);
+                self.a.branch(Flags::NotEqual, (slow, &[]), (end, &own));
+            } else {
+                self.a.jump(end, &own);
+            }
+        }
+
+        self.a.switch_to(end);
+        self.restore(&after);
+        for (v, kept) in quick {
+            self.values[v.index()] = kept;
+        }
+        for v in &plan.depend {
+            self.hoisted.remove(v);
+            self.splats.remove(v);
+            self.guards.remove(v);
+            self.mask_bits.remove(v);
+        }
+        for (v, kept) in shape {
+            let kept = self.params_like(end, &kept);
+            self.define(v, kept);
+        }
+        Ok(())
+    }
+
+    /// Clears ZF if a version may be wrong in some of these lanes.
+    fn test_stretch(&mut self, lanes: &[R]) {
+        let Some(stretch) = self.mads.take() else { return };
+        let mut wrong = Vec::new();
+        for (n, tested) in stretch.tested.into_iter().enumerate() {
+            let lanes = lanes.get(n).copied();
+            let test = |l: &mut Self, x: R, with: Src| match lanes {
+                Some(k) => l.a.vtestm(TEST_NOT[0], k, x, with),
+                None => l.a.vtest(TEST_NOT[0], x, with),
+            };
+            match (stretch.careful, tested) {
+                (false, [Some(all), waiting]) => {
+                    let all = waiting.map_or(all, |w| self.a.v3(AND[0], all, Src::R(w)));
+                    wrong.push(test(self, all, Src::C32(UPPER_BIT)));
+                }
+                (true, [addend, product]) => {
+                    if let Some(least) = addend {
+                        let below = Src::C32((ADDENDS_FROM << 1) - 1);
+                        wrong.push(match lanes {
+                            Some(k) => self.a.vcmpm(INT_CMPU, k, least, below, LESS),
+                            None => self.a.vcmp(INT_CMPU, least, below, LESS),
+                        });
+                    }
+                    if let Some(least) = product {
+                        wrong.push(test(self, least, Src::R(least)));
+                    }
+                }
+                (false, _) => {}
+            }
+        }
+        while let [a, b, _, ..] = wrong[..] {
+            let both = self.a.k3(OR_MASKS, a, b);
+            wrong.splice(..2, [both]);
+        }
+        match wrong[..] {
+            [a, b] => self.a.kortest(a, b),
+            [a] => self.a.kortest(a, a),
+            _ => {}
+        }
+    }
+
+    /// The truncating multiply-add, as the stretch that it is in wants it.
+    pub fn multiply_add(&mut self, data: &InstData, args: &[Value], flush: bool) -> Result<Vec<R>, Error> {
+        let (&[a, b, c], Some(result)) = (args, data.result) else {
+            return Err(crate::operands::malformed(data));
+        };
+        let (a, b) = if self.f.as_const(a).is_some() { (b, a) } else { (a, b) };
+        let (x, y, z) = (self.regs(a)?, self.regs(b)?, self.regs(c)?);
+        let Some(mut stretch) = self.mads.take() else {
+            let mut out = Vec::new();
+            for ((&a, &b), &c) in x.iter().zip(y.iter()).zip(z.iter()) {
+                let [a, b, c] = [a, b, c].map(|r| if flush { self.flush(0, r) } else { r });
+                out.push(self.exact_multiply_add(a, b, c, flush));
+            }
+            return Ok(out);
+        };
+        let addend = self.magnitude_of(c);
+        let constant = self.f.as_const(addend).map(|bits| bits as u32);
+        let tested = stretch.sums.contains(&addend);
+        // The sign plays no part in what is zero.
+        let plain = match self.values[addend.index()] {
+            Some(Kept::Parts(_) | Kept::Splat(_)) => self.regs(addend)?,
+            _ => z.clone(),
+        };
+        let one = self.is_one(result);
+        let mut out = Vec::new();
+        for n in 0..x.len() {
+            let (a, b, c) = (x[n], Src::R(y[n]), z[n]);
+            let to_zero = With { to_zero: true, ..With::default() };
+            let product = match constant {
+                Some(bits) if bits & EXPONENT == 0 => self.a.v3(MUL[0], a, b),
+                Some(_) => self.a.v3w(MUL[0], a, b, to_zero),
+                None if tested && !stretch.careful => self.a.v3w(MUL[0], a, b, to_zero),
+                None => {
+                    let cut = self.a.v3w(MUL[0], a, b, to_zero);
+                    let zero = match stretch.zeros.get(&plain[n]) {
+                        Some(&k) => k,
+                        None => self.a.vtest(TEST_NOT[0], plain[n], Src::C32(EXPONENT)),
+                    };
+                    stretch.zeros.insert(plain[n], zero);
+                    self.a.v3m(MUL[0], zero, cut, a, b)
+                }
+            };
+            let sum = self.a.v3(ADD[0], product, Src::R(c));
+            let place = if one { stretch.tested.len() - 1 } else { n };
+            match stretch.careful {
+                false => self.note_sum(&mut stretch, place, sum),
+                true => self.note_operands(&mut stretch, place, product, c),
+            }
+            out.push(sum);
+        }
+        stretch.sums.insert(result);
+        self.mads = Some(stretch);
+        Ok(out)
+    }
+
+    /// What a float is but for its sign, its type and what its NaNs are.
+    fn magnitude_of(&self, v: Value) -> Value {
+        match self.f.def_inst(v) {
+            Some(data) if matches!(data.op, Opcode::Fcanon | Opcode::Fneg | Opcode::Fabs | Opcode::Bitcast) => {
+                data.args.first().map_or(v, |&a| self.magnitude_of(a))
+            }
+            _ => v,
+        }
+    }
+
+    fn note_sum(&mut self, stretch: &mut Stretch, place: usize, sum: R) {
+        let to_middle = *stretch.to_middle.get_or_insert_with(|| self.a.constant(false, TO_MIDDLE.into()));
+        let moved = self.a.v3(INT_ADD, sum, Src::R(to_middle));
+        let tested = &mut stretch.tested[place];
+        *tested = match *tested {
+            [None, _] => [Some(moved), None],
+            [all, None] => [all, Some(moved)],
+            [Some(all), Some(waiting)] => {
+                [Some(self.a.ternary(AND_OF_THREE, all, waiting, Src::R(moved))), None]
+            }
+        };
+    }
+
+    fn note_operands(&mut self, stretch: &mut Stretch, place: usize, product: R, addend: R) {
+        let mut note = |l: &mut Self, which: usize, x: R, from: u32| {
+            let twice = l.a.v3(INT_ADD, x, Src::R(x));
+            let above = l.a.v3(INT_SUB, twice, Src::C32(from));
+            let least = &mut stretch.tested[place][which];
+            *least = Some(least.map_or(above, |so_far| l.a.v3(INT_MINU, so_far, Src::R(above))));
+        };
+        // A zero comes out above all others.
+        note(self, 0, addend, 1);
+        note(self, 1, product, LARGEST << 1);
+    }
+}
+
+impl Stretch {
+    fn new(groups: usize, careful: bool) -> Stretch {
+        Stretch {
+            careful,
+            sums: HashSet::new(),
+            zeros: HashMap::new(),
+            to_middle: None,
+            tested: vec![[None; 2]; groups + 1],
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! In which lanes values matter.
+//!
+//! Lanes that have left a loop, or wait for the other side of a branch, go on computing in mask form, on whatever they have. Their results
+//! go through guards, selections and conjunctions of masks only, so what they are does not matter. This finds for each value a mask
+//! beyond which nothing depends on it, so that code that is right for most operands need not look at such lanes.
+//!
+//! A conjunction `m & c` restricts its condition `c` to the lanes of `m`, which itself is wanted in all lanes where the conjunction is:
+//! of the two one must be right everywhere.
+
+use warpjit_ir::analysis::{Cfg, Dominators};
+use warpjit_ir::function::{BlockCall, Terminator, ValueDef};
+use warpjit_ir::types::Scalar;
+use warpjit_ir::{Block, Function, Opcode, Value};
+
+/// The lanes where a value matters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lanes {
+    None,
+    /// At most those of a mask.
+    Of(Value),
+    All,
+}
+
+/// How far masks are followed to those that they lie within.
+const MOST_STEPS: usize = 32;
+
+/// By value, where it matters.
+pub(crate) struct Wanted<'a> {
+    f: &'a Function,
+    dominators: Dominators,
+    of: Vec<Lanes>,
+    /// Block and place of each definition; parameters come before all instructions.
+    place: Vec<Option<(Block, usize)>>,
+}
+
+impl<'a> Wanted<'a> {
+    /// Looks at the blocks, which are in reverse postorder.
+    pub fn new(f: &'a Function, order: &[Block]) -> Wanted<'a> {
+        let mut place = vec![None; f.values.len()];
+        for &b in order {
+            f.block(b).params.iter().for_each(|p| place[p.index()] = Some((b, 0)));
+            for (n, &inst) in f.block(b).insts.iter().enumerate() {
+                if let Some(r) = f.inst(inst).result {
+                    place[r.index()] = Some((b, n + 1));
+                }
+            }
+        }
+        let dominators = Dominators::new(&Cfg::new(f));
+        let mut wanted = Wanted { f, dominators, of: vec![Lanes::None; f.values.len()], place };
+        // What lanes matter grows, from mask to mask around it: this ends.
+        while order.iter().rev().fold(false, |changed, &b| wanted.block(b) || changed) {}
+        wanted
+    }
+
+    /// A mask that holds, behind so many instructions of a block, in all lanes where any of the values matters; none if all may.
+    pub fn mask_at(&self, values: impl Iterator<Item = Value>, block: Block, behind: usize) -> Option<Value> {
+        let all = values.map(|v| self.of[v.index()]).fold(Lanes::None, |all, one| self.join(all, one));
+        let Lanes::Of(mask) = all else { return None };
+        self.around(mask).into_iter().find(|m| match self.place[m.index()] {
+            Some((b, n)) if b == block => n <= behind,
+            Some((b, _)) => self.dominators.dominates(b, block),
+            None => false,
+        })
+    }
+
+    /// A mask and those that it lies within, the nearest first.
+    fn around(&self, mask: Value) -> Vec<Value> {
+        let mut list = vec![mask];
+        let mut next = 0;
+        while let Some(&m) = list.get(next).filter(|_| next < MOST_STEPS) {
+            next += 1;
+            if let Some(data) = self.f.def_inst(m).filter(|data| data.op == Opcode::Iand) {
+                for &a in &data.args {
+                    if !list.contains(&a) {
+                        list.push(a);
+                    }
+                }
+            }
+        }
+        list
+    }
+
+    fn join(&self, a: Lanes, b: Lanes) -> Lanes {
+        match (a, b) {
+            (Lanes::None, x) | (x, Lanes::None) => x,
+            (Lanes::Of(a), Lanes::Of(b)) => {
+                let around_b = self.around(b);
+                let both = self.around(a).into_iter().find(|m| around_b.contains(m));
+                both.map_or(Lanes::All, Lanes::Of)
+            }
+            _ => Lanes::All,
+        }
+    }
+
+    fn want(&mut self, v: Value, lanes: Lanes) -> bool {
+        let joined = self.join(self.of[v.index()], lanes);
+        let changed = joined != self.of[v.index()];
+        self.of[v.index()] = joined;
+        changed
+    }
+
+    fn block(&mut self, b: Block) -> bool {
+        let f = self.f;
+        let mut changed = false;
+        let mut call = |w: &mut Self, call: &BlockCall| {
+            for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
+                let lanes = w.at_edge(w.of[p.index()], call);
+                changed |= w.want(a, lanes);
+            }
+        };
+        match f.term(b) {
+            Terminator::Jump(c) => call(self, c),
+            Terminator::BrIf { cond, taken, next } | Terminator::BrAny { mask: cond, taken, next } => {
+                call(self, taken);
+                call(self, next);
+                changed |= self.want(*cond, Lanes::All);
+            }
+            other => other.for_each_use(|v| changed |= self.want(v, Lanes::All)),
+        }
+        for &inst in f.block(b).insts.iter().rev() {
+            changed |= self.inst(inst);
+        }
+        changed
+    }
+
+    /// What lanes matter to a parameter, as seen by who jumps.
+    fn at_edge(&self, lanes: Lanes, call: &BlockCall) -> Lanes {
+        let Lanes::Of(mask) = lanes else { return lanes };
+        for m in self.around(mask) {
+            match self.f.values[m.index()].def {
+                ValueDef::Param(b, n) if b == call.block => {
+                    return call.args.get(n as usize).map_or(Lanes::All, |&a| Lanes::Of(a));
+                }
+                _ => {}
+            }
+            // What is made in the target itself is another one when control gets there again.
+            if let Some((b, _)) = self.place[m.index()]
+                && b != call.block
+                && self.dominators.dominates(b, call.block)
+            {
+                return Lanes::Of(m);
+            }
+        }
+        Lanes::All
+    }
+
+    fn inst(&mut self, inst: warpjit_ir::Inst) -> bool {
+        let data = self.f.inst(inst);
+        let own = data.result.map_or(Lanes::None, |r| self.of[r.index()]);
+        let mut changed = false;
+        match (data.op, &data.args[..]) {
+            (Opcode::Iand, &[x, y]) if data.result.is_some_and(|r| self.f.ty(r).scalar == Scalar::I1) => {
+                if own == Lanes::None {
+                    return false;
+                }
+                let (mask, condition) = if self.is_condition(x) && !self.is_condition(y) { (y, x) } else { (x, y) };
+                let narrow = match own {
+                    Lanes::Of(m) if self.around(m).contains(&mask) => own,
+                    _ => Lanes::Of(mask),
+                };
+                changed |= self.want(mask, own);
+                changed |= self.want(condition, narrow);
+            }
+            // What is stored, or kept, by the lanes of a guard.
+            (Opcode::Store, &[address, value, guard]) => {
+                changed |= self.want(address, Lanes::All);
+                changed |= self.want(guard, Lanes::All);
+                changed |= self.want(value, Lanes::Of(guard));
+            }
+            (Opcode::SlotSet, &[value, guard]) if self.f.as_const(guard).is_none() => {
+                changed |= self.want(guard, Lanes::All);
+                changed |= self.want(value, Lanes::Of(guard));
+            }
+            (op, args) if op.is_pure() && !matches!(op, Opcode::CallPure) => {
+                args.iter().for_each(|&a| changed |= self.want(a, own));
+            }
+            (_, args) => args.iter().for_each(|&a| changed |= self.want(a, Lanes::All)),
+        }
+        changed
+    }
+
+    /// Whether a mask comes of a comparison, which rather is what is asked of the lanes of another.
+    fn is_condition(&self, v: Value) -> bool {
+        match self.f.def_inst(v) {
+            Some(data) if data.op == Opcode::Inot => data.args.iter().any(|&a| self.is_condition(a)),
+            Some(data) => matches!(data.op, Opcode::Fcmp | Opcode::Icmp),
+            None => false,
+        }
+    }
+}
