@@ -11,7 +11,7 @@ use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_ma
 use warpjit_ir::text::parse_function;
 use warpjit_ir::verify::verify;
 use warpjit_ir::{
-    AtomicOp, Builder, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
+    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
     Type, Value,
 };
 
@@ -279,8 +279,78 @@ impl Gen {
         if bytes == 8 { self.longs.push(v) } else { self.ints.push(v) }
     }
 
+    /// A float of middling size in most lanes, one of the awkward ones in a few or in all.
+    fn float(&mut self) -> Value {
+        const AWKWARD: [u32; 20] = [
+            0, 0x8000_0000, 1, 0x807f_ffff, 0x0080_0000, 0x8100_0000, 0x0cff_ffff, 0x0d80_0000, 0x0f80_0001, 0x2000_0000,
+            0x1fff_ffff, 0x5fff_ffff, 0xe000_0000, 0x71ff_ffff, 0x7200_0000, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000,
+            0xff80_0000, 0x7fc0_1234,
+        ];
+        let (x, which) = (self.int(), self.int());
+        let exponent = [124, 126, 127, 130, 100, 60, 40, 150][self.random.below(8)];
+        let awkward = AWKWARD[self.random.below(AWKWARD.len())];
+        let one_in = [1, 4, 32, 32, 1024][self.random.below(5)] - 1;
+        let n = self.random.next() as u32 & one_in;
+        let mut b = self.b();
+        let (keep, exponent) = (b.i32(0x80ff_ffff), b.i32(exponent << 23));
+        let x = b.iand(x, keep);
+        let x = b.iadd(x, exponent);
+        let (one_in, n, awkward) = (b.i32(one_in), b.i32(n), b.i32(awkward));
+        let which = b.iand(which, one_in);
+        let is = b.icmp(IntCC::Eq, which, n);
+        let x = b.select(is, awkward, x);
+        b.push(Opcode::Bitcast, &[x], Imm::None, Some(Type::F32)).expect("result")
+    }
+
+    /// Multiply-adds of each other's sums, other operations between.
+    fn multiply_adds(&mut self) {
+        let mut floats: Vec<Value> = (0..3).map(|_| self.float()).collect();
+        if self.random.below(8) == 0 {
+            // The host may not flush then.
+            let b = &mut self.b();
+            let x = b.push(Opcode::Fadd, &[floats[0], floats[1]], Imm::Ftz(false), Some(Type::F32));
+            floats.push(b.same(Opcode::Fcanon, &[x.expect("result")], Imm::Bits(0x7fff_ffff)));
+        }
+        for _ in 0..self.random.below(12) + 1 {
+            let last = floats[floats.len() - 1];
+            let [x, y, z] = [(); 3].map(|()| self.pick(&floats));
+            let v = match self.random.below(12) {
+                0 => self.b().same(Opcode::Fneg, &[x], Imm::None),
+                1 => self.b().same(Opcode::Fabs, &[last], Imm::None),
+                2 => self.b().same(Opcode::Fcanon, &[last], Imm::Bits(0x7fff_ffff)),
+                3 => self.b().same(Opcode::Fmul, &[x, y], Imm::Ftz(true)),
+                4 => {
+                    let bits = [0, 0x3f80_0000, 0x0380_0000][self.random.below(3)];
+                    self.b().constant(Scalar::F32, bits)
+                }
+                5 => {
+                    let (all, gt) = (self.masks[0], Imm::FloatCmp(FloatCC::Gt, true));
+                    let mut b = self.b();
+                    let over = b.push(Opcode::Fcmp, &[x, last], gt, Some(Type::MASK));
+                    let over = b.iand(all, over.expect("result"));
+                    self.masks.push(over);
+                    self.float()
+                }
+                6 => {
+                    self.access();
+                    self.float()
+                }
+                7 => self.b().same(Opcode::FmadTrunc, &[x, y, z], Imm::None),
+                _ => self.b().same(Opcode::FmadTrunc, &[x, y, last], Imm::None),
+            };
+            floats.push(v);
+        }
+        for _ in 0..2 {
+            let x = self.pick(&floats[3..]);
+            let mut b = self.b();
+            let x = b.same(Opcode::Fcanon, &[x], Imm::Bits(0x7fff_ffff));
+            let x = b.push(Opcode::Bitcast, &[x], Imm::None, Some(Type::I32)).expect("result");
+            self.ints.push(x);
+        }
+    }
+
     fn step(&mut self) {
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => {
                 let (a, c) = (self.int(), self.int());
                 let cc = IntCC::ALL[self.random.below(10)];
@@ -296,6 +366,7 @@ impl Gen {
                 let v = self.b().same(op, &[a, c], Imm::None);
                 self.ints.push(v);
             }
+            2 => self.multiply_adds(),
             _ => self.access(),
         }
     }

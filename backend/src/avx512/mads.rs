@@ -4,10 +4,10 @@
 //! overflows and none becomes too small that matters, and `c` is not zero: then the product is rounded (facts/tesla.md section 6). A
 //! stretch of a block, from a multiply-add to another one, is written
 //!
-//! - *quickly*: with the rounded product where an addend from elsewhere is zero, and all sums together tested for exponents from -63 to
-//!   64. A product that overflowed is the largest number and leaves a sum of at least 2^103, an infinite one, or zero where the two
-//!   cancel; one below 2^-126, which the host flushes, cannot change a sum of 2^-63 and more. Sums of the stretch are so no zeros as
-//!   addends.
+//! - *quickly*: all sums together tested for exponents from -63 to 64. A product that overflowed is the largest number and leaves a sum
+//!   of at least 2^103, an infinite one, or zero where the two cancel; one below 2^-126, which the host flushes, cannot change a sum of
+//!   2^-63 and more. Sums of the stretch are so no zeros as addends. Other addends are tested with the sums, or, where they are there
+//!   long before, the product is the rounded one where they are zero.
 //! - *carefully*, where that did not hold: with the rounded product wherever an addend is zero, and tested for what does go wrong: an
 //!   addend other than zero that is below 2^-100, and a product that is the largest number. So infinities, NaNs, zeros and sums
 //!   of any size are right.
@@ -21,6 +21,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use iced_x86::Code;
+use warpjit_ir::function::ValueDef;
 use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
 
 use super::asm::{R, Src, With};
@@ -58,10 +59,12 @@ const LESS: u8 = 1;
 /// A stretch that is being written.
 pub(super) struct Stretch {
     careful: bool,
-    /// Sums that will have been tested.
-    sums: HashSet<Value>,
+    /// Sums and addends that will have been found to have middling exponents, so that they are not zero.
+    in_middle: HashSet<Value>,
     /// Where an addend is zero.
     zeros: HashMap<R, R>,
+    /// Products rounded towards zero, and whether a sum will have shown that one did not overflow.
+    products: HashMap<(R, R), (R, bool)>,
     /// [`TO_MIDDLE`] in all lanes.
     to_middle: Option<R>,
     /// What is tested at the end, for each sixteen lanes, then for what is the same in all.
@@ -98,13 +101,16 @@ impl<'a> Lower<'a> {
                 f.inst(inst).result.iter().for_each(|r| block_of[r.index()] = Some(b));
             }
         }
-        // Uses come behind definitions, so what is made where it is used is known by then.
+        // Uses come behind definitions, so those of what is made where it is used, or looked through, are known by then.
+        let passes = |data: &InstData, r: Value| {
+            self.address_only[r.index()] || self.fused[r.index()] || same_magnitude(data.op)
+        };
         for &b in self.blocks.order.blocks.iter().rev() {
             f.term(b).for_each_use(|v| last_use[v.index()] = usize::MAX);
             for (n, &inst) in f.block(b).insts.iter().enumerate().rev() {
                 let data = f.inst(inst);
                 let at = match data.result {
-                    Some(r) if self.address_only[r.index()] || self.fused[r.index()] => n.max(last_use[r.index()]),
+                    Some(r) if passes(data, r) => n.max(last_use[r.index()]),
                     _ => n,
                 };
                 for a in &data.args {
@@ -218,7 +224,10 @@ impl Lower<'_> {
         insts.iter().try_for_each(|&inst| self.inst(inst))?;
         let sums = plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
         let mask = facts.wanted.mask_at(sums, block, range.end);
-        let lanes = self.guard(mask)?;
+        let lanes = match mask {
+            Some(mask) => self.masks(mask)?,
+            None => self.active.clone(),
+        };
         let after = self.known_now();
         let results = plan.again.iter().filter_map(|&i| f.inst(i).result);
         let quick: Vec<(Value, Option<Kept>)> = results.map(|v| (v, self.values[v.index()].clone())).collect();
@@ -260,6 +269,7 @@ impl Lower<'_> {
             self.values[v.index()] = kept;
         }
         for v in &plan.depend {
+            self.values[v.index()] = None;
             self.hoisted.remove(v);
             self.splats.remove(v);
             self.guards.remove(v);
@@ -330,57 +340,85 @@ impl Lower<'_> {
         };
         let addend = self.magnitude_of(c);
         let constant = self.f.as_const(addend).map(|bits| bits as u32);
-        let tested = stretch.sums.contains(&addend);
+        // A zero of the stretch's own, or one that has just been made, is for the careful version: the look would delay the sum.
+        let rounds = stretch.careful || !stretch.in_middle.contains(&addend) && self.is_early(addend);
         // The sign plays no part in what is zero.
         let plain = match self.values[addend.index()] {
             Some(Kept::Parts(_) | Kept::Splat(_)) => self.regs(addend)?,
             _ => z.clone(),
         };
+        let note = !rounds && constant.is_none() && stretch.in_middle.insert(addend);
         let one = self.is_one(result);
+        let mut all_tested = true;
         let mut out = Vec::new();
         for n in 0..x.len() {
             let (a, b, c) = (x[n], Src::R(y[n]), z[n]);
+            let place = if one { stretch.tested.len() - 1 } else { n };
             let to_zero = With { to_zero: true, ..With::default() };
+            let mut safe = false;
             let product = match constant {
                 Some(bits) if bits & EXPONENT == 0 => self.a.v3(MUL[0], a, b),
-                Some(_) => self.a.v3w(MUL[0], a, b, to_zero),
-                None if tested && !stretch.careful => self.a.v3w(MUL[0], a, b, to_zero),
-                None => {
-                    let cut = self.a.v3w(MUL[0], a, b, to_zero);
-                    let zero = match stretch.zeros.get(&plain[n]) {
-                        Some(&k) => k,
-                        None => self.a.vtest(TEST_NOT[0], plain[n], Src::C32(EXPONENT)),
-                    };
-                    stretch.zeros.insert(plain[n], zero);
-                    self.a.v3m(MUL[0], zero, cut, a, b)
+                _ => {
+                    let known = stretch.products.get(&(x[n], y[n])).copied();
+                    let (cut, was_safe) = known.unwrap_or_else(|| (self.a.v3w(MUL[0], a, b, to_zero), false));
+                    safe = was_safe;
+                    stretch.products.insert((x[n], y[n]), (cut, true));
+                    if constant.is_none() && rounds {
+                        let zero = match stretch.zeros.get(&plain[n]) {
+                            Some(&k) => k,
+                            None => self.a.vtest(TEST_NOT[0], plain[n], Src::C32(EXPONENT)),
+                        };
+                        stretch.zeros.insert(plain[n], zero);
+                        self.a.v3m(MUL[0], zero, cut, a, b)
+                    } else {
+                        cut
+                    }
                 }
             };
             let sum = self.a.v3(ADD[0], product, Src::R(c));
-            let place = if one { stretch.tested.len() - 1 } else { n };
-            match stretch.careful {
-                false => self.note_sum(&mut stretch, place, sum),
-                true => self.note_operands(&mut stretch, place, product, c),
+            if stretch.careful {
+                self.note_operands(&mut stretch, place, product, c);
+            } else {
+                if note {
+                    self.note_in_middle(&mut stretch, place, plain[n]);
+                }
+                // Of a product that is all right and a middling addend.
+                let sure = safe && !rounds && constant.is_none();
+                if !sure {
+                    self.note_in_middle(&mut stretch, place, sum);
+                }
+                all_tested &= !sure;
             }
             out.push(sum);
         }
-        stretch.sums.insert(result);
+        if all_tested {
+            stretch.in_middle.insert(result);
+        }
         self.mads = Some(stretch);
         Ok(out)
+    }
+
+    /// Whether a value is there long before the block's sums, so that it may well be looked at before one is made.
+    fn is_early(&self, v: Value) -> bool {
+        match self.f.values[v.index()].def {
+            ValueDef::Inst(i) => {
+                self.f.inst(i).op == Opcode::Load || !self.f.block(self.blocks.current).insts.contains(&i)
+            }
+            ValueDef::Param(b, _) => b != self.blocks.current,
+        }
     }
 
     /// What a float is but for its sign, its type and what its NaNs are.
     fn magnitude_of(&self, v: Value) -> Value {
         match self.f.def_inst(v) {
-            Some(data) if matches!(data.op, Opcode::Fcanon | Opcode::Fneg | Opcode::Fabs | Opcode::Bitcast) => {
-                data.args.first().map_or(v, |&a| self.magnitude_of(a))
-            }
+            Some(data) if same_magnitude(data.op) => data.args.first().map_or(v, |&a| self.magnitude_of(a)),
             _ => v,
         }
     }
 
-    fn note_sum(&mut self, stretch: &mut Stretch, place: usize, sum: R) {
+    fn note_in_middle(&mut self, stretch: &mut Stretch, place: usize, x: R) {
         let to_middle = *stretch.to_middle.get_or_insert_with(|| self.a.constant(false, TO_MIDDLE.into()));
-        let moved = self.a.v3(INT_ADD, sum, Src::R(to_middle));
+        let moved = self.a.v3(INT_ADD, x, Src::R(to_middle));
         let tested = &mut stretch.tested[place];
         *tested = match *tested {
             [None, _] => [Some(moved), None],
@@ -404,12 +442,18 @@ impl Lower<'_> {
     }
 }
 
+/// Operations that change nothing but a sign, a type, or which NaN it is.
+fn same_magnitude(op: Opcode) -> bool {
+    matches!(op, Opcode::Fcanon | Opcode::Fneg | Opcode::Fabs | Opcode::Bitcast)
+}
+
 impl Stretch {
     fn new(groups: usize, careful: bool) -> Stretch {
         Stretch {
             careful,
-            sums: HashSet::new(),
+            in_middle: HashSet::new(),
             zeros: HashMap::new(),
+            products: HashMap::new(),
             to_middle: None,
             tested: vec![[None; 2]; groups + 1],
         }

@@ -137,7 +137,9 @@ impl Lower<'_, '_> {
         let insts = self.f.block(block).insts[range.clone()].to_vec();
         let outside = |&(b, n): &(Block, usize)| b != block || !range.contains(&n);
         let results = insts.iter().filter_map(|&inst| self.f.inst(inst).result);
-        let live: Vec<Value> = results.filter(|r| self.uses[r.index()].iter().any(outside)).collect();
+        let live: Vec<Value> = results
+            .filter(|r| !self.address_only[r.index()] && self.uses[r.index()].iter().any(outside))
+            .collect();
 
         // Bounds first.
         let mut inside: Vec<V> = Vec::new();
@@ -405,15 +407,21 @@ fn parts_of(kept: &Kept) -> Vec<V> {
     }
 }
 
-/// Uses of all values of the blocks of `order`.
-pub(super) fn uses(f: &warpjit_ir::Function, order: &[Block]) -> Uses {
+/// Uses of all values of the blocks of `order`. What is made where it is used needs its operands there.
+pub(super) fn uses(f: &warpjit_ir::Function, order: &[Block], address_only: &[bool]) -> Uses {
     let mut uses = vec![Vec::new(); f.values.len()];
-    for &block in order {
+    for &block in order.iter().rev() {
         let insts = &f.block(block).insts;
-        for (n, &inst) in insts.iter().enumerate() {
-            f.inst(inst).args.iter().for_each(|a| uses[a.index()].push((block, n)));
-        }
         f.term(block).for_each_use(|v| uses[v.index()].push((block, insts.len())));
+        for (n, &inst) in insts.iter().enumerate().rev() {
+            let data = f.inst(inst);
+            // So does what a canonical NaN makes no difference to.
+            let passes = |r: &Value| address_only[r.index()] || data.op == Opcode::Fcanon;
+            let of_result = data.result.filter(passes);
+            let mut places: Vec<(Block, usize)> = of_result.map_or_else(Vec::new, |r| uses[r.index()].clone());
+            places.push((block, n));
+            data.args.iter().for_each(|a| uses[a.index()].extend(&places));
+        }
     }
     uses
 }

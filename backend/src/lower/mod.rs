@@ -156,6 +156,7 @@ pub(crate) fn lower(
     let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
     let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
     let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
+    let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
     let none = V::from_u32(0);
     let mut lower = Lower {
         e,
@@ -173,7 +174,7 @@ pub(crate) fn lower(
         inside: Vec::new(),
         preloaded: HashMap::new(),
         marks: 0,
-        uses: if fast_mads { mads::uses(f, &order.blocks) } else { Vec::new() },
+        uses,
         blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
         splats: HashMap::new(),
