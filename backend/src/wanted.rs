@@ -48,7 +48,13 @@ impl<'a> Wanted<'a> {
         let dominators = Dominators::new(&Cfg::new(f));
         let mut wanted = Wanted { f, dominators, of: vec![Lanes::None; f.values.len()], place };
         // What lanes matter grows, from mask to mask around it: this ends.
-        while order.iter().rev().fold(false, |changed, &b| wanted.block(b) || changed) {}
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &b in order.iter().rev() {
+                changed |= wanted.block(b);
+            }
+        }
         wanted
     }
 
@@ -153,7 +159,8 @@ impl<'a> Wanted<'a> {
                 if own == Lanes::None {
                     return false;
                 }
-                let (mask, condition) = if self.is_condition(x) && !self.is_condition(y) { (y, x) } else { (x, y) };
+                let (mask, condition) =
+                    if self.is_condition(x) && !self.is_condition(y) { (y, x) } else { (x, y) };
                 let narrow = match own {
                     Lanes::Of(m) if self.around(m).contains(&mask) => own,
                     _ => Lanes::Of(mask),

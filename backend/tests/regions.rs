@@ -11,8 +11,8 @@ use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_ma
 use warpjit_ir::text::parse_function;
 use warpjit_ir::verify::verify;
 use warpjit_ir::{
-    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
-    Type, Value,
+    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space,
+    Terminator, Type, Value,
 };
 
 const GLOBAL: usize = 5 * 4096;
@@ -282,9 +282,26 @@ impl Gen {
     /// A float of middling size in most lanes, one of the awkward ones in a few or in all.
     fn float(&mut self) -> Value {
         const AWKWARD: [u32; 20] = [
-            0, 0x8000_0000, 1, 0x807f_ffff, 0x0080_0000, 0x8100_0000, 0x0cff_ffff, 0x0d80_0000, 0x0f80_0001, 0x2000_0000,
-            0x1fff_ffff, 0x5fff_ffff, 0xe000_0000, 0x71ff_ffff, 0x7200_0000, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000,
-            0xff80_0000, 0x7fc0_1234,
+            0,
+            0x8000_0000,
+            1,
+            0x807f_ffff,
+            0x0080_0000,
+            0x8100_0000,
+            0x0cff_ffff,
+            0x0d80_0000,
+            0x0f80_0001,
+            0x2000_0000,
+            0x1fff_ffff,
+            0x5fff_ffff,
+            0xe000_0000,
+            0x71ff_ffff,
+            0x7200_0000,
+            0x7f7f_ffff,
+            0xff7f_ffff,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_1234,
         ];
         let (x, which) = (self.int(), self.int());
         let exponent = [124, 126, 127, 130, 100, 60, 40, 150][self.random.below(8)];

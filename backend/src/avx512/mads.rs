@@ -148,7 +148,8 @@ impl Lower<'_> {
                 others += 1;
             }
             let load = data.op == Opcode::Load;
-            if !self.is_repeatable(data) || others > MOST_OTHERS || mads == MOST_MADS || load && starts_rows() {
+            if !self.is_repeatable(data) || others > MOST_OTHERS || mads == MOST_MADS || load && starts_rows()
+            {
                 break;
             }
         }
@@ -222,7 +223,8 @@ impl Lower<'_> {
 
         self.mads = Some(Stretch::new(self.groups, false));
         insts.iter().try_for_each(|&inst| self.inst(inst))?;
-        let sums = plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
+        let sums =
+            plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
         let mask = facts.wanted.mask_at(sums, block, range.end);
         let lanes = match mask {
             Some(mask) => self.masks(mask)?,
@@ -230,7 +232,8 @@ impl Lower<'_> {
         };
         let after = self.known_now();
         let results = plan.again.iter().filter_map(|&i| f.inst(i).result);
-        let quick: Vec<(Value, Option<Kept>)> = results.map(|v| (v, self.values[v.index()].clone())).collect();
+        let quick: Vec<(Value, Option<Kept>)> =
+            results.map(|v| (v, self.values[v.index()].clone())).collect();
         let mut shape = Vec::new();
         for &v in &plan.live {
             // What is not made anywhere is made where it is used.

@@ -418,7 +418,8 @@ pub(super) fn uses(f: &warpjit_ir::Function, order: &[Block], address_only: &[bo
             // So does what a canonical NaN makes no difference to.
             let passes = |r: &Value| address_only[r.index()] || data.op == Opcode::Fcanon;
             let of_result = data.result.filter(passes);
-            let mut places: Vec<(Block, usize)> = of_result.map_or_else(Vec::new, |r| uses[r.index()].clone());
+            let mut places: Vec<(Block, usize)> =
+                of_result.map_or_else(Vec::new, |r| uses[r.index()].clone());
             places.push((block, n));
             data.args.iter().for_each(|a| uses[a.index()].extend(&places));
         }
