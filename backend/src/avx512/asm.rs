@@ -563,12 +563,4 @@ impl Asm {
         let low = self.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(mask));
         self.v3(Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32, low, Src::C32(flip))
     }
-
-    /// A vector with the elements of a mask from memory.
-    pub fn vload_into(&mut self, code: Code, mask: R, old: R, mem: Mem) -> R {
-        let d = self.zmm();
-        let with = With { mask: Some(mask), ..With::default() };
-        self.put(code, &[A::Reuse(d, old, Size::Z), A::Mem(mem)], with);
-        d
-    }
 }

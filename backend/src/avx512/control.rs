@@ -445,17 +445,14 @@ impl<'a> Flow<'a> for Lower<'a> {
             true => Code::EVEX_Vmovdqu64_zmmm512_k1z_zmm,
             false => Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm,
         };
-        let load = match is_wide {
-            true => Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512,
-            false => Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
-        };
         for (g, &p) in parts.iter().enumerate() {
             let place = place.plus(64 * g as i32);
-            // What is stored under a mask cannot be forwarded to the next region's load: other lanes are stored as they were.
+            // What is stored under a mask cannot be forwarded to the next region's load, and loads under a mask wait for all stores
+            // before (Zen 4): other lanes are stored as they were.
             let p = match &masks {
                 Some(m) => {
-                    let others = self.inverse(m[g]);
-                    self.a.vload_into(load, others, p, place)
+                    let old = self.a.load64(place);
+                    self.blend(is_wide, m[g], Src::R(p), old)
                 }
                 None => p,
             };

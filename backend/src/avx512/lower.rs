@@ -79,8 +79,6 @@ pub(super) struct Lower<'a> {
     pub mask_bits: HashMap<Value, R>,
     /// Upper halves of masks, good to the end of the block.
     pub halves: HashMap<R, R>,
-    /// Complements of masks, good to the end of the block.
-    pub inverses: HashMap<R, R>,
     /// Host addresses of spaces, loaded in this block.
     pub bases: Vec<(Space, R)>,
     /// First offsets beyond what may be accessed, by space and bytes, in this block.
@@ -158,7 +156,6 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         guards: HashMap::new(),
         mask_bits: HashMap::new(),
         halves: HashMap::new(),
-        inverses: HashMap::new(),
         bases: Vec::new(),
         limits: Vec::new(),
         aligned: Vec::new(),
@@ -354,7 +351,6 @@ impl Lower<'_> {
         self.guards.clear();
         self.mask_bits.clear();
         self.halves.clear();
-        self.inverses.clear();
         self.bases.clear();
         self.limits.clear();
         self.aligned.clear();

@@ -23,19 +23,6 @@ impl Lower<'_> {
         }
         h
     }
-
-    /// The lanes that are not in a mask.
-    pub fn inverse(&mut self, k: R) -> R {
-        if let Some(&n) = self.inverses.get(&k) {
-            return n;
-        }
-        let n = self.a.k2(Code::VEX_Knotw_kr_kr, k);
-        if !self.aside {
-            self.inverses.insert(k, n);
-        }
-        n
-    }
-
     /// Masks for the vectors of wide values.
     pub fn widen(&mut self, masks: &[R]) -> Vec<R> {
         masks.iter().flat_map(|&k| [k, self.upper(k)]).collect()

@@ -36,7 +36,6 @@ pub(super) struct Known {
     guards: HashMap<Value, Rc<[R]>>,
     mask_bits: HashMap<Value, R>,
     halves: HashMap<R, R>,
-    inverses: HashMap<R, R>,
     bases: Vec<(Space, R)>,
     limits: Vec<(Space, u8, R)>,
     aligned: Vec<crate::alignment::AlignmentTest>,
@@ -134,7 +133,6 @@ impl Lower<'_> {
             guards: self.guards.clone(),
             mask_bits: self.mask_bits.clone(),
             halves: self.halves.clone(),
-            inverses: self.inverses.clone(),
             bases: self.bases.clone(),
             limits: self.limits.clone(),
             aligned: self.aligned.clone(),
@@ -149,7 +147,6 @@ impl Lower<'_> {
         self.guards.clone_from(&known.guards);
         self.mask_bits.clone_from(&known.mask_bits);
         self.halves.clone_from(&known.halves);
-        self.inverses.clone_from(&known.inverses);
         self.bases.clone_from(&known.bases);
         self.limits.clone_from(&known.limits);
         self.aligned.clone_from(&known.aligned);

@@ -1,6 +1,7 @@
 //! Loads and stores of lanes that lie side by side: vectors.
 
 use iced_x86::Code;
+use regalloc2::RegClass;
 use warpjit_ir::Space;
 
 use super::asm::{Mem, R, Src, With};
@@ -75,24 +76,28 @@ impl Lower<'_> {
             (Some(m), _) => Some(m.to_vec()),
             _ => None,
         };
-        if let (Some(_), Some(narrow)) = (x.value, narrow) {
+        if let (true, Some(narrow)) = (global || x.value.is_some(), narrow) {
             if let Some(v) = x.value {
                 // Made here, so that it is good in both ways.
                 self.regs(v)?;
             }
-            // Stores under a mask are slow and are not forwarded to loads: mostly all lanes take part.
+            // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 4: saxpy takes three times
+            // as long): mostly all lanes take part.
             let all = narrow.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
             let all = all.ok_or_else(|| malformed(x.data))?;
             let (full, part, end) = (self.a.block(), self.a.cold_block(), self.a.block());
             self.a.kortest(all, all);
             self.a.branch(Flags::Below, (full, &[]), (part, &[]));
+            let mut count = 0;
             for (block, masks) in [(full, None), (part, masks.as_deref())] {
                 self.a.switch_to(block);
-                self.vectors_at(x, places, masks, global, guarded)?;
-                self.a.jump(end, &[]);
+                let loaded = self.vectors_at(x, places, masks, global, guarded)?;
+                count = loaded.len();
+                self.a.jump(end, &loaded);
             }
+            let params = (0..count).map(|_| self.a.param(end, RegClass::Float)).collect();
             self.a.switch_to(end);
-            return Ok(Vec::new());
+            return Ok(params);
         }
         self.vectors_at(x, places, masks.as_deref(), global, guarded)
     }
@@ -201,20 +206,16 @@ impl Lower<'_> {
                 let masks = self.guard(x.guard)?;
                 let parts = self.regs(v)?;
                 for g in 0..self.groups {
-                    let with = With { mask: Some(masks[g]), ..With::default() };
-                    let code = Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm;
                     let pieces = match words {
                         1 => vec![parts[g]],
                         _ => self.separate(parts[2 * g], parts[2 * g + 1]).to_vec(),
                     };
                     for (n, &piece) in pieces.iter().enumerate() {
-                        self.a.vstore(
-                            code,
-                            place.plus(64 * g as i32 + next * n as i32),
-                            piece,
-                            Size::Z,
-                            with,
-                        );
+                        // As in frames: what lanes of others hold is stored again.
+                        let place = place.plus(64 * g as i32 + next * n as i32);
+                        let old = self.a.load64(place);
+                        let piece = self.blend(false, masks[g], Src::R(piece), old);
+                        self.a.store64(place, piece);
                     }
                 }
             }

@@ -13,8 +13,20 @@ use std::ffi::c_void;
 pub const SPACE_BYTES: u64 = 1 << 40;
 /// Sizes of the address space, all powers of two: the first that the host has room for is taken.
 const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
-/// Room without rights on each side: displacement, widest access, rounded up to any host page.
-const GUARD_BYTES: usize = (1 << 31) + (1 << 20);
+/// Room without rights on each side: displacement, widest access, rounded up to any host page and to a huge one.
+const GUARD_BYTES: usize = (1 << 31) + (1 << 22);
+
+/// A huge page of the host: one entry of its tables for addresses where small pages take hundreds, which streams of loads wait for.
+const HUGE_BYTES: usize = 1 << 21;
+
+/// Asks for huge pages where they fit into a range of mapped pages.
+fn ask_for_huge_pages(address: *mut c_void, bytes: usize) {
+    // SAFETY: the advice changes how pages are kept, not what they hold; the caller has mapped the range.
+    #[cfg(target_os = "linux")]
+    let _ = unsafe { rustix::mm::madvise(address, bytes, rustix::mm::Advice::LinuxHugepage) };
+    #[cfg(not(target_os = "linux"))]
+    let _ = (address, bytes);
+}
 
 /// What a host page may be used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +103,9 @@ impl Reservation {
 
     /// The host address of guest address 0.
     pub fn base(&self) -> *mut u8 {
-        self.start.wrapping_add(GUARD_BYTES)
+        // Down to where a huge page may begin; the guard has room for that.
+        let base = self.start.wrapping_add(GUARD_BYTES);
+        base.wrapping_sub(base.addr() % HUGE_BYTES)
     }
 
     fn at(&self, offset: u64, bytes: u64) -> (*mut c_void, usize) {
@@ -114,6 +128,9 @@ impl Reservation {
         // our own pages, and no Rust reference to guest memory is ever made.
         unsafe { mmap_anonymous(address, bytes, rights.prot(), flags) }
             .map_err(|error| Error::os("map guest memory", error))?;
+        if rights != Rights::None && bytes >= HUGE_BYTES {
+            ask_for_huge_pages(address, bytes);
+        }
         Ok(())
     }
 
