@@ -2,13 +2,12 @@
 
 use iced_x86::Code;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value, WordTable};
+use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
 
-use super::asm::{Mem, R, Src};
+use super::asm::{R, Src};
 use super::lower::Lower;
 use crate::Error;
-use crate::context::at;
-use crate::operands::{arg, malformed, number, wide};
+use crate::operands::{arg, malformed, wide};
 
 const ADD: [Code; 2] = [Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64];
 const SUB: [Code; 2] = [Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64];
@@ -23,7 +22,7 @@ const SHL: [Code; 2] = [Code::EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vp
 const SHR: [Code; 2] = [Code::EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsrlvq_zmm_k1z_zmm_zmmm512b64];
 const SAR: [Code; 2] = [Code::EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsravq_zmm_k1z_zmm_zmmm512b64];
 const ROL: [Code; 2] = [Code::EVEX_Vprolvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vprolvq_zmm_k1z_zmm_zmmm512b64];
-const SHL_BY: [Code; 2] =
+pub(super) const SHL_BY: [Code; 2] =
     [Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8];
 const SHR_BY: [Code; 2] =
     [Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8];
@@ -188,28 +187,9 @@ impl Lower<'_> {
                     .collect();
                 Ok(if w == 1 { self.narrow(&masks) } else { masks })
             }
-            Opcode::Lookup => {
-                let Imm::Table(table) = data.imm else { return Err(malformed(data)) };
-                let base = self.table(table);
-                let x = self.regs(x)?;
-                Ok(x.iter()
-                    .map(|&i| {
-                        let i = self.a.v3(AND[0], i, Src::C32(table.index_mask()));
-                        let i = self.a.v2i(SHL_BY[0], i, 2);
-                        let all = self.a.k_const(true);
-                        self.gather32(base, i, all, 0, None)
-                    })
-                    .collect())
-            }
+            Opcode::Lookup => self.lookup(data),
             _ => Err(malformed(data)),
         }
-    }
-
-    /// Host address of a table's words.
-    pub fn table(&mut self, table: &'static WordTable) -> R {
-        let index = number(&mut self.tables, table);
-        let tables = self.a.load_fixed(true, Mem::at(self.context, at::TABLES));
-        self.a.load_fixed(true, Mem::at(tables, 8 * index as i32))
     }
 
     fn mask_logic(&mut self, data: &InstData) -> Result<Vec<R>, Error> {

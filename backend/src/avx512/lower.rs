@@ -95,6 +95,7 @@ pub(super) struct Lower<'a> {
     pub mads: Option<super::mads::Stretch>,
     /// What is known of the function for those, once it is asked for.
     pub mad_facts: Option<Rc<super::mads::Facts<'a>>>,
+    pub pairs: super::lookups::Pairs,
     /// Uniform words that are wanted in vectors only.
     pub as_vector: Vec<bool>,
     /// Where uniform slots are written, in this block.
@@ -133,6 +134,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
     let address_only = address_only(f, &forms);
     let groups = usize::from(options.groups) / 4;
     let many = if groups > 1 { many_scalars(f, &order.blocks, &forms) } else { vec![false; f.values.len()] };
+    let pairs = super::lookups::Pairs::new(f, &order.blocks);
     let as_vector = words_for_vectors(f, &order.blocks, &forms);
     let mut a = Asm::new();
     let none = a.gpr();
@@ -164,6 +166,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         known_rows: Vec::new(),
         mads: None,
         mad_facts: None,
+        pairs,
         as_vector,
         uniform_base: None,
         aside: false,

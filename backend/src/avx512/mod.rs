@@ -21,6 +21,7 @@ mod general;
 mod hoist;
 mod int;
 mod lane_by_lane;
+mod lookups;
 mod lower;
 mod mads;
 mod masks;

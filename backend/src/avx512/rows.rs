@@ -142,6 +142,7 @@ impl Lower<'_> {
     }
 
     pub fn restore(&mut self, known: &Known) {
+        self.pairs.forget();
         self.hoisted.clone_from(&known.hoisted);
         self.splats.clone_from(&known.splats);
         self.guards.clone_from(&known.guards);
