@@ -117,7 +117,8 @@ impl Lower<'_> {
             self.a.put(Code::EVEX_Vmovhps_xmm_xmm_m64, &args, With::default());
             quarters.push(both);
         }
-        let halves: Vec<R> = [0, 1, 4, 5].iter().map(|&n| self.join_quarters(quarters[n], quarters[n + 2])).collect();
+        let halves: Vec<R> =
+            [0, 1, 4, 5].iter().map(|&n| self.join_quarters(quarters[n], quarters[n + 2])).collect();
         let [even, odd] = [0, 1].map(|n| self.a.join_halves(halves[n], halves[n + 2]));
         [0x88, 0xdd].map(|which| {
             let d = self.a.zmm();
