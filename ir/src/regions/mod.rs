@@ -97,7 +97,9 @@ impl Kernel {
         let wave = wave::is_wave(&func);
         // Lanes that are all run at once are in lock step as they are.
         let small = wave && func.lanes <= MAX_CHUNK_LANES;
-        let whole = small || func.lanes <= options.whole_lanes && split::lanes_meet(&func, wave);
+        let fits = func.lanes <= options.whole_lanes;
+        let whole = small
+            || fits && (split::lanes_meet(&func, wave) || wave && votes::some_stay(&func, options.keep_registers));
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }

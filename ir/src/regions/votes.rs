@@ -80,6 +80,22 @@ pub fn localize(func: &mut Function, live: &SlotLiveness) -> HashMap<Block, Bloc
     votes.into_iter().map(|(block, (meeting, _))| (block, meeting)).collect()
 }
 
+/// Whether a kernel in SPMD form whose lanes never part has votes that only the whole wave can take.
+pub fn some_stay(func: &Function, keep_registers: bool) -> bool {
+    let count = |func: &Function| {
+        let of = |block: &crate::function::BlockData| {
+            block.insts.iter().filter(|&&i| func.inst(i).op == Opcode::VoteAny).count()
+        };
+        func.blocks.iter().map(of).sum::<usize>()
+    };
+    if count(func) == 0 {
+        return false;
+    }
+    let mut changed = func.clone();
+    localize(&mut changed, &SlotLiveness::compute(func, keep_registers));
+    count(&changed) > 0
+}
+
 struct Vote {
     inst: crate::entities::Inst,
     mask: Value,
