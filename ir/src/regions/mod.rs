@@ -99,7 +99,9 @@ impl Kernel {
         let small = wave && func.lanes <= MAX_CHUNK_LANES;
         let fits = func.lanes <= options.whole_lanes;
         let whole = small
-            || fits && (split::lanes_meet(&func, wave) || wave && votes::some_stay(&func, options.keep_registers));
+            || fits
+                && (split::lanes_meet(&func, wave)
+                    || wave && votes::some_stay(&func, options.keep_registers));
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }

@@ -355,7 +355,10 @@ mod tests {
         );
         let mut func = parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let live = SlotLiveness::compute(&func, false);
-        localize(&mut func, &live).len()
+        let stays = some_stay(&func, false);
+        let count = localize(&mut func, &live).len();
+        assert_eq!(stays, count == 0, "the program has one vote");
+        count
     }
 
     const STORE: &str = "store.u32 global0[v13 + 0x0], v13 align 4 if v12";
