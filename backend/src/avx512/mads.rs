@@ -354,7 +354,8 @@ impl Lower<'_> {
         let one = self.is_one(result);
         let mut all_tested = true;
         let mut out = Vec::new();
-        for n in 0..x.len() {
+        // What is the same in all lanes is computed for sixteen of them, though an operand may be there for more.
+        for n in 0..self.groups {
             let (a, b, c) = (x[n], Src::R(y[n]), z[n]);
             let place = if one { stretch.tested.len() - 1 } else { n };
             let to_zero = With { to_zero: true, ..With::default() };
