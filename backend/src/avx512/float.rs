@@ -99,7 +99,8 @@ impl Lower<'_> {
             };
             columns.push(parts);
         }
-        let parts = columns.first().map_or(0, Vec::len);
+        // A constant may be there for more lanes than are computed.
+        let parts = columns.iter().map(Vec::len).min().unwrap_or(0);
         let mut out = Vec::with_capacity(parts);
         for part in 0..parts {
             let mut x = Vec::with_capacity(count);
