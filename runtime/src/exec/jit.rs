@@ -9,6 +9,7 @@ mod behind;
 mod rows;
 mod shapes;
 mod stored;
+mod width;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +32,8 @@ use crate::{Error, HostLevel};
 pub use behind::Ready;
 use rows::RowNeeds;
 pub use rows::{Make, RowFacts};
-use shapes::{Assumption, computes};
+use shapes::Assumption;
+use width::vectors;
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
@@ -300,8 +302,8 @@ impl Jit {
         };
         let none = SlotSet::empty(kernel.func.slots.len());
         let Some(mut region) = kernel.region(at, &none) else { return Ok(None) };
-        if self.wide && self.variant.chunk_groups.is_none() && !region.whole && computes(&region.mask) {
-            groups = (2 * WIDE_GROUPS).min(kernel.func.lanes.div_ceil(4) as u8);
+        if self.wide && self.variant.chunk_groups.is_none() && !region.whole {
+            groups = (vectors(&region.mask) * WIDE_GROUPS).min(kernel.func.lanes.div_ceil(4) as u8);
         }
         let chunk_lanes = u32::from(groups) * 4;
         if !self.variant.flat_global && has_global(&region.mask) {

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use warpjit_backend::Shape;
-use warpjit_ir::graph::on_cycle;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Kernel, Region};
-use warpjit_ir::{BlockCall, Function, Group, Imm, Opcode, Scalar, Slot, Space, Terminator, Value};
+use warpjit_ir::{BlockCall, Function, Group, Imm, Opcode, Scalar, Slot, Terminator, Value};
 
 use super::{Jit, WIDE_LANES};
 
@@ -163,37 +162,6 @@ pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
         }
     }
     slots
-}
-
-/// Instructions for each access of lanes to global memory from which on a region mostly computes.
-const MOSTLY: usize = 24;
-
-/// Whether a region mostly computes, so that two vectors in flight pay: they hide what each waits for. Loops over memory are better
-/// off with one, as fewer lines are in use at a time.
-pub(super) fn computes(func: &Function) -> bool {
-    let succs: Vec<Vec<usize>> = func
-        .block_ids()
-        .map(|b| {
-            let mut list = Vec::new();
-            func.term(b).for_each_successor(|s| list.push(s.index()));
-            list
-        })
-        .collect();
-    let in_loop = on_cycle(&succs);
-    let (mut insts, mut accesses) = (0, 0);
-    for block in func.block_ids() {
-        for &inst in &func.block(block).insts {
-            insts += 1;
-            let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
-            if of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_))) {
-                accesses += 1;
-                if in_loop[block.index()] {
-                    return false;
-                }
-            }
-        }
-    }
-    insts >= MOSTLY * accesses
 }
 
 /// Whether a value is what a slot of lanes held.
