@@ -384,15 +384,10 @@ fn written_slots(func: &Function) -> SlotSet {
 }
 
 /// Shapes of slots that all warps of a block are known to have, as long as they run together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct KnownShapes(Vec<(Slot, Shape, u32)>);
 
 impl KnownShapes {
-    /// Nothing is known any more.
-    pub fn forget(&mut self) {
-        self.0.clear();
-    }
-
     /// What is left after all warps have run code.
     pub fn after(&mut self, code: &Compiled) {
         self.0.retain(|(slot, ..)| !code.written.contains(*slot));
@@ -424,6 +419,22 @@ fn has_global(func: &Function) -> bool {
         .any(|&i| matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_))))
 }
 
+/// Something that code assumes of a warp.
+#[derive(Debug)]
+pub struct Needed {
+    assumption: Assumption,
+    lanes: usize,
+}
+
+impl Needed {
+    /// Whether a warp has it.
+    #[inline]
+    pub fn holds(&self, warp: &Warp) -> bool {
+        let start = self.assumption.offset as usize / 4;
+        self.assumption.holds(&warp.frame.words()[start..start + self.lanes], warp.active)
+    }
+}
+
 impl Compiled {
     /// Whether the warp has what the code assumes.
     #[inline]
@@ -445,6 +456,12 @@ impl Compiled {
                 assumption.holds(words, warp.active)
             })
         })
+    }
+
+    /// What is assumed of warps and not known.
+    pub fn needed(&self, known: &KnownShapes) -> Vec<Needed> {
+        let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape, a.lanes)));
+        unknown.map(|&assumption| Needed { assumption, lanes: self.lanes }).collect()
     }
 
     /// Which of the versions of its region this is.

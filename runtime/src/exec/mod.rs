@@ -13,6 +13,7 @@ mod segments;
 pub(crate) mod setup;
 mod start;
 pub(crate) mod tiers;
+mod trails;
 
 pub(crate) use block::BlockFault;
 pub(crate) use jit::RowFacts;

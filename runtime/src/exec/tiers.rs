@@ -5,6 +5,7 @@ use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow,
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
+use super::trails::Trails;
 use crate::cache::CacheConfig;
 use crate::profile::RawSamples;
 use crate::program::Variant;
@@ -232,6 +233,8 @@ pub struct Stepper<'a> {
     credit: i32,
     /// Storage for the calls of [`Stepper::run_together`].
     calls: Vec<Call>,
+    /// The ways that blocks take.
+    trails: Trails,
 }
 
 impl<'a> Stepper<'a> {
@@ -273,6 +276,7 @@ impl<'a> Stepper<'a> {
             last,
             credit,
             calls: Vec::new(),
+            trails: Trails::default(),
         }
     }
 
@@ -409,12 +413,15 @@ impl<'a> Stepper<'a> {
         (last, flow, wanted)
     }
 
-    /// What is known of the shapes of all warps' slots after they have run a version of the code at a block.
-    pub fn note_shapes(&self, at: Block, place: usize, known: &mut KnownShapes) {
-        if let Some(code) = self.entries[at.index()].versions.get(place) {
-            known.learn(code);
-            known.after(code);
-        }
+    /// The ways that blocks take.
+    pub fn trails(&mut self) -> &mut Trails {
+        &mut self.trails
+    }
+
+    /// A version of the code at a block, run by warps of which so much is known, as a step of their way.
+    pub fn stop(&mut self, at: Block, place: usize, known: &KnownShapes) -> Option<u32> {
+        let code = self.entries[at.index()].versions.get(place)?;
+        self.trails.stop(at, place, code, known)
     }
 
     /// Where an exit of a version leads.

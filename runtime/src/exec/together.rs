@@ -46,6 +46,19 @@ impl RunningBlock {
         if !stepper.may_run_together() {
             return self.part_ways(launch);
         }
+        let mut calls = stepper.take_calls();
+        let turn = self.run_groups(launch, stepper, spent, &mut calls);
+        stepper.keep_calls(calls);
+        turn
+    }
+
+    fn run_groups(
+        &mut self,
+        launch: &InLaunch<'_>,
+        stepper: &mut Stepper<'_>,
+        spent: &mut u64,
+        calls: &mut Vec<Call>,
+    ) -> Option<Turn> {
         let (mut at, mut whole, mut place) = (launch.tiers.start().block, true, None);
         if self.fresh {
             if self.version.is_none() {
@@ -62,44 +75,67 @@ impl RunningBlock {
         let mut steps = 0;
         // Only what all warps of the block have done together is in it.
         let mut known = KnownShapes::default();
+        // Where they stand, if `place` is that of a step known from before; and the step and way that they came by.
+        let (mut stop, mut came) = (None, None);
         loop {
-            let group = self.warps.iter().filter(|resident| resident.is_in_group(at, whole));
-            let group = group.map(|resident| &resident.warp);
-            let Some(found) = place.take().or_else(|| stepper.place_for_all(at, group, &known)) else {
-                if whole {
-                    self.land(at, steps, stepper);
+            let found = match place.take() {
+                Some(found) => found,
+                None => {
+                    let group = self.warps.iter().filter(|resident| resident.is_in_group(at, whole));
+                    let group = group.map(|resident| &resident.warp);
+                    let Some(found) = stepper.place_for_all(at, group, &known) else {
+                        if whole {
+                            self.land(at, steps, stepper);
+                        }
+                        return None;
+                    };
+                    found
                 }
-                return None;
             };
-            let mut calls = stepper.take_calls();
-            self.list_calls(launch.plan, at, whole, &mut calls);
+            if whole && stop.is_none() {
+                stop = stepper.stop(at, found, &known);
+                if let (Some((from, way)), Some(stop)) = (came, stop) {
+                    stepper.trails().link(from, way, stop);
+                }
+            }
+            if calls.is_empty() {
+                self.list_calls(launch.plan, at, whole, calls);
+            }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let (last, flow, wanted) =
-                stepper.run_together(at, found, &mut calls, &mut view, launch.patience);
+            let (last, flow, wanted) = stepper.run_together(at, found, calls, &mut view, launch.patience);
             let insts = stepper.insts(at);
             *spent += insts * (last as u64 + 1);
             let all = last + 1 == calls.len() && calls.last().is_some_and(|call| call.result == wanted);
             if let (RegionFlow::Exit(kind, ..), true) = (&flow, all) {
                 if self.fresh && matches!(kind, ExitKind::Ended) {
-                    self.end_all(&calls, insts, stepper);
-                    stepper.keep_calls(calls);
+                    self.end_all(calls, insts, stepper);
                     return Some(Turn::Done);
                 }
                 if self.fresh {
                     self.restart(launch.plan, launch.tiers);
                 }
-                if let (true, Some(next)) = (whole, self.same_way(*kind, &calls, launch.tiers)) {
-                    stepper.note_shapes(at, found, &mut known);
+                if let (true, Some((next, way))) = (whole, self.same_way(*kind, calls, launch.tiers)) {
                     at = next;
                     steps += insts;
-                    stepper.keep_calls(calls);
                     if launch.patience.stop() {
                         return Some(Turn::Stopped);
                     }
                     if *spent >= BLOCK_SLICE {
                         self.land(at, steps, stepper);
                         return Some(Turn::Suspended);
+                    }
+                    came = stop.take().map(|stop| (stop, way));
+                    known = KnownShapes::default();
+                    if let Some((from, way)) = came {
+                        let living = self.warps.iter().filter(|resident| !resident.warp.ended);
+                        let living = living.map(|resident| &resident.warp);
+                        match stepper.trails().follow(from, way, living) {
+                            Some((next, block, version)) if block == at => {
+                                (stop, place) = (Some(next), Some(version));
+                            }
+                            _ => known = stepper.trails().known_behind(from),
+                        }
                     }
                     continue;
                 }
@@ -110,10 +146,11 @@ impl RunningBlock {
             if whole {
                 self.land(at, std::mem::take(&mut steps), stepper);
             }
-            known.forget();
+            known = KnownShapes::default();
+            (stop, came) = (None, None);
             let before = stepper.exit(at, found, wanted);
             let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
-            stepper.keep_calls(calls);
+            calls.clear();
             if let Some(turn) = parted {
                 return Some(turn);
             }
@@ -181,19 +218,20 @@ impl RunningBlock {
         self.living = 0;
     }
 
-    /// Where all warps go on after the same exit, if no warp needs to be looked at for that.
-    fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<Block> {
+    /// Where all warps go on after the same exit, if no warp needs to be looked at for that, and which of the ways that is
+    /// ([`super::super::trails`]).
+    fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
         if calls.iter().any(|call| call.words[0] & call.word != 0) {
             // Threads have ended.
             return None;
         }
         let block = match kind {
             ExitKind::Ended => return None,
-            ExitKind::Enter(block) => return Some(block),
+            ExitKind::Enter(block) => return Some((block, 0)),
             ExitKind::Terminator(block) => block,
         };
         match tiers.function().term(block) {
-            Terminator::Jump(call) if call.args.is_empty() => Some(call.block),
+            Terminator::Jump(call) if call.args.is_empty() => Some((call.block, 0)),
             Terminator::Barrier { spec, next } => {
                 let all = self.living as usize == calls.len()
                     && spec.arrive
@@ -201,14 +239,14 @@ impl RunningBlock {
                     && spec.from.is_none()
                     && spec.warps.is_none_or(|count| count == self.living);
                 let even = || self.barriers.is_even(spec.index, calls.iter().map(|call| call.tag));
-                (all && even()).then_some(*next)
+                (all && even()).then_some((*next, 0))
             }
             Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
                 let taking = |call: &Call| call.words[1] & call.word;
                 if calls.iter().all(|call| taking(call) == call.word) {
-                    Some(taken.block)
+                    Some((taken.block, 1))
                 } else if calls.iter().all(|call| taking(call) == 0) {
-                    Some(next.block)
+                    Some((next.block, 2))
                 } else {
                     None
                 }
