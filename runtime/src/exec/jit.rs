@@ -488,9 +488,15 @@ impl Compiled {
     }
 
     /// Runs the region for warps in the order of `calls` (frames and active lanes in, ended lanes and condition out), while
-    /// each comes out by exit `wanted`. Gives the last that ran and how that came out. The context's memory must
-    /// be that of all of them.
-    pub fn run_all(&self, context: &mut Context, calls: &mut [vm::Call], wanted: u64) -> (usize, RegionFlow) {
+    /// each comes out by exit `wanted`. Gives the last that ran, and in `ended` how if by an exception. The context's memory
+    /// must be that of all of them.
+    pub fn run_all(
+        &self,
+        context: &mut Context,
+        calls: &mut [vm::Call],
+        wanted: u64,
+        ended: &mut Option<vm::RawFault>,
+    ) -> usize {
         // What `enter_all` puts into and takes from the context.
         const {
             assert!(std::mem::offset_of!(Context, active) == 0);
@@ -501,12 +507,20 @@ impl Compiled {
         context.tables = self.tables.as_ptr();
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
-        let (last, raw) = unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode) };
-        let flow = match raw {
+        unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode, ended) }
+    }
+
+    /// How the last call of [`Compiled::run_all`] came out.
+    pub fn flow_of(
+        &self,
+        context: &Context,
+        call: Option<&vm::Call>,
+        ended: Option<vm::RawFault>,
+    ) -> RegionFlow {
+        match ended {
             Some(raw) => self.signal(raw, context),
-            None => self.outcome(calls.get(last).map_or(backend::STOPPED, |call| call.result), context),
-        };
-        (last, flow)
+            None => self.outcome(call.map_or(backend::STOPPED, |call| call.result), context),
+        }
     }
 
     /// Where an exit leads.

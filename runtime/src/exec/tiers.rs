@@ -9,8 +9,8 @@ use super::trails::Trails;
 use crate::cache::CacheConfig;
 use crate::profile::RawSamples;
 use crate::program::Variant;
-use crate::vm::Call;
 use crate::vm::sampler::{self, Place};
+use crate::vm::{Call, RawFault};
 use crate::{Config, Error, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
@@ -235,6 +235,9 @@ pub struct Stepper<'a> {
     calls: Vec<Call>,
     /// The ways that blocks take.
     trails: Trails,
+    /// The last of the calls that [`Stepper::run_together`] has made, and how it ended if by an exception.
+    last_call: usize,
+    ended: Option<RawFault>,
 }
 
 impl<'a> Stepper<'a> {
@@ -277,6 +280,8 @@ impl<'a> Stepper<'a> {
             credit,
             calls: Vec::new(),
             trails: Trails::default(),
+            last_call: 0,
+            ended: None,
         }
     }
 
@@ -393,7 +398,7 @@ impl<'a> Stepper<'a> {
     }
 
     /// Runs the code at a block for warps that all stand there, one after the other, while they come out by the same exit.
-    /// Gives the last that ran, how that came out, and by which exit those before it did.
+    /// Gives that exit if all did; else [`Stepper::parted`] tells more.
     pub fn run_together(
         &mut self,
         at: Block,
@@ -401,16 +406,31 @@ impl<'a> Stepper<'a> {
         calls: &mut [Call],
         view: &mut View<'_>,
         patience: &dyn Patience,
-    ) -> (usize, RegionFlow, u64) {
+    ) -> Option<ExitKind> {
         let mut poll = Poll { patience, late_looks: 0 };
         self.prepare(view, &mut poll);
+        let entry = &self.entries[at.index()];
+        let code = &entry.versions[place];
+        self.ended = None;
+        self.last_call = code.run_all(&mut self.context, calls, entry.wanted, &mut self.ended);
+        let all = self.last_call + 1 == calls.len() && self.ended.is_none();
+        if all && calls.last().is_some_and(|call| call.result == entry.wanted) {
+            return code.exit(entry.wanted);
+        }
+        None
+    }
+
+    /// Of warps of which not all have come out as the others did: the last that ran, how that came out, and by which exit those
+    /// before it did.
+    pub fn parted(&mut self, at: Block, place: usize, calls: &[Call]) -> (usize, RegionFlow, u64) {
         let entry = &mut self.entries[at.index()];
+        let call = calls.get(self.last_call);
         let wanted = entry.wanted;
-        let (last, flow) = entry.versions[place].run_all(&mut self.context, calls, wanted);
-        if let (RegionFlow::Exit(..), Some(call)) = (&flow, calls.get(last)) {
+        let flow = entry.versions[place].flow_of(&self.context, call, self.ended.take());
+        if let (RegionFlow::Exit(..), Some(call)) = (&flow, call) {
             entry.wanted = call.result;
         }
-        (last, flow, wanted)
+        (self.last_call, flow, wanted)
     }
 
     /// The ways that blocks take.

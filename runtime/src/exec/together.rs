@@ -103,11 +103,10 @@ impl RunningBlock {
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
-            let (last, flow, wanted) = stepper.run_together(at, found, calls, &mut view, launch.patience);
+            let ended = stepper.run_together(at, found, calls, &mut view, launch.patience);
             let insts = stepper.insts(at);
-            *spent += insts * (last as u64 + 1);
-            let all = last + 1 == calls.len() && calls.last().is_some_and(|call| call.result == wanted);
-            if let (RegionFlow::Exit(kind, ..), true) = (&flow, all) {
+            if let Some(kind) = ended {
+                *spent += insts * calls.len() as u64;
                 if self.fresh && matches!(kind, ExitKind::Ended) {
                     self.end_all(calls, insts, stepper);
                     return Some(Turn::Done);
@@ -115,7 +114,7 @@ impl RunningBlock {
                 if self.fresh {
                     self.restart(launch.plan, launch.tiers);
                 }
-                if let (true, Some((next, way))) = (whole, self.same_way(*kind, calls, launch.tiers)) {
+                if let (true, Some((next, way))) = (whole, self.same_way(kind, calls, launch.tiers)) {
                     at = next;
                     steps += insts;
                     if launch.patience.stop() {
@@ -148,6 +147,8 @@ impl RunningBlock {
             }
             known = KnownShapes::default();
             (stop, came) = (None, None);
+            let (last, flow, wanted) = stepper.parted(at, found, calls);
+            *spent += if ended.is_none() { insts * (last as u64 + 1) } else { 0 };
             let before = stepper.exit(at, found, wanted);
             let parted = self.go_on_each(launch, stepper, before, &calls[..=last], flow);
             calls.clear();

@@ -139,8 +139,9 @@ fn calls_in_a_row() {
         let mut calls: Vec<Call> =
             (1..).zip(frames).map(|(word, &frame)| Call::new(frame, word, 0)).collect();
         let context = (&raw mut context).cast();
+        let mut fault = None;
         // SAFETY: as in `run`.
-        let (last, fault) = unsafe { enter_all(code.start(), context, &mut calls, 7, FloatMode::Flush) };
+        let last = unsafe { enter_all(code.start(), context, &mut calls, 7, FloatMode::Flush, &mut fault) };
         assert!(calls[..last].iter().all(|call| call.words == [11, 12]));
         // SAFETY: a local.
         (last, fault.map(|fault| fault.address), calls[last].result, unsafe { context.cast::<u64>().read() })

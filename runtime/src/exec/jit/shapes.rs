@@ -41,6 +41,23 @@ impl Assumption {
     /// Whether the lanes of each chunk that has an active one have the shape.
     #[inline]
     pub fn holds(&self, words: &[u32], active: u64) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the machine has the feature.
+            return unsafe { self.holds_avx2(words, active) };
+        }
+        self.holds_anywhere(words, active)
+    }
+
+    /// The same, compiled for wide vectors: it stands before many entries of short regions.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn holds_avx2(&self, words: &[u32], active: u64) -> bool {
+        self.holds_anywhere(words, active)
+    }
+
+    #[inline(always)]
+    fn holds_anywhere(&self, words: &[u32], active: u64) -> bool {
         match self.lanes {
             4 => self.holds_in::<4>(words, active),
             8 => self.holds_in::<8>(words, active),
@@ -50,7 +67,7 @@ impl Assumption {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn holds_in<const LANES: usize>(&self, words: &[u32], active: u64) -> bool {
         let (chunks, _) = words.as_chunks::<LANES>();
         let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);

@@ -85,17 +85,14 @@ impl Entry {
     /// # Safety
     ///
     /// `entry` is the current activation and the trampoline has come back.
+    #[inline]
     unsafe fn leave(entry: *mut Entry) -> Option<RawFault> {
         // SAFETY: nobody else uses it any more. Volatile because the handler wrote it.
-        let (previous, faulted, fault) = unsafe {
-            (
-                (*entry).previous,
-                (&raw const (*entry).faulted).read_volatile(),
-                (&raw const (*entry).fault).read_volatile(),
-            )
-        };
+        let (previous, faulted) =
+            unsafe { ((*entry).previous, (&raw const (*entry).faulted).read_volatile()) };
         CURRENT.set(previous);
-        faulted.then_some(fault)
+        // SAFETY: as above.
+        faulted.then(|| unsafe { (&raw const (*entry).fault).read_volatile() })
     }
 }
 
@@ -184,7 +181,7 @@ pub unsafe fn enter(
 }
 
 /// Makes the calls in order, each with its own frame and first word of the context, while they give `wanted`. Gives the
-/// index of the last call made, and how it ended if by an exception: cheaper than as many times [`enter`].
+/// index of the last call made, and in `ended` how it ended if by an exception: cheaper than as many times [`enter`].
 ///
 /// # Safety
 ///
@@ -195,10 +192,11 @@ pub unsafe fn enter_all(
     calls: &mut [Call],
     wanted: u64,
     mode: FloatMode,
-) -> (usize, Option<RawFault>) {
+    ended: &mut Option<RawFault>,
+) -> usize {
     debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     if calls.is_empty() {
-        return (0, None);
+        return 0;
     }
     STACK.with(|_| ());
     let mut entry = Entry::new(code, mode, wanted);
@@ -210,8 +208,11 @@ pub unsafe fn enter_all(
     // SAFETY: the trampoline wrote it; it points into `calls`.
     let last = unsafe { (&raw const (*entry).call).read_volatile().offset_from(range.start) };
     // SAFETY: made current above; the trampoline has come back.
-    let fault = unsafe { Entry::leave(entry) };
-    (last.unsigned_abs(), fault)
+    if let Some(fault) = unsafe { Entry::leave(entry) } {
+        // Written only then: what is returned by value is copied several times on the way, which takes longer than a short call.
+        *ended = Some(fault);
+    }
+    last.unsigned_abs()
 }
 
 /// The handler of all four signals. Calls async-signal-safe functions only.
