@@ -208,7 +208,7 @@ pub struct Options {
     pub groups: u8,
     /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
     pub wide_vectors: bool,
-    /// Quick compilation, slow code.
+    /// Quick compilation, slow code; with `wide_vectors` there is one kind only.
     pub fast_compile: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,

@@ -67,7 +67,7 @@ pub(crate) fn compile(
     list: bool,
 ) -> Result<(RegionCode, Listing), Error> {
     let lowered = lower::lower(func, options, env)?;
-    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, options.fast_compile, list)?;
+    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, list)?;
     let mut traps = Vec::with_capacity(emitted.sites.len());
     for &(offset, site) in &emitted.sites {
         let Some(&site) = lowered.sites.get(site as usize) else {
