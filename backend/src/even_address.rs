@@ -58,13 +58,65 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function) -> Option<()> {
     (step_of(f, forms, data.args[0])? == i64::from(mem.bytes)).then_some(())
 }
 
-/// Values that nothing needs but addresses of accesses side by side: they are computed where those are.
-pub(crate) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
+/// The one word of a 64-bit address that is not the same in all lanes, and by how many bits it is shifted up.
+pub(crate) fn word_of(f: &Function, forms: &Forms, address: Value) -> Option<(Value, u8)> {
+    word_within(f, forms, address, DEPTH).flatten()
+}
+
+/// None where an address is made in another way; no word where it is uniform.
+fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Option<(Value, u8)>> {
+    if f.ty(v).uniform || forms.of(v) == Form::Uniform {
+        return Some(None);
+    }
+    let data = f.def_inst(v)?;
+    if depth == 0 {
+        return None;
+    }
+    let of = |n: usize| word_within(f, forms, data.args[n], depth - 1);
+    match data.op {
+        Opcode::Zext | Opcode::Sext => {
+            let word = data.args[0];
+            (f.ty(word).scalar.bits() == 32).then_some(Some((word, 0)))
+        }
+        Opcode::Iadd => match (of(0)?, of(1)?) {
+            (word, None) | (None, word) => Some(word),
+            _ => None,
+        },
+        Opcode::Isub => match (of(0)?, of(1)?) {
+            (word, None) => Some(word),
+            _ => None,
+        },
+        Opcode::Ishl => {
+            let count = f.as_const(data.args[1])?;
+            match of(0)? {
+                Some((word, by)) if count < 8 => Some(Some((word, by + count as u8))),
+                Some(_) => None,
+                None => Some(None),
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The word of an access's address, if lanes side by side can be told from it, and the steps between them in that word.
+pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Option<(Value, u32)> {
+    let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
+    if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 || step_of(f, forms, data.args[0]).is_some() {
+        return None;
+    }
+    let (word, by) = word_of(f, forms, data.args[0])?;
+    (u32::from(by) <= u32::from(mem.bytes).trailing_zeros()).then(|| (word, u32::from(mem.bytes) >> by))
+}
+
+/// Values that nothing needs but addresses of accesses side by side: they are computed where those are. With `words`, so are addresses
+/// that depend on one word ([`access_word`]).
+pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
             let v = Value::new(n);
             let is_wide = f.ty(v).scalar == warpjit_ir::Scalar::I64 && !f.ty(v).uniform;
-            is_wide && forms.of(v) == Form::Varying && step_of(f, forms, v).is_some()
+            let made = step_of(f, forms, v).is_some() || words && word_of(f, forms, v).is_some();
+            is_wide && forms.of(v) == Form::Varying && made
         })
         .collect();
     // What something else uses is not; then neither is what that is made of.
@@ -72,7 +124,8 @@ pub(crate) fn address_only(f: &Function, forms: &Forms) -> Vec<bool> {
     for block in &f.blocks {
         for &inst in &block.insts {
             let data = f.inst(inst);
-            let address = access_step(data, forms, f).is_some();
+            let address =
+                access_step(data, forms, f).is_some() || words && access_word(data, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
                 if !(in_address || address && n == 0) {

@@ -131,7 +131,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
     let order = Order::new(f);
     let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
     let hoist = hoisted_values(f, &order, &forms);
-    let address_only = address_only(f, &forms);
+    let address_only = address_only(f, &forms, true);
     let groups = usize::from(options.groups) / 4;
     let many = if groups > 1 { many_scalars(f, &order.blocks, &forms) } else { vec![false; f.values.len()] };
     let pairs = super::lookups::Pairs::new(f, &order.blocks);

@@ -2,7 +2,7 @@
 //! each lane at its own place.
 
 use iced_x86::Code;
-use regalloc2::RegClass;
+use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
 
 use super::asm::{A, Mem, R, Src, With};
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::affine::{Form, Forms};
 use crate::compile::TrapLane;
 use crate::context::at;
-use crate::even_address::{EvenAddress, step_of};
+use crate::even_address::{EvenAddress, access_word, step_of};
 use crate::operands::MemoryOperands;
 
 impl Lower<'_> {
@@ -70,13 +70,23 @@ impl Lower<'_> {
                 Ok(l.moved(&parts, offset))
             })?
         } else {
-            let parts = self.address_parts_of(a)?;
-            let parts = self.moved(&parts, offset);
-            if mem.bytes >= 4 && step.is_none() {
-                let (firsts, odd) = self.evenness(&parts, guard, mem.bytes)?;
-                self.side_by_side(&x, &firsts, Some(odd), |_| Ok(parts))?
+            let word = access_word(data, &self.forms, self.f);
+            let parts = |l: &mut Self| {
+                let parts = l.address_parts_of(a)?;
+                Ok::<_, Error>(l.moved(&parts, offset))
+            };
+            if let Some((word, step)) = word {
+                let words = self.regs(word)?;
+                let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
+                self.tried_side_by_side(&x, firsts, parts)?
             } else {
-                self.wide_lanes(&x, &parts)?
+                let parts = parts(self)?;
+                if mem.bytes >= 4 && step.is_none() {
+                    let firsts = |l: &mut Self, any| l.evenness(&parts, guard, mem.bytes, any);
+                    self.tried_side_by_side(&x, firsts, |_| Ok(parts.clone()))?
+                } else {
+                    self.wide_lanes(&x, &parts)?
+                }
             }
         };
         self.give(&x, loaded)
@@ -126,20 +136,46 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The first lane's address of each sixteen, and whether others that take part do not follow it side by side (0 or not).
-    fn evenness(&mut self, addresses: &[R], guard: Option<Value>, bytes: u8) -> Result<(Vec<R>, R), Error> {
+    /// The first lane's address of each sixteen, and whether others that take part do not follow it side by side (0 or not). With `any`
+    /// the first lane's address is what the first of them that takes part says.
+    fn evenness(
+        &mut self,
+        addresses: &[R],
+        guard: Option<Value>,
+        bytes: u8,
+        any: bool,
+    ) -> Result<(Vec<R>, R), Error> {
         let guard = self.guard(guard)?;
         let guard = self.widen(&guard);
         let mut odd: Option<R> = None;
         let mut firsts = Vec::new();
+        let steps = [0, 1].map(|half| {
+            let steps = std::array::from_fn(|l| (8 * half + l) as u64 * u64::from(bytes));
+            Src::Pool(self.a.doubles(&steps))
+        });
         for (pair, masks) in addresses.chunks(2).zip(guard.chunks(2)) {
-            let first = self.a.first64(pair[0]);
+            let first = match any {
+                true => {
+                    let [low, high] = [0, 1]
+                        .map(|n| self.a.v3(Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64, pair[n], steps[n]));
+                    let both = self.blend(true, masks[0], Src::R(low), high);
+                    let some = self.a.k3(Code::VEX_Korw_kr_kr_kr, masks[0], masks[1]);
+                    let with = With { mask: Some(some), zeroing: true, ..With::default() };
+                    let pressed = self.a.v2w(
+                        Code::EVEX_Vpcompressq_zmmm512_k1z_zmm,
+                        Src::R(both),
+                        Size::Z,
+                        Size::Z,
+                        with,
+                    );
+                    self.a.first64(pressed)
+                }
+                false => self.a.first64(pair[0]),
+            };
             let splat = self.a.splat(true, first);
             firsts.push(first);
             for (n, (&a, &k)) in pair.iter().zip(masks).enumerate() {
-                let steps = std::array::from_fn(|l| (8 * n + l) as u64 * u64::from(bytes));
-                let entry = self.a.doubles(&steps);
-                let want = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, splat, Src::Pool(entry));
+                let want = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, splat, steps[n]);
                 let differs =
                     self.a.vcmpm(Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8, k, a, Src::R(want), 4);
                 odd = Some(match odd {
@@ -153,6 +189,82 @@ impl Lower<'_> {
         Ok((firsts, odd))
     }
 
+    /// As [`Lower::evenness`], from the one word that the address depends on, which grows so much from lane to lane.
+    fn word_evenness(
+        &mut self,
+        address: Value,
+        step: u32,
+        words: &[R],
+        guard: Option<Value>,
+        offset: i64,
+        any: bool,
+    ) -> Result<(Vec<R>, R), Error> {
+        let guard = self.guard(guard)?;
+        let steps = std::array::from_fn(|l| l as u32 * step);
+        let steps = Src::Pool(self.a.words(&steps));
+        let mut odd: Option<R> = None;
+        let mut wraps: Option<R> = None;
+        let firsts = self.each_group(self.groups, |l| {
+            let (w, k) = (words[l.group], guard[l.group]);
+            let from = match any {
+                true => {
+                    let back = l.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, w, steps);
+                    let with = With { mask: Some(k), zeroing: true, ..With::default() };
+                    l.a.v2w(Code::EVEX_Vpcompressd_zmmm512_k1z_zmm, Src::R(back), Size::Z, Size::Z, with)
+                }
+                false => w,
+            };
+            let first = l.a.first32(from);
+            let splat = l.a.splat(false, first);
+            let want = l.a.v3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, splat, steps);
+            let differs = l.a.vcmpm(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, k, w, Src::R(want), 4);
+            odd = Some(match odd {
+                Some(o) => l.a.k3(Code::VEX_Korw_kr_kr_kr, o, differs),
+                None => differs,
+            });
+            let whole = l.first_with(address, (first, i64::from(step)), &mut wraps)?;
+            Ok(l.a.add_imm(true, whole, offset))
+        })?;
+        let odd = odd.ok_or_else(|| Error::Malformed("no addresses".into()))?;
+        let odd = self.a.bits_of(odd);
+        let odd = match wraps {
+            Some(w) => self.a.g2(true, super::scalar::OR, odd, w),
+            None => odd,
+        };
+        Ok((firsts, odd))
+    }
+
+    /// An address with a word as given; adds whether the word's extension wraps within sixteen lanes.
+    fn first_with(&mut self, v: Value, given: (R, i64), wraps: &mut Option<R>) -> Result<R, Error> {
+        if self.forms.of(v) == Form::Uniform {
+            return self.general(v);
+        }
+        let Some(data) = self.f.def_inst(v) else {
+            return Err(Error::Malformed("an address from nowhere".into()));
+        };
+        match data.op {
+            Opcode::Zext | Opcode::Sext => {
+                let first = self.extend(data.op, given.0);
+                let odd = self.wraps(data.op, first, given.1);
+                *wraps = Some(match *wraps {
+                    Some(w) => self.either(w, odd),
+                    None => odd,
+                });
+                Ok(first)
+            }
+            Opcode::Iadd | Opcode::Isub => {
+                let a = self.first_with(data.args[0], given, wraps)?;
+                let b = self.first_with(data.args[1], given, wraps)?;
+                Ok(self.sum(data.op, a, b))
+            }
+            Opcode::Ishl => {
+                let a = self.first_with(data.args[0], given, wraps)?;
+                Ok(self.shift_left(a, self.f.as_const(data.args[1]).unwrap_or(0) as u8))
+            }
+            op => Err(Error::Malformed(format!("{} in an address of one word", op.name()))),
+        }
+    }
+
     /// Vectors where each sixteen lanes lie side by side from their first on, which they do unless `odd`; else lane by lane, with the
     /// addresses that `parts` makes.
     fn side_by_side(
@@ -162,19 +274,56 @@ impl Lower<'_> {
         odd: Option<R>,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
-        let base = self.base(x.mem.space);
-        let mut bad = odd;
-        for &first in firsts {
-            let beyond = self.bad_bits(first, x.mem);
-            bad = Some(match bad {
-                Some(bad) => self.a.g2(true, super::scalar::OR, bad, beyond),
-                None => beyond,
-            });
-        }
-        let bad = bad.ok_or_else(|| Error::Malformed("no addresses".into()))?;
-        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.base(x.mem.space);
+        let bad = self.bad_firsts(x, firsts, odd);
+        let (quick, slow) = (self.a.block(), self.a.cold_block());
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+        self.quick_and_slow(x, quick, firsts, slow, parts)
+    }
+
+    /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes
+    /// themselves where they take part, else from any lane that does.
+    fn tried_side_by_side(
+        &mut self,
+        x: &Access<'_>,
+        firsts: impl Fn(&mut Self, bool) -> Result<(Vec<R>, R), Error>,
+        parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        self.base(x.mem.space);
+        let bits = self.guard_bits(x.guard)?;
+        let (quick, slow) = (self.a.block(), self.a.cold_block());
+        let (by_first, by_any) = (self.a.block(), self.a.cold_block());
+        let each = (0..self.groups).fold(0, |bits, g| bits | 1u64 << (16 * g));
+        let each = self.a.imm(true, each);
+        let there = self.a.g2(true, super::scalar::AND, bits, each);
+        self.a.cmp(true, there, each);
+        self.a.branch(Flags::NotEqual, (by_any, &[]), (by_first, &[]));
+        for (block, any) in [(by_first, false), (by_any, true)] {
+            self.a.switch_to(block);
+            let found = self.aside(|l| {
+                let (found, odd) = firsts(l, any)?;
+                let bad = l.bad_firsts(x, &found, Some(odd));
+                l.a.test(true, bad, bad);
+                Ok::<_, Error>(found)
+            })?;
+            self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &found));
+        }
+        let given: Vec<R> = (0..self.groups).map(|_| self.a.param(quick, RegClass::Int)).collect();
+        self.quick_and_slow(x, quick, &given, slow, parts)
+    }
+
+    /// The two ways of an access: vectors from the first lanes' addresses on, or lane by lane.
+    fn quick_and_slow(
+        &mut self,
+        x: &Access<'_>,
+        quick: HostBlock,
+        firsts: &[R],
+        slow: HostBlock,
+        parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        let base = self.base(x.mem.space);
+        let end = self.a.block();
         self.a.switch_to(quick);
         let places: Vec<R> = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
         let loaded = self.aside(|l| l.run(x, &places))?;
@@ -188,6 +337,29 @@ impl Lower<'_> {
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
         Ok(params)
+    }
+
+    /// Zero unless `odd` is not, or a first lane's address is none for an access.
+    fn bad_firsts(&mut self, x: &Access<'_>, firsts: &[R], odd: Option<R>) -> R {
+        let mut bad = odd;
+        let any = |l: &mut Self, found: &[R]| -> Option<R> {
+            found.iter().copied().reduce(|a, b| l.a.g2(true, super::scalar::OR, a, b))
+        };
+        let beyond = match x.mem.align {
+            // The bits of all at once.
+            0 | 1 => any(self, firsts).map(|all| self.bad_bits(all, x.mem)),
+            _ => {
+                let each: Vec<R> = firsts.iter().map(|&first| self.bad_bits(first, x.mem)).collect();
+                any(self, &each)
+            }
+        };
+        if let Some(beyond) = beyond {
+            bad = Some(match bad {
+                Some(bad) => self.a.g2(true, super::scalar::OR, bad, beyond),
+                None => beyond,
+            });
+        }
+        bad.unwrap_or_else(|| self.a.imm(true, 0))
     }
 
     /// Each lane at its own place.

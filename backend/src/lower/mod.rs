@@ -150,7 +150,7 @@ pub(crate) fn lower(
     let order = Order::new(f);
     let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
     let hoist = hoisted_values(f, &order, &forms);
-    let address_only = address_only(f, &forms);
+    let address_only = address_only(f, &forms, false);
     let e = Emit { b: builder, host: options.target.host };
     // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
     let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
