@@ -67,6 +67,8 @@ pub(super) struct Lower<'a> {
     pub hoist: Vec<bool>,
     /// Values that are computed where an access needs them.
     pub address_only: Vec<bool>,
+    /// Whether sixteen words are loaded one by one rather than gathered.
+    pub one_by_one: bool,
     /// Comparisons that only the terminator of their block uses.
     pub fused: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
@@ -134,6 +136,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
     let address_only = address_only(f, &forms, true);
     let groups = usize::from(options.groups) / 4;
     let many = if groups > 1 { many_scalars(f, &order.blocks, &forms) } else { vec![false; f.values.len()] };
+    let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
     let pairs = super::lookups::Pairs::new(f, &order.blocks);
     let as_vector = words_for_vectors(f, &order.blocks, &forms);
     let mut a = Asm::new();
@@ -151,6 +154,7 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         values: vec![None; f.values.len()],
         hoist,
         address_only,
+        one_by_one,
         fused: fused_comparisons(f, &order.blocks),
         blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),

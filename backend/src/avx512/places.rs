@@ -434,19 +434,25 @@ impl Lower<'_> {
                         ));
                     }
                 }
+                (None, 4) => {
+                    let index = [addresses[2 * g], addresses[2 * g + 1]];
+                    loaded.push(self.if_all(
+                        guard[g],
+                        |l| l.loads64(base, index, pair.map(|(.., site)| site)),
+                        |l| {
+                            let code = Code::EVEX_Vpgatherqd_ymm_k1_vm64z;
+                            let halves =
+                                pair.map(|(i, k, site)| l.gather_at(code, Size::Y, base, i, k, site));
+                            l.a.join_halves(halves[0], halves[1])
+                        },
+                    ));
+                }
                 (None, n) => {
                     let halves = pair.map(|(i, k, site)| {
-                        let i = match n {
-                            4 => i,
-                            _ => self.a.v3(AND[1], i, Src::C64(!3)),
-                        };
+                        let i = self.a.v3(AND[1], i, Src::C64(!3));
                         self.gather_at(Code::EVEX_Vpgatherqd_ymm_k1_vm64z, Size::Y, base, i, k, site)
                     });
                     let words = self.a.join_halves(halves[0], halves[1]);
-                    if n == 4 {
-                        loaded.push(words);
-                        continue;
-                    }
                     let low = pair.map(|(i, ..)| {
                         let d = self.a.zmm();
                         let args = [A::Def(d, Size::Y), A::Use(i, Size::Z)];
