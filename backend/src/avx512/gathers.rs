@@ -88,28 +88,45 @@ impl Lower<'_> {
         };
         for g in 0..self.groups {
             let (i, k) = (places[g], guard[g]);
-            match (&value, mem.bytes) {
+            let results = match (&value, mem.bytes) {
+                (Some(_), _) => 0,
+                (None, 8) => 2,
+                (None, _) => 1,
+            };
+            let access = |l: &mut Self| match (&value, mem.bytes) {
                 (None, 8) if local => {
-                    let low = self.gather32(base, i, k, 0, None);
-                    let high = self.gather32(base, i, k, 4 * self.f.lanes as i32, None);
-                    loaded.extend(self.interleave(low, high));
+                    let low = l.gather32(base, i, k, 0, None);
+                    let high = l.gather32(base, i, k, 4 * l.f.lanes as i32, None);
+                    l.interleave(low, high).to_vec()
                 }
-                (None, 8) => loaded.extend(self.gather64(base, i, k, None)),
+                (None, 8) => l.gather64(base, i, k, None).to_vec(),
                 (None, n) => {
-                    let words = match self.one_by_one {
-                        true => self.words_within(readable, i, k),
-                        false => self.gather32(base, i, k, 0, None),
+                    let words = match l.one_by_one {
+                        true => l.words_within(readable, i, k),
+                        false => l.gather32(base, i, k, 0, None),
                     };
-                    loaded.push(self.narrow_load(words, n, mem.signed));
+                    vec![l.narrow_load(words, n, mem.signed)]
                 }
                 (Some(v), 8) if local => {
-                    let [low, high] = self.separate(v[2 * g], v[2 * g + 1]);
-                    self.scatter32(base, i, k, low, 0, None);
-                    self.scatter32(base, i, k, high, 4 * self.f.lanes as i32, None);
+                    let [low, high] = l.separate(v[2 * g], v[2 * g + 1]);
+                    l.scatter32(base, i, k, low, 0, None);
+                    l.scatter32(base, i, k, high, 4 * l.f.lanes as i32, None);
+                    Vec::new()
                 }
-                (Some(v), 8) => self.scatter64(base, i, k, [v[2 * g], v[2 * g + 1]], None),
-                (Some(v), _) => self.scatter32(base, i, k, v[g], 0, None),
-            }
+                (Some(v), 8) => {
+                    l.scatter64(base, i, k, [v[2 * g], v[2 * g + 1]], None);
+                    Vec::new()
+                }
+                (Some(v), _) => {
+                    l.scatter32(base, i, k, v[g], 0, None);
+                    Vec::new()
+                }
+            };
+            loaded.extend(match mem.space {
+                // In shared memory often a part of the lanes works, and what the others have is outside.
+                Space::Shared if self.one_by_one => self.where_any(k, results, access),
+                _ => access(self),
+            });
         }
         Ok(loaded)
     }
@@ -154,6 +171,20 @@ impl Lower<'_> {
                 self.a.v2i(Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8, up, by)
             }
         }
+    }
+
+    /// What an access of sixteen lanes gives, if any takes part; else zeros.
+    fn where_any(&mut self, mask: R, results: usize, access: impl FnOnce(&mut Self) -> Vec<R>) -> Vec<R> {
+        let zeros: Vec<R> = (0..results).map(|_| self.a.constant(false, 0)).collect();
+        let (go, end) = (self.a.block(), self.a.block());
+        self.a.kortest(mask, mask);
+        self.a.branch(Flags::Equal, (end, &zeros), (go, &[]));
+        self.a.switch_to(go);
+        let loaded = self.aside(access);
+        self.a.jump(end, &loaded);
+        let params = zeros.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        params
     }
 
     /// A space's start where a word can be read there, else another place where one can.
