@@ -419,6 +419,100 @@ fn lowers_for_all_hosts() {
     }
 }
 
+/// An address that depends on one word, and a place in shared memory.
+const ONE_WORD: &str = "
+function @one_word mask lanes 32 {
+    slot s0: i32 word
+    slot s1: i32 base
+    slot s2: i32 value
+    slot s3: mask part
+    slot s4: i32 place
+    slot s5: i32 loaded
+
+block0 at 0x0:
+    v0: i32 = slot.get s1
+    v1: i64 = zext v0
+    v2: i32 = slot.get s0
+    v3: i64 = EXTEND v2
+    v4: ui64 = const 0x2
+    v5: i64 = ishl v3, v4
+    v6: i64 = iadd v1, v5
+    v7: mask = slot.get s3
+    v8: i32 = load.u32 global0[v6 + 0x8] align 1 if v7
+    v9: i32 = slot.get s4
+    v10: i32 = load.u32 shared[v9] align 1 far if v7
+    v11: i32 = slot.get s2
+    v12: i32 = iadd v10, v11
+    store.u32 global0[v6], v12 align 1 if v7
+    store.u32 shared[v9], v8 align 1 far if v7
+    slot.set s2, v8
+    slot.set s5, v10
+    return 0
+}
+";
+
+#[test]
+fn lanes_that_take_part_are_side_by_side_or_not() {
+    let mut random = Random(77);
+    for (n, options) in all_options().into_iter().enumerate() {
+        for extend in ["zext", "sext"] {
+            let func = parse_function(&ONE_WORD.replace("EXTEND", extend), &[]).expect("parses");
+            verify(&func).expect("valid");
+            let mut options = options.clone();
+            options.slot_shapes = vec![None, Some(Shape::Uniform), None, None, None, None];
+            for round in 0..60 {
+                let memory = Memory::new(&mut random, 32, 3);
+                let mut words = frame(&func);
+                let part = match round % 4 {
+                    0 => u64::from(u32::MAX),
+                    // Not the first of sixteen.
+                    1 => 0xfffe_fff8,
+                    2 => 0xff00_0000 << (round % 8),
+                    _ => random.next(),
+                } as u32;
+                // The first lanes that take part may have the first words there are.
+                let lowest = part.trailing_zeros().min(31) as i64;
+                let start = match (round / 4 % 3, extend) {
+                    (0, _) => -lowest,
+                    (1, "sext") => -lowest - 7,
+                    _ => random.below(300) as i64,
+                };
+                let base = 4096 + random.below(64) as u64;
+                for lane in 0..32 {
+                    let other = match random.below(40) {
+                        // One that is elsewhere.
+                        0 if round % 2 == 0 => Some(random.below(900) as u64),
+                        _ => None,
+                    };
+                    let in_part = part >> lane & 1 != 0;
+                    let even = (start + lane as i64) as u32;
+                    let word = if in_part { other.unwrap_or(even.into()) } else { random.next() };
+                    write(&func, &mut words, 0, lane, word & 0xffff_ffff);
+                    write(&func, &mut words, 1, lane, base);
+                    write(&func, &mut words, 2, lane, random.next() & 0xffff_ffff);
+                    write(&func, &mut words, 3, lane, in_part.into());
+                    // Some are outside.
+                    let place =
+                        if random.below(8) == 0 { random.next() } else { random.below(1100) as u64 & !3 };
+                    write(&func, &mut words, 4, lane, place & 0xffff_ffff);
+                }
+                let active = if round % 3 == 0 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
+                let got = compiled(&func, &options, &words, &memory, active);
+                let want = interpreted(&func, options.groups, &words, &memory, active);
+                assert_eq!(got.result, want.result, "options {n}, {extend}, round {round}");
+                for slot in [2, 5] {
+                    for lane in (0..32).filter(|lane| (active & u64::from(part)) >> lane & 1 != 0) {
+                        let (a, b) =
+                            (read(&func, &got.frame, slot, lane), read(&func, &want.frame, slot, lane));
+                        assert_eq!(a, b, "options {n}, {extend}, round {round}, slot {slot}, lane {lane}");
+                    }
+                }
+                assert!(got.memory == want.memory, "options {n}, {extend}, round {round}: memory");
+            }
+        }
+    }
+}
+
 const TRAPS: &str = "
 function @traps mask lanes 32 {
     slot s0: i32 lane
