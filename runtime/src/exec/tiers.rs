@@ -399,6 +399,8 @@ impl<'a> Stepper<'a> {
 
     /// Runs the code at a block for warps that all stand there, one after the other, while they come out by the same exit.
     /// Gives that exit if all did; else [`Stepper::parted`] tells more.
+    // Inline: arguments on the stack are written and read in pieces of different size, which costs more than the rest.
+    #[inline(always)]
     pub fn run_together(
         &mut self,
         at: Block,
