@@ -203,7 +203,7 @@ impl Lower<'_> {
         let steps = std::array::from_fn(|l| l as u32 * step);
         let steps = Src::Pool(self.a.words(&steps));
         let mut odd: Option<R> = None;
-        let mut wraps: Option<R> = None;
+        let mut wraps: Option<(Opcode, R)> = None;
         let firsts = self.each_group(self.groups, |l| {
             let (w, k) = (words[l.group], guard[l.group]);
             let from = match any {
@@ -228,14 +228,23 @@ impl Lower<'_> {
         let odd = odd.ok_or_else(|| Error::Malformed("no addresses".into()))?;
         let odd = self.a.bits_of(odd);
         let odd = match wraps {
-            Some(w) => self.a.g2(true, super::scalar::OR, odd, w),
+            Some((Opcode::Zext, lasts)) => {
+                let high = self.a.shift(true, super::scalar::SHR, lasts, 32);
+                self.a.g2(true, super::scalar::OR, odd, high)
+            }
+            Some((_, below)) => {
+                let inside = self.a.shift(true, super::scalar::SHR, below, 63);
+                let outside = self.a.g2i(true, super::scalar::XOR_IMM, inside, 1);
+                self.a.g2(true, super::scalar::OR, odd, outside)
+            }
             None => odd,
         };
         Ok((firsts, odd))
     }
 
-    /// An address with a word as given; adds whether the word's extension wraps within sixteen lanes.
-    fn first_with(&mut self, v: Value, given: (R, i64), wraps: &mut Option<R>) -> Result<R, Error> {
+    /// An address with a word as given. Adds to what tells whether the word of a last lane, in 64 bits, is none of 32: for zext the last
+    /// lanes' words, or-ed; for sext how far they are below 2^31, and-ed.
+    fn first_with(&mut self, v: Value, given: (R, i64), wraps: &mut Option<(Opcode, R)>) -> Result<R, Error> {
         if self.forms.of(v) == Form::Uniform {
             return self.general(v);
         }
@@ -245,11 +254,16 @@ impl Lower<'_> {
         match data.op {
             Opcode::Zext | Opcode::Sext => {
                 let first = self.extend(data.op, given.0);
-                let odd = self.wraps(data.op, first, given.1);
-                *wraps = Some(match *wraps {
-                    Some(w) => self.either(w, odd),
-                    None => odd,
-                });
+                let (more, code) = match data.op {
+                    Opcode::Zext => (0, super::scalar::OR),
+                    _ => (-1 << 31, super::scalar::AND),
+                };
+                let last = self.a.add_imm(true, first, 15 * given.1 + more);
+                let all = match *wraps {
+                    Some((_, before)) => self.a.g2(true, code, before, last),
+                    None => last,
+                };
+                *wraps = Some((data.op, all));
                 Ok(first)
             }
             Opcode::Iadd | Opcode::Isub => {
