@@ -29,6 +29,33 @@ impl Lower<'_> {
 
     /// An access lane by lane through the helper; gives what was loaded.
     pub fn by_helper(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        if !self.is_guarded(x) {
+            return self.call_helper(x);
+        }
+        // Warps of which no lane takes part are often those whose addresses are out of bounds.
+        let bits = self.guard_bits(x.guard)?;
+        if let Some(v) = x.value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+        }
+        let count = match (x.value, x.mem.bytes) {
+            (Some(_), _) => 0,
+            (None, 8) => 2 * self.groups,
+            (None, _) => self.groups,
+        };
+        let zero = self.a.constant(false, 0);
+        let (go, end) = (self.a.block(), self.a.block());
+        self.a.test(true, bits, bits);
+        self.a.branch(Flags::NotEqual, (go, &[]), (end, &vec![zero; count]));
+        self.a.switch_to(go);
+        let loaded = self.aside(|l| l.call_helper(x))?;
+        self.a.jump(end, &loaded);
+        let params = loaded.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        Ok(params)
+    }
+
+    fn call_helper(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
         self.note_access(x)?;
         self.call_preserving(at::ACCESS_WIDE);
         if x.value.is_some() {
