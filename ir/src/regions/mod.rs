@@ -20,7 +20,7 @@ pub use optimize::optimize;
 
 use std::sync::OnceLock;
 
-use crate::entities::{Block, Slot};
+use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, SlotInit};
 use crate::types::Type;
 use explore::{ExitKind, KernelFacts, Plan};
@@ -67,6 +67,8 @@ struct Analysis {
     func: Option<Function>,
     facts: KernelFacts,
     live: SlotLiveness,
+    /// Values are used in other blocks than their own: regions know slots only, as front ends use them.
+    crosses: bool,
 }
 
 /// Most lanes that compiled code keeps in registers at once.
@@ -130,7 +132,8 @@ impl Kernel {
                 alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             };
             let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken);
-            Analysis { func, facts, live }
+            let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
+            Analysis { func, facts, live, crosses }
         })
     }
 
@@ -144,13 +147,17 @@ impl Kernel {
         self.count
     }
 
-    /// The region that starts at `entry`; `None` when that block must run in the interpreter. Pure: the same
+    /// The region that starts at `entry`; `None` when that block must run in the interpreter, as all blocks must of a function where
+    /// a value is used in another block than its own. Pure: the same
     /// arguments give the same region.
     ///
     /// `uniform_slots` are slots that hold one value in all lanes of a chunk whenever this region is run; the caller
     /// sees to that.
     pub fn region(&self, entry: Block, uniform_slots: &SlotSet) -> Option<Region> {
-        let Analysis { func, facts, .. } = self.analysis();
+        let Analysis { func, facts, crosses, .. } = self.analysis();
+        if *crosses {
+            return None;
+        }
         let func = func.as_ref().unwrap_or(&self.func);
         let plan = if self.options.single_blocks {
             explore::single_block(func, facts, entry)?
@@ -174,6 +181,23 @@ impl Kernel {
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks, whole: self.whole })
     }
+}
+
+/// Whether a value is used in another block than the one that makes it.
+fn crosses_blocks(func: &Function) -> bool {
+    let mut home = vec![None; func.values.len()];
+    for block in func.block_ids() {
+        let data = func.block(block);
+        data.params.iter().for_each(|p| home[p.index()] = Some(block));
+        let results = data.insts.iter().filter_map(|&i| func.inst(i).result);
+        results.for_each(|r| home[r.index()] = Some(block));
+    }
+    func.block_ids().any(|block| {
+        let away = |v: Value| home[v.index()] != Some(block);
+        let mut found = func.block(block).insts.iter().any(|&i| func.inst(i).args.iter().any(|&v| away(v)));
+        func.term(block).for_each_use(|v| found |= away(v));
+        found
+    })
 }
 
 #[cfg(test)]
