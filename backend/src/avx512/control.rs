@@ -152,7 +152,7 @@ impl Lower<'_> {
             s = self.a.g1r(false, (Code::Neg_rm32, Code::Neg_rm64), s);
         }
         // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
-        let base = match (self.uniform_base, self.lane) {
+        let base = match (self.known.uniform_base, self.lane) {
             (Some(base), _) => base,
             (None, None) => self.frame,
             (None, Some(lane)) => {
@@ -165,7 +165,7 @@ impl Lower<'_> {
             }
         };
         if !self.aside {
-            self.uniform_base = Some(base);
+            self.known.uniform_base = Some(base);
         }
         let place = Mem::at(base, self.slot_offsets[slot] as i32);
         match wide(ty.scalar) {

@@ -48,6 +48,29 @@ pub(super) struct Lowered {
     pub shared_reach: u32,
 }
 
+/// What is known of registers, good to the end of the block.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// Vectors made of scalars.
+    pub splats: HashMap<Value, Rc<[R]>>,
+    /// Guards within the lanes that entered.
+    pub guards: HashMap<Value, Rc<[R]>>,
+    /// Bits of masks.
+    pub mask_bits: HashMap<Value, R>,
+    /// Upper halves of masks.
+    pub halves: HashMap<R, R>,
+    /// Host addresses of spaces.
+    pub bases: Vec<(Space, R)>,
+    /// First offsets beyond what may be accessed, by space and bytes.
+    pub limits: Vec<(Space, u8, R)>,
+    /// Tests of alignment that have held.
+    pub aligned: Vec<AlignmentTest>,
+    /// Stretches of memory whose bounds are tested.
+    pub rows: Vec<super::memory::Row>,
+    /// Where uniform slots are written.
+    pub uniform_base: Option<R>,
+}
+
 pub(super) struct Lower<'a> {
     pub a: Asm,
     pub f: &'a Function,
@@ -73,23 +96,9 @@ pub(super) struct Lower<'a> {
     pub fused: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
     pub hoisted: HashMap<Value, Rc<[R]>>,
-    /// Vectors made of scalars that are good to the end of the block.
-    pub splats: HashMap<Value, Rc<[R]>>,
-    /// Guards within the lanes that entered, good to the end of the block.
-    pub guards: HashMap<Value, Rc<[R]>>,
-    /// Bits of masks, good to the end of the block.
-    pub mask_bits: HashMap<Value, R>,
-    /// Upper halves of masks, good to the end of the block.
-    pub halves: HashMap<R, R>,
-    /// Host addresses of spaces, loaded in this block.
-    pub bases: Vec<(Space, R)>,
-    /// First offsets beyond what may be accessed, by space and bytes, in this block.
-    pub limits: Vec<(Space, u8, R)>,
-    /// Tests of alignment that have held, good to the end of the block.
-    pub aligned: Vec<AlignmentTest>,
-    /// Stretches of memory whose bounds are tested, in this block.
-    pub rows: Vec<super::memory::Row>,
-    /// How accesses of those are done.
+    /// What is good to the end of the block.
+    pub known: Known,
+    /// How accesses of stretches whose bounds are tested are done.
     pub bounds: super::rows::Bounds,
     /// Tests of rows that have held where all are inside.
     pub known_rows: Vec<R>,
@@ -100,8 +109,6 @@ pub(super) struct Lower<'a> {
     pub pairs: super::lookups::Pairs,
     /// Uniform words that are wanted in vectors only.
     pub as_vector: Vec<bool>,
-    /// Where uniform slots are written, in this block.
-    pub uniform_base: Option<R>,
     /// Whether code is written that does not dominate the rest of the block.
     pub aside: bool,
     pub env: FloatEnv,
@@ -158,21 +165,13 @@ pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lo
         fused: fused_comparisons(f, &order.blocks),
         blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
-        splats: HashMap::new(),
-        guards: HashMap::new(),
-        mask_bits: HashMap::new(),
-        halves: HashMap::new(),
-        bases: Vec::new(),
-        limits: Vec::new(),
-        aligned: Vec::new(),
-        rows: Vec::new(),
+        known: Known::default(),
         bounds: super::rows::Bounds::Tested,
         known_rows: Vec::new(),
         mads: None,
         mad_facts: None,
         pairs,
         as_vector,
-        uniform_base: None,
         aside: false,
         env,
         explicit_flush: env == FloatEnv::Default,
@@ -354,15 +353,7 @@ impl Lower<'_> {
 
     /// Forgets what is good only within a block.
     pub fn forget_block(&mut self) {
-        self.splats.clear();
-        self.guards.clear();
-        self.mask_bits.clear();
-        self.halves.clear();
-        self.bases.clear();
-        self.limits.clear();
-        self.aligned.clear();
-        self.rows.clear();
-        self.uniform_base = None;
+        self.known = Known::default();
     }
 
     /// Writes code that does not dominate what follows.

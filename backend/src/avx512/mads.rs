@@ -274,9 +274,9 @@ impl Lower<'_> {
         for v in &plan.depend {
             self.values[v.index()] = None;
             self.hoisted.remove(v);
-            self.splats.remove(v);
-            self.guards.remove(v);
-            self.mask_bits.remove(v);
+            self.known.splats.remove(v);
+            self.known.guards.remove(v);
+            self.known.mask_bits.remove(v);
         }
         for (v, kept) in shape {
             let kept = self.params_like(end, &kept);

@@ -14,12 +14,12 @@ use crate::Error;
 impl Lower<'_> {
     /// The upper eight of sixteen lanes of a mask, as the lower ones.
     pub fn upper(&mut self, k: R) -> R {
-        if let Some(&h) = self.halves.get(&k) {
+        if let Some(&h) = self.known.halves.get(&k) {
             return h;
         }
         let h = self.a.kshr(k, 8);
         if !self.aside {
-            self.halves.insert(k, h);
+            self.known.halves.insert(k, h);
         }
         h
     }
@@ -81,7 +81,7 @@ impl Lower<'_> {
         if self.f.as_const(guard) == Some(1) {
             return Ok(self.active.clone());
         }
-        if let Some(k) = self.guards.get(&guard) {
+        if let Some(k) = self.known.guards.get(&guard) {
             return Ok(k.clone());
         }
         let masks = self.masks(guard)?;
@@ -92,7 +92,7 @@ impl Lower<'_> {
             .map(|(&m, &a)| self.a.k3(Code::VEX_Kandw_kr_kr_kr, m, a))
             .collect();
         if !self.aside {
-            self.guards.insert(guard, both.clone());
+            self.known.guards.insert(guard, both.clone());
         }
         Ok(both)
     }
@@ -102,13 +102,13 @@ impl Lower<'_> {
         let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) else {
             return Ok(self.bits);
         };
-        if let Some(&bits) = self.mask_bits.get(&guard) {
+        if let Some(&bits) = self.known.mask_bits.get(&guard) {
             return Ok(bits);
         }
         let masks = self.guard(Some(guard))?;
         let bits = self.bits_of_masks(&masks);
         if !self.aside {
-            self.mask_bits.insert(guard, bits);
+            self.known.mask_bits.insert(guard, bits);
         }
         Ok(bits)
     }

@@ -134,7 +134,7 @@ impl Lower<'_> {
 
     /// Host address of a space's byte 0.
     pub fn base(&mut self, space: Space) -> R {
-        if let Some(&(_, v)) = self.bases.iter().find(|(s, _)| *s == space) {
+        if let Some(&(_, v)) = self.known.bases.iter().find(|(s, _)| *s == space) {
             return v;
         }
         let offset = match space {
@@ -145,7 +145,7 @@ impl Lower<'_> {
         };
         let v = self.a.load_fixed(true, Mem::at(self.context, offset));
         if !self.aside {
-            self.bases.push((space, v));
+            self.known.bases.push((space, v));
         }
         v
     }
@@ -162,7 +162,7 @@ impl Lower<'_> {
 
     /// The first offset at which an access of so many bytes is not inside any more; none where all is.
     pub fn limit(&mut self, space: Space, bytes: u8) -> Option<R> {
-        if let Some(&(.., r)) = self.limits.iter().find(|l| (l.0, l.1) == (space, bytes)) {
+        if let Some(&(.., r)) = self.known.limits.iter().find(|l| (l.0, l.1) == (space, bytes)) {
             return Some(r);
         }
         let size = self.space_bytes(space)?;
@@ -172,7 +172,7 @@ impl Lower<'_> {
         self.a.cmp_imm(false, size, i32::from(bytes) - 1);
         let limit = self.a.pick_if(Code::Cmovb_r64_rm64, zero, less);
         if !self.aside {
-            self.limits.push((space, bytes, limit));
+            self.known.limits.push((space, bytes, limit));
         }
         Some(limit)
     }
@@ -229,7 +229,7 @@ impl Lower<'_> {
     pub fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let (mem, data) = (x.mem, x.data);
         let Some(test) = AlignmentTest::of(self.f, data, mem, x.guard)? else { return Ok(()) };
-        if self.aligned.contains(&test) {
+        if self.known.aligned.contains(&test) {
             return Ok(());
         }
         let (place, low) = (test.place, test.low());
@@ -281,7 +281,7 @@ impl Lower<'_> {
             }
         }
         if !self.aside {
-            self.aligned.push(test);
+            self.known.aligned.push(test);
         }
         Ok(())
     }

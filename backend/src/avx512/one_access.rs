@@ -194,6 +194,7 @@ impl Lower<'_> {
         };
         let Some(start) = from(&x.mem, constant) else { return Ok(None) };
         let found = self
+            .known
             .rows
             .iter()
             .find(|r| r.address == key && r.group == group && r.far == x.mem.far && start + span <= r.reach)
@@ -235,7 +236,7 @@ impl Lower<'_> {
         let inside = self.a.set_if(Code::Setbe_rm8);
         let row = Row { address: key, group, far: x.mem.far, place, inside, reach };
         if !self.aside {
-            self.rows.push(row);
+            self.known.rows.push(row);
         }
         Ok(Some((row, start as i32)))
     }

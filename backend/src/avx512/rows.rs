@@ -10,8 +10,7 @@ use warpjit_ir::{Block, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::R;
 use super::code::Flags;
-use super::lower::{Kept, Lower};
-use super::memory::Row;
+use super::lower::{Kept, Known, Lower};
 use crate::Error;
 use crate::affine::Form;
 
@@ -29,18 +28,10 @@ pub(super) enum Bounds {
     Outside,
 }
 
-/// What is known to the end of a block, to be restored.
-pub(super) struct Known {
+/// What is known where versions of a stretch part.
+pub(super) struct Parting {
     hoisted: HashMap<Value, Rc<[R]>>,
-    splats: HashMap<Value, Rc<[R]>>,
-    guards: HashMap<Value, Rc<[R]>>,
-    mask_bits: HashMap<Value, R>,
-    halves: HashMap<R, R>,
-    bases: Vec<(Space, R)>,
-    limits: Vec<(Space, u8, R)>,
-    aligned: Vec<crate::alignment::AlignmentTest>,
-    rows: Vec<Row>,
-    uniform_base: Option<R>,
+    known: Known,
 }
 
 impl Kept {
@@ -126,33 +117,14 @@ impl Lower<'_> {
         live
     }
 
-    pub fn known_now(&self) -> Known {
-        Known {
-            hoisted: self.hoisted.clone(),
-            splats: self.splats.clone(),
-            guards: self.guards.clone(),
-            mask_bits: self.mask_bits.clone(),
-            halves: self.halves.clone(),
-            bases: self.bases.clone(),
-            limits: self.limits.clone(),
-            aligned: self.aligned.clone(),
-            rows: self.rows.clone(),
-            uniform_base: self.uniform_base,
-        }
+    pub fn known_now(&self) -> Parting {
+        Parting { hoisted: self.hoisted.clone(), known: self.known.clone() }
     }
 
-    pub fn restore(&mut self, known: &Known) {
+    pub fn restore(&mut self, parting: &Parting) {
         self.pairs.forget();
-        self.hoisted.clone_from(&known.hoisted);
-        self.splats.clone_from(&known.splats);
-        self.guards.clone_from(&known.guards);
-        self.mask_bits.clone_from(&known.mask_bits);
-        self.halves.clone_from(&known.halves);
-        self.bases.clone_from(&known.bases);
-        self.limits.clone_from(&known.limits);
-        self.aligned.clone_from(&known.aligned);
-        self.rows.clone_from(&known.rows);
-        self.uniform_base = known.uniform_base;
+        self.hoisted.clone_from(&parting.hoisted);
+        self.known.clone_from(&parting.known);
     }
 
     /// Parameters of a block for what is kept elsewhere otherwise.

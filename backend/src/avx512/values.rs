@@ -54,13 +54,13 @@ impl Lower<'_> {
             Kept::Parts(p) => Ok(p),
             Kept::Splat(r) => Ok(spread(&r, count)),
             Kept::Const(bits) => {
-                if let Some(p) = self.splats.get(&v) {
+                if let Some(p) = self.known.splats.get(&v) {
                     return Ok(p.clone());
                 }
                 let r = self.a.constant(wide(scalar), bits);
                 let parts: Rc<[R]> = vec![r; count].into();
                 if !self.aside {
-                    self.splats.insert(v, parts.clone());
+                    self.known.splats.insert(v, parts.clone());
                 }
                 Ok(parts)
             }
@@ -86,12 +86,12 @@ impl Lower<'_> {
     }
 
     pub fn cached(&mut self, v: Value, make: impl FnOnce(&mut Self) -> Rc<[R]>) -> Result<Rc<[R]>, Error> {
-        if let Some(p) = self.hoisted.get(&v).or_else(|| self.splats.get(&v)) {
+        if let Some(p) = self.hoisted.get(&v).or_else(|| self.known.splats.get(&v)) {
             return Ok(p.clone());
         }
         let parts = make(self);
         if !self.aside {
-            self.splats.insert(v, parts.clone());
+            self.known.splats.insert(v, parts.clone());
         }
         Ok(parts)
     }
