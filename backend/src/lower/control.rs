@@ -321,7 +321,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 s
             };
             // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
-            let base = match self.uniform_base {
+            let base = match self.known.uniform_base {
                 Some(base) => base,
                 None => {
                     let active = self.e.load(I64, self.context, at::ACTIVE);
@@ -332,7 +332,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 }
             };
             if !self.aside {
-                self.uniform_base = Some(base);
+                self.known.uniform_base = Some(base);
             }
             self.e.store(s, base, offset);
             return Ok(());

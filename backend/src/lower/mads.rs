@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
 
-use super::{Kept, Lower, Parts, arg, rows};
+use super::{Kept, Known, Lower, Parts, arg};
 use crate::Error;
 use crate::affine::Form;
 use crate::clif::{F32X4, HostFloatCC, HostIntCC, I32X4, I64X2, V};
@@ -58,15 +58,8 @@ const LONG_CHAIN: usize = 4;
 /// Most sums that get a closer look in case.
 const MOST_SUMS: usize = 8;
 
-/// What is known to the end of a block, to be restored.
-struct Known {
-    splats: HashMap<Value, Parts>,
-    hoisted: HashMap<Value, Parts>,
-    mask_bits: HashMap<Value, V>,
-    aligned: Vec<crate::alignment::AlignmentTest>,
-    bases: Vec<(Space, V)>,
-    rows: Vec<rows::Row>,
-}
+/// What is known where the versions part: vectors that are good wherever their scalar is, and what is good in the block.
+type Parting = (HashMap<Value, Parts>, Known);
 
 impl FastMads {
     /// The least exponent that sums have for sure to be right.
@@ -115,21 +108,12 @@ impl Lower<'_, '_> {
         end
     }
 
-    fn known_now(&self) -> Known {
-        Known {
-            splats: self.splats.clone(),
-            hoisted: self.hoisted.clone(),
-            mask_bits: self.mask_bits.clone(),
-            aligned: self.aligned.clone(),
-            bases: self.bases.clone(),
-            rows: self.rows.clone(),
-        }
+    fn known_now(&self) -> Parting {
+        (self.hoisted.clone(), self.known.clone())
     }
 
-    fn know(&mut self, known: Known) {
-        let Known { splats, hoisted, mask_bits, aligned, bases, rows } = known;
-        (self.splats, self.hoisted, self.mask_bits) = (splats, hoisted, mask_bits);
-        (self.aligned, self.bases, self.rows) = (aligned, bases, rows);
+    fn know(&mut self, parting: Parting) {
+        (self.hoisted, self.known) = parting;
     }
 
     /// Emits instructions of a block in two versions.

@@ -110,7 +110,7 @@ impl Lower<'_, '_> {
     /// A bit for each lane of the chunk where the mask value holds; without one, where the chunk's entry mask does.
     pub(super) fn guard_bits(&mut self, guard: Option<Value>) -> Result<V, Error> {
         let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.bits) };
-        if let Some(&bits) = self.mask_bits.get(&guard) {
+        if let Some(&bits) = self.known.mask_bits.get(&guard) {
             return Ok(bits);
         }
         let bits = match self.forms.of(guard) {
@@ -127,7 +127,7 @@ impl Lower<'_, '_> {
             }
         };
         if !self.aside {
-            self.mask_bits.insert(guard, bits);
+            self.known.mask_bits.insert(guard, bits);
         }
         Ok(bits)
     }

@@ -199,7 +199,7 @@ impl Lower<'_, '_> {
     fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let (mem, data) = (x.mem, x.data);
         let Some(test) = AlignmentTest::of(self.f, data, mem, x.guard)? else { return Ok(()) };
-        if self.aligned.contains(&test) {
+        if self.known.aligned.contains(&test) {
             return Ok(());
         }
         let (place, low) = (u64::from(test.place), u64::from(test.low()));
@@ -254,7 +254,7 @@ impl Lower<'_, '_> {
             }
         }
         if !self.aside {
-            self.aligned.push(test);
+            self.known.aligned.push(test);
         }
         Ok(())
     }
@@ -284,7 +284,7 @@ impl Lower<'_, '_> {
 
     /// Host address of a space's byte 0.
     pub(super) fn base(&mut self, space: Space) -> V {
-        if let Some(&(_, v)) = self.bases.iter().find(|(s, _)| *s == space) {
+        if let Some(&(_, v)) = self.known.bases.iter().find(|(s, _)| *s == space) {
             return v;
         }
         let offset = match space {
@@ -295,7 +295,7 @@ impl Lower<'_, '_> {
         };
         let v = self.e.load(I64, self.context, offset);
         if !self.aside {
-            self.bases.push((space, v));
+            self.known.bases.push((space, v));
         }
         v
     }

@@ -63,6 +63,23 @@ pub(crate) struct Lowered {
     pub tables: Vec<&'static WordTable>,
 }
 
+/// What is known of registers, good to the end of the block.
+#[derive(Clone, Default)]
+struct Known {
+    /// Vectors made of scalars.
+    splats: HashMap<Value, Parts>,
+    /// Bits of masks.
+    mask_bits: HashMap<Value, V>,
+    /// Tests of alignment that have held.
+    aligned: Vec<AlignmentTest>,
+    /// Stretches of memory whose bounds are tested.
+    rows: Vec<rows::Row>,
+    /// Host addresses of spaces.
+    bases: Vec<(Space, V)>,
+    /// Where uniform slots are written.
+    uniform_base: Option<V>,
+}
+
 pub(crate) struct Lower<'a, 'b> {
     e: Emit<'b>,
     f: &'a Function,
@@ -92,16 +109,8 @@ pub(crate) struct Lower<'a, 'b> {
     address_only: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
     hoisted: HashMap<Value, Parts>,
-    /// Vectors made of scalars that are good to the end of the block.
-    splats: HashMap<Value, Parts>,
-    /// Bits of masks that are good to the end of the block.
-    mask_bits: HashMap<Value, V>,
-    /// Tests of alignment that have held, good to the end of the block.
-    aligned: Vec<AlignmentTest>,
-    /// Stretches of memory whose bounds are tested, in this block.
-    rows: Vec<rows::Row>,
-    /// Host addresses of spaces, loaded in this block.
-    bases: Vec<(Space, V)>,
+    /// What is good to the end of the block.
+    known: Known,
     /// Whether code is emitted that does not dominate the rest of the block.
     aside: bool,
     /// The host environment does not flush: operations with `ftz` do it themselves.
@@ -120,8 +129,6 @@ pub(crate) struct Lower<'a, 'b> {
     lane_buffer: Option<StackSlot>,
     context: V,
     frame: V,
-    /// Where uniform slots are written, in this block.
-    uniform_base: Option<V>,
     /// First lane of the chunk, i64.
     lane: V,
     /// Frame address of the chunk's first lane in slot 0 of four bytes.
@@ -177,11 +184,7 @@ pub(crate) fn lower(
         uses,
         blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
-        splats: HashMap::new(),
-        mask_bits: HashMap::new(),
-        aligned: Vec::new(),
-        bases: Vec::new(),
-        rows: Vec::new(),
+        known: Known::default(),
         aside: false,
         explicit_flush: env == FloatEnv::Default,
         env,
@@ -195,7 +198,6 @@ pub(crate) fn lower(
         lane_buffer: None,
         context: none,
         frame: none,
-        uniform_base: None,
         lane: none,
         frame_lane: none,
         bits: none,
@@ -314,12 +316,12 @@ impl Lower<'_, '_> {
             }
             Kept::Scalar(s) => s,
         };
-        if let Some(p) = self.hoisted.get(&v).or_else(|| self.splats.get(&v)) {
+        if let Some(p) = self.hoisted.get(&v).or_else(|| self.known.splats.get(&v)) {
             return Ok(p.clone());
         }
         let parts = self.vectors_of(s, v, scalar);
         if !self.aside {
-            self.splats.insert(v, parts.clone());
+            self.known.splats.insert(v, parts.clone());
         }
         Ok(parts)
     }
@@ -363,12 +365,7 @@ impl Lower<'_, '_> {
 
     /// Forgets what is good only within a block.
     fn forget_block(&mut self) {
-        self.splats.clear();
-        self.mask_bits.clear();
-        self.aligned.clear();
-        self.bases.clear();
-        self.rows.clear();
-        self.uniform_base = None;
+        self.known = Known::default();
     }
 
     /// Attributes the code that follows to a trap site.

@@ -90,12 +90,12 @@ impl Lower<'_, '_> {
                 && r.first <= offset
                 && offset + length <= r.first + r.bytes
         };
-        let row = match self.rows.iter().find(|r| holds(r)) {
+        let row = match self.known.rows.iter().find(|r| holds(r)) {
             Some(row) => row.clone(),
             None => {
                 let row = self.make_row(mem.space, base, offset, length)?;
                 if !self.aside {
-                    self.rows.push(row.clone());
+                    self.known.rows.push(row.clone());
                 }
                 row
             }
