@@ -47,6 +47,10 @@ impl RowRunner {
         stepper: &Stepper<'_>,
         block: &mut Option<Box<RunningBlock>>,
     ) -> Option<RowRunner> {
+        if !stepper.may_have_rows() {
+            // Most launches of other kernels come by here: no block is made for them.
+            return None;
+        }
         let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
         let known = block.get_or_insert_with(first);
         let code = stepper.code_for_rows(&known.frames(), plan.shared.len())?;

@@ -466,6 +466,12 @@ impl<'a> Stepper<'a> {
         self.threads.1 += count;
     }
 
+    /// Whether there is code for rows of blocks, or it would be compiled if it were asked for.
+    pub fn may_have_rows(&self) -> bool {
+        let is_hot = || !self.entries[self.tiers.start.block.index()].versions.is_empty();
+        self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_near(!self.tiers.behind || is_hot()))
+    }
+
     /// Code for rows of blocks that fits a block with these frames and so much shared memory. Where code is compiled behind, it is asked
     /// for once there is code for single warps.
     pub fn code_for_rows(&self, frames: &[&[u32]], shared: usize) -> Option<Arc<Compiled>> {

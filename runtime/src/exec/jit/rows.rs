@@ -160,6 +160,12 @@ impl Jit {
         Some(row)
     }
 
+    /// Whether there is code for rows, or `wanted` would have it made.
+    pub fn rows_are_near(&self, wanted: bool) -> bool {
+        let versions = lock(&self.rows);
+        self.wide && !versions.impossible && !versions.queued && (wanted || !versions.list.is_empty())
+    }
+
     /// Whether there may be code for rows.
     pub fn rows_are_possible(&self) -> bool {
         !lock(&self.rows).impossible
