@@ -11,6 +11,7 @@
 pub mod corpus;
 pub mod engines;
 pub mod fermi;
+pub mod gcn;
 pub mod guest;
 pub mod random;
 pub mod vp1;

@@ -190,6 +190,9 @@ impl Effects {
                 let from = inst.dst.and_then(|dst| dst.operand.scalar_code()).unwrap_or(0);
                 self.any(from, SGPRS.max(from | 1), true);
             }
+            Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32 if super::hwreg::reads_flag(inst, Operand::Vccz) => {
+                self.reads.push((VCC, LANE));
+            }
             op if is_exec_op(op) || is_cmpx(op) => self.writes.push((EXEC, LANE)),
             _ => {}
         }
@@ -296,7 +299,7 @@ fn reads_scc(inst: &Inst) -> bool {
             | S_CBRANCH_SCC0
             | S_CBRANCH_SCC1
     ) || inst.srcs().iter().any(|src| src.operand == Operand::Scc)
-        || super::hwreg::reads_scc(inst)
+        || super::hwreg::reads_flag(inst, Operand::Scc)
 }
 
 /// Whether SCC is written (facts/gcn.md section 5).

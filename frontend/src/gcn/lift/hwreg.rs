@@ -15,6 +15,9 @@ const GPR_ALLOC: u32 = 5;
 const LDS_ALLOC: u32 = 6;
 const SH_MEM_BASES: u32 = 15;
 
+/// Bits of STATUS: SCC, EXECZ, VCCZ.
+const FLAG_PLACES: [u32; 3] = [0, 9, 10];
+
 /// The part of a hardware register that `s_getreg` and `s_setreg` name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
@@ -55,7 +58,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     match inst.op {
         Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32 => {
             let field = Field::of(inst.simm16);
-            let value = register(e, field.id);
+            let value = register(e, field);
             let value = e.ushr_const(value, field.offset);
             let value = e.extend(value, field.bits, false);
             e.set_dst32(inst, value);
@@ -128,15 +131,27 @@ fn set_register(e: &mut Emit<'_>, field: Field, value: Value) {
 }
 
 /// What a hardware register holds. Those that name the place where a wave runs are zero.
-fn register(e: &mut Emit<'_>, id: u32) -> Value {
-    match id {
+fn register(e: &mut Emit<'_>, field: Field) -> Value {
+    match field.id {
         MODE => e.mode_bits(),
-        // SCC 0, EXECZ 9, VCCZ 10, IN_TG 11, VALID 16.
+        // In a workgroup, valid.
         STATUS => {
-            let scc = e.scc();
-            let scc = e.bit(scc);
-            let fixed = e.b.i32(1 << 11 | 1 << 16);
-            e.b.ior(scc, fixed)
+            let mut status = e.b.i32(1 << 11 | 1 << 16);
+            for (flag, place) in [Operand::Scc, Operand::Execz, Operand::Vccz].into_iter().zip(FLAG_PLACES) {
+                if field.mask() >> place & 1 != 0 {
+                    let bit = match flag {
+                        Operand::Scc => {
+                            let scc = e.scc();
+                            e.bit(scc)
+                        }
+                        Operand::Execz => e.zero_flag(1),
+                        _ => e.zero_flag(0),
+                    };
+                    let bit = e.shl_const(bit, place);
+                    status = e.b.ior(status, bit);
+                }
+            }
+            status
         }
         // Wave slot 3:0.
         HW_ID => {
@@ -160,9 +175,16 @@ fn register(e: &mut Emit<'_>, id: u32) -> Value {
     }
 }
 
-/// Whether STATUS reads SCC: it is not among the effects of the instruction's operands.
-pub(super) fn reads_scc(inst: &Inst) -> bool {
-    matches!(inst.op, Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32) && Field::of(inst.simm16).id == STATUS
+/// Whether the part of STATUS that an instruction reads holds SCC, EXECZ or VCCZ: these are not among its operands.
+pub(super) fn reads_flag(inst: &Inst, flag: Operand) -> bool {
+    let field = Field::of(inst.simm16);
+    let place = match flag {
+        Operand::Scc => FLAG_PLACES[0],
+        Operand::Execz => FLAG_PLACES[1],
+        _ => FLAG_PLACES[2],
+    };
+    let reads = matches!(inst.op, Op::S_GETREG_B32 | Op::S_GETREG_REGRD_B32) && field.id == STATUS;
+    reads && field.mask() >> place & 1 != 0
 }
 
 /// Whether VSKIP leaves an instruction out where it is on.

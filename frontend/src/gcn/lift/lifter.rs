@@ -164,7 +164,9 @@ impl Lifter<'_, '_> {
     /// Does before an instruction what needs other lanes.
     fn prepare(&mut self, inst: &Inst) {
         let fx = Effects::of(inst, self.e.in_lanes);
-        let reads_flag = |flag: Operand| inst.srcs().iter().any(|src| src.operand == flag);
+        let reads_flag = |flag: Operand| {
+            inst.srcs().iter().any(|src| src.operand == flag) || super::hwreg::reads_flag(inst, flag)
+        };
         self.e.zero_flags = [None; 2];
         for (which, code, flag) in [(0, VCC, Operand::Vccz), (1, EXEC, Operand::Execz)] {
             if reads_flag(flag) {

@@ -189,7 +189,7 @@ impl Emit<'_> {
         self.b.ixor(value, sign)
     }
 
-    fn zero_flag(&mut self, which: usize) -> Value {
+    pub(super) fn zero_flag(&mut self, which: usize) -> Value {
         let flag = match self.zero_flags[which] {
             Some(slot) => self.get(slot),
             None => self.b.bool(false),

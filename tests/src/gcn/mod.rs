@@ -1,0 +1,14 @@
+//! Random GCN programs of the scalar unit among vector code, and a direct model of what they do.
+//!
+//! The model is written from the notes on the hardware (facts/gcn.md sections 3 and 5) for the text of programs. It shares nothing with the
+//! decoder, the lifter and the interpreter, so that these are held against something that is not theirs.
+
+mod generator;
+mod model;
+mod operations;
+mod program;
+mod scalar_model;
+
+pub use generator::{BASE, OFFSET, RESOURCE, program};
+pub use model::{State, run};
+pub use program::{Arg, Ins, Item, Program};
