@@ -172,6 +172,8 @@ pub struct BlockRow {
     pub fields: Vec<RowField>,
     /// Guest addresses that can be read and that nobody writes.
     pub fixed: Vec<std::ops::Range<u64>>,
+    /// All lanes of every warp take part: nothing asks for [`crate::RowWarp::lanes`].
+    pub whole: bool,
 }
 
 /// What a slot holds when a block of a row starts.

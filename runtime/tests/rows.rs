@@ -112,6 +112,40 @@ fn launches_that_compile_behind_come_to_the_same() {
     assert!(out.iter().enumerate().all(|(at, &got)| got == if at % 70 < 33 { wanted[at] } else { 0 }));
 }
 
+/// As [`want`], of blocks of so many threads.
+fn want_of(threads: usize, x: u32, y: u32) -> Vec<u32> {
+    let all = want(x, y).into_iter().enumerate();
+    all.map(|(at, value)| if at % 70 < threads { value } else { 0 }).collect()
+}
+
+#[test]
+fn code_for_whole_warps_is_not_for_others() {
+    // On one engine, so that what was compiled for one launch is there for the next.
+    for order in [[64, 70, 64, 33], [70, 64, 32, 64], [64, 33, 1, 96]] {
+        let (engine, kernel) = (engine(Tier::Jit, 1), program(&kernel("0xffffffff")));
+        for threads in order {
+            let sized = Launch { block: [threads, 1, 1], ..grid(5, 3) };
+            let (report, out) = run(&engine, &kernel, &sized, 6 * 3 * 70).unwrap();
+            assert_eq!(report.fault, None);
+            if threads <= 70 {
+                assert_eq!(out[..5 * 3 * 70], want_of(threads as usize, 5, 3), "{threads} of {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_of_whole_warps_is_that_of_its_block() {
+    // Thread 41 of block (3, 1) of a grid of 5 by 3, and the last thread of block (3, 2).
+    let of_64 = Launch { block: [64, 1, 1], ..grid(5, 3) };
+    for (place, want) in [(8 * 70 + 41, ([3, 1, 0], 1, 9)), (13 * 70 + 63, ([3, 2, 0], 1, 31))] {
+        let fault = fault_of(&kernel(&place.to_string()), &of_64);
+        assert_eq!((fault.kind, fault.pc, fault.store), (FaultKind::Memory, 0x10, true));
+        assert_eq!((fault.block, fault.warp, fault.lane), want);
+        assert_eq!(fault.address, Some(0x7001_0000));
+    }
+}
+
 #[test]
 fn values_that_cross_blocks_are_the_interpreters() {
     // No front end makes such functions, but they are valid.

@@ -41,8 +41,9 @@ const MOST_REACH: u32 = 1 << 15;
 const WARP_BYTES: i64 = size_of::<RowWarp>() as i64;
 
 impl<'a> Lower<'a> {
-    /// Begins the loops; the function's second parameter is the first warp of a block. Gives the lanes of the warp.
-    pub fn begin_row(&mut self, row: &'a BlockRow, warps: R) -> Result<R, Error> {
+    /// Begins the loops; the function's second parameter is the first warp of a block. Gives the lanes of the warp, unless all
+    /// take part.
+    pub fn begin_row(&mut self, row: &'a BlockRow, warps: R) -> Result<Option<R>, Error> {
         let f = self.f;
         let all = || self.blocks.order.blocks.iter().flat_map(|&b| &f.block(b).insts).map(|&i| f.inst(i));
         if all().any(|i| i.op == Opcode::SlotSet) {
@@ -57,6 +58,10 @@ impl<'a> Lower<'a> {
         let at_context = |offset: i32| Mem::at(self.context, offset);
         let first_frame = a.load_fixed(true, Mem::at(warps, 0));
         let start = a.load32(at_context(at::BLOCK_X));
+        if row.whole {
+            let lanes = a.imm(true, u64::MAX >> (64 - f.lanes));
+            a.store64g(at_context(at::ACTIVE), lanes);
+        }
         let (block_head, warp_head) = (a.block(), a.block());
         let (block_done, warp_done) = (a.block(), a.block());
         let block = a.param(block_head, RegClass::Int);
@@ -79,8 +84,10 @@ impl<'a> Lower<'a> {
         a.switch_to(warp_head);
         a.store64g(at_context(at::WARP), warp);
         self.frame = a.load64g(Mem::at(warp, 0));
-        let lanes = a.load64g(Mem::at(warp, 8));
-        a.store64g(at_context(at::ACTIVE), lanes);
+        let lanes = (!row.whole).then(|| a.load64g(Mem::at(warp, 8)));
+        if let Some(lanes) = lanes {
+            a.store64g(at_context(at::ACTIVE), lanes);
+        }
         self.in_row = Some(InRow {
             row,
             first_frame,
@@ -132,7 +139,7 @@ impl<'a> Lower<'a> {
     /// Whether a load of 64-bit addresses is of memory that nobody writes, at a place known now.
     pub fn is_fixed(&self, data: &InstData, mem: MemAccess, address: Value, guard: Option<Value>) -> bool {
         let Some(row) = &self.in_row else { return false };
-        let guarded = guard.is_some_and(|g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1));
+        let guarded = !self.is_entry(guard);
         let Some(start) = self.f.as_const(address) else { return false };
         if data.op != Opcode::Load || guarded || !wide(self.scalar_of(address)) {
             return false;

@@ -46,9 +46,13 @@ impl Lower<'_> {
         let zero = self.a.imm(false, 0);
         self.a.store64g(self.ctx(at::EXITED), zero);
         self.a.store64g(self.ctx(at::COND), zero);
+        if self.lanes() >= self.f.lanes as usize {
+            self.a.store_imm32(self.ctx(at::CHUNK_LANE), 0);
+        }
+        // None where all lanes take part.
         let all = match &self.options.row {
             Some(row) => self.begin_row(row, params[1])?,
-            None => self.a.load64g(self.ctx(at::ACTIVE)),
+            None => Some(self.a.load64g(self.ctx(at::ACTIVE))),
         };
         let warp_done = self.in_row.as_ref().map(|row| row.warp_done);
         let lanes = self.lanes();
@@ -65,14 +69,18 @@ impl Lower<'_> {
             self.a.jump(head, &[zero, zero]);
 
             self.a.switch_to(head);
-            let shifted = self.shift_right(all, lane);
-            let full = (1u64 << lanes) - 1;
-            self.bits = match lanes {
-                32 => self.a.low32(shifted),
-                _ => self.a.g2i(false, super::scalar::AND_IMM, shifted, full as i32),
-            };
-            self.a.test(false, self.bits, self.bits);
-            self.a.branch(Flags::NotEqual, (start, &[]), (next, &[so_far]));
+            match all {
+                Some(all) => {
+                    let shifted = self.shift_right(all, lane);
+                    self.bits = match lanes {
+                        32 => self.a.low32(shifted),
+                        _ => self.a.g2i(false, super::scalar::AND_IMM, shifted, (1 << lanes) - 1),
+                    };
+                    self.a.test(false, self.bits, self.bits);
+                    self.a.branch(Flags::NotEqual, (start, &[]), (next, &[so_far]));
+                }
+                None => self.a.jump(start, &[]),
+            }
 
             self.a.switch_to(next);
             let following = self.a.add_imm(false, lane, lanes as i64);
@@ -91,12 +99,17 @@ impl Lower<'_> {
         } else {
             self.exit_so_far = zero;
             self.next_chunk = warp_done;
-            self.bits = all;
-            self.a.store_imm32(self.ctx(at::CHUNK_LANE), 0);
+            self.bits = all.unwrap_or(zero);
             self.frame_lane = self.frame;
             self.frame_wide = self.frame;
         }
-        self.active = self.masks_of_bits(self.bits);
+        self.active = match all {
+            Some(_) => self.masks_of_bits(self.bits),
+            None => {
+                self.bits = self.a.imm(true, u64::MAX >> (64 - lanes));
+                vec![self.a.k_const(true); self.groups].into()
+            }
+        };
         self.body()
     }
 

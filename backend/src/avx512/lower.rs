@@ -477,8 +477,11 @@ impl Lower<'_> {
         let r = result(data)?;
         match data.op {
             Opcode::ActiveMask => {
-                let parts = self.active.clone();
-                self.define(r, Kept::Parts(parts));
+                let kept = match self.all_enter() {
+                    true => Kept::Const(1),
+                    false => Kept::Parts(self.active.clone()),
+                };
+                self.define(r, kept);
             }
             Opcode::LaneBit => {
                 let all = self.general(arg(data, 0)?)?;

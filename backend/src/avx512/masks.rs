@@ -75,16 +75,31 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether a guard leaves the lanes that entered as they are.
+    pub fn is_entry(&self, guard: Option<Value>) -> bool {
+        guard.is_none_or(|g| self.is_active_mask(g) || self.f.as_const(g) == Some(1))
+    }
+
+    /// Whether all lanes of the chunk enter.
+    pub fn all_enter(&self) -> bool {
+        self.options.row.as_ref().is_some_and(|row| row.whole)
+    }
+
+    /// Whether a guard holds for all lanes of the chunk, whatever they hold.
+    pub fn takes_all(&self, guard: Option<Value>) -> bool {
+        self.all_enter() && self.is_entry(guard)
+    }
+
     /// The guard as masks, within the lanes that entered.
     pub fn guard(&mut self, guard: Option<Value>) -> Result<Rc<[R]>, Error> {
-        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g)) else { return Ok(self.active.clone()) };
-        if self.f.as_const(guard) == Some(1) {
-            return Ok(self.active.clone());
-        }
+        let Some(guard) = guard.filter(|_| !self.is_entry(guard)) else { return Ok(self.active.clone()) };
         if let Some(k) = self.known.guards.get(&guard) {
             return Ok(k.clone());
         }
         let masks = self.masks(guard)?;
+        if self.all_enter() {
+            return Ok(masks);
+        }
         let active = self.active.clone();
         let both: Rc<[R]> = masks
             .iter()
@@ -99,9 +114,7 @@ impl Lower<'_> {
 
     /// A bit for each lane of the guard.
     pub fn guard_bits(&mut self, guard: Option<Value>) -> Result<R, Error> {
-        let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) else {
-            return Ok(self.bits);
-        };
+        let Some(guard) = guard.filter(|_| !self.is_entry(guard)) else { return Ok(self.bits) };
         if let Some(&bits) = self.known.mask_bits.get(&guard) {
             return Ok(bits);
         }

@@ -188,12 +188,12 @@ impl Lower<'_> {
 
     /// Stores the lanes of a guard where a trap finds them; `false` where it is that of the chunk.
     pub fn note_guard(&mut self, guard: Option<Value>) -> Result<bool, Error> {
-        let active = guard.is_none_or(|g| self.is_active_mask(g) || self.f.as_const(g) == Some(1));
-        if !active {
+        let guarded = !self.is_entry(guard);
+        if guarded {
             let bits = self.guard_bits(guard)?;
             self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
         }
-        Ok(!active)
+        Ok(guarded)
     }
 
     /// Jumps to where a fault of a lane (of the chunk) at an address is recorded.

@@ -103,7 +103,7 @@ impl Lower<'_> {
 
     /// Whether an access has a guard of its own.
     pub fn is_guarded(&self, x: &Access<'_>) -> bool {
-        x.guard.is_some_and(|g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1))
+        !self.is_entry(x.guard)
     }
 
     /// Global memory at addresses in general registers, 64 bits of them, which are known to be the guest's: for all lanes, or for each

@@ -70,8 +70,8 @@ impl Lower<'_> {
     ) -> Result<Vec<R>, Error> {
         let mem = x.mem;
         let guarded = if global { self.note_guard(x.guard)? } else { false };
-        let narrow = masks;
-        let masks = match (masks, mem.bytes) {
+        let narrow = masks.filter(|_| !self.takes_all(x.guard));
+        let masks = match (narrow, mem.bytes) {
             (Some(m), 8) => Some(self.widen(m)),
             (Some(m), _) => Some(m.to_vec()),
             _ => None,

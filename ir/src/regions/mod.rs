@@ -5,6 +5,7 @@
 //! lanes never part).
 
 pub mod explore;
+pub mod full;
 pub mod linearize;
 pub mod liveness;
 pub mod optimize;

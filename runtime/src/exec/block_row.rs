@@ -8,7 +8,7 @@ use std::sync::Arc;
 use warpjit_backend::RowWarp;
 
 use super::block::{BlockFault, RunningBlock};
-use super::jit::{Compiled, RegionFlow};
+use super::jit::{BlockLook, Compiled, RegionFlow};
 use super::setup::Plan;
 use super::tiers::{Patience, Stepper, Tiers};
 use crate::Memory;
@@ -53,7 +53,9 @@ impl RowRunner {
         }
         let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
         let known = block.get_or_insert_with(first);
-        let code = stepper.code_for_rows(&known.frames(), plan.shared.len())?;
+        let frames = known.frames();
+        let whole = plan.all_lanes();
+        let code = stepper.code_for_rows(BlockLook { frames: &frames, shared: plan.shared.len(), whole })?;
         let mut block = block.take()?;
         let warps = block.row_warps(plan);
         Some(RowRunner { code, block, warps })

@@ -20,7 +20,7 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, optimize};
+use warpjit_ir::regions::{Kernel, full, optimize};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -31,7 +31,7 @@ use crate::{Error, HostLevel};
 
 pub use behind::Ready;
 use rows::RowNeeds;
-pub use rows::{Make, RowFacts};
+pub use rows::{BlockLook, Make, RowFacts};
 use shapes::Assumption;
 use width::vectors;
 
@@ -287,12 +287,12 @@ impl Jit {
 
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
     fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
-        self.make(at, frame.as_slice(), false)
+        self.make(at, frame.as_slice(), None)
     }
 
     /// Compiles the region at a block for the shapes that all of the frames have; or code for rows of blocks, these frames being
     /// those of all warps of one.
-    fn make(&self, at: Block, frames: &[&[u32]], rows: bool) -> Result<Option<Compiled>, Error> {
+    fn make(&self, at: Block, frames: &[&[u32]], rows: Option<bool>) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
         let mut groups = match self.variant.chunk_groups {
             _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
@@ -312,8 +312,8 @@ impl Jit {
         }
         let mut assumptions = Vec::new();
         let mut row = None;
-        if rows {
-            let Some(found) = self.row_of(&region, frames) else { return Ok(None) };
+        if let Some(whole) = rows {
+            let Some(found) = self.row_of(&region, frames, whole) else { return Ok(None) };
             row = Some(found);
         }
         if !frames.is_empty() {
@@ -325,6 +325,9 @@ impl Jit {
             if let Some(better) = kernel.region(at, &uniform) {
                 region = better;
             }
+        }
+        if rows == Some(true) {
+            full::all_enter(&mut region.mask);
         }
         optimize(&mut region);
         let mut options = Options::new(self.target.clone());
@@ -354,7 +357,7 @@ impl Jit {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,
             },
-            row: row.map(|row| RowNeeds { same: row.same, shared: made.shared_reach }),
+            row: row.map(|row| RowNeeds { same: row.same, shared: made.shared_reach, whole: row.code.whole }),
             exits: region.exits,
             faults: region.faults,
             assumptions,

@@ -316,6 +316,11 @@ impl Plan {
         if self.full_warps { lanes_below(self.lanes) } else { self.launched(warp) }
     }
 
+    /// Whether all lanes of every warp take part.
+    pub fn all_lanes(&self) -> bool {
+        (0..self.warps).all(|warp| self.lane_mask(warp) == lanes_below(self.lanes))
+    }
+
     /// Lanes of a warp that have threads.
     pub fn launched(&self, warp: u32) -> u64 {
         let first = warp * self.lanes;

@@ -1,7 +1,7 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
 use super::background::Background;
-use super::jit::{CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts};
+use super::jit::{BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
@@ -474,7 +474,7 @@ impl<'a> Stepper<'a> {
 
     /// Code for rows of blocks that fits a block with these frames and so much shared memory. Where code is compiled behind, it is asked
     /// for once there is code for single warps.
-    pub fn code_for_rows(&self, frames: &[&[u32]], shared: usize) -> Option<Arc<Compiled>> {
+    pub fn code_for_rows(&self, look: BlockLook<'_>) -> Option<Arc<Compiled>> {
         let jit = self.tiers.jit.as_ref()?;
         let at = self.tiers.kernel.func.entry;
         let make = match self.tiers.behind {
@@ -482,7 +482,7 @@ impl<'a> Stepper<'a> {
             true if self.entries[self.tiers.start.block.index()].versions.is_empty() => Make::Never,
             true => Make::Behind(self.background),
         };
-        jit.rows(at, frames, shared, make)
+        jit.rows(at, look, make)
     }
 
     /// Whether code for rows of blocks may be there later, if it is not now.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 
-use super::{Compiled, Jit, Versions, lock};
+use super::{BlockLook, Compiled, Jit, Versions, lock};
 use crate::Error;
 use crate::exec::background::Background;
 
@@ -26,8 +26,8 @@ pub enum Ready {
 struct Ticket {
     jit: Weak<Jit>,
     at: Block,
-    /// It is for code for rows of blocks.
-    rows: bool,
+    /// It is for code for rows of blocks; whether of whole warps.
+    rows: Option<bool>,
     /// Compiling has begun and not ended.
     begun: bool,
 }
@@ -69,7 +69,7 @@ impl Jit {
         // The warp goes on at once: its shapes are taken from a copy of what it has now.
         let assume = versions.may_assume();
         versions.queued = background.push(|| {
-            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: false, begun: false };
+            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
             Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
@@ -80,12 +80,12 @@ impl Jit {
     pub(super) fn compile_rows_behind(
         self: &Arc<Self>,
         at: Block,
-        frames: &[&[u32]],
+        look: BlockLook<'_>,
         background: &Background,
     ) -> bool {
         background.push(|| {
-            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: true, begun: false };
-            let frames: Vec<Box<[u32]>> = frames.iter().map(|&frame| frame.into()).collect();
+            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: Some(look.whole), begun: false };
+            let frames: Vec<Box<[u32]>> = look.frames.iter().map(|&frame| frame.into()).collect();
             Box::new(move || ticket.compile(&frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
         })
     }
@@ -107,7 +107,7 @@ impl Jit {
 
 impl Ticket {
     fn versions<'a>(&self, jit: &'a Jit) -> &'a Mutex<Versions> {
-        if self.rows { &jit.rows } else { &jit.versions[self.at.index()] }
+        if self.rows.is_some() { &jit.rows } else { &jit.versions[self.at.index()] }
     }
 
     /// Compiles the region, if the program still exists.

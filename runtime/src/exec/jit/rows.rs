@@ -65,6 +65,19 @@ pub(super) struct RowNeeds {
     pub same: Vec<Slot>,
     /// Bytes of shared memory.
     pub shared: u32,
+    /// All lanes of every warp must take part.
+    pub whole: bool,
+}
+
+/// What the blocks of a launch are like, as one of them says.
+#[derive(Clone, Copy)]
+pub struct BlockLook<'a> {
+    /// Frames of its warps.
+    pub frames: &'a [&'a [u32]],
+    /// Bytes of shared memory.
+    pub shared: usize,
+    /// All lanes of every warp take part.
+    pub whole: bool,
 }
 
 /// When code for rows is to be compiled.
@@ -127,7 +140,7 @@ impl Jit {
     }
 
     /// A region as a row, if it can be one.
-    pub(super) fn row_of(&self, region: &Region, frames: &[&[u32]]) -> Option<AsRow> {
+    pub(super) fn row_of(&self, region: &Region, frames: &[&[u32]], whole: bool) -> Option<AsRow> {
         let ends = region.exits.iter().all(|exit| matches!(exit, ExitKind::Ended));
         if !ends || written_slots(&region.mask).iter().next().is_some() || writes_shared(region) {
             return None;
@@ -137,6 +150,7 @@ impl Jit {
                 slots: vec![RowSlot::OfWarp; region.mask.slots.len()],
                 fields: self.facts.fields.clone(),
                 fixed: self.facts.fixed.clone(),
+                whole,
             },
             same: Vec::new(),
             candidates: Vec::new(),
@@ -172,31 +186,25 @@ impl Jit {
     }
 
     /// Whether code for rows fits the warps of a block.
-    fn row_fits(&self, code: &Compiled, frames: &[&[u32]], shared: usize) -> bool {
+    fn row_fits(&self, code: &Compiled, look: BlockLook<'_>) -> bool {
         let Some(needs) = &code.row else { return false };
+        let BlockLook { frames, shared, whole } = look;
         let assumed = code.assumptions.iter().all(|a| {
             let start = a.offset as usize / 4;
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
         });
         let same = needs.same.iter().all(|&slot| self.is_same(slot, frames));
-        assumed && same && shared >= needs.shared as usize
+        assumed && same && shared >= needs.shared as usize && (whole || !needs.whole)
     }
 
-    /// Code for rows of blocks that fits one, whose frames these are and which has so much shared memory. `None` where there is none, now or
-    /// ever.
-    pub fn rows(
-        self: &Arc<Self>,
-        at: Block,
-        frames: &[&[u32]],
-        shared: usize,
-        make: Make<'_>,
-    ) -> Option<Arc<Compiled>> {
+    /// Code for rows of blocks that fits one. `None` where there is none, now or ever.
+    pub fn rows(self: &Arc<Self>, at: Block, look: BlockLook<'_>, make: Make<'_>) -> Option<Arc<Compiled>> {
         let mut versions = lock(&self.rows);
         versions.impossible |= !self.wide;
         if versions.impossible || versions.queued {
             return None;
         }
-        if let Some(found) = versions.list.iter().find(|code| self.row_fits(code, frames, shared)) {
+        if let Some(found) = versions.list.iter().find(|code| self.row_fits(code, look)) {
             return Some(found.clone());
         }
         if versions.list.len() >= MOST_ROW_VERSIONS {
@@ -205,14 +213,14 @@ impl Jit {
         match make {
             Make::Now => {}
             Make::Behind(background) => {
-                versions.queued = self.compile_rows_behind(at, frames, background);
+                versions.queued = self.compile_rows_behind(at, look, background);
                 return None;
             }
             Make::Never => return None,
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = self.make(at, frames, true);
+        let made = self.make(at, look.frames, Some(look.whole));
         lock(&self.compiling).end();
         let added = versions.add(made, |code| self.announce(at, code));
         let code = added.unwrap_or_else(|error| {
@@ -220,7 +228,7 @@ impl Jit {
             None
         })?;
         drop(versions);
-        self.row_fits(&code, frames, shared).then_some(code)
+        self.row_fits(&code, look).then_some(code)
     }
 }
 

@@ -265,7 +265,11 @@ impl Jit {
         }
         let row = match from.u8()? {
             0 => None,
-            1 => Some(RowNeeds { same: from.list(|from| self.slot(from))?, shared: from.u32()? }),
+            1 => Some(RowNeeds {
+                same: from.list(|from| self.slot(from))?,
+                shared: from.u32()?,
+                whole: from.u8()? != 0,
+            }),
             _ => return None,
         };
         Some(Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written, row })
@@ -366,6 +370,7 @@ impl<'a> Stored<'a> {
         if let Some(row) = &self.row {
             out.list(row.same.iter(), |out, slot| out.u32(slot.0));
             out.u32(row.shared);
+            out.u8(row.whole.into());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Regions as bytes: the same when read, and nothing else is taken for one.
 
-use super::super::rows::Make;
+use super::super::rows::{BlockLook, Make};
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
@@ -53,7 +53,8 @@ fn compile_all(jit: &Arc<Jit>) {
         warp.block = block;
         jit.region(&warp);
     }
-    let _ = jit.rows(jit.kernel.func.entry, &[warp.frame.words()], 0, Make::Now);
+    let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true };
+    let _ = jit.rows(jit.kernel.func.entry, look, Make::Now);
 }
 
 fn bytes_of(jit: &Jit) -> Vec<u8> {

@@ -1,0 +1,16 @@
+//! Mask form for warps of which all lanes take part.
+
+use crate::function::{Form, Function, Imm};
+use crate::opcodes::Opcode;
+use crate::types::Type;
+
+/// Makes a constant of the mask of the lanes that enter: the caller sees to it that all do.
+pub fn all_enter(func: &mut Function) {
+    debug_assert_eq!(func.form, Form::Mask);
+    for inst in &mut func.insts {
+        if let (Opcode::ActiveMask, Some(result)) = (inst.op, inst.result) {
+            (inst.op, inst.imm) = (Opcode::Const, Imm::Bits(1));
+            func.values[result.index()].ty = Type::uniform(crate::Scalar::I1);
+        }
+    }
+}
