@@ -151,6 +151,7 @@ impl Analysis<'_> {
     fn slot_form(&self, slot: Slot, ty: Type) -> Form {
         match self.shapes.get(slot.index()).copied().flatten() {
             Some(Shape::Uniform) => Form::Uniform,
+            Some(Shape::Ones) if ty.scalar != Scalar::I1 => Form::Uniform,
             Some(Shape::Affine(stride)) if ty.scalar == Scalar::I32 => Form::affine(stride),
             Some(Shape::Packed(stride)) if ty.scalar == Scalar::I32 && stride != 0 => {
                 Form::Affine { stride, packed: true }

@@ -158,6 +158,9 @@ pub enum Shape {
     /// As `Affine` in all lanes of each chunk with an active lane, active or not, and the low 16 bits never carry into
     /// the high ones within a chunk: two packed coordinates.
     Packed(i32),
+    /// Nothing but ones: -1, or a truth value that holds. Code is made of it before it comes here
+    /// ([`warpjit_ir::regions::SlotFacts::ones`]).
+    Ones,
 }
 
 /// A region that is a whole kernel, for all warps of a row of blocks: those that differ in their index along the first axis only.

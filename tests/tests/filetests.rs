@@ -221,7 +221,7 @@ fn lift(input: &str, chip: &str, registers: u32, entry: bool) -> Result<String, 
 
 fn region(input: &str, chip: &str, registers: u32, optimized: bool) -> Result<String, Failed> {
     let kernel = regions::Kernel::new(lifted(input, chip, registers)?, regions::RegionOptions::default());
-    let slots = regions::liveness::SlotSet::empty(kernel.func.slots.len());
+    let slots = regions::SlotFacts::none(kernel.func.slots.len());
     let entry = kernel.func.entry;
     let mut region = kernel.region(entry, &slots).ok_or("the first block is the interpreter's")?;
     if optimized {

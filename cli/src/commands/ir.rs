@@ -9,7 +9,7 @@ use warpjit_backend::{Options, Shape, Target, list_region};
 use warpjit_ir::function::SlotData;
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
@@ -107,13 +107,13 @@ fn show_regions(
             kernel.func.term(block).for_each_successor(|next| todo.push(next));
         };
         let shapes = if entry == kernel.func.entry { start.as_slice() } else { &[] };
-        let mut uniform = SlotSet::empty(kernel.func.slots.len());
+        let mut known = SlotFacts::none(kernel.func.slots.len());
         for (slot, shape) in shapes.iter().enumerate() {
             if *shape == Some(Shape::Uniform) {
-                uniform.insert(Slot::new(slot));
+                known.uniform.insert(Slot::new(slot));
             }
         }
-        let Some(mut region) = kernel.region(entry, &uniform) else {
+        let Some(mut region) = kernel.region(entry, &known) else {
             let _ = writeln!(text, "; {entry} at {:#x} runs in the interpreter\n", pc(entry));
             after(entry, &mut todo);
             continue;

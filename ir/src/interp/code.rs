@@ -105,9 +105,6 @@ pub(super) struct Op {
     pub pc: u32,
 }
 
-/// What front ends call the mask register that says which lanes an instruction is for, where the guest has one.
-const LANE_REGISTER: &str = "exec";
-
 /// Copies for the arguments of an edge: from the scratch array to a line of the warp's values.
 pub(super) type EdgeCopies = Vec<(u32, u32)>;
 
@@ -164,7 +161,7 @@ impl Code {
             constants: HashMap::new(),
             order: vec![0],
             cross: find_cross(func),
-            has_lane_register: func.slots.iter().any(|slot| slot.name == LANE_REGISTER),
+            has_lane_register: func.slots.iter().any(|slot| slot.name == crate::regions::EXEC_SLOT),
         };
         prepare.collect_constants();
         let mut blocks = Vec::with_capacity(func.blocks.len());

@@ -72,6 +72,25 @@ struct Analysis {
     crosses: bool,
 }
 
+/// Name of the slot in which a guest keeps the lanes that instructions are for, where it has such a register.
+pub const EXEC_SLOT: &str = "exec";
+
+/// What is known of slots whenever a region is run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlotFacts {
+    /// They hold one value in all lanes of a chunk.
+    pub uniform: SlotSet,
+    /// They hold nothing but ones: -1, or in all lanes of a chunk a truth value that holds.
+    pub ones: SlotSet,
+}
+
+impl SlotFacts {
+    /// Nothing is known, of so many slots.
+    pub fn none(slots: usize) -> SlotFacts {
+        SlotFacts { uniform: SlotSet::empty(slots), ones: SlotSet::empty(slots) }
+    }
+}
+
 /// Most lanes that compiled code keeps in registers at once.
 pub const MAX_CHUNK_LANES: u32 = 16;
 
@@ -152,9 +171,8 @@ impl Kernel {
     /// a value is used in another block than its own. Pure: the same
     /// arguments give the same region.
     ///
-    /// `uniform_slots` are slots that hold one value in all lanes of a chunk whenever this region is run; the caller
-    /// sees to that.
-    pub fn region(&self, entry: Block, uniform_slots: &SlotSet) -> Option<Region> {
+    /// The caller sees to it that `known` is so.
+    pub fn region(&self, entry: Block, known: &SlotFacts) -> Option<Region> {
         let Analysis { func, facts, crosses, .. } = self.analysis();
         if *crosses {
             return None;
@@ -165,18 +183,18 @@ impl Kernel {
         } else {
             explore::explore(func, facts, entry)?
         };
-        self.build(entry, plan, uniform_slots)
-            .or_else(|| self.build(entry, explore::single_block(func, facts, entry)?, uniform_slots))
+        self.build(entry, plan, known)
+            .or_else(|| self.build(entry, explore::single_block(func, facts, entry)?, known))
     }
 
-    fn build(&self, entry: Block, plan: Plan, uniform_slots: &SlotSet) -> Option<Region> {
+    fn build(&self, entry: Block, plan: Plan, known: &SlotFacts) -> Option<Region> {
         let Analysis { func, live, .. } = self.analysis();
-        let (mut ssa, faults) = promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live);
+        let (mut ssa, faults) = promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones);
         optimize::optimize_ssa(&mut ssa);
         let mask = if self.wave {
-            wave::to_mask(&ssa, uniform_slots, self.count)
+            wave::to_mask(&ssa, &known.uniform, self.count)
         } else {
-            shapes::infer_uniform(&mut ssa, uniform_slots);
+            shapes::infer_uniform(&mut ssa, &known.uniform);
             linearize::to_mask(&ssa, self.count)?
         };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();

@@ -25,8 +25,13 @@ pub struct RegionFault {
     pub pc: u32,
 }
 
-/// Builds the function of a region; with it the faults by exit number.
-pub fn promote(func: &Function, plan: &Plan, live: &SlotLiveness) -> (Function, Vec<RegionFault>) {
+/// Builds the function of a region; with it the faults by exit number. The slots of `ones` hold nothing but ones where it starts.
+pub fn promote(
+    func: &Function,
+    plan: &Plan,
+    live: &SlotLiveness,
+    ones: &SlotSet,
+) -> (Function, Vec<RegionFault>) {
     let succs = plan.successors();
     let preds = graph::predecessors(&succs);
     let order = graph::reverse_postorder(&succs, 0);
@@ -47,7 +52,16 @@ pub fn promote(func: &Function, plan: &Plan, live: &SlotLiveness) -> (Function, 
     let mut entry_state: HashMap<Slot, Value> = HashMap::new();
     for slot in live_in[0].iter().filter(|s| s.index() < slots) {
         let mut b = Builder::new(&mut out, prologue);
-        entry_state.insert(slot, b.get(slot));
+        let ty = func.slots[slot.index()].ty;
+        let value = match (ones.contains(slot), ty.uniform) {
+            (false, _) => b.get(slot),
+            (true, true) => b.constant(ty.scalar, u64::MAX),
+            (true, false) => {
+                let ones = b.constant(ty.scalar, u64::MAX);
+                b.splat(ones)
+            }
+        };
+        entry_state.insert(slot, value);
     }
 
     let mut faults = Vec::new();

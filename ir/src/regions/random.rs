@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::liveness::SlotSet;
+use super::SlotFacts;
 use super::promote::FAULT_EXIT;
 use super::{Kernel, RegionOptions};
 use crate::abi::Builtin;
@@ -394,15 +394,18 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
         let compiled = regions
             .then(|| {
                 // What holds in this warp now; the runtime checks it per chunk.
-                let mut shared = SlotSet::empty(kernel.func.slots.len());
+                let mut known = SlotFacts::none(kernel.func.slots.len());
                 for s in 0..kernel.func.slots.len() {
                     let line = &warp.frame.words()[s * 32..s * 32 + 32];
                     if line.chunks(4).all(|c| c.iter().all(|w| *w == c[0])) {
-                        shared.insert(Slot::new(s));
+                        known.uniform.insert(Slot::new(s));
+                    }
+                    if line.iter().all(|w| *w == u32::MAX) {
+                        known.ones.insert(Slot::new(s));
                     }
                 }
-                cache.entry((warp.block, format!("{shared:?}"))).or_insert_with(|| {
-                    let region = kernel.region(warp.block, &shared)?;
+                cache.entry((warp.block, format!("{known:?}"))).or_insert_with(|| {
+                    let region = kernel.region(warp.block, &known)?;
                     verify(&region.ssa).expect("valid SSA");
                     verify(&region.mask).expect("valid mask form");
                     let code = Code::new(&region.mask).expect("valid code");

@@ -1,6 +1,6 @@
 //! Regions of small kernels written in the text format.
 
-use super::liveness::SlotSet;
+use super::SlotFacts;
 use super::{Kernel, RegionOptions};
 use crate::entities::Block;
 use crate::text::parse_function;
@@ -55,7 +55,7 @@ fn a_loop_with_breaks_is_one_region_to_the_end() {
     let func = parse_function(MANDEL, &[]).expect("parses");
     verify(&func).expect("valid");
     let kernel = Kernel::new(func, RegionOptions::default());
-    let region = kernel.region(Block(0), &SlotSet::empty(kernel.func.slots.len())).expect("a region");
+    let region = kernel.region(Block(0), &SlotFacts::none(kernel.func.slots.len())).expect("a region");
     println!("{}\n{}", region.ssa, region.mask);
     verify(&region.ssa).expect("valid SSA");
     verify(&region.mask).expect("valid mask form");

@@ -20,7 +20,7 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, full, optimize};
+use warpjit_ir::regions::{Kernel, SlotFacts, full, optimize};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -300,8 +300,8 @@ impl Jit {
             None if self.wide => WIDE_GROUPS,
             None => DEFAULT_GROUPS,
         };
-        let none = SlotSet::empty(kernel.func.slots.len());
-        let Some(mut region) = kernel.region(at, &none) else { return Ok(None) };
+        let mut known = SlotFacts::none(kernel.func.slots.len());
+        let Some(mut region) = kernel.region(at, &known) else { return Ok(None) };
         if self.wide && self.variant.chunk_groups.is_none() && !region.whole {
             groups = (vectors(&region.mask) * WIDE_GROUPS).min(kernel.func.lanes.div_ceil(4) as u8);
         }
@@ -318,11 +318,14 @@ impl Jit {
         }
         if !frames.is_empty() {
             assumptions = self.shapes(kernel, &region, frames, chunk_lanes);
-            let mut uniform = none;
-            for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform && a.lanes == chunk_lanes) {
-                uniform.insert(a.slot);
+            for a in &assumptions {
+                match a.shape {
+                    Shape::Uniform if a.lanes == chunk_lanes => known.uniform.insert(a.slot),
+                    Shape::Ones => known.ones.insert(a.slot),
+                    _ => continue,
+                };
             }
-            if let Some(better) = kernel.region(at, &uniform) {
+            if let Some(better) = kernel.region(at, &known) {
                 region = better;
             }
         }

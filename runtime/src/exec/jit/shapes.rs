@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use warpjit_backend::Shape;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Kernel, Region};
-use warpjit_ir::{BlockCall, Function, Group, Imm, Opcode, Scalar, Slot, Terminator, Value};
+use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region};
+use warpjit_ir::{BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value};
 
 use super::{Jit, WIDE_LANES};
 
@@ -30,7 +30,7 @@ pub(super) struct Assumption {
 impl Assumption {
     pub fn new(slot: Slot, offset: u32, shape: Shape, lanes: u32) -> Self {
         let (step, packed) = match shape {
-            Shape::Uniform => (0, false),
+            Shape::Uniform | Shape::Ones => (0, false),
             Shape::Affine(step) => (step as u32, false),
             Shape::Packed(step) => (step as u32, true),
         };
@@ -58,6 +58,9 @@ impl Assumption {
 
     #[inline(always)]
     fn holds_anywhere(&self, words: &[u32], active: u64) -> bool {
+        if self.shape == Shape::Ones {
+            return words[..self.lanes as usize].iter().fold(u32::MAX, |all, word| all & word) == u32::MAX;
+        }
         match self.lanes {
             4 => self.holds_in::<4>(words, active),
             8 => self.holds_in::<8>(words, active),
@@ -97,7 +100,7 @@ impl Jit {
         frames: &[&[u32]],
         chunk_lanes: u32,
     ) -> Vec<Assumption> {
-        let mut list = Vec::new();
+        let mut list = self.ones(kernel, region, frames);
         for slot in steering_slots(&region.ssa).iter() {
             let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
@@ -126,6 +129,32 @@ impl Jit {
             list.extend(fits);
         }
         list
+    }
+}
+
+impl Jit {
+    /// Of the slots that a region reads, those that say which lanes take part and have all of them, judging by the frames of some warps:
+    /// then nothing that it does needs a mask.
+    fn ones(&self, kernel: &Kernel, region: &Region, frames: &[&[u32]]) -> Vec<Assumption> {
+        let gets = region.ssa.block(region.ssa.entry).insts.iter().map(|&inst| region.ssa.inst(inst));
+        let slots = gets.filter_map(|data| match (data.op, data.imm) {
+            (Opcode::SlotGet, Imm::Slot(slot)) => Some(slot),
+            _ => None,
+        });
+        slots
+            .filter_map(|slot| {
+                let data = kernel.func.slots.get(slot.index())?;
+                let lanes = match (data.ty.uniform, data.ty.scalar) {
+                    (true, Scalar::I32) if matches!(data.init, SlotInit::Builtin(Builtin::Launched(_))) => 1,
+                    (false, Scalar::I1) if data.name == EXEC_SLOT => kernel.func.lanes,
+                    _ => return None,
+                };
+                let offset = self.offsets[slot.index()];
+                let assumption = Assumption::new(slot, offset, Shape::Ones, lanes);
+                let words = |frame: &[u32]| assumption.holds(&frame[offset as usize / 4..], u64::MAX);
+                frames.iter().all(|frame| words(frame)).then_some(assumption)
+            })
+            .collect()
     }
 }
 

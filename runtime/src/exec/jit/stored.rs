@@ -248,13 +248,13 @@ impl Jit {
             let lanes = from.u32()?;
             let possible =
                 (4..=func.lanes.min(MOST_LANES as u32)).contains(&lanes) && lanes.is_power_of_two();
-            if ty.uniform || ty.scalar != Scalar::I32 || !possible {
-                return None;
-            }
+            let even = !ty.uniform && ty.scalar == Scalar::I32 && possible;
+            let whole = lanes == if ty.uniform { 1 } else { func.lanes };
             let shape = match (from.u8()?, from.u32()? as i32) {
-                (0, 0) => Shape::Uniform,
-                (1, step) => Shape::Affine(step),
-                (2, step) => Shape::Packed(step),
+                (0, 0) if even => Shape::Uniform,
+                (1, step) if even => Shape::Affine(step),
+                (2, step) if even => Shape::Packed(step),
+                (3, 0) if whole => Shape::Ones,
                 _ => return None,
             };
             Some(Assumption::new(slot, self.offsets[slot.index()], shape, lanes))
@@ -358,6 +358,7 @@ impl<'a> Stored<'a> {
                 Shape::Uniform => (0, 0),
                 Shape::Affine(step) => (1, step),
                 Shape::Packed(step) => (2, step),
+                Shape::Ones => (3, 0),
             };
             out.u32(assumption.slot.0);
             out.u32(assumption.lanes);
