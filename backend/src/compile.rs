@@ -11,7 +11,7 @@ use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
 use crate::listing;
 use crate::lower;
-use crate::options::Options;
+use crate::options::{BlockRow, Options, Piece, Way};
 
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -237,25 +237,50 @@ pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error>
     Ok(compile(func, options, true)?.1)
 }
 
-/// What environment the region's operations ask for.
-fn float_env(func: &Function, x86: bool) -> FloatEnv {
-    let all = || func.blocks.iter().flat_map(|b| &b.insts).map(|&i| func.inst(i));
+/// What environment the operations of regions ask for.
+fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -> FloatEnv {
+    let insts = |f: &'a Function| f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
+    let all = || funcs.clone().flat_map(insts);
     // AArch64 detects tiny results before rounding: there, code flushes by itself.
     let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
+/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece; with [`Options::wide_vectors`] only.
+pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
+    if !options.wide_vectors {
+        return Err(Error::Host("rows of blocks without vectors of 512 bits".into()));
+    }
+    let mut of_pieces = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let mut own = Options { groups: piece.groups, count: false, ..options.clone() };
+        own.slot_shapes.clone_from(&piece.slot_shapes);
+        check(piece.func, &own)?;
+        let known = |way: &Way| match *way {
+            Way::Ended => true,
+            Way::Next(n) => n < pieces.len(),
+            Way::Branch { taken, next } => taken.max(next) < pieces.len(),
+        };
+        if !piece.ways.iter().all(known) || piece.func.slots.len() != pieces[0].func.slots.len() {
+            return Err(Error::Malformed("pieces that do not fit together".into()));
+        }
+        of_pieces.push(own);
+    }
+    if pieces.is_empty() {
+        return Err(Error::Malformed("a kernel without pieces".into()));
+    }
+    let env = float_env(pieces.iter().map(|piece| piece.func), true);
+    Ok(crate::avx512::compile_pieces(pieces, row, &of_pieces, env, false)?.0)
+}
+
 fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode, Listing), Error> {
     check(func, options)?;
     if options.wide_vectors {
-        let env = float_env(func, true);
+        let env = float_env(std::iter::once(func), true);
         return crate::avx512::compile(func, options, env, list);
     }
-    if options.row.is_some() {
-        return Err(Error::Host("rows of blocks without vectors of 512 bits".into()));
-    }
     let isa = options.target.isa(options.fast_compile);
-    let env = float_env(func, options.target.host.x86);
+    let env = float_env(std::iter::once(func), options.target.host.x86);
     let mut sig = Signature::new(CallConv::SystemV);
     sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
     sig.returns.push(AbiParam::new(types::I64));

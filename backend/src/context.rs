@@ -9,6 +9,12 @@ use warpjit_ir::{PureFn, Space, WordTable};
 pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
 pub const STOPPED: u64 = u64::MAX - 1;
+/// Returned by code for rows of blocks: a warp came out of a piece elsewhere than those before it, or with threads ended.
+/// [`Context::piece`], `warp`, `way` and `exit` tell where.
+pub const PARTED: u64 = u64::MAX - 2;
+/// Returned by code for rows of blocks: a block has run for long, and others may have to go on first. All its warps stand
+/// at [`Context::piece`].
+pub const SUSPENDED: u64 = u64::MAX - 3;
 
 /// Const banks that code can name.
 pub const CONST_BANKS: usize = 18;
@@ -187,16 +193,31 @@ pub struct Context {
     pub warp: *const RowWarp,
     /// Behind the last warp of a block.
     pub warps_end: *const RowWarp,
+    /// Code for rows: the piece that runs.
+    pub piece: u32,
+    /// How the warps before `warp` came out of the piece, as four times the exit plus 0 for no condition, 1 where it held, 2 where it
+    /// did not. Of kernels that are one piece at the end of which all threads end nothing is said.
+    pub way: u32,
+    /// Out, for [`PARTED`]: the exit of `warp`.
+    pub exit: u64,
+    /// Guest instructions that each warp of the block has executed in pieces behind it.
+    pub insts: u64,
+    /// Guest instructions that a warp of each block before has executed, summed over these.
+    pub row_insts: u64,
+    /// What blocks find in shared memory, readable up to the next multiple of 64 bytes of its size.
+    pub shared_first: *const u8,
 }
 
 /// A warp of the blocks of a row.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RowWarp {
-    /// Its frame, in the same state whichever block of the row it belongs to.
+    /// Its frame.
     pub frame: *mut u8,
     /// Its lanes, a bit each.
     pub lanes: u64,
+    /// A frame as it is when a block starts; nobody writes it.
+    pub first: *const u8,
 }
 
 /// A word or a double word for each lane of a chunk.
@@ -274,6 +295,12 @@ impl Context {
             linear_more: 0,
             warp: std::ptr::null(),
             warps_end: std::ptr::null(),
+            piece: 0,
+            way: 0,
+            exit: 0,
+            insts: 0,
+            row_insts: 0,
+            shared_first: std::ptr::null(),
         }
     }
 }
@@ -340,4 +367,10 @@ offsets! {
     LINEAR_MORE = linear_more;
     WARP = warp;
     WARPS_END = warps_end;
+    PIECE = piece;
+    WAY = way;
+    EXIT = exit;
+    INSTS = insts;
+    ROW_INSTS = row_insts;
+    SHARED_FIRST = shared_first;
 }

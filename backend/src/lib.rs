@@ -21,17 +21,19 @@ mod listing;
 mod lower;
 mod operands;
 mod options;
+mod slots_after;
 mod wanted;
 mod wide_helpers;
 
 pub use avx512::host_has_it as host_has_wide_vectors;
 pub use compile::{
-    Entry, Error, FloatEnv, Listing, NO_PC, RegionCode, TrapLane, TrapSite, compile_region, guest_pc,
-    list_region,
+    Entry, Error, FloatEnv, Listing, NO_PC, RegionCode, TrapLane, TrapSite, compile_pieces, compile_region,
+    guest_pc, list_region,
 };
 pub use context::{
-    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PollFn, RowWarp,
-    STOPPED, TablePointer, decode_space, encode_space,
+    CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
+    RowWarp, STOPPED, SUSPENDED, TablePointer, decode_space, encode_space,
 };
 pub use frame::frame_bytes;
-pub use options::{BlockRow, HostLevel, Options, RowField, RowSlot, Shape, Target};
+pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, Target, Way};
+pub use slots_after::{meet as meet_shapes, slots_after};

@@ -1,9 +1,11 @@
 //! What the caller chooses: the host, the chunk, what it knows of slots.
 
+use std::ops::Range;
+
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use target_lexicon::{Architecture, Triple};
-use warpjit_ir::Value;
+use warpjit_ir::{Function, Value};
 
 use crate::Error;
 
@@ -163,20 +165,61 @@ pub enum Shape {
     Ones,
 }
 
-/// A region that is a whole kernel, for all warps of a row of blocks: those that differ in their index along the first axis only.
+/// Code for all warps of the blocks of a row: those that differ in their index along the first axis only.
 ///
-/// The code's second argument is then the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the block that
-/// runs are in the context. The region writes no slot and no shared memory, and every way through it ends the threads.
+/// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
+/// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
+/// block that runs are in the context. It goes on as long as all warps take the same way, all threads of them; where they do not it
+/// returns [`crate::PARTED`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockRow {
-    /// By slot; missing ones are [`RowSlot::OfWarp`].
+    /// By slot; missing ones are [`RowSlot::OfWarp`]. Others than that are written by no piece.
     pub slots: Vec<RowSlot>,
     /// Where shared memory has the block's index.
     pub fields: Vec<RowField>,
     /// Guest addresses that can be read and that nobody writes.
-    pub fixed: Vec<std::ops::Range<u64>>,
+    pub fixed: Vec<Range<u64>>,
+    /// Bytes of the frame that each block finds as [`crate::RowWarp::first`] has them: whole words.
+    pub restored: Vec<Range<u32>>,
+    /// Bytes of the frame that hold the block's index in each word when a block starts, the linear one or that along the row.
+    pub indexed: Vec<(Range<u32>, bool)>,
+    /// Each block finds shared memory as [`crate::Context::shared_first`] has it, but for `fields`.
+    pub copies_shared: bool,
+    /// Lanes without a thread keep what their slots hold.
+    pub keeps_lanes: bool,
     /// All lanes of every warp take part: nothing asks for [`crate::RowWarp::lanes`].
     pub whole: bool,
+}
+
+/// A part of a kernel that all warps of a block run.
+#[derive(Clone, Debug)]
+pub struct Piece<'a> {
+    /// The region, in mask form.
+    pub func: &'a Function,
+    /// As [`Options::groups`].
+    pub groups: u8,
+    /// As [`Options::slot_shapes`].
+    pub slot_shapes: Vec<Option<Shape>>,
+    /// Guest instructions that it counts for.
+    pub insts: u32,
+    /// By exit, where all warps go that come out there.
+    pub ways: Vec<Way>,
+}
+
+/// Where warps go behind an exit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// All threads have ended.
+    Ended,
+    /// To a piece.
+    Next(usize),
+    /// To one of two pieces, by the exit's condition.
+    Branch {
+        /// Where it holds in all lanes.
+        taken: usize,
+        /// Where it holds in none.
+        next: usize,
+    },
 }
 
 /// What a slot holds when a block of a row starts.
@@ -223,8 +266,6 @@ pub struct Options {
     pub pcs: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
-    /// The region is a whole kernel, and the code is for rows of blocks; with `wide_vectors` only.
-    pub row: Option<BlockRow>,
     /// By block: the lanes that execute it, for `count`; missing ones are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
@@ -241,7 +282,6 @@ impl Options {
             count: false,
             pcs: false,
             slot_shapes: Vec::new(),
-            row: None,
             block_masks: Vec::new(),
         }
     }

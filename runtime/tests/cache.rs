@@ -88,7 +88,8 @@ fn a_program_starts_with_what_was_compiled_before() {
     for tier in [Tier::Jit, Tier::Auto] {
         let second = once(tier);
         assert_eq!((second.compile, second.compile_behind), (Duration::ZERO, Duration::ZERO), "{tier:?}");
-        assert!(second.cached_regions >= 2);
+        // All of it is one piece of code, for rows of blocks, where the host has vectors of 512 bits; else the regions round the barrier.
+        assert!(second.cached_regions >= 1);
         // The barrier's block is the interpreter's in any case.
         assert_eq!(second.tiers, first.tiers, "{tier:?}");
     }

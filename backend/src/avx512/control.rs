@@ -19,7 +19,7 @@ use crate::context::{FAULT, FaultKind, at};
 use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::operands::{arg, number, result, wide};
-use crate::options::Options;
+use crate::options::{Options, Piece};
 
 /// Operands and the result of a call of a pure function.
 const CALL_BYTES: u32 = 5 * OPERAND_BYTES;
@@ -39,7 +39,7 @@ impl Lower<'_> {
         Mem::at(self.context, offset)
     }
 
-    /// The whole function: for each chunk with an active lane, the region.
+    /// The whole function for a single warp.
     pub fn function(&mut self) -> Result<(), Error> {
         let params = self.a.entry(&[general(RDI), general(RSI)]);
         (self.context, self.frame) = (params[0], params[1]);
@@ -49,12 +49,21 @@ impl Lower<'_> {
         if self.lanes() >= self.f.lanes as usize {
             self.a.store_imm32(self.ctx(at::CHUNK_LANE), 0);
         }
-        // None where all lanes take part.
-        let all = match &self.options.row {
-            Some(row) => self.begin_row(row, params[1])?,
-            None => Some(self.a.load64g(self.ctx(at::ACTIVE))),
-        };
-        let warp_done = self.in_row.as_ref().map(|row| row.warp_done);
+        let all = self.a.load64g(self.ctx(at::ACTIVE));
+        self.chunks(Some(all), None)
+    }
+
+    /// A piece of a kernel for rows of blocks.
+    pub fn piece(&mut self, number: usize, piece: &Piece<'_>, last: bool) -> Result<(), Error> {
+        let lanes = self.begin_piece(number, piece)?;
+        self.last_piece = last;
+        let warp_done = self.in_row.as_ref().map(|row| row.piece.warp_done);
+        self.chunks(lanes, warp_done)
+    }
+
+    /// The region for each chunk with an active lane, `all` being the warp's, or none where all take part; then back, or to where a warp
+    /// of a row is done.
+    fn chunks(&mut self, all: Option<R>, warp_done: Option<HostBlock>) -> Result<(), Error> {
         let lanes = self.lanes();
         if lanes < self.f.lanes as usize {
             let (head, start, next, done) = (self.a.block(), self.a.block(), self.a.block(), self.a.block());
@@ -97,9 +106,9 @@ impl Lower<'_> {
             self.frame_lane = self.a.lea(true, Mem::indexed(self.frame, lane, 4, 0));
             self.frame_wide = self.a.lea(true, Mem::indexed(self.frame, lane, 8, 0));
         } else {
-            self.exit_so_far = zero;
+            self.exit_so_far = self.a.imm(false, 0);
             self.next_chunk = warp_done;
-            self.bits = all.unwrap_or(zero);
+            self.bits = all.unwrap_or(self.exit_so_far);
             self.frame_lane = self.frame;
             self.frame_wide = self.frame;
         }
@@ -256,7 +265,10 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn end_loops(&mut self) {
-        self.end_row();
+        self.end_piece();
+        if self.last_piece {
+            self.end_row();
+        }
     }
 
     fn fault_code(&mut self) {
@@ -288,8 +300,7 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
-        if add && self.in_row.is_some() {
-            // At the end of a warp of a row all threads have ended.
+        if add && self.in_row.as_ref().is_some_and(|row| !row.piece.notes(offset)) {
             return Ok(());
         }
         let mut bits = self.guard_bits(mask)?;
@@ -440,8 +451,12 @@ impl<'a> Flow<'a> for Lower<'a> {
         if ty.uniform {
             return self.uniform_slot_set(x, slot);
         }
-        let ones = data.args.get(1).is_some_and(|&m| self.f.as_const(m) == Some(1));
-        let masks = if ones { None } else { Some(self.guard(data.args.get(1).copied())?) };
+        let guard = data.args.get(1).copied();
+        // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.
+        let is_free = self.in_row.as_ref().is_some_and(|row| !row.row.keeps_lanes)
+            && self.is_entry(guard);
+        let ones = is_free || guard.is_some_and(|m| self.f.as_const(m) == Some(1));
+        let masks = if ones { None } else { Some(self.guard(guard)?) };
         let masks = match masks {
             Some(m) if is_wide => Some(self.widen(&m)),
             Some(m) => Some(m.to_vec()),

@@ -20,7 +20,7 @@ use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::lower::hoisted_values;
 use crate::operands::{self, arg, malformed, result, wide};
-use crate::options::Options;
+use crate::options::{BlockRow, Options, Piece};
 use crate::{Error, FloatEnv};
 
 /// Where a value is.
@@ -120,6 +120,8 @@ pub(super) struct Lower<'a> {
     pub buffer_bytes: u32,
     /// Of code for rows of blocks.
     pub in_row: Option<super::block_row::InRow<'a>>,
+    /// What is written is the last piece.
+    pub last_piece: bool,
     pub context: R,
     pub frame: R,
     /// First lane of the chunk; none where the chunk is the warp.
@@ -135,66 +137,132 @@ pub(super) struct Lower<'a> {
     pub exit_so_far: R,
 }
 
+/// What code of several functions has in common.
+struct Carried<'a> {
+    a: Asm,
+    sites: Vec<TrapSite>,
+    pures: Vec<&'static PureFn>,
+    tables: Vec<&'static WordTable>,
+    buffer_bytes: u32,
+    in_row: Option<super::block_row::InRow<'a>>,
+    context: Option<R>,
+}
+
+impl Carried<'_> {
+    fn new() -> Self {
+        Carried {
+            a: Asm::new(),
+            sites: Vec::new(),
+            pures: Vec::new(),
+            tables: Vec::new(),
+            buffer_bytes: 0,
+            in_row: None,
+            context: None,
+        }
+    }
+
+    fn finish(self) -> Lowered {
+        let Carried { a, sites, pures, tables, buffer_bytes, in_row, .. } = self;
+        let shared_reach = in_row.map_or(0, |row| row.shared_reach);
+        let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers());
+        Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes, shared_reach }
+    }
+}
+
 /// Lowers a region.
 pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lowered, Error> {
-    let order = Order::new(f);
-    let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
-    let hoist = hoisted_values(f, &order, &forms);
-    let address_only = address_only(f, &forms, true);
-    let groups = usize::from(options.groups) / 4;
-    let many = if groups > 1 { many_scalars(f, &order.blocks, &forms) } else { vec![false; f.values.len()] };
-    let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
-    let pairs = super::lookups::Pairs::new(f, &order.blocks);
-    let as_vector = words_for_vectors(f, &order.blocks, &forms);
-    let mut a = Asm::new();
-    let none = a.gpr();
-    let mut lower = Lower {
-        a,
-        f,
-        options,
-        groups,
-        forms,
-        many,
-        group: 0,
-        known_bits: None,
-        slot_offsets: f.frame_layout().0,
-        values: vec![None; f.values.len()],
-        hoist,
-        address_only,
-        one_by_one,
-        fused: fused_comparisons(f, &order.blocks),
-        blocks: HostBlocks::new(f, order),
-        hoisted: HashMap::new(),
-        known: Known::default(),
-        bounds: super::rows::Bounds::Tested,
-        known_rows: Vec::new(),
-        mads: None,
-        mad_facts: None,
-        pairs,
-        as_vector,
-        aside: false,
-        env,
-        explicit_flush: env == FloatEnv::Default,
-        sites: Vec::new(),
-        pures: Vec::new(),
-        tables: Vec::new(),
-        buffer_bytes: 0,
-        in_row: None,
-        context: none,
-        frame: none,
-        lane: None,
-        frame_lane: none,
-        frame_wide: none,
-        bits: none,
-        active: Rc::new([]),
-        next_chunk: None,
-        exit_so_far: none,
-    };
+    let mut lower = Lower::new(f, options, env, Carried::new());
     lower.function()?;
-    let Lower { a, sites, pures, tables, buffer_bytes, in_row, .. } = lower;
-    let shared_reach = in_row.map_or(0, |row| row.shared_reach);
-    let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers());
-    Ok(Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes, shared_reach })
+    Ok(lower.into_carried().finish())
+}
+
+/// Lowers a kernel for rows of blocks; `options` by piece.
+pub(super) fn lower_pieces(
+    pieces: &[Piece<'_>],
+    row: &BlockRow,
+    options: &[Options],
+    env: FloatEnv,
+) -> Result<Lowered, Error> {
+    let writes_shared = pieces.iter().any(|piece| super::pieces::writes_shared(piece.func));
+    let mut carried = Carried::new();
+    for (number, (piece, options)) in pieces.iter().zip(options).enumerate() {
+        let mut lower = Lower::new(piece.func, options, env, carried);
+        if number == 0 {
+            lower.begin_row(row, pieces.len(), writes_shared);
+        }
+        lower.piece(number, piece, number + 1 == pieces.len())?;
+        carried = lower.into_carried();
+    }
+    Ok(carried.finish())
+}
+
+impl<'a> Lower<'a> {
+    fn new(f: &'a Function, options: &'a Options, env: FloatEnv, carried: Carried<'a>) -> Lower<'a> {
+        let order = Order::new(f);
+        let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+        let hoist = hoisted_values(f, &order, &forms);
+        let address_only = address_only(f, &forms, true);
+        let groups = usize::from(options.groups) / 4;
+        let many = values_by_sixteen(f, &order.blocks, &forms, groups);
+        let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
+        let pairs = super::lookups::Pairs::new(f, &order.blocks);
+        let as_vector = words_for_vectors(f, &order.blocks, &forms);
+        let Carried { mut a, sites, pures, tables, buffer_bytes, in_row, context } = carried;
+        let none = a.gpr();
+        Lower {
+            a,
+            f,
+            options,
+            groups,
+            forms,
+            many,
+            group: 0,
+            known_bits: None,
+            slot_offsets: f.frame_layout().0,
+            values: vec![None; f.values.len()],
+            hoist,
+            address_only,
+            one_by_one,
+            fused: fused_comparisons(f, &order.blocks),
+            blocks: HostBlocks::new(f, order),
+            hoisted: HashMap::new(),
+            known: Known::default(),
+            bounds: super::rows::Bounds::Tested,
+            known_rows: Vec::new(),
+            mads: None,
+            mad_facts: None,
+            pairs,
+            as_vector,
+            aside: false,
+            env,
+            explicit_flush: env == FloatEnv::Default,
+            sites,
+            pures,
+            tables,
+            buffer_bytes,
+            in_row,
+            last_piece: false,
+            context: context.unwrap_or(none),
+            frame: none,
+            lane: None,
+            frame_lane: none,
+            frame_wide: none,
+            bits: none,
+            active: Rc::new([]),
+            next_chunk: None,
+            exit_so_far: none,
+        }
+    }
+
+    fn into_carried(self) -> Carried<'a> {
+        let Lower { a, sites, pures, tables, buffer_bytes, in_row, context, .. } = self;
+        Carried { a, sites, pures, tables, buffer_bytes, in_row, context: Some(context) }
+    }
+}
+
+/// As [`many_scalars`], where there are more than sixteen lanes.
+pub(crate) fn values_by_sixteen(f: &Function, order: &[Block], forms: &Forms, groups: usize) -> Vec<bool> {
+    if groups > 1 { many_scalars(f, order, forms) } else { vec![false; f.values.len()] }
 }
 
 /// Comparisons whose only use is the branch at the end of their block.

@@ -82,7 +82,7 @@ impl Lower<'_> {
 
     /// Whether all lanes of the chunk enter.
     pub fn all_enter(&self) -> bool {
-        self.options.row.as_ref().is_some_and(|row| row.whole)
+        self.in_row.as_ref().is_some_and(|row| row.row.whole)
     }
 
     /// Whether a guard holds for all lanes of the chunk, whatever they hold.

@@ -27,15 +27,19 @@ mod mads;
 mod masks;
 mod memory;
 mod one_access;
+mod pieces;
 mod places;
 mod rows;
 mod scalar;
 mod side_by_side;
 mod values;
 
+pub(crate) use lower::values_by_sixteen;
+
 use warpjit_ir::{Function, Opcode};
 
 use crate::compile::{FloatEnv, Listing, RegionCode};
+use crate::options::{BlockRow, Piece};
 use crate::{Error, Options};
 
 /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD and VPOPCNTDQ, and BMI2.
@@ -66,7 +70,27 @@ pub(crate) fn compile(
     env: FloatEnv,
     list: bool,
 ) -> Result<(RegionCode, Listing), Error> {
-    let lowered = lower::lower(func, options, env)?;
+    finish(lower::lower(func, options, env)?, options, env, list)
+}
+
+/// Compiles a kernel for rows of blocks; `options` by piece.
+pub(crate) fn compile_pieces(
+    pieces: &[Piece<'_>],
+    row: &BlockRow,
+    options: &[Options],
+    env: FloatEnv,
+    list: bool,
+) -> Result<(RegionCode, Listing), Error> {
+    finish(lower::lower_pieces(pieces, row, options, env)?, &options[0], env, list)
+}
+
+/// Makes machine code of what lowering has given.
+fn finish(
+    lowered: lower::Lowered,
+    options: &Options,
+    env: FloatEnv,
+    list: bool,
+) -> Result<(RegionCode, Listing), Error> {
     let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, list)?;
     let mut traps = Vec::with_capacity(emitted.sites.len());
     for &(offset, site) in &emitted.sites {

@@ -13,7 +13,7 @@ use warpjit_ir::interp::{self, Flow, Warp};
 #[path = "together.rs"]
 mod together;
 
-use together::InLaunch;
+pub use together::InLaunch;
 
 /// Warp instructions after which the next warp of the block has its turn.
 const WARP_SLICE: u64 = 4096;
@@ -50,6 +50,21 @@ fn write_slot(warp: &mut Warp, plan: &Plan, tiers: &Tiers, slot: Slot, value: im
     }
 }
 
+/// Gives the slots of a frame that differ from block to block their values.
+fn write_by_block(frame: &mut [u32], plan: &Plan, tiers: &Tiers, index: u64) {
+    for (range, value) in &tiers.start().by_block {
+        // The same for all warps of the block.
+        let value = plan.builtin(*value, index, 0, 0);
+        // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
+        for words in frame[range.clone()].chunks_mut(16) {
+            match words.as_chunks_mut::<16>().0 {
+                [all] => *all = [value; 16],
+                _ => words.iter_mut().for_each(|word| *word = value),
+            }
+        }
+    }
+}
+
 /// A block that has been started.
 #[derive(Debug)]
 pub struct RunningBlock {
@@ -69,6 +84,8 @@ pub struct RunningBlock {
     ended_steps: (u64, u64),
     /// Where the memory is that the launch provides for each warp.
     place: Option<Place>,
+    /// It was made by [`RunningBlock::new`].
+    was_prepared: bool,
 }
 
 /// A fault, and the warp that it happened to.
@@ -119,6 +136,7 @@ impl RunningBlock {
             let words = resident.warp.frame.words();
             resident.first = start.restored.iter().flat_map(|range| &words[range.clone()]).copied().collect();
         }
+        block.was_prepared = true;
         block
     }
 
@@ -148,6 +166,7 @@ impl RunningBlock {
             version: None,
             ended_steps: (0, 0),
             place,
+            was_prepared: false,
         };
         block.shared.reset(plan, index);
         block
@@ -186,25 +205,16 @@ impl RunningBlock {
 
     /// Gives the slots that differ from block to block their values.
     fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
-        for (range, value) in &tiers.start().by_block {
-            // The same for all warps of the block.
-            let value = plan.builtin(*value, index, 0, 0);
-            for resident in self.warps.iter_mut().take(plan.warps as usize) {
-                // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
-                for words in resident.warp.frame.words_mut()[range.clone()].chunks_mut(16) {
-                    match words.as_chunks_mut::<16>().0 {
-                        [all] => *all = [value; 16],
-                        _ => words.iter_mut().for_each(|word| *word = value),
-                    }
-                }
-            }
+        for resident in self.warps.iter_mut().take(plan.warps as usize) {
+            write_by_block(resident.warp.frame.words_mut(), plan, tiers, index);
         }
     }
 
-    /// Makes a block that never ran, and whose warps write nothing, stand for another one.
-    pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
+    /// Makes a block whose warps stand as at first stand for another one; `firsts` are frames kept from the start.
+    pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Box<[u32]>]) {
         self.index = index;
         self.set_by_block(plan, tiers, index);
+        firsts.iter_mut().for_each(|frame| write_by_block(frame, plan, tiers, index));
         self.shared.reset(plan, index);
     }
 
@@ -335,20 +345,31 @@ impl RunningBlock {
         BlockFault { fault: None, pc, warp, lane }
     }
 
+    /// Whether [`RunningBlock::reset`] can make another block of it: what its warps started with is known.
+    pub fn may_be_reset(&self) -> bool {
+        self.was_prepared
+    }
+
     /// The frames of all warps.
     pub fn frames(&self) -> Vec<&[u32]> {
         self.warps.iter().map(|resident| resident.warp.frame.words()).collect()
     }
 
-    /// The warps for code that runs rows of blocks ([`super::block_row`]).
-    pub fn row_warps(&mut self, plan: &Plan) -> Vec<RowWarp> {
-        let warps = (0..plan.warps).zip(&mut self.warps);
+    /// The warps for code that runs rows of blocks ([`super::block_row`]), with their frames as they are now in `firsts`.
+    pub fn row_warps(&mut self, plan: &Plan, firsts: &[Box<[u32]>]) -> Vec<RowWarp> {
+        let warps = (0..plan.warps).zip(&mut self.warps).zip(firsts);
         warps
-            .map(|(number, resident)| RowWarp {
+            .map(|((number, resident), first)| RowWarp {
                 frame: resident.warp.frame.as_mut_ptr().cast(),
                 lanes: plan.lane_mask(number),
+                first: first.as_ptr().cast(),
             })
             .collect()
+    }
+
+    /// Shared memory as it is, with some bytes behind it.
+    pub fn shared_with_slack(&self) -> &[u8] {
+        self.shared.with_slack()
     }
 
     /// Memory as the first warp sees it.

@@ -1,33 +1,47 @@
 //! Rows of blocks at a time, where there is code for that (`jit/rows.rs`).
 //!
-//! One block's warps are set up once; since the code writes no slot and no shared memory, they stand for those of every block.
+//! One block's warps are set up once and stand for those of every block; the code itself makes of their frames and of shared memory what
+//! a block finds. Where warps part, that block goes on by itself from there.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use warpjit_backend::RowWarp;
 
-use super::block::{BlockFault, RunningBlock};
-use super::jit::{BlockLook, Compiled, RegionFlow};
+use super::block::{InLaunch, RunningBlock, Turn};
+use super::jit::{BlockLook, Compiled, RowFlow};
 use super::setup::Plan;
-use super::tiers::{Patience, Stepper, Tiers};
-use crate::Memory;
+use super::tiers::{Stepper, Tiers};
 
 /// What a thread runs rows with.
 pub struct RowRunner {
     code: Arc<Compiled>,
     block: Box<RunningBlock>,
+    /// The warps' frames as blocks find them.
+    firsts: Vec<Box<[u32]>>,
     warps: Vec<RowWarp>,
+    /// Shared memory as blocks find it.
+    shared: Vec<u8>,
 }
 
 /// How a row ended.
 pub struct RowEnd {
     /// Blocks that ended.
     pub blocks: u64,
-    /// The block that faulted, and how.
-    pub fault: Option<(u64, BlockFault)>,
-    /// The block behind them was stopped.
-    pub stopped: bool,
+    /// Warp instructions and thread instructions of them.
+    pub steps: (u64, u64),
+    /// The block that was the next, and what became of it.
+    pub next: NextBlock,
+}
+
+/// What became of the first block that code for rows did not run to its end.
+pub enum NextBlock {
+    /// There is none.
+    None,
+    /// It was stopped.
+    Stopped,
+    /// It ran for a turn by itself. Its storage is not as a new block's.
+    Alone(Box<RunningBlock>, Turn),
 }
 
 /// Whether rows may be run in a launch at all.
@@ -54,52 +68,60 @@ impl RowRunner {
         let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
         let known = block.get_or_insert_with(first);
         let frames = known.frames();
-        let whole = plan.all_lanes();
-        let code = stepper.code_for_rows(BlockLook { frames: &frames, shared: plan.shared.len(), whole })?;
+        let look = BlockLook { frames: &frames, shared: plan.shared.len(), whole: plan.all_lanes() };
+        let code = stepper.code_for_rows(look)?;
+        let firsts: Vec<Box<[u32]>> = frames.into_iter().map(Box::from).collect();
         let mut block = block.take()?;
-        let warps = block.row_warps(plan);
-        Some(RowRunner { code, block, warps })
+        let warps = block.row_warps(plan, &firsts);
+        Some(RowRunner { code, block, firsts, warps, shared: Vec::new() })
     }
 
-    /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`.
+    /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`. Where a block had to go on by itself there
+    /// is no runner any more.
     pub fn run(
-        &mut self,
-        plan: &Plan,
-        tiers: &Tiers,
-        memory: &Memory,
+        mut self,
+        launch: &InLaunch<'_>,
         stepper: &mut Stepper<'_>,
         blocks: &Range<u64>,
-        patience: &dyn Patience,
-    ) -> RowEnd {
+    ) -> (Option<RowRunner>, RowEnd) {
+        let plan = launch.plan;
         let first = plan.coordinates(blocks.start)[0];
         let left = u64::from(plan.grid[0] - first).min(blocks.end - blocks.start) as u32;
-        self.block.stand_for(plan, tiers, blocks.start);
+        self.block.stand_for(plan, launch.tiers, blocks.start, &mut self.firsts);
+        self.shared.clear();
+        self.shared.extend(self.block.shared_with_slack());
         let linear_more = (blocks.start as u32).wrapping_sub(first);
-        let Some(mut view) = self.block.view(plan, memory) else {
-            return RowEnd { blocks: u64::from(left), fault: None, stopped: false };
+        let Some(mut view) = self.block.view(plan, launch.memory) else {
+            let end = RowEnd { blocks: u64::from(left), steps: (0, 0), next: NextBlock::None };
+            return (Some(self), end);
         };
         let at = (first..first + left, linear_more);
-        let (flow, reached, warp) = stepper.run_row(&self.code, &mut self.warps, at, &mut view, patience);
-        let done = match flow {
-            RegionFlow::Exit(..) => left,
-            _ => reached.saturating_sub(first).min(left),
+        let run =
+            stepper.run_row(&self.code, &mut self.warps, at, &mut view, &self.shared, launch.patience);
+        let done = match run.flow {
+            RowFlow::Done => left,
+            _ => run.block.saturating_sub(first).min(left),
         };
-        stepper.add_threads(RowRunner::steps(plan, stepper, u64::from(done)).1);
-        let index = blocks.start + u64::from(done);
-        let fault = match flow {
-            RegionFlow::Fault(fault) => {
-                let (pc, lane) = (fault.pc, fault.lane);
-                Some((index, BlockFault { fault: Some(fault), pc, warp: warp as u32, lane }))
-            }
-            _ => None,
+        let insts = match self.code.is_plain_row() {
+            true => stepper.first_insts() * u64::from(done),
+            false => run.row_insts,
         };
-        RowEnd { blocks: u64::from(done), fault, stopped: matches!(flow, RegionFlow::Stopped) }
-    }
-
-    /// What blocks have executed: (by warps, by threads).
-    pub fn steps(plan: &Plan, stepper: &Stepper<'_>, blocks: u64) -> (u64, u64) {
-        let insts = stepper.first_insts() * blocks;
         let threads: u64 = (0..plan.warps).map(|w| u64::from(plan.lane_mask(w).count_ones())).sum();
-        (insts * u64::from(plan.warps), insts * threads)
+        let steps = (insts * u64::from(plan.warps), insts * threads);
+        stepper.add_threads(steps.1);
+        let end = |next| RowEnd { blocks: u64::from(done), steps, next };
+        let (at, parted) = match run.flow {
+            RowFlow::Done => return (Some(self), end(NextBlock::None)),
+            RowFlow::Stopped => return (Some(self), end(NextBlock::Stopped)),
+            RowFlow::Suspended(at) => (at, None),
+            RowFlow::Parted(parted) => (parted.at, Some((parted, run.warp))),
+        };
+        let mut block = self.block;
+        block.index = blocks.start + u64::from(done);
+        let turn = match block.take_over(launch, stepper, (at, run.insts), parted) {
+            Some(turn) => turn,
+            None => block.turn(plan, launch.tiers, launch.memory, stepper, launch.patience),
+        };
+        (None, end(NextBlock::Alone(block, turn)))
     }
 }

@@ -6,6 +6,7 @@
 //! end one that assumes nothing. All versions give the same results.
 
 mod behind;
+mod pieces;
 mod rows;
 mod shapes;
 mod stored;
@@ -15,12 +16,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use warpjit_backend::{self as backend, Context, FloatEnv, Options, Shape, TablePointer, Target, TrapSite};
+use warpjit_backend::{self as backend, Context, FloatEnv, Options, RegionCode, Shape, TablePointer, Target, TrapSite};
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, SlotFacts, full, optimize};
+use warpjit_ir::regions::{Kernel, SlotFacts, optimize};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -31,9 +32,8 @@ use crate::{Error, HostLevel};
 
 pub use behind::Ready;
 use rows::RowNeeds;
-pub use rows::{BlockLook, Make, RowFacts};
+pub use rows::{BlockLook, Make, Parted, RowFacts, RowFlow};
 use shapes::Assumption;
-use width::vectors;
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
@@ -287,35 +287,21 @@ impl Jit {
 
     /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
     fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
-        self.make(at, frame.as_slice(), None)
+        self.make(at, frame.as_slice())
     }
 
-    /// Compiles the region at a block for the shapes that all of the frames have; or code for rows of blocks, these frames being
-    /// those of all warps of one.
-    fn make(&self, at: Block, frames: &[&[u32]], rows: Option<bool>) -> Result<Option<Compiled>, Error> {
+    /// Compiles the region at a block for the shapes that all of the frames have.
+    fn make(&self, at: Block, frames: &[&[u32]]) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
-        let mut groups = match self.variant.chunk_groups {
-            _ if kernel.whole_warps() => kernel.func.lanes.div_ceil(4) as u8,
-            Some(groups) => groups.min(kernel.func.lanes.div_ceil(4) as u8),
-            None if self.wide => WIDE_GROUPS,
-            None => DEFAULT_GROUPS,
-        };
         let mut known = SlotFacts::none(kernel.func.slots.len());
         let Some(mut region) = kernel.region(at, &known) else { return Ok(None) };
-        if self.wide && self.variant.chunk_groups.is_none() && !region.whole {
-            groups = (vectors(&region.mask) * WIDE_GROUPS).min(kernel.func.lanes.div_ceil(4) as u8);
-        }
+        let groups = self.groups(&region);
         let chunk_lanes = u32::from(groups) * 4;
         if !self.variant.flat_global && has_global(&region.mask) {
             // Windows that are not the whole address space are the interpreter's.
             return Ok(None);
         }
         let mut assumptions = Vec::new();
-        let mut row = None;
-        if let Some(whole) = rows {
-            let Some(found) = self.row_of(&region, frames, whole) else { return Ok(None) };
-            row = Some(found);
-        }
         if !frames.is_empty() {
             assumptions = self.shapes(kernel, &region, frames, chunk_lanes);
             for a in &assumptions {
@@ -329,9 +315,6 @@ impl Jit {
                 region = better;
             }
         }
-        if rows == Some(true) {
-            full::all_enter(&mut region.mask);
-        }
         optimize(&mut region);
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
@@ -342,13 +325,17 @@ impl Jit {
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
         }
-        if let Some(row) = &mut row {
-            row.assume(&mut assumptions, &mut options.slot_shapes);
-        }
-        options.row = row.as_ref().map(|row| row.code.clone());
         let made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
-        Ok(Some(Compiled {
+        let mut code = self.compiled(made, at)?;
+        (code.exits, code.faults, code.assumptions) = (region.exits, region.faults, assumptions);
+        code.written = written_slots(&region.mask);
+        Ok(Some(code))
+    }
+
+    /// Code that the backend has made, in memory where it can run; what is known of it besides is still to be said.
+    fn compiled(&self, made: RegionCode, at: Block) -> Result<Compiled, Error> {
+        Ok(Compiled {
             announced: Announced::default(),
             pcs: made.pcs,
             code: self.memory.add(&made.code)?,
@@ -360,16 +347,17 @@ impl Jit {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,
             },
-            row: row.map(|row| RowNeeds { same: row.same, shared: made.shared_reach, whole: row.code.whole }),
-            exits: region.exits,
-            faults: region.faults,
-            assumptions,
-            written: written_slots(&region.mask),
+            row: None,
+            exits: Vec::new(),
+            faults: Vec::new(),
+            assumptions: Vec::new(),
+            written: SlotSet::empty(self.kernel.func.slots.len()),
             at,
-            lanes: kernel.func.lanes as usize,
+            lanes: self.kernel.func.lanes as usize,
             number: 0,
-        }))
+        })
     }
+
 }
 
 impl Drop for Jit {
@@ -409,11 +397,8 @@ impl KnownShapes {
     }
 }
 
-/// Groups of four lanes where nothing else is asked for.
+/// Groups of four lanes of a chunk for Cranelift where nothing else is asked for.
 const DEFAULT_GROUPS: u8 = 2;
-
-/// Where vectors have 512 bits.
-const WIDE_GROUPS: u8 = 4;
 
 /// Lanes of such a vector.
 const WIDE_LANES: u32 = 16;
@@ -488,7 +473,7 @@ impl Compiled {
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
         let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
         match result {
-            Ok(result) => self.outcome(result, context),
+            Ok(result) => self.outcome(result, &self.faults, context),
             Err(raw) => self.signal(raw, context),
         }
     }
@@ -525,7 +510,7 @@ impl Compiled {
     ) -> RegionFlow {
         match ended {
             Some(raw) => self.signal(raw, context),
-            None => self.outcome(call.map_or(backend::STOPPED, |call| call.result), context),
+            None => self.outcome(call.map_or(backend::STOPPED, |call| call.result), &self.faults, context),
         }
     }
 
@@ -534,13 +519,13 @@ impl Compiled {
         self.exits.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// What a result of the code means.
-    fn outcome(&self, result: u64, context: &Context) -> RegionFlow {
+    /// What a result of the code means, `faults` being those of the region that ran.
+    fn outcome(&self, result: u64, faults: &[RegionFault], context: &Context) -> RegionFlow {
         match result {
             backend::FAULT => RegionFlow::Fault(fault_of(&context.fault)),
             backend::STOPPED => RegionFlow::Stopped,
             exit if exit >= u64::from(FAULT_EXIT) => {
-                let found = self.faults[(exit - u64::from(FAULT_EXIT)) as usize];
+                let found = faults[(exit - u64::from(FAULT_EXIT)) as usize];
                 RegionFlow::Fault(Fault {
                     kind: match found.kind {
                         GuestFault::Illegal => FaultKind::Illegal,

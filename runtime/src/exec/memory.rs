@@ -5,10 +5,13 @@ use crate::Memory;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::{AtomicOp, Space};
 
+/// Bytes that compiled code copies at a time to make shared memory what a block finds.
+const COPY_BYTES: usize = 64;
+
 /// Shared memory of a block with its locks (G200: one lock a word).
 #[derive(Debug)]
 pub struct Shared {
-    /// Contents, and [`SLACK_BYTES`] behind them.
+    /// Contents, and at least [`SLACK_BYTES`] behind them up to a multiple of [`COPY_BYTES`].
     bytes: Vec<u8>,
     size: usize,
     /// One bit a word.
@@ -19,7 +22,8 @@ impl Shared {
     /// Zeroed memory of the size that a plan wants.
     pub fn new(plan: &Plan) -> Self {
         let size = plan.shared.len();
-        Shared { bytes: vec![0; size + SLACK_BYTES], size, locks: vec![0; size.div_ceil(256)] }
+        let bytes = (size + SLACK_BYTES).next_multiple_of(COPY_BYTES);
+        Shared { bytes: vec![0; bytes], size, locks: vec![0; size.div_ceil(256)] }
     }
 
     /// Fills memory for a block; all locks are free.
@@ -31,6 +35,11 @@ impl Shared {
     /// For compiled code: start and size. The slack behind is accessible too.
     pub fn raw(&mut self) -> (*mut u8, u32) {
         (self.bytes.as_mut_ptr(), self.size as u32)
+    }
+
+    /// Contents and slack.
+    pub fn with_slack(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Contents.

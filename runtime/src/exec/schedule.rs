@@ -10,8 +10,8 @@
 //! end then, so its patience is limited.
 
 use super::background::Background;
-use super::block::{BlockFault, RunningBlock, Turn};
-use super::block_row::{self, RowRunner};
+use super::block::{BlockFault, InLaunch, RunningBlock, Turn};
+use super::block_row::{self, NextBlock, RowRunner};
 use super::pool::Pool;
 use super::setup::Plan;
 use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
@@ -59,7 +59,13 @@ struct Rows {
     block: Option<Box<RunningBlock>>,
     /// Blocks to run one by one before code for rows is asked for; none if it never is.
     wait: Option<u32>,
+    /// Blocks that code for rows ran to their ends, and those that had to go on by themselves.
+    together: u64,
+    alone: u64,
 }
+
+/// So many blocks may have to go on by themselves before it matters.
+const FEW_ALONE: u64 = 4;
 
 /// Blocks that run one by one while code for rows is being compiled.
 const BLOCKS_MEANWHILE: u32 = 16;
@@ -228,7 +234,7 @@ impl<'a> Scheduler<'a> {
         let mut prefer_fresh = false;
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
-        let mut rows = Rows { runner: None, block: None, wait: may.then_some(0) };
+        let mut rows = Rows { runner: None, block: None, wait: may.then_some(0), together: 0, alone: 0 };
         loop {
             match &mut rows.wait {
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
@@ -244,24 +250,14 @@ impl<'a> Scheduler<'a> {
             let index = block.index;
             let patience = OfBlock { scheduler: self, index };
             let turn = block.turn(self.plan, self.tiers, self.memory, &mut stepper, &patience);
+            let Some(block) = self.after_turn(block, turn, &mut done) else {
+                prefer_fresh = true;
+                continue;
+            };
             prefer_fresh = false;
-            match turn {
-                Turn::Suspended => {
-                    let late = self.faulted.load(Ordering::Relaxed) != u64::MAX;
-                    block.late_turns += u32::from(late);
-                    if block.late_turns <= LATE_TURNS {
-                        self.suspend(block);
-                        prefer_fresh = true;
-                        continue;
-                    }
-                }
-                Turn::Done => done += 1,
-                Turn::Faulted(fault) => self.fail(index, fault),
-                Turn::Stopped => {}
-            }
             let (warps, threads) = block.steps();
             steps = (steps.0 + warps, steps.1 + threads);
-            spare = Some(block);
+            spare = block.may_be_reset().then_some(block);
             if fresh.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(&mut done));
             }
@@ -334,10 +330,10 @@ impl<'a> Scheduler<'a> {
             if stock.is_empty() || self.is_pointless(stock.start) {
                 return;
             }
-            let runner = match &mut rows.runner {
+            let runner = match rows.runner.take() {
                 Some(runner) => runner,
-                none => match RowRunner::new(self.plan, self.tiers, stepper, &mut rows.block) {
-                    Some(runner) => none.insert(runner),
+                None => match RowRunner::new(self.plan, self.tiers, stepper, &mut rows.block) {
+                    Some(runner) => runner,
                     None => {
                         rows.wait = stepper.rows_may_come().then_some(BLOCKS_MEANWHILE);
                         return;
@@ -345,24 +341,61 @@ impl<'a> Scheduler<'a> {
                 },
             };
             let patience = OfBlock { scheduler: self, index: stock.start };
-            let end = runner.run(self.plan, self.tiers, self.memory, stepper, stock, &patience);
-            let (warps, threads) = RowRunner::steps(self.plan, stepper, end.blocks);
+            let launch = InLaunch {
+                plan: self.plan,
+                tiers: self.tiers,
+                memory: self.memory,
+                patience: &patience,
+            };
+            let (runner, end) = runner.run(&launch, stepper, stock);
+            rows.runner = runner;
+            let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);
             *done += end.blocks;
             stock.start += end.blocks;
-            if let Some((index, fault)) = end.fault {
-                self.fail(index, fault);
-                stock.start += 1;
-            } else if end.stopped {
-                stock.start += 1;
+            rows.together += end.blocks;
+            match end.next {
+                NextBlock::None => {}
+                NextBlock::Stopped => stock.start += 1,
+                NextBlock::Alone(block, turn) => {
+                    stock.start += 1;
+                    rows.alone += 1;
+                    if let Some(block) = self.after_turn(block, turn, done) {
+                        let (warps, threads) = block.steps();
+                        *steps = (steps.0 + warps, steps.1 + threads);
+                    }
+                }
             }
             if stock.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(done));
+            }
+            if rows.alone > FEW_ALONE && rows.alone > rows.together / 4 {
+                // Blocks go their own ways: one by one costs less.
+                rows.wait = None;
+                return;
             }
             if self.waiting.load(Ordering::Relaxed) > 0 {
                 return;
             }
         }
+    }
+
+    /// What follows from a turn of a block; gives the block if it is over.
+    fn after_turn(&self, mut block: Box<RunningBlock>, turn: Turn, done: &mut u64) -> Option<Box<RunningBlock>> {
+        match turn {
+            Turn::Suspended => {
+                let late = self.faulted.load(Ordering::Relaxed) != u64::MAX;
+                block.late_turns += u32::from(late);
+                if block.late_turns <= LATE_TURNS {
+                    self.suspend(block);
+                    return None;
+                }
+            }
+            Turn::Done => *done += 1,
+            Turn::Faulted(fault) => self.fail(block.index, fault),
+            Turn::Stopped => {}
+        }
+        Some(block)
     }
 
     /// A block that has not started yet, from the thread's own small stock if there is one.

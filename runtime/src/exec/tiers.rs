@@ -1,7 +1,7 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
 use super::background::Background;
-use super::jit::{BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts};
+use super::jit::{BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;
@@ -217,6 +217,20 @@ impl Hint {
     pub fn reset(&mut self) {
         self.has_run = false;
     }
+}
+
+/// How [`Stepper::run_row`] has ended.
+pub struct RowRun {
+    /// What has happened.
+    pub flow: RowFlow,
+    /// The block reached, along the row.
+    pub block: u32,
+    /// The warp.
+    pub warp: usize,
+    /// Guest instructions that each warp of that block has executed in pieces that all have run.
+    pub insts: u64,
+    /// Those of a warp of each block before, summed.
+    pub row_insts: u64,
 }
 
 /// One thread's means to execute code.
@@ -490,24 +504,27 @@ impl<'a> Stepper<'a> {
         self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_possible())
     }
 
-    /// Runs a row of blocks: from and to along the row, and what their linear index has more. Gives how it ended, the block reached, and
-    /// the warp.
+    /// Runs a row of blocks: from and to along the row, and what their linear index has more; `shared` is what blocks find in shared memory.
     pub fn run_row(
         &mut self,
         code: &Compiled,
         warps: &mut [RowWarp],
         (row, linear_more): (Range<u32>, u32),
         view: &mut View<'_>,
+        shared: &[u8],
         patience: &dyn Patience,
-    ) -> (RegionFlow, u32, usize) {
+    ) -> RowRun {
         let mut poll = Poll { patience, late_looks: 0 };
         self.prepare(view, &mut poll);
         let context = &mut *self.context;
         (context.block_x, context.block_end, context.linear_more) = (row.start, row.end, linear_more);
+        context.shared_first = shared.as_ptr();
         let start = warps.as_ptr() as usize;
         let flow = code.run_row(context, warps);
         let warp = (context.warp as usize).wrapping_sub(start) / size_of::<RowWarp>();
-        (flow, context.block_x, warp)
+        // What loops have taken is not one warp's.
+        context.fuel = FUEL;
+        RowRun { flow, block: context.block_x, warp, insts: context.insts, row_insts: context.row_insts }
     }
 
     /// Guest instructions that a warp of a row counts for.

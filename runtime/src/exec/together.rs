@@ -8,7 +8,7 @@
 //! The order differs from that of warps that run by themselves only between barriers, where the guest has none; of
 //! faults the one is reported that would be found first there.
 
-use super::super::jit::{KnownShapes, RegionFlow};
+use super::super::jit::{KnownShapes, Parted, RegionFlow};
 use super::super::memory::View;
 use super::super::setup::Plan;
 use super::super::tiers::{Patience, Stepper, Tiers};
@@ -19,10 +19,14 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Terminator};
 
 /// What a turn of a block needs of its launch.
-pub(super) struct InLaunch<'a> {
+pub struct InLaunch<'a> {
+    /// What is launched.
     pub plan: &'a Plan,
+    /// The kernel.
     pub tiers: &'a Tiers,
+    /// Global memory.
     pub memory: &'a Memory,
+    /// What is asked now and then.
     pub patience: &'a dyn Patience,
 }
 
@@ -265,6 +269,31 @@ impl RunningBlock {
             resident.warp.count(steps);
             stepper.add_threads(resident.warp.thread_steps - before);
         }
+    }
+
+    /// Goes on with a block whose warps have run by code for rows up to `at`, where all of them stand, `insts` guest instructions
+    /// behind the start; or where they have parted, `parted` telling how those up to `last` came out. Gives how the turn ended if it did.
+    pub fn take_over(
+        &mut self,
+        launch: &InLaunch<'_>,
+        stepper: &mut Stepper<'_>,
+        (at, insts): (Block, u64),
+        parted: Option<(Parted, usize)>,
+    ) -> Option<Turn> {
+        self.restart(launch.plan, launch.tiers);
+        self.land(at, insts, stepper);
+        let (parted, last) = parted?;
+        let call = |(number, resident): (usize, &mut Resident)| {
+            let mut call = Call::new(resident.warp.frame.as_mut_ptr().cast(), resident.warp.active, number);
+            let all = parted.before.is_some_and(|(_, holds)| holds == Some(true));
+            // The code tells of threads that have ended where not all of them have.
+            let ended = parted.before.is_some_and(|(kind, _)| matches!(kind, ExitKind::Ended));
+            call.words = [if ended { call.word } else { 0 }, if all { call.word } else { 0 }];
+            call
+        };
+        let calls: Vec<Call> = self.warps.iter_mut().enumerate().take(last + 1).map(call).collect();
+        let before = parted.before.map(|(kind, _)| kind);
+        self.go_on_each(launch, stepper, before, &calls, parted.flow)
     }
 
     /// Each warp that has run goes on by itself: the last as `flow` says, those before it by the exit `before`.

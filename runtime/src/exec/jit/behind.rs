@@ -115,7 +115,10 @@ impl Ticket {
         let Some(jit) = self.jit.upgrade() else { return };
         let start = Instant::now();
         self.begun = true;
-        let made = jit.make(self.at, frames, self.rows);
+        let made = match self.rows {
+            Some(whole) => jit.make_rows(self.at, BlockLook { frames, shared: 0, whole }),
+            None => jit.make(self.at, frames),
+        };
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);

@@ -1,20 +1,24 @@
-//! Code for rows of blocks: kernels that are one region, whose warps need nothing from each other.
+//! Code for rows of blocks: kernels whose warps go the same way.
 //!
-//! Such a kernel is compiled with the loops over warps and blocks in the code itself ([`BlockRow`]), and run for as many blocks at a time
-//! as differ along the first axis only.
+//! Such a kernel is compiled with the loops over warps and blocks in the code itself ([`BlockRow`]), as pieces from barrier to barrier
+//! ([`super::pieces`]), and run for as many blocks at a time as differ along the first axis only.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{BlockRow, Context, RowField, RowSlot, RowWarp, Shape};
+use warpjit_backend::{self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, Builtin, KernelAbi, SegmentSize, Slot, SlotInit, Space};
+use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
+use warpjit_ir::regions::promote::RegionFault;
+use warpjit_ir::{
+    Block, Builtin, Function, KernelAbi, Opcode, SegmentSize, Slot, SlotInit, Space, Terminator,
+};
 
-use super::shapes::Assumption;
-use super::{Compiled, Jit, RegionFlow, lock, written_slots};
+use super::{Compiled, Jit, RegionFlow, lock, pieces};
+use crate::Error;
 use crate::exec::background::Background;
 use crate::vm;
 
@@ -58,7 +62,7 @@ impl Hash for RowFacts {
     }
 }
 
-/// What code for rows needs of a launch, besides what it assumes of slots.
+/// What code for rows needs of a launch, besides what it assumes of slots; and how its pieces come out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowNeeds {
     /// Slots that must be the same in all warps.
@@ -67,17 +71,36 @@ pub(super) struct RowNeeds {
     pub shared: u32,
     /// All lanes of every warp must take part.
     pub whole: bool,
+    /// Warps of a block that barriers wait for, where they say how many.
+    pub warps: Option<u32>,
+    /// The pieces.
+    pub pieces: Vec<PieceExits>,
+}
+
+impl RowNeeds {
+    /// Whether all threads end with the one piece that there is, so that the code does not say what it has done.
+    pub fn is_plain(&self) -> bool {
+        self.pieces.len() == 1 && self.pieces[0].exits.iter().all(|exit| matches!(exit, ExitKind::Ended))
+    }
 }
 
 /// What the blocks of a launch are like, as one of them says.
 #[derive(Clone, Copy)]
 pub struct BlockLook<'a> {
-    /// Frames of its warps.
+    /// Frames of its warps, as they start.
     pub frames: &'a [&'a [u32]],
     /// Bytes of shared memory.
     pub shared: usize,
     /// All lanes of every warp take part.
     pub whole: bool,
+}
+
+/// Where a piece starts and how it comes out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PieceExits {
+    pub at: Block,
+    pub exits: Vec<ExitKind>,
+    pub faults: Vec<RegionFault>,
 }
 
 /// When code for rows is to be compiled.
@@ -89,34 +112,6 @@ pub enum Make<'a> {
     Behind(&'a Background),
     /// Not for this; what there is may be used.
     Never,
-}
-
-/// A kernel as a row, on its way to be compiled.
-pub(super) struct AsRow {
-    pub code: BlockRow,
-    pub same: Vec<Slot>,
-    /// Slots of lanes that are the same in all lanes if they are so in each chunk.
-    candidates: Vec<Slot>,
-}
-
-impl AsRow {
-    /// Tells slots that hold a block's index apart from those of warps, and adds to those that are the same in all warps.
-    pub fn assume(&mut self, assumptions: &mut Vec<Assumption>, shapes: &mut [Option<Shape>]) {
-        let by_block =
-            |slot: Slot| matches!(self.code.slots[slot.index()], RowSlot::Block | RowSlot::LinearBlock);
-        assumptions.retain(|a| !by_block(a.slot));
-        for (slot, shape) in self.code.slots.iter().zip(shapes) {
-            if matches!(slot, RowSlot::Block | RowSlot::LinearBlock) {
-                *shape = Some(Shape::Uniform);
-            }
-        }
-        for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
-            if self.candidates.contains(&a.slot) {
-                self.code.slots[a.slot.index()] = RowSlot::Same;
-                self.same.push(a.slot);
-            }
-        }
-    }
 }
 
 impl Jit {
@@ -139,39 +134,111 @@ impl Jit {
         even && others.iter().all(|frame| frame[range.clone()] == *words)
     }
 
-    /// A region as a row, if it can be one.
-    pub(super) fn row_of(&self, region: &Region, frames: &[&[u32]], whole: bool) -> Option<AsRow> {
-        let ends = region.exits.iter().all(|exit| matches!(exit, ExitKind::Ended));
-        if !ends || written_slots(&region.mask).iter().next().is_some() || writes_shared(region) {
-            return None;
+    /// Compiles code for rows of blocks like that one. `None` where the kernel is none that could
+    /// be run by rows.
+    pub(super) fn make_rows(&self, entry: Block, look: BlockLook<'_>) -> Result<Option<Compiled>, Error> {
+        let func = &self.kernel.func;
+        let frames = look.frames;
+        if self.variant.keep_registers || self.kernel.count_slot().is_some() || frames.is_empty() {
+            return Ok(None);
         }
-        let mut row = AsRow {
-            code: BlockRow {
-                slots: vec![RowSlot::OfWarp; region.mask.slots.len()],
-                fields: self.facts.fields.clone(),
-                fixed: self.facts.fixed.clone(),
-                whole,
-            },
-            same: Vec::new(),
-            candidates: Vec::new(),
+        let Some(mut pieces) = self.pieces(entry) else { return Ok(None) };
+        // These look at lanes that have no thread, or wake them.
+        let looks = func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
+        let wakes = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::QuadOn { .. })));
+        let keeps_lanes = looks || wakes;
+        let live = SlotLiveness::compute(func, false);
+        let live = live.live_in(entry);
+        let mut row = BlockRow {
+            slots: vec![RowSlot::OfWarp; func.slots.len()],
+            fields: self.facts.fields.clone(),
+            fixed: self.facts.fixed.clone(),
+            restored: Vec::new(),
+            indexed: Vec::new(),
+            copies_shared: pieces.list.iter().any(|piece| writes_shared(&piece.region)),
+            keeps_lanes,
+            whole: look.whole,
         };
-        for (number, data) in self.kernel.func.slots.iter().enumerate() {
+        let mut of_block = SlotSet::empty(func.slots.len());
+        let (mut same, mut candidates) = (Vec::new(), Vec::new());
+        for (number, data) in func.slots.iter().enumerate() {
             let slot = Slot::new(number);
-            row.code.slots[number] = match data.init {
-                SlotInit::Builtin(Builtin::Ctaid(0)) => RowSlot::Block,
-                SlotInit::Builtin(Builtin::LinearCtaid) => RowSlot::LinearBlock,
+            let words = self.words_of_slot(slot);
+            let bytes = 4 * words.start as u32..4 * words.end as u32;
+            let written = pieces.written.contains(slot);
+            let matters = written && (keeps_lanes || live.contains(slot));
+            row.slots[number] = match data.init {
+                SlotInit::Builtin(which @ (Builtin::Ctaid(0) | Builtin::LinearCtaid)) => {
+                    of_block.insert(slot);
+                    let linear = which == Builtin::LinearCtaid;
+                    match (written, linear) {
+                        (true, _) => {
+                            if matters {
+                                row.indexed.push((bytes, linear));
+                            }
+                            RowSlot::OfWarp
+                        }
+                        (false, false) => RowSlot::Block,
+                        (false, true) => RowSlot::LinearBlock,
+                    }
+                }
+                _ if written => {
+                    if matters {
+                        row.restored.push(bytes);
+                    }
+                    RowSlot::OfWarp
+                }
                 _ if !self.is_same(slot, frames) => RowSlot::OfWarp,
                 _ if data.ty.uniform => {
-                    row.same.push(slot);
+                    same.push(slot);
                     RowSlot::Same
                 }
                 _ => {
-                    row.candidates.push(slot);
+                    candidates.push(slot);
                     RowSlot::OfWarp
                 }
             };
         }
-        Some(row)
+        let Some(assumptions) = self.know_slots(&mut pieces, look, &of_block, keeps_lanes) else {
+            return Ok(None);
+        };
+        for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
+            if candidates.contains(&a.slot) {
+                row.slots[a.slot.index()] = RowSlot::Same;
+                same.push(a.slot);
+            }
+        }
+        let mut options = Options::new(self.target.clone());
+        options.wide_vectors = self.wide;
+        options.pcs = self.variant.pcs;
+        let list: Vec<Piece<'_>> = pieces
+            .list
+            .iter()
+            .map(|piece| Piece {
+                func: &piece.region.mask,
+                groups: piece.groups,
+                slot_shapes: piece.shapes.iter().map(|known| known.map(|(shape, _)| shape)).collect(),
+                insts: guest_insts(func, &piece.region),
+                ways: piece.ways.clone(),
+            })
+            .collect();
+        let made =
+            backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let exits = |piece: pieces::Piece| PieceExits {
+            at: piece.region.entry,
+            exits: piece.region.exits,
+            faults: piece.region.faults,
+        };
+        let needs = RowNeeds {
+            same,
+            shared: made.shared_reach,
+            whole: look.whole,
+            warps: pieces.warps,
+            pieces: pieces.list.into_iter().map(exits).collect(),
+        };
+        let mut code = self.compiled(made, entry)?;
+        (code.assumptions, code.written, code.row) = (assumptions, pieces.written, Some(needs));
+        Ok(Some(code))
     }
 
     /// Whether there is code for rows, or `wanted` would have it made.
@@ -194,7 +261,8 @@ impl Jit {
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
         });
         let same = needs.same.iter().all(|&slot| self.is_same(slot, frames));
-        assumed && same && shared >= needs.shared as usize && (whole || !needs.whole)
+        let waits = needs.warps.is_none_or(|warps| warps as usize == frames.len());
+        assumed && same && waits && shared >= needs.shared as usize && (whole || !needs.whole)
     }
 
     /// Code for rows of blocks that fits one. `None` where there is none, now or ever.
@@ -220,7 +288,7 @@ impl Jit {
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = self.make(at, look.frames, Some(look.whole));
+        let made = self.make_rows(at, look);
         lock(&self.compiling).end();
         let added = versions.add(made, |code| self.announce(at, code));
         let code = added.unwrap_or_else(|error| {
@@ -230,6 +298,13 @@ impl Jit {
         drop(versions);
         self.row_fits(&code, look).then_some(code)
     }
+}
+
+/// Guest instructions that a run of a region counts for: those of its first block, or of the one behind a prologue.
+fn guest_insts(func: &Function, region: &Region) -> u32 {
+    let first = func.block(region.entry).guest_insts;
+    let behind = region.blocks.get(1).filter(|_| first == 0 && region.entry == func.entry);
+    behind.map_or(first, |&block| func.block(block).guest_insts)
 }
 
 /// Whether a region changes shared memory: each block must find it as the launch says.
@@ -244,32 +319,73 @@ fn writes_shared(region: &Region) -> bool {
 }
 
 impl Compiled {
-    /// Whether it is code for rows of blocks.
-    pub fn is_for_rows(&self) -> bool {
-        self.row.is_some()
+    /// Whether it is code for rows that does not say how many instructions blocks have executed: all the same.
+    pub fn is_plain_row(&self) -> bool {
+        self.row.as_ref().is_some_and(RowNeeds::is_plain)
     }
 
     /// Runs a row of blocks, of which the context says all but the warps. The context's memory must be the launch's.
-    pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp]) -> RegionFlow {
+    pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp]) -> RowFlow {
         let range = warps.as_mut_ptr_range();
-        context.exited = 0;
-        context.cond = 0;
+        (context.exited, context.cond) = (0, 0);
+        (context.insts, context.row_insts, context.piece) = (0, 0, 0);
         context.pures = self.pures.as_ptr();
         context.tables = self.tables.as_ptr();
         context.warp = range.start;
         context.warps_end = range.end;
-        if warps.is_empty() || !self.is_for_rows() {
+        let Some(row) = self.row.as_ref().filter(|_| !warps.is_empty()) else {
             // There is no block without warps; code for one warp would take their list for its frame.
-            return RegionFlow::Stopped;
-        }
+            return RowFlow::Stopped;
+        };
         // SAFETY: the code was made by the backend for rows of this kernel's blocks; the context's pointers are to memory that lives
         // through the call, `warps` among it, which names frames of this kernel; what it calls does not unwind.
         let result = unsafe {
             vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode)
         };
-        match result {
-            Ok(result) => self.outcome(result, context),
+        let piece = row.pieces.get(context.piece as usize).unwrap_or(&row.pieces[0]);
+        let exit = |number: u64| piece.exits.get(usize::try_from(number).ok()?).copied();
+        let flow = match result {
+            Ok(0) => return RowFlow::Done,
+            Ok(backend::STOPPED) => return RowFlow::Stopped,
+            Ok(backend::SUSPENDED) => return RowFlow::Suspended(piece.at),
+            Ok(backend::PARTED) => match exit(context.exit) {
+                Some(kind) => RegionFlow::Exit(kind, context.exited, context.cond),
+                None => return RowFlow::Stopped,
+            },
+            Ok(result) => self.outcome(result, &piece.faults, context),
             Err(raw) => self.signal(raw, context),
-        }
+        };
+        let before = match context.way {
+            _ if row.is_plain() => Some((ExitKind::Ended, None)),
+            way => {
+                let holds = [None, Some(true), Some(false), None][way as usize % 4];
+                exit(u64::from(way) / 4).map(|kind| (kind, holds))
+            }
+        };
+        RowFlow::Parted(Parted { at: piece.at, before, flow })
     }
+}
+
+/// How a row of blocks came out.
+#[derive(Debug)]
+pub enum RowFlow {
+    /// All blocks have ended.
+    Done,
+    /// Somebody asked to stop.
+    Stopped,
+    /// A block has run for long; all its warps stand here.
+    Suspended(Block),
+    /// Warps of a block go different ways, or one has faulted.
+    Parted(Parted),
+}
+
+/// Where warps of a block have parted.
+#[derive(Debug)]
+pub struct Parted {
+    /// Where they all stood.
+    pub at: Block,
+    /// How those before the one that [`Context::warp`] names came out: the exit, and whether its condition held for all or none.
+    pub before: Option<(ExitKind, Option<bool>)>,
+    /// How that one did.
+    pub flow: RegionFlow,
 }

@@ -10,7 +10,7 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, WordTable};
 
-use super::rows::{MOST_ROW_VERSIONS, RowNeeds};
+use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
 use super::shapes::{Assumption, MOST_LANES};
 use super::{Compiled, Jit, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
@@ -198,6 +198,17 @@ impl Jit {
         })
     }
 
+    fn read_exits(&self, from: &mut Reader<'_>) -> Option<Vec<ExitKind>> {
+        from.list(|from| {
+            Some(match from.u8()? {
+                0 => ExitKind::Ended,
+                1 => ExitKind::Terminator(self.block(from)?),
+                2 => ExitKind::Enter(self.block(from)?),
+                _ => return None,
+            })
+        })
+    }
+
     fn read_region<'a>(
         &self,
         from: &mut Reader<'a>,
@@ -225,22 +236,8 @@ impl Jit {
         }
         let pures = from.list(|from| pures.get(from.text()?))?;
         let tables = from.list(|from| tables.get(from.text()?))?;
-        let exits = from.list(|from| {
-            Some(match from.u8()? {
-                0 => ExitKind::Ended,
-                1 => ExitKind::Terminator(self.block(from)?),
-                2 => ExitKind::Enter(self.block(from)?),
-                _ => return None,
-            })
-        })?;
-        let faults = from.list(|from| {
-            let kind = match from.u8()? {
-                0 => GuestFault::Illegal,
-                1 => GuestFault::Trap,
-                _ => return None,
-            };
-            Some(RegionFault { kind, pc: from.u32()? })
-        })?;
+        let exits = self.read_exits(from)?;
+        let faults = read_faults(from)?;
         let assumptions = from.list(|from| {
             let slot = self.slot(from)?;
             let ty = func.slots[slot.index()].ty;
@@ -269,7 +266,17 @@ impl Jit {
                 same: from.list(|from| self.slot(from))?,
                 shared: from.u32()?,
                 whole: from.u8()? != 0,
-            }),
+                warps: match from.u8()? {
+                    0 => None,
+                    1 => Some(from.u32()?),
+                    _ => return None,
+                },
+                pieces: from.list(|from| {
+                    let at = self.block(from)?;
+                    Some(PieceExits { at, exits: self.read_exits(from)?, faults: read_faults(from)? })
+                })?,
+            })
+            .filter(|row| !row.pieces.is_empty()),
             _ => return None,
         };
         Some(Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written, row })
@@ -335,24 +342,7 @@ impl<'a> Stored<'a> {
         });
         out.list(self.pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
         out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
-        out.list(self.exits.iter(), |out, exit| match exit {
-            ExitKind::Ended => out.u8(0),
-            ExitKind::Terminator(block) => {
-                out.u8(1);
-                out.u32(block.0);
-            }
-            ExitKind::Enter(block) => {
-                out.u8(2);
-                out.u32(block.0);
-            }
-        });
-        out.list(self.faults.iter(), |out, fault| {
-            out.u8(match fault.kind {
-                GuestFault::Illegal => 0,
-                GuestFault::Trap => 1,
-            });
-            out.u32(fault.pc);
-        });
+        write_exits(out, &self.exits, &self.faults);
         out.list(self.assumptions.iter(), |out, assumption| {
             let (shape, step) = match assumption.shape {
                 Shape::Uniform => (0, 0),
@@ -372,6 +362,12 @@ impl<'a> Stored<'a> {
             out.list(row.same.iter(), |out, slot| out.u32(slot.0));
             out.u32(row.shared);
             out.u8(row.whole.into());
+            out.u8(row.warps.is_some().into());
+            row.warps.iter().for_each(|&warps| out.u32(warps));
+            out.list(row.pieces.iter(), |out, piece| {
+                out.u32(piece.at.0);
+                write_exits(out, &piece.exits, &piece.faults);
+            });
         }
     }
 }
@@ -379,6 +375,38 @@ impl<'a> Stored<'a> {
 /// Most versions of what a region is a version of.
 fn most_like(region: &Stored<'_>) -> usize {
     if region.row.is_some() { MOST_ROW_VERSIONS } else { MOST_VERSIONS + 1 }
+}
+
+fn read_faults(from: &mut Reader<'_>) -> Option<Vec<RegionFault>> {
+    from.list(|from| {
+        let kind = match from.u8()? {
+            0 => GuestFault::Illegal,
+            1 => GuestFault::Trap,
+            _ => return None,
+        };
+        Some(RegionFault { kind, pc: from.u32()? })
+    })
+}
+
+fn write_exits(out: &mut Writer, exits: &[ExitKind], faults: &[RegionFault]) {
+    out.list(exits.iter(), |out, exit| match exit {
+        ExitKind::Ended => out.u8(0),
+        ExitKind::Terminator(block) => {
+            out.u8(1);
+            out.u32(block.0);
+        }
+        ExitKind::Enter(block) => {
+            out.u8(2);
+            out.u32(block.0);
+        }
+    });
+    out.list(faults.iter(), |out, fault| {
+        out.u8(match fault.kind {
+            GuestFault::Illegal => 0,
+            GuestFault::Trap => 1,
+        });
+        out.u32(fault.pc);
+    });
 }
 
 fn write_site(out: &mut Writer, site: &TrapSite) {

@@ -1,0 +1,464 @@
+//! Code for rows of blocks: a loop over the blocks, in it the kernel's pieces, and in each piece a loop over the warps of the block round
+//! the loop over chunks.
+//!
+//! All warps run a piece, one after the other, before any of them goes on: so a barrier on which all meet is nothing but the end of
+//! a piece, and a branch on which all agree is one of the whole block. Where warps come out of a piece at different places, the function
+//! returns and the runtime goes on with the block, warp by warp; what warps keep from piece to piece is in their frames.
+
+use regalloc2::{Block as HostBlock, RegClass};
+use warpjit_ir::regions::promote::FAULT_EXIT;
+use warpjit_ir::{Function, Imm, Opcode, Space, Terminator};
+
+use super::asm::{Mem, R};
+use super::block_row::InRow;
+use super::code::Flags;
+use super::emit::preg;
+use super::lower::Lower;
+use crate::Error;
+use crate::context::{PARTED, RowWarp, SUSPENDED, at};
+use crate::flow::Flow;
+use crate::options::{BlockRow, Piece, Way};
+
+const WARP_BYTES: i64 = size_of::<RowWarp>() as i64;
+
+/// Guest instructions of a warp after which other blocks may go on first, where a block takes a loop over pieces: it may wait for them.
+const PATIENCE: i32 = 1 << 20;
+
+/// What the first warp finds in place of how those before it came out.
+const NO_WAY: u64 = u32::MAX as u64;
+
+/// A piece while it is written.
+pub(super) struct OfPiece {
+    number: usize,
+    /// Guest instructions that it counts for, where they are counted.
+    insts: Option<u32>,
+    /// By exit that the code may come out at.
+    ways: Vec<(u32, Way)>,
+    /// Whether threads may end while others go on.
+    some_end: bool,
+    /// The loop over warps.
+    warp_head: HostBlock,
+    warp: R,
+    way: Option<R>,
+    lanes: R,
+    /// Where a warp that is done goes, with its exit.
+    pub warp_done: HostBlock,
+}
+
+impl OfPiece {
+    /// Whether the exits' conditions, or threads that have ended, are to be noted.
+    pub fn notes(&self, offset: i32) -> bool {
+        match offset {
+            at::COND => self.ways.iter().any(|(_, way)| matches!(way, Way::Branch { .. })),
+            _ => self.some_end,
+        }
+    }
+
+    /// How many ways warps may take.
+    fn count(&self) -> usize {
+        self.ways.iter().map(|(_, way)| if matches!(way, Way::Branch { .. }) { 2 } else { 1 }).sum()
+    }
+}
+
+/// A way as [`crate::Context::way`] has it.
+fn number(exit: u32, condition: u32) -> u64 {
+    u64::from(4 * exit + condition)
+}
+
+/// Whether a function stores to shared memory.
+pub(super) fn writes_shared(f: &Function) -> bool {
+    let mut all = f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
+    all.any(|inst| match inst.imm {
+        Imm::Mem(m) | Imm::Atomic(m, _) => inst.op != Opcode::Load && m.space == Space::Shared,
+        _ => false,
+    })
+}
+
+impl<'a> Lower<'a> {
+    fn of_context(&self, offset: i32) -> Mem {
+        Mem::at(self.context, offset)
+    }
+
+    /// Begins the function and the loop over blocks, of as many pieces.
+    pub fn begin_row(&mut self, row: &'a BlockRow, pieces: usize, writes_shared: bool) {
+        let params = self.a.entry(&[preg(RegClass::Int, 7), preg(RegClass::Int, 6)]);
+        let (context, warps, lanes) = (params[0], params[1], self.f.lanes);
+        self.context = context;
+        let a = &mut self.a;
+        let at_context = |offset: i32| Mem::at(context, offset);
+        let zero = a.imm(false, 0);
+        a.store64g(at_context(at::EXITED), zero);
+        a.store64g(at_context(at::COND), zero);
+        if row.whole {
+            let lanes = a.imm(true, u64::MAX >> (64 - lanes));
+            a.store64g(at_context(at::ACTIVE), lanes);
+        }
+        let first_frame = a.load_fixed(true, Mem::at(warps, 0));
+        let start = a.load32(at_context(at::BLOCK_X));
+        let (block_head, block_done) = (a.block(), a.block());
+        let block = a.param(block_head, RegClass::Int);
+        let heads: Vec<HostBlock> = (0..pieces).map(|_| a.block()).collect();
+        a.jump(block_head, &[start]);
+
+        a.switch_to(block_head);
+        a.store32(at_context(at::BLOCK_X), block);
+        let more = a.load_fixed(false, at_context(at::LINEAR_MORE));
+        let linear = a.add(false, block, more);
+        if row.copies_shared {
+            self.copy_shared();
+        }
+        for field in &row.fields {
+            let base = self.a.load_fixed(true, at_context(at::SHARED_BASE));
+            let value = if field.linear { linear } else { block };
+            let (code, size) = Self::store_code(field.bytes);
+            self.a.gstore(code, Mem::at(base, field.offset as i32), value, size, None);
+        }
+        if !row.restored.is_empty() || !row.indexed.is_empty() {
+            self.restore_frames(row, warps, [block, linear]);
+        }
+        self.a.jump(heads[0], &[]);
+        // There are no loops yet: the first piece makes them.
+        let piece = OfPiece {
+            number: 0,
+            insts: None,
+            ways: Vec::new(),
+            some_end: false,
+            warp_head: block_head,
+            warp: warps,
+            way: None,
+            lanes: warps,
+            warp_done: block_done,
+        };
+        self.in_row = Some(InRow {
+            row,
+            warps,
+            first_frame,
+            block,
+            linear,
+            writes_shared,
+            shared_reach: 0,
+            block_head,
+            block_done,
+            heads,
+            piece,
+        });
+    }
+
+    /// Puts into shared memory what a block finds there.
+    fn copy_shared(&mut self) {
+        let base = self.a.load_fixed(true, self.of_context(at::SHARED_BASE));
+        let first = self.a.load_fixed(true, self.of_context(at::SHARED_FIRST));
+        let bytes = self.a.load_fixed(false, self.of_context(at::SHARED_BYTES));
+        let (head, done) = (self.a.block(), self.a.block());
+        let offset = self.a.param(head, RegClass::Int);
+        let zero = self.a.imm(false, 0);
+        self.a.jump(head, &[zero]);
+        self.a.switch_to(head);
+        let v = self.a.load64(Mem::indexed(first, offset, 1, 0));
+        self.a.store64(Mem::indexed(base, offset, 1, 0), v);
+        let next = self.a.add_imm(true, offset, 64);
+        self.a.cmp(true, next, bytes);
+        self.a.branch(Flags::Below, (head, &[next]), (done, &[]));
+        self.a.switch_to(done);
+    }
+
+    /// Puts into the frames what a block finds there.
+    fn restore_frames(&mut self, row: &BlockRow, warps: R, index: [R; 2]) {
+        let (head, done) = (self.a.block(), self.a.block());
+        let warp = self.a.param(head, RegClass::Int);
+        self.a.jump(head, &[warps]);
+        self.a.switch_to(head);
+        let frame = self.a.load64g(Mem::at(warp, 0));
+        let first = self.a.load64g(Mem::at(warp, 16));
+        let pieces = |range: &std::ops::Range<u32>| {
+            let mut list = Vec::new();
+            let mut offset = range.start;
+            while offset < range.end {
+                let bytes = if offset + 64 <= range.end { 64 } else { 4 };
+                list.push((offset as i32, bytes));
+                offset += bytes;
+            }
+            list
+        };
+        for (offset, bytes) in row.restored.iter().flat_map(pieces) {
+            if bytes == 64 {
+                let v = self.a.load64(Mem::at(first, offset));
+                self.a.store64(Mem::at(frame, offset), v);
+            } else {
+                let word = self.a.load32(Mem::at(first, offset));
+                self.a.store32(Mem::at(frame, offset), word);
+            }
+        }
+        for (range, linear) in &row.indexed {
+            let value = index[usize::from(*linear)];
+            for (offset, bytes) in pieces(range) {
+                if bytes == 64 {
+                    let v = self.a.splat(false, value);
+                    self.a.store64(Mem::at(frame, offset), v);
+                } else {
+                    self.a.store32(Mem::at(frame, offset), value);
+                }
+            }
+        }
+        let next = self.a.add_imm(true, warp, WARP_BYTES);
+        let end = self.a.load_fixed(true, self.of_context(at::WARPS_END));
+        self.a.cmp(true, next, end);
+        self.a.branch(Flags::Below, (head, &[next]), (done, &[]));
+        self.a.switch_to(done);
+    }
+
+    /// Begins a piece: the loop over warps. Gives the lanes of the warp, unless all take part.
+    pub fn begin_piece(&mut self, number: usize, piece: &Piece<'_>) -> Result<Option<R>, Error> {
+        let f = self.f;
+        let (mut ways, mut some_end): (Vec<(u32, Way)>, _) = (Vec::new(), false);
+        for &b in &self.blocks.order.blocks {
+            if let Terminator::Return { exit, exited, .. } = f.term(b)
+                && *exit < FAULT_EXIT
+            {
+                let Some(&way) = piece.ways.get(*exit as usize) else {
+                    return Err(Error::Malformed(format!("no way behind exit {exit}")));
+                };
+                some_end |= way != Way::Ended && exited.is_some();
+                if ways.iter().all(|(known, _)| known != exit) {
+                    ways.push((*exit, way));
+                }
+            }
+        }
+        ways.sort_by_key(|(exit, _)| *exit);
+        // With others that go on, the threads of some chunks may end.
+        some_end |= ways.len() > 1 && ways.iter().any(|(_, way)| *way == Way::Ended);
+        let Some(InRow { heads, warps, row, .. }) = &self.in_row else {
+            return Err(Error::Malformed("a piece of no row".into()));
+        };
+        let (own, warps, whole) = (heads[number], *warps, row.whole);
+        let plain = heads.len() == 1 && piece.ways.iter().all(|way| *way == Way::Ended);
+        let one_chunk = self.lanes() >= f.lanes as usize;
+        let a = &mut self.a;
+        let (warp_head, warp_done) = (a.block(), a.block());
+        let warp = a.param(warp_head, RegClass::Int);
+        let mut of_piece = OfPiece {
+            number,
+            insts: (!plain).then_some(piece.insts),
+            ways,
+            some_end,
+            warp_head,
+            warp,
+            way: None,
+            lanes: warp,
+            warp_done,
+        };
+        a.switch_to(own);
+        if one_chunk {
+            a.store_imm32(Mem::at(self.context, at::CHUNK_LANE), 0);
+        }
+        if !plain {
+            a.store_imm32(Mem::at(self.context, at::PIECE), number as i32);
+        }
+        if let (false, [(exit, Way::Ended | Way::Next(_))]) = (plain, &of_piece.ways[..]) {
+            a.store_imm32(Mem::at(self.context, at::WAY), self::number(*exit, 0) as i32);
+        }
+        if of_piece.count() > 1 {
+            let way = a.param(warp_head, RegClass::Int);
+            of_piece.way = Some(way);
+            let none = a.imm(false, NO_WAY);
+            a.jump(warp_head, &[warps, none]);
+        } else {
+            a.jump(warp_head, &[warps]);
+        }
+        a.switch_to(warp_head);
+        a.store64g(Mem::at(self.context, at::WARP), warp);
+        self.frame = a.load64g(Mem::at(warp, 0));
+        of_piece.lanes = match whole {
+            true => a.imm(true, u64::MAX >> (64 - f.lanes)),
+            false => {
+                let lanes = a.load64g(Mem::at(warp, 8));
+                a.store64g(Mem::at(self.context, at::ACTIVE), lanes);
+                lanes
+            }
+        };
+        let lanes = (!whole).then_some(of_piece.lanes);
+        for offset in [at::COND, at::EXITED] {
+            if of_piece.notes(offset) {
+                let zero = a.imm(false, 0);
+                a.store64g(Mem::at(self.context, offset), zero);
+            }
+        }
+        a.param(warp_done, RegClass::Int);
+        if let Some(row) = &mut self.in_row {
+            row.piece = of_piece;
+        }
+        Ok(lanes)
+    }
+
+    /// Ends a piece: looks where the warp has come out, goes to the next warp, and behind the last to where all go.
+    pub fn end_piece(&mut self) {
+        let Some(row) = &mut self.in_row else { return };
+        let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
+        let OfPiece { number: own, insts, ref ways, some_end, warp_head, warp, way: so_far, lanes, warp_done } =
+            row.piece;
+        let ways = ways.clone();
+        let exit = self.a.blocks[warp_done.index()].params[0];
+        let parted = self.a.cold_block();
+        // The piece is done by this warp, and by all of them.
+        let (next_warp, done) = (self.a.block(), self.a.block());
+        let way = so_far.map(|_| self.a.param(next_warp, RegClass::Int));
+        let done_way = so_far.map(|_| self.a.param(done, RegClass::Int));
+
+        self.a.switch_to(warp_done);
+        let mut places: Vec<(u32, Way, HostBlock)> = Vec::new();
+        for &(e, to) in &ways {
+            let place = self.a.block();
+            places.push((e, to, place));
+        }
+        match places.split_last() {
+            None => self.a.jump(parted, &[]),
+            Some((last, others)) => {
+                for (e, _, place) in others {
+                    let other = self.a.block();
+                    self.a.cmp_imm(false, exit, *e as i32);
+                    self.a.branch(Flags::Equal, (*place, &[]), (other, &[]));
+                    self.a.switch_to(other);
+                }
+                self.a.jump(last.2, &[]);
+            }
+        }
+        let mut targets = Vec::new();
+        for (e, to, place) in places {
+            self.a.switch_to(place);
+            if some_end && to != Way::Ended {
+                let ended = self.a.load64g(self.of_context(at::EXITED));
+                let none = self.a.block();
+                self.a.test(true, ended, ended);
+                self.a.branch(Flags::Equal, (none, &[]), (parted, &[]));
+                self.a.switch_to(none);
+            }
+            match to {
+                Way::Ended => {
+                    targets.push((number(e, 0), None));
+                    self.take_way(number(e, 0), so_far, next_warp, parted, warp, warps);
+                }
+                Way::Next(piece) => {
+                    targets.push((number(e, 0), Some(piece)));
+                    self.take_way(number(e, 0), so_far, next_warp, parted, warp, warps);
+                }
+                Way::Branch { taken, next } => {
+                    let (all, some, not) = (self.a.block(), self.a.block(), self.a.block());
+                    let condition = self.a.load64g(self.of_context(at::COND));
+                    self.a.cmp(true, condition, lanes);
+                    self.a.branch(Flags::Equal, (all, &[]), (some, &[]));
+                    self.a.switch_to(some);
+                    self.a.test(true, condition, condition);
+                    self.a.branch(Flags::Equal, (not, &[]), (parted, &[]));
+                    for (way, block, to) in [(1, all, taken), (2, not, next)] {
+                        self.a.switch_to(block);
+                        targets.push((number(e, way), Some(to)));
+                        self.take_way(number(e, way), so_far, next_warp, parted, warp, warps);
+                    }
+                }
+            }
+        }
+
+        self.a.switch_to(next_warp);
+        if let Some(way) = way {
+            self.a.store32(self.of_context(at::WAY), way);
+        }
+        let next = self.a.add_imm(true, warp, WARP_BYTES);
+        let end = self.a.load_fixed(true, self.of_context(at::WARPS_END));
+        self.a.cmp(true, next, end);
+        match way {
+            Some(way) => self.a.branch(Flags::Below, (warp_head, &[next, way]), (done, &[way])),
+            None => self.a.branch(Flags::Below, (warp_head, &[next]), (done, &[])),
+        }
+
+        self.a.switch_to(done);
+        if let Some(insts) = insts {
+            let so_far = self.a.load64g(self.of_context(at::INSTS));
+            let sum = self.a.add_imm(true, so_far, i64::from(insts));
+            self.a.store64g(self.of_context(at::INSTS), sum);
+        }
+        let Some((&(_, last), others)) = targets.split_last() else {
+            self.a.jump(block_done, &[]);
+            return self.write_parted(parted, exit);
+        };
+        for &(number, to) in others {
+            let (this, other) = (self.a.block(), self.a.block());
+            if let Some(way) = done_way {
+                self.a.cmp_imm(false, way, number as i32);
+            }
+            self.a.branch(Flags::Equal, (this, &[]), (other, &[]));
+            self.a.switch_to(this);
+            self.go_to(own, to, &heads, block_done);
+            self.a.switch_to(other);
+        }
+        self.go_to(own, last, &heads, block_done);
+        self.write_parted(parted, exit);
+    }
+
+    /// The warp has come out by a way: the next one follows if those before came out by the same.
+    fn take_way(
+        &mut self,
+        number: u64,
+        so_far: Option<R>,
+        next_warp: HostBlock,
+        parted: HostBlock,
+        warp: R,
+        warps: R,
+    ) {
+        let Some(so_far) = so_far else { return self.a.jump(next_warp, &[]) };
+        let own = self.a.imm(false, number);
+        let odd = self.a.cold_block();
+        self.a.cmp_imm(false, so_far, number as i32);
+        self.a.branch(Flags::Equal, (next_warp, &[own]), (odd, &[]));
+        self.a.switch_to(odd);
+        self.a.cmp(true, warp, warps);
+        self.a.branch(Flags::Equal, (next_warp, &[own]), (parted, &[]));
+    }
+
+    /// Goes to a piece, or to the end of the block.
+    fn go_to(&mut self, own: usize, to: Option<usize>, heads: &[HostBlock], block_done: HostBlock) {
+        let Some(to) = to else { return self.a.jump(block_done, &[]) };
+        if to > own {
+            return self.a.jump(heads[to], &[]);
+        }
+        let (enough, more) = (self.a.cold_block(), self.a.block());
+        let insts = self.a.load64g(self.of_context(at::INSTS));
+        self.a.cmp_imm(true, insts, PATIENCE);
+        self.a.branch(Flags::Above, (enough, &[]), (more, &[]));
+        self.a.switch_to(enough);
+        self.a.store_imm32(self.of_context(at::PIECE), to as i32);
+        self.leave(SUSPENDED);
+        self.a.switch_to(more);
+        self.go_back(heads[to], &[]);
+    }
+
+    fn write_parted(&mut self, parted: HostBlock, exit: R) {
+        self.a.switch_to(parted);
+        self.a.store64g(self.of_context(at::EXIT), exit);
+        self.leave(PARTED);
+    }
+
+    /// Ends the loop over blocks; what the last piece was is written.
+    pub fn end_row(&mut self) {
+        let Some(row) = &self.in_row else { return };
+        let (block, block_head, block_done) = (row.block, row.block_head, row.block_done);
+        let counts = row.piece.insts.is_some();
+        self.a.switch_to(block_done);
+        if counts {
+            let insts = self.a.load64g(self.of_context(at::INSTS));
+            let so_far = self.a.load64g(self.of_context(at::ROW_INSTS));
+            let sum = self.a.add(true, so_far, insts);
+            self.a.store64g(self.of_context(at::ROW_INSTS), sum);
+            let zero = self.a.imm(false, 0);
+            self.a.store64g(self.of_context(at::INSTS), zero);
+        }
+        let next = self.a.add_imm(false, block, 1);
+        let end = self.a.load_fixed(false, self.of_context(at::BLOCK_END));
+        let (again, done) = (self.a.block(), self.a.block());
+        self.a.cmp(false, next, end);
+        self.a.branch(Flags::Below, (again, &[]), (done, &[]));
+        self.a.switch_to(again);
+        self.go_back(block_head, &[next]);
+        self.a.switch_to(done);
+        self.leave(0);
+    }
+}

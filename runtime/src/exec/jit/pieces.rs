@@ -1,0 +1,236 @@
+//! A kernel as pieces: the regions that all warps of a block run before any of them goes on, how they lead from one to the other, and what
+//! is known of the slots at the start of each.
+//!
+//! Shapes of slots that the kernel never writes are assumed as for single regions, and looked at before a launch runs the code. Those of
+//! slots that pieces write follow from the pieces, so that nobody has to look at registers between them.
+
+use warpjit_backend::{Shape, Way, meet_shapes, slots_after};
+use warpjit_ir::regions::explore::ExitKind;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::regions::{Region, SlotFacts, full, optimize};
+use warpjit_ir::{Block, Terminator};
+
+use super::rows::BlockLook;
+use super::shapes::Assumption;
+use super::{Jit, WIDE_LANES, has_global, written_slots};
+
+/// Most pieces of a kernel.
+const MOST_PIECES: usize = 48;
+/// Most instructions of all pieces.
+const MOST_INSTS: usize = 6000;
+
+/// What is known of each slot where a piece starts.
+type Shapes = Vec<Option<(Shape, u32)>>;
+
+/// A piece.
+pub(super) struct Piece {
+    pub region: Region,
+    pub groups: u8,
+    pub ways: Vec<Way>,
+    pub shapes: Shapes,
+}
+
+impl Piece {
+    /// The pieces that may come next.
+    fn next(&self) -> Vec<usize> {
+        let each = |way: &Way| match *way {
+            Way::Ended => Vec::new(),
+            Way::Next(to) => vec![to],
+            Way::Branch { taken, next } => vec![taken, next],
+        };
+        self.ways.iter().flat_map(each).collect()
+    }
+}
+
+/// All pieces; the first is where blocks start.
+pub(super) struct Pieces {
+    pub list: Vec<Piece>,
+    /// Slots that any of them writes.
+    pub written: SlotSet,
+    /// What barriers ask for that do not ask for all warps.
+    pub warps: Option<u32>,
+}
+
+impl Jit {
+    /// The pieces of the kernel that starts at a block, if it can be cut into such; nothing is known of slots yet.
+    pub(super) fn pieces(&self, entry: Block) -> Option<Pieces> {
+        let kernel = &*self.kernel;
+        let none = SlotFacts::none(kernel.func.slots.len());
+        let mut starts = vec![entry];
+        let mut warps = None;
+        let mut list: Vec<Piece> = Vec::new();
+        let mut insts = 0;
+        while let Some(&at) = starts.get(list.len()) {
+            let region = kernel.region(at, &none)?;
+            if !self.variant.flat_global && has_global(&region.mask) {
+                return None;
+            }
+            insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
+            let mut number = |block: Block| match starts.iter().position(|&known| known == block) {
+                Some(found) => found,
+                None => {
+                    starts.push(block);
+                    starts.len() - 1
+                }
+            };
+            let mut ways = Vec::new();
+            for &exit in &region.exits {
+                ways.push(self.way(exit, &mut warps, &mut number)?);
+            }
+            if starts.len() > MOST_PIECES || insts > MOST_INSTS {
+                return None;
+            }
+            let groups = self.groups(&region);
+            list.push(Piece { region, groups, ways, shapes: Vec::new() });
+        }
+        let list = in_order(list);
+        let mut written = SlotSet::empty(kernel.func.slots.len());
+        for piece in &list {
+            written.union(&written_slots(&piece.region.mask));
+        }
+        Some(Pieces { list, written, warps })
+    }
+
+    /// Where an exit leads if all warps take it.
+    fn way(
+        &self,
+        exit: ExitKind,
+        warps: &mut Option<u32>,
+        number: &mut impl FnMut(Block) -> usize,
+    ) -> Option<Way> {
+        let block = match exit {
+            ExitKind::Ended => return Some(Way::Ended),
+            ExitKind::Enter(block) => return Some(Way::Next(number(block))),
+            ExitKind::Terminator(block) => block,
+        };
+        match self.kernel.func.term(block) {
+            Terminator::Jump(call) if call.args.is_empty() => Some(Way::Next(number(call.block))),
+            Terminator::Barrier { spec, next } => {
+                let asks = spec.warps.is_none() || warps.is_none() || *warps == spec.warps;
+                *warps = spec.warps.or(*warps);
+                (spec.arrive && spec.wait && spec.from.is_none() && asks).then(|| Way::Next(number(*next)))
+            }
+            Terminator::Branch { taken, next, .. } if taken.args.is_empty() && next.args.is_empty() => {
+                Some(Way::Branch { taken: number(taken.block), next: number(next.block) })
+            }
+            _ => None,
+        }
+    }
+
+    /// Finds what is known of slots where each piece starts, and makes its region for that. `look` tells of the blocks; gives
+    /// what is assumed of the frames. `of_block` are slots that hold the block's index.
+    pub(super) fn know_slots(
+        &self,
+        pieces: &mut Pieces,
+        look: BlockLook<'_>,
+        of_block: &SlotSet,
+        keeps_lanes: bool,
+    ) -> Option<Vec<Assumption>> {
+        let kernel = &*self.kernel;
+        let count = kernel.func.slots.len();
+        let mut assumptions: Vec<Assumption> = Vec::new();
+        for piece in &pieces.list {
+            let lanes = u32::from(piece.groups) * 4;
+            for found in self.shapes(kernel, &piece.region, look.frames, lanes) {
+                match assumptions.iter_mut().find(|known| known.slot == found.slot) {
+                    // What fewer lanes have in common holds for both.
+                    Some(known) if found.lanes < known.lanes => *known = found,
+                    Some(_) => {}
+                    None => assumptions.push(found),
+                }
+            }
+        }
+        let mut first: Shapes = vec![None; count];
+        for a in &assumptions {
+            first[a.slot.index()] = Some((a.shape, a.lanes));
+        }
+        for slot in of_block.iter().filter(|slot| slot.index() < count) {
+            first[slot.index()] = Some((Shape::Uniform, kernel.func.lanes));
+        }
+        assumptions.retain(|a| !of_block.contains(a.slot));
+        let mut before: Vec<Option<Shapes>> = vec![None; pieces.list.len()];
+        before[0] = Some(first);
+        let mut work = vec![0];
+        // Shapes only ever get fewer; the bound is one on mistakes.
+        let mut left = 64 * pieces.list.len();
+        while let Some(number) = work.pop() {
+            left = left.checked_sub(1)?;
+            let Some(shapes) = before[number].clone() else { continue };
+            let piece = &mut pieces.list[number];
+            let lanes = u32::from(piece.groups) * 4;
+            let mut known = SlotFacts::none(count);
+            for (slot, shape) in shapes.iter().enumerate() {
+                let slot = warpjit_ir::Slot::new(slot);
+                match shape {
+                    Some((Shape::Uniform, of)) if *of >= lanes => known.uniform.insert(slot),
+                    Some((Shape::Ones, _)) => known.ones.insert(slot),
+                    _ => continue,
+                };
+            }
+            let mut region = kernel.region(piece.region.entry, &known)?;
+            if look.whole {
+                full::all_enter(&mut region.mask);
+            }
+            optimize(&mut region);
+            let mut after = shapes.clone();
+            for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
+                after[slot.index()] = shape.filter(|_| !keeps_lanes);
+            }
+            piece.region = region;
+            piece.shapes = shapes;
+            for to in piece.next() {
+                let changed = match &mut before[to] {
+                    Some(known) => {
+                        let met: Shapes =
+                            known.iter().zip(&after).map(|(&known, &more)| meet_shapes(known, more)).collect();
+                        let changed = met != *known;
+                        *known = met;
+                        changed
+                    }
+                    none => {
+                        *none = Some(after.clone());
+                        true
+                    }
+                };
+                if changed && !work.contains(&to) {
+                    work.push(to);
+                }
+            }
+        }
+        Some(assumptions)
+    }
+
+    /// Groups of four lanes in a chunk of a region.
+    pub(super) fn groups(&self, region: &Region) -> u8 {
+        let most = self.kernel.func.lanes.div_ceil(4) as u8;
+        match self.variant.chunk_groups {
+            _ if self.kernel.whole_warps() => most,
+            Some(groups) => groups.min(most),
+            None if self.wide && !region.whole => {
+                (super::width::vectors(&region.mask) * (WIDE_LANES as u8 / 4)).min(most)
+            }
+            None if self.wide => (WIDE_LANES as u8 / 4).min(most),
+            None => super::DEFAULT_GROUPS.min(most),
+        }
+    }
+}
+
+/// Pieces in reverse postorder: loops go back, all else goes on.
+fn in_order(list: Vec<Piece>) -> Vec<Piece> {
+    let succs: Vec<Vec<usize>> = list.iter().map(Piece::next).collect();
+    let order = warpjit_ir::graph::reverse_postorder(&succs, 0);
+    let mut place = vec![usize::MAX; list.len()];
+    order.iter().enumerate().for_each(|(new, &old)| place[old] = new);
+    let mut sorted: Vec<(usize, Piece)> =
+        list.into_iter().enumerate().map(|(old, piece)| (place[old], piece)).collect();
+    sorted.sort_by_key(|(new, _)| *new);
+    let mut list: Vec<Piece> = sorted.into_iter().map(|(_, piece)| piece).collect();
+    for way in list.iter_mut().flat_map(|piece| &mut piece.ways) {
+        *way = match *way {
+            Way::Ended => Way::Ended,
+            Way::Next(to) => Way::Next(place[to]),
+            Way::Branch { taken, next } => Way::Branch { taken: place[taken], next: place[next] },
+        };
+    }
+    list
+}
