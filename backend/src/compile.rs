@@ -5,13 +5,13 @@ use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, Sourc
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use warpjit_ir::{Form, Function, Opcode, PureFn, Space, WordTable};
+use warpjit_ir::{Form, Function, Opcode, PureFn, Scalar, Slot, Space, WordTable};
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
 use crate::listing;
 use crate::lower;
-use crate::options::{BlockRow, Options, Piece, Way};
+use crate::options::{BlockRow, Options, Piece, Shape, Way};
 
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -261,6 +261,15 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
             Way::Next(n) => n < pieces.len(),
             Way::Branch { taken, next } => taken.max(next) < pieces.len(),
         };
+        let lanes = |of: u32| of.is_power_of_two() && (16..=piece.func.lanes).contains(&of);
+        let checked = |&(slot, shape, of): &(Slot, Shape, u32)| {
+            let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);
+            let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
+            row.whole && lanes(of) && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)
+        };
+        if !piece.checks.iter().all(checked) {
+            return Err(Error::Malformed("a look at a slot that has no shape".into()));
+        }
         if !piece.ways.iter().all(known) || piece.func.slots.len() != pieces[0].func.slots.len() {
             return Err(Error::Malformed("pieces that do not fit together".into()));
         }

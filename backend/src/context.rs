@@ -15,6 +15,9 @@ pub const PARTED: u64 = u64::MAX - 2;
 /// Returned by code for rows of blocks: a block has run for long, and others may have to go on first. All its warps stand
 /// at [`Context::piece`].
 pub const SUSPENDED: u64 = u64::MAX - 3;
+/// Returned by code for rows of blocks: a warp has not what its piece asks for ([`crate::Piece::checks`]). It has not run it, and
+/// those before it have, as in [`PARTED`].
+pub const UNFIT: u64 = u64::MAX - 4;
 
 /// Const banks that code can name.
 pub const CONST_BANKS: usize = 18;

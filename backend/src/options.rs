@@ -5,7 +5,7 @@ use std::ops::Range;
 use cranelift_codegen::isa::{self, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use target_lexicon::{Architecture, Triple};
-use warpjit_ir::{Function, Value};
+use warpjit_ir::{Function, Slot, Value};
 
 use crate::Error;
 
@@ -204,6 +204,9 @@ pub struct Piece<'a> {
     pub insts: u32,
     /// By exit, where all warps go that come out there.
     pub ways: Vec<Way>,
+    /// Shapes of slots that nothing but a look at each warp can tell, and the lanes of the parts of the warp of which each has it: where
+    /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] only.
+    pub checks: Vec<(Slot, Shape, u32)>,
 }
 
 /// Where warps go behind an exit.

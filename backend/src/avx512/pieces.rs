@@ -7,22 +7,27 @@
 
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::regions::promote::FAULT_EXIT;
-use warpjit_ir::{Function, Imm, Opcode, Space, Terminator};
+use warpjit_ir::{Function, Imm, Opcode, Slot, Space, Terminator};
 
-use super::asm::{Mem, R};
+use iced_x86::Code;
+
+use super::asm::{Mem, R, Src, With};
 use super::block_row::InRow;
 use super::code::Flags;
 use super::emit::preg;
 use super::lower::Lower;
 use crate::Error;
-use crate::context::{PARTED, RowWarp, SUSPENDED, at};
+use crate::context::{PARTED, RowWarp, SUSPENDED, UNFIT, at};
 use crate::flow::Flow;
-use crate::options::{BlockRow, Piece, Way};
+use crate::options::{BlockRow, Piece, Shape, Way};
 
 const WARP_BYTES: i64 = size_of::<RowWarp>() as i64;
 
 /// Guest instructions of a warp after which other blocks may go on first, where a block takes a loop over pieces: it may wait for them.
 const PATIENCE: i32 = 1 << 20;
+
+/// Of comparisons of vectors.
+const NOT_EQUAL: u8 = 4;
 
 /// What the first warp finds in place of how those before it came out.
 const NO_WAY: u64 = u32::MAX as u64;
@@ -287,7 +292,61 @@ impl<'a> Lower<'a> {
         if let Some(row) = &mut self.in_row {
             row.piece = of_piece;
         }
+        self.check_slots(&piece.checks);
         Ok(lanes)
+    }
+
+    /// Leaves if a slot of the warp has not the shape it should.
+    fn check_slots(&mut self, checks: &[(Slot, Shape, u32)]) {
+        let mut odd: Option<R> = None;
+        for &(slot, shape, lanes) in checks {
+            let step = match shape {
+                Shape::Uniform | Shape::Ones => 0,
+                Shape::Affine(step) | Shape::Packed(step) => step,
+            };
+            let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as i32) as u32);
+            let place = Mem::at(self.frame, self.slot_offsets[slot.index()] as i32);
+            for group in 0..self.f.lanes / 16 {
+                let mut v = self.a.load64(place.plus(64 * group as i32));
+                if step != 0 {
+                    let steps = self.a.words(&steps);
+                    v = self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, v, Src::Pool(steps));
+                }
+                let first = match shape {
+                    Shape::Ones => self.a.constant(false, u64::from(u32::MAX)),
+                    _ => {
+                        let first = place.plus(4 * (16 * group / lanes.max(16) * lanes.max(16)) as i32);
+                        self.a.vload(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, first, With::default())
+                    }
+                };
+                let differ = self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, v, Src::R(first), NOT_EQUAL);
+                odd = Some(match odd {
+                    Some(all) => self.a.k3(Code::VEX_Korw_kr_kr_kr, all, differ),
+                    None => differ,
+                });
+            }
+            if let Shape::Packed(step) = shape {
+                // The low half may not carry into the high one.
+                for group in 0..self.f.lanes / 16 {
+                    let first = self.a.load32(place.plus(64 * group as i32));
+                    let low = self.a.g2i(false, super::scalar::AND_IMM, first, 0xffff);
+                    let last = self.a.add_imm(false, low, 15 * i64::from(step));
+                    let (fits, carries) = (self.a.block(), self.a.cold_block());
+                    self.a.cmp_imm(false, last, 0xffff);
+                    self.a.branch(Flags::Above, (carries, &[]), (fits, &[]));
+                    self.a.switch_to(carries);
+                    self.leave(UNFIT);
+                    self.a.switch_to(fits);
+                }
+            }
+        }
+        let Some(odd) = odd else { return };
+        let (fits, unfit) = (self.a.block(), self.a.cold_block());
+        self.a.kortest(odd, odd);
+        self.a.branch(Flags::Equal, (fits, &[]), (unfit, &[]));
+        self.a.switch_to(unfit);
+        self.leave(UNFIT);
+        self.a.switch_to(fits);
     }
 
     /// Ends a piece: looks where the warp has come out, goes to the next warp, and behind the last to where all go.

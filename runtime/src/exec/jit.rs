@@ -13,7 +13,7 @@ mod stored;
 mod width;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpjit_backend::{self as backend, Context, FloatEnv, Options, RegionCode, Shape, TablePointer, Target, TrapSite};
@@ -152,6 +152,8 @@ pub struct Jit {
     versions: Vec<Mutex<Versions>>,
     /// Code for rows of blocks.
     rows: Mutex<Versions>,
+    /// Where the pieces of the kernel start, once somebody has asked.
+    starts: OnceLock<Vec<Block>>,
     facts: RowFacts,
     offsets: Vec<u32>,
     compiling: Mutex<Compiling>,
@@ -206,6 +208,7 @@ impl Jit {
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
             rows: Mutex::default(),
+            starts: OnceLock::new(),
             facts,
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             offsets,

@@ -234,7 +234,7 @@ impl<'a> Scheduler<'a> {
         let mut prefer_fresh = false;
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
-        let mut rows = Rows { runner: None, block: None, wait: may.then_some(0), together: 0, alone: 0 };
+        let mut rows = Rows { runner: None, block: None, wait: may.then(|| stepper.blocks_before_rows()), together: 0, alone: 0 };
         loop {
             match &mut rows.wait {
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {

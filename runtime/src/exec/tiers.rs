@@ -499,6 +499,11 @@ impl<'a> Stepper<'a> {
         jit.rows(at, look, make)
     }
 
+    /// Blocks that are to run one by one before code for rows is asked for.
+    pub fn blocks_before_rows(&self) -> u32 {
+        self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run()).into()
+    }
+
     /// Whether code for rows of blocks may be there later, if it is not now.
     pub fn rows_may_come(&self) -> bool {
         self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_possible())

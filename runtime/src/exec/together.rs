@@ -291,9 +291,12 @@ impl RunningBlock {
             call.words = [if ended { call.word } else { 0 }, if all { call.word } else { 0 }];
             call
         };
-        let calls: Vec<Call> = self.warps.iter_mut().enumerate().take(last + 1).map(call).collect();
+        let ran = last + usize::from(parted.flow.is_some());
+        let calls: Vec<Call> = self.warps.iter_mut().enumerate().take(ran).map(call).collect();
         let before = parted.before.map(|(kind, _)| kind);
-        self.go_on_each(launch, stepper, before, &calls, parted.flow)
+        let last = || calls.last().zip(before).map(|(call, kind)| RegionFlow::Exit(kind, call.words[0], call.words[1]));
+        let flow = parted.flow.or_else(last)?;
+        self.go_on_each(launch, stepper, before, &calls, flow)
     }
 
     /// Each warp that has run goes on by itself: the last as `flow` says, those before it by the exit `before`.

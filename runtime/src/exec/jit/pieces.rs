@@ -4,15 +4,17 @@
 //! Shapes of slots that the kernel never writes are assumed as for single regions, and looked at before a launch runs the code. Those of
 //! slots that pieces write follow from the pieces, so that nobody has to look at registers between them.
 
+use std::sync::atomic::Ordering;
+
 use warpjit_backend::{Shape, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full, optimize};
-use warpjit_ir::{Block, Terminator};
+use warpjit_ir::{Block, Slot, Terminator};
 
 use super::rows::BlockLook;
 use super::shapes::Assumption;
-use super::{Jit, WIDE_LANES, has_global, written_slots};
+use super::{Jit, WIDE_LANES, has_global, lock, written_slots};
 
 /// Most pieces of a kernel.
 const MOST_PIECES: usize = 48;
@@ -28,6 +30,8 @@ pub(super) struct Piece {
     pub groups: u8,
     pub ways: Vec<Way>,
     pub shapes: Shapes,
+    /// Those of them that each warp is looked at for.
+    pub checks: Vec<(Slot, Shape, u32)>,
 }
 
 impl Piece {
@@ -81,7 +85,7 @@ impl Jit {
                 return None;
             }
             let groups = self.groups(&region);
-            list.push(Piece { region, groups, ways, shapes: Vec::new() });
+            list.push(Piece { region, groups, ways, shapes: Vec::new(), checks: Vec::new() });
         }
         let list = in_order(list);
         let mut written = SlotSet::empty(kernel.func.slots.len());
@@ -155,12 +159,19 @@ impl Jit {
         let mut left = 64 * pieces.list.len();
         while let Some(number) = work.pop() {
             left = left.checked_sub(1)?;
-            let Some(shapes) = before[number].clone() else { continue };
+            let Some(mut shapes) = before[number].clone() else { continue };
+            let checks = match look.whole && number > 0 {
+                true => self.checks(pieces.list[number].region.entry, &pieces.written, &shapes),
+                false => Vec::new(),
+            };
+            for &(slot, shape, lanes) in &checks {
+                shapes[slot.index()] = Some((shape, lanes));
+            }
             let piece = &mut pieces.list[number];
             let lanes = u32::from(piece.groups) * 4;
             let mut known = SlotFacts::none(count);
             for (slot, shape) in shapes.iter().enumerate() {
-                let slot = warpjit_ir::Slot::new(slot);
+                let slot = Slot::new(slot);
                 match shape {
                     Some((Shape::Uniform, of)) if *of >= lanes => known.uniform.insert(slot),
                     Some((Shape::Ones, _)) => known.ones.insert(slot),
@@ -176,8 +187,7 @@ impl Jit {
             for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
             }
-            piece.region = region;
-            piece.shapes = shapes;
+            (piece.region, piece.shapes, piece.checks) = (region, shapes, checks);
             for to in piece.next() {
                 let changed = match &mut before[to] {
                     Some(known) => {
@@ -198,6 +208,42 @@ impl Jit {
             }
         }
         Some(assumptions)
+    }
+
+    /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at
+    /// each warp.
+    fn checks(&self, at: Block, written: &SlotSet, known: &Shapes) -> Vec<(Slot, Shape, u32)> {
+        let versions = lock(&self.versions[at.index()]);
+        let Some((first, others)) = versions.list.split_first() else { return Vec::new() };
+        let mut checks = Vec::new();
+        for a in first.assumptions.iter().filter(|a| written.contains(a.slot) && a.lanes >= WIDE_LANES) {
+            let of = |a: &Assumption| (a.shape, a.lanes);
+            let all = others.iter().fold(Some(of(a)), |met, code| {
+                meet_shapes(met, code.assumptions.iter().find(|other| other.slot == a.slot).map(of))
+            });
+            // What is known says as much, or a part of it.
+            let says = |shape: (Shape, u32)| meet_shapes(known[a.slot.index()], Some(shape)) == Some(shape);
+            if let Some(shape) = all.filter(|&shape| !says(shape)) {
+                checks.push((a.slot, shape.0, shape.1));
+            }
+        }
+        checks
+    }
+
+    /// Where the pieces of the kernel start; none if it cannot be cut into any.
+    pub(super) fn piece_starts(&self, entry: Block) -> &[Block] {
+        self.starts.get_or_init(|| {
+            let pieces = self.pieces(entry);
+            pieces.map_or_else(Vec::new, |pieces| pieces.list.iter().map(|piece| piece.region.entry).collect())
+        })
+    }
+
+    /// Whether all regions that the interpreter has come by have code of their own: they tell what [`Jit::checks`] asks.
+    pub(super) fn pieces_have_code(&self, entry: Block) -> bool {
+        self.piece_starts(entry).iter().skip(1).all(|&at| {
+            let versions = lock(&self.versions[at.index()]);
+            !versions.list.is_empty() || self.heat[at.index()].load(Ordering::Relaxed) == 0
+        })
     }
 
     /// Groups of four lanes in a chunk of a region.

@@ -220,6 +220,7 @@ impl Jit {
                 slot_shapes: piece.shapes.iter().map(|known| known.map(|(shape, _)| shape)).collect(),
                 insts: guest_insts(func, &piece.region),
                 ways: piece.ways.clone(),
+                checks: piece.checks.clone(),
             })
             .collect();
         let made =
@@ -245,6 +246,12 @@ impl Jit {
     pub fn rows_are_near(&self, wanted: bool) -> bool {
         let versions = lock(&self.rows);
         self.wide && !versions.impossible && !versions.queued && (wanted || !versions.list.is_empty())
+    }
+
+    /// Whether a block is to run by itself before code for rows is made, which then knows how registers are between pieces.
+    pub fn rows_need_a_run(&self) -> bool {
+        let made = { !lock(&self.rows).list.is_empty() };
+        !made && self.wide && self.piece_starts(self.kernel.func.entry).len() > 1
     }
 
     /// Whether there may be code for rows.
@@ -281,6 +288,9 @@ impl Jit {
         match make {
             Make::Now => {}
             Make::Behind(background) => {
+                if !self.pieces_have_code(at) {
+                    return None;
+                }
                 versions.queued = self.compile_rows_behind(at, look, background);
                 return None;
             }
@@ -345,15 +355,16 @@ impl Compiled {
         let piece = row.pieces.get(context.piece as usize).unwrap_or(&row.pieces[0]);
         let exit = |number: u64| piece.exits.get(usize::try_from(number).ok()?).copied();
         let flow = match result {
+            Ok(backend::UNFIT) => None,
             Ok(0) => return RowFlow::Done,
             Ok(backend::STOPPED) => return RowFlow::Stopped,
             Ok(backend::SUSPENDED) => return RowFlow::Suspended(piece.at),
             Ok(backend::PARTED) => match exit(context.exit) {
-                Some(kind) => RegionFlow::Exit(kind, context.exited, context.cond),
+                Some(kind) => Some(RegionFlow::Exit(kind, context.exited, context.cond)),
                 None => return RowFlow::Stopped,
             },
-            Ok(result) => self.outcome(result, &piece.faults, context),
-            Err(raw) => self.signal(raw, context),
+            Ok(result) => Some(self.outcome(result, &piece.faults, context)),
+            Err(raw) => Some(self.signal(raw, context)),
         };
         let before = match context.way {
             _ if row.is_plain() => Some((ExitKind::Ended, None)),
@@ -386,6 +397,6 @@ pub struct Parted {
     pub at: Block,
     /// How those before the one that [`Context::warp`] names came out: the exit, and whether its condition held for all or none.
     pub before: Option<(ExitKind, Option<bool>)>,
-    /// How that one did.
-    pub flow: RegionFlow,
+    /// How that one did, unless it has not run.
+    pub flow: Option<RegionFlow>,
 }
