@@ -25,7 +25,7 @@ use crate::opcodes::{Opcode, Space};
 /// Most nodes of a region.
 const MAX_NODES: usize = 400;
 /// Most instructions of the IR before optimisation: compile time grows faster than linearly.
-const MAX_INSTS: usize = 6000;
+pub(super) const MAX_INSTS: usize = 6000;
 /// Times as much of both where warps are run whole: blocks are single bundles, and most of their instructions read and
 /// write slots.
 const WHOLE_TIMES: usize = 3;

@@ -14,6 +14,7 @@ pub mod shapes;
 pub mod split;
 pub mod ssa;
 pub mod uniform;
+mod unread;
 pub mod votes;
 pub mod wave;
 
@@ -120,6 +121,9 @@ impl Kernel {
         // Lanes that are all run at once are in lock step as they are.
         let small = wave && func.lanes <= MAX_CHUNK_LANES;
         let fits = func.lanes <= options.whole_lanes;
+        if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
+            unread::drop_unread(&mut func);
+        }
         let whole = small
             || fits
                 && (split::lanes_meet(&func, wave)
@@ -127,6 +131,7 @@ impl Kernel {
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }
+        split::split_long(&mut func, explore::MAX_INSTS);
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
         Kernel { func, options, count, wave, whole, analysis: OnceLock::new() }
     }

@@ -67,6 +67,26 @@ pub fn split_hazards(func: &mut Function, lockstep: bool) {
     }
 }
 
+/// Cuts every block of more than `most` instructions into parts of about the same size, between guest instructions: a block is
+/// compiled as a whole at least, and the time for that grows faster than its length.
+pub fn split_long(func: &mut Function, most: usize) {
+    let mut next = 0;
+    while next < func.blocks.len() {
+        let block = Block::new(next);
+        next += 1;
+        let insts = &func.block(block).insts;
+        let parts = insts.len().div_ceil(most);
+        if parts < 2 {
+            continue;
+        }
+        let pc = |n: usize| func.inst(insts[n]).pc;
+        let middle = insts.len() / parts;
+        if let Some(at) = (1..=middle).rev().find(|&n| pc(n) != pc(n - 1)) {
+            split_block(func, block, at);
+        }
+    }
+}
+
 /// Whether lanes of a kernel in SPMD form exchange anything but through votes and memory of all blocks: then regions are longer where
 /// the lanes of a warp run at once. In a `wave` operations across lanes count.
 pub fn lanes_meet(func: &Function, wave: bool) -> bool {

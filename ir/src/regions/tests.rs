@@ -62,3 +62,78 @@ fn a_loop_with_breaks_is_one_region_to_the_end() {
     assert_eq!(region.blocks.len(), 5);
     assert_eq!(region.exits.len(), 1);
 }
+
+/// Code that shows a mask as a number before the end: `n` guest instructions of two operations, then that.
+fn long_wave(n: usize) -> crate::function::Function {
+    let mut text = String::from(
+        "function @wave spmd lanes 64 entry block0 {\n    slot s0: i32 v0 = tid.x\n    slot s1: mask exec\n    slot s2: ui32 exec_lo\n\n",
+    );
+    text += &format!("block0 at 0x0 insts {n}:\n");
+    let mut last = String::new();
+    for at in 0..n {
+        let (a, b) = (2 * at, 2 * at + 1);
+        let pc = format!("@{:#x} ", 4 * at);
+        text += &format!(
+            "    {pc}v{a}: i32 = slot.get s0\n    {pc}v{b}: i32 = iadd v{a}, v{a}\n    {pc}slot.set s0, v{b}\n"
+        );
+        last = pc;
+    }
+    text += &format!(
+        "    {last}v{0}: i32 = slot.get s0\n    {last}store.u32 global14[v{0}], v{0} align 4\n    jump block1\n\n",
+        2 * n
+    );
+    let v = |k: usize| 2 * n + k;
+    text += &format!(
+        "block1 at 0x80000 insts 1:\n    v{}: mask = slot.get s1\n    v{}: ui64 = ballot v{}\n    v{}: ui32 = trunc v{}\n    slot.set s2, v{}\n    leave.exit -> block1\n}}\n",
+        v(1),
+        v(2),
+        v(1),
+        v(3),
+        v(2),
+        v(3)
+    );
+    parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// What shows registers that nobody looks at keeps no lanes together.
+#[test]
+fn votes_for_registers_that_nobody_sees_go() {
+    let options = RegionOptions { whole_lanes: 64, ..RegionOptions::default() };
+    let seen = Kernel::new(long_wave(3), RegionOptions { keep_registers: true, ..options });
+    assert!(seen.whole_warps());
+    assert!(seen.func.to_string().contains("ballot"));
+    let unseen = Kernel::new(long_wave(3), options);
+    assert!(!unseen.whole_warps());
+    let text = unseen.func.to_string();
+    assert!(!text.contains("ballot") && !text.contains("slot.set s2"), "{text}");
+    // What is stored stays.
+    assert!(text.contains("store") && text.matches("iadd").count() == 3, "{text}");
+}
+
+/// However long a block is, no region is much longer than the others.
+#[test]
+fn long_blocks_become_several_regions() {
+    for n in [100, 5000, 20_000] {
+        let kernel = Kernel::new(long_wave(n), RegionOptions::default());
+        verify(&kernel.func).expect("valid");
+        let longest = kernel.func.blocks.iter().map(|block| block.insts.len()).max();
+        assert!(longest <= Some(super::explore::MAX_INSTS), "{longest:?}");
+        // All of it is there, in order, once.
+        let insts: u32 = kernel.func.blocks.iter().map(|block| block.guest_insts).sum();
+        assert_eq!(insts, n as u32 + 1);
+        let sums = kernel.func.to_string().matches("iadd").count();
+        assert_eq!(sums, n);
+        let mut regions = 0;
+        let mut next = Some(Block(0));
+        while let Some(at) = next {
+            let region = kernel.region(at, &SlotSet::empty(kernel.func.slots.len())).expect("a region");
+            assert!(region.ssa.insts.len() < 2 * super::explore::MAX_INSTS);
+            regions += 1;
+            next = region.exits.iter().find_map(|exit| match exit {
+                super::explore::ExitKind::Enter(block) => Some(*block),
+                _ => None,
+            });
+        }
+        assert!(regions >= n * 3 / super::explore::MAX_INSTS, "{regions} for {n}");
+    }
+}
