@@ -269,3 +269,7 @@ impl Analysis<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "affine_tests.rs"]
+mod tests;

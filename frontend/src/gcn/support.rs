@@ -61,7 +61,8 @@ pub fn support_table() -> String {
         let names: Vec<_> = names.iter().map(|name| format!("`{}*`", name.to_lowercase())).collect();
         let _ = writeln!(out, "- {}: {why};", names.join(", "));
     }
-    out += "\nImages are two-dimensional, one row after the other whatever their tiling index says; coordinates outside and levels of \
+    out += "\nImages are two-dimensional, with or without slices, one row after the other: accesses to tiled ones (tiling index other \
+            than 0, 8 and 31; on 1.4 other than 0) and to resources of other types are `illegal`. Coordinates outside and levels of \
             detail but the first read as 0 and are not written. GDS has 64 KiB for each launch, zero at its \
             start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch. What gfx906 adds (`v_dot*`, `v_fmac_f32`, `v_xnor_b32`) is there on all chips of \
             1.4; `v_mad_mix*` are the fused `v_fma_mix*` on gfx904 and gfx906.\n\n";

@@ -1,16 +1,17 @@
 //! Images: loads, stores and atomics of resources whose texels lie row by row, and what a resource says of itself.
 //!
-//! Tiling is not undone (chosen: whatever the tiling index says, rows are `pitch` texels apart), and of the levels of detail only the
+//! Resources are two-dimensional, with or without slices, and their rows are `pitch` texels apart. An access to one that is tiled or of
+//! another type is `illegal`: what it would read is not where this looks. Of the levels of detail only the
 //! first is there; others and coordinates outside read as 0 and are not written. Sampling is `illegal` until there are textures.
 
-use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Value};
+use warpjit_ir::{GuestFault, IntCC, MemAccess, Opcode, Scalar, Terminator, Value};
 
 use super::access::{self, GLOBAL, access};
 use super::atomic::{self, Rmw};
 use super::buffer::{halves, pack_halves, packs, resource_words};
 use super::emit::Emit;
 use super::format::{TexelFormat, field};
-use crate::gcn::{Format, Generation, Inst, Op};
+use crate::gcn::{Arg, Format, Generation, Inst, Op};
 
 /// Emits one image access; false for what is not one or samples.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -19,18 +20,21 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     }
     let Some(resource) = inst.mem.base else { return false };
     let short = inst.mem.r128 && inst.generation != Generation::Gfx9;
-    let mut words = resource_words(e, resource, if short { 4 } else { 8 });
-    words.resize(8, e.b.i32(0));
     use Op::*;
     let rmw = atomic::memory_atomic(inst.op);
+    let accesses = rmw.is_some()
+        || inst.op.name().starts_with("IMAGE_LOAD")
+        || inst.op.name().starts_with("IMAGE_STORE");
+    if accesses {
+        refuse_others(e, inst, resource);
+    }
+    let mut words = resource_words(e, resource, if short { 4 } else { 8 });
+    words.resize(8, e.b.i32(0));
     if inst.op == IMAGE_GET_RESINFO {
         info(e, inst, &words);
         return true;
     }
-    if rmw.is_none()
-        && !inst.op.name().starts_with("IMAGE_LOAD")
-        && !inst.op.name().starts_with("IMAGE_STORE")
-    {
+    if !accesses {
         return false;
     }
     let image = &Image::new(e, inst, &words);
@@ -43,6 +47,47 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         _ => store_raw(e, inst, image),
     }
     true
+}
+
+/// The types of resources that are known here: two dimensions, an array of these.
+const TYPES: [u32; 2] = [9, 13];
+
+/// Tiling indices of rows one after the other. Up to 1.2 drivers fill the table that the index is for, all alike: aligned rows are 8,
+/// others 31; 0 is taken for "says nothing" (chosen: its entry is for depth, which no such access is for). On 1.4 linear is 0.
+fn linear(generation: Generation) -> &'static [u32] {
+    if generation == Generation::Gfx9 { &[0] } else { &[0, 8, 31] }
+}
+
+/// The fault `illegal` for resources that are laid out in another way. Values made before are lost.
+fn refuse_others(e: &mut Emit<'_>, inst: &Inst, resource: Arg) {
+    let word = resource_words(e, resource, 4)[3];
+    let tilings = linear(inst.generation);
+    if let Some(word) = e.b.func.as_const(word)
+        && TYPES.contains(&(word as u32 >> 28))
+        && tilings.contains(&(word as u32 >> 20 & 31))
+    {
+        return;
+    }
+    let one_of = |e: &mut Emit<'_>, value: Value, list: &[u32]| {
+        let mut found = e.b.i32(list[0]);
+        found = e.b.icmp(IntCC::Eq, value, found);
+        for &other in &list[1..] {
+            let other = e.b.i32(other);
+            let same = e.b.icmp(IntCC::Eq, value, other);
+            found = e.b.ior(found, same);
+        }
+        found
+    };
+    let (kind, tiling) = (field(e, word, 28, 4), field(e, word, 20, 5));
+    let kind = one_of(e, kind, &TYPES);
+    let tiling = one_of(e, tiling, tilings);
+    let plain = e.b.iand(kind, tiling);
+    let pc = e.b.pc;
+    let [refused, goes_on] = [(); 2].map(|()| e.core.b.func.add_block(pc));
+    e.terminate(Terminator::Branch { cond: plain, taken: goes_on.into(), next: refused.into() });
+    e.start(refused);
+    e.terminate(Terminator::Fault(GuestFault::Illegal));
+    e.start(goes_on);
 }
 
 /// A resource and the texels in it that the lanes name.

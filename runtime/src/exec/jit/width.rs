@@ -125,3 +125,7 @@ fn most_live(func: &Function, succs: &[Vec<usize>]) -> usize {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "width_tests.rs"]
+mod tests;

@@ -1,5 +1,7 @@
 //! Typed buffers and images.
 
+use warpjit_ir::interp::FaultKind;
+
 use super::*;
 use crate::gcn::texel;
 
@@ -192,6 +194,140 @@ fn images() {
             let at = BASE + u64::from((y * 32 + x) * bytes);
             let want = if x < 20 && y < 10 { before.vgprs[4][lane].into() } else { before.global_at(at, 4) };
             assert_eq!(m.global_at(at, 4), want);
+        }
+    }
+}
+
+/// Loads and stores of images of all generations, with their modifiers, against places and texels worked out here.
+#[test]
+fn images_with_all_modifiers() {
+    let mut random = Random(35);
+    for round in 0..160usize {
+        let generation = Generation::ALL[round % 4];
+        let mut m = Machine::new(generation, &mut random);
+        let (data, bytes) =
+            [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (9, 4), (10, 4), (11, 8), (12, 8), (14, 16)]
+                [random.below(10) as usize];
+        let number = [0, 1, 4, 5][random.below(4) as usize];
+        let selectors = [texel::IDENTITY, 4 | 1 << 3 | 7 << 6 | 5 << 9][random.below(2) as usize];
+        let (slices, level, short) = (random.below(2) == 1, random.below(2) == 1, random.below(4) == 0);
+        let mut words = image(data, number);
+        let tiling = match generation {
+            Generation::Gfx9 => 0,
+            _ => [0, 8, 31][random.below(3) as usize],
+        };
+        words[3] = selectors | tiling << 20 | if slices { 13 } else { 9 } << 28;
+        // Three slices.
+        words[4] |= 2;
+        words.iter().enumerate().for_each(|(n, &word)| m.set(format!("s{}", 16 + n), word));
+        // `r128`: half a resource without a pitch up to 1.2, coordinates of 16 bits on 1.4.
+        let halves = short && generation == Generation::Gfx9;
+        let pitch = if short && !halves { 20 } else { 32 };
+        let depth = if short && !halves { 1 } else { 3 };
+        let mut coordinates = vec![random.lanes(|r| r.below(23)), random.lanes(|r| r.below(12))];
+        if slices {
+            coordinates.push(random.lanes(|r| r.below(4)));
+        }
+        if level {
+            coordinates.push(random.lanes(|r| r.below(8) / 7));
+        }
+        if halves {
+            for (n, pair) in coordinates.chunks(2).enumerate() {
+                m.vgprs[1 + n] = std::array::from_fn(|lane| {
+                    pair[0][lane] | pair.get(1).map_or(0, |high| high[lane] << 16)
+                });
+            }
+        } else {
+            coordinates.iter().enumerate().for_each(|(n, &lanes)| m.vgprs[1 + n] = lanes);
+        }
+        let dmask = 1 + random.below(15) as u8;
+        let count = dmask.count_ones() as u8;
+        let before = m.clone();
+        let place = |lane: usize| {
+            let (x, y) = (coordinates[0][lane], coordinates[1][lane]);
+            let slice = if slices { coordinates[2][lane] } else { 0 };
+            let first = !level || coordinates[coordinates.len() - 1][lane] == 0;
+            let inside = x < 20 && y < 10 && slice < depth && first;
+            inside.then(|| BASE + u64::from(((slice * 10 + y) * pitch + x) * bytes))
+        };
+        let mut access = inst(if level { Op::IMAGE_LOAD_MIP } else { Op::IMAGE_LOAD }, Format::Mimg);
+        (access.mem.addr, access.mem.base) = (v(1, 4), s(16, 8));
+        (access.mem.dmask, access.mem.da, access.mem.r128) = (dmask, slices, short);
+        // The dword behind says that all was there.
+        access.mem.tfe = random.below(2) == 0;
+        access.mem.lwe = random.below(4) == 0;
+        let status = access.mem.tfe || access.mem.lwe;
+        access.dst = v(8, count + u8::from(status));
+        m.run(&[access]);
+        let shown = format!("round {round} {generation} data {data} number {number} mask {dmask:x}");
+        for lane in 0..64 {
+            let texel = place(lane).map_or(0, |at| raw(&before, at, bytes));
+            let chosen = (0..4).filter(|n| dmask >> n & 1 != 0);
+            for (register, n) in (8..).zip(chosen) {
+                let want = match before.active(lane) {
+                    true => component(data, number, selectors >> (3 * n) & 7, texel),
+                    false => before.vgprs[register][lane],
+                };
+                assert_eq!(m.vgprs[register][lane], want, "{shown} lane {lane} component {n}");
+            }
+            let behind = 8 + usize::from(count);
+            let want = if status && before.active(lane) { 0 } else { before.vgprs[behind][lane] };
+            assert_eq!(m.vgprs[behind][lane], want, "{shown} lane {lane}: the dword behind");
+        }
+        // A store of 32-bit integers, one lane.
+        if data == 4 && number == 4 && selectors == texel::IDENTITY {
+            let lane = (0..64).find(|&lane| before.active(lane)).unwrap_or(0);
+            let mut m = before.clone();
+            m.exec = 1 << lane;
+            let mut store = inst(if level { Op::IMAGE_STORE_MIP } else { Op::IMAGE_STORE }, Format::Mimg);
+            store.mem = access.mem;
+            (store.mem.tfe, store.mem.lwe, store.mem.data) = (false, false, v(8, count));
+            m.run(&[store]);
+            if let Some(at) = place(lane) {
+                // Without the first component it is 0 that is stored.
+                let want = if dmask & 1 != 0 { before.vgprs[8][lane] } else { 0 };
+                assert_eq!(m.global_at(at, 4), u64::from(want), "{shown}: store");
+                m.store_global(at, 4, before.global_at(at, 4));
+            }
+            assert!(m.global == before.global, "{shown}: a store elsewhere");
+        }
+    }
+}
+
+/// Tiled images, and resources that are no two-dimensional image, are refused before anything is read.
+#[test]
+fn other_resources_are_illegal() {
+    let mut random = Random(36);
+    for generation in Generation::ALL {
+        let old = generation != Generation::Gfx9;
+        for kind in 0..16u32 {
+            for tiling in [0, 1, 8, 14, 20, 31] {
+                let good = matches!(kind, 9 | 13) && (tiling == 0 || old && matches!(tiling, 8 | 31));
+                for op in [Op::IMAGE_LOAD, Op::IMAGE_STORE, Op::IMAGE_ATOMIC_ADD, Op::IMAGE_GET_RESINFO] {
+                    let mut m = Machine::new(generation, &mut random);
+                    let mut words = image(4, 4);
+                    words[3] = texel::IDENTITY | tiling << 20 | kind << 28;
+                    words.iter().enumerate().for_each(|(n, &word)| m.set(format!("s{}", 16 + n), word));
+                    (m.vgprs[1], m.vgprs[2]) = ([3; 64], [4; 64]);
+                    let mut access = inst(op, Format::Mimg);
+                    (access.mem.addr, access.mem.base, access.mem.dmask) = (v(1, 2), s(16, 8), 1);
+                    match op {
+                        Op::IMAGE_LOAD | Op::IMAGE_GET_RESINFO => access.dst = v(8, 1),
+                        _ => access.mem.data = v(8, 1),
+                    }
+                    let before = m.clone();
+                    match m.try_run(&[access]) {
+                        // Sizes are in the resource whatever it is for.
+                        Ok(_) => assert!(good || op == Op::IMAGE_GET_RESINFO, "{generation} {kind} {tiling}"),
+                        Err(Flow::Fault(fault)) => {
+                            assert!(!good, "{generation} {kind} {tiling}");
+                            assert_eq!((fault.kind, fault.pc), (FaultKind::Illegal, 0));
+                            assert!(m.global == before.global);
+                        }
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+            }
         }
     }
 }
