@@ -126,7 +126,7 @@ fn long_blocks_become_several_regions() {
         let mut regions = 0;
         let mut next = Some(Block(0));
         while let Some(at) = next {
-            let region = kernel.region(at, &SlotSet::empty(kernel.func.slots.len())).expect("a region");
+            let region = kernel.region(at, &SlotFacts::none(kernel.func.slots.len())).expect("a region");
             assert!(region.ssa.insts.len() < 2 * super::explore::MAX_INSTS);
             regions += 1;
             next = region.exits.iter().find_map(|exit| match exit {
