@@ -178,7 +178,7 @@ impl<'a> Wanted<'a> {
                 changed |= self.want(guard, Lanes::All);
                 changed |= self.want(value, Lanes::Of(guard));
             }
-            (op, args) if op.is_pure() && !matches!(op, Opcode::CallPure) => {
+            (op, args) if op.is_pure() && (op != Opcode::CallPure || data.special().is_some()) => {
                 args.iter().for_each(|&a| changed |= self.want(a, own));
             }
             (_, args) => args.iter().for_each(|&a| changed |= self.want(a, Lanes::All)),

@@ -409,6 +409,7 @@ static MIX: PureFn = PureFn {
     eval: |a| (f64::from(f32::from_bits(a[0] as u32)) * 1e-310 + a[1] as f64 + (a[2] >> 60) as f64).to_bits(),
     expand: None,
     fast: None,
+    special: None,
 };
 static TRUTH: PureFn = PureFn {
     name: "test.truth",
@@ -417,6 +418,7 @@ static TRUTH: PureFn = PureFn {
     eval: |a| u64::from(a[0] % 3 == 0),
     expand: None,
     fast: None,
+    special: None,
 };
 /// Makes denormals, for which the host's float environment must be Rust's.
 static HALF: PureFn = PureFn {
@@ -426,6 +428,7 @@ static HALF: PureFn = PureFn {
     eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
     expand: None,
     fast: None,
+    special: None,
 };
 
 #[test]

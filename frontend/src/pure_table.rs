@@ -3,7 +3,7 @@
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident = $text:literal ($($ty:ident),*) -> $ret:ident,
-        |$args:ident| $body:expr $(, inline $formula:path)? $(, fast $fast:path)? $(, expand $expand:path)?;)*) => {
+        |$args:ident| $body:expr $(, inline $formula:path)? $(, fast $fast:path)? $(, expand $expand:path)? $(, special $special:expr)?;)*) => {
         $(
             $(#[$doc])*
             pub static $name: warpjit_ir::PureFn = warpjit_ir::PureFn {
@@ -13,6 +13,7 @@ macro_rules! functions {
                 eval: |$args| $body,
                 expand: $crate::pure_table::expansion!($($formula, $ret)? $(; $expand)?),
                 fast: $crate::pure_table::expansion!($($fast, $ret)?),
+                special: $crate::pure_table::known!($($special)?),
             };
         )*
 
@@ -36,7 +37,17 @@ macro_rules! expansion {
     };
 }
 
-pub(crate) use {expansion, functions};
+/// What a generator knows, if it does.
+macro_rules! known {
+    () => {
+        None
+    };
+    ($special:expr) => {
+        Some($special)
+    };
+}
+
+pub(crate) use {expansion, functions, known};
 
 /// Argument `n`; one that is missing counts as 0, so that no call can fail.
 pub(crate) fn a(args: &[u64], n: usize) -> u64 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::abi::Builtin;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
-use crate::pure::PureFn;
+use crate::pure::{PureFn, Special};
 use crate::types::Type;
 use crate::word_table::WordTable;
 
@@ -83,6 +83,16 @@ pub struct InstData {
     pub result: Option<Value>,
     /// Guest address of the instruction it was lifted from.
     pub pc: u32,
+}
+
+impl InstData {
+    /// What a generator may know of the function that is called.
+    pub fn special(&self) -> Option<Special> {
+        match self.imm {
+            Imm::Pure(callee) => callee.special,
+            _ => None,
+        }
+    }
 }
 
 /// A block and the arguments for its parameters.

@@ -31,6 +31,6 @@ pub use function::{
     Terminator,
 };
 pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
-pub use pure::PureFn;
+pub use pure::{PureFn, Special};
 pub use types::{Scalar, Type};
 pub use word_table::WordTable;

@@ -28,6 +28,20 @@ pub struct PureFn {
     pub expand: Option<ExpandFn>,
     /// Operations that give about the same, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md` has the bound.
     pub fast: Option<ExpandFn>,
+    /// What a generator that knows it writes in place of the expansion.
+    pub special: Option<Special>,
+}
+
+/// Functions of one word of Tesla's special-function unit (facts/tesla.md section 7) that a code generator may know by themselves.
+/// What bits a NaN result has is not said, and none of an operand's NaN matter: an `fcanon` follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Special {
+    /// The truncated squarer, of the lower 17 bits of an integer.
+    Square,
+    /// The reciprocal, with its table.
+    Rcp(&'static [[i32; 3]; 128]),
+    /// The reciprocal of the root, with its table.
+    Rsqrt(&'static [[i32; 3]; 128]),
 }
 
 impl PartialEq for PureFn {

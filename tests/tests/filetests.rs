@@ -39,6 +39,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         eval: |a| (a[0] << 1) & 0xffff_ffff,
         expand: None,
         fast: None,
+        special: None,
     },
     PureFn {
         name: "test.half",
@@ -47,6 +48,7 @@ static TEST_FUNCTIONS: [PureFn; 2] = [
         eval: |a| u64::from((f32::from_bits(a[0] as u32) * 0.5).to_bits()),
         expand: None,
         fast: None,
+        special: None,
     },
 ];
 
@@ -225,7 +227,7 @@ fn region(input: &str, chip: &str, registers: u32, optimized: bool) -> Result<St
     let entry = kernel.func.entry;
     let mut region = kernel.region(entry, &slots).ok_or("the first block is the interpreter's")?;
     if optimized {
-        regions::optimize(&mut region);
+        regions::optimize(&mut region, false);
     }
     verify::verify(&region.mask)?;
     without_slots(&region.mask)

@@ -165,9 +165,41 @@ fn tesla() {
         ("presin f32", sfu::presin, sfu::presin),
         ("preex2 f32", sfu::preex2, sfu::preex2),
     ];
+    // Once in a region that may flush denormals by itself only, once beside a sum, with which the host flushes.
     for case in functions {
         let line = with_operand(case.0, "$r2");
-        check(case, &tesla_program(&line));
+        for more in ["", "add rn f32 $r3 $r2 $r2\nst b32 g14[$r0] $r3\n"] {
+            check(case, &tesla_program(&format!("{more}{line}")));
+        }
+    }
+}
+
+/// The special-function unit for all arguments there are, of the functions that the environment variable `WARPJIT_EVERY_ARGUMENT`
+/// names (`rsqrt,rcp`): takes minutes in a release build.
+#[test]
+fn tesla_every_argument() {
+    const BATCH: u32 = 1 << 22;
+    let names = std::env::var("WARPJIT_EVERY_ARGUMENT").unwrap_or_default();
+    let functions: [(&str, fn(u32) -> u32); 6] = [
+        ("rcp", sfu::rcp),
+        ("rsqrt", sfu::rsqrt),
+        ("lg2", sfu::lg2),
+        ("sin", sfu::sin),
+        ("cos", sfu::cos),
+        ("ex2", sfu::ex2),
+    ];
+    let config = Config { tier: Tier::Jit, threads: 1, ..Config::default() };
+    let engine = Engine::new(config).unwrap();
+    for (name, function) in functions.into_iter().filter(|(name, _)| names.split(',').any(|n| n == *name)) {
+        let program = tesla_program(&format!("add rn f32 $r3 $r2 $r2\nst b32 g14[$r0] $r3\n{name} f32 $r2 $r2"));
+        for start in (0..=u32::MAX).step_by(BATCH as usize) {
+            let arguments: Vec<u32> = (start..=start + (BATCH - 1)).collect();
+            let results = run(&engine, &program, &arguments);
+            for (&x, &got) in arguments.iter().zip(&results) {
+                let want = function(x);
+                assert_eq!(got, want, "{name}({x:#010x}) is {want:#010x}, not {got:#010x}");
+            }
+        }
     }
 }
 

@@ -390,6 +390,15 @@ impl Asm {
         d
     }
 
+    /// `code x, a, b, 0` where `x` is read as well.
+    pub fn v4i(&mut self, code: Code, x: R, a: R, b: Src) -> R {
+        let d = self.zmm();
+        let (b, broadcast) = self.last(b, Size::Z);
+        let args = [A::Reuse(d, x, Size::Z), A::Use(a, Size::Z), b, A::I8(0)];
+        self.put(code, &args, With { broadcast, ..With::default() });
+        d
+    }
+
     /// A comparison into a mask.
     pub fn vcmp(&mut self, code: Code, a: R, b: Src, condition: u8) -> R {
         let d = self.k();
@@ -511,6 +520,14 @@ impl Asm {
     pub fn k_of(&mut self, bits: R) -> R {
         let d = self.k();
         self.put(Code::VEX_Kmovw_kr_r32, &[A::Def(d, Size::K), A::Use(bits, Size::D)], With::default());
+        d
+    }
+
+    /// A mask of these bits, one for each byte of a vector.
+    pub fn k_bits(&mut self, bits: u64) -> R {
+        let bits = self.imm(true, bits);
+        let d = self.k();
+        self.put(Code::VEX_Kmovq_kr_r64, &[A::Def(d, Size::K), A::Use(bits, Size::Q)], With::default());
         d
     }
 

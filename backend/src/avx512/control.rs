@@ -491,6 +491,9 @@ impl<'a> Flow<'a> for Lower<'a> {
 
     /// Calls a pure function for sixteen lanes at a time, operands and results in a buffer on the stack.
     fn call_pure(&mut self, data: &InstData, pure: &'static PureFn) -> Result<(), Error> {
+        if pure.special.is_some() {
+            return self.pure(data);
+        }
         let r = result(data)?;
         let index = number(&mut self.pures, pure);
         self.buffer_bytes = self.buffer_bytes.max(CALL_BYTES);

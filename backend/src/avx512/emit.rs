@@ -487,7 +487,9 @@ impl Emitter<'_> {
         order.sort_by_key(|&n| std::cmp::Reverse(pool.entries[n].len()));
         let mut places = vec![0usize; pool.entries.len()];
         if !order.is_empty() {
-            code.resize(code.len().next_multiple_of(16), 0xcc);
+            // Whole vectors do not cross lines of the cache: code stands at multiples of 64.
+            let largest = pool.entries.iter().map(Vec::len).max().unwrap_or(0);
+            code.resize(code.len().next_multiple_of(if largest < 64 { 16 } else { 64 }), 0xcc);
         }
         for n in order {
             places[n] = code.len();

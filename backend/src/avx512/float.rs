@@ -15,7 +15,7 @@ use crate::{Error, FloatEnv};
 
 pub(super) const ADD: [Code; 2] =
     [Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er];
-const SUB: [Code; 2] =
+pub(super) const SUB: [Code; 2] =
     [Code::EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vsubpd_zmm_k1z_zmm_zmmm512b64_er];
 pub(super) const MUL: [Code; 2] =
     [Code::EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er];

@@ -23,6 +23,9 @@ fn budget(class: RegClass) -> u32 {
     }
 }
 
+/// Masks of constants that may be kept besides.
+const MASKS_OF_CONSTANTS: u32 = 2;
+
 /// Whether an instruction depends on what the one before has done to the flags.
 pub(super) fn reads_flags(inst: &MInst) -> bool {
     match inst.kind {
@@ -297,7 +300,8 @@ impl Hoist<'_> {
         let Some(result) = self.result(last) else { return false };
         let mut uses: Vec<VReg> = insts.iter().flat_map(|i| self.uses(i)).collect();
         uses.retain(|v| !self.constants.contains_key(v));
-        if uses.is_empty() && last.steady == NEVER && insts.len() == 1 {
+        let made_of_general = last.kind == Kind::Host(Code::VEX_Kmovq_kr_r64);
+        if uses.is_empty() && last.steady == NEVER && insts.len() == 1 && !made_of_general {
             // A constant: costs no more than keeping it.
             return false;
         }
@@ -321,19 +325,22 @@ impl Hoist<'_> {
             at = self.nest.loops[l].parent;
         }
         let Some((l, place)) = target else { return false };
-        if self.kept[own][class] >= budget(result.class()) {
+        // Some of the masks that are made of constants stay in memory, which is still shorter.
+        let more = if made_of_general { MASKS_OF_CONSTANTS } else { 0 };
+        if self.kept[own][class] >= budget(result.class()) + more {
             return false;
         }
-        let mut at = Some(own);
-        while let Some(x) = at {
-            self.kept[x][class] += 1;
-            if x == l {
-                break;
-            }
-            at = self.nest.loops[x].parent;
-        }
-        self.put(place, insts, result);
         self.made_in[result.vreg()] = self.nest.loops[l].parent;
+        if self.put(place, insts, result) {
+            let mut at = Some(own);
+            while let Some(x) = at {
+                self.kept[x][class] += 1;
+                if x == l {
+                    break;
+                }
+                at = self.nest.loops[x].parent;
+            }
+        }
         true
     }
 
@@ -348,8 +355,8 @@ impl Hoist<'_> {
         false
     }
 
-    /// Puts instructions at the end of a block, before its jump, unless what they give is there.
-    fn put(&mut self, place: usize, insts: &[MInst], result: VReg) {
+    /// Puts instructions at the end of a block, before its jump, unless what they give is there; says whether it was not.
+    fn put(&mut self, place: usize, insts: &[MInst], result: VReg) -> bool {
         let mut copies = Vec::new();
         for inst in insts {
             let uses = self.uses(inst);
@@ -383,10 +390,11 @@ impl Hoist<'_> {
             self.known.get(&key).and_then(|list| list.iter().find(|(at, _)| *at == place))
         {
             self.alias[result.vreg()] = Some(same);
-            return;
+            return false;
         }
         self.known.entry(key).or_default().push((place, result));
         self.append(place, moved);
+        true
     }
 
     /// A constant in a block, made there if need be.

@@ -1,6 +1,6 @@
 //! Look-ups in tables of words.
 //!
-//! A gather takes as long as loading the words one by one. Formulas mostly look up two words at the same index; these come from one
+//! Up to 128 words are permuted ([`super::special`]). A gather takes as long as loading the words one by one. Formulas mostly look up two words at the same index; these come from one
 //! table, made for that behind the code, of both words side by side: sixteen loads for two vectors.
 
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use super::asm::{A, Mem, R, Src, With};
 use super::code::Size;
 use super::int::{AND, SHL_BY};
 use super::lower::Lower;
+use super::special::MOST_PERMUTED;
 use crate::Error;
 use crate::context::at;
 use crate::operands::{arg, malformed, number, result};
@@ -73,7 +74,17 @@ impl Lower<'_> {
             return Ok(made);
         }
         let x = self.regs(arg(data, 0)?)?;
-        if let Some(&(second, other)) = self.pairs.second.get(&own) {
+        let pair = self.pairs.second.get(&own).copied();
+        if table.words().len() <= MOST_PERMUTED {
+            let tables: Vec<&WordTable> = [table].into_iter().chain(pair.map(|(_, other)| other)).collect();
+            let mut words = self.permuted_words(&tables, &x).into_iter();
+            let firsts = words.next().unwrap_or_default();
+            if let (Some((second, _)), Some(seconds)) = (pair, words.next()) {
+                self.pairs.made.insert(second, seconds);
+            }
+            return Ok(firsts);
+        }
+        if let Some((second, other)) = pair {
             let (mut firsts, mut seconds) = (Vec::new(), Vec::new());
             for &i in x.iter() {
                 let [first, second] = self.both_words(table, other, i);

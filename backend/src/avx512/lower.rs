@@ -57,6 +57,8 @@ pub(super) struct Known {
     pub guards: HashMap<Value, Rc<[R]>>,
     /// Bits of masks.
     pub mask_bits: HashMap<Value, R>,
+    /// Masks of bytes.
+    pub byte_masks: Vec<(u64, R)>,
     /// Upper halves of masks.
     pub halves: HashMap<R, R>,
     /// Host addresses of spaces.
@@ -507,6 +509,7 @@ impl Lower<'_> {
             Group::Float => self.float(data),
             Group::Convert => self.convert(data),
             _ if data.op == Opcode::Select => self.select(data),
+            _ if data.op == Opcode::CallPure => self.special(data),
             _ => Err(malformed(data)),
         }
     }

@@ -22,11 +22,11 @@ use std::rc::Rc;
 
 use iced_x86::Code;
 use warpjit_ir::function::ValueDef;
-use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
+use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Space, Value};
 
 use super::asm::{R, Src, With};
 use super::code::Flags;
-use super::float::{ADD, MUL};
+use super::float::{ADD, MUL, SUB};
 use super::int::{AND, TEST_NOT};
 use super::lower::{Kept, Lower};
 use super::rows::Bounds;
@@ -76,6 +76,22 @@ pub(super) struct Facts<'a> {
     wanted: Wanted<'a>,
     /// By value, its last use in its block; `usize::MAX` for the terminator's and those of other blocks.
     last_use: Vec<usize>,
+    /// By value, the block that makes it.
+    block_of: Vec<Option<Block>>,
+    /// By block, loops around it.
+    depth: Vec<u32>,
+}
+
+impl Facts<'_> {
+    /// Whether an instruction outside of the innermost loop around a block makes a value, other than a load.
+    fn is_outside(&self, f: &Function, v: Value, block: Block) -> bool {
+        let own = match f.values[v.index()].def {
+            ValueDef::Param(b, _) => Some(b),
+            ValueDef::Inst(_) => self.block_of[v.index()],
+        };
+        let load = f.def_inst(v).is_some_and(|data| data.op == Opcode::Load);
+        !load && own.is_some_and(|own| self.depth[own.index()] < self.depth[block.index()])
+    }
 }
 
 /// What a stretch's other versions do.
@@ -119,7 +135,12 @@ impl<'a> Lower<'a> {
                 }
             }
         }
-        let facts = Rc::new(Facts { wanted: Wanted::new(f, &self.blocks.order.blocks), last_use });
+        let mut depth = vec![0; f.blocks.len()];
+        for (&b, loops) in self.blocks.order.blocks.iter().zip(self.blocks.order.loop_depths(f)) {
+            depth[b.index()] = loops;
+        }
+        let wanted = Wanted::new(f, &self.blocks.order.blocks);
+        let facts = Rc::new(Facts { wanted, last_use, block_of, depth });
         self.mad_facts = Some(facts.clone());
         facts
     }
@@ -130,7 +151,8 @@ impl Lower<'_> {
     fn is_repeatable(&self, data: &InstData) -> bool {
         match (data.op, data.imm) {
             (Opcode::Load, Imm::Mem(mem)) => matches!(mem.space, Space::Shared | Space::Const(_)),
-            (Opcode::CallPure | Opcode::ActiveMask, _) => false,
+            (Opcode::CallPure, _) => data.special().is_some(),
+            (Opcode::ActiveMask, _) => false,
             (op, _) => op.is_pure(),
         }
     }
@@ -332,7 +354,17 @@ impl Lower<'_> {
             return Err(crate::operands::malformed(data));
         };
         let (a, b) = if self.f.as_const(a).is_some() { (b, a) } else { (a, b) };
-        let (x, y, z) = (self.regs(a)?, self.regs(b)?, self.regs(c)?);
+        let (x, y) = (self.regs(a)?, self.regs(b)?);
+        // The addend's opposite is subtracted.
+        let opposite = match self.f.def_inst(c) {
+            Some(neg) if neg.op == Opcode::Fneg && self.mads.is_some() => {
+                let v = neg.args.first().map(|&v| self.before_canon(v));
+                v.filter(|v| matches!(self.values[v.index()], Some(Kept::Parts(_) | Kept::Splat(_))))
+            }
+            _ => None,
+        };
+        let z = self.regs(opposite.unwrap_or(c))?;
+        let add = if opposite.is_some() { SUB[0] } else { ADD[0] };
         let Some(mut stretch) = self.mads.take() else {
             let mut out = Vec::new();
             for ((&a, &b), &c) in x.iter().zip(y.iter()).zip(z.iter()) {
@@ -343,8 +375,12 @@ impl Lower<'_> {
         };
         let addend = self.magnitude_of(c);
         let constant = self.f.as_const(addend).map(|bits| bits as u32);
-        // A zero of the stretch's own, or one that has just been made, is for the careful version: the look would delay the sum.
-        let rounds = stretch.careful || !stretch.in_middle.contains(&addend) && self.is_early(addend);
+        // A zero of the stretch's own, or one that has just been made, is for the careful version: the look would delay the sum. So is
+        // one that is the same all through a loop: its test moves out, and few programs add nothing in each round.
+        let facts = self.mad_facts();
+        let outside = facts.is_outside(self.f, addend, self.blocks.current);
+        let early = self.is_early(addend) && !outside;
+        let rounds = stretch.careful || !stretch.in_middle.contains(&addend) && early;
         // The sign plays no part in what is zero.
         let plain = match self.values[addend.index()] {
             Some(Kept::Parts(_) | Kept::Splat(_)) => self.regs(addend)?,
@@ -379,7 +415,7 @@ impl Lower<'_> {
                     }
                 }
             };
-            let sum = self.a.v3(ADD[0], product, Src::R(c));
+            let sum = self.a.v3(add, product, Src::R(c));
             if stretch.careful {
                 self.note_operands(&mut stretch, place, product, c);
             } else {

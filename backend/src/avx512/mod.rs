@@ -32,6 +32,7 @@ mod places;
 mod rows;
 mod scalar;
 mod side_by_side;
+mod special;
 mod values;
 
 pub(crate) use lower::values_by_sixteen;
@@ -42,7 +43,7 @@ use crate::compile::{FloatEnv, Listing, RegionCode};
 use crate::options::{BlockRow, Piece};
 use crate::{Error, Options};
 
-/// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD and VPOPCNTDQ, and BMI2.
+/// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
 #[cfg(target_arch = "x86_64")]
 pub fn host_has_it() -> bool {
     std::arch::is_x86_feature_detected!("avx512f")
@@ -51,6 +52,8 @@ pub fn host_has_it() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bw")
         && std::arch::is_x86_feature_detected!("avx512cd")
         && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
+        && std::arch::is_x86_feature_detected!("avx512vbmi")
+        && std::arch::is_x86_feature_detected!("avx512vnni")
         && std::arch::is_x86_feature_detected!("bmi1")
         && std::arch::is_x86_feature_detected!("bmi2")
         && std::arch::is_x86_feature_detected!("lzcnt")

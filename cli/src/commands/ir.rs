@@ -134,7 +134,7 @@ fn show_regions(
             };
             let _ = writeln!(text, "; exit {number}: {what}");
         }
-        optimize(&mut region);
+        optimize(&mut region, options.whole_lanes > 0);
         let _ = writeln!(text, "{}", show(&region, shapes)?);
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Formulas as IR operations.
 
 use super::Ops;
-use warpjit_ir::{Builder, FloatCC, IntCC, Opcode, Scalar, Value, WordTable};
+use warpjit_ir::{Builder, FloatCC, IntCC, Opcode, PureFn, Scalar, Value, WordTable};
 
 /// Appends operations.
 pub struct Lanes<'a, 'b> {
@@ -69,6 +69,7 @@ impl Ops for Lanes<'_, '_> {
         wide(bits: u64) = b.i64(bits);
         double(value: f64) = b.f64(value);
         single(value: f32) = b.f32(value);
+        call(callee: &'static PureFn, a: Value) = b.call_pure(callee, &[a]);
         lookup(table: &'static WordTable, index: Value) = b.lookup(table, index);
 
         add(x: Value, y: Value) = b.iadd(x, y);

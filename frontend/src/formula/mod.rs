@@ -13,7 +13,7 @@ mod scalars;
 pub use lanes::Lanes;
 pub use scalars::Scalars;
 
-use warpjit_ir::{Builder, Scalar, Value, WordTable};
+use warpjit_ir::{Builder, PureFn, Scalar, Value, WordTable};
 
 macro_rules! ops {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ident),*) -> $ret:ident;)*) => {
@@ -51,6 +51,8 @@ macro_rules! ops {
             fn wide_shl(&mut self, a: Self::Wide, n: u32) -> Self::Wide;
             /// Logical right shift by a constant.
             fn wide_shr(&mut self, a: Self::Wide, n: u32) -> Self::Wide;
+            /// A function of one word.
+            fn call(&mut self, callee: &'static PureFn, a: Self::Word) -> Self::Word;
             /// Entry of a table.
             fn lookup(&mut self, table: &'static WordTable, index: Self::Word) -> Self::Word;
             $($(#[$doc])* fn $name(&mut self, $($arg: Self::$ty),*) -> Self::$ret;)*

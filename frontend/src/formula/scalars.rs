@@ -1,7 +1,7 @@
 //! Formulas in Rust, one lane.
 
 use super::Ops;
-use warpjit_ir::WordTable;
+use warpjit_ir::{PureFn, WordTable};
 
 /// Computes at once.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,7 @@ impl Ops for Scalars {
         sar(a: u32, n: u32) -> u32 = (a as i32 >> n) as u32;
         wide_shl(a: u64, n: u32) -> u64 = a << n;
         wide_shr(a: u64, n: u32) -> u64 = a >> n;
+        call(callee: &'static PureFn, a: u32) -> u32 = (callee.eval)(&[a.into()]) as u32;
         lookup(table: &'static WordTable, index: u32) -> u32 = table.entry(index);
 
         add(a: u32, b: u32) -> u32 = a.wrapping_add(b);

@@ -292,6 +292,7 @@ pub(crate) static LOAD: PureFn = PureFn {
     },
     expand: None,
     fast: None,
+    special: None,
 };
 
 /// A dword of a texel: [`pack_format`], the first two components, the last two.
@@ -308,6 +309,7 @@ pub(crate) static STORE: PureFn = PureFn {
     },
     expand: None,
     fast: None,
+    special: None,
 };
 
 /// Bytes of a texel of a data format (5:0), 0 where there is no such format.
@@ -318,6 +320,7 @@ pub(crate) static BYTES: PureFn = PureFn {
     eval: |args| DataFormat::of(arg(args, 0) as u32 & 63).map_or(0, |data| data.bytes.into()),
     expand: None,
     fast: None,
+    special: None,
 };
 
 /// The functions, for those who look them up by name.

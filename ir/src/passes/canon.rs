@@ -13,7 +13,7 @@
 use super::Aliases;
 use crate::analysis::{Cfg, Dominators, Loops};
 use crate::entities::{Block, Inst, Value};
-use crate::function::{Form, Function, Imm, ValueDef};
+use crate::function::{Form, Function, Imm, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
@@ -28,9 +28,10 @@ enum Use {
     Sees,
 }
 
-fn use_of(op: Opcode) -> Use {
+fn use_of(inst: &InstData) -> Use {
     use Opcode::*;
-    match op {
+    match inst.op {
+        CallPure if inst.special().is_some() => Use::Blind,
         Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fcmp | Fcanon | Fpromote | Fdemote
         | FcvtToSint | FcvtToUint => Use::Blind,
         Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Select | Splat | Bitcast => Use::Passes,
@@ -72,7 +73,7 @@ fn look_through(func: &mut Function) -> bool {
     for block in func.block_ids() {
         for n in 0..func.block(block).insts.len() {
             let inst = func.block(block).insts[n];
-            if use_of(func.inst(inst).op) != Use::Blind {
+            if use_of(func.inst(inst)) != Use::Blind {
                 continue;
             }
             for n in 0..func.inst(inst).args.len() {
@@ -97,7 +98,7 @@ fn seen_values(func: &Function, but: &[Place]) -> Vec<bool> {
     let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
     for data in &func.blocks {
         for &inst in &data.insts {
-            if use_of(func.inst(inst).op) == Use::Sees {
+            if use_of(func.inst(inst)) == Use::Sees {
                 let args = func.inst(inst).args.iter().enumerate();
                 work.extend(args.filter(|&(n, _)| !but.contains(&(inst, n))).map(|(_, v)| v));
             }
@@ -114,7 +115,7 @@ fn seen_values(func: &Function, but: &[Place]) -> Vec<bool> {
         }
         match func.values[value.index()].def {
             ValueDef::Param(..) => work.extend(&feeds[value.index()]),
-            ValueDef::Inst(inst) if use_of(func.inst(inst).op) == Use::Passes => {
+            ValueDef::Inst(inst) if use_of(func.inst(inst)) == Use::Passes => {
                 work.extend(&func.inst(inst).args);
             }
             ValueDef::Inst(_) => {}

@@ -10,7 +10,21 @@ use crate::pure::{ExpandFn, PureFn};
 
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
-    replace(func, |callee| callee.expand)
+    all(func, |callee| callee.expand)
+}
+
+/// The same for a generator that knows some functions by themselves ([`PureFn::special`]).
+pub fn run_but_special(func: &mut Function) -> bool {
+    all(func, |callee| if callee.special.is_some() { None } else { callee.expand })
+}
+
+/// Replaces calls until none is left, for sequences may have some.
+fn all(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
+    let mut any = false;
+    while replace(func, of) {
+        any = true;
+    }
+    any
 }
 
 /// Replaces calls by the sequence that `of` gives for the callee, if any.

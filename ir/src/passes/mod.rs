@@ -29,6 +29,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("dce", dce::run),
     ("demand", demand::run),
     ("expand", expand::run),
+    ("expand_but_special", expand::run_but_special),
     ("fast", fast::run),
     ("fold", fold::run),
     ("gvn", gvn::run),

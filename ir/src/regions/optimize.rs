@@ -4,12 +4,12 @@ use super::Region;
 use crate::function::Function;
 use crate::passes::{canon, dce, demand, expand, fold, gvn, licm, pairs, pipeline, simplify_cfg, uniform};
 
-/// Optimises a region's mask form.
-pub fn optimize(region: &mut Region) {
+/// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
+pub fn optimize(region: &mut Region, special: bool) {
     pipeline(
         &mut region.mask,
         &[
-            expand::run,
+            if special { expand::run_but_special } else { expand::run },
             uniform::run,
             fold::run,
             gvn::run,

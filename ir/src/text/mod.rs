@@ -65,6 +65,7 @@ mod tests {
         eval: |a| a[0] << 1,
         expand: None,
         fast: None,
+        special: None,
     };
 
     static TABLE: WordTable = WordTable::new("test.table", &[1; 16]);

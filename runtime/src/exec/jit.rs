@@ -318,7 +318,7 @@ impl Jit {
                 region = better;
             }
         }
-        optimize(&mut region);
+        optimize(&mut region, self.wide);
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
         options.wide_vectors = self.wide;

@@ -240,6 +240,7 @@ fn special(e: &mut Emit<'_>, inst: &Inst) {
     if callee.result == Scalar::I32 {
         return e.write(inst, result);
     }
+    let result = canonical(e, result);
     let result = if inst.mods.sat { saturate(e, result) } else { result };
     e.write_f32(inst, result);
 }

@@ -5,11 +5,11 @@
 //! argument counts as 0, so that no call can fail.
 
 use super::convert::{Convert, Kind};
-use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula};
+use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula, sfu_tables};
 use crate::formula::Lanes;
 use crate::formula::directed::{self, OfInt};
 use crate::pure_table::{a, functions, w};
-use warpjit_ir::{Builder, Scalar, Value};
+use warpjit_ir::{Builder, Scalar, Special, Value};
 
 fn rounding(args: &[u64]) -> Rounding {
     Rounding::from_field(w(args, 0))
@@ -52,9 +52,11 @@ fn conversion(b: &mut Builder<'_>, args: &[Value], ftz: bool) -> Option<Value> {
 
 functions! {
     /// `1 / x`
-    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into(), inline sfu_formula::rcp, fast sfu_fast::rcp;
+    RCP = "tesla.rcp" (F32) -> F32, |x| sfu::rcp(w(x, 0)).into(), inline sfu_formula::rcp, fast sfu_fast::rcp,
+        special Special::Rcp(&sfu_tables::RCP);
     /// `1 / sqrt(x)`
-    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into(), inline sfu_formula::rsqrt, fast sfu_fast::rsqrt;
+    RSQRT = "tesla.rsqrt" (F32) -> F32, |x| sfu::rsqrt(w(x, 0)).into(), inline sfu_formula::rsqrt, fast sfu_fast::rsqrt,
+        special Special::Rsqrt(&sfu_tables::RSQRT);
     /// `log2(x)`
     LG2 = "tesla.lg2" (F32) -> F32, |x| sfu::lg2(w(x, 0)).into(), inline sfu_formula::lg2, fast sfu_fast::lg2;
     /// `sin` of a prepared argument
@@ -67,6 +69,8 @@ functions! {
     PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into(), inline sfu_formula::presin;
     /// Prepares an argument of ex2
     PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into(), inline sfu_formula::preex2;
+    /// The truncated squarer of 17-bit numbers
+    SQUARE = "tesla.square" (I32) -> I32, |x| sfu::square(w(x, 0) & 0x1_ffff) as u64, inline sfu_formula::square, special Special::Square;
     /// f32 sum, rounding field first
     ADD_F32 = "tesla.fadd" (I32, F32, F32) -> F32, |x| f32::add(w(x, 1), w(x, 2), rounding(x)).into();
     /// f32 product, rounding field first

@@ -12,7 +12,7 @@ const IMPLICIT: i64 = 1 << 23;
 /// Each pair of different bits stands twice in that sum. Of the upper eight bits no product is cut, so together they
 /// give half their square. Of a lower and an upper bit, those products stay whose weights reach 18: row `m` of
 /// [`CROSS`] and [`CROSS_LOW`], bit `16 - m` times the bits from `m + 2` up. Two lower bits never reach it.
-fn square(x: u32) -> i64 {
+pub(super) fn square(x: u32) -> i64 {
     let upper = x >> 9;
     let lower = x >> 2 & 0x7f;
     let cross = u32::from(CROSS[(x >> 13 & 15) as usize][lower as usize]);

@@ -5,7 +5,7 @@
 //! positive; what lies above bit `k` is added to `c0`.
 
 use super::f32::{INFINITY, NAN, ONE, SIGN};
-use super::sfu_tables;
+use super::{pure, sfu_tables};
 use crate::formula::{Ops, is_tiny, logarithm, of_positive};
 use warpjit_ir::WordTable;
 
@@ -80,9 +80,10 @@ word_tables! {
     EX2 = "tesla.ex2": [128] = rows(sfu_tables::EX2, 13, 0, 0, false);
 }
 
-/// The truncated squarer of 17-bit numbers, see `sfu::square`: half the square of the upper eight bits, and for each set bit
+/// The truncated squarer of the lower 17 bits, see `sfu::square`: half the square of the upper eight bits, and for each set bit
 /// from 16 to 10 the seven bits from bit 8 down, shifted to its weight. Those products stand side by side in bytes.
-fn square<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+pub fn square<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    let x = o.and_bits(x, 0x1_ffff);
     // Bytes: the lower bits shifted right by 0, 1, 2, 3 for bits 16 to 13, and by 4, 5, 6 for bits 12 to 10.
     let lower = o.shr(x, 2);
     let lower = o.and_bits(lower, 0x7f);
@@ -115,7 +116,7 @@ fn terms<O: Ops>(o: &mut O, table: &Table, index: O::Word, x: O::Word, rest: O::
     let packed = o.lookup(table.slopes, index);
     let value = o.lookup(table.values, index);
     let (c1, c2) = (o.shr(packed, 16), o.and_bits(packed, 0xffff));
-    let squared = square(o, x);
+    let squared = o.call(&pure::SQUARE, x);
     [value, o.mul(c2, squared), o.mul(c1, rest)]
 }
 
@@ -123,8 +124,7 @@ fn terms<O: Ops>(o: &mut O, table: &Table, index: O::Word, x: O::Word, rest: O::
 fn terms_at<O: Ops>(o: &mut O, table: &Table, x: O::Word) -> [O::Word; 3] {
     let index = o.shr(x, 16);
     let rest = o.and_bits(x, 0xffff);
-    let whole_rest = o.and_bits(x, 0x1_ffff);
-    terms(o, table, index, whole_rest, rest)
+    terms(o, table, index, x, rest)
 }
 
 /// Adds the bits of `sum` from `shift` on to the row's value and drops two more: the significand.
@@ -416,7 +416,8 @@ mod tests {
     /// Name, reference, formula.
     type Case = (&'static str, fn(u32) -> u32, fn(&mut Scalars, u32) -> u32);
 
-    const CASES: [Case; 8] = [
+    const CASES: [Case; 9] = [
+        ("square", |x| sfu::square(x & 0x1_ffff) as u32, super::square),
         ("rcp", sfu::rcp, super::rcp),
         ("rsqrt", sfu::rsqrt, super::rsqrt),
         ("lg2", sfu::lg2, super::lg2),

@@ -80,7 +80,7 @@ fn bus(args: &[u64]) -> u64 {
 macro_rules! functions {
     ($($name:ident $text:literal $params:expr, $result:expr, $eval:expr;)*) => {
         $(pub(super) static $name: PureFn =
-            PureFn { name: $text, params: $params, result: $result, eval: $eval, expand: None, fast: None };)*
+            PureFn { name: $text, params: $params, result: $result, eval: $eval, expand: None, fast: None, special: None };)*
     };
 }
 

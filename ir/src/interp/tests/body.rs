@@ -438,6 +438,7 @@ fn lanes_are_read_active_or_not() {
         eval: |a| a[0] * 2,
         expand: None,
         fast: None,
+        special: None,
     };
     let body = Body::new(|b, _, r| {
         let (value, lane) = (b.get(r[2]), b.get(r[0]));
