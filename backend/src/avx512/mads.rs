@@ -7,7 +7,7 @@
 //! - *quickly*: all sums together tested for exponents from -63 to 64. A product that overflowed is the largest number and leaves a sum
 //!   of at least 2^103, an infinite one, or zero where the two cancel; one below 2^-126, which the host flushes, cannot change a sum of
 //!   2^-63 and more. Sums of the stretch are so no zeros as addends. Other addends are tested with the sums, or, where they are there
-//!   long before, the product is the rounded one where they are zero.
+//!   long before but are not the same all through a loop, the product is the rounded one where they are zero.
 //! - *carefully*, where that did not hold: with the rounded product wherever an addend is zero, and tested for what does go wrong: an
 //!   addend other than zero that is below 2^-100, and a product that is the largest number. So infinities, NaNs, zeros and sums
 //!   of any size are right.
