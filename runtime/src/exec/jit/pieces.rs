@@ -182,7 +182,7 @@ impl Jit {
             if look.whole {
                 full::all_enter(&mut region.mask);
             }
-            optimize(&mut region);
+            optimize(&mut region, self.wide);
             let mut after = shapes.clone();
             for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
