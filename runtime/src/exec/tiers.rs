@@ -501,7 +501,8 @@ impl<'a> Stepper<'a> {
 
     /// Blocks that are to run one by one before code for rows is asked for.
     pub fn blocks_before_rows(&self) -> u32 {
-        self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run()).into()
+        // Where code is made behind, blocks have run before it is asked for; and looking would find all regions first.
+        (!self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run())).into()
     }
 
     /// Whether code for rows of blocks may be there later, if it is not now.
