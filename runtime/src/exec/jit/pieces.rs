@@ -221,10 +221,9 @@ impl Jit {
             let all = others.iter().fold(Some(of(a)), |met, code| {
                 meet_shapes(met, code.assumptions.iter().find(|other| other.slot == a.slot).map(of))
             });
-            // What is known says as much, or a part of it.
-            let says = |shape: (Shape, u32)| meet_shapes(known[a.slot.index()], Some(shape)) == Some(shape);
-            if let Some(shape) = all.filter(|&shape| !says(shape)) {
-                checks.push((a.slot, shape.0, shape.1));
+            // What else is known is enough: a look costs more than what a better shape would save.
+            if let (Some((shape, lanes)), None) = (all, known[a.slot.index()]) {
+                checks.push((a.slot, shape, lanes));
             }
         }
         checks
