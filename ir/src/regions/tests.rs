@@ -2,7 +2,8 @@
 
 use super::SlotFacts;
 use super::{Kernel, RegionOptions};
-use crate::entities::Block;
+use crate::entities::{Block, Slot};
+use crate::opcodes::Opcode;
 use crate::text::parse_function;
 use crate::verify::verify;
 
@@ -136,4 +137,52 @@ fn long_blocks_become_several_regions() {
         }
         assert!(regions >= n * 3 / super::explore::MAX_INSTS, "{regions} for {n}");
     }
+/// What a wave does under its mask register, and under the lanes launched.
+const WAVE: &str = r#"function @w spmd lanes 64 {
+    slot s0: mask exec
+    slot s1: ui32 launched.lo = launched.lo
+    slot s2: ui32 launched.hi = launched.hi
+    slot s3: i32 v0
+    slot s4: i32 v1
+
+block0 at 0x10 insts 2:
+    v0: mask = slot.get s0
+    v1: i32 = slot.get s3
+    v2: i32 = slot.get s4
+    v3: i32 = iadd v1, v2
+    v4: i32 = select v0, v3, v2
+    slot.set s4, v4
+    v5: ui32 = slot.get s1
+    v6: ui64 = zext v5
+    v7: ui32 = slot.get s2
+    v8: ui64 = zext v7
+    v9: ui64 = const 32
+    v10: ui64 = ishl v8, v9
+    v11: ui64 = ior v6, v10
+    v12: mask = lane_bit v11
+    store.u32 shared[v1], v4 align 4 if v12
+    leave.exit -> block0
+}
+"#;
+
+#[test]
+fn where_all_lanes_take_part_no_mask_is_left() {
+    let func = parse_function(WAVE, &[]).expect("parses");
+    verify(&func).expect("valid");
+    let kernel = Kernel::new(func, RegionOptions { whole_lanes: 64, ..RegionOptions::default() });
+    let masks = |known: &SlotFacts| {
+        let mut region = kernel.region(Block(0), known).expect("a region");
+        super::optimize(&mut region);
+        verify(&region.mask).expect("valid mask form");
+        let insts = region.mask.block(region.mask.entry).insts.iter().map(|&i| region.mask.inst(i));
+        let uses = |op: Opcode| matches!(op, Opcode::Select | Opcode::LaneBit);
+        let guarded = |inst: &crate::function::InstData| inst.op == Opcode::Store && inst.args.len() > 2;
+        insts.filter(|inst| uses(inst.op) || guarded(inst)).count()
+    };
+    let mut known = SlotFacts::none(kernel.func.slots.len());
+    assert_eq!(masks(&known), 3);
+    (0..3).for_each(|slot| {
+        known.ones.insert(Slot::new(slot));
+    });
+    assert_eq!(masks(&known), 0);
 }

@@ -16,14 +16,16 @@ impl Folder<'_> {
             (Opcode::Select, &[c, a, b], _) => self.select(c, a, b),
             // There is a lane: what holds in all of them holds in one.
             (Opcode::Any, &[a], _) if self.func.ty(a).uniform => Some(Act::Is(a)),
-            (Opcode::LaneBit, &[a], _) => {
-                let lanes = u64::MAX >> (64 - self.func.lanes.clamp(1, 64));
-                match self.c(a)? & lanes {
-                    0 => Some(Act::Const(0)),
-                    all if all == lanes => Some(Act::Const(1)),
-                    _ => None,
-                }
-            }
+            _ => None,
+        }
+    }
+
+    /// The bit of each lane in a word: the same in all lanes where all bits of lanes are.
+    pub(super) fn lane_bit(&mut self, data: &InstData) -> Option<Act> {
+        let lanes = u64::MAX >> (64 - self.func.lanes.clamp(1, 64));
+        match self.c(*data.args.first()?)? & lanes {
+            0 => Some(Act::Const(0)),
+            all if all == lanes => Some(Act::Const(1)),
             _ => None,
         }
     }

@@ -174,6 +174,9 @@ impl Folder<'_> {
         if matches!(data.op, Opcode::Load | Opcode::Store | Opcode::SlotSet) {
             return self.memory(data);
         }
+        if data.op == Opcode::LaneBit {
+            return self.lane_bit(data);
+        }
         let result = data.result?;
         let computes = data.op.is_pure() && !data.op.differs_by_lane() || data.op == Opcode::Any;
         if !computes || data.op == Opcode::Const {
