@@ -137,6 +137,8 @@ fn long_blocks_become_several_regions() {
         }
         assert!(regions >= n * 3 / super::explore::MAX_INSTS, "{regions} for {n}");
     }
+}
+
 /// What a wave does under its mask register, and under the lanes launched.
 const WAVE: &str = r#"function @w spmd lanes 64 {
     slot s0: mask exec
