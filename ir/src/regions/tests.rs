@@ -174,7 +174,7 @@ fn where_all_lanes_take_part_no_mask_is_left() {
     let kernel = Kernel::new(func, RegionOptions { whole_lanes: 64, ..RegionOptions::default() });
     let masks = |known: &SlotFacts| {
         let mut region = kernel.region(Block(0), known).expect("a region");
-        super::optimize(&mut region);
+        super::optimize(&mut region, false);
         verify(&region.mask).expect("valid mask form");
         let insts = region.mask.block(region.mask.entry).insts.iter().map(|&i| region.mask.inst(i));
         let uses = |op: Opcode| matches!(op, Opcode::Select | Opcode::LaneBit);
