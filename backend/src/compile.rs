@@ -67,6 +67,8 @@ pub enum TrapLane {
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
+    /// The lowest lane of [`Context::single_lanes`].
+    Single,
     /// One of the lanes of a masked vector access: as `Vector`, the guard in [`Context::guard_lanes`].
     Run {
         /// First lane of this vector in the chunk.
@@ -121,6 +123,7 @@ impl TrapSite {
                 let lanes = guard_of(context, guarded);
                 if lanes == 0 { 0 } else { lanes.trailing_zeros() }
             }
+            TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
             TrapLane::Run { first, lanes, guarded } => {
                 let start = context.vector_base.wrapping_sub(base);
                 let place = |lane: u32| start.wrapping_add(u64::from(lane) * bytes);

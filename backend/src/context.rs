@@ -176,6 +176,8 @@ pub struct Context {
     pub access_wide: unsafe extern "C" fn(context: *mut Context),
     /// As `access_wide`, the atomic `atomic` of shared memory.
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
+    /// The lanes of the chunk (a bit each) that run by themselves, see [`crate::TrapLane::Single`].
+    pub single_lanes: u64,
     /// The number of an operation in [`warpjit_ir::AtomicOp::ALL`].
     pub atomic: u32,
     /// An access lane by lane as a word (`wide_helpers::describe_access`).
@@ -288,6 +290,7 @@ impl Context {
             poll_wide: crate::wide_helpers::poll_wide,
             access_wide: crate::wide_helpers::access_wide,
             atomic_wide: crate::wide_helpers::atomic_wide,
+            single_lanes: 0,
             atomic: 0,
             access: 0,
             lane_addresses: LaneWords([0; 64]),
@@ -360,6 +363,7 @@ offsets! {
     POLL_WIDE = poll_wide;
     ACCESS_WIDE = access_wide;
     ATOMIC_WIDE = atomic_wide;
+    SINGLE_LANES = single_lanes;
     ATOMIC = atomic;
     ACCESS = access;
     LANE_ADDRESSES = lane_addresses;

@@ -27,7 +27,7 @@ impl Order {
     }
 
     /// Whether an edge leads back, to where loops take fuel.
-    fn is_back_edge(&self, from: Block, to: Block) -> bool {
+    pub fn is_back_edge(&self, from: Block, to: Block) -> bool {
         self.position[to.index()] <= self.position[from.index()]
     }
 
@@ -137,6 +137,18 @@ pub(crate) trait Flow<'a> {
         taken: &BlockCall,
         next: &BlockCall,
     ) -> Result<BranchOperands<Self::Condition, Self::Reg>, Error>;
+    /// Adds what the generator itself passes to a block.
+    fn more_args(&mut self, _to: Block, _list: &mut Vec<Self::Reg>) {}
+    /// Jumps back as the generator wants it for this edge; `false` where it is one like others.
+    fn own_way_back(
+        &mut self,
+        _from: Block,
+        _to: Block,
+        _target: Self::HostBlock,
+        _args: &[Self::Reg],
+    ) -> bool {
+        false
+    }
     fn slot_get(&mut self, data: &InstData, slot: usize) -> Result<(), Error>;
     fn slot_set(&mut self, data: &InstData, slot: usize) -> Result<(), Error>;
     fn call_pure(&mut self, data: &InstData, pure: &'static PureFn) -> Result<(), Error>;
@@ -237,6 +249,7 @@ pub(crate) trait Flow<'a> {
         for (&param, &arg) in params.iter().zip(&call.args) {
             self.edge_arg(param, arg, &mut list)?;
         }
+        self.more_args(call.block, &mut list);
         Ok(list)
     }
 
@@ -256,6 +269,7 @@ pub(crate) trait Flow<'a> {
     fn go(&mut self, from: Block, to: Block, args: &[Self::Reg]) -> Result<(), Error> {
         let target = self.host_blocks().get(to)?;
         match self.host_blocks().order.is_back_edge(from, to) {
+            true if self.own_way_back(from, to, target, args) => {}
             true => self.go_back(target, args),
             false => self.jump(target, args),
         }
@@ -268,13 +282,19 @@ pub(crate) trait Flow<'a> {
         let spent = self.take_fuel();
         self.branch(spent, (poll, &[]), (target, args));
         self.switch_to(poll);
+        let stop = self.stop_block();
+        let told = self.poll();
+        self.branch(told, (stop, &[]), (target, args));
+    }
+
+    /// The block that ends the region because the fuel's owner says so.
+    fn stop_block(&mut self) -> Self::HostBlock {
         let stop = match self.host_blocks().stop {
             Some(b) => b,
             None => self.new_cold_block(),
         };
         self.host_blocks().stop = Some(stop);
-        let told = self.poll();
-        self.branch(told, (stop, &[]), (target, args));
+        stop
     }
 
     /// The block that records a fault; its parameters are [`FAULT_FIELDS`].

@@ -260,6 +260,16 @@ opcodes! {
     LaneBit, "lane_bit", Mask, Sig::Fixed(&[I64], I1);
     /// A uniform value as a varying one.
     Splat, "splat", Mask, Sig::Same(1, ANY);
+
+    /// Mask form: one bit for each lane that runs together (a chunk, or the warp), those that entered and where the operand holds.
+    /// Which bit is whose is known to the next three only.
+    ChunkBallot, "chunk_ballot", Mask, Sig::Fixed(&[I1], I64);
+    /// Mask form: the lanes of a uniform value's bits, one or more of those of a `chunk_ballot`.
+    ChunkMask, "chunk_mask", Mask, Sig::Fixed(&[I64], I1);
+    /// Mask form: the operand, put where `chunk_value` finds a single lane's.
+    ChunkSpread, "chunk_spread", Mask, Sig::Same(1, LANE);
+    /// Mask form: the first operand, a `chunk_spread`, in the lane that the second one is the number of: that of its bit in `chunk_ballot`. Uniform.
+    ChunkValue, "chunk_value", Mask, Sig::Special;
 }
 
 impl Opcode {
@@ -268,6 +278,7 @@ impl Opcode {
     pub fn is_cross_lane(self) -> bool {
         use Opcode::*;
         matches!(self, VoteAny | VoteAll | Ballot | QuadLane | Shuffle | Atomic | Lock | UnlockStore | Clock)
+            || matches!(self, ChunkBallot | ChunkValue)
     }
 
     /// Whether the operation does something besides giving its result, or gives another result each time.
@@ -296,7 +307,7 @@ impl Opcode {
 
     /// Whether the result differs from lane to lane even if no operand does.
     pub fn differs_by_lane(self) -> bool {
-        matches!(self, Opcode::ActiveMask | Opcode::LaneBit)
+        matches!(self, Opcode::ActiveMask | Opcode::LaneBit | Opcode::ChunkMask)
     }
 
     /// Whether exchanging the first two operands keeps the result.

@@ -242,10 +242,15 @@ impl Verifier<'_> {
                 },
                 "the immediate is a NaN of the type",
             )?,
-            (Opcode::LaneBit, _) => ensure(args.iter().all(|t| t.uniform), "takes a uniform value")?,
+            (Opcode::LaneBit | Opcode::ChunkMask, _) => {
+                ensure(args.iter().all(|t| t.uniform), "takes a uniform value")?;
+            }
             (Opcode::QuadLane, Imm::Bits(lane)) => ensure(*lane < 4, "the lane of a quad is below 4")?,
             _ => {}
         }
+        let of_chunks =
+            matches!(op, Opcode::ChunkBallot | Opcode::ChunkMask | Opcode::ChunkSpread | Opcode::ChunkValue);
+        ensure(!of_chunks || func.form == Form::Mask, "stands in mask form only")?;
         if op.sig() == Sig::Special {
             self.check_special(data, &args, result)?;
         }
@@ -258,7 +263,8 @@ impl Verifier<'_> {
             ensure(
                 // The guard of a uniform load may differ between lanes.
                 matches!(op, Opcode::Any | Opcode::Ballot | Opcode::VoteAny | Opcode::VoteAll)
-                    || (op == Opcode::Shuffle && args[1].uniform)
+                    || op == Opcode::ChunkBallot
+                    || (matches!(op, Opcode::Shuffle | Opcode::ChunkValue) && args[1].uniform)
                     || (op == Opcode::Load && args[0].uniform)
                     || args.iter().all(|t| t.uniform),
                 "a varying operand makes the result varying",
@@ -274,10 +280,15 @@ impl Verifier<'_> {
                 ensure(scalars == [Scalar::I1], "takes one truth value")?;
                 ensure(result == Some(Type::uniform(Scalar::I1)), "gives ui1")
             }
-            (Opcode::Shuffle, _) => {
+            (Opcode::Shuffle | Opcode::ChunkValue, _) => {
+                ensure(
+                    data.op == Opcode::Shuffle || result.is_some_and(|t| t.uniform),
+                    "the result is uniform",
+                )?;
                 ensure(scalars.len() == 2, "takes a value and an index")?;
                 ensure(scalars[0] != Scalar::I1, "a truth value cannot be shuffled")?;
-                ensure(scalars[1] == Scalar::I32, "the index is an i32")?;
+                let index = if data.op == Opcode::Shuffle { Scalar::I32 } else { Scalar::I64 };
+                ensure(scalars[1] == index, format!("the index is an {}", index.name()))?;
                 ensure(
                     result.map(|t| t.scalar) == Some(scalars[0]),
                     "the result has the first operand's type",

@@ -215,7 +215,7 @@ impl Asm {
                     });
                     Arg::Mem(match base {
                         Some(base) => Place::At { base, index, disp: mem.disp },
-                        None => Place::Stack(mem.disp),
+                        None => Place::Stack(index, mem.disp),
                     })
                 }
                 A::Vsib(base, index, size, scale, disp) => {

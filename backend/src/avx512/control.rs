@@ -22,7 +22,7 @@ use crate::operands::{arg, number, result, wide};
 use crate::options::{Options, Piece};
 
 /// Operands and the result of a call of a pure function.
-const CALL_BYTES: u32 = 5 * OPERAND_BYTES;
+pub(super) const CALL_BYTES: u32 = 5 * OPERAND_BYTES;
 
 const RAX: u8 = 0;
 const RCX: u8 = 1;
@@ -335,10 +335,12 @@ impl<'a> Flow<'a> for Lower<'a> {
             };
             self.set_param(p, kept);
         }
+        self.declare_fuel(b, host);
     }
 
     fn start_block(&mut self, b: Block) -> Result<(), Error> {
         self.forget_block();
+        self.leave_fuel(b);
         for &p in &self.f.block(b).params {
             let kept = self.kept(p)?;
             if matches!(kept, Kept::General(_)) {
@@ -363,6 +365,14 @@ impl<'a> Flow<'a> for Lower<'a> {
         let data = self.f.block(b);
         let returns = matches!(data.term, Some(Terminator::Return { .. }));
         self.a.pc = if returns { crate::NO_PC } else { data.term_pc };
+    }
+
+    fn more_args(&mut self, to: Block, list: &mut Vec<R>) {
+        self.pass_fuel(to, list);
+    }
+
+    fn own_way_back(&mut self, from: Block, to: Block, target: HostBlock, args: &[R]) -> bool {
+        self.single_back(from, to, target, args)
     }
 
     fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<R>) -> Result<(), Error> {
@@ -453,8 +463,7 @@ impl<'a> Flow<'a> for Lower<'a> {
         }
         let guard = data.args.get(1).copied();
         // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.
-        let is_free = self.in_row.as_ref().is_some_and(|row| !row.row.keeps_lanes)
-            && self.is_entry(guard);
+        let is_free = self.in_row.as_ref().is_some_and(|row| !row.row.keeps_lanes) && self.is_entry(guard);
         let ones = is_free || guard.is_some_and(|m| self.f.as_const(m) == Some(1));
         let masks = if ones { None } else { Some(self.guard(guard)?) };
         let masks = match masks {

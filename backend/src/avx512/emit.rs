@@ -115,6 +115,8 @@ struct Emitter<'a> {
     vcode: &'a VCode,
     /// Offsets of the blocks' starts.
     starts: Vec<u32>,
+    /// The block whose code comes behind that of each.
+    behind: Vec<usize>,
     /// Branches: where the distance stands, and the block.
     jumps: Vec<(usize, usize)>,
     /// Where the distance to a constant stands, where the instruction ends, the constant.
@@ -167,7 +169,8 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
     let mut e = Emitter {
         encoder: Encoder::new(64),
         vcode,
-        starts: Vec::new(),
+        starts: vec![0; vcode.ranges.len()],
+        behind: vec![usize::MAX; vcode.ranges.len()],
         jumps: Vec::new(),
         constants: Vec::new(),
         saved,
@@ -191,11 +194,13 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         let empty = matches!(items.next(), Some(InstOrEdit::Inst(i)) if jump(i));
         e.forward.push(if empty { vcode.succs[block][0].index() } else { block });
     }
-    for block in 0..vcode.ranges.len() {
-        e.starts.push(e.at as u32);
-        if e.forward[block] != block && block != 0 {
-            continue;
-        }
+    let written: Vec<usize> =
+        vcode.written.iter().copied().filter(|&b| e.forward[b] == b || b == 0).collect();
+    for pair in written.windows(2) {
+        e.behind[pair[0]] = pair[1];
+    }
+    for block in written {
+        e.starts[block] = e.at as u32;
         if let Some(text) = &mut e.list {
             text.push_str(&format!("block{block}:\n"));
         }
@@ -345,6 +350,9 @@ impl Emitter<'_> {
                 let (taken, next) = (way(0), way(1));
                 if taken == self.next_of(block) {
                     self.jump_if(condition.jump().1, next)
+                } else if next != self.next_of(block) && self.is_cold(taken) && !self.is_cold(block) {
+                    self.jump_if(condition.jump().1, next)?;
+                    self.jump(block, taken)
                 } else {
                     self.jump_if(condition, taken)?;
                     self.jump(block, next)
@@ -392,7 +400,15 @@ impl Emitter<'_> {
                 Arg::Mem(place) => {
                     i.set_op_kind(n, OpKind::Memory);
                     match place {
-                        Place::Stack(disp) => stack_operand(&mut i, disp),
+                        Place::Stack(index, disp) => {
+                            let index = match index {
+                                Some((at, size, scale)) => {
+                                    Some((reg_of(allocs[usize::from(at)], size)?, scale))
+                                }
+                                None => None,
+                            };
+                            memory(&mut i, Register::RSP, index, disp);
+                        }
                         Place::Pool(entry) => {
                             i.set_memory_base(Register::RIP);
                             i.set_memory_displ_size(8);
@@ -452,9 +468,14 @@ impl Emitter<'_> {
         block
     }
 
+    /// Whether a block is one of those at the end.
+    fn is_cold(&self, block: usize) -> bool {
+        self.vcode.cold[block]
+    }
+
     /// The block whose code comes behind that of another.
     fn next_of(&self, block: usize) -> usize {
-        (block + 1..self.forward.len()).find(|&b| self.forward[b] == b).unwrap_or(usize::MAX)
+        self.behind[block]
     }
 
     fn jump_if(&mut self, condition: Flags, to: usize) -> Result<(), Error> {

@@ -218,7 +218,7 @@ impl Hoist<'_> {
     fn is_pure(&self, inst: &MInst) -> bool {
         let Kind::Host(code) = inst.kind else { return false };
         let memory = inst.args.iter().flatten().any(|arg| match arg {
-            Arg::Mem(Place::Stack(_)) => true,
+            Arg::Mem(Place::Stack(..)) => true,
             Arg::Mem(Place::At { .. }) => {
                 !matches!(code, Code::Lea_r32_m | Code::Lea_r64_m) && inst.steady == NEVER
             }
@@ -438,5 +438,5 @@ impl Hoist<'_> {
 }
 
 fn touches_memory(inst: &MInst) -> bool {
-    inst.args.iter().flatten().any(|arg| matches!(arg, Arg::Mem(Place::At { .. } | Place::Stack(_))))
+    inst.args.iter().flatten().any(|arg| matches!(arg, Arg::Mem(Place::At { .. } | Place::Stack(..))))
 }

@@ -109,6 +109,10 @@ pub(super) struct Lower<'a> {
     /// What is known of the function for those, once it is asked for.
     pub mad_facts: Option<Rc<super::mads::Facts<'a>>>,
     pub pairs: super::lookups::Pairs,
+    /// Loops of single lanes.
+    pub single: super::single::SingleLoops,
+    /// Where on the stack single lanes of values are found.
+    pub spreads: HashMap<Value, i32>,
     /// Uniform words that are wanted in vectors only.
     pub as_vector: Vec<bool>,
     /// Whether code is written that does not dominate the rest of the block.
@@ -148,6 +152,8 @@ struct Carried<'a> {
     buffer_bytes: u32,
     in_row: Option<super::block_row::InRow<'a>>,
     context: Option<R>,
+    /// Whether there are loops of single lanes.
+    single: bool,
 }
 
 impl Carried<'_> {
@@ -160,13 +166,14 @@ impl Carried<'_> {
             buffer_bytes: 0,
             in_row: None,
             context: None,
+            single: false,
         }
     }
 
     fn finish(self) -> Lowered {
-        let Carried { a, sites, pures, tables, buffer_bytes, in_row, .. } = self;
+        let Carried { a, sites, pures, tables, buffer_bytes, in_row, single, .. } = self;
         let shared_reach = in_row.map_or(0, |row| row.shared_reach);
-        let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers());
+        let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers(), single);
         Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes, shared_reach }
     }
 }
@@ -209,7 +216,9 @@ impl<'a> Lower<'a> {
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
-        let Carried { mut a, sites, pures, tables, buffer_bytes, in_row, context } = carried;
+        let mut single = super::single::SingleLoops::new(f, &order.blocks);
+        let Carried { mut a, sites, pures, tables, buffer_bytes, in_row, context, single: before } = carried;
+        single.before = before;
         let none = a.gpr();
         Lower {
             a,
@@ -234,6 +243,8 @@ impl<'a> Lower<'a> {
             mads: None,
             mad_facts: None,
             pairs,
+            single,
+            spreads: HashMap::new(),
             as_vector,
             aside: false,
             env,
@@ -257,8 +268,9 @@ impl<'a> Lower<'a> {
     }
 
     fn into_carried(self) -> Carried<'a> {
-        let Lower { a, sites, pures, tables, buffer_bytes, in_row, context, .. } = self;
-        Carried { a, sites, pures, tables, buffer_bytes, in_row, context: Some(context) }
+        let Lower { a, sites, pures, tables, buffer_bytes, in_row, context, single, .. } = self;
+        let single = single.before || !single.is_empty();
+        Carried { a, sites, pures, tables, buffer_bytes, in_row, context: Some(context), single }
     }
 }
 
@@ -306,7 +318,10 @@ fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> 
             let data = f.inst(inst);
             let float = data.result.is_some_and(|r| matches!(f.ty(r).scalar, Scalar::F32 | Scalar::F64));
             let on_lanes = data.result.is_some_and(|r| forms.of(r) == Form::Varying)
-                && !matches!(data.op, Opcode::Load | Opcode::Atomic | Opcode::LaneBit | Opcode::CallPure);
+                && !matches!(
+                    data.op,
+                    Opcode::Load | Opcode::Atomic | Opcode::LaneBit | Opcode::ChunkMask | Opcode::CallPure
+                );
             if !(on_lanes || data.op == Opcode::Bitcast && float) {
                 data.args.iter().for_each(|a| only[a.index()] = false);
             }
@@ -455,7 +470,8 @@ impl Lower<'_> {
             _ => self.a.pc = data.pc,
         }
         let whole = self.lanes() == self.f.lanes as usize;
-        if data.op.is_cross_lane() && !(whole && super::crosses_lanes(data.op)) {
+        let of_chunk = matches!(data.op, Opcode::ChunkBallot | Opcode::ChunkValue);
+        if data.op.is_cross_lane() && !of_chunk && !(whole && super::crosses_lanes(data.op)) {
             return Err(Error::CrossLane(data.op));
         }
         if data.result.is_some_and(|r| self.address_only[r.index()]) {
@@ -479,6 +495,9 @@ impl Lower<'_> {
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane => {
                 self.across(data)
+            }
+            Opcode::ChunkBallot | Opcode::ChunkMask | Opcode::ChunkSpread | Opcode::ChunkValue => {
+                self.single(data)
             }
             _ => self.pure(data),
         }

@@ -32,6 +32,7 @@ mod places;
 mod rows;
 mod scalar;
 mod side_by_side;
+mod single;
 mod special;
 mod values;
 

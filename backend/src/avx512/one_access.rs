@@ -111,8 +111,9 @@ impl Lower<'_> {
     pub fn uniform_global(&mut self, x: &Access<'_>, addresses: &[R]) -> Result<(), Error> {
         let base = self.base(x.mem.space);
         let count = addresses.len().max(x.value.map_or(1, |v| self.scalars(v)));
-        let all = count == 1 && !self.is_guarded(x);
-        let bits = self.guard_bits(x.guard)?;
+        let single = self.is_single(x.guard);
+        let all = count == 1 && (single || !self.is_guarded(x));
+        let bits = if all { self.bits } else { self.guard_bits(x.guard)? };
         let loaded = self.each_group(count, |l| {
             let value = x.value.map(|v| l.general(v)).transpose()?;
             let end = l.a.block();
@@ -130,7 +131,8 @@ impl Lower<'_> {
                 l.a.switch_to(go);
                 l.a.store64g(Mem::at(l.context, at::GUARD_LANES), own);
             }
-            let site = l.site(x.data, TrapLane::First { guarded: !all });
+            let lane = if all && single { TrapLane::Single } else { TrapLane::First { guarded: !all } };
+            let site = l.site(x.data, lane);
             let place = Mem::indexed(base, addresses[l.group.min(addresses.len() - 1)], 1, 0);
             Ok(match value {
                 Some(v) => {

@@ -116,9 +116,14 @@ impl Lower<'_> {
 
     /// Faults where the one address of all lanes is none.
     fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
-        let bad = self.bad_bits(address, x.mem);
         let (cold, go_on) = (self.a.cold_block(), self.a.block());
-        self.a.test(true, bad, bad);
+        if x.mem.align <= 1 {
+            let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+            self.a.test(true, address, high);
+        } else {
+            let bad = self.bad_bits(address, x.mem);
+            self.a.test(true, bad, bad);
+        }
         self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
         self.a.switch_to(cold);
         let mut bits = self.aside(|l| l.guard_bits(x.guard))?;
@@ -449,7 +454,17 @@ impl Lower<'_> {
                     }
                 }
                 (None, 4) => {
-                    let index = [addresses[2 * g], addresses[2 * g + 1]];
+                    let mut index = [addresses[2 * g], addresses[2 * g + 1]];
+                    if self.one_by_one && !self.single.is_empty() {
+                        // Most lanes take part: the others load a word that is sure to be there.
+                        let elsewhere = self.a.g2(true, super::scalar::SUB, self.context, base);
+                        let elsewhere = self.a.splat(true, elsewhere);
+                        for (index, (.., mask, _)) in index.iter_mut().zip(pair) {
+                            *index = self.blend(true, mask, Src::R(*index), elsewhere);
+                        }
+                        loaded.push(self.loads64(base, index, pair.map(|(.., site)| site)));
+                        continue;
+                    }
                     loaded.push(self.if_all(
                         guard[g],
                         |l| l.loads64(base, index, pair.map(|(.., site)| site)),

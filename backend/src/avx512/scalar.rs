@@ -47,6 +47,14 @@ impl Lower<'_> {
         if w { i32::try_from(bits as i64).ok() } else { Some(bits as u32 as i32) }
     }
 
+    /// What a value is a multiple of that an address can hold, with its factor.
+    fn scaled(&self, v: Value) -> Option<(Value, u8)> {
+        let data = self.f.def_inst(v).filter(|data| data.op == Opcode::Ishl)?;
+        let &[x, by] = &data.args[..] else { return None };
+        let by = self.f.as_const(by).filter(|by| (1..4).contains(by))?;
+        (self.is_one(x) && self.f.as_const(x).is_none()).then_some((x, 1 << by))
+    }
+
     /// Sets the flags of a comparison of uniform integers.
     pub fn compare_general(&mut self, data: &InstData) -> Result<IntCC, Error> {
         let Imm::Int(mut cc) = data.imm else { return Err(malformed(data)) };
@@ -104,8 +112,21 @@ impl Lower<'_> {
                     self.a.add_imm(w, b, imm.into())
                 }
                 _ => {
-                    let (a, b) = (self.general(x)?, self.general(arg(data, 1)?)?);
-                    self.a.add(w, a, b)
+                    let y = arg(data, 1)?;
+                    match (self.scaled(y), self.scaled(x)) {
+                        (Some((index, scale)), _) => {
+                            let (a, b) = (self.general(x)?, self.general(index)?);
+                            self.a.lea(w, Mem::indexed(a, b, scale, 0))
+                        }
+                        (_, Some((index, scale))) => {
+                            let (a, b) = (self.general(y)?, self.general(index)?);
+                            self.a.lea(w, Mem::indexed(a, b, scale, 0))
+                        }
+                        _ => {
+                            let (a, b) = (self.general(x)?, self.general(y)?);
+                            self.a.add(w, a, b)
+                        }
+                    }
                 }
             },
             Opcode::Isub => match self.small(arg(data, 1)?, w).and_then(i32::checked_neg) {

@@ -467,7 +467,7 @@ impl Lower<'_, '_> {
                 self.define(r, Kept::Const(bits));
                 Ok(())
             }
-            Opcode::Splat => {
+            Opcode::Splat | Opcode::ChunkSpread => {
                 let r = result(data)?;
                 let kept = self.kept(arg(data, 0)?)?;
                 self.define(r, kept);

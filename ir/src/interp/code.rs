@@ -353,7 +353,9 @@ struct Tally {
 impl Tally {
     fn add(&mut self, inst: &InstData) {
         let (rank, group) = match (inst.op, &inst.imm) {
-            (Opcode::Const | Opcode::SlotGet | Opcode::Splat | Opcode::Bitcast, _) => return,
+            (Opcode::Const | Opcode::SlotGet | Opcode::Splat | Opcode::Bitcast | Opcode::ChunkSpread, _) => {
+                return;
+            }
             (Opcode::SlotSet, _) => {
                 self.sets_slot = true;
                 return;
@@ -574,7 +576,9 @@ impl Prepare<'_> {
         let result = data.result.map(|v| self.func.ty(v).scalar);
         let place = match data.op {
             // The same bits in the scratch array: no step needed.
-            Opcode::Splat | Opcode::Zext | Opcode::Bitcast if data.args.len() == 1 => args[0],
+            Opcode::Splat | Opcode::ChunkSpread | Opcode::Zext | Opcode::Bitcast if data.args.len() == 1 => {
+                args[0]
+            }
             _ => {
                 let kind = self.kind(data, &scalar, result).ok_or_else(bad)?;
                 if matches!(kind, Kind::Set(..) | Kind::Store(..) | Kind::UnlockStore(..)) {
@@ -648,11 +652,11 @@ impl Prepare<'_> {
             (Opcode::Any, _) => Kind::Any,
             (Opcode::VoteAny, _) => Kind::VoteAny,
             (Opcode::VoteAll, _) => Kind::VoteAll,
-            (Opcode::Ballot, _) => Kind::Ballot,
+            (Opcode::Ballot | Opcode::ChunkBallot, _) => Kind::Ballot,
             (Opcode::QuadLane, Imm::Bits(lane)) if *lane < 4 => Kind::QuadLane(*lane as u8),
-            (Opcode::Shuffle, _) => Kind::Shuffle,
+            (Opcode::Shuffle | Opcode::ChunkValue, _) => Kind::Shuffle,
             (Opcode::ActiveMask, _) => Kind::ActiveMask,
-            (Opcode::LaneBit, _) => Kind::LaneBit,
+            (Opcode::LaneBit | Opcode::ChunkMask, _) => Kind::LaneBit,
             (Opcode::Clock, _) => Kind::Clock,
             (op, imm) => {
                 let (kernel, bits) = eval::kernel(op, imm, scalar(count.checked_sub(1)?)?, result?)?;

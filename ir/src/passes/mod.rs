@@ -6,8 +6,10 @@ pub mod dce;
 pub mod demand;
 pub mod expand;
 pub mod fast;
+pub mod floats;
 pub mod fold;
 pub mod gvn;
+pub mod lane_loops;
 pub mod licm;
 pub mod pairs;
 pub mod simplify_cfg;
@@ -31,8 +33,10 @@ pub const ALL: &[(&str, Pass)] = &[
     ("expand", expand::run),
     ("expand_but_special", expand::run_but_special),
     ("fast", fast::run),
+    ("floats", floats::run),
     ("fold", fold::run),
     ("gvn", gvn::run),
+    ("lane_loops", lane_loops::run),
     ("licm", licm::run),
     ("pairs", pairs::run),
     ("simplify_cfg", simplify_cfg::run),

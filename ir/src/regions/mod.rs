@@ -18,7 +18,7 @@ mod unread;
 pub mod votes;
 pub mod wave;
 
-pub use optimize::optimize;
+pub use optimize::{optimize, part_lanes};
 
 use std::sync::OnceLock;
 

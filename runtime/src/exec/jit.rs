@@ -21,7 +21,7 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, SlotFacts, optimize};
+use warpjit_ir::regions::{Kernel, SlotFacts, optimize, part_lanes};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -319,6 +319,9 @@ impl Jit {
             }
         }
         optimize(&mut region, self.wide);
+        if self.wide {
+            part_lanes(&mut region.mask);
+        }
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
         options.wide_vectors = self.wide;

@@ -13,7 +13,7 @@ pub(super) fn kernel(op: Opcode, _imm: &Imm, _scalar: Scalar) -> Option<(Kernel,
     }
     match op {
         Opcode::Select => Some((select, 0)),
-        Opcode::Splat => Some((k1!(u64, |a| a), 0)),
+        Opcode::Splat | Opcode::ChunkSpread => Some((k1!(u64, |a| a), 0)),
         _ => None,
     }
 }

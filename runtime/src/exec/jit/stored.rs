@@ -420,6 +420,7 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
         TrapLane::Run { first, lanes: 8, guarded } => (4, first, [guarded, false]),
         TrapLane::Run { first, guarded, .. } => (4, first, [guarded, true]),
         TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
+        TrapLane::Single => (6, 0, [false; 2]),
     };
     out.u8(kind);
     out.u8(lane);
@@ -441,6 +442,7 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
         3 => TrapLane::First { guarded },
         4 => TrapLane::Run { first, lanes: if other { 16 } else { 8 }, guarded },
         5 => TrapLane::Gather { first, wide: other, guarded },
+        6 => TrapLane::Single,
         _ => return None,
     };
     let space = from.u32()?;
