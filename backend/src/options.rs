@@ -150,7 +150,7 @@ const AVX2: [&str; 10] = [
 ];
 
 /// What the caller knows of a slot's values at the entry of the region, and has checked: in all lanes of each chunk that has an active
-/// one; with [`Options::wide_vectors`] in each sixteen lanes of it.
+/// one; with [`Options::wide_vectors`] in each sixteen lanes of it, unless [`Options::whole_shapes`] says more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
@@ -269,6 +269,8 @@ pub struct Options {
     pub pcs: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
+    /// By slot: its shape is that of the whole chunk, not only of each sixteen lanes of it; missing ones' is not.
+    pub whole_shapes: Vec<bool>,
     /// By block: the lanes that execute it, for `count`; missing ones are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
@@ -285,6 +287,7 @@ impl Options {
             count: false,
             pcs: false,
             slot_shapes: Vec::new(),
+            whole_shapes: Vec::new(),
             block_masks: Vec::new(),
         }
     }

@@ -252,6 +252,8 @@ fn compare(tame: bool) {
         let (func, shapes) = random_region(seed, tame);
         verify(&func).expect("valid");
         let mut options = options[seed as usize % options.len()].clone();
+        // What has a shape has it in all lanes.
+        options.whole_shapes = vec![seed / 7 % 2 == 0; shapes.len()];
         options.slot_shapes = shapes;
         options.fast_compile = seed % 5 == 0;
         options.checked_memory = !options.wide_vectors && (!tame || seed % 2 == 0);

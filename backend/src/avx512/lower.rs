@@ -84,6 +84,8 @@ pub(super) struct Lower<'a> {
     pub many: Vec<bool>,
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
+    /// Lanes of an even address's span ([`crate::even_address::EvenAddress::span`]).
+    pub span_lanes: usize,
     known_bits: Option<Rc<KnownBits>>,
     pub blocks: HostBlocks<HostBlock>,
     pub slot_offsets: Vec<u32>,
@@ -212,7 +214,7 @@ impl<'a> Lower<'a> {
         let hoist = hoisted_values(f, &order, &forms);
         let address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
-        let many = values_by_sixteen(f, &order.blocks, &forms, groups);
+        let many = values_by_sixteen(f, &order.blocks, &forms, groups, &options.whole_shapes);
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
@@ -228,6 +230,7 @@ impl<'a> Lower<'a> {
             forms,
             many,
             group: 0,
+            span_lanes: 16,
             known_bits: None,
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],
@@ -275,8 +278,14 @@ impl<'a> Lower<'a> {
 }
 
 /// As [`many_scalars`], where there are more than sixteen lanes.
-pub(crate) fn values_by_sixteen(f: &Function, order: &[Block], forms: &Forms, groups: usize) -> Vec<bool> {
-    if groups > 1 { many_scalars(f, order, forms) } else { vec![false; f.values.len()] }
+pub(crate) fn values_by_sixteen(
+    f: &Function,
+    order: &[Block],
+    forms: &Forms,
+    groups: usize,
+    whole: &[bool],
+) -> Vec<bool> {
+    if groups > 1 { many_scalars(f, order, forms, whole) } else { vec![false; f.values.len()] }
 }
 
 /// Comparisons whose only use is the branch at the end of their block.
@@ -331,8 +340,9 @@ fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> 
     only
 }
 
-/// Values that are kept as scalars, but as one for each sixteen lanes: all that comes from registers of lanes.
-fn many_scalars(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+/// Values that are kept as scalars, but as one for each sixteen lanes: all that comes from registers of lanes, unless what they hold is
+/// known over the whole chunk.
+fn many_scalars(f: &Function, order: &[Block], forms: &Forms, whole: &[bool]) -> Vec<bool> {
     let mut many = vec![false; f.values.len()];
     loop {
         let mut changed = false;
@@ -345,7 +355,10 @@ fn many_scalars(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
                 let data = f.inst(inst);
                 let Some(r) = data.result else { continue };
                 let from_lanes = match (data.op, data.imm) {
-                    (Opcode::SlotGet, Imm::Slot(slot)) => !f.slots[slot.index()].ty.uniform,
+                    (Opcode::SlotGet, Imm::Slot(slot)) => {
+                        let whole = whole.get(slot.index()).copied().unwrap_or(false);
+                        !f.slots[slot.index()].ty.uniform && !whole
+                    }
                     (Opcode::Load, _) => many[data.args[0].index()],
                     (Opcode::Any | Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot, _) => false,
                     _ => data.args.iter().any(|a| many[a.index()]),

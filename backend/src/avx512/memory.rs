@@ -71,14 +71,11 @@ impl Lower<'_> {
         }
         let MemoryOperands { mem, address: a, value, guard } = operands;
         let low16 = !matches!(mem.space, Space::Global(_)) && !mem.far;
-        let scalars = |l: &mut Self| {
-            let count = l.scalars(a);
-            l.each_group(count, |l| l.general(a))
-        };
+        let scalars = |l: &mut Self, count| l.each_group(count, |l| l.general(a));
         let address = match self.forms.of(a) {
-            Form::Uniform => Address::Uniform(scalars(self)?),
-            Form::Affine { stride, .. } => Address::Affine(scalars(self)?, stride),
-            Form::Affine16 { stride } if low16 => Address::Affine(scalars(self)?, stride),
+            Form::Uniform => Address::Uniform(scalars(self, self.scalars(a))?),
+            Form::Affine { stride, .. } => Address::Affine(scalars(self, self.groups)?, stride),
+            Form::Affine16 { stride } if low16 => Address::Affine(scalars(self, self.groups)?, stride),
             _ => Address::Lanes(self.regs(a)?.to_vec()),
         };
         let x = Access { data, mem, value, guard, address };
@@ -101,7 +98,8 @@ impl Lower<'_> {
                     true => {
                         let base = self.base(mem.space);
                         let places = self.global_places(s, mem);
-                        let places: Vec<R> = places.iter().map(|&p| self.a.add(true, base, p)).collect();
+                        let places: Vec<Mem> =
+                            places.iter().map(|&p| Mem::at(self.a.add(true, base, p), 0)).collect();
                         let loaded = self.run(&x, &places)?;
                         self.give(&x, loaded)
                     }

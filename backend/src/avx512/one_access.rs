@@ -161,7 +161,7 @@ impl Lower<'_> {
     pub fn rows_of(&mut self, data: &InstData) -> Result<Vec<Row>, Error> {
         let Imm::Mem(mem) = data.imm else { return Err(malformed(data)) };
         let a = arg(data, 0)?;
-        let count = self.scalars(a);
+        let count = if self.stride_of(a) == 0 { self.scalars(a) } else { self.groups };
         let scalars = self.each_group(count, |l| l.general(a))?;
         let address = match self.forms.of(a) {
             Form::Uniform => Address::Uniform(scalars),

@@ -57,7 +57,10 @@ impl Lower<'_> {
         let step = step_of(self.f, &self.forms, a);
         let loaded = if step == Some(i64::from(mem.bytes)) {
             let mut wraps = None;
-            let firsts = self.each_group(self.groups, |l| {
+            let one = self.is_one_span(a);
+            let count = if one { 1 } else { self.groups };
+            self.span_lanes = if one { self.lanes() } else { 16 };
+            let firsts = self.each_group(count, |l| {
                 let span = l.span(a)?;
                 wraps = match (wraps, span.wraps) {
                     (Some(a), Some(b)) => Some(l.a.g2(true, super::scalar::OR, a, b)),
@@ -90,6 +93,18 @@ impl Lower<'_> {
             }
         };
         self.give(&x, loaded)
+    }
+
+    /// Whether the first lane's tells an even address of all lanes of the chunk, not only of its sixteen.
+    fn is_one_span(&self, v: Value) -> bool {
+        if self.forms.of(v) == Form::Uniform {
+            return !self.many[v.index()];
+        }
+        self.f.def_inst(v).is_some_and(|data| match data.op {
+            Opcode::Zext | Opcode::Sext => !self.many[data.args[0].index()],
+            Opcode::Ishl => self.is_one_span(data.args[0]),
+            _ => data.args.iter().all(|&a| self.is_one_span(a)),
+        })
     }
 
     fn moved(&mut self, parts: &[R], offset: i64) -> Vec<R> {
@@ -344,7 +359,11 @@ impl Lower<'_> {
         let base = self.base(x.mem.space);
         let end = self.a.block();
         self.a.switch_to(quick);
-        let places: Vec<R> = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
+        let starts: Vec<R> = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
+        // One start, behind which all of the chunk lie.
+        let next = if starts.len() < self.groups { 16 * i32::from(x.mem.bytes) } else { 0 };
+        let place = |g: usize| Mem::at(starts[g.min(starts.len() - 1)], g as i32 * next);
+        let places: Vec<Mem> = (0..self.groups).map(place).collect();
         let loaded = self.aside(|l| l.run(x, &places))?;
         self.a.jump(end, &loaded);
         self.a.switch_to(slow);
@@ -534,7 +553,7 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
     }
 
     fn wraps(&mut self, op: Opcode, first: R, stride: i64) -> R {
-        let last = self.a.add_imm(true, first, stride * 15);
+        let last = self.a.add_imm(true, first, stride * (self.span_lanes as i64 - 1));
         let want = self.extend(op, last);
         self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last)
     }

@@ -54,10 +54,9 @@ impl Lower<'_> {
     }
 
     /// Global memory of lanes side by side from a host address on for each sixteen.
-    pub fn run(&mut self, x: &Access<'_>, places: &[R]) -> Result<Vec<R>, Error> {
+    pub fn run(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<Vec<R>, Error> {
         let masks = self.guard(x.guard)?;
-        let places: Vec<Mem> = places.iter().map(|&p| Mem::at(p, 0)).collect();
-        self.vectors(x, &places, Some(&masks), true)
+        self.vectors(x, places, Some(&masks), true)
     }
 
     /// Vectors from a place on for each sixteen lanes: loads where the masks hold, or stores.
@@ -123,11 +122,15 @@ impl Lower<'_> {
         };
         let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
         let mut loaded = Vec::new();
+        let mut noted = None;
         for (g, &place) in places.iter().enumerate() {
             if let (true, super::asm::Base::Reg(start)) = (global, place.base) {
                 // As if the chunk's lanes before lay in front.
-                let start = self.a.add_imm(true, start, -(16 * g as i64 * i64::from(mem.bytes)));
-                self.a.store64g(Mem::at(self.context, at::VECTOR_BASE), start);
+                let back = i64::from(place.disp) - 16 * g as i64 * i64::from(mem.bytes);
+                if noted.replace((start, back)) != Some((start, back)) {
+                    let start = self.a.add_imm(true, start, back);
+                    self.a.store64g(Mem::at(self.context, at::VECTOR_BASE), start);
+                }
             }
             for v in 0..vectors {
                 let n = vectors * g + v;

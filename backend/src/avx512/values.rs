@@ -13,15 +13,18 @@ use crate::affine::Form;
 use crate::operands::wide;
 
 impl Lower<'_> {
-    /// A uniform value, or the first lane's of an affine one, in a general register; a float's bits. Of values that have a scalar for
-    /// each sixteen lanes that of `group`.
+    /// A uniform value, or the first lane's of an affine one, in a general register; a float's bits: that of `group`.
     pub fn general(&mut self, v: Value) -> Result<R, Error> {
         let scalar = self.scalar_of(v);
         let pick = |all: &[R], n: usize| all[n.min(all.len() - 1)];
         let group = self.group;
         Ok(match self.kept(v)? {
             Kept::Const(bits) => self.a.imm(wide(scalar), bits),
-            Kept::General(r) => pick(&r, group),
+            Kept::General(r) => {
+                let steps = if r.len() == 1 { 16 * group as i64 * i64::from(self.stride_of(v)) } else { 0 };
+                let first = pick(&r, group);
+                self.a.add_imm(wide(scalar), first, i64::from(steps as i32))
+            }
             Kept::Splat(r) if wide(scalar) => self.a.first64(pick(&r, group)),
             Kept::Splat(r) => self.a.first32(pick(&r, group)),
             Kept::Parts(p) => match scalar {
@@ -33,6 +36,14 @@ impl Lower<'_> {
                 _ => self.a.first32(pick(&p, group)),
             },
         })
+    }
+
+    /// What each lane of an affine value has more than the one before; 0 of all others.
+    pub fn stride_of(&self, v: Value) -> i32 {
+        match self.forms.of(v) {
+            Form::Affine { stride, .. } | Form::Affine16 { stride } => stride,
+            _ => 0,
+        }
     }
 
     /// The vectors of a value that is no mask, as last operands.
@@ -105,16 +116,15 @@ impl Lower<'_> {
     /// Vectors of a uniform or affine value in general registers.
     pub fn vectors_of(&mut self, scalars: &[R], v: Value, scalar: Scalar) -> Rc<[R]> {
         let count = self.part_count(scalar);
-        let (stride, low16) = match self.forms.of(v) {
-            Form::Affine { stride, .. } => (stride, false),
-            Form::Affine16 { stride } => (stride, true),
-            _ => (0, false),
-        };
-        let vectors: Vec<R> = scalars
-            .iter()
-            .map(|&r| {
-                let splat = self.a.splat(wide(scalar), r);
-                let x = self.ramp(splat, stride, 0);
+        let stride = self.stride_of(v);
+        let low16 = matches!(self.forms.of(v), Form::Affine16 { .. });
+        let splats: Vec<R> = scalars.iter().map(|&r| self.a.splat(wide(scalar), r)).collect();
+        // One scalar of all lanes, in which each sixteen begin further on.
+        let groups = if stride != 0 && splats.len() == 1 { self.groups } else { splats.len() };
+        let vectors: Vec<R> = (0..groups)
+            .map(|g| {
+                let further = if splats.len() == 1 { 16 * g as u32 } else { 0 };
+                let x = self.ramp(splats[g.min(splats.len() - 1)], stride, further.wrapping_mul(stride as u32));
                 if low16 {
                     self.a.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(0xffff))
                 } else {

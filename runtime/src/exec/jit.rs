@@ -328,8 +328,10 @@ impl Jit {
         options.checked_memory = self.variant.checked_memory;
         options.pcs = self.variant.pcs;
         options.slot_shapes = vec![None; region.mask.slots.len()];
+        options.whole_shapes = vec![false; region.mask.slots.len()];
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
+            options.whole_shapes[a.slot.index()] = a.lanes == chunk_lanes;
         }
         let made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;

@@ -113,12 +113,14 @@ impl Jit {
             let all: Vec<Vec<u32>> = frames.iter().map(|frame| words_of(frame)).collect();
             let Some(words) = all.first() else { continue };
             let step = words[1].wrapping_sub(words[0]) as i32;
-            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what is the same
-            // in each of them is worth knowing too.
+            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what each of them
+            // has is worth knowing too.
             let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
             let shapes = [
                 (Shape::Uniform, chunk_lanes),
                 (Shape::Uniform, parts),
+                (Shape::Packed(step), chunk_lanes),
+                (Shape::Affine(step), chunk_lanes),
                 (Shape::Packed(step), parts),
                 (Shape::Affine(step), parts),
             ];
