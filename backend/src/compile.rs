@@ -258,6 +258,7 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
     for piece in pieces {
         let mut own = Options { groups: piece.groups, count: false, ..options.clone() };
         own.slot_shapes.clone_from(&piece.slot_shapes);
+        own.whole_shapes.clone_from(&piece.whole_shapes);
         check(piece.func, &own)?;
         let known = |way: &Way| match *way {
             Way::Ended => true,

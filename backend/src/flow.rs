@@ -91,6 +91,10 @@ pub(crate) trait Flow<'a> {
 
     fn new_block(&mut self) -> Self::HostBlock;
     fn new_cold_block(&mut self) -> Self::HostBlock;
+    /// The block that code of a block of the region begins in.
+    fn new_block_of(&mut self, _: Block) -> Self::HostBlock {
+        self.new_block()
+    }
     /// A cold block with parameters for [`FAULT_FIELDS`].
     fn new_fault_block(&mut self) -> Self::HostBlock;
     fn switch_to(&mut self, block: Self::HostBlock);
@@ -163,7 +167,7 @@ pub(crate) trait Flow<'a> {
         }
         let order = self.host_blocks().order.blocks.clone();
         for &b in &order {
-            let host = self.new_block();
+            let host = self.new_block_of(b);
             self.host_blocks().of[b.index()] = Some(host);
             self.declare_params(b, host);
         }

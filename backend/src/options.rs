@@ -200,6 +200,8 @@ pub struct Piece<'a> {
     pub groups: u8,
     /// As [`Options::slot_shapes`].
     pub slot_shapes: Vec<Option<Shape>>,
+    /// As [`Options::whole_shapes`].
+    pub whole_shapes: Vec<bool>,
     /// Guest instructions that it counts for.
     pub insts: u32,
     /// By exit, where all warps go that come out there.

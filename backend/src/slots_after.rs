@@ -23,15 +23,18 @@ pub fn slots_after(
     let order = Order::new(func);
     let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|(shape, _)| shape)).collect();
     let forms = Forms::new(func, &order.blocks, &shapes);
-    let many = avx512::values_by_sixteen(func, &order.blocks, &forms, usize::from(groups) / 4);
+    let chunk_lanes = u32::from(groups) * 4;
+    let whole: Vec<bool> =
+        before.iter().map(|known| known.is_some_and(|(_, lanes)| lanes >= chunk_lanes)).collect();
+    let many = avx512::values_by_sixteen(func, &order.blocks, &forms, usize::from(groups) / 4, &whole);
+    let lanes_of = |v: Value| if many[v.index()] { VECTOR_LANES } else { chunk_lanes };
     let shape_of = |v: Value| match forms.of(v) {
         _ if func.ty(v).scalar == Scalar::I1 && func.as_const(v) == Some(1) => {
-            Some((Shape::Ones, u32::from(groups) * 4))
+            Some((Shape::Ones, chunk_lanes))
         }
-        Form::Uniform if many[v.index()] => Some((Shape::Uniform, VECTOR_LANES)),
-        Form::Uniform => Some((Shape::Uniform, u32::from(groups) * 4)),
-        Form::Affine { stride, packed: false } => Some((Shape::Affine(stride), VECTOR_LANES)),
-        Form::Affine { stride, packed: true } => Some((Shape::Packed(stride), VECTOR_LANES)),
+        Form::Uniform => Some((Shape::Uniform, lanes_of(v))),
+        Form::Affine { stride, packed: false } => Some((Shape::Affine(stride), lanes_of(v))),
+        Form::Affine { stride, packed: true } => Some((Shape::Packed(stride), lanes_of(v))),
         _ => None,
     };
     let mut list: Vec<(Slot, Option<(Shape, u32)>)> = Vec::new();

@@ -3,6 +3,8 @@
 mod common;
 #[path = "regions/generator.rs"]
 mod generator;
+#[path = "regions/versions.rs"]
+mod versions;
 
 use common::{Executable, Random, all_options, frame, read, write};
 use generator::random_region;
@@ -10,6 +12,7 @@ use warpjit_backend::{
     Context, FAULT, HostLevel, Options, STOPPED, Shape, Target, TrapLane, compile_region, list_region,
 };
 use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_mask_function};
+use warpjit_ir::passes::{conjunctions, dce, fold, pipeline, whole};
 use warpjit_ir::text::parse_function;
 use warpjit_ir::verify::verify;
 use warpjit_ir::{AtomicOp, Function, Space};
@@ -249,7 +252,11 @@ fn compare(tame: bool) {
     let mut count = 0;
     for seed in seeds(400) {
         count += 1;
-        let (func, shapes) = random_region(seed, tame);
+        let (mut func, shapes) = random_region(seed, tame);
+        if seed % 3 == 0 {
+            // Versions for where all lanes take part.
+            pipeline(&mut func, &[whole::run, fold::run, conjunctions::run, dce::run]);
+        }
         verify(&func).expect("valid");
         let mut options = options[seed as usize % options.len()].clone();
         // What has a shape has it in all lanes.

@@ -4,7 +4,7 @@ use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::function::{BlockCall, Terminator};
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
+use warpjit_ir::{Block, Function, Inst, InstData, Opcode, PureFn, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::block_row::FromRow;
@@ -124,13 +124,23 @@ impl Lower<'_> {
 
     /// Sets the flags by a condition, and says which of them tells.
     fn set_flags(&mut self, c: Value) -> Result<Flags, Error> {
+        if self.is_fused_complement(c)
+            && let Some(data) = self.f.def_inst(c)
+        {
+            // Some lack it: not all have it.
+            let masks = self.masks(arg(data, 0)?)?;
+            let all = masks.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
+            let all = all.ok_or_else(|| Error::Malformed("a chunk without lanes".into()))?;
+            self.a.kortest(all, all);
+            return Ok(Flags::AboveEqual);
+        }
         if !self.is_one(c) {
             let masks = self.masks(c)?;
             self.test_any(&masks);
             return Ok(Flags::NotEqual);
         }
         if self.fused[c.index()]
-            && let Some(data) = self.f.def_inst(c)
+            && let Some(data) = self.f.def_inst(c).filter(|data| data.op == Opcode::Icmp)
         {
             let cc = self.compare_general(data)?;
             return Ok(by_condition(cc).2);
@@ -213,6 +223,11 @@ impl<'a> Flow<'a> for Lower<'a> {
 
     fn new_block(&mut self) -> HostBlock {
         self.a.block()
+    }
+
+    fn new_block_of(&mut self, b: Block) -> HostBlock {
+        // Mostly all lanes take part.
+        if self.some_lack[b.index()] { self.a.cold_block() } else { self.a.block() }
     }
 
     fn new_cold_block(&mut self) -> HostBlock {

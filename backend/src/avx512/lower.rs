@@ -69,6 +69,8 @@ pub(super) struct Known {
     pub aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested.
     pub rows: Vec<super::memory::Row>,
+    /// Where lanes of even addresses start.
+    pub starts: Vec<super::places::Start>,
     /// Where uniform slots are written.
     pub uniform_base: Option<R>,
 }
@@ -84,6 +86,10 @@ pub(super) struct Lower<'a> {
     pub many: Vec<bool>,
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
+    /// Blocks that run only where all lanes of the chunk have entered.
+    pub all_entered: Vec<bool>,
+    /// Blocks that run only where some have not, or lack the mask that those others run under.
+    pub some_lack: Vec<bool>,
     /// Lanes of an even address's span ([`crate::even_address::EvenAddress::span`]).
     pub span_lanes: usize,
     known_bits: Option<Rc<KnownBits>>,
@@ -182,7 +188,7 @@ impl Carried<'_> {
 
 /// Lowers a region.
 pub(super) fn lower(f: &Function, options: &Options, env: FloatEnv) -> Result<Lowered, Error> {
-    let mut lower = Lower::new(f, options, env, Carried::new());
+    let mut lower = Lower::new(f, options, env, Carried::new(), false);
     lower.function()?;
     Ok(lower.into_carried().finish())
 }
@@ -197,7 +203,7 @@ pub(super) fn lower_pieces(
     let writes_shared = pieces.iter().any(|piece| super::pieces::writes_shared(piece.func));
     let mut carried = Carried::new();
     for (number, (piece, options)) in pieces.iter().zip(options).enumerate() {
-        let mut lower = Lower::new(piece.func, options, env, carried);
+        let mut lower = Lower::new(piece.func, options, env, carried, row.whole);
         if number == 0 {
             lower.begin_row(row, pieces.len(), writes_shared);
         }
@@ -208,7 +214,13 @@ pub(super) fn lower_pieces(
 }
 
 impl<'a> Lower<'a> {
-    fn new(f: &'a Function, options: &'a Options, env: FloatEnv, carried: Carried<'a>) -> Lower<'a> {
+    fn new(
+        f: &'a Function,
+        options: &'a Options,
+        env: FloatEnv,
+        carried: Carried<'a>,
+        whole: bool,
+    ) -> Lower<'a> {
         let order = Order::new(f);
         let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
         let hoist = hoisted_values(f, &order, &forms);
@@ -218,6 +230,7 @@ impl<'a> Lower<'a> {
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
+        let (all_entered, some_lack) = super::masks::versions(f, whole);
         let mut single = super::single::SingleLoops::new(f, &order.blocks);
         let Carried { mut a, sites, pures, tables, buffer_bytes, in_row, context, single: before } = carried;
         single.before = before;
@@ -230,6 +243,8 @@ impl<'a> Lower<'a> {
             forms,
             many,
             group: 0,
+            all_entered,
+            some_lack,
             span_lanes: 16,
             known_bits: None,
             slot_offsets: f.frame_layout().0,
@@ -305,7 +320,13 @@ fn fused_comparisons(f: &Function, order: &[Block]) -> Vec<bool> {
             continue;
         };
         let ValueDef::Inst(inst) = f.values[cond.index()].def else { continue };
-        if uses[cond.index()] == 1 && f.block(b).insts.contains(&inst) && f.inst(inst).op == Opcode::Icmp {
+        let alone = match f.inst(inst).op {
+            Opcode::Icmp => true,
+            // Whether all lanes have something.
+            Opcode::Inot => f.ty(*cond).scalar == Scalar::I1,
+            _ => false,
+        };
+        if uses[cond.index()] == 1 && f.block(b).insts.contains(&inst) && alone {
             fused[cond.index()] = true;
         }
     }
@@ -516,9 +537,19 @@ impl Lower<'_> {
         }
     }
 
+    /// Whether a value is the complement of a mask of lanes that only the terminator of its block looks at.
+    pub fn is_fused_complement(&self, v: Value) -> bool {
+        self.fused[v.index()]
+            && self.forms.of(v) == Form::Varying
+            && self.f.def_inst(v).is_some_and(|data| data.op == Opcode::Inot)
+    }
+
     /// An operation on lanes.
     pub fn pure(&mut self, data: &InstData) -> Result<(), Error> {
         let r = result(data)?;
+        if self.is_fused_complement(r) {
+            return Ok(());
+        }
         if self.forms.of(r) != Form::Varying && self.general_op(data, r)? {
             return Ok(());
         }

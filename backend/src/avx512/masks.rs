@@ -3,13 +3,42 @@
 use std::rc::Rc;
 
 use iced_x86::Code;
-use warpjit_ir::Opcode;
-use warpjit_ir::Value;
+use warpjit_ir::analysis::{Cfg, Dominators};
 use warpjit_ir::function::ValueDef;
+use warpjit_ir::{Function, Opcode, Terminator, Value};
 
 use super::asm::R;
 use super::lower::Lower;
 use crate::Error;
+
+/// Blocks that are reached only behind a test that has found all lanes of the chunk among those that entered and have a mask
+/// ([`warpjit_ir::passes::whole`]), and those only where it has not. `all_enter`: all lanes enter anyway.
+pub(super) fn versions(f: &Function, all_enter: bool) -> (Vec<bool>, Vec<bool>) {
+    let cfg = Cfg::new(f);
+    let dominators = Dominators::new(&cfg);
+    let is = |v: Value, op: Opcode| f.def_inst(v).filter(|data| data.op == op).map(|data| &data.args);
+    let of_all = |mask: Value| {
+        let Some(both) = is(mask, Opcode::Inot).map(|args| args[0]) else { return false };
+        let conditions = is(both, Opcode::Iand).cloned().unwrap_or_else(|| vec![both]);
+        all_enter || conditions.iter().any(|&v| is(v, Opcode::ActiveMask).is_some())
+    };
+    let (mut all, mut lacking) = (vec![false; f.blocks.len()], vec![false; f.blocks.len()]);
+    for &from in &cfg.rpo {
+        let Terminator::BrAny { mask, taken, next } = f.term(from) else { continue };
+        if taken.block == next.block || !of_all(*mask) {
+            continue;
+        }
+        let again = f.block(taken.block).insts.is_empty()
+            && matches!(f.term(taken.block), Terminator::BrAny { taken, .. } if cfg.preds[taken.block.index()].len() == 1);
+        for (to, list) in [(next.block, &mut all), (taken.block, &mut lacking)] {
+            if cfg.preds[to.index()] == [from] && (again || to == next.block) {
+                let inside = cfg.rpo.iter().filter(|&&b| dominators.dominates(to, b));
+                inside.for_each(|b| list[b.index()] = true);
+            }
+        }
+    }
+    (all, lacking)
+}
 
 impl Lower<'_> {
     /// The upper eight of sixteen lanes of a mask, as the lower ones.
@@ -80,9 +109,9 @@ impl Lower<'_> {
         guard.is_none_or(|g| self.is_active_mask(g) || self.f.as_const(g) == Some(1))
     }
 
-    /// Whether all lanes of the chunk enter.
+    /// Whether all lanes of the chunk have entered, wherever the current block runs.
     pub fn all_enter(&self) -> bool {
-        self.in_row.as_ref().is_some_and(|row| row.row.whole)
+        self.in_row.as_ref().is_some_and(|row| row.row.whole) || self.all_entered[self.blocks.current.index()]
     }
 
     /// Whether a guard holds for all lanes of the chunk, whatever they hold.

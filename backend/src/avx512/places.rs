@@ -3,7 +3,7 @@
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
+use warpjit_ir::{Function, InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
@@ -16,6 +16,22 @@ use crate::compile::TrapLane;
 use crate::context::at;
 use crate::even_address::{EvenAddress, access_word, step_of};
 use crate::operands::MemoryOperands;
+
+/// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
+const MOST_OFFSET: i64 = 1 << 30;
+
+/// Where the lanes of an even address start.
+#[derive(Clone)]
+pub(super) struct Start {
+    root: Value,
+    space: Space,
+    /// The guest's address of the first lane: of the chunk, or of each sixteen.
+    firsts: Vec<R>,
+    /// The same for the host.
+    places: Vec<R>,
+    /// Not 0 where it is beyond the space, or a word in it wraps within these lanes.
+    bad: R,
+}
 
 impl Lower<'_> {
     /// A load or store whose address is an i64.
@@ -56,19 +72,10 @@ impl Lower<'_> {
         self.guard_bits(guard)?;
         let step = step_of(self.f, &self.forms, a);
         let loaded = if step == Some(i64::from(mem.bytes)) {
-            let mut wraps = None;
-            let one = self.is_one_span(a);
-            let count = if one { 1 } else { self.groups };
-            self.span_lanes = if one { self.lanes() } else { 16 };
-            let firsts = self.each_group(count, |l| {
-                let span = l.span(a)?;
-                wraps = match (wraps, span.wraps) {
-                    (Some(a), Some(b)) => Some(l.a.g2(true, super::scalar::OR, a, b)),
-                    (a, b) => a.or(b),
-                };
-                Ok(l.a.add_imm(true, span.first, offset))
-            })?;
-            self.side_by_side(&x, &firsts, wraps, |l| {
+            let (root, more) = self.without_constants(a);
+            let (root, more) = if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
+            let start = self.start_of(root, mem.space)?;
+            self.side_by_side(&x, &start, more, |l| {
                 let parts = l.address_parts_of(a)?;
                 Ok(l.moved(&parts, offset))
             })?
@@ -299,21 +306,80 @@ impl Lower<'_> {
         }
     }
 
-    /// Vectors where each sixteen lanes lie side by side from their first on, which they do unless `odd`; else lane by lane, with the
-    /// addresses that `parts` makes.
+    /// An address without the constants added to it, and their sum.
+    fn without_constants(&self, mut v: Value) -> (Value, i64) {
+        let mut sum = 0i64;
+        while let Some(data) = self.f.def_inst(v).filter(|data| data.op == Opcode::Iadd) {
+            let (other, constant) = match (self.f.as_const(data.args[0]), self.f.as_const(data.args[1])) {
+                (_, Some(c)) => (data.args[0], c as i64),
+                (Some(c), _) => (data.args[1], c as i64),
+                _ => break,
+            };
+            let Some(more) = sum.checked_add(constant).filter(|s| s.abs() < MOST_OFFSET) else { break };
+            (v, sum) = (other, more);
+        }
+        (v, sum)
+    }
+
+    /// Where the lanes of an even address start: computed once for all accesses of a block at some offset from it.
+    fn start_of(&mut self, root: Value, space: Space) -> Result<Start, Error> {
+        if let Some(start) = self.known.starts.iter().find(|s| s.root == root && s.space == space) {
+            return Ok(start.clone());
+        }
+        let mut wraps = None;
+        let one = self.is_one_span(root);
+        let count = if one { 1 } else { self.groups };
+        self.span_lanes = if one { self.lanes() } else { 16 };
+        let firsts = self.each_group(count, |l| {
+            let span = l.span(root)?;
+            wraps = match (wraps, span.wraps) {
+                (Some(a), Some(b)) => Some(l.a.g2(true, super::scalar::OR, a, b)),
+                (a, b) => a.or(b),
+            };
+            Ok(span.first)
+        })?;
+        let base = self.base(space);
+        let all = firsts.iter().copied().reduce(|a, b| self.a.g2(true, super::scalar::OR, a, b));
+        let all = all.ok_or_else(|| Error::Malformed("no addresses".into()))?;
+        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+        let beyond = self.a.g2(true, super::scalar::AND, high, all);
+        let bad = match wraps {
+            Some(wraps) => self.a.g2(true, super::scalar::OR, wraps, beyond),
+            None => beyond,
+        };
+        let places = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
+        let start = Start { root, space, firsts, places, bad };
+        if !self.aside {
+            self.known.starts.push(start.clone());
+        }
+        Ok(start)
+    }
+
+    /// Vectors where the lanes lie side by side from where they start on, so many bytes further, which they do if nothing is wrong with that;
+    /// else lane by lane, with the addresses that `parts` makes.
+    ///
+    /// Whether an address is one of the space is asked without the offset: beyond the space there is nothing for farther than that.
     fn side_by_side(
         &mut self,
         x: &Access<'_>,
-        firsts: &[R],
-        odd: Option<R>,
+        start: &Start,
+        offset: i64,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
-        self.base(x.mem.space);
-        let bad = self.bad_firsts(x, firsts, odd);
+        let mut bad = start.bad;
+        if x.mem.align > 1 {
+            for &first in &start.firsts {
+                let whole = self.a.add_imm(true, first, offset - i64::from(x.mem.align_offset));
+                let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(x.mem.align - 1));
+                bad = self.a.g2(true, super::scalar::OR, low, bad);
+            }
+        }
         let (quick, slow) = (self.a.block(), self.a.cold_block());
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
-        self.quick_and_slow(x, quick, firsts, slow, parts)
+        let places: Vec<Mem> = start.places.iter().map(|&place| Mem::at(place, offset as i32)).collect();
+        self.a.switch_to(quick);
+        self.quick_and_slow(x, &places, slow, parts)
     }
 
     /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes
@@ -344,25 +410,24 @@ impl Lower<'_> {
             self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &found));
         }
         let given: Vec<R> = (0..self.groups).map(|_| self.a.param(quick, RegClass::Int)).collect();
-        self.quick_and_slow(x, quick, &given, slow, parts)
+        self.a.switch_to(quick);
+        let base = self.base(x.mem.space);
+        let places: Vec<Mem> = given.iter().map(|&first| Mem::at(self.a.add(true, base, first), 0)).collect();
+        self.quick_and_slow(x, &places, slow, parts)
     }
 
-    /// The two ways of an access: vectors from the first lanes' addresses on, or lane by lane.
+    /// The two ways of an access: vectors from the places of the first lanes on, written to the current block, or lane by lane.
     fn quick_and_slow(
         &mut self,
         x: &Access<'_>,
-        quick: HostBlock,
-        firsts: &[R],
+        starts: &[Mem],
         slow: HostBlock,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
-        let base = self.base(x.mem.space);
         let end = self.a.block();
-        self.a.switch_to(quick);
-        let starts: Vec<R> = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
         // One start, behind which all of the chunk lie.
         let next = if starts.len() < self.groups { 16 * i32::from(x.mem.bytes) } else { 0 };
-        let place = |g: usize| Mem::at(starts[g.min(starts.len() - 1)], g as i32 * next);
+        let place = |g: usize| starts[g.min(starts.len() - 1)].plus(g as i32 * next);
         let places: Vec<Mem> = (0..self.groups).map(place).collect();
         let loaded = self.aside(|l| l.run(x, &places))?;
         self.a.jump(end, &loaded);

@@ -82,7 +82,7 @@ impl Lower<'_> {
     pub fn general_op(&mut self, data: &InstData, r: Value) -> Result<bool, Error> {
         let count = self.scalars(r);
         let made = self.each_group(count, |l| l.general_of_group(data, r))?;
-        if self.fused[r.index()] && count == 1 {
+        if self.fused[r.index()] && count == 1 && data.op == Opcode::Icmp {
             return Ok(true);
         }
         match made.into_iter().collect::<Option<Vec<R>>>() {

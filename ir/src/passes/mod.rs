@@ -2,6 +2,7 @@
 //! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
 
 pub mod canon;
+pub mod conjunctions;
 pub mod dce;
 pub mod demand;
 pub mod expand;
@@ -14,6 +15,7 @@ pub mod licm;
 pub mod pairs;
 pub mod simplify_cfg;
 pub mod uniform;
+pub mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ pub type Pass = fn(&mut Function) -> bool;
 /// Every pass by name, as `test pass NAME` in fixtures says it.
 pub const ALL: &[(&str, Pass)] = &[
     ("canon", canon::run),
+    ("conjunctions", conjunctions::run),
     ("dce", dce::run),
     ("demand", demand::run),
     ("expand", expand::run),
@@ -41,6 +44,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("pairs", pairs::run),
     ("simplify_cfg", simplify_cfg::run),
     ("uniform", uniform::run),
+    ("whole", whole::run),
 ];
 
 /// Runs passes in order. In debug builds the function is verified after each.

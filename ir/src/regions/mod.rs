@@ -18,7 +18,7 @@ mod unread;
 pub mod votes;
 pub mod wave;
 
-pub use optimize::{optimize, part_lanes};
+pub use optimize::{optimize, part_lanes, versions};
 
 use std::sync::OnceLock;
 

@@ -1,9 +1,10 @@
 //! The passes that a region goes through before it is compiled.
 
-use super::Region;
+use super::{Region, full};
 use crate::function::Function;
 use crate::passes::{
-    canon, dce, demand, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline, simplify_cfg, uniform,
+    canon, conjunctions, dce, demand, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline, simplify_cfg,
+    uniform, whole,
 };
 
 /// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
@@ -33,9 +34,10 @@ pub fn optimize(region: &mut Region, special: bool) {
     );
 }
 
-/// Lets the last lanes of loops go on one after another ([`lane_loops`]), where the code generator knows how.
-pub fn part_lanes(func: &mut Function) {
-    if lane_loops::run(func) {
+/// Lets the last lanes of loops go on one after another ([`lane_loops`]), where the code generator knows how. Says whether there are any.
+pub fn part_lanes(func: &mut Function) -> bool {
+    let parted = lane_loops::run(func);
+    if parted {
         pipeline(
             func,
             &[
@@ -50,6 +52,20 @@ pub fn part_lanes(func: &mut Function) {
                 lane_loops::sink_casts,
             ],
         );
+    }
+    parted
+}
+
+/// Makes further versions of a region that has been optimised, for code that has something from knowing that all lanes take part.
+/// `all_enter`: all lanes enter anyway.
+pub fn versions(region: &mut Region, all_enter: bool) {
+    if whole::run(&mut region.mask) {
+        if all_enter {
+            full::all_enter(&mut region.mask);
+        }
+        pipeline(&mut region.mask, &[fold::run, gvn::run, conjunctions::run, gvn::run, simplify_cfg::run, dce::run]);
+    } else {
+        pipeline(&mut region.mask, &[conjunctions::run, gvn::run, dce::run]);
     }
 }
 

@@ -21,7 +21,7 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, SlotFacts, optimize, part_lanes};
+use warpjit_ir::regions::{Kernel, SlotFacts, optimize, part_lanes, versions};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -320,7 +320,10 @@ impl Jit {
         }
         optimize(&mut region, self.wide);
         if self.wide {
-            part_lanes(&mut region.mask);
+            // Where lanes go on alone, not all take part.
+            if !part_lanes(&mut region.mask) {
+                versions(&mut region, false);
+            }
         }
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
@@ -331,7 +334,7 @@ impl Jit {
         options.whole_shapes = vec![false; region.mask.slots.len()];
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
-            options.whole_shapes[a.slot.index()] = a.lanes == chunk_lanes;
+            options.whole_shapes[a.slot.index()] = a.lanes >= chunk_lanes;
         }
         let made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;

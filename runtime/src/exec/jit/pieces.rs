@@ -9,11 +9,12 @@ use std::sync::atomic::Ordering;
 use warpjit_backend::{Shape, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize};
+use warpjit_ir::regions::{Region, SlotFacts, full, optimize, versions};
 use warpjit_ir::{Block, Slot, Terminator};
 
 use super::rows::BlockLook;
-use super::shapes::Assumption;
+use super::shapes::{Assumption, MOST_LANES};
+use super::width::fits_whole;
 use super::{Jit, WIDE_LANES, has_global, lock, written_slots};
 
 /// Most pieces of a kernel.
@@ -43,6 +44,12 @@ impl Piece {
             Way::Branch { taken, next } => vec![taken, next],
         };
         self.ways.iter().flat_map(each).collect()
+    }
+
+    /// By slot, whether its shape is that of a whole chunk.
+    pub fn whole_shapes(&self) -> Vec<bool> {
+        let lanes = u32::from(self.groups) * 4;
+        self.shapes.iter().map(|known| known.is_some_and(|(_, of)| of >= lanes)).collect()
     }
 }
 
@@ -207,7 +214,35 @@ impl Jit {
                 }
             }
         }
+        for piece in &mut pieces.list {
+            versions(&mut piece.region, look.whole);
+        }
         Some(assumptions)
+    }
+
+    /// As [`Jit::know_slots`], with chunks that are whole warps where the kernel is one piece, all that its addresses are made of is even over
+    /// a warp, and its values find room: then what is computed for addresses is computed once.
+    pub(super) fn know_slots_of_rows(
+        &self,
+        pieces: &mut Pieces,
+        look: BlockLook<'_>,
+        of_block: &SlotSet,
+        keeps_lanes: bool,
+    ) -> Option<Vec<Assumption>> {
+        let lanes = self.kernel.func.lanes;
+        let before = pieces.list[0].groups;
+        let most = lanes.div_ceil(4) as u8;
+        let may = self.variant.chunk_groups.is_none() && !pieces.list[0].region.whole;
+        if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
+            pieces.list[0].groups = most;
+            let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;
+            let even = assumptions.iter().all(|a| a.shape == Shape::Ones || a.lanes == lanes);
+            if even && fits_whole(&pieces.list[0].region.mask) {
+                return Some(assumptions);
+            }
+            pieces.list[0].groups = before;
+        }
+        self.know_slots(pieces, look, of_block, keeps_lanes)
     }
 
     /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at

@@ -199,7 +199,7 @@ impl Jit {
                 }
             };
         }
-        let Some(assumptions) = self.know_slots(&mut pieces, look, &of_block, keeps_lanes) else {
+        let Some(assumptions) = self.know_slots_of_rows(&mut pieces, look, &of_block, keeps_lanes) else {
             return Ok(None);
         };
         for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
@@ -218,6 +218,7 @@ impl Jit {
                 func: &piece.region.mask,
                 groups: piece.groups,
                 slot_shapes: piece.shapes.iter().map(|known| known.map(|(shape, _)| shape)).collect(),
+                whole_shapes: piece.whole_shapes(),
                 insts: guest_insts(func, &piece.region),
                 ways: piece.ways.clone(),
                 checks: piece.checks.clone(),

@@ -4,7 +4,7 @@
 //! at different times all of them wait for the last.
 
 use warpjit_ir::graph::on_cycle;
-use warpjit_ir::{Function, Opcode, Scalar, Space, Terminator, Value};
+use warpjit_ir::{Block, Function, Opcode, Scalar, Space, Terminator, Value};
 
 /// Instructions for each access of lanes to global memory from which on a region mostly computes.
 const MOSTLY: usize = 24;
@@ -17,14 +17,7 @@ const MOST_LOOKED_AT: usize = 1 << 19;
 
 /// Vectors of sixteen lanes that a chunk is to have: 1, 2 or 4.
 pub(super) fn vectors(func: &Function) -> u8 {
-    let succs: Vec<Vec<usize>> = func
-        .block_ids()
-        .map(|b| {
-            let mut list = Vec::new();
-            func.term(b).for_each_successor(|s| list.push(s.index()));
-            list
-        })
-        .collect();
+    let succs = successors(func);
     let in_loop = on_cycle(&succs);
     let (mut insts, mut accesses, mut in_loops, mut diverges) = (0, 0, 0, false);
     for block in func.block_ids() {
@@ -48,7 +41,56 @@ pub(super) fn vectors(func: &Function) -> u8 {
         return 1;
     }
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
-    if !diverges && small && 4 * most_live(func, &succs) <= REGISTERS { 4 } else { 2 }
+    if !diverges && small && 4 * most_live(func, &succs, &[]) <= REGISTERS { 4 } else { 2 }
+}
+
+/// Whether four vectors of the values of a region find room, where slots of lanes are even: what is computed from them for addresses is
+/// in scalars.
+pub(super) fn fits_whole(func: &Function) -> bool {
+    let succs = successors(func);
+    let in_loop = on_cycle(&succs);
+    let parts = |b| in_loop[Block::index(b)] && depends_on_lanes(func, func.term(b));
+    let accesses = func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| {
+        let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
+        of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_)))
+    });
+    let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
+    accesses
+        && small
+        && !func.block_ids().any(parts)
+        && 4 * most_live(func, &succs, &even_values(func)) <= REGISTERS
+}
+
+/// Integers that are made of slots and what is the same in all lanes by sums and products.
+fn even_values(func: &Function) -> Vec<bool> {
+    let mut even: Vec<bool> = func.values.iter().map(|v| v.ty.uniform).collect();
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            let data = func.inst(inst);
+            let Some(result) = data.result else { continue };
+            let of = |n: usize| data.args.get(n).is_some_and(|a| even[a.index()]);
+            let same = |n: usize| data.args.get(n).is_some_and(|&a| func.ty(a).uniform);
+            let is = match data.op {
+                Opcode::SlotGet => func.ty(result).scalar == Scalar::I32,
+                Opcode::Iadd | Opcode::Isub => of(0) && of(1),
+                Opcode::Imul => of(0) && same(1) || same(0) && of(1),
+                Opcode::Ishl => of(0) && same(1),
+                Opcode::Sext | Opcode::Zext | Opcode::Ineg | Opcode::Splat => of(0),
+                _ => false,
+            };
+            even[result.index()] |= is;
+        }
+    }
+    even
+}
+
+fn successors(func: &Function) -> Vec<Vec<usize>> {
+    let of = |b| {
+        let mut list = Vec::new();
+        func.term(b).for_each_successor(|s| list.push(s.index()));
+        list
+    };
+    func.block_ids().map(of).collect()
 }
 
 /// Whether a terminator asks whether any lane has something.
@@ -84,8 +126,12 @@ fn registers(func: &Function, v: Value) -> usize {
     }
 }
 
-/// The most registers that values of sixteen lanes take at a time.
-fn most_live(func: &Function, succs: &[Vec<usize>]) -> usize {
+/// The most registers that values of sixteen lanes take at a time, some values apart that are in no vectors.
+fn most_live(func: &Function, succs: &[Vec<usize>], scalars: &[bool]) -> usize {
+    let registers = |func: &Function, v: Value| match scalars.get(v.index()) {
+        Some(true) => 0,
+        _ => registers(func, v),
+    };
     let count = func.values.len();
     let mut live_in: Vec<Vec<bool>> = vec![vec![false; count]; succs.len()];
     let mut most = 0;

@@ -1,0 +1,127 @@
+//! Versions for where all lanes take part, addresses at offsets from one start, slots that are even over a chunk.
+
+use warpjit_backend::Shape;
+use warpjit_ir::passes::{conjunctions, dce, fold, gvn, pipeline, simplify_cfg, whole};
+use warpjit_ir::text::parse_function;
+use warpjit_ir::verify::verify;
+
+use super::common::{Random, all_options, frame, read, write};
+use super::{Memory, compiled, interpreted};
+
+/// Nested conditions, four loads round one place, a store.
+const NESTED: &str = "
+function @nested mask lanes 32 {
+    slot s0: i32 index
+    slot s1: i32 base
+    slot s2: i32 bound
+    slot s3: mask inner
+    slot s4: i32 result
+    slot s5: i32 far
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: i32 = slot.get s2
+    v3: mask = slot.get s3
+    v4: i32 = slot.get s5
+    v5: mask = active
+    v6: mask = icmp slt v0, v2
+    v7: mask = iand v5, v6
+    br_any v7, block1, block4
+
+block1 at 0x4:
+    v8: i64 = zext v1
+    v9: i64 = sext v0
+    v10: ui64 = const 0x2
+    v11: i64 = ishl v9, v10
+    v12: i64 = iadd v8, v11
+    v13: ui64 = const 0xfffffffffffffffc
+    v14: ui64 = const 0x4
+    v15: i64 = iadd v12, v13
+    v16: i64 = iadd v12, v14
+    v17: i32 = load.u32 global0[v12] align 1 if v7
+    v18: i32 = load.u32 global0[v15 + 0x10] align ALIGN if v7
+    v19: mask = iand v7, v3
+    br_any v19, block2, block3(v17)
+
+block2 at 0x8:
+    v20: i32 = load.u32 global0[v16] align 1 if v19
+    v21: i64 = sext v4
+    v22: i64 = ishl v21, v10
+    v23: i64 = iadd v12, v22
+    v24: i32 = load.u32 global0[v23] align 1 if v19
+    v25: i32 = iadd v20, v24
+    v26: i32 = iadd v25, v18
+    v27: i32 = select v19, v26, v17
+    jump block3(v27)
+
+block3(v28: i32) at 0xc:
+    store.u32 global0[v16 + 0x4], v28 align ALIGN if v7
+    slot.set s4, v28, v7
+    jump block4
+
+block4 at 0x10:
+    return 0
+}
+";
+
+#[test]
+fn versions_for_all_lanes_do_the_same() {
+    let mut random = Random(1234);
+    let (mut tested, mut all) = (0, 0);
+    for (n, options) in all_options().into_iter().enumerate() {
+        for (versions, align) in [(false, "1"), (true, "1"), (true, "4")] {
+            let plain = parse_function(&NESTED.replace("ALIGN", align), &[]).expect("parses");
+            let mut func = plain.clone();
+            if versions {
+                let passes = [whole::run, fold::run, gvn::run, conjunctions::run, simplify_cfg::run, dce::run];
+                assert!(pipeline(&mut func, &passes));
+                assert!(func.blocks.len() > plain.blocks.len(), "{func}");
+            }
+            verify(&func).expect("valid");
+            let mut options = options.clone();
+            let (even, same) = (Some(Shape::Affine(1)), Some(Shape::Uniform));
+            options.slot_shapes = vec![even, same, same, None, None, same];
+            for round in 0..40 {
+                options.whole_shapes = vec![round % 2 == 0; 6];
+                let memory = Memory::new(&mut random, 32, 3);
+                let mut words = frame(&func);
+                // Some are below 0.
+                let start = match round % 8 {
+                    7 => 0u32.wrapping_sub(random.below(40) as u32),
+                    _ => random.below(60) as u32,
+                };
+                let base = 4096 + 4 * random.below(64) as u32;
+                let bound = if round % 3 == 0 { start.wrapping_add(random.below(34) as u32) } else { 1 << 30 };
+                let far = random.below(900) as u32;
+                let inner = if round % 4 < 2 { u64::MAX } else { random.next() };
+                for lane in 0..32u32 {
+                    let l = lane as usize;
+                    write(&func, &mut words, 0, l, start.wrapping_add(lane).into());
+                    write(&func, &mut words, 1, l, base.into());
+                    write(&func, &mut words, 2, l, bound.into());
+                    write(&func, &mut words, 3, l, inner >> lane & 1);
+                    write(&func, &mut words, 4, l, random.next() & 0xffff_ffff);
+                    write(&func, &mut words, 5, l, far.into());
+                }
+                let active = if round % 5 == 0 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
+                let want = interpreted(&plain, options.groups, &words, &memory, active);
+                if want.result.is_err() {
+                    // Pages that are not there would be found by a signal.
+                    continue;
+                }
+                let got = compiled(&func, &options, &words, &memory, active);
+                let say = format!("options {n}, versions {versions}, align {align}, round {round}");
+                assert_eq!(got.result, want.result, "{say}");
+                tested += 1;
+                all += usize::from(active == 0xffff_ffff);
+                for lane in (0..32).filter(|lane| active >> lane & 1 != 0) {
+                    let (a, b) = (read(&func, &got.frame, 4, lane), read(&func, &want.frame, 4, lane));
+                    assert_eq!(a, b, "{say}, lane {lane}");
+                }
+                assert!(got.memory == want.memory, "{say}: memory");
+            }
+        }
+    }
+    assert!(tested > 100 && all > 80 && tested > all, "{tested}, {all} of them by all lanes");
+}
