@@ -39,6 +39,21 @@ impl Lower<'_> {
             let loaded = self.by_helper(x)?;
             return self.give(x, loaded);
         }
+        let loaded = match self.alike(x)? {
+            Some(alike) => {
+                // Made here, so that it is good behind.
+                self.guard(x.guard)?;
+                self.load_alike(x, &alike, |l| l.lanes_anywhere(x))?
+            }
+            None => self.lanes_anywhere(x)?,
+        };
+        self.give(x, loaded)
+    }
+
+    /// An access of bounded memory whose lanes lie anywhere.
+    fn lanes_anywhere(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        let mem = x.mem;
+        let local = mem.space == Space::Local;
         let mut indices = self.address_parts(x);
         if !mem.far {
             let small = match (&x.address, mem.space) {
@@ -66,8 +81,7 @@ impl Lower<'_> {
                 .collect();
         }
         let places = if local { self.local_places(&indices) } else { indices };
-        let loaded = self.bounded_accesses(x, base, &places, &guard)?;
-        self.give(x, loaded)
+        self.bounded_accesses(x, base, &places, &guard)
     }
 
     /// The accesses of the lanes of a guard, which are all inside.

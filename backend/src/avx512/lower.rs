@@ -69,6 +69,8 @@ pub(super) struct Known {
     pub aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested.
     pub rows: Vec<super::memory::Row>,
+    /// How lanes of addresses are alike.
+    pub alike: Vec<super::alike::Alike>,
     /// Where lanes of even addresses start.
     pub starts: Vec<super::places::Start>,
     /// Where uniform slots are written.

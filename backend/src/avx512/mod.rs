@@ -9,6 +9,7 @@
 //! allocator) and encodes (iced-x86). The other modules lower the IR's operations, by topic.
 
 mod across;
+mod alike;
 mod asm;
 mod block_row;
 mod code;

@@ -1,4 +1,4 @@
-//! Versions for where all lanes take part, addresses at offsets from one start, slots that are even over a chunk.
+//! Versions for where all lanes take part, addresses at offsets from one start, slots that are even over a chunk, places that lanes share.
 
 use warpjit_backend::Shape;
 use warpjit_ir::passes::{conjunctions, dce, fold, gvn, pipeline, simplify_cfg, whole};
@@ -124,4 +124,64 @@ fn versions_for_all_lanes_do_the_same() {
         }
     }
     assert!(tested > 100 && all > 80 && tested > all, "{tested}, {all} of them by all lanes");
+}
+
+/// Double words round one place of shared memory.
+const ALIKE: &str = "
+function @alike mask lanes 32 {
+    slot s0: i32 place
+    slot s1: mask part
+    slot s2: i64 first
+    slot s3: i64 sum
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: mask = slot.get s1
+    v2: i64 = load.u64 shared[v0] align 1 far if v1
+    v3: i64 = load.u64 shared[v0 + 0x8] align 1 far
+    v4: i64 = load.u64 shared[v0 + 0x80] align 1 far if v1
+    v5: i64 = load.u64 shared[v0 + 0x8c] align 1 far
+    v6: i64 = iadd v3, v4
+    v7: i64 = iadd v6, v5
+    slot.set s2, v2, v1
+    slot.set s3, v7, v1
+    return 0
+}
+";
+
+#[test]
+fn double_words_that_lanes_share_are_those_of_each() {
+    let mut random = Random(99);
+    let func = parse_function(ALIKE, &[]).expect("parses");
+    verify(&func).expect("valid");
+    for (n, options) in all_options().into_iter().enumerate() {
+        for round in 0..60 {
+            let memory = Memory::new(&mut random, 32, 3);
+            let mut words = frame(&func);
+            // Up to the end of shared memory, and beyond.
+            let most = if round % 3 == 0 { 1100 } else { 850 };
+            let places: Vec<u64> = (0..32).map(|_| random.below(most) as u64).collect();
+            let odd = random.below(64);
+            for lane in 0..32 {
+                let place = match round % 4 {
+                    _ if round % 5 == 4 && lane == odd => places[31],
+                    0 => places[lane % 16],
+                    1 => places[lane / 8],
+                    2 => places[0],
+                    _ => places[lane],
+                };
+                write(&func, &mut words, 0, lane, place);
+                write(&func, &mut words, 1, lane, u64::from(round % 7 != 0 || random.below(3) > 0));
+            }
+            let active = if round % 6 == 5 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
+            let want = interpreted(&func, options.groups, &words, &memory, active);
+            let got = compiled(&func, &options, &words, &memory, active);
+            assert_eq!(got.result, want.result, "options {n}, round {round}");
+            let part = |lane: usize| active >> lane & read(&func, &words, 1, lane) & 1 != 0;
+            for (slot, lane) in (2..4).flat_map(|slot| (0..32).map(move |lane| (slot, lane))) {
+                let (a, b) = (read(&func, &got.frame, slot, lane), read(&func, &want.frame, slot, lane));
+                assert!(a == b || !part(lane), "options {n}, round {round}, slot {slot}, lane {lane}: {a:x} {b:x}");
+            }
+        }
+    }
 }
