@@ -32,7 +32,7 @@ pub use compile::{
 };
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
-    RowWarp, STOPPED, SUSPENDED, UNFIT, TablePointer, decode_space, encode_space,
+    RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use frame::frame_bytes;
 pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, Target, Way};

@@ -65,7 +65,9 @@ pub fn meet(a: Option<(Shape, u32)>, b: Option<(Shape, u32)>) -> Option<(Shape, 
     let ((a, a_lanes), (b, b_lanes)) = (a?, b?);
     let shape = match (a, b) {
         (a, b) if a == b => a,
-        (Shape::Affine(a) | Shape::Packed(a), Shape::Affine(b) | Shape::Packed(b)) if a == b => Shape::Affine(a),
+        (Shape::Affine(a) | Shape::Packed(a), Shape::Affine(b) | Shape::Packed(b)) if a == b => {
+            Shape::Affine(a)
+        }
         _ => return None,
     };
     Some((shape, a_lanes.min(b_lanes)))

@@ -14,9 +14,9 @@ const WORDS: usize = (BLOCKS * THREADS) as usize;
 /// two registers hold that nobody has written. `before` stands in front of the loop, with the thread in v60, the block in v61.
 fn kernel(before: &str) -> String {
     // Blocks of its own stand at the end.
-    let (before, behind) = before.split_once("\nblock8 at").map_or((before, String::new()), |(own, more)| {
-        (own, format!("block8 at{more}"))
-    });
+    let (before, behind) = before
+        .split_once("\nblock8 at")
+        .map_or((before, String::new()), |(own, more)| (own, format!("block8 at{more}")));
     format!(
         "
     slot s0: i32 tid = tid.x
@@ -94,7 +94,8 @@ fn model(from: impl Fn(u32, u32) -> u32, runs: impl Fn(u32, u32) -> bool) -> Vec
         let mut sums = vec![0u32; THREADS as usize];
         for _ in 0..4 {
             for &thread in &threads {
-                sums[thread as usize] = sums[thread as usize].wrapping_add(shared[from(block, thread) as usize]);
+                sums[thread as usize] =
+                    sums[thread as usize].wrapping_add(shared[from(block, thread) as usize]);
             }
             for &thread in &threads {
                 shared[thread as usize] = sums[thread as usize];

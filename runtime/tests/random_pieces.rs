@@ -213,7 +213,9 @@ impl Kernel {
 }
 
 fn kernel(seed: u64, threads: u32) -> String {
-    let mut text = String::from("    slot s0: i32 tid = tid.x\n    slot s1: i32 bid = ctaid.x\n    slot s2: i32 counter\n");
+    let mut text = String::from(
+        "    slot s0: i32 tid = tid.x\n    slot s1: i32 bid = ctaid.x\n    slot s2: i32 counter\n",
+    );
     for register in 0..REGISTERS {
         let _ = writeln!(text, "    slot s{}: i32 r{register}", 3 + register);
     }

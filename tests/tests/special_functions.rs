@@ -191,7 +191,8 @@ fn tesla_every_argument() {
     let config = Config { tier: Tier::Jit, threads: 1, ..Config::default() };
     let engine = Engine::new(config).unwrap();
     for (name, function) in functions.into_iter().filter(|(name, _)| names.split(',').any(|n| n == *name)) {
-        let program = tesla_program(&format!("add rn f32 $r3 $r2 $r2\nst b32 g14[$r0] $r3\n{name} f32 $r2 $r2"));
+        let program =
+            tesla_program(&format!("add rn f32 $r3 $r2 $r2\nst b32 g14[$r0] $r3\n{name} f32 $r2 $r2"));
         for start in (0..=u32::MAX).step_by(BATCH as usize) {
             let arguments: Vec<u32> = (start..=start + (BATCH - 1)).collect();
             let results = run(&engine, &program, &arguments);

@@ -55,7 +55,9 @@ impl Lower<'_> {
         let loads = self.f.block(self.blocks.current).insts.iter().filter_map(|&inst| {
             let data = self.f.inst(inst);
             match data.imm {
-                Imm::Mem(mem) if data.args.first() == Some(&address) && plain(data.op, mem) => Some(mem.offset),
+                Imm::Mem(mem) if data.args.first() == Some(&address) && plain(data.op, mem) => {
+                    Some(mem.offset)
+                }
                 _ => None,
             }
         });

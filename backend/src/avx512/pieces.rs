@@ -319,7 +319,8 @@ impl<'a> Lower<'a> {
                         self.a.vload(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, first, With::default())
                     }
                 };
-                let differ = self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, v, Src::R(first), NOT_EQUAL);
+                let differ =
+                    self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, v, Src::R(first), NOT_EQUAL);
                 odd = Some(match odd {
                     Some(all) => self.a.k3(Code::VEX_Korw_kr_kr_kr, all, differ),
                     None => differ,
@@ -353,8 +354,17 @@ impl<'a> Lower<'a> {
     pub fn end_piece(&mut self) {
         let Some(row) = &mut self.in_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
-        let OfPiece { number: own, insts, ref ways, some_end, warp_head, warp, way: so_far, lanes, warp_done } =
-            row.piece;
+        let OfPiece {
+            number: own,
+            insts,
+            ref ways,
+            some_end,
+            warp_head,
+            warp,
+            way: so_far,
+            lanes,
+            warp_done,
+        } = row.piece;
         let ways = ways.clone();
         let exit = self.a.blocks[warp_done.index()].params[0];
         let parted = self.a.cold_block();

@@ -73,7 +73,8 @@ impl Lower<'_> {
         let step = step_of(self.f, &self.forms, a);
         let loaded = if step == Some(i64::from(mem.bytes)) {
             let (root, more) = self.without_constants(a);
-            let (root, more) = if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
+            let (root, more) =
+                if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
             let start = self.start_of(root, mem.space)?;
             self.side_by_side(&x, &start, more, |l| {
                 let parts = l.address_parts_of(a)?;

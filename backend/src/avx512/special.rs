@@ -150,8 +150,8 @@ impl Lower<'_> {
             let fractions = self.shared(x.len(), (1 << 24) - 1);
             let others: Vec<R> = flipped.iter().map(|&x| self.a.vtest(TEST[0], x, fractions)).collect();
             let less = self.a.constant(false, 0x1_0004u32.wrapping_neg().into());
-            let each = (0..x.len())
-                .map(|n| self.a.v3m(MUL_WORDS, others[n], less, slopes[n], Src::R(rests[n])));
+            let each =
+                (0..x.len()).map(|n| self.a.v3m(MUL_WORDS, others[n], less, slopes[n], Src::R(rests[n])));
             each.collect()
         } else {
             (0..x.len()).map(|n| self.a.v3(MUL_WORDS, slopes[n], Src::R(rests[n]))).collect()

@@ -124,7 +124,8 @@ impl Lower<'_> {
         let vectors: Vec<R> = (0..groups)
             .map(|g| {
                 let further = if splats.len() == 1 { 16 * g as u32 } else { 0 };
-                let x = self.ramp(splats[g.min(splats.len() - 1)], stride, further.wrapping_mul(stride as u32));
+                let x =
+                    self.ramp(splats[g.min(splats.len() - 1)], stride, further.wrapping_mul(stride as u32));
                 if low16 {
                     self.a.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(0xffff))
                 } else {

@@ -74,7 +74,8 @@ fn versions_for_all_lanes_do_the_same() {
             let plain = parse_function(&NESTED.replace("ALIGN", align), &[]).expect("parses");
             let mut func = plain.clone();
             if versions {
-                let passes = [whole::run, fold::run, gvn::run, conjunctions::run, simplify_cfg::run, dce::run];
+                let passes =
+                    [whole::run, fold::run, gvn::run, conjunctions::run, simplify_cfg::run, dce::run];
                 assert!(pipeline(&mut func, &passes));
                 assert!(func.blocks.len() > plain.blocks.len(), "{func}");
             }
@@ -92,7 +93,8 @@ fn versions_for_all_lanes_do_the_same() {
                     _ => random.below(60) as u32,
                 };
                 let base = 4096 + 4 * random.below(64) as u32;
-                let bound = if round % 3 == 0 { start.wrapping_add(random.below(34) as u32) } else { 1 << 30 };
+                let bound =
+                    if round % 3 == 0 { start.wrapping_add(random.below(34) as u32) } else { 1 << 30 };
                 let far = random.below(900) as u32;
                 let inner = if round % 4 < 2 { u64::MAX } else { random.next() };
                 for lane in 0..32u32 {
@@ -180,7 +182,10 @@ fn double_words_that_lanes_share_are_those_of_each() {
             let part = |lane: usize| active >> lane & read(&func, &words, 1, lane) & 1 != 0;
             for (slot, lane) in (2..4).flat_map(|slot| (0..32).map(move |lane| (slot, lane))) {
                 let (a, b) = (read(&func, &got.frame, slot, lane), read(&func, &want.frame, slot, lane));
-                assert!(a == b || !part(lane), "options {n}, round {round}, slot {slot}, lane {lane}: {a:x} {b:x}");
+                assert!(
+                    a == b || !part(lane),
+                    "options {n}, round {round}, slot {slot}, lane {lane}: {a:x} {b:x}"
+                );
             }
         }
     }

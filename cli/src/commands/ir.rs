@@ -8,8 +8,8 @@ use warpjit::outcome::Status;
 use warpjit_backend::{Options, Shape, Target, list_region};
 use warpjit_ir::function::SlotData;
 use warpjit_ir::passes::fast;
-use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::SlotFacts;
+use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 

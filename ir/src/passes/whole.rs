@@ -56,7 +56,8 @@ fn next(func: &Function, done: &mut [bool]) -> Option<(Block, Vec<Block>, usize)
             continue;
         }
         let Terminator::BrAny { mask, taken, next } = func.term(from) else { continue };
-        let own = taken.block != from && taken.block != next.block && cfg.preds[taken.block.index()] == [from];
+        let own =
+            taken.block != from && taken.block != next.block && cfg.preds[taken.block.index()] == [from];
         // In a loop lanes part sooner or later.
         if !own || in_loop[from.index()] || func.ty(*mask).uniform || func.as_const(*mask).is_some() {
             continue;

@@ -194,7 +194,8 @@ impl Kernel {
 
     fn build(&self, entry: Block, plan: Plan, known: &SlotFacts) -> Option<Region> {
         let Analysis { func, live, .. } = self.analysis();
-        let (mut ssa, faults) = promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones);
+        let (mut ssa, faults) =
+            promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones);
         optimize::optimize_ssa(&mut ssa);
         let mask = if self.wave {
             wave::to_mask(&ssa, &known.uniform, self.count)

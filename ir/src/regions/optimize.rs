@@ -3,8 +3,8 @@
 use super::{Region, full};
 use crate::function::Function;
 use crate::passes::{
-    canon, conjunctions, dce, demand, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline, simplify_cfg,
-    uniform, whole,
+    canon, conjunctions, dce, demand, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
+    simplify_cfg, uniform, whole,
 };
 
 /// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
@@ -63,7 +63,10 @@ pub fn versions(region: &mut Region, all_enter: bool) {
         if all_enter {
             full::all_enter(&mut region.mask);
         }
-        pipeline(&mut region.mask, &[fold::run, gvn::run, conjunctions::run, gvn::run, simplify_cfg::run, dce::run]);
+        pipeline(
+            &mut region.mask,
+            &[fold::run, gvn::run, conjunctions::run, gvn::run, simplify_cfg::run, dce::run],
+        );
     } else {
         pipeline(&mut region.mask, &[conjunctions::run, gvn::run, dce::run]);
     }

@@ -96,8 +96,7 @@ impl RowRunner {
             return (Some(self), end);
         };
         let at = (first..first + left, linear_more);
-        let run =
-            stepper.run_row(&self.code, &mut self.warps, at, &mut view, &self.shared, launch.patience);
+        let run = stepper.run_row(&self.code, &mut self.warps, at, &mut view, &self.shared, launch.patience);
         let done = match run.flow {
             RowFlow::Done => left,
             _ => run.block.saturating_sub(first).min(left),

@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use warpjit_backend::{self as backend, Context, FloatEnv, Options, RegionCode, Shape, TablePointer, Target, TrapSite};
+use warpjit_backend::{
+    self as backend, Context, FloatEnv, Options, RegionCode, Shape, TablePointer, Target, TrapSite,
+};
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -368,7 +370,6 @@ impl Jit {
             number: 0,
         })
     }
-
 }
 
 impl Drop for Jit {

@@ -234,7 +234,13 @@ impl<'a> Scheduler<'a> {
         let mut prefer_fresh = false;
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
-        let mut rows = Rows { runner: None, block: None, wait: may.then(|| stepper.blocks_before_rows()), together: 0, alone: 0 };
+        let mut rows = Rows {
+            runner: None,
+            block: None,
+            wait: may.then(|| stepper.blocks_before_rows()),
+            together: 0,
+            alone: 0,
+        };
         loop {
             match &mut rows.wait {
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
@@ -341,12 +347,8 @@ impl<'a> Scheduler<'a> {
                 },
             };
             let patience = OfBlock { scheduler: self, index: stock.start };
-            let launch = InLaunch {
-                plan: self.plan,
-                tiers: self.tiers,
-                memory: self.memory,
-                patience: &patience,
-            };
+            let launch =
+                InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
             let (runner, end) = runner.run(&launch, stepper, stock);
             rows.runner = runner;
             let (warps, threads) = end.steps;
@@ -381,7 +383,12 @@ impl<'a> Scheduler<'a> {
     }
 
     /// What follows from a turn of a block; gives the block if it is over.
-    fn after_turn(&self, mut block: Box<RunningBlock>, turn: Turn, done: &mut u64) -> Option<Box<RunningBlock>> {
+    fn after_turn(
+        &self,
+        mut block: Box<RunningBlock>,
+        turn: Turn,
+        done: &mut u64,
+    ) -> Option<Box<RunningBlock>> {
         match turn {
             Turn::Suspended => {
                 let late = self.faulted.load(Ordering::Relaxed) != u64::MAX;

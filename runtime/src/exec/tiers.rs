@@ -1,7 +1,9 @@
 //! Who executes a block of code: the interpreter, or compiled code.
 
 use super::background::Background;
-use super::jit::{BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow};
+use super::jit::{
+    BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
+};
 use super::memory::View;
 use super::setup::Plan;
 use super::start::Start;

@@ -294,7 +294,9 @@ impl RunningBlock {
         let ran = last + usize::from(parted.flow.is_some());
         let calls: Vec<Call> = self.warps.iter_mut().enumerate().take(ran).map(call).collect();
         let before = parted.before.map(|(kind, _)| kind);
-        let last = || calls.last().zip(before).map(|(call, kind)| RegionFlow::Exit(kind, call.words[0], call.words[1]));
+        let last = || {
+            calls.last().zip(before).map(|(call, kind)| RegionFlow::Exit(kind, call.words[0], call.words[1]))
+        };
         let flow = parted.flow.or_else(last)?;
         self.go_on_each(launch, stepper, before, &calls, flow)
     }

@@ -198,8 +198,11 @@ impl Jit {
             for to in piece.next() {
                 let changed = match &mut before[to] {
                     Some(known) => {
-                        let met: Shapes =
-                            known.iter().zip(&after).map(|(&known, &more)| meet_shapes(known, more)).collect();
+                        let met: Shapes = known
+                            .iter()
+                            .zip(&after)
+                            .map(|(&known, &more)| meet_shapes(known, more))
+                            .collect();
                         let changed = met != *known;
                         *known = met;
                         changed
@@ -268,7 +271,8 @@ impl Jit {
     pub(super) fn piece_starts(&self, entry: Block) -> &[Block] {
         self.starts.get_or_init(|| {
             let pieces = self.pieces(entry);
-            pieces.map_or_else(Vec::new, |pieces| pieces.list.iter().map(|piece| piece.region.entry).collect())
+            pieces
+                .map_or_else(Vec::new, |pieces| pieces.list.iter().map(|piece| piece.region.entry).collect())
         })
     }
 

@@ -8,7 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape};
+use warpjit_backend::{
+    self as backend, BlockRow, Context, Options, Piece, RowField, RowSlot, RowWarp, Shape,
+};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use warpjit_backend::Shape;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region};
-use warpjit_ir::{BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value};
+use warpjit_ir::{
+    BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
+};
 
 use super::{Jit, WIDE_LANES};
 

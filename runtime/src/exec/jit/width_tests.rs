@@ -7,7 +7,9 @@ use super::vectors;
 
 /// A loop that `rounds` says the end of, over `live` values of lanes, with so many accesses to global memory in it.
 fn looping(live: usize, accesses: usize, divergent: bool) -> Function {
-    let mut text = String::from("function @f mask lanes 64 {\n    slot s0: i32 a\n    slot s1: i32 n\n    slot s2: ui32 u\n\nblock0 at 0x0:\n");
+    let mut text = String::from(
+        "function @f mask lanes 64 {\n    slot s0: i32 a\n    slot s1: i32 n\n    slot s2: ui32 u\n\nblock0 at 0x0:\n",
+    );
     let (mut next, mut values) = (0, Vec::new());
     let mut make = |text: &mut String, what: String| {
         let _ = writeln!(text, "    v{next}: {what}");
