@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use warpjit_backend::{Shape, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize, versions};
+use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, versions};
 use warpjit_ir::{Block, Slot, Terminator};
 
 use super::rows::BlockLook;
-use super::shapes::{Assumption, MOST_LANES};
+use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::fits_whole;
 use super::{Jit, WIDE_LANES, has_global, lock, written_slots};
 
@@ -167,25 +167,26 @@ impl Jit {
         while let Some(number) = work.pop() {
             left = left.checked_sub(1)?;
             let Some(mut shapes) = before[number].clone() else { continue };
-            let checks = match look.whole && number > 0 {
-                true => self.checks(pieces.list[number].region.entry, &pieces.written, &shapes),
+            let written = &pieces.written;
+            let piece = &mut pieces.list[number];
+            let entry = piece.region.entry;
+            let lanes = u32::from(piece.groups) * 4;
+            let mut region = kernel.region(entry, &facts(&shapes, lanes))?;
+            let mut checks = match look.whole && number > 0 {
+                true => self.checks(entry, written, &shapes),
                 false => Vec::new(),
             };
-            for &(slot, shape, lanes) in &checks {
-                shapes[slot.index()] = Some((shape, lanes));
+            if !checks.is_empty() {
+                // What is known may be all that is wanted: what lanes that take no part hold, say.
+                let wanted = steering_slots(&region.ssa);
+                checks.retain(|(slot, shape, _)| *shape == Shape::Ones || wanted.contains(*slot));
             }
-            let piece = &mut pieces.list[number];
-            let lanes = u32::from(piece.groups) * 4;
-            let mut known = SlotFacts::none(count);
-            for (slot, shape) in shapes.iter().enumerate() {
-                let slot = Slot::new(slot);
-                match shape {
-                    Some((Shape::Uniform, of)) if *of >= lanes => known.uniform.insert(slot),
-                    Some((Shape::Ones, _)) => known.ones.insert(slot),
-                    _ => continue,
-                };
+            if !checks.is_empty() {
+                for &(slot, shape, lanes) in &checks {
+                    shapes[slot.index()] = Some((shape, lanes));
+                }
+                region = kernel.region(entry, &facts(&shapes, lanes))?;
             }
-            let mut region = kernel.region(piece.region.entry, &known)?;
             if look.whole {
                 full::all_enter(&mut region.mask);
             }
@@ -218,7 +219,10 @@ impl Jit {
             }
         }
         for piece in &mut pieces.list {
-            versions(&mut piece.region, look.whole);
+            // As for single regions.
+            if !part_lanes(&mut piece.region.mask) {
+                versions(&mut piece.region, look.whole);
+            }
         }
         Some(assumptions)
     }
@@ -297,6 +301,20 @@ impl Jit {
             None => super::DEFAULT_GROUPS.min(most),
         }
     }
+}
+
+/// Shapes as what a region is made for, in chunks of so many lanes.
+fn facts(shapes: &Shapes, lanes: u32) -> SlotFacts {
+    let mut known = SlotFacts::none(shapes.len());
+    for (slot, shape) in shapes.iter().enumerate() {
+        let slot = Slot::new(slot);
+        match shape {
+            Some((Shape::Uniform, of)) if *of >= lanes => known.uniform.insert(slot),
+            Some((Shape::Ones, _)) => known.ones.insert(slot),
+            _ => continue,
+        };
+    }
+    known
 }
 
 /// Pieces in reverse postorder: loops go back, all else goes on.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use warpjit_backend::Shape;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region};
+use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
 use warpjit_ir::{
     BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
 };
@@ -103,7 +103,13 @@ impl Jit {
         chunk_lanes: u32,
     ) -> Vec<Assumption> {
         let mut list = self.ones(kernel, region, frames);
-        for slot in steering_slots(&region.ssa).iter() {
+        // Where all lanes take part, what they held before steers nothing.
+        let mut known = SlotFacts::none(kernel.func.slots.len());
+        list.iter().for_each(|a| {
+            known.ones.insert(a.slot);
+        });
+        let special = if list.is_empty() { None } else { kernel.region(region.entry, &known) };
+        for slot in steering_slots(&special.as_ref().unwrap_or(region).ssa).iter() {
             let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
                 continue;
