@@ -304,18 +304,21 @@ impl<'a> Lower<'a> {
                 Shape::Uniform | Shape::Ones => 0,
                 Shape::Affine(step) | Shape::Packed(step) => step,
             };
-            let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as i32) as u32);
+            // Vectors of a part that has the shape as a whole.
+            let vectors = lanes / 16;
             let place = Mem::at(self.frame, self.slot_offsets[slot.index()] as i32);
             for group in 0..self.f.lanes / 16 {
                 let mut v = self.a.load64(place.plus(64 * group as i32));
                 if step != 0 {
+                    let before = 16 * (group % vectors) as i32;
+                    let steps = std::array::from_fn(|lane| step.wrapping_mul(before + lane as i32) as u32);
                     let steps = self.a.words(&steps);
                     v = self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, v, Src::Pool(steps));
                 }
                 let first = match shape {
                     Shape::Ones => self.a.constant(false, u64::from(u32::MAX)),
                     _ => {
-                        let first = place.plus(4 * (16 * group / lanes.max(16) * lanes.max(16)) as i32);
+                        let first = place.plus(64 * (group / vectors * vectors) as i32);
                         self.a.vload(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, first, With::default())
                     }
                 };
@@ -328,10 +331,10 @@ impl<'a> Lower<'a> {
             }
             if let Shape::Packed(step) = shape {
                 // The low half may not carry into the high one.
-                for group in 0..self.f.lanes / 16 {
+                for group in (0..self.f.lanes / 16).step_by(vectors as usize) {
                     let first = self.a.load32(place.plus(64 * group as i32));
                     let low = self.a.g2i(false, super::scalar::AND_IMM, first, 0xffff);
-                    let last = self.a.add_imm(false, low, 15 * i64::from(step));
+                    let last = self.a.add_imm(false, low, i64::from(lanes - 1) * i64::from(step));
                     let (fits, carries) = (self.a.block(), self.a.cold_block());
                     self.a.cmp_imm(false, last, 0xffff);
                     self.a.branch(Flags::Above, (carries, &[]), (fits, &[]));
