@@ -136,7 +136,7 @@ fn place(scalar: Scalar) -> usize {
 /// Slots 0 to 3 go in, one of each type; slots 4 to 7 come out. Lanes go round as often as slot 8 says, or less.
 fn random_loop(seed: u64) -> Function {
     let mut f = Function::new(format!("loop{seed}"), Form::Mask, 32);
-    let mut slot = |f: &mut Function, scalar| f.add_slot("s", Type::varying(scalar), SlotInit::Zero);
+    let slot = |f: &mut Function, scalar| f.add_slot("s", Type::varying(scalar), SlotInit::Zero);
     let inputs = TYPES.map(|t| slot(&mut f, t));
     let outputs = TYPES.map(|t| slot(&mut f, t));
     let rounds = slot(&mut f, Scalar::I32);
