@@ -85,7 +85,7 @@ fn each_lane_has_its_turns() {
     assert_eq!(report.fault, None);
     for tid in 0..70u32 {
         let words = [3 * tid + 1, 5 * tid + 2];
-        let turns = (5 * tid & 63) + 1;
+        let turns = ((5 * tid) & 63) + 1;
         let mut sum = 0u32;
         for turn in 0..turns {
             sum = sum.wrapping_mul(3).wrapping_add(words[turn as usize % 2]).wrapping_add(turns - turn);

@@ -10,6 +10,9 @@ use warpjit_runtime::{
     Access, Arg, Config, Engine, HostLevel, Isa, Launch, Memory, Numerics, Program, ProgramOptions, Tier,
 };
 
+/// A function of the unit, on bits.
+type Model = fn(u32) -> u32;
+
 const THREADS: u32 = 256;
 
 /// An instruction, what it computes, and what it computes with approximate numerics.
@@ -180,7 +183,7 @@ fn tesla() {
 fn tesla_every_argument() {
     const BATCH: u32 = 1 << 22;
     let names = std::env::var("WARPJIT_EVERY_ARGUMENT").unwrap_or_default();
-    let functions: [(&str, fn(u32) -> u32); 6] = [
+    let functions: [(&str, Model); 6] = [
         ("rcp", sfu::rcp),
         ("rsqrt", sfu::rsqrt),
         ("lg2", sfu::lg2),

@@ -260,8 +260,9 @@ impl Jit {
         let mut checks = Vec::new();
         for a in first.assumptions.iter().filter(|a| written.contains(a.slot) && a.lanes >= WIDE_LANES) {
             let of = |a: &Assumption| (a.shape, a.lanes);
-            let all = others.iter().fold(Some(of(a)), |met, code| {
-                meet_shapes(met, code.assumptions.iter().find(|other| other.slot == a.slot).map(of))
+            let all = others.iter().try_fold(of(a), |met, code| {
+                let other = code.assumptions.iter().find(|other| other.slot == a.slot);
+                meet_shapes(Some(met), other.map(of))
             });
             // What else is known is enough: a look costs more than what a better shape would save.
             if let (Some((shape, lanes)), None) = (all, known[a.slot.index()]) {
