@@ -95,6 +95,7 @@ impl Lower<'_> {
         let mem = x.mem;
         let local = mem.space == Space::Local;
         let mut loaded = Vec::new();
+        let all = self.takes_all(x.guard);
         let value = x.value.map(|v| self.regs(v)).transpose()?;
         let readable = match value {
             None if mem.bytes < 8 && self.one_by_one => self.readable(base, mem.space),
@@ -116,6 +117,8 @@ impl Lower<'_> {
                 (None, 8) => l.gather64(base, i, k, None).to_vec(),
                 (None, n) => {
                     let words = match l.one_by_one {
+                        // All lanes take part, and all are inside.
+                        true if all && k == l.active[g] => l.loads32(readable, i, None),
                         true => l.words_within(readable, i, k),
                         false => l.gather32(base, i, k, 0, None),
                     };
