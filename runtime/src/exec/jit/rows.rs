@@ -254,7 +254,10 @@ impl Jit {
     /// Whether a block is to run by itself before code for rows is made, which then knows how registers are between pieces.
     pub fn rows_need_a_run(&self) -> bool {
         let made = { !lock(&self.rows).list.is_empty() };
-        !made && self.wide && self.piece_starts(self.kernel.func.entry).len() > 1
+        let func = &self.kernel.func;
+        // A barrier ends a piece: no need to look for them, which takes longer than to start from the cache.
+        let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
+        !made && self.wide && (waits() || self.piece_starts(func.entry).len() > 1)
     }
 
     /// Whether there may be code for rows.
