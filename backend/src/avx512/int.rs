@@ -9,9 +9,12 @@ use super::lower::Lower;
 use crate::Error;
 use crate::operands::{arg, malformed, wide};
 
-const ADD: [Code; 2] = [Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64];
-const SUB: [Code; 2] = [Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64];
-const MUL: [Code; 2] = [Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64];
+pub(super) const ADD: [Code; 2] =
+    [Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64];
+pub(super) const SUB: [Code; 2] =
+    [Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64];
+pub(super) const MUL: [Code; 2] =
+    [Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpmullq_zmm_k1z_zmm_zmmm512b64];
 pub(super) const AND: [Code; 2] =
     [Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64];
 pub(super) const OR: [Code; 2] =
@@ -24,13 +27,13 @@ const SAR: [Code; 2] = [Code::EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vp
 const ROL: [Code; 2] = [Code::EVEX_Vprolvd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vprolvq_zmm_k1z_zmm_zmmm512b64];
 pub(super) const SHL_BY: [Code; 2] =
     [Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8];
-const SHR_BY: [Code; 2] =
+pub(super) const SHR_BY: [Code; 2] =
     [Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8];
-const SAR_BY: [Code; 2] =
+pub(super) const SAR_BY: [Code; 2] =
     [Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8];
 const ROL_BY: [Code; 2] =
     [Code::EVEX_Vprold_zmm_k1z_zmmm512b32_imm8, Code::EVEX_Vprolq_zmm_k1z_zmmm512b64_imm8];
-const UMIN: [Code; 2] =
+pub(super) const UMIN: [Code; 2] =
     [Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64];
 const UMAX: [Code; 2] =
     [Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpmaxuq_zmm_k1z_zmm_zmmm512b64];
@@ -42,7 +45,7 @@ const POPCNT: [Code; 2] = [Code::EVEX_Vpopcntd_zmm_k1z_zmmm512b32, Code::EVEX_Vp
 const LZCNT: [Code; 2] = [Code::EVEX_Vplzcntd_zmm_k1z_zmmm512b32, Code::EVEX_Vplzcntq_zmm_k1z_zmmm512b64];
 const CMP: [Code; 2] =
     [Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8];
-const CMPU: [Code; 2] =
+pub(super) const CMPU: [Code; 2] =
     [Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8];
 pub(super) const TEST: [Code; 2] =
     [Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32, Code::EVEX_Vptestmq_kr_k1_zmm_zmmm512b64];

@@ -6,13 +6,13 @@ use std::rc::Rc;
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::analysis::{Cfg, KnownBits};
-use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
+use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
 use super::emit::{self, Pool};
+use super::uses::{fused_comparisons, values_by_sixteen, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
@@ -291,127 +291,6 @@ impl<'a> Lower<'a> {
         let Lower { a, sites, pures, tables, buffer_bytes, in_row, context, single, .. } = self;
         let single = single.before || !single.is_empty();
         Carried { a, sites, pures, tables, buffer_bytes, in_row, context: Some(context), single }
-    }
-}
-
-/// As [`many_scalars`], where there are more than sixteen lanes.
-pub(crate) fn values_by_sixteen(
-    f: &Function,
-    order: &[Block],
-    forms: &Forms,
-    groups: usize,
-    whole: &[bool],
-) -> Vec<bool> {
-    if groups > 1 { many_scalars(f, order, forms, whole) } else { vec![false; f.values.len()] }
-}
-
-/// Comparisons whose only use is the branch at the end of their block.
-fn fused_comparisons(f: &Function, order: &[Block]) -> Vec<bool> {
-    let mut uses = vec![0u32; f.values.len()];
-    for &b in order {
-        for &inst in &f.block(b).insts {
-            f.inst(inst).args.iter().for_each(|a| uses[a.index()] += 1);
-        }
-        f.term(b).for_each_use(|v| uses[v.index()] += 1);
-    }
-    let mut fused = vec![false; f.values.len()];
-    for &b in order {
-        let (warpjit_ir::Terminator::BrIf { cond, .. } | warpjit_ir::Terminator::BrAny { mask: cond, .. }) =
-            f.term(b)
-        else {
-            continue;
-        };
-        let ValueDef::Inst(inst) = f.values[cond.index()].def else { continue };
-        let alone = match f.inst(inst).op {
-            Opcode::Icmp => true,
-            // Whether all lanes have something.
-            Opcode::Inot => f.ty(*cond).scalar == Scalar::I1,
-            _ => false,
-        };
-        if uses[cond.index()] == 1 && f.block(b).insts.contains(&inst) && alone {
-            fused[cond.index()] = true;
-        }
-    }
-    fused
-}
-
-/// Words that are the same in all lanes and that nothing uses but operations on lanes, or as floats.
-fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
-    let mut only: Vec<bool> = f
-        .values
-        .iter()
-        .enumerate()
-        .map(|(n, v)| {
-            matches!(v.ty.scalar, Scalar::I32 | Scalar::I64) && forms.of(Value::new(n)) == Form::Uniform
-        })
-        .collect();
-    for &b in order {
-        for &inst in &f.block(b).insts {
-            let data = f.inst(inst);
-            let float = data.result.is_some_and(|r| matches!(f.ty(r).scalar, Scalar::F32 | Scalar::F64));
-            let on_lanes = data.result.is_some_and(|r| forms.of(r) == Form::Varying)
-                && !matches!(
-                    data.op,
-                    Opcode::Load | Opcode::Atomic | Opcode::LaneBit | Opcode::ChunkMask | Opcode::CallPure
-                );
-            if !(on_lanes || data.op == Opcode::Bitcast && float) {
-                data.args.iter().for_each(|a| only[a.index()] = false);
-            }
-        }
-        f.term(b).for_each_use(|v| only[v.index()] = false);
-    }
-    only
-}
-
-/// Values that are kept as scalars, but as one for each sixteen lanes: all that comes from registers of lanes, unless what they hold is
-/// known over the whole chunk.
-fn many_scalars(f: &Function, order: &[Block], forms: &Forms, whole: &[bool]) -> Vec<bool> {
-    let mut many = vec![false; f.values.len()];
-    loop {
-        let mut changed = false;
-        let mut mark = |v: Value, many: &mut Vec<bool>| {
-            let scalar = !f.ty(v).uniform && !matches!(forms.of(v), Form::Varying | Form::Unknown);
-            changed |= scalar && !std::mem::replace(&mut many[v.index()], true);
-        };
-        for &b in order {
-            for &inst in &f.block(b).insts {
-                let data = f.inst(inst);
-                let Some(r) = data.result else { continue };
-                let from_lanes = match (data.op, data.imm) {
-                    (Opcode::SlotGet, Imm::Slot(slot)) => {
-                        let whole = whole.get(slot.index()).copied().unwrap_or(false);
-                        !f.slots[slot.index()].ty.uniform && !whole
-                    }
-                    (Opcode::Load, _) => many[data.args[0].index()],
-                    (Opcode::Any | Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot, _) => false,
-                    _ => data.args.iter().any(|a| many[a.index()]),
-                };
-                if from_lanes && !many[r.index()] {
-                    mark(r, &mut many);
-                }
-            }
-            let mut edge = |call: &warpjit_ir::function::BlockCall, many: &mut Vec<bool>| {
-                for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
-                    // Where scalars meet that differ by lanes, so does what they become.
-                    let varying = forms.of(a) == Form::Varying;
-                    if (many[a.index()] || varying) && !many[p.index()] {
-                        mark(p, many);
-                    }
-                }
-            };
-            match f.term(b) {
-                warpjit_ir::Terminator::Jump(c) => edge(c, &mut many),
-                warpjit_ir::Terminator::BrIf { taken, next, .. }
-                | warpjit_ir::Terminator::BrAny { taken, next, .. } => {
-                    edge(taken, &mut many);
-                    edge(next, &mut many);
-                }
-                _ => {}
-            }
-        }
-        if !changed {
-            return many;
-        }
     }
 }
 

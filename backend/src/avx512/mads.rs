@@ -27,7 +27,7 @@ use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Space, Value};
 use super::asm::{R, Src, With};
 use super::code::Flags;
 use super::float::{ADD, MUL, SUB};
-use super::int::{AND, TEST_NOT};
+use super::int::{self, AND, TEST_NOT};
 use super::lower::{Kept, Lower};
 use super::rows::Bounds;
 use crate::Error;
@@ -48,10 +48,10 @@ const ADDENDS_FROM: u32 = 27 << 23;
 /// The largest number.
 const LARGEST: u32 = 0x7f7f_ffff;
 
-const INT_ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
-const INT_SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
-const INT_MINU: Code = Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32;
-const INT_CMPU: Code = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+const INT_ADD: Code = int::ADD[0];
+const INT_SUB: Code = int::SUB[0];
+const INT_MINU: Code = int::UMIN[0];
+const INT_CMPU: Code = int::CMPU[0];
 const OR_MASKS: Code = Code::VEX_Korw_kr_kr_kr;
 const AND_OF_THREE: u8 = 0x80;
 const LESS: u8 = 1;

@@ -35,9 +35,10 @@ mod scalar;
 mod side_by_side;
 mod single;
 mod special;
+mod uses;
 mod values;
 
-pub(crate) use lower::values_by_sixteen;
+pub(crate) use uses::values_by_sixteen;
 
 use warpjit_ir::{Function, Opcode};
 

@@ -15,6 +15,7 @@ use super::asm::{Mem, R, Src, With};
 use super::block_row::InRow;
 use super::code::Flags;
 use super::emit::preg;
+use super::int::{CMPU, SUB};
 use super::lower::Lower;
 use crate::Error;
 use crate::context::{PARTED, RowWarp, SUSPENDED, UNFIT, at};
@@ -313,7 +314,7 @@ impl<'a> Lower<'a> {
                     let before = 16 * (group % vectors) as i32;
                     let steps = std::array::from_fn(|lane| step.wrapping_mul(before + lane as i32) as u32);
                     let steps = self.a.words(&steps);
-                    v = self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, v, Src::Pool(steps));
+                    v = self.a.v3(SUB[0], v, Src::Pool(steps));
                 }
                 let first = match shape {
                     Shape::Ones => self.a.constant(false, u64::from(u32::MAX)),
@@ -322,8 +323,7 @@ impl<'a> Lower<'a> {
                         self.a.vload(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, first, With::default())
                     }
                 };
-                let differ =
-                    self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, v, Src::R(first), NOT_EQUAL);
+                let differ = self.a.vcmp(CMPU[0], v, Src::R(first), NOT_EQUAL);
                 odd = Some(match odd {
                     Some(all) => self.a.k3(Code::VEX_Korw_kr_kr_kr, all, differ),
                     None => differ,

@@ -13,18 +13,18 @@ use warpjit_ir::{InstData, Special, WordTable};
 use super::asm::{R, Src};
 use super::code::Size;
 use super::float::MUL;
-use super::int::{AND, TEST};
+use super::int::{self, AND, TEST};
 use super::lower::Lower;
 use crate::Error;
 use crate::operands::{arg, malformed};
 
-const ADD: Code = Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32;
-const SUB: Code = Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32;
-const XOR: Code = Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32;
-const SHL: Code = Code::EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8;
-const SHR: Code = Code::EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8;
-const SAR: Code = Code::EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8;
-const MUL_WORDS: Code = Code::EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32;
+const ADD: Code = int::ADD[0];
+const SUB: Code = int::SUB[0];
+const XOR: Code = int::XOR[0];
+const SHL: Code = int::SHL_BY[0];
+const SHR: Code = int::SHR_BY[0];
+const SAR: Code = int::SAR_BY[0];
+const MUL_WORDS: Code = int::MUL[0];
 const MUL_ADD_HALVES: Code = Code::EVEX_Vpmaddwd_zmm_k1z_zmm_zmmm512;
 /// Adds the products of halves, signed, to words.
 const DOT_HALVES: Code = Code::EVEX_Vpdpwssd_zmm_k1z_zmm_zmmm512b32;

@@ -50,17 +50,13 @@ fn write_slot(warp: &mut Warp, plan: &Plan, tiers: &Tiers, slot: Slot, value: im
     }
 }
 
-/// Gives the slots of a frame that differ from block to block their values.
-fn write_by_block(frame: &mut [u32], plan: &Plan, tiers: &Tiers, index: u64) {
-    for (range, value) in &tiers.start().by_block {
-        // The same for all warps of the block.
-        let value = plan.builtin(*value, index, 0, 0);
-        // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
-        for words in frame[range.clone()].chunks_mut(16) {
-            match words.as_chunks_mut::<16>().0 {
-                [all] => *all = [value; 16],
-                _ => words.iter_mut().for_each(|word| *word = value),
-            }
+/// Gives a slot of a frame, which differs from block to block, its value.
+fn write_by_block(words: &mut [u32], value: u32) {
+    // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
+    for words in words.chunks_mut(16) {
+        match words.as_chunks_mut::<16>().0 {
+            [all] => *all = [value; 16],
+            _ => words.iter_mut().for_each(|word| *word = value),
         }
     }
 }
@@ -205,8 +201,12 @@ impl RunningBlock {
 
     /// Gives the slots that differ from block to block their values.
     fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
-        for resident in self.warps.iter_mut().take(plan.warps as usize) {
-            write_by_block(resident.warp.frame.words_mut(), plan, tiers, index);
+        for (range, value) in &tiers.start().by_block {
+            // The same for all warps of the block.
+            let value = plan.builtin(*value, index, 0, 0);
+            for resident in self.warps.iter_mut().take(plan.warps as usize) {
+                write_by_block(&mut resident.warp.frame.words_mut()[range.clone()], value);
+            }
         }
     }
 
@@ -214,7 +214,10 @@ impl RunningBlock {
     pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Box<[u32]>]) {
         self.index = index;
         self.set_by_block(plan, tiers, index);
-        firsts.iter_mut().for_each(|frame| write_by_block(frame, plan, tiers, index));
+        for (range, value) in &tiers.start().by_block {
+            let value = plan.builtin(*value, index, 0, 0);
+            firsts.iter_mut().for_each(|frame| write_by_block(&mut frame[range.clone()], value));
+        }
         self.shared.reset(plan, index);
     }
 

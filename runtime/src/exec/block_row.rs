@@ -20,7 +20,7 @@ pub struct RowRunner {
     /// The warps' frames as blocks find them.
     firsts: Vec<Box<[u32]>>,
     warps: Vec<RowWarp>,
-    /// Shared memory as blocks find it.
+    /// Shared memory as blocks find it, if the code copies that.
     shared: Vec<u8>,
 }
 
@@ -88,8 +88,10 @@ impl RowRunner {
         let first = plan.coordinates(blocks.start)[0];
         let left = u64::from(plan.grid[0] - first).min(blocks.end - blocks.start) as u32;
         self.block.stand_for(plan, launch.tiers, blocks.start, &mut self.firsts);
-        self.shared.clear();
-        self.shared.extend(self.block.shared_with_slack());
+        if self.code.copies_shared() {
+            self.shared.clear();
+            self.shared.extend(self.block.shared_with_slack());
+        }
         let linear_more = (blocks.start as u32).wrapping_sub(first);
         let Some(mut view) = self.block.view(plan, launch.memory) else {
             let end = RowEnd { blocks: u64::from(left), steps: (0, 0), next: NextBlock::None };

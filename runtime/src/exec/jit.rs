@@ -33,6 +33,7 @@ use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{Error, HostLevel};
 
 pub use behind::Ready;
+use pieces::Pieces;
 use rows::RowNeeds;
 pub use rows::{BlockLook, Make, Parted, RowFacts, RowFlow};
 use shapes::Assumption;
@@ -154,8 +155,9 @@ pub struct Jit {
     versions: Vec<Mutex<Versions>>,
     /// Code for rows of blocks.
     rows: Mutex<Versions>,
-    /// Where the pieces of the kernel start, once somebody has asked.
+    /// Where the pieces of the kernel start, once somebody has asked; and the pieces, until code is made of them.
     starts: OnceLock<Vec<Block>>,
+    found: Mutex<Option<Pieces>>,
     facts: RowFacts,
     offsets: Vec<u32>,
     compiling: Mutex<Compiling>,
@@ -211,6 +213,7 @@ impl Jit {
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
             rows: Mutex::default(),
             starts: OnceLock::new(),
+            found: Mutex::default(),
             facts,
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             offsets,

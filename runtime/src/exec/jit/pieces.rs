@@ -26,6 +26,7 @@ const MOST_INSTS: usize = 6000;
 type Shapes = Vec<Option<(Shape, u32)>>;
 
 /// A piece.
+#[derive(Debug)]
 pub(super) struct Piece {
     pub region: Region,
     pub groups: u8,
@@ -54,6 +55,7 @@ impl Piece {
 }
 
 /// All pieces; the first is where blocks start.
+#[derive(Debug)]
 pub(super) struct Pieces {
     pub list: Vec<Piece>,
     /// Slots that any of them writes.
@@ -275,9 +277,10 @@ impl Jit {
     /// Where the pieces of the kernel start; none if it cannot be cut into any.
     pub(super) fn piece_starts(&self, entry: Block) -> &[Block] {
         self.starts.get_or_init(|| {
-            let pieces = self.pieces(entry);
-            pieces
-                .map_or_else(Vec::new, |pieces| pieces.list.iter().map(|piece| piece.region.entry).collect())
+            let Some(pieces) = self.pieces(entry) else { return Vec::new() };
+            let starts = pieces.list.iter().map(|piece| piece.region.entry).collect();
+            *lock(&self.found) = Some(pieces);
+            starts
         })
     }
 

@@ -73,6 +73,8 @@ pub(super) struct RowNeeds {
     pub shared: u32,
     /// All lanes of every warp must take part.
     pub whole: bool,
+    /// The code copies shared memory for each block.
+    pub copies_shared: bool,
     /// Warps of a block that barriers wait for, where they say how many.
     pub warps: Option<u32>,
     /// The pieces.
@@ -144,7 +146,8 @@ impl Jit {
         if self.variant.keep_registers || self.kernel.count_slot().is_some() || frames.is_empty() {
             return Ok(None);
         }
-        let Some(mut pieces) = self.pieces(entry) else { return Ok(None) };
+        let found = { lock(&self.found).take() };
+        let Some(mut pieces) = found.or_else(|| self.pieces(entry)) else { return Ok(None) };
         // These look at lanes that have no thread, or wake them.
         let looks = func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
         let wakes = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::QuadOn { .. })));
@@ -237,6 +240,7 @@ impl Jit {
             same,
             shared: made.shared_reach,
             whole: look.whole,
+            copies_shared: row.copies_shared,
             warps: pieces.warps,
             pieces: pieces.list.into_iter().map(exits).collect(),
         };
@@ -335,6 +339,11 @@ fn writes_shared(region: &Region) -> bool {
 }
 
 impl Compiled {
+    /// Whether it is code for rows that copies what blocks find in shared memory.
+    pub fn copies_shared(&self) -> bool {
+        self.row.as_ref().is_some_and(|row| row.copies_shared)
+    }
+
     /// Whether it is code for rows that does not say how many instructions blocks have executed: all the same.
     pub fn is_plain_row(&self) -> bool {
         self.row.as_ref().is_some_and(RowNeeds::is_plain)

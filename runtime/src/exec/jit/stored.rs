@@ -265,7 +265,8 @@ impl Jit {
             1 => Some(RowNeeds {
                 same: from.list(|from| self.slot(from))?,
                 shared: from.u32()?,
-                whole: from.u8()? != 0,
+                whole: flag(from.u8()?)?,
+                copies_shared: flag(from.u8()?)?,
                 warps: match from.u8()? {
                     0 => None,
                     1 => Some(from.u32()?),
@@ -362,6 +363,7 @@ impl<'a> Stored<'a> {
             out.list(row.same.iter(), |out, slot| out.u32(slot.0));
             out.u32(row.shared);
             out.u8(row.whole.into());
+            out.u8(row.copies_shared.into());
             out.u8(row.warps.is_some().into());
             row.warps.iter().for_each(|&warps| out.u32(warps));
             out.list(row.pieces.iter(), |out, piece| {
@@ -375,6 +377,11 @@ impl<'a> Stored<'a> {
 /// Most versions of what a region is a version of.
 fn most_like(region: &Stored<'_>) -> usize {
     if region.row.is_some() { MOST_ROW_VERSIONS } else { MOST_VERSIONS + 1 }
+}
+
+/// A truth value: nothing but 0 and 1 is one.
+fn flag(byte: u8) -> Option<bool> {
+    (byte < 2).then_some(byte == 1)
 }
 
 fn read_faults(from: &mut Reader<'_>) -> Option<Vec<RegionFault>> {
@@ -431,7 +438,6 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
 }
 
 fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
-    let flag = |byte: u8| (byte < 2).then_some(byte == 1);
     let pc = from.u32()?;
     let (kind, first) = (from.u8()?, from.u8()?);
     let (guarded, other) = (flag(from.u8()?)?, flag(from.u8()?)?);
