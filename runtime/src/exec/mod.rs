@@ -4,6 +4,7 @@ pub(crate) mod background;
 mod barrier;
 mod block;
 mod block_row;
+mod cpus;
 mod jit;
 mod locks;
 pub(crate) mod memory;

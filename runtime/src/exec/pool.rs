@@ -1,12 +1,23 @@
 //! Threads that wait for launches.
 //!
 //! Starting a thread costs some 50 microseconds and its signal stack a few more, which short launches feel. Threads start when
-//! launches first need them, and end with the engine.
+//! launches first need them, and end with the engine. One that has just helped looks out for the next launch a moment
+//! before it sleeps: waking it would take as long.
 
+use super::cpus::{self, Sleeper, Taken};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A thread looks out for what it waits for before it sleeps, as long as it has just worked, so that no more is wasted than was used:
+/// but at least as long as it takes to wake up on an idle CPU, and no longer than this. (In a virtual machine, waking an
+/// idle CPU takes milliseconds now and then.)
+const LEAST_LOOK_OUT: Duration = Duration::from_micros(50);
+/// See [`LEAST_LOOK_OUT`].
+const MOST_LOOK_OUT: Duration = Duration::from_millis(2);
 
 /// What the threads of a launch do.
 type Work<'a> = dyn Fn() + Sync + 'a;
@@ -20,16 +31,11 @@ struct Job {
 /// What the thread that launched waits for.
 #[derive(Default)]
 struct Launch {
-    state: Mutex<Progress>,
-    ended: Condvar,
-}
-
-#[derive(Default)]
-struct Progress {
-    /// Helpers that have begun and not ended.
-    running: usize,
+    /// Helpers that have begun and not ended. It goes down under the lock of `panic`.
+    running: AtomicUsize,
     /// What a helper panicked with.
-    panic: Option<Box<dyn Any + Send>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    ended: Condvar,
 }
 
 #[derive(Default)]
@@ -40,6 +46,8 @@ struct Queue {
     /// Helpers that the launches which run want, together. No more threads are started: one that is late with an earlier
     /// launch comes to the next.
     wanted: usize,
+    /// Threads that are to be woken up.
+    asleep: Vec<Sleeper>,
     /// The pool is gone.
     closed: bool,
 }
@@ -47,6 +55,8 @@ struct Queue {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
+    /// There may be something in the queue, or it is closed: to look at without the lock.
+    stirred: AtomicBool,
     wake: Condvar,
 }
 
@@ -78,12 +88,15 @@ impl Pool {
         // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
         // runs, also when `work` panics, so no reference outlives this call.
         let forever = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
-        let finish = Finish { pool: self, launch: &launch, helpers };
+        let finish = Finish { pool: self, launch: &launch, helpers, start: Instant::now() };
         let mut queue = lock(&self.shared.queue);
         queue.wanted += helpers;
         let new = queue.wanted.saturating_sub(queue.threads);
         queue.threads += new;
         queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
+        self.shared.stirred.store(true, Ordering::Release);
+        let mut taken = Taken::by_this_thread();
+        queue.asleep.iter_mut().take(helpers).for_each(|sleeper| taken.place(sleeper));
         drop(queue);
         self.shared.wake.notify_all();
         for started in 0..new {
@@ -97,7 +110,7 @@ impl Pool {
         }
         work();
         drop(finish);
-        if let Some(panic) = lock(&launch.state).panic.take() {
+        if let Some(panic) = lock(&launch.panic).take() {
             resume_unwind(panic);
         }
     }
@@ -108,6 +121,7 @@ struct Finish<'a> {
     pool: &'a Pool,
     launch: &'a Arc<Launch>,
     helpers: usize,
+    start: Instant,
 }
 
 impl Drop for Finish<'_> {
@@ -116,22 +130,39 @@ impl Drop for Finish<'_> {
         queue.jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
         queue.wanted -= self.helpers;
         drop(queue);
-        let mut state = lock(&self.launch.state);
-        while state.running > 0 {
-            state = self.launch.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let running = || self.launch.running.load(Ordering::Acquire) > 0;
+        if self.helpers < cpus::count() {
+            look_out(self.start.elapsed(), || !running());
+        }
+        let mut panic = lock(&self.launch.panic);
+        while running() {
+            panic = self.launch.ended.wait(panic).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        lock(&self.shared.queue).closed = true;
+        let mut queue = lock(&self.shared.queue);
+        queue.closed = true;
+        self.shared.stirred.store(true, Ordering::Release);
+        drop(queue);
         self.shared.wake.notify_all();
+    }
+}
+
+/// Waits for something without sleeping, though no longer than this thread has worked before.
+fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
+    let start = Instant::now();
+    let time = worked.clamp(LEAST_LOOK_OUT, MOST_LOOK_OUT);
+    while !is_there() && start.elapsed() < time {
+        std::hint::spin_loop();
     }
 }
 
 /// A helper's life.
 fn help(shared: &Shared) {
+    let mut worked = None;
     loop {
         let mut queue = lock(&shared.queue);
         let job = loop {
@@ -141,17 +172,30 @@ fn help(shared: &Shared) {
             if queue.closed {
                 return;
             }
+            shared.stirred.store(false, Ordering::Relaxed);
+            if let Some(worked) = worked.take().filter(|_| queue.threads < cpus::count()) {
+                drop(queue);
+                look_out(worked, || shared.stirred.load(Ordering::Acquire));
+                queue = lock(&shared.queue);
+                continue;
+            }
+            queue.asleep.push(Sleeper::this_thread());
             queue = shared.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = queue.asleep.iter().position(Sleeper::is_this_thread) {
+                queue.asleep.swap_remove(at).awake();
+            }
         };
-        lock(&job.launch.state).running += 1;
+        job.launch.running.fetch_add(1, Ordering::AcqRel);
         drop(queue);
+        let start = Instant::now();
         let result = catch_unwind(AssertUnwindSafe(job.work));
-        let mut state = lock(&job.launch.state);
-        state.running -= 1;
-        if let Err(panic) = result {
-            state.panic.get_or_insert(panic);
+        worked = Some(start.elapsed());
+        let mut panic = lock(&job.launch.panic);
+        if let Err(payload) = result {
+            panic.get_or_insert(payload);
         }
-        drop(state);
+        job.launch.running.fetch_sub(1, Ordering::AcqRel);
+        drop(panic);
         job.launch.ended.notify_all();
     }
 }
