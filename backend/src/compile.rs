@@ -260,11 +260,7 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         own.slot_shapes.clone_from(&piece.slot_shapes);
         own.whole_shapes.clone_from(&piece.whole_shapes);
         check(piece.func, &own)?;
-        let known = |way: &Way| match *way {
-            Way::Ended => true,
-            Way::Next(n) => n < pieces.len(),
-            Way::Branch { taken, next } => taken.max(next) < pieces.len(),
-        };
+        let known = |way: &Way| way.pieces().all(|n| n < pieces.len());
         let lanes = |of: u32| of.is_power_of_two() && (16..=piece.func.lanes).contains(&of);
         let checked = |&(slot, shape, of): &(Slot, Shape, u32)| {
             let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);

@@ -227,6 +227,18 @@ pub enum Way {
     },
 }
 
+impl Way {
+    /// The pieces that it leads to.
+    pub fn pieces(self) -> impl Iterator<Item = usize> {
+        let (first, second) = match self {
+            Way::Ended => (None, None),
+            Way::Next(n) => (Some(n), None),
+            Way::Branch { taken, next } => (Some(taken), Some(next)),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 /// What a slot holds when a block of a row starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RowSlot {

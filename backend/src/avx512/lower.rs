@@ -138,6 +138,8 @@ pub(super) struct Lower<'a> {
     pub in_row: Option<super::block_row::InRow<'a>>,
     /// What is written is the last piece.
     pub last_piece: bool,
+    /// Blocks whose accesses go on where they end with the next warps and blocks of the grid ([`super::streams`]).
+    pub streams: Vec<bool>,
     pub context: R,
     pub frame: R,
     /// First lane of the chunk; none where the chunk is the warp.
@@ -208,6 +210,9 @@ pub(super) fn lower_pieces(
         let mut lower = Lower::new(piece.func, options, env, carried, row.whole);
         if number == 0 {
             lower.begin_row(row, pieces.len(), writes_shared);
+            if !pieces.iter().flat_map(|piece| &piece.ways).any(|way| way.pieces().any(|n| n == 0)) {
+                lower.find_streams();
+            }
         }
         lower.piece(number, piece, number + 1 == pieces.len())?;
         carried = lower.into_carried();
@@ -275,6 +280,7 @@ impl<'a> Lower<'a> {
             buffer_bytes,
             in_row,
             last_piece: false,
+            streams: Vec::new(),
             context: context.unwrap_or(none),
             frame: none,
             lane: None,

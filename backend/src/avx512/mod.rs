@@ -35,6 +35,7 @@ mod scalar;
 mod side_by_side;
 mod single;
 mod special;
+mod streams;
 mod uses;
 mod values;
 

@@ -146,6 +146,9 @@ impl Lower<'_> {
                         self.a.vstore(store, place, parts[n], Size::Z, with);
                     }
                     None => {
+                        if global {
+                            self.fetch_ahead(place);
+                        }
                         let with = With { mask, zeroing: mask.is_some(), site, ..With::default() };
                         loaded.push(self.a.vload(load, place, with));
                     }

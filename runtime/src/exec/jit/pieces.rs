@@ -39,12 +39,7 @@ pub(super) struct Piece {
 impl Piece {
     /// The pieces that may come next.
     fn next(&self) -> Vec<usize> {
-        let each = |way: &Way| match *way {
-            Way::Ended => Vec::new(),
-            Way::Next(to) => vec![to],
-            Way::Branch { taken, next } => vec![taken, next],
-        };
-        self.ways.iter().flat_map(each).collect()
+        self.ways.iter().flat_map(|way| way.pieces()).collect()
     }
 
     /// By slot, whether its shape is that of a whole chunk.
