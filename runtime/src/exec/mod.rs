@@ -13,6 +13,7 @@ mod schedule;
 mod segments;
 pub(crate) mod setup;
 mod start;
+mod stock;
 pub(crate) mod tiers;
 mod trails;
 

@@ -14,6 +14,7 @@ use super::block::{BlockFault, InLaunch, RunningBlock, Turn};
 use super::block_row::{self, NextBlock, RowRunner};
 use super::pool::Pool;
 use super::setup::Plan;
+use super::stock::Stock;
 use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
 use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress};
@@ -230,7 +231,7 @@ impl<'a> Scheduler<'a> {
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut spare: Option<Box<RunningBlock>> = None;
-        let mut fresh = self.plan.blocks.start..self.plan.blocks.start;
+        let mut fresh = Stock::new();
         let mut prefer_fresh = false;
         let mut done = 0;
         let may = self.rows && !watch.count && !watch.profile;
@@ -264,7 +265,7 @@ impl<'a> Scheduler<'a> {
             let (warps, threads) = block.steps();
             steps = (steps.0 + warps, steps.1 + threads);
             spare = block.may_be_reset().then_some(block);
-            if fresh.is_empty() || warps > TALK_STEPS {
+            if fresh.blocks.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(&mut done));
             }
         }
@@ -311,29 +312,23 @@ impl<'a> Scheduler<'a> {
         self.wake.notify_one();
     }
 
-    /// Takes some blocks that have not started yet for a thread that has none.
-    fn fill(&self, stock: &mut std::ops::Range<u64>) {
-        if stock.is_empty() {
-            let left = self.plan.blocks.end.saturating_sub(self.next.0.load(Ordering::Relaxed));
-            // Large stocks while there is much to do, single blocks towards the end.
-            let share = (left / (self.threads as u64 * 16)).clamp(1, 64);
-            let start = self.next.0.fetch_add(share, Ordering::Relaxed).min(self.plan.blocks.end);
-            *stock = start..(start + share).min(self.plan.blocks.end);
-        }
+    /// Takes blocks that have not started yet for a thread that has none.
+    fn fill(&self, stock: &mut Stock) {
+        stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
     /// Runs blocks that have not started yet by rows, while there is code for that.
     fn rows(
         &self,
         stepper: &mut Stepper<'_>,
-        stock: &mut std::ops::Range<u64>,
+        stock: &mut Stock,
         rows: &mut Rows,
         steps: &mut (u64, u64),
         done: &mut u64,
     ) {
         loop {
             self.fill(stock);
-            if stock.is_empty() || self.is_pointless(stock.start) {
+            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) {
                 return;
             }
             let runner = match rows.runner.take() {
@@ -346,21 +341,21 @@ impl<'a> Scheduler<'a> {
                     }
                 },
             };
-            let patience = OfBlock { scheduler: self, index: stock.start };
+            let patience = OfBlock { scheduler: self, index: stock.blocks.start };
             let launch =
                 InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
-            let (runner, end) = runner.run(&launch, stepper, stock);
+            let (runner, end) = runner.run(&launch, stepper, &stock.blocks);
             rows.runner = runner;
             let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);
             *done += end.blocks;
-            stock.start += end.blocks;
+            stock.blocks.start += end.blocks;
             rows.together += end.blocks;
             match end.next {
                 NextBlock::None => {}
-                NextBlock::Stopped => stock.start += 1,
+                NextBlock::Stopped => stock.blocks.start += 1,
                 NextBlock::Alone(block, turn) => {
-                    stock.start += 1;
+                    stock.blocks.start += 1;
                     rows.alone += 1;
                     if let Some(block) = self.after_turn(block, turn, done) {
                         let (warps, threads) = block.steps();
@@ -368,7 +363,7 @@ impl<'a> Scheduler<'a> {
                     }
                 }
             }
-            if stock.is_empty() || warps > TALK_STEPS {
+            if stock.blocks.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(done));
             }
             if rows.alone > FEW_ALONE && rows.alone > rows.together / 4 {
@@ -409,14 +404,14 @@ impl<'a> Scheduler<'a> {
     fn fresh(
         &self,
         stepper: &mut Stepper<'_>,
-        stock: &mut std::ops::Range<u64>,
+        stock: &mut Stock,
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Option<Box<RunningBlock>> {
         self.fill(stock);
-        let index = stock.next()?;
+        let index = stock.blocks.next()?;
         if self.is_pointless(index) {
             // So are all after it.
-            *stock = index..index;
+            stock.blocks = index..index;
             self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
             return None;
         }
@@ -433,7 +428,7 @@ impl<'a> Scheduler<'a> {
     fn take(
         &self,
         stepper: &mut Stepper<'_>,
-        stock: &mut std::ops::Range<u64>,
+        stock: &mut Stock,
         spare: &mut Option<Box<RunningBlock>>,
         prefer_fresh: bool,
     ) -> Option<Box<RunningBlock>> {
