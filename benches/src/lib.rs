@@ -7,6 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "several arrays go by one index; a loop over it says so")]
 
 pub mod groups;
+pub mod halves;
 pub mod kernels;
 pub mod numeric;
 pub mod simd;

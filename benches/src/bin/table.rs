@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::{Session, load_program};
+use warpjit_benches::halves;
 use warpjit_benches::kernels::{Native, Way};
 use warpjit_benches::suite::{self, Entry};
 use warpjit_runtime::{Config, Engine, Tier};
@@ -91,6 +92,8 @@ struct Row {
     native: Option<[(f64, Way); 2]>,
     jit: f64,
     jit_two: f64,
+    /// What two threads of native code gain.
+    native_two: Option<f64>,
     jit_share: f64,
     interp: Option<f64>,
     warp_instructions: u64,
@@ -196,7 +199,10 @@ fn measure(entry: &Entry, engines: &Engines, options: &Options) -> anyhow::Resul
             ensure!(wrong.is_none(), "native, {way:?}: {}", wrong.unwrap_or_default());
         }
         if let Some(ways) = fastest(native.as_mut(), options) {
-            row.native = Some(interleave(native.as_mut(), ways, &mut guests, options, &mut row)?);
+            let halves = bench.halves(&inputs).filter(|_| !options.cpu);
+            let mut halves = halves.map(|halves| halves.map(|inputs| bench.native(&inputs)));
+            let native = native.as_mut();
+            row.native = Some(interleave(native, halves.as_mut(), ways, &mut guests, options, &mut row)?);
         }
     }
     if row.native.is_none() {
@@ -249,15 +255,17 @@ fn fastest(native: &mut dyn Native, options: &Options) -> Option<[Way; 2]> {
     Some([best(128)?, best(u32::MAX)?])
 }
 
-/// Native at both widths, one thread, two threads, in turn; each with a run before that warms the caches.
+/// Native at both widths, one thread, two threads, native on two threads where that is wanted, in turn; each with a run before that warms the
+/// caches.
 fn interleave(
     native: &mut dyn Native,
+    mut halves: Option<&mut [Box<dyn Native>; 2]>,
     ways: [Way; 2],
     guests: &mut [Session<'_>],
     options: &Options,
     row: &mut Row,
 ) -> anyhow::Result<[(f64, Way); 2]> {
-    let mut times: [Vec<f64>; 4] = Default::default();
+    let mut times: [Vec<f64>; 5] = Default::default();
     for _ in 0..options.runs {
         for (way, times) in ways.iter().zip(&mut times) {
             native.run(*way);
@@ -270,9 +278,13 @@ fn interleave(
             session.run()?;
             times.push(time(options, || session.run().map(drop))?);
         }
+        if let Some(halves) = &mut halves {
+            times[4].push(halves::time(halves, ways[0]).as_secs_f64() * 1e3);
+        }
     }
-    let [narrow, any, one, two] = times.each_mut().map(|times| options.of(times));
+    let [narrow, any, one, two, native_two] = times.each_mut().map(|times| options.of(times));
     (row.jit, row.jit_two) = (one, two);
+    row.native_two = halves.is_some().then_some(narrow / native_two);
     Ok([(narrow, ways[0]), (any, ways[1])])
 }
 
@@ -316,10 +328,11 @@ fn print(rows: &[Row], options: &Options) {
         let two = row.jit / row.jit_two * if options.cpu { 2.0 } else { 1.0 };
         match row.native {
             Some([(narrow, way), (any, any_way)]) => {
+                let native_two = row.native_two.map_or(String::new(), |gain| format!(" (native {gain:.2})"));
                 let first = wanted.and_then(|wanted| wanted.1).map_or("-".into(), |share| share.to_string());
                 let (second, third) = wanted.map_or((0.0, 0.0), |wanted| (wanted.2, wanted.3));
                 println!(
-                    "| {} | {narrow:.3} (x{}) | {any:.3} ({}x{}) | {:.3} | **{:.2}** ({first}, {second}) | {:.2} ({third}) | {two:.2} |",
+                    "| {} | {narrow:.3} (x{}) | {any:.3} ({}x{}) | {:.3} | **{:.2}** ({first}, {second}) | {:.2} ({third}) | {two:.2}{native_two} |",
                     row.name,
                     way.unroll,
                     any_way.bits,

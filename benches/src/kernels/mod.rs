@@ -77,6 +77,12 @@ pub trait Bench {
     /// The native yardstick with these inputs.
     fn native(&self, inputs: &Buffers) -> Box<dyn Native>;
 
+    /// The inputs of the two halves of the work, where memory is what bounds it: what two threads of native code gain then is
+    /// measured, too.
+    fn halves(&self, _inputs: &Buffers) -> Option<[Buffers; 2]> {
+        None
+    }
+
     /// How near the native result comes: it rounds as C does, not as the chip.
     fn native_tolerance(&self) -> Tolerance {
         Tolerance::Exact
@@ -122,7 +128,7 @@ pub struct Way {
 }
 
 /// A native yardstick with its memory.
-pub trait Native {
+pub trait Native: Send {
     /// The ways that this processor can run.
     fn ways(&self) -> Vec<Way>;
     /// Runs once.
@@ -154,7 +160,7 @@ impl<Y: Yardstick> Kernel for Work<'_, Y> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<Y: Yardstick> Native for Y {
+impl<Y: Yardstick + Send> Native for Y {
     fn ways(&self) -> Vec<Way> {
         let widths =
             [(128, V4::detect().is_some()), (256, V8::detect().is_some()), (512, V16::detect().is_some())];
@@ -178,7 +184,7 @@ impl<Y: Yardstick> Native for Y {
 
 /// There are yardsticks for x86-64 only.
 #[cfg(not(target_arch = "x86_64"))]
-impl<Y: Yardstick> Native for Y {
+impl<Y: Yardstick + Send> Native for Y {
     fn ways(&self) -> Vec<Way> {
         Vec::new()
     }

@@ -44,6 +44,13 @@ impl Bench for Saxpy {
         Box::new(NativeSaxpy { x: floats_of(&inputs[0].1), y: floats_of(&inputs[1].1) })
     }
 
+    fn halves(&self, inputs: &Buffers) -> Option<[Buffers; 2]> {
+        let half = |n: usize| {
+            inputs.iter().map(|(name, bytes)| (*name, bytes[n * 2 * COUNT..][..2 * COUNT].to_vec())).collect()
+        };
+        Some([half(0), half(1)])
+    }
+
     fn native_tolerance(&self) -> Tolerance {
         Tolerance::Relative(1e-6)
     }
