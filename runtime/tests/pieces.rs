@@ -6,7 +6,8 @@ mod support;
 use support::{engine, fault_of, launch, program, run, run_all};
 use warpjit_runtime::{FaultKind, Launch, Tier};
 
-const BLOCKS: u32 = 24;
+/// Enough of them that a thread takes several at a time.
+const BLOCKS: u32 = 96;
 const THREADS: u32 = 70;
 const WORDS: usize = (BLOCKS * THREADS) as usize;
 

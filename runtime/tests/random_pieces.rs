@@ -6,7 +6,7 @@ mod support;
 use std::fmt::Write;
 
 use support::{engine, launch, program, run};
-use warpjit_runtime::{Launch, Tier};
+use warpjit_runtime::Tier;
 
 const BLOCKS: u32 = 9;
 const USUAL: u64 = 60;
@@ -255,8 +255,10 @@ fn pieces_do_what_the_interpreter_does() {
         let threads = [128, 64, 96, 70, 20][seed as usize % 5];
         let text = kernel(seed, threads);
         let kernel = program(&text);
-        let words = (BLOCKS * threads * REGISTERS) as usize;
-        let launch = Launch { ..launch(BLOCKS, threads) };
+        // Where there are more blocks, a thread takes several at a time.
+        let blocks = if seed % 3 == 0 { 7 * BLOCKS } else { BLOCKS };
+        let launch = launch(blocks, threads);
+        let words = (blocks * threads * REGISTERS) as usize;
         let once = |tier, threads| {
             let (report, out) = run(&engine(tier, threads), &kernel, &launch, words).expect("launch");
             assert_eq!(report.stats.not_compiled, None);

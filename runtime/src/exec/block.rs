@@ -1,6 +1,7 @@
 //! A block: its warps in turn, up to barriers, for a slice of time.
 
 use super::barrier::Barriers;
+use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
 use super::segments::Place;
 use super::setup::{Plan, frame_bits};
@@ -184,7 +185,7 @@ impl RunningBlock {
                 resident.local.reset();
             }
         }
-        self.set_by_block(plan, tiers, index);
+        self.set_by_block(plan, tiers, index, |_| true);
         if !start.by_block.is_empty() && !plan.slots.is_empty() {
             for resident in self.warps.iter_mut().take(plan.warps as usize) {
                 name_registers(&mut resident.warp, plan, tiers);
@@ -199,9 +200,9 @@ impl RunningBlock {
         }
     }
 
-    /// Gives the slots that differ from block to block their values.
-    fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64) {
-        for (range, value) in &tiers.start().by_block {
+    /// Gives the slots that differ from block to block their values, those that `which` says.
+    fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64, which: impl Fn(Slot) -> bool) {
+        for (_, range, value) in tiers.start().by_block.iter().filter(|(slot, ..)| which(*slot)) {
             // The same for all warps of the block.
             let value = plan.builtin(*value, index, 0, 0);
             for resident in self.warps.iter_mut().take(plan.warps as usize) {
@@ -213,12 +214,19 @@ impl RunningBlock {
     /// Makes a block whose warps stand as at first stand for another one; `firsts` are frames kept from the start.
     pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Box<[u32]>]) {
         self.index = index;
-        self.set_by_block(plan, tiers, index);
-        for (range, value) in &tiers.start().by_block {
+        self.set_by_block(plan, tiers, index, |_| true);
+        for (_, range, value) in &tiers.start().by_block {
             let value = plan.builtin(*value, index, 0, 0);
             firsts.iter_mut().for_each(|frame| write_by_block(&mut frame[range.clone()], value));
         }
         self.shared.reset(plan, index);
+    }
+
+    /// Becomes a later block of the row that it has stood for the first of: code for rows has left what is in its memory and in its
+    /// registers, but for those with the block's index that it only reads.
+    pub fn become_later(&mut self, plan: &Plan, tiers: &Tiers, index: u64, code: &Compiled) {
+        self.index = index;
+        self.set_by_block(plan, tiers, index, |slot| !code.writes(slot));
     }
 
     /// Puts the warps into their first state, as far as [`RunningBlock::reset`] has left that.

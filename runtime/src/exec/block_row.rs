@@ -118,7 +118,7 @@ impl RowRunner {
             RowFlow::Parted(parted) => (parted.at, Some((parted, run.warp))),
         };
         let mut block = self.block;
-        block.index = blocks.start + u64::from(done);
+        block.become_later(plan, launch.tiers, blocks.start + u64::from(done), &self.code);
         let turn = match block.take_over(launch, stepper, (at, run.insts), parted) {
             Some(turn) => turn,
             None => block.turn(plan, launch.tiers, launch.memory, stepper, launch.patience),

@@ -442,6 +442,11 @@ impl Needed {
 }
 
 impl Compiled {
+    /// Whether it may change a register.
+    pub fn writes(&self, slot: Slot) -> bool {
+        self.written.contains(slot)
+    }
+
     /// Whether the warp has what the code assumes.
     #[inline]
     pub fn fits(&self, warp: &Warp) -> bool {

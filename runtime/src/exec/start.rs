@@ -19,7 +19,7 @@ pub struct Start {
     /// Words of the frame to restore for a new block of the grid.
     pub restored: Vec<Range<usize>>,
     /// Slots that differ from block to block of the grid: words and value.
-    pub by_block: Vec<(Range<usize>, Builtin)>,
+    pub by_block: Vec<(Slot, Range<usize>, Builtin)>,
     /// Whether the kernel has anything in local memory.
     pub uses_local: bool,
 }
@@ -55,7 +55,7 @@ impl Start {
             let words = start..start + data.ty.scalar.frame_bytes() / 4 * lanes;
             if depends_on_block(data.init) {
                 if let SlotInit::Builtin(value) = data.init {
-                    by_block.push((words, value));
+                    by_block.push((slot, words, value));
                 }
             } else if written[number] && (looks_around || live.contains(slot)) {
                 match restored.last_mut() {

@@ -1,0 +1,165 @@
+//! Addresses along which a single lane's loop walks: they are tested where the loop begins.
+//!
+//! An address that grows by a small constant from turn to turn and is accessed in each of them cannot leave the address space unseen: behind
+//! its end there is nothing for farther than such a step, so the access itself traps. What it is aligned to does not change either. And a loop
+//! with such a walk ends by itself where memory does: at the latest after some seconds, if all of several gigabytes lie in front
+//! of it.
+
+use regalloc2::Block as HostBlock;
+use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Terminator, Value};
+
+use super::lower::{Kept, Lower};
+use super::memory::{Access, Address};
+use super::scalar::SUB;
+use super::single::Led;
+use crate::Error;
+use crate::affine::Form;
+use crate::flow::Flow;
+use crate::operands::{MemoryOperands, wide};
+
+/// Most that an address grows by in a turn, and most that an access is beside it.
+const MOST_STEP: i64 = 1 << 16;
+
+/// An access along a walk.
+struct Walk {
+    inst: Inst,
+    /// The loop's parameter that its address comes from, and how far it is from it.
+    param: Value,
+    offset: i64,
+    /// What it grows by in a turn.
+    step: i64,
+}
+
+impl Lower<'_> {
+    /// Before a block is made: makes what a single lane's loop goes back to. It has the lower number, so it stays with the loop.
+    pub fn expect_walks(&mut self, b: Block) {
+        let walks = if self.single.is_loop(b) { self.walks(b) } else { Vec::new() };
+        if walks.is_empty() {
+            return;
+        }
+        let inner = self.a.block();
+        self.single.inner.insert(b, inner);
+        // Code for rows counts for nobody but those who cancel a launch.
+        if self.in_row.is_some() && walks.iter().any(|walk| walk.step != 0) {
+            self.single.ending.push(b);
+        }
+    }
+
+    /// Where a single lane's loop begins: tests the first addresses of its walks, and starts the loop proper behind that.
+    pub fn begin_walks(&mut self, b: Block) -> Result<(), Error> {
+        let Some(&inner) = self.single.inner.get(&b) else { return Ok(()) };
+        let walks = self.walks(b);
+        for walk in &walks {
+            let data = self.f.inst(walk.inst);
+            let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
+            let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
+            let first = self.general(walk.param)?;
+            let first = self.a.add_imm(true, first, walk.offset);
+            self.a.pc = data.pc;
+            self.check_one(&x, first, None)?;
+        }
+        self.single.walked.extend(walks.iter().map(|walk| walk.inst));
+        self.go_together(b, &walks)?;
+        self.go_on_in(b, inner)
+    }
+
+    /// Walks that grow alike need one register: others are as far from the first as they were at the beginning.
+    fn go_together(&mut self, b: Block, walks: &[Walk]) -> Result<(), Error> {
+        let leader = &walks[0];
+        for walk in walks.iter().filter(|walk| walk.param != leader.param && walk.step == leader.step) {
+            if !self.only_walks(b, walk) {
+                continue;
+            }
+            let base = self.base(MemoryOperands::of(self.f.inst(walk.inst))?.mem.space);
+            let (first, own) = (self.general(leader.param)?, self.general(walk.param)?);
+            let apart = self.a.g2(true, SUB, own, first);
+            let base = self.a.add(true, base, apart);
+            self.single.led.push(Led { inst: walk.inst, param: walk.param, leader: leader.param, base });
+        }
+        Ok(())
+    }
+
+    /// Whether a walk's parameter is there for nothing but one access at it.
+    fn only_walks(&self, b: Block, walk: &Walk) -> bool {
+        let Terminator::BrIf { taken, .. } = self.f.term(b) else { return false };
+        let place = self.f.block(b).params.iter().position(|&p| p == walk.param);
+        let Some(&next) = place.and_then(|place| taken.args.get(place)) else { return false };
+        let mut uses = [0, 0];
+        let mut note = |v: Value| {
+            uses[0] += u32::from(v == walk.param);
+            uses[1] += u32::from(v == next);
+        };
+        for &block in &self.blocks.order.blocks {
+            let insts = self.f.block(block).insts.iter().map(|&inst| self.f.inst(inst));
+            insts.flat_map(|data| &data.args).for_each(|&v| note(v));
+            self.f.term(block).for_each_use(&mut note);
+        }
+        self.f.inst(walk.inst).args[0] == walk.param && uses == [2, 1]
+    }
+
+    /// Ends the block that is written with a jump to another, with parameters of its own, to which the loop's own jumps go.
+    fn go_on_in(&mut self, b: Block, inner: HostBlock) -> Result<(), Error> {
+        let mut args = Vec::new();
+        for &p in &self.f.block(b).params {
+            if self.single.is_led(p) {
+                continue;
+            }
+            match self.kept(p)? {
+                // Parameters are never kept so.
+                Kept::Const(_) => {}
+                Kept::General(list) | Kept::Splat(list) | Kept::Parts(list) => {
+                    args.extend(list.iter().copied())
+                }
+            }
+        }
+        args.extend(self.single.fuel.get(&b));
+        self.a.jump(inner, &args);
+        self.blocks.replace(b, inner);
+        self.declare_params(b, inner);
+        self.a.switch_to(inner);
+        self.forget_block();
+        Ok(())
+    }
+
+    /// Whether the address of an access is known to be good.
+    pub fn is_walked(&self, data: &InstData) -> bool {
+        self.single.walked.iter().any(|&inst| std::ptr::eq(self.f.inst(inst), data))
+    }
+
+    /// The accesses that come before all others that could fault otherwise.
+    fn walks(&self, b: Block) -> Vec<Walk> {
+        let Terminator::BrIf { taken, .. } = self.f.term(b) else { return Vec::new() };
+        let params = &self.f.block(b).params;
+        let step = |param: Value| {
+            let place = params.iter().position(|&p| p == param)?;
+            let (root, step) = self.without_constants(*taken.args.get(place)?);
+            (root == param && step.abs() <= MOST_STEP).then_some(step)
+        };
+        let walk = |inst: Inst, data: &InstData| {
+            let (Opcode::Load, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
+            let &[address, guard] = &data.args[..] else { return None };
+            let (param, more) = self.without_constants(address);
+            let offset = more + i64::from(mem.offset);
+            let step = step(param)?;
+            let aligned = step % i64::from(mem.align.max(1)) == 0;
+            let fits = matches!(mem.space, Space::Global(_))
+                && wide(self.scalar_of(address))
+                && self.forms.of(address) == Form::Uniform
+                && self.is_one(address)
+                && self.is_single(Some(guard))
+                && offset.abs() <= MOST_STEP
+                && aligned;
+            fits.then_some(Walk { inst, param, offset, step })
+        };
+        let mut walks = Vec::new();
+        for &inst in &self.f.block(b).insts {
+            let data = self.f.inst(inst);
+            match walk(inst, data) {
+                Some(walk) => walks.push(walk),
+                None if matches!(data.imm, Imm::Mem(_) | Imm::Atomic(..)) => break,
+                None => {}
+            }
+        }
+        walks
+    }
+}
