@@ -65,6 +65,11 @@ impl<B: Copy> HostBlocks<B> {
         HostBlocks { order, current: f.entry, of: vec![None; f.blocks.len()], fault: None, stop: None }
     }
 
+    /// Says where jumps to a block go that are written from now on.
+    pub fn replace(&mut self, b: Block, host: B) {
+        self.of[b.index()] = Some(host);
+    }
+
     fn get(&self, b: Block) -> Result<B, Error> {
         let known = self.of.get(b.index()).copied().flatten();
         known.ok_or_else(|| Error::Malformed(format!("jump to unknown {b}")))

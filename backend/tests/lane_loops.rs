@@ -133,6 +133,51 @@ fn place(scalar: Scalar) -> usize {
     TYPES.iter().position(|&t| t == scalar).unwrap_or(0)
 }
 
+/// Addresses that grow by a constant in each turn.
+struct Walks {
+    /// The steps.
+    steps: Vec<i64>,
+    /// The loop's parameters.
+    params: Vec<Value>,
+}
+
+impl Walks {
+    /// Where they begin: from one to three of these per loop, some with the same step.
+    fn starts(b: &mut Builder<'_>, random: &mut Random, from: Value) -> (Vec<i64>, Vec<Value>) {
+        (0..random.below(4))
+            .map(|_| {
+                let (more, most, least) =
+                    (b.i32(random.below(1000) as u32), b.i32(1023), b.i32(GLOBAL as u32 / 4));
+                let sum = b.same(Opcode::Iadd, &[from, more], Imm::None);
+                let low = b.iand(sum, most);
+                let start = b.same(Opcode::Iadd, &[low, least], Imm::None);
+                ([4, 4, 4, 8, -4, 1, 0][random.below(7)], b.convert(Opcode::Zext, start, Scalar::I64))
+            })
+            .unzip()
+    }
+
+    /// Loads along each of them, by the lanes in the loop.
+    fn load(&self, m: &mut Maker<'_>, inside: Value) {
+        for &param in &self.params {
+            let mem = MemAccess {
+                space: Space::Global(0),
+                bytes: [4, 4, 4, 2, 1][m.random.below(5)],
+                signed: m.random.below(2) == 0,
+                offset: [0, 0, 4, -4][m.random.below(4)],
+                align: 1,
+                far: false,
+                align_offset: 0,
+            };
+            let loaded = m.b.load(mem, param, Some(inside));
+            m.scope[0].push(loaded);
+            if m.random.below(4) == 0 {
+                // Its address is wanted besides.
+                m.scope[1].push(param);
+            }
+        }
+    }
+}
+
 /// Slots 0 to 3 go in, one of each type; slots 4 to 7 come out. Lanes go round as often as slot 8 says, or less.
 fn random_loop(seed: u64) -> Function {
     let mut f = Function::new(format!("loop{seed}"), Form::Mask, 32);
@@ -149,18 +194,28 @@ fn random_loop(seed: u64) -> Function {
     let some = b.icmp(IntCC::Ne, rounds, zero);
     let first = b.iand(active, some);
     let mut random = Random(seed);
+    let (steps, starts) = Walks::starts(&mut b, &mut random, start[0]);
     let mut args = vec![first, rounds];
     args.extend(start);
+    args.extend(starts);
     let never = BlockCall { block: behind, args: start.to_vec() };
     b.terminate(Terminator::BrAny { mask: first, taken: BlockCall { block: head, args }, next: never });
     let inside = f.add_param(head, Type::MASK);
     let left = f.add_param(head, Type::I32);
     let params = TYPES.map(|t| f.add_param(head, Type::varying(t)));
+    let walks = Walks {
+        params: steps.iter().map(|_| f.add_param(head, Type::varying(Scalar::I64))).collect(),
+        steps,
+    };
     let results = TYPES.map(|t| f.add_param(behind, Type::varying(t)));
 
     let scope = std::array::from_fn(|n| vec![params[n], start[n]]);
     let mut m = Maker { b: Builder::new(&mut f, head), random: Random(random.next()), scope };
     m.scope[0].push(left);
+    if m.random.below(4) == 0 {
+        m.load(inside);
+    }
+    walks.load(&mut m, inside);
     for _ in 0..3 + m.random.below(20) {
         let scalar = TYPES[m.random.below(4)];
         m.value(scalar, inside);
@@ -184,6 +239,10 @@ fn random_loop(seed: u64) -> Function {
     let again = m.b.iand(inside, goes);
     let mut args = vec![again, fewer];
     args.extend(&new);
+    for (&param, &step) in walks.params.iter().zip(&walks.steps) {
+        let step = m.b.constant(Scalar::I64, step as u64);
+        args.push(m.b.same(Opcode::Iadd, &[param, step], Imm::None));
+    }
     m.b.terminate(Terminator::BrAny {
         mask: again,
         taken: BlockCall { block: head, args },

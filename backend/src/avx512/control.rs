@@ -226,6 +226,7 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn new_block_of(&mut self, b: Block) -> HostBlock {
+        self.expect_walks(b);
         // Mostly all lanes take part.
         if self.some_lack[b.index()] { self.a.cold_block() } else { self.a.block() }
     }
@@ -339,6 +340,9 @@ impl<'a> Flow<'a> for Lower<'a> {
     /// Makes the parameters.
     fn declare_params(&mut self, b: Block, host: HostBlock) {
         for &p in &self.f.block(b).params {
+            if self.single.is_led(p) {
+                continue;
+            }
             let scalar = self.scalar_of(p);
             let kept = if self.forms.of(p) == Form::Varying {
                 let class = Self::class_of(scalar);
@@ -356,6 +360,7 @@ impl<'a> Flow<'a> for Lower<'a> {
     fn start_block(&mut self, b: Block) -> Result<(), Error> {
         self.forget_block();
         self.leave_fuel(b);
+        self.begin_walks(b)?;
         for &p in &self.f.block(b).params {
             let kept = self.kept(p)?;
             if matches!(kept, Kept::General(_)) {
@@ -391,6 +396,9 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<R>) -> Result<(), Error> {
+        if self.single.is_led(param) {
+            return Ok(());
+        }
         let scalar = self.scalar_of(param);
         if self.forms.of(param) == Form::Varying {
             let parts = if scalar == Scalar::I1 { self.masks(arg)? } else { self.regs(arg)? };

@@ -12,7 +12,7 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
 use super::emit::{self, Pool};
-use super::uses::{fused_comparisons, values_by_sixteen, words_for_vectors};
+use super::uses::{extended_loads, fused_comparisons, values_by_sixteen, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
@@ -104,6 +104,8 @@ pub(super) struct Lower<'a> {
     pub address_only: Vec<bool>,
     /// Whether sixteen words are loaded one by one rather than gathered.
     pub one_by_one: bool,
+    /// Words that loads extend to 64 bits.
+    pub extended: Vec<bool>,
     /// Comparisons that only the terminator of their block uses.
     pub fused: Vec<bool>,
     /// Vectors made of scalars that are good wherever the scalar is.
@@ -230,6 +232,7 @@ impl<'a> Lower<'a> {
     ) -> Lower<'a> {
         let order = Order::new(f);
         let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+        let extended = extended_loads(f, &order.blocks, &forms);
         let hoist = hoisted_values(f, &order, &forms);
         let address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
@@ -259,6 +262,7 @@ impl<'a> Lower<'a> {
             hoist,
             address_only,
             one_by_one,
+            extended,
             fused: fused_comparisons(f, &order.blocks),
             blocks: HostBlocks::new(f, order),
             hoisted: HashMap::new(),
@@ -408,6 +412,14 @@ impl Lower<'_> {
                 let (r, x) = (result(data)?, arg(data, 0)?);
                 let kept = self.kept(x)?;
                 self.define(r, kept);
+                Ok(())
+            }
+            // A float of all lanes as a word that only lanes want: no way through a general register.
+            Opcode::Bitcast if data.result.is_some_and(|r| self.as_vector[r.index()]) => {
+                match self.kept(arg(data, 0)?)? {
+                    splat @ Kept::Splat(_) => self.define(result(data)?, splat),
+                    _ => self.pure(data)?,
+                }
                 Ok(())
             }
             Opcode::Load | Opcode::Store => self.memory(data),

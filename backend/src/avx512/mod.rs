@@ -38,6 +38,7 @@ mod special;
 mod streams;
 mod uses;
 mod values;
+mod walks;
 
 pub(crate) use uses::values_by_sixteen;
 

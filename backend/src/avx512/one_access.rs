@@ -62,7 +62,11 @@ impl Lower<'_> {
             };
             return self.a.vload(code, place, with);
         }
-        let (code, size) = Self::load_code(x.mem);
+        let extended = x.data.result.is_some_and(|r| self.extended[r.index()]);
+        let (code, size) = match extended {
+            true => (Code::Movsxd_r64_rm32, Size::Q),
+            false => Self::load_code(x.mem),
+        };
         let d = self.a.gpr();
         self.a.put(code, &[A::Def(d, size), A::Mem(place)], with);
         d
@@ -110,6 +114,11 @@ impl Lower<'_> {
     /// sixteen.
     pub fn uniform_global(&mut self, x: &Access<'_>, addresses: &[R]) -> Result<(), Error> {
         let base = self.base(x.mem.space);
+        self.uniform_at(x, base, addresses)
+    }
+
+    /// As [`Lower::uniform_global`], from a host address on.
+    pub fn uniform_at(&mut self, x: &Access<'_>, base: R, addresses: &[R]) -> Result<(), Error> {
         let count = addresses.len().max(x.value.map_or(1, |v| self.scalars(v)));
         let single = self.is_single(x.guard);
         let all = count == 1 && (single || !self.is_guarded(x));

@@ -54,7 +54,15 @@ impl Lower<'_> {
                 Ok(l.a.add_imm(true, s, offset))
             })?;
             if value.is_none_or(|v| self.forms.of(v) == Form::Uniform) {
-                for (g, &s) in addresses.iter().enumerate() {
+                let led =
+                    self.single.led.iter().find(|led| std::ptr::eq(self.f.inst(led.inst), data)).copied();
+                if let Some(led) = led {
+                    let leader = self.general(led.leader)?;
+                    let address = self.a.add_imm(true, leader, offset);
+                    return self.uniform_at(&x, led.base, &[address]);
+                }
+                let walked = self.is_walked(data);
+                for (g, &s) in addresses.iter().enumerate().filter(|_| !walked) {
                     self.check_one(&x, s, (count > 1).then_some(g))?;
                 }
                 return self.uniform_global(&x, &addresses);
@@ -81,7 +89,7 @@ impl Lower<'_> {
                 Ok(l.moved(&parts, offset))
             })?
         } else {
-            let word = access_word(data, &self.forms, self.f);
+            let word = access_word(data, &self.forms, self.f).filter(|_| !self.lanes_part());
             let parts = |l: &mut Self| {
                 let parts = l.address_parts_of(a)?;
                 Ok::<_, Error>(l.moved(&parts, offset))
@@ -92,7 +100,7 @@ impl Lower<'_> {
                 self.tried_side_by_side(&x, firsts, parts)?
             } else {
                 let parts = parts(self)?;
-                if mem.bytes >= 4 && step.is_none() {
+                if mem.bytes >= 4 && step.is_none() && !self.lanes_part() {
                     let firsts = |l: &mut Self, any| l.evenness(&parts, guard, mem.bytes, any);
                     self.tried_side_by_side(&x, firsts, |_| Ok(parts.clone()))?
                 } else {
@@ -138,7 +146,7 @@ impl Lower<'_> {
     }
 
     /// Faults where the one address of all lanes is none.
-    fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
+    pub fn check_one(&mut self, x: &Access<'_>, address: R, group: Option<usize>) -> Result<(), Error> {
         let (cold, go_on) = (self.a.cold_block(), self.a.block());
         if x.mem.align <= 1 {
             let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
@@ -308,7 +316,7 @@ impl Lower<'_> {
     }
 
     /// An address without the constants added to it, and their sum.
-    fn without_constants(&self, mut v: Value) -> (Value, i64) {
+    pub fn without_constants(&self, mut v: Value) -> (Value, i64) {
         let mut sum = 0i64;
         while let Some(data) = self.f.def_inst(v).filter(|data| data.op == Opcode::Iadd) {
             let (other, constant) = match (self.f.as_const(data.args[0]), self.f.as_const(data.args[1])) {

@@ -214,7 +214,10 @@ impl Lower<'_> {
             }
             Opcode::Sext => {
                 let a = self.general(x)?;
-                self.a.g1(Code::Movsxd_r64_rm32, a, Size::Q, Size::D)
+                match self.extended[x.index()] {
+                    true => a,
+                    false => self.a.g1(Code::Movsxd_r64_rm32, a, Size::Q, Size::D),
+                }
             }
             Opcode::Trunc => {
                 let a = self.general(x)?;

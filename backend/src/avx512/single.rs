@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::analysis::Cfg;
-use warpjit_ir::{Block, Function, InstData, Opcode, Terminator, Value};
+use warpjit_ir::{Block, Function, Inst, InstData, Opcode, Terminator, Value};
 
 use super::asm::{Mem, R, With};
 use super::code::Flags;
@@ -25,10 +25,29 @@ pub(super) struct SingleLoops {
     picks: Vec<Block>,
     /// The loops, and where they lead.
     loops: Vec<(Block, Block)>,
+    /// Where a loop's own jumps go, if its first turn is tested.
+    pub inner: HashMap<Block, HostBlock>,
+    /// Accesses whose addresses are known to be good.
+    pub walked: Vec<Inst>,
+    /// Accesses that go along with others.
+    pub led: Vec<Led>,
+    /// Loops that end without being stopped: their turns are not counted.
+    pub ending: Vec<Block>,
     /// The fuel in a loop.
-    fuel: HashMap<Block, R>,
+    pub fuel: HashMap<Block, R>,
     /// Whether there are such loops in other pieces before this function.
     pub before: bool,
+}
+
+/// An access whose address is always as far from a parameter of the loop as at the beginning.
+#[derive(Clone, Copy)]
+pub(super) struct Led {
+    pub inst: Inst,
+    /// The parameter that its address is: there is no register for it in the loop.
+    pub param: Value,
+    pub leader: Value,
+    /// What is added to the leader.
+    pub base: R,
 }
 
 impl SingleLoops {
@@ -48,7 +67,16 @@ impl SingleLoops {
                 }
             }
         }
-        SingleLoops { picks, loops, fuel: HashMap::new(), before: false }
+        SingleLoops {
+            picks,
+            loops,
+            inner: HashMap::new(),
+            walked: Vec::new(),
+            led: Vec::new(),
+            ending: Vec::new(),
+            fuel: HashMap::new(),
+            before: false,
+        }
     }
 
     /// Whether there are none.
@@ -56,7 +84,17 @@ impl SingleLoops {
         self.picks.is_empty()
     }
 
-    fn is_loop(&self, b: Block) -> bool {
+    /// Whether it is a loop whose turns are counted.
+    fn counts(&self, b: Block) -> bool {
+        self.is_loop(b) && !self.ending.contains(&b)
+    }
+
+    /// Whether there is no register for a parameter in its loop.
+    pub fn is_led(&self, param: Value) -> bool {
+        self.led.iter().any(|led| led.param == param)
+    }
+
+    pub fn is_loop(&self, b: Block) -> bool {
         self.loops.iter().any(|&(head, _)| head == b)
     }
 }
@@ -64,7 +102,7 @@ impl SingleLoops {
 impl Lower<'_> {
     /// The fuel among the parameters of a single lane's loop.
     pub fn declare_fuel(&mut self, b: Block, host: HostBlock) {
-        if self.single.is_loop(b) {
+        if self.single.counts(b) {
             let fuel = self.a.param(host, RegClass::Int);
             self.single.fuel.insert(b, fuel);
         }
@@ -72,7 +110,7 @@ impl Lower<'_> {
 
     /// The fuel among the arguments for a single lane's loop.
     pub fn pass_fuel(&mut self, to: Block, list: &mut Vec<R>) {
-        if self.single.is_loop(to) {
+        if self.single.counts(to) {
             let fuel = match self.single.fuel.get(&to) {
                 Some(&fuel) if self.blocks.current == to => fuel,
                 _ => self.a.load64g(Mem::at(self.context, at::FUEL)),
@@ -93,6 +131,10 @@ impl Lower<'_> {
     pub fn single_back(&mut self, from: Block, to: Block, target: HostBlock, args: &[R]) -> bool {
         let back = self.blocks.order.is_back_edge(from, to);
         if back && self.single.picks.contains(&to) && !self.single.loops.is_empty() {
+            self.a.jump(target, args);
+            return true;
+        }
+        if from == to && self.single.ending.contains(&to) {
             self.a.jump(target, args);
             return true;
         }
@@ -186,6 +228,16 @@ impl Lower<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the block that is written is a loop that lanes leave at different times and in the end go on alone. Places in it that are not known
+    /// to lie side by side mostly do not: each lane walks on from where it began.
+    pub fn lanes_part(&self) -> bool {
+        let block = self.blocks.current;
+        let counts = |inst: &Inst| self.f.inst(*inst).op == Opcode::ChunkBallot;
+        let mut again = false;
+        self.f.term(block).for_each_successor(|to| again |= to == block);
+        again && self.f.block(block).insts.iter().any(counts)
     }
 
     /// Whether a guard holds in a lane that single lanes' traps find.

@@ -3,7 +3,7 @@
 
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Imm, Opcode, Value};
+use warpjit_ir::{Block, Function, Imm, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
 
@@ -16,6 +16,33 @@ pub(crate) fn values_by_sixteen(
     whole: &[bool],
 ) -> Vec<bool> {
     if groups > 1 { many_scalars(f, order, forms, whole) } else { vec![false; f.values.len()] }
+}
+
+/// Words that one load of global memory gives for all lanes and that nothing uses but a sign extension: the load does that as well.
+pub(super) fn extended_loads(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
+    let mut uses = vec![0u32; f.values.len()];
+    let mut extended = vec![false; f.values.len()];
+    for &b in order {
+        for &inst in &f.block(b).insts {
+            let data = f.inst(inst);
+            data.args.iter().for_each(|a| uses[a.index()] += 1);
+            if data.op == Opcode::Sext {
+                extended[data.args[0].index()] = true;
+            }
+        }
+        f.term(b).for_each_use(|v| uses[v.index()] += 1);
+    }
+    for (n, extended) in extended.iter_mut().enumerate().filter(|(_, extended)| **extended) {
+        let v = Value::new(n);
+        let loaded = f.def_inst(v).is_some_and(|data| match data.imm {
+            Imm::Mem(mem) => {
+                data.op == Opcode::Load && mem.bytes == 4 && matches!(mem.space, Space::Global(_))
+            }
+            _ => false,
+        });
+        *extended = uses[n] == 1 && loaded && forms.of(v) == Form::Uniform && f.ty(v).scalar == Scalar::I32;
+    }
+    extended
 }
 
 /// Comparisons whose only use is the branch at the end of their block.
