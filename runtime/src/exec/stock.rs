@@ -41,7 +41,7 @@ impl Stock {
         // Large stocks while there is much to do, single blocks towards the end.
         let share = match self.most {
             MOST_AT_FIRST => left / (threads as u64 * 16),
-            _ => left / (threads as u64 * 4),
+            _ => left / (threads as u64 * 8),
         };
         let share = share.clamp(1, self.most);
         let start = next.fetch_add(share, Ordering::Relaxed).min(end);
