@@ -69,7 +69,7 @@ pub enum TrapLane {
     },
     /// The lowest lane of [`Context::single_lanes`].
     Single,
-    /// One of the lanes of a masked vector access: as `Vector`, the guard in [`Context::guard_lanes`].
+    /// One of the lanes of a masked vector access, the guard in [`Context::guard_lanes`].
     Run {
         /// First lane of this vector in the chunk.
         first: u8,
@@ -77,6 +77,10 @@ pub enum TrapLane {
         lanes: u8,
         /// Whether the access has a guard of its own.
         guarded: bool,
+        /// The register with the place of the first lane.
+        register: u8,
+        /// What is added to it.
+        disp: i32,
     },
     /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
     Gather {
@@ -88,6 +92,9 @@ pub enum TrapLane {
         guarded: bool,
     },
 }
+
+/// General registers of the host when it trapped, in the order in which x86-64 numbers them; zeros on other hosts.
+pub type HostRegisters = [u64; 16];
 
 /// A host instruction that accesses guest memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,7 +113,7 @@ pub struct TrapSite {
 
 impl TrapSite {
     /// The guest fault that a signal at this instruction is, `host_address` being what it could not access.
-    pub fn fault(&self, context: &Context, host_address: u64) -> FaultRecord {
+    pub fn fault(&self, context: &Context, host_address: u64, registers: &HostRegisters) -> FaultRecord {
         let base = context.global_base as u64;
         let chunk = context.chunk_lane;
         let bytes = u64::from(self.bytes);
@@ -124,8 +131,10 @@ impl TrapSite {
                 if lanes == 0 { 0 } else { lanes.trailing_zeros() }
             }
             TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
-            TrapLane::Run { first, lanes, guarded } => {
-                let start = context.vector_base.wrapping_sub(base);
+            TrapLane::Run { first, lanes, guarded, register, disp } => {
+                let start = registers[usize::from(register % 16)].wrapping_add(disp as i64 as u64);
+                // As if the chunk's lanes before lay in front.
+                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first) * bytes);
                 let place = |lane: u32| start.wrapping_add(u64::from(lane) * bytes);
                 let range = u32::from(first)..u32::from(first) + u32::from(lanes);
                 let lane = lane_on_page(range, guard_of(context, guarded), address, bytes, place);

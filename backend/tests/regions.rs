@@ -564,9 +564,9 @@ fn traps_know_pc_and_lane() {
     ctx.global_base = std::ptr::without_provenance_mut(0x10_0000);
     (ctx.active, ctx.chunk_lane, ctx.vector_base) = (0xf000, 8, 0x10_0ff8);
     let vector = code.traps.iter().find(|t| t.1.lane == vectors[0]).expect("a trap").1;
-    let fault = vector.fault(&ctx, 0x10_1000);
+    let fault = vector.fault(&ctx, 0x10_1000, &[0; 16]);
     assert_eq!((fault.pc, fault.lane, fault.address, fault.store), (0x18, 10, 0x1000, 0));
-    assert_eq!(site(0x10, 0).fault(&ctx, 0x10_0004).lane, 12);
-    let fault = site(0x20, 3).fault(&ctx, 0x10_0004);
+    assert_eq!(site(0x10, 0).fault(&ctx, 0x10_0004, &[0; 16]).lane, 12);
+    let fault = site(0x20, 3).fault(&ctx, 0x10_0004, &[0; 16]);
     assert_eq!((fault.lane, fault.address, fault.store, fault.space()), (11, 4, 1, Space::Global(0)));
 }

@@ -1,5 +1,7 @@
 //! Writing machine instructions: values are virtual registers in SSA, so each method gives a new one.
 
+use std::collections::HashSet;
+
 use iced_x86::Code;
 use regalloc2::{Block, Operand, OperandConstraint, OperandKind, OperandPos, PReg, RegClass, VReg};
 
@@ -94,6 +96,8 @@ pub(super) struct Asm {
     pub blocks: Vec<BlockData>,
     pub operands: Vec<Operand>,
     pub vregs: usize,
+    /// Registers that 32 bits were written to: the upper half is zero.
+    short: HashSet<R>,
     pub pool: Pool,
     /// The block that is written.
     pub current: Block,
@@ -113,6 +117,7 @@ impl Asm {
             blocks: vec![BlockData::default()],
             operands: Vec::new(),
             vregs: 0,
+            short: HashSet::new(),
             pool: Pool::default(),
             current: Block::new(0),
             pc: crate::NO_PC,
@@ -123,6 +128,11 @@ impl Asm {
     pub fn reg(&mut self, class: RegClass) -> R {
         self.vregs += 1;
         VReg::new(self.vregs - 1, class)
+    }
+
+    /// Whether the upper half of a general register is known to be zero.
+    pub fn is_short(&self, v: R) -> bool {
+        self.short.contains(&v)
     }
 
     pub fn gpr(&mut self) -> R {
@@ -197,6 +207,9 @@ impl Asm {
         };
         let list = &mut self.operands;
         for (at, arg) in args.iter().enumerate() {
+            if let A::Def(v, Size::D) | A::Reuse(v, _, Size::D) = *arg {
+                self.short.insert(v);
+            }
             inst.args[at] = Some(match *arg {
                 A::Def(v, size) => Arg::Reg(add(list, operand(v, Reg, Def, Late)), size),
                 A::Reuse(v, old, size) => {

@@ -62,11 +62,20 @@ pub(super) fn call_clobbers() -> PRegSet {
     all
 }
 
+/// An instruction that may trap.
+pub(super) struct EmittedSite {
+    pub offset: u32,
+    /// Number of the site.
+    pub site: u32,
+    /// The register, and what is added to it, where these are all of the address.
+    pub accessed: Option<(u8, i32)>,
+}
+
 /// Encoded code.
 pub(super) struct Emitted {
     pub code: Vec<u8>,
-    /// Offset and number of the site.
-    pub sites: Vec<(u32, u32)>,
+    /// By offset.
+    pub sites: Vec<EmittedSite>,
     /// Offset and guest address, where the latter changes.
     pub pcs: Vec<(u32, u32)>,
     pub listing: String,
@@ -127,7 +136,7 @@ struct Emitter<'a> {
     saved: Vec<u8>,
     frame: i32,
     saved_sp: i32,
-    sites: Vec<(u32, u32)>,
+    sites: Vec<EmittedSite>,
     pcs: Vec<(u32, u32)>,
     list: Option<String>,
     /// The guest address to be shown at the next instruction.
@@ -417,6 +426,7 @@ impl Emitter<'_> {
         let mut i = Instruction::new();
         i.set_code(code);
         let mut constant = None;
+        let mut accessed = None;
         for (n, arg) in data.args.iter().flatten().enumerate() {
             let n = n as u32;
             match *arg {
@@ -459,7 +469,10 @@ impl Emitter<'_> {
                             constant = Some(entry);
                         }
                         Place::At { base, index, disp } => {
-                            let base = reg_of(allocs[usize::from(base)], Size::Q)?;
+                            let base = allocs[usize::from(base)];
+                            let number = base.as_reg().map_or(0, |r| r.hw_enc() as u8);
+                            let base = reg_of(base, Size::Q)?;
+                            accessed = index.is_none().then_some((number, disp));
                             let index = match index {
                                 Some((at, size, scale)) => {
                                     Some((reg_of(allocs[usize::from(at)], size)?, scale))
@@ -482,7 +495,7 @@ impl Emitter<'_> {
         }
         let start = self.put(&i)?;
         if data.site != NO_SITE {
-            self.sites.push((start as u32, data.site));
+            self.sites.push(EmittedSite { offset: start as u32, site: data.site, accessed });
         }
         if let Some(entry) = constant {
             let at = self.encoder.get_constant_offsets().displacement_offset();
@@ -563,7 +576,7 @@ impl Emitter<'_> {
             let distance = places[entry as usize] as i64 - end as i64;
             code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
-        self.sites.sort_unstable();
+        self.sites.sort_unstable_by_key(|site| site.offset);
         Ok(Emitted { code, sites: self.sites, pcs: self.pcs, listing: self.list.unwrap_or_default() })
     }
 }

@@ -104,7 +104,7 @@ impl Asm {
 
     /// The low 32 bits, zero-extended.
     pub fn low32(&mut self, a: R) -> R {
-        self.g1(Code::Mov_r32_rm32, a, Size::D, Size::D)
+        if self.is_short(a) { a } else { self.g1(Code::Mov_r32_rm32, a, Size::D, Size::D) }
     }
 
     /// Base plus index times scale plus displacement, of 32 or 64 bits.

@@ -44,7 +44,7 @@ pub(crate) use uses::values_by_sixteen;
 
 use warpjit_ir::{Function, Opcode};
 
-use crate::compile::{FloatEnv, Listing, RegionCode};
+use crate::compile::{FloatEnv, Listing, RegionCode, TrapLane};
 use crate::options::{BlockRow, Piece};
 use crate::{Error, Options};
 
@@ -101,10 +101,14 @@ fn finish(
 ) -> Result<(RegionCode, Listing), Error> {
     let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, list)?;
     let mut traps = Vec::with_capacity(emitted.sites.len());
-    for &(offset, site) in &emitted.sites {
-        let Some(&site) = lowered.sites.get(site as usize) else {
+    for &emit::EmittedSite { offset, site, accessed } in &emitted.sites {
+        let Some(&(mut site)) = lowered.sites.get(site as usize) else {
             return Err(Error::Codegen(format!("trap at {offset:#x} without a site")));
         };
+        if let TrapLane::Run { register, disp, .. } = &mut site.lane {
+            (*register, *disp) =
+                accessed.ok_or_else(|| Error::Codegen(format!("trap at {offset:#x} without a place")))?;
+        }
         traps.push((offset, site));
     }
     let code = RegionCode {

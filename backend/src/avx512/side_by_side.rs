@@ -12,7 +12,6 @@ use super::rows::Bounds;
 use super::scalar::SHL;
 use crate::Error;
 use crate::compile::TrapLane;
-use crate::context::at;
 use crate::operands::malformed;
 
 impl Lower<'_> {
@@ -121,21 +120,15 @@ impl Lower<'_> {
             (_, true) => (Code::EVEX_Vpmovsxbd_zmm_k1z_xmmm128, Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
         };
         let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
+        // Which register it is, is known later.
+        let run =
+            |n: usize| TrapLane::Run { first: per * n as u8, lanes: per, guarded, register: 0, disp: 0 };
         let mut loaded = Vec::new();
-        let mut noted = None;
         for (g, &place) in places.iter().enumerate() {
-            if let (true, super::asm::Base::Reg(start)) = (global, place.base) {
-                // As if the chunk's lanes before lay in front.
-                let back = i64::from(place.disp) - 16 * g as i64 * i64::from(mem.bytes);
-                if noted.replace((start, back)) != Some((start, back)) {
-                    let start = self.a.add_imm(true, start, back);
-                    self.a.store64g(Mem::at(self.context, at::VECTOR_BASE), start);
-                }
-            }
             for v in 0..vectors {
                 let n = vectors * g + v;
                 let site = match global {
-                    true => self.site(x.data, TrapLane::Run { first: per * n as u8, lanes: per, guarded }),
+                    true => self.site(x.data, run(n)),
                     false => None,
                 };
                 let mask = masks.map(|m| m[n]);

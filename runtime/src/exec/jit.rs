@@ -494,7 +494,7 @@ impl Compiled {
         let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
         match result {
             Ok(result) => self.outcome(result, &self.faults, context),
-            Err(raw) => self.signal(raw, context),
+            Err(raw) => self.signal(&raw, context),
         }
     }
 
@@ -506,7 +506,7 @@ impl Compiled {
         context: &mut Context,
         calls: &mut [vm::Call],
         wanted: u64,
-        ended: &mut Option<vm::RawFault>,
+        ended: &mut Option<Box<vm::RawFault>>,
     ) -> usize {
         // What `enter_all` puts into and takes from the context.
         const {
@@ -526,10 +526,10 @@ impl Compiled {
         &self,
         context: &Context,
         call: Option<&vm::Call>,
-        ended: Option<vm::RawFault>,
+        ended: Option<Box<vm::RawFault>>,
     ) -> RegionFlow {
         match ended {
-            Some(raw) => self.signal(raw, context),
+            Some(raw) => self.signal(&raw, context),
             None => self.outcome(call.map_or(backend::STOPPED, |call| call.result), &self.faults, context),
         }
     }
@@ -563,14 +563,14 @@ impl Compiled {
     }
 
     /// The guest fault that an exception of the code is.
-    fn signal(&self, raw: vm::RawFault, context: &Context) -> RegionFlow {
+    fn signal(&self, raw: &vm::RawFault, context: &Context) -> RegionFlow {
         let site = self.code.offset_of(raw.pc).and_then(|offset| {
             self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
         });
         let Some(site) = site else {
             panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
         };
-        RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64)))
+        RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64, &raw.registers)))
     }
 }
 

@@ -253,7 +253,7 @@ pub struct Stepper<'a> {
     trails: Trails,
     /// The last of the calls that [`Stepper::run_together`] has made, and how it ended if by an exception.
     last_call: usize,
-    ended: Option<RawFault>,
+    ended: Option<Box<RawFault>>,
 }
 
 impl<'a> Stepper<'a> {

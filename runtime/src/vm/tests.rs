@@ -55,7 +55,7 @@ fn hole() -> (crate::Memory, *mut u8) {
     (memory, hole)
 }
 
-fn run(code: &Code, context: *mut u8, frame: *mut u8) -> Result<u64, RawFault> {
+fn run(code: &Code, context: *mut u8, frame: *mut u8) -> Result<u64, Box<RawFault>> {
     init().unwrap();
     // SAFETY: the functions above touch what `frame` names only, and tests keep the code alive.
     unsafe { enter(code.start(), context, frame, FloatMode::Ieee) }
@@ -68,9 +68,16 @@ fn loads_and_faults() {
     assert_eq!(run(&code, std::ptr::null_mut(), (&raw mut value).cast()), Ok(0x1234));
     let (_memory, hole) = hole();
     let fault = run(&code, std::ptr::null_mut(), hole).unwrap_err();
-    assert_eq!(fault, RawFault { pc: code.start() as usize, address: hole as usize, signal: libc::SIGSEGV });
+    assert_eq!(
+        (fault.pc, fault.address, fault.signal),
+        (code.start() as usize, hole as usize, libc::SIGSEGV)
+    );
     // And again: the handler is still there.
-    assert_eq!(run(&code, std::ptr::null_mut(), hole), Err(fault));
+    let again = run(&code, std::ptr::null_mut(), hole).unwrap_err();
+    assert_eq!((again.pc, again.address, again.signal), (fault.pc, fault.address, fault.signal));
+    // Its second argument.
+    #[cfg(target_arch = "x86_64")]
+    assert_eq!(again.registers[6], hole as u64);
 }
 
 #[test]

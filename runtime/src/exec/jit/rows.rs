@@ -379,7 +379,7 @@ impl Compiled {
                 None => return RowFlow::Stopped,
             },
             Ok(result) => Some(self.outcome(result, &piece.faults, context)),
-            Err(raw) => Some(self.signal(raw, context)),
+            Err(raw) => Some(self.signal(&raw, context)),
         };
         let before = match context.way {
             _ if row.is_plain() => Some((ExitKind::Ended, None)),

@@ -424,14 +424,17 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
         TrapLane::Vector { first } => (1, first, [false; 2]),
         TrapLane::Lowest { guarded } => (2, 0, [guarded, false]),
         TrapLane::First { guarded } => (3, 0, [guarded, false]),
-        TrapLane::Run { first, lanes: 8, guarded } => (4, first, [guarded, false]),
-        TrapLane::Run { first, guarded, .. } => (4, first, [guarded, true]),
+        TrapLane::Run { first, lanes, guarded, .. } => (4, first, [guarded, lanes != 8]),
         TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
         TrapLane::Single => (6, 0, [false; 2]),
     };
     out.u8(kind);
     out.u8(lane);
     flags.into_iter().for_each(|flag| out.u8(flag.into()));
+    if let TrapLane::Run { register, disp, .. } = site.lane {
+        out.u8(register);
+        out.u32(disp as u32);
+    }
     out.u32(encode_space(space));
     out.u8(store.into());
     out.u8(bytes);
@@ -446,7 +449,13 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
         1 => TrapLane::Vector { first },
         2 => TrapLane::Lowest { guarded },
         3 => TrapLane::First { guarded },
-        4 => TrapLane::Run { first, lanes: if other { 16 } else { 8 }, guarded },
+        4 => TrapLane::Run {
+            first,
+            lanes: if other { 16 } else { 8 },
+            guarded,
+            register: from.u8().filter(|&register| register < 16)?,
+            disp: from.u32()? as i32,
+        },
         5 => TrapLane::Gather { first, wide: other, guarded },
         6 => TrapLane::Single,
         _ => return None,

@@ -3,6 +3,7 @@
 use super::FloatMode;
 use super::unix::{Call, Entry};
 use std::mem::offset_of;
+use warpjit_backend::HostRegisters;
 
 /// Bytes that trap: `udf #0`.
 pub const TRAP: &[u8] = &[0];
@@ -161,6 +162,11 @@ core::arch::global_asm!(
 /// The interrupted instruction.
 pub fn pc(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.pc as usize
+}
+
+/// No code for this host asks for registers.
+pub fn general(_: &libc::ucontext_t) -> HostRegisters {
+    [0; 16]
 }
 
 /// The stack pointer of the interrupted code.

@@ -7,6 +7,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
+use warpjit_backend::HostRegisters;
 
 /// A processor exception in compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct RawFault {
     pub address: usize,
     /// The signal's number (`libc::SIGSEGV`, ...).
     pub signal: i32,
+    /// General registers of the instruction.
+    pub registers: HostRegisters,
 }
 
 /// One activation of [`enter`]; the trampoline and the handler fill it in.
@@ -39,7 +42,7 @@ pub struct Entry {
     /// The activation around this one on the same thread.
     previous: *mut Entry,
     faulted: bool,
-    fault: RawFault,
+    fault: MaybeUninit<RawFault>,
 }
 
 /// One call of [`enter_all`].
@@ -76,7 +79,7 @@ impl Entry {
             code,
             previous: CURRENT.get(),
             faulted: false,
-            fault: RawFault { pc: 0, address: 0, signal: 0 },
+            fault: MaybeUninit::uninit(),
         }
     }
 
@@ -86,13 +89,13 @@ impl Entry {
     ///
     /// `entry` is the current activation and the trampoline has come back.
     #[inline]
-    unsafe fn leave(entry: *mut Entry) -> Option<RawFault> {
+    unsafe fn leave(entry: *mut Entry) -> Option<Box<RawFault>> {
         // SAFETY: nobody else uses it any more. Volatile because the handler wrote it.
         let (previous, faulted) =
             unsafe { ((*entry).previous, (&raw const (*entry).faulted).read_volatile()) };
         CURRENT.set(previous);
-        // SAFETY: as above.
-        faulted.then(|| unsafe { (&raw const (*entry).fault).read_volatile() })
+        // SAFETY: as above; where it says so, it wrote that as well.
+        faulted.then(|| Box::new(unsafe { (&raw const (*entry).fault).cast::<RawFault>().read_volatile() }))
     }
 }
 
@@ -164,7 +167,7 @@ pub unsafe fn enter(
     context: *mut u8,
     frame: *mut u8,
     mode: FloatMode,
-) -> Result<u64, RawFault> {
+) -> Result<u64, Box<RawFault>> {
     debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     // A thread without a stack for signals still has its own: an overflow of it is fatal either way.
     STACK.with(|_| ());
@@ -192,7 +195,7 @@ pub unsafe fn enter_all(
     calls: &mut [Call],
     wanted: u64,
     mode: FloatMode,
-    ended: &mut Option<RawFault>,
+    ended: &mut Option<Box<RawFault>>,
 ) -> usize {
     debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
     if calls.is_empty() {
@@ -225,10 +228,11 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         // SAFETY: CURRENT names an activation on this thread's stack below the interrupted compiled code;
         // `info` is valid, and the address field is that of these signals.
         unsafe {
-            (&raw mut (*entry).fault).write_volatile(RawFault {
+            (&raw mut (*entry).fault).cast::<RawFault>().write_volatile(RawFault {
                 pc,
                 address: (*info).si_addr() as usize,
                 signal,
+                registers: arch::general(registers),
             });
             (&raw mut (*entry).faulted).write_volatile(true);
             arch::resume_at_recovery(registers, (*entry).stack_pointer);

@@ -3,6 +3,7 @@
 use super::FloatMode;
 use super::unix::{Call, Entry};
 use std::mem::offset_of;
+use warpjit_backend::HostRegisters;
 
 /// Bytes that trap: `int3`.
 pub const TRAP: &[u8] = &[0xcc];
@@ -141,6 +142,19 @@ core::arch::global_asm!(
 /// The interrupted instruction.
 pub fn pc(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+}
+
+/// General registers of the interrupted code.
+pub fn general(context: &libc::ucontext_t) -> HostRegisters {
+    use libc::{
+        REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RAX, REG_RBP, REG_RBX,
+        REG_RCX, REG_RDI, REG_RDX, REG_RSI, REG_RSP,
+    };
+    let registers = [
+        REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8, REG_R9, REG_R10,
+        REG_R11, REG_R12, REG_R13, REG_R14, REG_R15,
+    ];
+    registers.map(|register| context.uc_mcontext.gregs[register as usize] as u64)
 }
 
 /// The stack pointer of the interrupted code.
