@@ -16,6 +16,7 @@ mod code;
 mod control;
 mod convert;
 mod emit;
+mod even;
 mod float;
 mod gathers;
 mod general;
@@ -39,6 +40,7 @@ mod streams;
 mod uses;
 mod values;
 mod walks;
+mod wide_lanes;
 
 pub(crate) use uses::values_by_sixteen;
 

@@ -1,0 +1,90 @@
+//! What even addresses of 64 bits are made of here ([`EvenAddress`]).
+
+use iced_x86::Code;
+use warpjit_ir::{Function, Opcode, Value};
+
+use super::asm::{R, Src};
+use super::code::Size;
+use super::lower::Lower;
+use crate::Error;
+use crate::affine::Forms;
+use crate::even_address::EvenAddress;
+
+impl<'a> EvenAddress<'a> for Lower<'a> {
+    type Reg = R;
+    type Parts = Vec<R>;
+
+    fn func(&self) -> &'a Function {
+        self.f
+    }
+
+    fn forms(&self) -> &Forms {
+        &self.forms
+    }
+
+    fn left_out(&self, v: Value) -> bool {
+        self.address_only[v.index()]
+    }
+
+    fn first_lane(&mut self, v: Value) -> Result<R, Error> {
+        self.general(v)
+    }
+
+    fn extend(&mut self, op: Opcode, word: R) -> R {
+        match op {
+            Opcode::Zext => self.a.low32(word),
+            _ => self.a.g1(Code::Movsxd_r64_rm32, word, Size::Q, Size::D),
+        }
+    }
+
+    fn wraps(&mut self, op: Opcode, first: R, stride: i64) -> R {
+        let last = self.a.add_imm(true, first, stride * (self.span_lanes as i64 - 1));
+        let want = self.extend(op, last);
+        self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last)
+    }
+
+    fn either(&mut self, a: R, b: R) -> R {
+        self.a.g2(true, super::scalar::OR, a, b)
+    }
+
+    fn sum(&mut self, op: Opcode, a: R, b: R) -> R {
+        match op {
+            Opcode::Iadd => self.a.add(true, a, b),
+            _ => self.a.g2(true, super::scalar::SUB, a, b),
+        }
+    }
+
+    fn shift_left(&mut self, a: R, count: u8) -> R {
+        self.a.shift(true, super::scalar::SHL, a, count)
+    }
+
+    fn vectors_of_value(&mut self, v: Value) -> Result<Vec<R>, Error> {
+        Ok(self.regs(v)?.to_vec())
+    }
+
+    fn extend_vectors(&mut self, op: Opcode, words: &Vec<R>) -> Vec<R> {
+        let code = match op {
+            Opcode::Zext => Code::EVEX_Vpmovzxdq_zmm_k1z_ymmm256,
+            _ => Code::EVEX_Vpmovsxdq_zmm_k1z_ymmm256,
+        };
+        let mut out = Vec::new();
+        for &w in words {
+            out.push(self.a.v2(code, Src::R(w), Size::Z, Size::Y));
+            let high = self.a.high_half(w);
+            out.push(self.a.v2(code, Src::R(high), Size::Z, Size::Y));
+        }
+        out
+    }
+
+    fn sum_vectors(&mut self, op: Opcode, a: &Vec<R>, b: &Vec<R>) -> Vec<R> {
+        let code = match op {
+            Opcode::Iadd => Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64,
+            _ => Code::EVEX_Vpsubq_zmm_k1z_zmm_zmmm512b64,
+        };
+        a.iter().zip(b).map(|(&a, &b)| self.a.v3(code, a, Src::R(b))).collect()
+    }
+
+    fn shift_vectors_left(&mut self, a: &Vec<R>, count: u8) -> Vec<R> {
+        a.iter().map(|&a| self.a.v2i(Code::EVEX_Vpsllq_zmm_k1z_zmmm512b64_imm8, a, count)).collect()
+    }
+}
