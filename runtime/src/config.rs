@@ -39,7 +39,8 @@ pub enum Numerics {
 /// Settings of an [`crate::Engine`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Host threads that run blocks; 0: one a processor.
+    /// Host threads that run blocks; 0: one a processor. After a launch they look out for the next one without sleeping, as long as they have worked in
+    /// it, 2 ms at most; not if they are more than the processors.
     pub threads: usize,
     /// Which tier runs guest code.
     pub tier: Tier,

@@ -211,7 +211,7 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
     for pair in written.windows(2) {
         e.behind[pair[0]] = pair[1];
     }
-    let heads = loop_heads(vcode, &written, &e.forward);
+    let heads = e.loop_heads(&written);
     for block in written {
         if heads[block] {
             e.align();
@@ -241,20 +241,6 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         }
     }
     e.finish(pool)
-}
-
-/// Blocks that those written behind them jump to, as far as neither is cold.
-fn loop_heads(vcode: &VCode, written: &[usize], forward: &[usize]) -> Vec<bool> {
-    let mut seen = vec![false; vcode.ranges.len()];
-    let mut heads = vec![false; vcode.ranges.len()];
-    for &block in written {
-        seen[block] = true;
-        for to in &vcode.succs[block] {
-            let to = forward[to.index()];
-            heads[to] |= seen[to] && !vcode.cold[block] && !vcode.cold[to];
-        }
-    }
-    heads
 }
 
 /// The registers that hold an instruction's operands.
@@ -510,6 +496,20 @@ impl Emitter<'_> {
             return Ok(());
         }
         self.near(Code::Jmp_rel32_64, to)
+    }
+
+    /// Blocks that those written behind them jump to, as far as neither is cold.
+    fn loop_heads(&self, written: &[usize]) -> Vec<bool> {
+        let mut seen = vec![false; self.vcode.ranges.len()];
+        let mut heads = vec![false; self.vcode.ranges.len()];
+        for &block in written {
+            seen[block] = true;
+            for to in &self.vcode.succs[block] {
+                let to = self.target(to.index());
+                heads[to] |= seen[to] && !self.is_cold(block) && !self.is_cold(to);
+            }
+        }
+        heads
     }
 
     /// Where a way leads in the end.
