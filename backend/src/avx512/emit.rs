@@ -81,8 +81,11 @@ pub(super) struct Emitted {
     pub listing: String,
 }
 
-/// Bytes of a line of the instruction cache. Loops of a few instructions take 3 to 5 % longer where they start anywhere (spmv_csr, switch_vm).
-const LINE: usize = 64;
+/// Where short loops start: at multiples of so many bytes. They take 3 to 5 % longer where they start anywhere (spmv_csr, switch_vm). Of long ones
+/// some take longer so (aes 2.04 and 2.29 ms; dgemm_naive 34 and, at multiples of 64, 48).
+const LOOP_START: usize = 32;
+/// Most instructions of a short loop.
+const SHORT_LOOP: usize = 32;
 
 /// Constants behind the code: each aligned to its size.
 #[derive(Default, Debug)]
@@ -269,7 +272,7 @@ impl Emitter<'_> {
         Ok(start)
     }
 
-    /// Makes the next instruction start where a line of the instruction cache does.
+    /// Makes the next instruction start where a loop should.
     fn align(&mut self) {
         const NOPS: [&[u8]; 9] = [
             &[0x90],
@@ -282,7 +285,7 @@ impl Emitter<'_> {
             &[0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
             &[0x66, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00],
         ];
-        let mut left = self.at.next_multiple_of(LINE) - self.at;
+        let mut left = self.at.next_multiple_of(LOOP_START) - self.at;
         while left > 0 {
             let nop = NOPS[left.min(NOPS.len()) - 1];
             nop.iter().for_each(|&byte| self.encoder.write_u8(byte));
@@ -498,15 +501,19 @@ impl Emitter<'_> {
         self.near(Code::Jmp_rel32_64, to)
     }
 
-    /// Blocks that those written behind them jump to, as far as neither is cold.
+    /// Blocks that those written not far behind them jump to, as far as neither is cold.
     fn loop_heads(&self, written: &[usize]) -> Vec<bool> {
-        let mut seen = vec![false; self.vcode.ranges.len()];
         let mut heads = vec![false; self.vcode.ranges.len()];
+        // Instructions before each block, of those that have been looked at.
+        let mut before: Vec<Option<usize>> = vec![None; self.vcode.ranges.len()];
+        let mut count = 0;
         for &block in written {
-            seen[block] = true;
+            before[block] = Some(count);
+            count += self.vcode.ranges[block].len();
             for to in &self.vcode.succs[block] {
                 let to = self.target(to.index());
-                heads[to] |= seen[to] && !self.is_cold(block) && !self.is_cold(to);
+                let short = before[to].is_some_and(|start| count - start <= SHORT_LOOP);
+                heads[to] |= short && !self.is_cold(block) && !self.is_cold(to);
             }
         }
         heads
