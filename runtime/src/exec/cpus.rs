@@ -67,6 +67,18 @@ impl Taken {
         self.0.set(sleeper.cpu);
     }
 
+    /// Moves the calling thread to a CPU that is not taken, if the one it is on is and there is another.
+    pub fn add_this_thread(&mut self) {
+        let cpu = here();
+        if self.0.is_set(cpu) {
+            let mut sleeper = Sleeper::this_thread();
+            // It moves at once, and may come back when it likes.
+            let _ = self.forbid(&mut sleeper);
+            sleeper.awake();
+        }
+        self.0.set(here());
+    }
+
     fn forbid(&self, sleeper: &mut Sleeper) -> rustix::io::Result<()> {
         let allowed = sched_getaffinity(Some(sleeper.thread))?;
         let mut free = allowed;
@@ -115,6 +127,23 @@ mod tests {
             }
             sleeper.awake();
             assert_eq!(sched_getaffinity(None).unwrap(), allowed);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn a_thread_moves_where_nobody_is_and_may_go_anywhere_then() {
+        std::thread::spawn(|| {
+            let allowed = sched_getaffinity(None).unwrap();
+            let mut taken = Taken::by_this_thread();
+            let first = taken.0;
+            taken.add_this_thread();
+            assert_eq!(sched_getaffinity(None).unwrap(), allowed);
+            let mut after = taken.0;
+            (0..CpuSet::MAX_CPU).filter(|&cpu| first.is_set(cpu)).for_each(|cpu| after.unset(cpu));
+            // The kernel may move it back or elsewhere at any time.
+            assert!((0..CpuSet::MAX_CPU).all(|cpu| !after.is_set(cpu) || allowed.is_set(cpu)));
         })
         .join()
         .unwrap();

@@ -29,13 +29,13 @@ struct Job {
 }
 
 /// What the thread that launched waits for.
-#[derive(Default)]
 struct Launch {
     /// Helpers that have begun and not ended. It goes down under the lock of `panic`.
     running: AtomicUsize,
     /// What a helper panicked with.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     ended: Condvar,
+    cpus: Mutex<Taken>,
 }
 
 #[derive(Default)]
@@ -83,7 +83,12 @@ impl Pool {
         if helpers == 0 {
             return work();
         }
-        let launch = Arc::new(Launch::default());
+        let launch = Arc::new(Launch {
+            running: AtomicUsize::new(0),
+            panic: Mutex::default(),
+            ended: Condvar::new(),
+            cpus: Mutex::new(Taken::by_this_thread()),
+        });
         // SAFETY: only the lifetime changes. A job is called by a thread that has taken it from the queue and, under
         // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
         // runs, also when `work` panics, so no reference outlives this call.
@@ -188,6 +193,7 @@ fn help(shared: &Shared) {
         job.launch.running.fetch_add(1, Ordering::AcqRel);
         drop(queue);
         let start = Instant::now();
+        lock(&job.launch.cpus).add_this_thread();
         let result = catch_unwind(AssertUnwindSafe(job.work));
         worked = Some(start.elapsed());
         let mut panic = lock(&job.launch.panic);
