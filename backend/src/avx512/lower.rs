@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::analysis::{Cfg, KnownBits};
+use warpjit_ir::analysis::{Cfg, KnownBits, Uses};
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
@@ -104,6 +104,8 @@ pub(super) struct Lower<'a> {
     pub address_only: Vec<bool>,
     /// Whether sixteen words are loaded one by one rather than gathered.
     pub one_by_one: bool,
+    /// How often values are used.
+    pub uses: Uses,
     /// Words that loads extend to 64 bits.
     pub extended: Vec<bool>,
     /// Comparisons that only the terminator of their block uses.
@@ -232,7 +234,8 @@ impl<'a> Lower<'a> {
     ) -> Lower<'a> {
         let order = Order::new(f);
         let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
-        let extended = extended_loads(f, &order.blocks, &forms);
+        let uses = Uses::new(f);
+        let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
         let address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
@@ -263,7 +266,8 @@ impl<'a> Lower<'a> {
             address_only,
             one_by_one,
             extended,
-            fused: fused_comparisons(f, &order.blocks),
+            fused: fused_comparisons(f, &order.blocks, &uses),
+            uses,
             blocks: HostBlocks::new(f, order),
             hoisted: HashMap::new(),
             known: Known::default(),

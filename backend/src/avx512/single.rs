@@ -12,6 +12,7 @@ use super::asm::{Mem, R, With};
 use super::code::Flags;
 use super::control::CALL_BYTES;
 use super::lower::{Kept, Lower};
+use super::walks::Walks;
 use crate::Error;
 use crate::context::at;
 use crate::flow::Flow;
@@ -25,14 +26,10 @@ pub(super) struct SingleLoops {
     picks: Vec<Block>,
     /// The loops, and where they lead.
     loops: Vec<(Block, Block)>,
-    /// Where a loop's own jumps go, if its first turn is tested.
-    pub inner: HashMap<Block, HostBlock>,
-    /// Accesses whose addresses are known to be good.
-    pub walked: Vec<Inst>,
+    /// Addresses that loops walk along.
+    pub walks: HashMap<Block, Walks>,
     /// Accesses that go along with others.
     pub led: Vec<Led>,
-    /// Loops that end without being stopped: their turns are not counted.
-    pub ending: Vec<Block>,
     /// The fuel in a loop.
     pub fuel: HashMap<Block, R>,
     /// Whether there are such loops in other pieces before this function.
@@ -70,10 +67,8 @@ impl SingleLoops {
         SingleLoops {
             picks,
             loops,
-            inner: HashMap::new(),
-            walked: Vec::new(),
+            walks: HashMap::new(),
             led: Vec::new(),
-            ending: Vec::new(),
             fuel: HashMap::new(),
             before: false,
         }
@@ -84,9 +79,14 @@ impl SingleLoops {
         self.picks.is_empty()
     }
 
+    /// Whether a loop ends without being stopped.
+    fn ends(&self, b: Block) -> bool {
+        self.walks.get(&b).is_some_and(|walks| walks.ends)
+    }
+
     /// Whether it is a loop whose turns are counted.
     fn counts(&self, b: Block) -> bool {
-        self.is_loop(b) && !self.ending.contains(&b)
+        self.is_loop(b) && !self.ends(b)
     }
 
     /// Whether there is no register for a parameter in its loop.
@@ -134,7 +134,7 @@ impl Lower<'_> {
             self.a.jump(target, args);
             return true;
         }
-        if from == to && self.single.ending.contains(&to) {
+        if from == to && self.single.ends(to) {
             self.a.jump(target, args);
             return true;
         }

@@ -1,6 +1,7 @@
 //! How values of a region are kept, as far as that follows from their uses: as scalars for each sixteen lanes, in vectors at once, in
 //! flags.
 
+use warpjit_ir::analysis::Uses;
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Imm, Opcode, Space, Value};
@@ -19,41 +20,24 @@ pub(crate) fn values_by_sixteen(
 }
 
 /// Words that one load of global memory gives for all lanes and that nothing uses but a sign extension: the load does that as well.
-pub(super) fn extended_loads(f: &Function, order: &[Block], forms: &Forms) -> Vec<bool> {
-    let mut uses = vec![0u32; f.values.len()];
+pub(super) fn extended_loads(f: &Function, order: &[Block], forms: &Forms, uses: &Uses) -> Vec<bool> {
     let mut extended = vec![false; f.values.len()];
-    for &b in order {
-        for &inst in &f.block(b).insts {
-            let data = f.inst(inst);
-            data.args.iter().for_each(|a| uses[a.index()] += 1);
-            if data.op == Opcode::Sext {
-                extended[data.args[0].index()] = true;
-            }
-        }
-        f.term(b).for_each_use(|v| uses[v.index()] += 1);
-    }
-    for (n, extended) in extended.iter_mut().enumerate().filter(|(_, extended)| **extended) {
-        let v = Value::new(n);
+    let insts = order.iter().flat_map(|&b| &f.block(b).insts).map(|&inst| f.inst(inst));
+    for v in insts.filter(|data| data.op == Opcode::Sext).map(|data| data.args[0]) {
         let loaded = f.def_inst(v).is_some_and(|data| match data.imm {
             Imm::Mem(mem) => {
                 data.op == Opcode::Load && mem.bytes == 4 && matches!(mem.space, Space::Global(_))
             }
             _ => false,
         });
-        *extended = uses[n] == 1 && loaded && forms.of(v) == Form::Uniform && f.ty(v).scalar == Scalar::I32;
+        extended[v.index()] =
+            uses.count(v) == 1 && loaded && forms.of(v) == Form::Uniform && f.ty(v).scalar == Scalar::I32;
     }
     extended
 }
 
 /// Comparisons whose only use is the branch at the end of their block.
-pub(super) fn fused_comparisons(f: &Function, order: &[Block]) -> Vec<bool> {
-    let mut uses = vec![0u32; f.values.len()];
-    for &b in order {
-        for &inst in &f.block(b).insts {
-            f.inst(inst).args.iter().for_each(|a| uses[a.index()] += 1);
-        }
-        f.term(b).for_each_use(|v| uses[v.index()] += 1);
-    }
+pub(super) fn fused_comparisons(f: &Function, order: &[Block], uses: &Uses) -> Vec<bool> {
     let mut fused = vec![false; f.values.len()];
     for &b in order {
         let (warpjit_ir::Terminator::BrIf { cond, .. } | warpjit_ir::Terminator::BrAny { mask: cond, .. }) =
@@ -68,7 +52,7 @@ pub(super) fn fused_comparisons(f: &Function, order: &[Block]) -> Vec<bool> {
             Opcode::Inot => f.ty(*cond).scalar == Scalar::I1,
             _ => false,
         };
-        if uses[cond.index()] == 1 && f.block(b).insts.contains(&inst) && alone {
+        if uses.count(*cond) == 1 && f.block(b).insts.contains(&inst) && alone {
             fused[cond.index()] = true;
         }
     }

@@ -20,6 +20,15 @@ use crate::operands::{MemoryOperands, wide};
 /// Most that an address grows by in a turn, and most that an access is beside it.
 const MOST_STEP: i64 = 1 << 16;
 
+/// What a loop walks along.
+pub(super) struct Walks {
+    list: Vec<Walk>,
+    /// Where the loop's own jumps go, behind the tests.
+    inner: HostBlock,
+    /// The loop ends without being stopped: its turns are not counted.
+    pub ends: bool,
+}
+
 /// An access along a walk.
 struct Walk {
     inst: Inst,
@@ -33,23 +42,19 @@ struct Walk {
 impl Lower<'_> {
     /// Before a block is made: makes what a single lane's loop goes back to. It has the lower number, so it stays with the loop.
     pub fn expect_walks(&mut self, b: Block) {
-        let walks = if self.single.is_loop(b) { self.walks(b) } else { Vec::new() };
-        if walks.is_empty() {
-            return;
-        }
-        let inner = self.a.block();
-        self.single.inner.insert(b, inner);
-        // Code for rows counts for nobody but those who cancel a launch.
-        if self.in_row.is_some() && walks.iter().any(|walk| walk.step != 0) {
-            self.single.ending.push(b);
+        let list = if self.single.is_loop(b) { self.walks(b) } else { Vec::new() };
+        if !list.is_empty() {
+            // Code for rows counts for nobody but those who cancel a launch.
+            let ends = self.in_row.is_some() && list.iter().any(|walk| walk.step != 0);
+            let inner = self.a.block();
+            self.single.walks.insert(b, Walks { list, inner, ends });
         }
     }
 
     /// Where a single lane's loop begins: tests the first addresses of its walks, and starts the loop proper behind that.
     pub fn begin_walks(&mut self, b: Block) -> Result<(), Error> {
-        let Some(&inner) = self.single.inner.get(&b) else { return Ok(()) };
-        let walks = self.walks(b);
-        for walk in &walks {
+        let Some(walks) = self.single.walks.remove(&b) else { return Ok(()) };
+        for walk in &walks.list {
             let data = self.f.inst(walk.inst);
             let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
             let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
@@ -58,8 +63,9 @@ impl Lower<'_> {
             self.a.pc = data.pc;
             self.check_one(&x, first, None)?;
         }
-        self.single.walked.extend(walks.iter().map(|walk| walk.inst));
-        self.go_together(b, &walks)?;
+        self.go_together(b, &walks.list)?;
+        let inner = walks.inner;
+        self.single.walks.insert(b, walks);
         self.go_on_in(b, inner)
     }
 
@@ -84,17 +90,9 @@ impl Lower<'_> {
         let Terminator::BrIf { taken, .. } = self.f.term(b) else { return false };
         let place = self.f.block(b).params.iter().position(|&p| p == walk.param);
         let Some(&next) = place.and_then(|place| taken.args.get(place)) else { return false };
-        let mut uses = [0, 0];
-        let mut note = |v: Value| {
-            uses[0] += u32::from(v == walk.param);
-            uses[1] += u32::from(v == next);
-        };
-        for &block in &self.blocks.order.blocks {
-            let insts = self.f.block(block).insts.iter().map(|&inst| self.f.inst(inst));
-            insts.flat_map(|data| &data.args).for_each(|&v| note(v));
-            self.f.term(block).for_each_use(&mut note);
-        }
-        self.f.inst(walk.inst).args[0] == walk.param && uses == [2, 1]
+        // The access and the next turn's address; the next turn.
+        let few = self.uses.count(walk.param) == 2 && self.uses.count(next) == 1;
+        self.f.inst(walk.inst).args[0] == walk.param && few
     }
 
     /// Ends the block that is written with a jump to another, with parameters of its own, to which the loop's own jumps go.
@@ -105,8 +103,7 @@ impl Lower<'_> {
                 continue;
             }
             match self.kept(p)? {
-                // Parameters are never kept so.
-                Kept::Const(_) => {}
+                Kept::Const(_) => return Err(Error::Malformed(format!("{p} is a constant"))),
                 Kept::General(list) | Kept::Splat(list) | Kept::Parts(list) => {
                     args.extend(list.iter().copied())
                 }
@@ -123,7 +120,8 @@ impl Lower<'_> {
 
     /// Whether the address of an access is known to be good.
     pub fn is_walked(&self, data: &InstData) -> bool {
-        self.single.walked.iter().any(|&inst| std::ptr::eq(self.f.inst(inst), data))
+        let walks = self.single.walks.get(&self.blocks.current);
+        walks.is_some_and(|walks| walks.list.iter().any(|walk| std::ptr::eq(self.f.inst(walk.inst), data)))
     }
 
     /// The accesses that come before all others that could fault otherwise.

@@ -104,63 +104,49 @@ mod tests {
         cpus
     }
 
+    fn affinity() -> CpuSet {
+        sched_getaffinity(None).expect("known")
+    }
+
+    /// On a thread of its own, which may be moved.
+    fn on_a_thread(test: fn()) {
+        std::thread::spawn(test).join().expect("passes");
+    }
+
     #[test]
     fn a_thread_wakes_up_where_nobody_is_and_may_go_anywhere_then() {
-        std::thread::spawn(|| {
-            let allowed = sched_getaffinity(None).unwrap();
-            let mut taken = Taken::by_this_thread();
-            let first = taken.0;
-            let mut sleeper = Sleeper {
-                cpu: (0..CpuSet::MAX_CPU).find(|&cpu| first.is_set(cpu)).unwrap(),
-                ..Sleeper::this_thread()
-            };
+        on_a_thread(|| {
+            let allowed = affinity();
+            let cpu = here();
+            let mut taken = Taken(only(cpu));
+            let mut sleeper = Sleeper { cpu, ..Sleeper::this_thread() };
             taken.place(&mut sleeper);
-            let now = sched_getaffinity(None).unwrap();
             if allowed.count() > 1 {
-                assert!(
-                    (0..CpuSet::MAX_CPU)
-                        .all(|cpu| now.is_set(cpu) == (allowed.is_set(cpu) && !first.is_set(cpu)))
-                );
+                let now = affinity();
+                assert!((0..CpuSet::MAX_CPU).all(|n| now.is_set(n) == (allowed.is_set(n) && n != cpu)));
+                // It has moved already, being awake.
+                assert_ne!(here(), cpu);
                 assert_eq!(taken.0.count(), 2);
             } else {
-                assert_eq!(now, allowed);
+                assert_eq!(affinity(), allowed);
             }
             sleeper.awake();
-            assert_eq!(sched_getaffinity(None).unwrap(), allowed);
-        })
-        .join()
-        .unwrap();
+            assert_eq!(affinity(), allowed);
+        });
     }
 
     #[test]
-    fn a_thread_moves_where_nobody_is_and_may_go_anywhere_then() {
-        std::thread::spawn(|| {
-            let allowed = sched_getaffinity(None).unwrap();
+    fn a_thread_that_comes_to_a_launch_is_one_of_its_own() {
+        on_a_thread(|| {
+            let allowed = affinity();
             let mut taken = Taken::by_this_thread();
-            let first = taken.0;
             taken.add_this_thread();
-            assert_eq!(sched_getaffinity(None).unwrap(), allowed);
-            let mut after = taken.0;
-            (0..CpuSet::MAX_CPU).filter(|&cpu| first.is_set(cpu)).for_each(|cpu| after.unset(cpu));
-            // The kernel may move it back or elsewhere at any time.
-            assert!((0..CpuSet::MAX_CPU).all(|cpu| !after.is_set(cpu) || allowed.is_set(cpu)));
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn a_thread_with_no_other_cpu_stays() {
-        std::thread::spawn(|| {
-            let cpu = here();
-            sched_setaffinity(None, &only(cpu)).unwrap();
+            assert_eq!(affinity(), allowed);
+            // Where there is but one, all are there.
+            sched_setaffinity(None, &only(here())).expect("allowed");
             let mut taken = Taken::by_this_thread();
-            let mut sleeper = Sleeper::this_thread();
-            taken.place(&mut sleeper);
-            sleeper.awake();
-            assert_eq!(sched_getaffinity(None).unwrap(), only(cpu));
-        })
-        .join()
-        .unwrap();
+            taken.add_this_thread();
+            assert_eq!((taken.0, affinity()), (only(here()), only(here())));
+        });
     }
 }
