@@ -78,6 +78,8 @@ impl Store {
         header.u64(key.0[1]);
         header.length(contents.len());
         header.u64(checksum(contents));
+        // Before it is written, so that the folder does not grow beyond its size meanwhile.
+        self.evict((HEADER + contents.len()) as u64);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let beside = folder.join(format!("{}-{number}.tmp", std::process::id()));
         let write = || -> std::io::Result<()> {
@@ -90,11 +92,12 @@ impl Store {
         if write().is_err() {
             let _ = fs::remove_file(&beside);
         }
-        self.evict();
+        // Others may have written too.
+        self.evict(0);
     }
 
-    /// Removes what was not used for longest until the rest fits.
-    fn evict(&self) {
+    /// Removes what was not used for longest until the rest and `more` bytes fit.
+    fn evict(&self, more: u64) {
         let Ok(entries) = fs::read_dir(&self.config.folder) else { return };
         let mut files = Vec::new();
         for entry in entries.flatten() {
@@ -109,7 +112,7 @@ impl Store {
                 _ => {}
             }
         }
-        let mut all: u64 = files.iter().map(|file| file.1).sum();
+        let mut all = more + files.iter().map(|file| file.1).sum::<u64>();
         if all <= self.config.max_bytes {
             return;
         }
