@@ -225,8 +225,9 @@ impl Lower<'_> {
         let quarters = [0u8, 1, 2, 3].map(|quarter| {
             let pairs = self.two_of(index, quarter);
             let places = pairs.map(|pair| {
-                let high = self.a.shift(true, super::scalar::SHR, pair, 32);
-                [self.a.low32(pair), high]
+                // In this order the pair's register becomes the upper place.
+                let low = self.a.low32(pair);
+                [low, self.a.shift(true, super::scalar::SHR, pair, 32)]
             });
             self.four_words(base, places.as_flattened(), site)
         });
