@@ -211,6 +211,8 @@ pub struct RegionCode {
     /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
     /// code from there up to the next offset is of, or [`NO_PC`].
     pub pcs: Vec<(u32, u32)>,
+    /// The code as text, where [`Options::list`] asks for it; else empty.
+    pub listing: Listing,
 }
 
 /// In [`RegionCode::pcs`]: code of no guest instruction, which goes from chunk to chunk or brings registers in and out.
@@ -231,9 +233,9 @@ pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
 }
 
 /// Code of a region as text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Cranelift's IR.
+    /// Cranelift's IR, if it makes the code.
     pub clif: String,
     /// Host instructions.
     pub assembly: String,
@@ -241,12 +243,17 @@ pub struct Listing {
 
 /// Compiles a region in mask form.
 pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
-    Ok(compile(func, options, false)?.0)
+    check(func, options)?;
+    if options.wide_vectors {
+        let env = float_env(std::iter::once(func), true);
+        return crate::avx512::compile(func, options, env);
+    }
+    compile(func, options)
 }
 
 /// Compiles a region and gives its listings.
 pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error> {
-    Ok(compile(func, options, true)?.1)
+    Ok(compile_region(func, &Options { list: true, ..options.clone() })?.listing)
 }
 
 /// What environment the operations of regions ask for.
@@ -288,15 +295,12 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         return Err(Error::Malformed("a kernel without pieces".into()));
     }
     let env = float_env(pieces.iter().map(|piece| piece.func), true);
-    Ok(crate::avx512::compile_pieces(pieces, row, &of_pieces, env, false)?.0)
+    crate::avx512::compile_pieces(pieces, row, &of_pieces, env)
 }
 
-fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode, Listing), Error> {
-    check(func, options)?;
-    if options.wide_vectors {
-        let env = float_env(std::iter::once(func), true);
-        return crate::avx512::compile(func, options, env, list);
-    }
+/// Compiles with Cranelift.
+fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
+    let list = options.list;
     let isa = options.target.isa(options.fast_compile);
     let env = float_env(std::iter::once(func), options.target.host.x86);
     let mut sig = Signature::new(CallConv::SystemV);
@@ -338,7 +342,7 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
     let assembly = assembly.unwrap_or_default();
     let ranges = locations.iter().map(|l| (l.start, l.end, l.loc));
     let pcs = if options.pcs { guest_pcs(ranges, &lowered.sites) } else { Vec::new() };
-    let code = RegionCode {
+    Ok(RegionCode {
         code: machine_code,
         traps,
         pures: lowered.pures,
@@ -346,8 +350,8 @@ fn compile(func: &Function, options: &Options, list: bool) -> Result<(RegionCode
         shared_reach: 0,
         float_env: env,
         pcs,
-    };
-    Ok((code, Listing { clif, assembly }))
+        listing: Listing { clif, assembly },
+    })
 }
 
 /// The table of [`RegionCode::pcs`] from source locations (start, end) in the order of code.

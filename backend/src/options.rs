@@ -165,6 +165,17 @@ pub enum Shape {
     Ones,
 }
 
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Shape::Uniform => f.write_str("uniform"),
+            Shape::Affine(step) => write!(f, "affine {step}"),
+            Shape::Packed(step) => write!(f, "packed {step}"),
+            Shape::Ones => f.write_str("all ones"),
+        }
+    }
+}
+
 /// Code for all warps of the blocks of a row: those that differ in their index along the first axis only.
 ///
 /// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
@@ -281,6 +292,8 @@ pub struct Options {
     pub count: bool,
     /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
     pub pcs: bool,
+    /// Give the code as text too ([`crate::RegionCode::listing`]).
+    pub list: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
     /// By slot: its shape is that of the whole chunk, not only of each sixteen lanes of it; missing ones' is not.
@@ -300,6 +313,7 @@ impl Options {
             checked_memory: false,
             count: false,
             pcs: false,
+            list: false,
             slot_shapes: Vec::new(),
             whole_shapes: Vec::new(),
             block_masks: Vec::new(),

@@ -38,6 +38,9 @@ pub enum Command {
     /// Assemble a source in the listing's syntax to raw code.
     Asm(AsmArgs),
     /// Show a stage of compilation, with guest addresses beside it.
+    ///
+    /// A program's regions are shown as they are where nothing is known of registers, the first one as for a warp that starts. With --launched
+    /// a launch file is run, and what was compiled for that is shown.
     Ir(IrArgs),
 }
 
@@ -196,6 +199,24 @@ pub struct IrArgs {
     /// The stage.
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
+    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it: each version of each
+    /// region, code for rows of blocks with its pieces, what is assumed and known of registers.
+    ///
+    /// What it stores is not looked at and not saved.
+    #[arg(long, conflicts_with_all = ["chip", "isa", "kernel", "type", "raw"])]
+    pub launched: bool,
+    /// How long the launch may run; what was compiled by then is shown.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_seconds, requires = "launched")]
+    pub seconds: f64,
+    /// Run only these blocks of the grid, in linear order.
+    #[arg(long, value_name = "A..B", value_parser = parse_blocks, requires = "launched")]
+    pub blocks: Option<Range<u64>>,
+    /// Check every access instead of catching signals.
+    #[arg(long, requires = "launched")]
+    pub checked_memory: bool,
+    /// Keep global memory in lane order too.
+    #[arg(long, requires = "launched")]
+    pub lockstep: bool,
     /// Lanes that compiled code runs together, in groups of four.
     #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
@@ -306,6 +327,27 @@ impl EngineArgs {
         match self.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,
+        }
+    }
+}
+
+impl IrArgs {
+    /// How a launch is run.
+    pub fn engine(&self) -> EngineArgs {
+        EngineArgs {
+            json: false,
+            tier: TierName::Jit,
+            threads: 1,
+            blocks: self.blocks.clone(),
+            chunk: self.chunk.clone(),
+            checked_memory: self.checked_memory,
+            lockstep: self.lockstep,
+            numerics: self.numerics,
+            host: self.host,
+            perf: false,
+            no_cache: true,
+            cache_dir: None,
+            verbose: false,
         }
     }
 }

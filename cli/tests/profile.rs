@@ -251,7 +251,8 @@ fn perf_is_told_of_compiled_code() {
     let fields: Vec<_> = map.lines().next().unwrap().splitn(3, ' ').collect();
     let start = u64::from_str_radix(fields[0], 16).unwrap();
     let bytes = u64::from_str_radix(fields[1], 16).unwrap();
-    assert_eq!(fields[2], "warpjit::kernel@0x0#0");
+    // It is code for rows of blocks where the host has vectors of 512 bits.
+    assert!(["warpjit::kernel@0x0#0", "warpjit::kernel@0x0#rows0"].contains(&fields[2]), "{map}");
 
     let u32_at = |at: usize| u32::from_le_bytes(dump[at..at + 4].try_into().unwrap());
     let u64_at = |at: usize| u64::from_le_bytes(dump[at..at + 8].try_into().unwrap());

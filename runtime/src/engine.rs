@@ -93,12 +93,16 @@ impl Engine {
             shared: Vec::new(),
             cancelled: outcome.cancelled,
             profile: None,
+            listings: None,
         };
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
             report.profile =
                 Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
+        }
+        if observe.listings {
+            report.listings = Some(Box::new(tiers.listings()));
         }
         tiers.save_behind(&self.background);
         report.stats.compile = compile;

@@ -1,6 +1,6 @@
 //! What a launch is made of.
 
-use crate::Profile;
+use crate::{Listings, Profile};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -159,6 +159,8 @@ pub struct Report {
     pub cancelled: bool,
     /// What was seen of it, if [`crate::Observe`] asks for something.
     pub profile: Option<Box<Profile>>,
+    /// What has been compiled of the program with the engine's settings so far, if [`crate::Observe::listings`] asks for it.
+    pub listings: Option<Box<Listings>>,
 }
 
 /// What a launch executed. Counts are exact in the interpreter; see [`crate::Config::count`].

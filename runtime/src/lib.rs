@@ -55,6 +55,7 @@ mod engine;
 mod error;
 mod exec;
 mod launch;
+mod listing;
 mod load;
 mod memory;
 mod profile;
@@ -73,6 +74,7 @@ pub use error::Error;
 pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
+pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};

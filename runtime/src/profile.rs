@@ -16,6 +16,8 @@ pub struct Observe {
     /// Whether the interpreter counts blocks, lanes and accesses for [`Profile::blocks`] and what follows there; meant for
     /// [`crate::Tier::Interp`], as compiled code counts none of it.
     pub count: bool,
+    /// Whether what is compiled is kept as text, for [`crate::Report::listings`]. Nothing comes from the cache or goes there then.
+    pub listings: bool,
 }
 
 impl Observe {

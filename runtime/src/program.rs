@@ -70,6 +70,8 @@ pub(crate) struct Variant {
     pub pcs: bool,
     /// Code is written down for perf.
     pub perf: bool,
+    /// Code is kept as text.
+    pub listings: bool,
 }
 
 /// See [`Config::hot_after`].
@@ -91,6 +93,7 @@ impl Variant {
             flat_global: launch.globals.is_empty(),
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
+            listings: config.observe.listings,
         }
     }
 

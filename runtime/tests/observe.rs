@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 
 use support::{child, launch, program, run};
-use warpjit_runtime::{Config, Direction, Engine, Observe, Profile, Tier};
+use warpjit_runtime::{CacheConfig, Config, Direction, Engine, Observe, Profile, Report, Tier};
 
 /// Each thread goes round as often as its number says and stores the sum of what it counted.
 const ROUNDS: &str = "
@@ -118,6 +118,45 @@ fn samples_are_of_guest_instructions_and_of_all_threads() {
         // The loop is two instructions; which of them a sample is of depends on the code generator.
         assert!(seen.contains(&0x20) || seen.contains(&0x28), "{tier:?}: {seen:x?}");
     }
+}
+
+#[test]
+fn what_is_compiled_is_kept_as_text_only_where_asked_for() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("observe-listings");
+    let _ = std::fs::remove_dir_all(&folder);
+    let observe = Observe { listings: true, ..Observe::default() };
+    let cache = Some(CacheConfig::new(&folder));
+    let engine = |tier, observe| {
+        Engine::new(Config { tier, threads: 1, observe, cache: cache.clone(), ..Config::default() })
+            .expect("engine")
+    };
+    let test = program(ROUNDS);
+    let go = |engine: &Engine| run(engine, &test, &launch(3, 70), 512).expect("launch");
+    let plain = engine(Tier::Jit, Observe::default());
+    let (report, out) = go(&plain);
+    assert!(report.listings.is_none());
+    plain.wait_for_compiler();
+
+    // What the cache holds has no text: it is not looked at.
+    let listed = engine(Tier::Jit, observe);
+    let (first, same) = go(&listed);
+    assert_eq!((same, first.stats.cached_regions), (out, 0));
+    let names = |report: &Report| -> Vec<String> {
+        let listings = report.listings.as_ref().expect("listings");
+        assert!(listings.interpreted.is_empty());
+        listings.functions.iter().map(|function| function.name.clone()).collect()
+    };
+    assert!(names(&first)[0].starts_with("warpjit::test@0x0#"), "{:?}", names(&first));
+    assert_eq!(names(&first), names(&go(&listed).0));
+    for function in &first.listings.expect("listings").functions {
+        let spans: Vec<_> = function.parts.iter().flat_map(|part| part.spans.clone()).collect();
+        assert!([0x0, 0x10, 0x28, 0x40, 0x50].iter().all(|pc| spans.iter().any(|span| span.contains(pc))));
+        assert!(function.host.contains("@0x40 ") && function.bytes > 0, "{}", function.host);
+        assert!(function.parts.iter().all(|part| part.regions.contains("store.u32 global14")));
+        assert!(function.parts.iter().all(|part| part.mask.contains("store.u32 global14")));
+    }
+    // The interpreter compiles nothing.
+    assert!(names(&go(&engine(Tier::Interp, observe)).0).is_empty());
 }
 
 const CASE: &str = "WARPJIT_SIGPROF_CASE";

@@ -73,14 +73,9 @@ pub fn host_has_it() -> bool {
     false
 }
 
-/// Compiles a region in mask form; with a listing if that is asked for.
-pub(crate) fn compile(
-    func: &Function,
-    options: &Options,
-    env: FloatEnv,
-    list: bool,
-) -> Result<(RegionCode, Listing), Error> {
-    finish(lower::lower(func, options, env)?, options, env, list)
+/// Compiles a region in mask form.
+pub(crate) fn compile(func: &Function, options: &Options, env: FloatEnv) -> Result<RegionCode, Error> {
+    finish(lower::lower(func, options, env)?, options, env)
 }
 
 /// Compiles a kernel for rows of blocks; `options` by piece.
@@ -89,19 +84,13 @@ pub(crate) fn compile_pieces(
     row: &BlockRow,
     options: &[Options],
     env: FloatEnv,
-    list: bool,
-) -> Result<(RegionCode, Listing), Error> {
-    finish(lower::lower_pieces(pieces, row, options, env)?, &options[0], env, list)
+) -> Result<RegionCode, Error> {
+    finish(lower::lower_pieces(pieces, row, options, env)?, &options[0], env)
 }
 
 /// Makes machine code of what lowering has given.
-fn finish(
-    lowered: lower::Lowered,
-    options: &Options,
-    env: FloatEnv,
-    list: bool,
-) -> Result<(RegionCode, Listing), Error> {
-    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, list)?;
+fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<RegionCode, Error> {
+    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, options.list)?;
     let mut traps = Vec::with_capacity(emitted.sites.len());
     for &emit::EmittedSite { offset, site, accessed } in &emitted.sites {
         let Some(&(mut site)) = lowered.sites.get(site as usize) else {
@@ -113,7 +102,7 @@ fn finish(
         }
         traps.push((offset, site));
     }
-    let code = RegionCode {
+    Ok(RegionCode {
         code: emitted.code,
         traps,
         pcs: if options.pcs { emitted.pcs } else { Vec::new() },
@@ -121,8 +110,8 @@ fn finish(
         tables: lowered.tables,
         shared_reach: lowered.shared_reach,
         float_env: env,
-    };
-    Ok((code, Listing { clif: String::new(), assembly: emitted.listing }))
+        listing: Listing { clif: String::new(), assembly: emitted.listing },
+    })
 }
 
 /// Operations across lanes that code can hold where a chunk is the whole warp.

@@ -36,9 +36,9 @@ impl Lower<'_> {
 mod tests {
     use warpjit_ir::text::parse_function;
 
+    use crate::Options;
     use crate::compile::FloatEnv;
     use crate::options::{BlockRow, HostLevel, Piece, Shape, Target, Way};
-    use crate::{Listing, Options};
 
     /// A load, and sums of what it gives until they pass a bound.
     const ONCE: &str = "
@@ -81,15 +81,15 @@ block2 at 0x10:
             .iter()
             .map(|p| Options {
                 groups: p.groups,
+                list: true,
                 slot_shapes: p.slot_shapes.clone(),
                 whole_shapes: p.whole_shapes.clone(),
                 ..Options::new(target.clone())
             })
             .collect();
         let row = BlockRow { whole: true, ..BlockRow::default() };
-        let made = super::super::compile_pieces(&pieces, &row, &options, FloatEnv::Default, true);
-        let (_, Listing { assembly, .. }) = made.expect("compiles");
-        assembly
+        let made = super::super::compile_pieces(&pieces, &row, &options, FloatEnv::Default);
+        made.expect("compiles").listing.assembly
     }
 
     #[test]

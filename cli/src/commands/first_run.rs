@@ -1,8 +1,11 @@
 //! The first run of a launch file: the session as the options say, watched by a bar.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::Session;
-use warpjit_runtime::{Engine, Report};
+use warpjit_runtime::{CancelToken, Engine, Report};
 
 use super::progress::Bar;
 use crate::args::EngineArgs;
@@ -30,6 +33,24 @@ pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Report> {
     drop(bar);
     session.clear_progress();
     Ok(report)
+}
+
+/// Runs with a bar, for so many seconds at most.
+pub(super) fn run_for(session: &mut Session<'_>, seconds: f64) -> anyhow::Result<Report> {
+    let cancel = CancelToken::new();
+    session.set_cancel(cancel.clone());
+    let patience = Duration::from_secs_f64(seconds);
+    let (done, wait) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
+                cancel.cancel();
+            }
+        });
+        let report = run(session);
+        drop(done);
+        report
+    })
 }
 
 /// Runs until code is compiled: what the first run has asked for, and what the code made of that asks for in turn.

@@ -14,10 +14,14 @@ use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
+use super::launched::launched;
 use super::print;
 use crate::args::{Form, IrArgs, NumericsName};
 
 pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
+    if args.launched {
+        return launched(args);
+    }
     let code = Code::load(&args.program)?;
     let mut options = Options::new(Target::host(args.host.level())?);
     let groups: Option<u8> = args.chunk.as_deref().and_then(|c| c.parse().ok());
@@ -118,21 +122,16 @@ fn show_regions(
             after(entry, &mut todo);
             continue;
         };
-        let blocks: Vec<_> = region.blocks.iter().map(|&b| format!("{b} ({:#x})", pc(b))).collect();
-        let _ = writeln!(text, "; region from {entry} at {:#x}: {}", pc(entry), blocks.join(", "));
-        for (number, exit) in region.exits.iter().enumerate() {
-            let what = match *exit {
-                ExitKind::Ended => "all threads have ended".to_owned(),
-                ExitKind::Terminator(block) => {
-                    after(block, &mut todo);
-                    format!("the terminator of {block} ({:#x}) comes next", kernel.func.block(block).term_pc)
-                }
-                ExitKind::Enter(block) => {
-                    todo.push(block);
-                    format!("{block} ({:#x}) comes next", pc(block))
-                }
-            };
-            let _ = writeln!(text, "; exit {number}: {what}");
+        let _ = writeln!(text, "; {}", region.outline(&kernel.func));
+        for exit in region.outline_of_exits(&kernel.func) {
+            let _ = writeln!(text, "; {exit}");
+        }
+        for exit in &region.exits {
+            match *exit {
+                ExitKind::Ended => {}
+                ExitKind::Terminator(block) => after(block, &mut todo),
+                ExitKind::Enter(block) => todo.push(block),
+            }
         }
         optimize(&mut region, options.whole_lanes > 0);
         let _ = writeln!(text, "{}", show(&region, shapes)?);

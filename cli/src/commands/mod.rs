@@ -6,6 +6,7 @@ mod code;
 mod disasm;
 mod first_run;
 mod ir;
+mod launched;
 mod profile;
 mod progress;
 mod run;

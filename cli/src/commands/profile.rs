@@ -1,7 +1,6 @@
 //! `warpjit profile`.
 
 use std::path::Path;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -9,7 +8,7 @@ use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::{Outcome, Status};
 use warpjit::profile::{Parts, Profile, Setting, parse_listing, to_html, to_text};
 use warpjit::suite::Host;
-use warpjit_runtime::{CancelToken, Config, Engine, Observe, Samples, Tier};
+use warpjit_runtime::{Config, Engine, Observe, Samples, Tier};
 
 use super::code::Code;
 use super::{first_run, print};
@@ -115,20 +114,7 @@ fn count(args: &ProfileArgs, file: &LaunchFile) -> anyhow::Result<Count> {
     let config = Config { tier: Tier::Interp, ..options.config() };
     let engine = Engine::new(Config { observe: Observe { count: true, ..Observe::default() }, ..config })?;
     let mut session = first_run::session(file, &engine, options)?;
-    let cancel = CancelToken::new();
-    session.set_cancel(cancel.clone());
-    let patience = Duration::from_secs_f64(args.count_seconds);
-    let (done, wait) = mpsc::channel::<()>();
-    let report = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if wait.recv_timeout(patience) == Err(mpsc::RecvTimeoutError::Timeout) {
-                cancel.cancel();
-            }
-        });
-        let report = first_run::run(&mut session);
-        drop(done);
-        report
-    })?;
+    let report = first_run::run_for(&mut session, args.count_seconds)?;
     Ok(Count {
         program: session.program().clone(),
         profile: report.profile.map(|profile| *profile).unwrap_or_default(),

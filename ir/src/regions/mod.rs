@@ -114,6 +114,26 @@ pub struct Region {
     pub whole: bool,
 }
 
+impl Region {
+    /// Where it starts and what it covers, in words; `func` is the kernel that it was cut from.
+    pub fn outline(&self, func: &Function) -> String {
+        let blocks: Vec<_> = self.blocks.iter().map(|&b| format!("{b} ({:#x})", func.block(b).pc)).collect();
+        format!("region from {} at {:#x}: {}", self.entry, func.block(self.entry).pc, blocks.join(", "))
+    }
+
+    /// Its exits in words, as [`Region::outline`].
+    pub fn outline_of_exits(&self, func: &Function) -> Vec<String> {
+        let what = |exit: &ExitKind| match *exit {
+            ExitKind::Ended => "all threads have ended".to_owned(),
+            ExitKind::Terminator(block) => {
+                format!("the terminator of {block} ({:#x}) comes next", func.block(block).term_pc)
+            }
+            ExitKind::Enter(block) => format!("{block} ({:#x}) comes next", func.block(block).pc),
+        };
+        self.exits.iter().enumerate().map(|(n, exit)| format!("exit {n}: {}", what(exit))).collect()
+    }
+}
+
 impl Kernel {
     /// Readies a kernel as a frontend lifts it.
     pub fn new(mut func: Function, options: RegionOptions) -> Kernel {

@@ -18,6 +18,8 @@ pub(crate) struct Region<'a> {
     pub kernel: &'a str,
     /// Guest address where it starts.
     pub pc: u32,
+    /// Whether it is code for rows of blocks: that of the kernel from there on.
+    pub rows: bool,
     /// Which of its versions.
     pub version: u32,
     /// The code.
@@ -34,8 +36,9 @@ pub(crate) struct Announced {
 }
 
 impl Region<'_> {
-    fn name(&self) -> String {
-        format!("warpjit::{}@{:#x}#{}", self.kernel, self.pc, self.version)
+    pub fn name(&self) -> String {
+        let rows = if self.rows { "rows" } else { "" };
+        format!("warpjit::{}@{:#x}#{rows}{}", self.kernel, self.pc, self.version)
     }
 
     /// Pieces of the code: start, end, guest address.

@@ -6,6 +6,7 @@
 //! end one that assumes nothing. All versions give the same results.
 
 mod behind;
+mod listing;
 mod pieces;
 mod rows;
 mod shapes;
@@ -30,7 +31,7 @@ use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{Error, HostLevel};
+use crate::{CodeListing, Error, HostLevel};
 
 pub use behind::Ready;
 use pieces::Pieces;
@@ -67,6 +68,8 @@ pub struct Compiled {
     lanes: usize,
     /// Which of the versions of its region this is.
     number: u32,
+    /// It as text, if that is kept, until the code is announced.
+    listing: Option<Box<CodeListing>>,
 }
 
 /// Compiled code by host address.
@@ -107,12 +110,12 @@ impl Versions {
     fn add(
         &mut self,
         made: Result<Option<Compiled>, Error>,
-        announce: impl FnOnce(&Compiled) -> Announced,
+        announce: impl FnOnce(&mut Compiled) -> Announced,
     ) -> Result<Option<Arc<Compiled>>, Error> {
         self.impossible |= !matches!(made, Ok(Some(_)));
         let Some(mut code) = made? else { return Ok(None) };
         code.number = self.list.len() as u32;
-        code.announced = announce(&code);
+        code.announced = announce(&mut code);
         let code = Arc::new(code);
         self.list.push(code.clone());
         Ok(Some(code))
@@ -173,6 +176,8 @@ pub struct Jit {
     unsaved: AtomicBool,
     /// Regions that came from there.
     loaded: AtomicU64,
+    /// What was compiled, as text, if that is kept.
+    listings: Mutex<Vec<Arc<CodeListing>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -223,9 +228,11 @@ impl Jit {
             store: None,
             unsaved: AtomicBool::new(false),
             loaded: AtomicU64::new(0),
+            listings: Mutex::default(),
             kernel,
         };
-        if let Some(cache) = cache {
+        // What comes from there has no text.
+        if let Some(cache) = cache.filter(|_| !variant.listings) {
             let (store, key) = (Store::new(cache.clone()), jit.key());
             jit.load(&store, key);
             jit.store = Some((store, key));
@@ -274,11 +281,15 @@ impl Jit {
         lock(&self.refusal).get_or_insert_with(|| error.to_string());
     }
 
-    /// Tells tools outside of new code.
-    fn announce(&self, at: Block, code: &Compiled) -> Announced {
+    /// Tells tools outside of new code, and those who want to read it.
+    fn announce(&self, at: Block, code: &mut Compiled) -> Announced {
         let func = &self.kernel.func;
         let (kernel, pc) = (func.name.as_str(), func.block(at).pc);
-        let region = debug::Region { kernel, pc, version: code.number, code: &code.code, pcs: &code.pcs };
+        let (rows, version) = (code.row.is_some(), code.number);
+        let region = debug::Region { kernel, pc, rows, version, code: &code.code, pcs: &code.pcs };
+        if let Some(listing) = code.listing.take() {
+            lock(&self.listings).push(Arc::new(CodeListing { name: region.name(), ..*listing }));
+        }
         debug::announce(&region, self.variant.perf)
     }
 
@@ -334,16 +345,18 @@ impl Jit {
         options.groups = groups;
         options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;
-        options.pcs = self.variant.pcs;
+        (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.whole_shapes = vec![false; region.mask.slots.len()];
         for a in &assumptions {
             options.slot_shapes[a.slot.index()] = Some(a.shape);
             options.whole_shapes[a.slot.index()] = a.lanes >= chunk_lanes;
         }
-        let made =
+        let mut made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
         let mut code = self.compiled(made, at)?;
+        code.listing = listing;
         (code.exits, code.faults, code.assumptions) = (region.exits, region.faults, assumptions);
         code.written = written_slots(&region.mask);
         Ok(Some(code))
@@ -371,6 +384,7 @@ impl Jit {
             at,
             lanes: self.kernel.func.lanes as usize,
             number: 0,
+            listing: None,
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::profile::RawSamples;
 use crate::program::Variant;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault};
-use crate::{Config, Error, Memory, Observe, Tier};
+use crate::{Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
@@ -98,6 +98,11 @@ impl Tiers {
         let behind = variant.tier == Tier::Auto;
         let start = Start::new(&kernel.func, variant.keep_registers);
         Ok(Tiers { kernel, code, offsets, start, jit, behind })
+    }
+
+    /// What has been compiled so far, if it is kept as text.
+    pub fn listings(&self) -> Listings {
+        self.jit.as_ref().map_or_else(Listings::default, |jit| jit.listings())
     }
 
     /// The code for the interpreter.

@@ -215,7 +215,7 @@ impl Jit {
         }
         let mut options = Options::new(self.target.clone());
         options.wide_vectors = self.wide;
-        options.pcs = self.variant.pcs;
+        (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
             .list
             .iter()
@@ -229,8 +229,9 @@ impl Jit {
                 checks: piece.checks.clone(),
             })
             .collect();
-        let made =
+        let mut made =
             backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
         let exits = |piece: pieces::Piece| PieceExits {
             at: piece.region.entry,
             exits: piece.region.exits,
@@ -246,6 +247,7 @@ impl Jit {
         };
         let mut code = self.compiled(made, entry)?;
         (code.assumptions, code.written, code.row) = (assumptions, pieces.written, Some(needs));
+        code.listing = listing;
         Ok(Some(code))
     }
 

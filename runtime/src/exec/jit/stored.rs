@@ -93,6 +93,7 @@ impl Jit {
                     assumptions: stored.assumptions,
                     written: stored.written,
                     row: stored.row,
+                    listing: None,
                     at: stored.at,
                     lanes: self.kernel.func.lanes as usize,
                     number: 0,
@@ -304,6 +305,7 @@ impl<'a> Stored<'a> {
             at: _,
             lanes: _,
             number: _,
+            listing: _,
         } = compiled;
         Stored {
             at,

@@ -1,0 +1,155 @@
+//! Compiled code as text, for those who want to read it.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use warpjit_backend::{BlockRow, RegionCode, RowSlot, Shape, Way};
+use warpjit_ir::regions::Region;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
+
+use super::pieces::{Piece, Pieces};
+use super::shapes::Assumption;
+use super::{Jit, lock};
+use crate::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
+
+impl Jit {
+    /// What has been compiled so far, if it is kept as text.
+    pub fn listings(&self) -> Listings {
+        let refused = |block: &Block| {
+            let versions = lock(&self.versions[block.index()]);
+            versions.impossible && versions.list.is_empty()
+        };
+        let func = &self.kernel.func;
+        let interpreted: BTreeSet<u32> =
+            func.block_ids().filter(refused).map(|block| func.block(block).pc).collect();
+        Listings {
+            functions: lock(&self.listings).iter().map(Arc::clone).collect(),
+            interpreted: interpreted.into_iter().collect(),
+        }
+    }
+
+    /// A region; it has no name yet.
+    pub(super) fn list_region(
+        &self,
+        region: &Region,
+        assumptions: &[Assumption],
+        lanes: u32,
+        made: &mut RegionCode,
+    ) -> Box<CodeListing> {
+        let assumed = assumptions.iter().map(|a| self.known(a.slot, a.shape, a.lanes)).collect();
+        self.list(CodeKind::Region, vec![self.part(region, lanes)], assumed, made)
+    }
+
+    /// Code for rows of blocks; it has no name yet.
+    pub(super) fn list_rows(
+        &self,
+        pieces: &Pieces,
+        row: &BlockRow,
+        assumptions: &[Assumption],
+        made: &mut RegionCode,
+    ) -> Box<CodeListing> {
+        let slots = self.kernel.func.slots.len();
+        let mut read = SlotSet::empty(slots);
+        let mut parts = Vec::new();
+        for piece in &pieces.list {
+            let of_piece = read_slots(&piece.region.mask);
+            parts.push(self.piece(piece, &of_piece));
+            read.union(&of_piece);
+        }
+        let mut assumed: Vec<KnownSlot> =
+            assumptions.iter().map(|a| self.known(a.slot, a.shape, a.lanes)).collect();
+        for slot in read.iter().filter(|slot| slot.index() < slots) {
+            let what = match row.slots.get(slot.index()) {
+                Some(RowSlot::Same) => "the same in all warps",
+                Some(RowSlot::Block) => "the block's index along the row",
+                Some(RowSlot::LinearBlock) => "the block's linear index",
+                Some(RowSlot::OfWarp) | None => continue,
+            };
+            assumed.push(KnownSlot { slot: self.name_of(slot), what: what.to_owned() });
+        }
+        self.list(CodeKind::Rows { whole: row.whole }, parts, assumed, made)
+    }
+
+    fn list(
+        &self,
+        kind: CodeKind,
+        parts: Vec<CodePart>,
+        assumed: Vec<KnownSlot>,
+        made: &mut RegionCode,
+    ) -> Box<CodeListing> {
+        let text = std::mem::take(&mut made.listing);
+        let bytes = made.code.len();
+        let (clif, host) = (text.clif, text.assembly);
+        Box::new(CodeListing { name: String::new(), kind, parts, assumed, bytes, clif, host })
+    }
+
+    fn piece(&self, piece: &Piece, read: &SlotSet) -> CodePart {
+        let mut part = self.part(&piece.region, u32::from(piece.groups) * 4);
+        for (text, way) in part.exits.iter_mut().zip(&piece.ways) {
+            *text += &match way {
+                Way::Ended => String::new(),
+                Way::Next(to) => format!(": piece {to}"),
+                Way::Branch { taken, next } => {
+                    format!(": piece {taken} if its condition holds in all lanes, piece {next} if in none")
+                }
+            };
+        }
+        let checked = |slot: Slot| piece.checks.iter().any(|(of, ..)| *of == slot);
+        for slot in read.iter().filter(|&slot| !checked(slot)) {
+            if let Some(&Some((shape, lanes))) = piece.shapes.get(slot.index()) {
+                part.known.push(self.known(slot, shape, lanes));
+            }
+        }
+        part.looked_at =
+            piece.checks.iter().map(|&(slot, shape, lanes)| self.known(slot, shape, lanes)).collect();
+        part
+    }
+
+    fn part(&self, region: &Region, lanes: u32) -> CodePart {
+        let func = &self.kernel.func;
+        let blocks: BTreeSet<_> = region.blocks.iter().copied().collect();
+        CodePart {
+            outline: region.outline(func),
+            spans: blocks.into_iter().map(|block| span(func, block)).collect(),
+            exits: region.outline_of_exits(func),
+            lanes,
+            known: Vec::new(),
+            looked_at: Vec::new(),
+            regions: region.ssa.to_string(),
+            mask: region.mask.to_string(),
+        }
+    }
+
+    fn name_of(&self, slot: Slot) -> String {
+        self.kernel.func.slots[slot.index()].name.clone()
+    }
+
+    fn known(&self, slot: Slot, shape: Shape, lanes: u32) -> KnownSlot {
+        KnownSlot { slot: self.name_of(slot), what: format!("{shape} over {lanes} lanes") }
+    }
+}
+
+/// Where the instructions of a block lie.
+fn span(func: &Function, block: Block) -> Range<u32> {
+    let data = func.block(block);
+    // Prologues, and blocks that were cut in two, end where others begin.
+    let goes_on = |next: &BlockCall| next.block != block && func.block(next.block).pc == data.term_pc;
+    match &data.term {
+        Some(Terminator::Jump(next)) if goes_on(next) => data.pc..data.term_pc,
+        _ => data.pc..data.term_pc.saturating_add(1),
+    }
+}
+
+/// Slots that a function reads.
+fn read_slots(func: &Function) -> SlotSet {
+    let mut slots = SlotSet::empty(func.slots.len());
+    for &inst in func.blocks.iter().flat_map(|block| &block.insts) {
+        let inst = func.inst(inst);
+        if let (Opcode::SlotGet, Imm::Slot(slot)) = (inst.op, inst.imm) {
+            slots.insert(slot);
+        }
+    }
+    slots
+}
