@@ -78,3 +78,51 @@ pub(crate) fn host(
     }
     Some(out)
 }
+
+/// Puts a constant's name where the last instruction of a listing has its place: that is known only in the end.
+pub(crate) fn name_constant(text: &mut String, number: u32) {
+    let line = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
+    if let Some((start, end)) = text[line..].rfind('[').zip(text[line..].rfind(']')).filter(|(a, b)| a < b) {
+        text.replace_range(line + start + 1..line + end, &format!("constant{number}"));
+    }
+}
+
+/// Adds a constant behind the code, in words.
+pub(crate) fn constant(text: &mut String, number: usize, place: usize, bytes: &[u8]) {
+    /// Words of a vector.
+    const MOST: usize = 16;
+    let word = |word: &[u8]| word.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let words: Vec<String> = bytes.chunks(4).take(MOST).map(word).collect();
+    let more = if bytes.len() > 4 * MOST { format!(" ... {} bytes", bytes.len()) } else { String::new() };
+    let _ = writeln!(text, "constant{number}: {place:x}  {}{more}", words.join(" "));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_have_names() {
+        let mut text = "@0x8   8f  vpaddd zmm3, zmm1, [8Fh]\n".to_owned();
+        name_constant(&mut text, 3);
+        text += "       99  vptestmd k3{k1}, zmm3, dword ptr [99h]{1to16}\n";
+        name_constant(&mut text, 12);
+        assert_eq!(
+            text,
+            "@0x8   8f  vpaddd zmm3, zmm1, [constant3]\n       99  vptestmd k3{k1}, zmm3, dword ptr [constant12]{1to16}\n"
+        );
+        // A line of another kind stays as it is.
+        let mut other = "[8Fh]\n   8f  ret\n".to_owned();
+        name_constant(&mut other, 1);
+        assert_eq!(other, "[8Fh]\n   8f  ret\n");
+    }
+
+    #[test]
+    fn constants_are_shown_as_words() {
+        let mut text = String::new();
+        constant(&mut text, 0, 0x40, &[0x78, 0x56, 0x34, 0x12]);
+        constant(&mut text, 1, 0x80, &[1; 68]);
+        let ones = ["01010101"; 16].join(" ");
+        assert_eq!(text, format!("constant0: 40  12345678\nconstant1: 80  {ones} ... 68 bytes\n"));
+    }
+}

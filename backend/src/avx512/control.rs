@@ -383,8 +383,11 @@ impl<'a> Flow<'a> for Lower<'a> {
 
     fn locate_terminator(&mut self, b: Block) {
         let data = self.f.block(b);
-        let returns = matches!(data.term, Some(Terminator::Return { .. }));
-        self.a.pc = if returns { crate::NO_PC } else { data.term_pc };
+        self.a.pc = match &data.term {
+            Some(Terminator::Return { .. }) => crate::NO_PC,
+            _ if data.term_pc == 0 => self.a.pc,
+            _ => data.term_pc,
+        };
     }
 
     fn more_args(&mut self, to: Block, list: &mut Vec<R>) {

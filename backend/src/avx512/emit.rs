@@ -8,7 +8,7 @@ use regalloc2::{
 };
 
 use super::code::{Arg, Flags, Kind, MInst, NO_SITE, Place, Size, VCode};
-use crate::Error;
+use crate::{Error, listing};
 
 /// General registers that a call loses.
 const CALLER_SAVED: [u8; 8] = [0, 1, 2, 6, 7, 8, 9, 10];
@@ -489,6 +489,7 @@ impl Emitter<'_> {
         if let Some(entry) = constant {
             let at = self.encoder.get_constant_offsets().displacement_offset();
             self.constants.push((start + at, self.at, entry));
+            self.list.iter_mut().for_each(|text| listing::name_constant(text, entry));
         }
         Ok(())
     }
@@ -577,6 +578,7 @@ impl Emitter<'_> {
         }
         for n in order {
             places[n] = code.len();
+            self.list.iter_mut().for_each(|text| listing::constant(text, n, code.len(), &pool.entries[n]));
             code.extend(&pool.entries[n]);
         }
         for &(at, end, entry) in &self.constants {

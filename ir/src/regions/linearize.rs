@@ -91,6 +91,7 @@ pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
         out,
         ssa,
         cur: start,
+        pc: src.block(src.entry).pc,
         map: HashMap::new(),
         edges_into: HashMap::new(),
         cross_uses: HashMap::new(),
@@ -164,6 +165,8 @@ struct Linearizer<'a> {
     out: Function,
     ssa: SsaBuilder<Var>,
     cur: Block,
+    /// Guest address of what is being emitted.
+    pc: u32,
     /// Values of the block being emitted.
     map: HashMap<Value, Value>,
     /// Edges emitted so far into each block.
@@ -244,7 +247,7 @@ impl Linearizer<'_> {
 
     fn b(&mut self) -> Builder<'_> {
         let mut b = Builder::new(&mut self.out, self.cur);
-        b.pc = 0;
+        b.pc = self.pc;
         b
     }
 
@@ -575,6 +578,7 @@ impl Linearizer<'_> {
         if data.op == Opcode::Const {
             return;
         }
+        self.pc = data.pc;
         let mut args: Vec<Value> = data.args.iter().map(|a| self.use_value(*a)).collect();
         let operands = match data.op {
             Opcode::Load => Some(1),
@@ -606,9 +610,7 @@ impl Linearizer<'_> {
             }
             ty
         });
-        let mut b = Builder::new(&mut self.out, self.cur);
-        b.pc = data.pc;
-        let result = b.push(data.op, &args, data.imm, ty);
+        let result = self.b().push(data.op, &args, data.imm, ty);
         if let (Some(v), Some(new)) = (data.result, result) {
             self.map.insert(v, new);
             self.publish(v, mask);
@@ -617,6 +619,7 @@ impl Linearizer<'_> {
 
     fn emit_terminator(&mut self, n: usize, mask: Value) {
         let src = self.src;
+        self.pc = src.block(Block::new(n)).term_pc;
         match src.term(Block::new(n)) {
             Terminator::Jump(call) => self.emit_edge(n, call, mask),
             Terminator::Branch { cond, taken, next } => {

@@ -92,7 +92,9 @@ pub fn promote(
                 copy_inst(func, &mut out, block, inst, &mut map, &mut state, &mut undefined, prologue);
             }
         }
-        let pc = plan.nodes[n].block.map_or(out.block(block).pc, |b| func.block(b).term_pc);
+        // A node without a block is where an instruction before it has led.
+        let own = plan.nodes[n].block.or_else(|| preds[n].iter().find_map(|&p| plan.nodes[p].block));
+        let pc = own.map_or(out.block(block).pc, |b| func.block(b).term_pc);
         let term = match plan.nodes[n].term {
             NodeTerm::Jump(t) => Terminator::Jump(Block::new(t + 1).into()),
             NodeTerm::Branch(_, a, b) if a == b => Terminator::Jump(Block::new(a + 1).into()),

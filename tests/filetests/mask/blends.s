@@ -33,27 +33,27 @@ exit nop
 ;              v8: i32 = ishl v4, v7
 ;              v9: i32 = ior v6, v8
 ;              v10: i32 = ior v2, v9
-;              v11: ui32 = const 0x1
-;     @0x8     v12: i32 = iand v2, v11
-;     @0x0     v13: ui32 = const 0x0
-;     @0x8     v14: mask = icmp eq v12, v13
-;     @0x0     v15: mask = iand v0, v14
+;     @0x8     v11: ui32 = const 0x1
+;              v12: i32 = iand v2, v11
+;              v13: ui32 = const 0x0
+;              v14: mask = icmp eq v12, v13
+;     @0x18    v15: mask = iand v0, v14
 ;              v16: mask = inot v14
 ;              v17: mask = iand v0, v16
-;              v18: ui32 = const 0x64
-;     @0x20    v19: i32 = iadd v10, v18
-;     @0x0     v20: ui32 = const 0x1
-;     @0x28    v21: i32 = ishl v19, v20
+;     @0x20    v18: ui32 = const 0x64
+;              v19: i32 = iadd v10, v18
+;     @0x28    v20: ui32 = const 0x1
+;              v21: i32 = ishl v19, v20
 ;     @0x30    v22: i32 = iadd v19, v21
-;     @0x0     v23: ui32 = const 0x65
-;     @0x40    v24: i32 = iadd v10, v23
-;     @0x0     v25: ui32 = const 0x2
-;     @0x48    v26: i32 = ishl v24, v25
+;     @0x40    v23: ui32 = const 0x65
+;              v24: i32 = iadd v10, v23
+;     @0x48    v25: ui32 = const 0x2
+;              v26: i32 = ishl v24, v25
 ;     @0x50    v27: i32 = ixor v26, v24
-;     @0x0     v28: i32 = select v15, v27, v22
+;              v28: i32 = select v15, v27, v22
 ;              v29: mask = ior v17, v15
-;              v30: ui32 = const 0x2
-;     @0x60    v31: i32 = ishl v10, v30
+;     @0x60    v30: ui32 = const 0x2
+;              v31: i32 = ishl v10, v30
 ;     @0x68    store.u32 global14[v31], v28 align 4
-;     @0x0     return 0 exited v0
+;     @0x70    return 0 exited v0
 ; }

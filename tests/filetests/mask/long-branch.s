@@ -56,11 +56,11 @@ exit nop
 ;              v11: i32 = ishl v7, v10
 ;              v12: i32 = ior v9, v11
 ;              v13: i32 = ior v5, v12
-;              v14: ui32 = const 0x1
-;     @0x8     v15: i32 = iand v5, v14
-;     @0x0     v16: ui32 = const 0x0
-;     @0x8     v17: mask = icmp eq v15, v16
-;     @0x0     v18: mask = iand v0, v17
+;     @0x8     v14: ui32 = const 0x1
+;              v15: i32 = iand v5, v14
+;              v16: ui32 = const 0x0
+;              v17: mask = icmp eq v15, v16
+;     @0x18    v18: mask = iand v0, v17
 ;              v19: mask = inot v17
 ;              v20: mask = iand v0, v19
 ;              br_any v20, block1, block2(v2)
@@ -126,20 +126,20 @@ exit nop
 ;     @0xf8    v78: f32 = fadd.ftz v77, v29
 ;              v79: f32 = fcanon v78, 0x7fffffff
 ;              v80: i32 = bitcast v79
-;     @0x0     v81: i32 = select v20, v80, v2
+;              v81: i32 = select v20, v80, v2
 ;              v82: mask = ior v18, v20
 ;              jump block2(v81)
 ;
 ; block2(v84: i32) pc 0x20:
-;     @0x0     br_any v0, block3, block4(v1)
+;     @0xf8    br_any v0, block3, block4(v1)
 ;
 ; block3 pc 0x100:
-;     @0x0     v86: ui32 = const 0x2
-;     @0x108   v87: i32 = ishl v13, v86
+;     @0x108   v86: ui32 = const 0x2
+;              v87: i32 = ishl v13, v86
 ;     @0x110   store.u32 global14[v87], v84 align 4 if v0
-;     @0x0     v89: mask = ior v1, v0
+;     @0x118   v89: mask = ior v1, v0
 ;              jump block4(v89)
 ;
 ; block4(v90: mask) pc 0x100:
-;     @0x0     return 0 exited v90
+;     @0x118   return 0 exited v90
 ; }

@@ -36,52 +36,52 @@ exit nop
 ;              v10: i32 = ior v2, v9
 ;              v11: f32 = fcvt_from_uint v10
 ;              v12: i32 = bitcast v11
-;              v13: ui32 = const 0x0
+;     @0x20    v13: ui32 = const 0x0
 ;              jump block1(v0, v12, v13, v41, v1, v41, v1)
 ;
 ; block1(v14: mask, v15: i32, v16: ui32, v17: i32, v28: mask, v32: i32, v39: mask) pc 0x28:
-;     @0x0     v18: i32 = select v14, v16, v17
+;     @0x20    v18: i32 = select v14, v16, v17
 ;     @0x28    v19: f32 = bitcast v15
 ;              v20: f32 = fmul.ftz v19, v19
 ;              v21: f32 = fcanon v20, 0x7fffffff
 ;              v22: i32 = bitcast v21
-;     @0x0     v23: uf32 = const 0x10  ; 2.2e-44
-;     @0x30    v24: mask = fcmp.ftz gt v21, v23
-;     @0x0     v25: mask = iand v14, v24
+;     @0x30    v23: uf32 = const 0x10  ; 2.2e-44
+;              v24: mask = fcmp.ftz gt v21, v23
+;     @0x38    v25: mask = iand v14, v24
 ;              v26: mask = inot v24
 ;              v27: mask = iand v14, v26
 ;              v29: mask = ior v28, v25
-;              v30: ui32 = const 0x1
-;     @0x40    v31: ui32 = iadd v16, v30
-;     @0x0     v33: i32 = select v27, v31, v32
-;              v34: ui32 = const 0x10
-;     @0x48    v35: ui1 = icmp ult v31, v34
-;     @0x0     v36: mask = iand v27, v35
+;     @0x40    v30: ui32 = const 0x1
+;              v31: ui32 = iadd v16, v30
+;              v33: i32 = select v27, v31, v32
+;     @0x48    v34: ui32 = const 0x10
+;              v35: ui1 = icmp ult v31, v34
+;     @0x50    v36: mask = iand v27, v35
 ;              v37: ui1 = inot v35
 ;              v38: mask = iand v27, v37
 ;              v40: mask = ior v39, v38
 ;              br_any v36, block1(v36, v22, v31, v18, v29, v33, v40), block2
 ;
 ; block2 pc 0x28:
-;     @0x0     br_any v40, block3, block4(v1)
+;     @0x50    br_any v40, block3, block4(v1)
 ;
 ; block3 pc 0x58:
-;     @0x0     v43: ui32 = const 0x2
-;     @0x58    v44: i32 = ishl v10, v43
+;              v43: ui32 = const 0x2
+;              v44: i32 = ishl v10, v43
 ;     @0x60    store.u32 global14[v44], v33 align 4 if v40
-;     @0x0     v46: mask = ior v1, v40
+;     @0x68    v46: mask = ior v1, v40
 ;              jump block4(v46)
 ;
 ; block4(v52: mask) pc 0x58:
-;     @0x0     br_any v29, block5, block6(v52)
+;     @0x68    br_any v29, block5, block6(v52)
 ;
 ; block5 pc 0x58:
-;     @0x0     v49: ui32 = const 0x2
-;     @0x58    v50: i32 = ishl v10, v49
+;              v49: ui32 = const 0x2
+;              v50: i32 = ishl v10, v49
 ;     @0x60    store.u32 global14[v50], v18 align 4 if v29
-;     @0x0     v53: mask = ior v52, v29
+;     @0x68    v53: mask = ior v52, v29
 ;              jump block6(v53)
 ;
 ; block6(v54: mask) pc 0x58:
-;     @0x0     return 0 exited v54
+;     @0x68    return 0 exited v54
 ; }

@@ -27,19 +27,19 @@ exit nop
 ;              v9: i32 = ishl v5, v8
 ;              v10: i32 = ior v7, v9
 ;              v11: i32 = ior v3, v10
-;              v12: ui32 = const 0x1
-;     @0x8     v13: i32 = iand v3, v12
-;     @0x0     v14: ui32 = const 0x0
-;     @0x8     v15: mask = icmp eq v13, v14
-;     @0x0     v16: mask = iand v0, v15
+;     @0x8     v12: ui32 = const 0x1
+;              v13: i32 = iand v3, v12
+;              v14: ui32 = const 0x0
+;              v15: mask = icmp eq v13, v14
+;     @0x18    v16: mask = iand v0, v15
 ;              v17: mask = inot v15
 ;              v18: mask = iand v0, v17
-;              v19: ui32 = const 0x64
-;     @0x20    v20: i32 = iadd v11, v19
-;     @0x0     v21: i32 = select v18, v20, v2
+;     @0x20    v19: ui32 = const 0x64
+;              v20: i32 = iadd v11, v19
+;              v21: i32 = select v18, v20, v2
 ;              v22: mask = ior v16, v18
-;              v23: ui32 = const 0x2
-;     @0x30    v24: i32 = ishl v11, v23
+;     @0x30    v23: ui32 = const 0x2
+;              v24: i32 = ishl v11, v23
 ;     @0x38    store.u32 global14[v24], v21 align 4
-;     @0x0     return 0 exited v0
+;     @0x40    return 0 exited v0
 ; }

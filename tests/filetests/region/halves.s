@@ -24,5 +24,5 @@ exit nop
 ;              v10: i32 = ior v2, v9
 ;              v11: i32 = load.u32 global14[v10] align 4
 ;     @0x18    store.u32 global14[v10], v11 align 4
-;     @0x0     return 0 exited v0
+;     @0x20    return 0 exited v0
 ; }

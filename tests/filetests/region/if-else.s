@@ -28,17 +28,17 @@ exit nop
 ;              v8: i32 = ishl v4, v7
 ;              v9: i32 = ior v6, v8
 ;              v10: i32 = ior v2, v9
-;              v11: ui32 = const 0x1
-;     @0x10    v12: i32 = iand v2, v11
-;     @0x0     v13: ui32 = const 0x0
-;     @0x18    v14: mask = icmp ne v12, v13
-;     @0x0     v15: mask = iand v0, v14
+;     @0x10    v11: ui32 = const 0x1
+;              v12: i32 = iand v2, v11
+;     @0x18    v13: ui32 = const 0x0
+;              v14: mask = icmp ne v12, v13
+;              v15: mask = iand v0, v14
 ;     @0x20    v19: i32 = ishl v10, v11
-;     @0x0     v20: ui32 = const 0x64
-;     @0x30    v21: i32 = iadd v10, v20
-;     @0x0     v22: i32 = select v15, v21, v19
-;              v24: ui32 = const 0x2
-;     @0x40    v25: i32 = ishl v10, v24
+;     @0x30    v20: ui32 = const 0x64
+;              v21: i32 = iadd v10, v20
+;              v22: i32 = select v15, v21, v19
+;     @0x40    v24: ui32 = const 0x2
+;              v25: i32 = ishl v10, v24
 ;     @0x48    store.u32 global14[v25], v22 align 4
-;     @0x0     return 0 exited v0
+;     @0x50    return 0 exited v0
 ; }

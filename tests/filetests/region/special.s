@@ -96,5 +96,5 @@ exit nop
 ;              v14: f32 = fcanon v62, 0x7fffffff
 ;              v15: i32 = bitcast v14
 ;     @0x10    store.u32 global14[v10], v15 align 4
-;     @0x0     return 0 exited v0
+;     @0x18    return 0 exited v0
 ; }
