@@ -9,7 +9,7 @@ use super::code::{Flags, Size};
 use super::int::AND;
 use super::lower::Lower;
 use super::memory::{Access, Address};
-use super::scalar::SHL;
+use super::scalar::{SHL, SHR};
 use crate::Error;
 use crate::affine::{Form, Forms};
 use crate::compile::TrapLane;
@@ -223,15 +223,20 @@ impl Lower<'_> {
     /// Sixteen words at unsigned 32-bit distances from `base`, one load after the other.
     pub fn loads32(&mut self, base: R, index: R, site: Option<u32>) -> R {
         let quarters = [0u8, 1, 2, 3].map(|quarter| {
-            let pairs = self.two_of(index, quarter);
-            let places = pairs.map(|pair| {
-                // In this order the pair's register becomes the upper place.
-                let low = self.a.low32(pair);
-                [low, self.a.shift(true, super::scalar::SHR, pair, 32)]
-            });
-            self.four_words(base, places.as_flattened(), site)
+            let places = self.four_places(index, quarter);
+            self.four_words(base, &places, site)
         });
         self.quarters_as_one(quarters)
+    }
+
+    /// The words of a quarter of a vector in general registers, zero-extended.
+    pub fn four_places(&mut self, index: R, quarter: u8) -> [R; 4] {
+        let [a, b] = self.two_of(index, quarter).map(|pair| {
+            // In this order the pair's register becomes the upper place.
+            let low = self.a.low32(pair);
+            [low, self.a.shift(true, SHR, pair, 32)]
+        });
+        [a[0], a[1], b[0], b[1]]
     }
 
     /// Sixteen words at the 64-bit distances of two vectors from `base`, one load after the other.
@@ -276,7 +281,7 @@ impl Lower<'_> {
         words
     }
 
-    fn quarters_as_one(&mut self, quarters: [R; 4]) -> R {
+    pub fn quarters_as_one(&mut self, quarters: [R; 4]) -> R {
         let [low, high] = [0, 2].map(|n| {
             let d = self.a.zmm();
             let args = [

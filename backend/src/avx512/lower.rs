@@ -100,7 +100,7 @@ pub(super) struct Lower<'a> {
     pub values: Vec<Option<Kept>>,
     /// Scalars whose vectors are made at the definition because a deeper loop uses them.
     pub hoist: Vec<bool>,
-    /// Values that are computed where an access needs them.
+    /// Values that are computed where an access, or a tree of look-ups, needs them.
     pub address_only: Vec<bool>,
     /// Whether sixteen words are loaded one by one rather than gathered.
     pub one_by_one: bool,
@@ -123,6 +123,8 @@ pub(super) struct Lower<'a> {
     /// What is known of the function for those, once it is asked for.
     pub mad_facts: Option<Rc<super::mads::Facts<'a>>>,
     pub pairs: super::lookups::Pairs,
+    /// What is looked up in tables and put together at once.
+    trees: super::table_trees::Trees,
     /// Loops of single lanes.
     pub single: super::single::SingleLoops,
     /// Where on the stack single lanes of values are found.
@@ -237,11 +239,16 @@ impl<'a> Lower<'a> {
         let uses = Uses::new(f);
         let extended = extended_loads(f, &order.blocks, &forms, &uses);
         let hoist = hoisted_values(f, &order, &forms);
-        let address_only = address_only(f, &forms, true);
+        let mut address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
         let many = values_by_sixteen(f, &order.blocks, &forms, groups, &options.whole_shapes);
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
+        let mut trees = super::table_trees::Trees::default();
+        if one_by_one {
+            trees = super::table_trees::Trees::new(f, &order.blocks, &forms, &uses);
+            trees.parts.iter().for_each(|v| address_only[v.index()] = true);
+        }
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
         let (all_entered, some_lack) = super::masks::versions(f, whole);
         let mut single = super::single::SingleLoops::new(f, &order.blocks);
@@ -276,6 +283,7 @@ impl<'a> Lower<'a> {
             mads: None,
             mad_facts: None,
             pairs,
+            trees,
             single,
             spreads: HashMap::new(),
             as_vector,
@@ -436,6 +444,10 @@ impl Lower<'_> {
             Opcode::ChunkBallot | Opcode::ChunkMask | Opcode::ChunkSpread | Opcode::ChunkValue => {
                 self.single(data)
             }
+            Opcode::Ixor => match data.result.and_then(|r| self.trees.of(r).cloned().map(|tree| (r, tree))) {
+                Some((r, tree)) => self.table_tree(r, &tree),
+                None => self.pure(data),
+            },
             _ => self.pure(data),
         }
     }

@@ -11,13 +11,13 @@ use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
 use super::int::TEST;
 use super::lower::{Lower, spread};
-use super::scalar::AND_IMM;
+use super::scalar::{AND_IMM, OR};
 use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::context::{CONST_BANKS, at, encode_space};
 use crate::flow::Flow;
-use crate::operands::{MemoryOperands, result, wide};
+use crate::operands::{MemoryOperands, arg, malformed, result, wide};
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]
@@ -230,57 +230,51 @@ impl Lower<'_> {
         if self.known.aligned.contains(&test) {
             return Ok(());
         }
-        let (place, low) = (test.place, test.low());
+        let low = test.low();
         match &x.address {
-            // A stride that keeps the alignment: the first lane's address tells of all.
-            Address::Uniform(s) | Address::Affine(s, _)
-                if s.len() == 1
-                    && !matches!(&x.address, Address::Affine(_, stride) if *stride as u32 & low != 0) =>
+            // A stride that keeps the alignment: what the scalars say holds for all their lanes.
+            Address::Uniform(s) | Address::Affine(s, _) if !matches!(&x.address, Address::Affine(_, stride) if *stride as u32 & low != 0) =>
             {
-                let s = match place {
-                    0 => s[0],
-                    n => self.a.add_imm(false, s[0], n.into()),
-                };
-                self.a.test_imm(s, low as i32);
+                let count = s.len().min(self.scalars(arg(data, 0)?));
+                let places = s[..count].iter().map(|&s| match test.place {
+                    0 => s,
+                    n => self.a.add_imm(false, s, n.into()),
+                });
+                let places: Vec<R> = places.collect();
+                let bits = places.into_iter().reduce(|a, b| self.a.g2(false, OR, a, b));
+                self.a.test_imm(bits.ok_or_else(|| malformed(data))?, low as i32);
                 let (cold, go_on) = (self.a.cold_block(), self.a.block());
                 self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
                 self.a.switch_to(cold);
-                let bits = self.aside(|l| l.guard_bits(x.guard))?;
-                self.a.test(true, bits, bits);
-                let faulting = self.a.cold_block();
-                self.a.branch(Flags::NotEqual, (faulting, &[]), (go_on, &[]));
-                self.a.switch_to(faulting);
-                let parts = self.aside(|l| l.address_parts(x));
-                let lane = self.a.g1(Code::Tzcnt_r64_rm64, bits, Size::Q, Size::Q);
-                self.note_addresses(&parts);
-                let mut address = self.a.load32(Mem::indexed(self.context, lane, 4, at::LANE_ADDRESSES));
-                if !matches!(mem.space, Space::Global(_)) && !mem.far {
-                    address = self.a.g2i(false, AND_IMM, address, 0xffff);
-                }
-                self.jump_to_fault(data, mem, lane, address);
+                self.aside(|l| l.check_alignment_of_lanes(x, low))?;
+                self.a.jump(go_on, &[]);
                 self.a.switch_to(go_on);
             }
-            _ => {
-                let parts = self.address_parts(x);
-                let guard = self.guard(x.guard)?;
-                let back = u32::from(mem.align_offset) & low;
-                let bad: Vec<R> = parts
-                    .iter()
-                    .zip(guard.iter())
-                    .map(|(&p, &k)| {
-                        let p = match back {
-                            0 => p,
-                            n => self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, p, Src::C32(n)),
-                        };
-                        self.a.vtestm(TEST[0], k, p, Src::C32(low))
-                    })
-                    .collect();
-                self.fault_lanes(data, mem, &bad, &parts, false);
-            }
+            _ => self.check_alignment_of_lanes(x, low)?,
         }
         if !self.aside {
             self.known.aligned.push(test);
         }
+        Ok(())
+    }
+
+    /// Tests the alignment of each lane that takes part.
+    fn check_alignment_of_lanes(&mut self, x: &Access<'_>, low: u32) -> Result<(), Error> {
+        let parts = self.address_parts(x);
+        let guard = self.guard(x.guard)?;
+        let back = u32::from(x.mem.align_offset) & low;
+        let bad: Vec<R> = parts
+            .iter()
+            .zip(guard.iter())
+            .map(|(&p, &k)| {
+                let p = match back {
+                    0 => p,
+                    n => self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, p, Src::C32(n)),
+                };
+                self.a.vtestm(TEST[0], k, p, Src::C32(low))
+            })
+            .collect();
+        self.fault_lanes(x.data, x.mem, &bad, &parts, false);
         Ok(())
     }
 

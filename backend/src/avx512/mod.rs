@@ -37,6 +37,7 @@ mod side_by_side;
 mod single;
 mod special;
 mod streams;
+mod table_trees;
 mod uses;
 mod values;
 mod walks;

@@ -182,15 +182,23 @@ impl Lower<'_> {
         Ok(rows.into_iter().flatten().map(|(row, _)| row).collect())
     }
 
-    /// The stretch of bounded memory that an access lies in, tested for all accesses of the block at that address.
+    /// The stretch of bounded memory that an access lies in, tested for all accesses of the block at that address, and the distance of
+    /// the current sixteen lanes' part from its start.
     pub fn row(&mut self, x: &Access<'_>) -> Result<Option<(Row, i32)>, Error> {
         let a = arg(x.data, 0)?;
         let constant = self.f.as_const(a).map(|bits| bits as u32);
         let key = if constant.is_some() { None } else { Some(a) };
-        let span = match x.address {
-            Address::Affine(..) => 16 * u64::from(x.mem.bytes),
-            _ => u64::from(x.mem.bytes),
+        // Vectors that follow each other are one stretch.
+        let joined = matches!(x.address, Address::Affine(..)) && self.scalars(a) == 1;
+        let bytes_of = |mem: &MemAccess| {
+            let lanes = match x.address {
+                Address::Affine(..) if joined => 16 * self.groups,
+                Address::Affine(..) => 16,
+                _ => 1,
+            };
+            lanes as u64 * u64::from(mem.bytes)
         };
+        let span = bytes_of(&x.mem);
         let from = |mem: &MemAccess, constant: Option<u32>| -> Option<u64> {
             let start = match constant {
                 Some(c) if mem.far => c.wrapping_add(mem.offset as u32),
@@ -200,10 +208,12 @@ impl Lower<'_> {
             (start < 1 << 24).then_some(u64::from(start))
         };
         let group = match &x.address {
+            _ if joined => 0,
             Address::Uniform(s) | Address::Affine(s, _) => self.group.min(s.len() - 1),
             Address::Lanes(_) => return Ok(None),
         };
         let Some(start) = from(&x.mem, constant) else { return Ok(None) };
+        let own = if joined { 16 * self.group as i32 * i32::from(x.mem.bytes) } else { 0 };
         let found = self
             .known
             .rows
@@ -211,7 +221,7 @@ impl Lower<'_> {
             .find(|r| r.address == key && r.group == group && r.far == x.mem.far && start + span <= r.reach)
             .copied();
         if let Some(row) = found {
-            return Ok(Some((row, start as i32)));
+            return Ok(Some((row, start as i32 + own)));
         }
         // As far as the block's other accesses go.
         let mut reach = start + span;
@@ -222,11 +232,7 @@ impl Lower<'_> {
             let other_constant = self.f.as_const(other).map(|bits| bits as u32);
             let same = if constant.is_some() { other_constant.is_some() } else { other == a };
             if mem.space == x.mem.space && mem.far == x.mem.far && same {
-                let bytes = match x.address {
-                    Address::Affine(..) => 16 * u64::from(mem.bytes),
-                    _ => u64::from(mem.bytes),
-                };
-                reach = from(&mem, other_constant).map_or(reach, |start| reach.max(start + bytes));
+                reach = from(&mem, other_constant).map_or(reach, |start| reach.max(start + bytes_of(&mem)));
             }
         }
         let base = self.base(x.mem.space);
@@ -249,7 +255,7 @@ impl Lower<'_> {
         if !self.aside {
             self.known.rows.push(row);
         }
-        Ok(Some((row, start as i32)))
+        Ok(Some((row, start as i32 + own)))
     }
 
     /// Shared or const memory at one address, or one for each sixteen lanes.

@@ -155,17 +155,27 @@ impl<'a> Lower<'a> {
         let base = self.a.load_fixed(true, self.of_context(at::SHARED_BASE));
         let first = self.a.load_fixed(true, self.of_context(at::SHARED_FIRST));
         let bytes = self.a.load_fixed(false, self.of_context(at::SHARED_BYTES));
-        let (head, done) = (self.a.block(), self.a.block());
-        let offset = self.a.param(head, RegClass::Int);
-        let zero = self.a.imm(false, 0);
-        self.a.jump(head, &[zero]);
-        self.a.switch_to(head);
-        let v = self.a.load64(Mem::indexed(first, offset, 1, 0));
-        self.a.store64(Mem::indexed(base, offset, 1, 0), v);
-        let next = self.a.add_imm(true, offset, 64);
-        self.a.cmp(true, next, bytes);
-        self.a.branch(Flags::Below, (head, &[next]), (done, &[]));
-        self.a.switch_to(done);
+        let mut offset = self.a.imm(false, 0);
+        for vectors in [4, 1] {
+            let step = 64 * vectors;
+            let (head, copy, done) = (self.a.block(), self.a.block(), self.a.block());
+            let at = self.a.param(head, RegClass::Int);
+            self.a.jump(head, &[offset]);
+            self.a.switch_to(head);
+            // The last vector may reach beyond the end: there is room.
+            let last = self.a.add_imm(true, at, step - 64);
+            self.a.cmp(true, last, bytes);
+            self.a.branch(Flags::Below, (copy, &[]), (done, &[]));
+            self.a.switch_to(copy);
+            let next = self.a.add_imm(true, at, step);
+            for disp in (0..step as i32).step_by(64) {
+                let v = self.a.load64(Mem::indexed(first, at, 1, disp));
+                self.a.store64(Mem::indexed(base, at, 1, disp), v);
+            }
+            self.a.jump(head, &[next]);
+            self.a.switch_to(done);
+            offset = at;
+        }
     }
 
     /// Puts into the frames what a block finds there.
@@ -224,7 +234,7 @@ impl<'a> Lower<'a> {
                 let Some(&way) = piece.ways.get(*exit as usize) else {
                     return Err(Error::Malformed(format!("no way behind exit {exit}")));
                 };
-                some_end |= way != Way::Ended && exited.is_some();
+                some_end |= way != Way::Ended && exited.is_some_and(|lanes| f.as_const(lanes) != Some(0));
                 if ways.iter().all(|(known, _)| known != exit) {
                     ways.push((*exit, way));
                 }
@@ -450,7 +460,7 @@ impl<'a> Lower<'a> {
         }
         let Some((&(_, last), others)) = targets.split_last() else {
             self.a.jump(block_done, &[]);
-            return self.write_parted(parted, exit);
+            return self.write_parted(parted, exit, some_end);
         };
         for &(number, to) in others {
             let (this, other) = (self.a.block(), self.a.block());
@@ -463,7 +473,7 @@ impl<'a> Lower<'a> {
             self.a.switch_to(other);
         }
         self.go_to(own, last, &heads, block_done);
-        self.write_parted(parted, exit);
+        self.write_parted(parted, exit, some_end);
     }
 
     /// The warp has come out by a way: the next one follows if those before came out by the same.
@@ -503,8 +513,13 @@ impl<'a> Lower<'a> {
         self.go_back(heads[to], &[]);
     }
 
-    fn write_parted(&mut self, parted: HostBlock, exit: R) {
+    fn write_parted(&mut self, parted: HostBlock, exit: R, some_end: bool) {
         self.a.switch_to(parted);
+        if !some_end {
+            // What another piece has noted.
+            let none = self.a.imm(false, 0);
+            self.a.store64g(self.of_context(at::EXITED), none);
+        }
         self.a.store64g(self.of_context(at::EXIT), exit);
         self.leave(PARTED);
     }

@@ -279,8 +279,42 @@ impl Gen {
         }
     }
 
+    /// Words of tables and others, put together by exclusive or in some order.
+    fn lookups(&mut self) {
+        let mut words = Vec::new();
+        for _ in 0..self.random.below(5) + 2 {
+            let int = self.int();
+            let kind = self.random.below(4);
+            let offset = [0, 0x400, 0x7ffc, 0xfffc][self.random.below(4)];
+            let mut b = self.b();
+            let by = b.i32(6);
+            let place = if kind == 0 { b.ushr(int, by) } else { int };
+            let mask = b.i32(0x3fc);
+            let place = if kind == 1 { place } else { b.iand(place, mask) };
+            let space = Space::Const(2);
+            let mem =
+                MemAccess { space, bytes: 4, signed: false, offset, align: 1, far: false, align_offset: 0 };
+            words.push(b.load(mem, place, None));
+            if self.random.below(3) == 0 {
+                let other = self.int();
+                words.push(other);
+            }
+        }
+        // One of them may be used elsewhere, too.
+        let seen = words[self.random.below(words.len())];
+        if self.random.below(4) == 0 {
+            self.ints.push(seen);
+        }
+        while words.len() > 1 {
+            let x = words.remove(self.random.below(words.len()));
+            let y = words.remove(self.random.below(words.len()));
+            words.push(self.b().same(Opcode::Ixor, &[x, y], Imm::None));
+        }
+        self.ints.extend(words);
+    }
+
     fn step(&mut self) {
-        match self.random.below(7) {
+        match self.random.below(8) {
             0 => {
                 let (a, c) = (self.int(), self.int());
                 let cc = IntCC::ALL[self.random.below(10)];
@@ -297,6 +331,7 @@ impl Gen {
                 self.ints.push(v);
             }
             2 => self.multiply_adds(),
+            3 => self.lookups(),
             _ => self.access(),
         }
     }
