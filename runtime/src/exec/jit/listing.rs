@@ -127,7 +127,9 @@ impl Jit {
     }
 
     fn known(&self, slot: Slot, shape: Shape, lanes: u32) -> KnownSlot {
-        KnownSlot { slot: self.name_of(slot), what: format!("{shape} over {lanes} lanes") }
+        // A uniform slot has one value for all lanes.
+        let over = if lanes > 1 { format!(" over {lanes} lanes") } else { String::new() };
+        KnownSlot { slot: self.name_of(slot), what: format!("{shape}{over}") }
     }
 }
 
