@@ -49,6 +49,11 @@ impl MemoryOperands {
     }
 }
 
+/// Whether an access is of shared memory.
+pub(crate) fn is_shared(data: &InstData) -> bool {
+    matches!(data.imm, Imm::Mem(mem) | Imm::Atomic(mem, _) if mem.space == warpjit_ir::Space::Shared)
+}
+
 /// Result, value and index of a shuffle.
 pub(crate) fn shuffle(f: &Function, data: &InstData) -> Result<(Value, Value, Value), Error> {
     let (r, value, index) = (result(data)?, arg(data, 0)?, arg(data, 1)?);

@@ -69,6 +69,8 @@ pub(super) struct Known {
     pub aligned: Vec<AlignmentTest>,
     /// Stretches of memory whose bounds are tested.
     pub rows: Vec<super::memory::Row>,
+    /// What lanes side by side have stored to shared memory.
+    pub held: Option<super::held::Held>,
     /// How lanes of addresses are alike.
     pub alike: Vec<super::alike::Alike>,
     /// Where lanes of even addresses start.
@@ -434,8 +436,14 @@ impl Lower<'_> {
                 }
                 Ok(())
             }
-            Opcode::Load | Opcode::Store => self.memory(data),
-            Opcode::Atomic => self.atomic(data),
+            Opcode::Load => self.memory(data),
+            Opcode::Store | Opcode::Atomic => {
+                let done = if data.op == Opcode::Store { self.memory(data) } else { self.atomic(data) };
+                if operands::is_shared(data) {
+                    self.forget_held();
+                }
+                done
+            }
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane => {

@@ -20,6 +20,7 @@ mod even;
 mod float;
 mod gathers;
 mod general;
+mod held;
 mod hoist;
 mod int;
 mod lane_by_lane;

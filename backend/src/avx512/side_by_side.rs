@@ -14,6 +14,16 @@ use crate::Error;
 use crate::compile::TrapLane;
 use crate::operands::malformed;
 
+/// What [`Lower::vectors`] access.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Global,
+    /// Memory whose bounds have been tested.
+    Bounded,
+    /// The same, by a store whose row is held behind ([`super::held`]).
+    Held,
+}
+
 impl Lower<'_> {
     /// Lanes side by side in shared or const memory.
     pub fn contiguous_bounded(&mut self, x: &Access<'_>) -> Result<(), Error> {
@@ -34,20 +44,29 @@ impl Lower<'_> {
         let places: Vec<Mem> = rows.iter().map(|(row, offset)| Mem::at(row.place, *offset)).collect();
         let always = |row: &Row| self.known_rows.contains(&row.inside);
         if self.bounds == Bounds::Inside && rows.iter().all(|(row, _)| always(row)) {
+            if x.value.is_none()
+                && let Some(loaded) = self.load_held(x, &rows[0].0)
+            {
+                return self.give(x, loaded);
+            }
             let masks = if x.value.is_some() { Some(self.guard(x.guard)?) } else { None };
-            let loaded = self.vectors(x, &places, masks.as_deref(), false)?;
+            if x.value.is_some() && self.is_loaded_again(x) {
+                let stored = self.vectors(x, &places, masks.as_deref(), Kind::Held)?;
+                return self.hold(x, stored);
+            }
+            let loaded = self.vectors(x, &places, masks.as_deref(), Kind::Bounded)?;
             return self.give(x, loaded);
         }
         let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
         let mut inside = rows[0].0.inside;
-        for (row, _) in &rows[1..] {
+        for (row, _) in rows.iter().filter(|(row, _)| row.inside != rows[0].0.inside) {
             inside = self.a.g2(false, super::scalar::AND, inside, row.inside);
         }
         self.a.test(false, inside, inside);
         self.a.branch(Flags::NotEqual, (quick, &[]), (slow, &[]));
         self.a.switch_to(quick);
         let masks = if x.value.is_some() { Some(self.guard(x.guard)?) } else { None };
-        let loaded = self.aside(|l| l.vectors(x, &places, masks.as_deref(), false))?;
+        let loaded = self.aside(|l| l.vectors(x, &places, masks.as_deref(), Kind::Bounded))?;
         self.a.jump(end, &loaded);
         self.slow_way(x, slow, end)
     }
@@ -55,18 +74,20 @@ impl Lower<'_> {
     /// Global memory of lanes side by side from a host address on for each sixteen.
     pub fn run(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<Vec<R>, Error> {
         let masks = self.guard(x.guard)?;
-        self.vectors(x, places, Some(&masks), true)
+        self.vectors(x, places, Some(&masks), Kind::Global)
     }
 
-    /// Vectors from a place on for each sixteen lanes: loads where the masks hold, or stores.
-    pub fn vectors(
+    /// Vectors from a place on for each sixteen lanes: loads where the masks hold, or stores. Gives what is loaded, or what is there
+    /// behind a store that is held.
+    fn vectors(
         &mut self,
         x: &Access<'_>,
         places: &[Mem],
         masks: Option<&[R]>,
-        global: bool,
+        kind: Kind,
     ) -> Result<Vec<R>, Error> {
         let mem = x.mem;
+        let global = kind == Kind::Global;
         let guarded = if global { self.note_guard(x.guard)? } else { false };
         let narrow = masks.filter(|_| !self.takes_all(x.guard));
         let masks = match (narrow, mem.bytes) {
@@ -89,7 +110,10 @@ impl Lower<'_> {
             let mut count = 0;
             for (block, masks) in [(full, None), (part, masks.as_deref())] {
                 self.a.switch_to(block);
-                let loaded = self.vectors_at(x, places, masks, global, guarded)?;
+                let mut loaded = self.vectors_at(x, places, masks, global, guarded)?;
+                if kind == Kind::Held {
+                    loaded = self.stored(x, places, masks.is_some())?;
+                }
                 count = loaded.len();
                 self.a.jump(end, &loaded);
             }
@@ -97,7 +121,8 @@ impl Lower<'_> {
             self.a.switch_to(end);
             return Ok(params);
         }
-        self.vectors_at(x, places, masks.as_deref(), global, guarded)
+        let loaded = self.vectors_at(x, places, masks.as_deref(), global, guarded)?;
+        if kind == Kind::Held { self.stored(x, places, masks.is_some()) } else { Ok(loaded) }
     }
 
     /// The accesses of [`Lower::vectors`], with masks for each vector.

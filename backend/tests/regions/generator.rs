@@ -144,6 +144,8 @@ impl Gen {
         };
         let offset = match self.random.below(3) {
             0 => 0,
+            // Words a few lanes further on, too.
+            1 if bytes == 4 && self.tame => 4 * self.random.below(18) as i32,
             1 => 8 * self.random.below(8) as i32,
             _ if self.tame && matches!(space, Space::Global(_)) => 16,
             _ => -16,
@@ -313,8 +315,45 @@ impl Gen {
         self.ints.extend(words);
     }
 
+    /// Rounds of a reduction: each lane adds to its word the one some lanes further on.
+    fn rounds(&mut self) {
+        let slots: Vec<_> = (0..2).map(warpjit_ir::Slot::new).collect();
+        let start = self.random.next() as u32 & 0xfc;
+        let mut b = self.b();
+        let (lane, uni) = (b.get(slots[0]), b.get(slots[1]));
+        let (two, some, start) = (b.i32(2), b.i32(0xfc), b.i32(start));
+        let row = b.iand(uni, some);
+        let row = b.iadd(row, start);
+        let lane = b.ishl(lane, two);
+        let address = b.iadd(lane, row);
+        let guard = self.guard();
+        let first = 4 * self.random.below(20) as i32;
+        for _ in 0..self.random.below(6) + 1 {
+            let further = [0, 1, 2, 3, 4, 8, 8, 13, 15, 16, 16, 17][self.random.below(12)];
+            let word = |offset| MemAccess {
+                space: Space::Shared,
+                bytes: 4,
+                signed: false,
+                offset,
+                align: 1,
+                far: false,
+                align_offset: 0,
+            };
+            let mut b = self.b();
+            let theirs = b.load(word(first + 4 * further), address, None);
+            let own = b.load(word(first), address, None);
+            let sum = b.iadd(own, theirs);
+            b.store(word(first), address, sum, guard);
+            self.ints.push(theirs);
+            if self.random.below(8) == 0 {
+                let (odd, v) = (4 * self.random.below(24) as i32, self.int());
+                self.b().store(word(odd), address, v, None);
+            }
+        }
+    }
+
     fn step(&mut self) {
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 => {
                 let (a, c) = (self.int(), self.int());
                 let cc = IntCC::ALL[self.random.below(10)];
@@ -332,6 +371,7 @@ impl Gen {
             }
             2 => self.multiply_adds(),
             3 => self.lookups(),
+            4 => self.rounds(),
             _ => self.access(),
         }
     }
