@@ -62,6 +62,20 @@ fn passes_own_work_is_of_the_instruction_around_it() {
 }
 
 #[test]
+fn the_first_instruction_of_a_kernel_at_0_is_known() {
+    let text = REGION
+        .replace("block0 at 0x40", "block0 at 0x0")
+        .replace("@0x48", "@0x0")
+        .replace("global0", "shared");
+    let func = parse_function(&text, &[]).expect("parses");
+    for options in all_options() {
+        let told = compile_region(&func, &Options { pcs: true, ..options }).expect("compiles");
+        let seen: BTreeSet<u32> = told.pcs.iter().map(|p| p.1).collect();
+        assert!(seen.is_superset(&[0x0, 0x50, 0x58].into()), "{seen:x?}");
+    }
+}
+
+#[test]
 fn a_table_is_looked_up_by_offset() {
     let pcs = [(0, NO_PC), (4, 0x10), (9, 0x18), (12, NO_PC)];
     let found: Vec<_> = [0, 3, 4, 8, 9, 11, 12, 99].iter().map(|&at| guest_pc(&pcs, at)).collect();

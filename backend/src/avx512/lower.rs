@@ -399,13 +399,18 @@ impl Lower<'_> {
         Some(self.sites.len() as u32 - 1)
     }
 
+    /// Whether what is at the guest address 0 here is the kernel's first instruction, not what passes have made.
+    fn starts_at_0(&self) -> bool {
+        self.a.pc == crate::NO_PC && self.f.block(self.f.entry).pc == 0
+    }
+
     pub fn inst(&mut self, inst: Inst) -> Result<(), Error> {
         let data = self.f.inst(inst);
         match data.op {
             // Registers in and out.
             Opcode::SlotGet | Opcode::SlotSet => self.a.pc = crate::NO_PC,
             // What passes have made belongs to what stands before.
-            _ if data.pc == 0 => {}
+            _ if data.pc == 0 && !self.starts_at_0() => {}
             _ => self.a.pc = data.pc,
         }
         let whole = self.lanes() == self.f.lanes as usize;
