@@ -174,13 +174,19 @@ pub struct Context {
     pub poll_wide: unsafe extern "C" fn(context: *mut Context),
     /// Does the access that `access` describes for `guard_lanes`, preserving every register.
     pub access_wide: unsafe extern "C" fn(context: *mut Context),
-    /// As `access_wide`, the atomic `atomic` of shared memory.
+    /// Does the atomic that `access` and `atomic` describe for `guard_lanes`; [`Context::new`] puts the backend's own.
+    pub atomic_lanes: unsafe extern "C" fn(context: *mut Context),
+    /// The same, preserving every register.
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
+    /// Does an atomic of global memory ([`Context::each_atomic`]). The embedder's, for its memory.
+    pub global_atomic: unsafe extern "C" fn(context: *mut Context),
+    /// Out: one more than the first lane of the chunk at which an atomic has faulted, the address being in `fault`; 0 if none has.
+    pub odd_lane: u32,
     /// The lanes of the chunk (a bit each) that run by themselves, see [`crate::TrapLane::Single`].
     pub single_lanes: u64,
-    /// The number of an operation in [`warpjit_ir::AtomicOp::ALL`].
+    /// What an atomic does (`atomics::describe`).
     pub atomic: u32,
-    /// An access lane by lane as a word (`wide_helpers::describe_access`).
+    /// An access lane by lane as a word (`wide_helpers::describe_access`, `atomics::describe`).
     pub access: u32,
     /// Guest addresses of the chunk's lanes, as words or as double words.
     pub lane_addresses: LaneWords,
@@ -289,7 +295,10 @@ impl Context {
             guard_lanes: 0,
             poll_wide: crate::wide_helpers::poll_wide,
             access_wide: crate::wide_helpers::access_wide,
+            atomic_lanes: crate::atomics::atomic_lanes,
             atomic_wide: crate::wide_helpers::atomic_wide,
+            global_atomic: crate::atomics::no_global_atomic,
+            odd_lane: 0,
             single_lanes: 0,
             atomic: 0,
             access: 0,
@@ -362,7 +371,9 @@ offsets! {
     GUARD_LANES = guard_lanes;
     POLL_WIDE = poll_wide;
     ACCESS_WIDE = access_wide;
+    ATOMIC_LANES = atomic_lanes;
     ATOMIC_WIDE = atomic_wide;
+    ODD_LANE = odd_lane;
     SINGLE_LANES = single_lanes;
     ATOMIC = atomic;
     ACCESS = access;

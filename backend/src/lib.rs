@@ -8,6 +8,7 @@
 
 mod affine;
 mod alignment;
+mod atomics;
 mod avx512;
 mod clif;
 mod compile;
@@ -25,6 +26,7 @@ mod slots_after;
 mod wanted;
 mod wide_helpers;
 
+pub use atomics::LaneAtomic;
 pub use avx512::host_has_it as host_has_wide_vectors;
 pub use compile::{
     Entry, Error, FloatEnv, HostRegisters, Listing, NO_PC, RegionCode, TrapLane, TrapSite, compile_pieces,

@@ -1,10 +1,8 @@
 //! Rust functions that code with vectors of 512 bits calls through its context.
 
-use warpjit_ir::interp::atomic_result;
-use warpjit_ir::{AtomicOp, Space};
+use warpjit_ir::Space;
 
 use crate::CONST_BANKS;
-use crate::helpers::HostFloat;
 
 /// A function that calls another and preserves every register, AVX-512's too: what a call loses would be spilled around it even
 /// where it is cold.
@@ -73,8 +71,8 @@ preserving!(
 );
 
 preserving!(
-    /// [`atomic_lanes`] for compiled code.
-    atomic_wide, "call {atomic}", "", atomic = sym atomic_lanes
+    /// [`crate::atomics::atomic_lanes`], preserving every register.
+    atomic_wide, "call {atomic}", "", atomic = sym crate::atomics::atomic_lanes
 );
 
 /// Only x86-64 has such code.
@@ -173,47 +171,4 @@ unsafe extern "C" fn access_lanes(context: *mut crate::Context) {
         }
         context.lane_values.set(lane, wide, value);
     }
-}
-
-/// The number of an atomic's operation.
-pub(crate) fn atomic_number(op: AtomicOp) -> u32 {
-    AtomicOp::ALL.iter().position(|&o| o == op).unwrap_or(0) as u32
-}
-
-/// Does an atomic of shared memory for the lanes of `guard_lanes`, the lowest first: operands in `lane_values` and `lane_others`,
-/// old values to `lane_values`.
-#[cfg(target_arch = "x86_64")]
-unsafe extern "C" fn atomic_lanes(context: *mut crate::Context) {
-    // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
-    let context = unsafe { &mut *context };
-    let environment = HostFloat::enter();
-    let word = context.access;
-    let (bytes, far) = ((word >> 12 & 15) as usize, word >> 18 & 1 != 0);
-    let wide = bytes == 8;
-    let op = AtomicOp::ALL[context.atomic as usize % AtomicOp::ALL.len()];
-    for lane in lanes_in(context.guard_lanes) {
-        let address = place_of(context, lane, far);
-        let inside = address + bytes <= context.shared_bytes as usize;
-        let (value, new) = (context.lane_values.get(lane, wide), context.lane_others.get(lane, wide));
-        let mut old = 0;
-        if inside {
-            // SAFETY: all of the access is inside the shared memory that the embedder has put into the context.
-            let place = unsafe { context.shared_base.add(address) };
-            old = match wide {
-                // SAFETY: as above.
-                true => unsafe { place.cast::<u64>().read_unaligned() },
-                // SAFETY: as above.
-                false => u64::from(unsafe { place.cast::<u32>().read_unaligned() }),
-            };
-            let result = atomic_result(op, bytes as u8, old, value, new);
-            match wide {
-                // SAFETY: as above.
-                true => unsafe { place.cast::<u64>().write_unaligned(result) },
-                // SAFETY: as above.
-                false => unsafe { place.cast::<u32>().write_unaligned(result as u32) },
-            }
-        }
-        context.lane_values.set(lane, wide, old);
-    }
-    environment.leave();
 }

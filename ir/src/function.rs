@@ -93,6 +93,14 @@ impl InstData {
             _ => None,
         }
     }
+
+    /// Operands of an atomic before its guard.
+    pub fn atomic_operands(&self) -> usize {
+        match self.imm {
+            Imm::Atomic(_, op) if op.takes_two() => 3,
+            _ => 2,
+        }
+    }
 }
 
 /// A block and the arguments for its parameters.

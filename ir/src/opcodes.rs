@@ -482,6 +482,12 @@ impl AtomicOp {
     pub fn takes_two(self) -> bool {
         matches!(self, AtomicOp::Cas | AtomicOp::Fcas | AtomicOp::Mskor | AtomicOp::Wrap)
     }
+
+    /// Whether any number of these on one word, with any operands, leave the same there in any order.
+    pub fn is_commutative(self) -> bool {
+        use AtomicOp::*;
+        matches!(self, Add | Umax | Umin | Smax | Smin | And | Or | Xor | Nop)
+    }
 }
 
 impl IntCC {

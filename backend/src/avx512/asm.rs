@@ -86,6 +86,8 @@ pub(super) struct With {
     pub zeroing: bool,
     pub broadcast: bool,
     pub to_zero: bool,
+    /// Other processors see it as one.
+    pub locked: bool,
     pub site: Option<u32>,
     /// [`MInst::steady`].
     pub steady: Option<u8>,
@@ -185,6 +187,7 @@ impl Asm {
             zeroing: false,
             broadcast: false,
             to_zero: false,
+            locked: false,
             site: NO_SITE,
             steady: NEVER,
             pc: self.pc,
@@ -255,6 +258,7 @@ impl Asm {
         inst.zeroing = with.zeroing;
         inst.broadcast = with.broadcast;
         inst.to_zero = with.to_zero;
+        inst.locked = with.locked;
         inst.site = with.site.unwrap_or(NO_SITE);
         inst.steady = with.steady.unwrap_or(NEVER);
         self.push(inst);

@@ -114,6 +114,8 @@ pub(super) struct MInst {
     pub broadcast: bool,
     /// Rounds towards zero.
     pub to_zero: bool,
+    /// Other processors see it as one.
+    pub locked: bool,
     pub site: u32,
     /// Loops, counted from the outermost, in which the memory that is read may change; further in it does not, and the access cannot
     /// trap wherever it stands.

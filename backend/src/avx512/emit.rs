@@ -479,6 +479,7 @@ impl Emitter<'_> {
         }
         i.set_zeroing_masking(data.zeroing);
         i.set_is_broadcast(data.broadcast);
+        i.set_has_lock_prefix(data.locked);
         if data.to_zero {
             i.set_rounding_control(RoundingControl::RoundTowardZero);
         }

@@ -1,17 +1,15 @@
-//! Accesses one lane after the other: what has no instruction of its own, what is out of bounds, atomics.
+//! Accesses one lane after the other: what has no instruction of its own, what is out of bounds.
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::{Imm, InstData, Space};
 
 use super::asm::{A, Mem, R, With};
 use super::code::{Flags, Size};
 use super::lower::Lower;
-use super::memory::{Access, Address};
+use super::memory::Access;
 use crate::Error;
 use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
-use crate::operands::{arg, malformed, wide};
 
 impl Lower<'_> {
     /// Puts what an access is where the helper finds it.
@@ -135,35 +133,6 @@ impl Lower<'_> {
         self.a.jump(head, &[rest]);
         self.a.switch_to(end);
         Ok(if x.value.is_some() { Vec::new() } else { self.lane_values(mem.bytes) })
-    }
-
-    /// An atomic of shared memory, lane by lane.
-    pub fn atomic(&mut self, data: &InstData) -> Result<(), Error> {
-        let Imm::Atomic(mem, op) = data.imm else { return Err(malformed(data)) };
-        let (a, value) = (arg(data, 0)?, arg(data, 1)?);
-        if mem.space != Space::Shared || !matches!(mem.bytes, 4 | 8) || wide(self.scalar_of(a)) {
-            return Err(Error::CrossLane(data.op));
-        }
-        let (new, guard) = match op.takes_two() {
-            true => (Some(arg(data, 2)?), data.args.get(3)),
-            false => (None, data.args.get(2)),
-        };
-        let address = Address::Lanes(self.regs(a)?.to_vec());
-        let x = Access { data, mem, value: Some(value), guard: guard.copied(), address };
-        self.check_alignment(&x)?;
-        if let Some(new) = new {
-            for (n, &p) in self.regs(new)?.iter().enumerate() {
-                self.a.store64(Mem::at(self.context, at::LANE_OTHERS + 64 * n as i32), p);
-            }
-        }
-        self.note_access(&x)?;
-        self.a.store_imm32(Mem::at(self.context, at::ATOMIC), crate::wide_helpers::atomic_number(op) as i32);
-        self.call_preserving(at::ATOMIC_WIDE);
-        if let Some(r) = data.result {
-            let old = self.lane_values(mem.bytes);
-            self.define_vectors(r, old);
-        }
-        Ok(())
     }
 
     /// What the lanes' values in the context are.

@@ -414,7 +414,8 @@ impl Lower<'_> {
             _ => self.a.pc = data.pc,
         }
         let whole = self.lanes() == self.f.lanes as usize;
-        let of_chunk = matches!(data.op, Opcode::ChunkBallot | Opcode::ChunkValue);
+        // Atomics have the order of lanes in any chunk.
+        let of_chunk = matches!(data.op, Opcode::ChunkBallot | Opcode::ChunkValue | Opcode::Atomic);
         if data.op.is_cross_lane() && !of_chunk && !(whole && super::crosses_lanes(data.op)) {
             return Err(Error::CrossLane(data.op));
         }

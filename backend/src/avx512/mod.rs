@@ -11,6 +11,7 @@
 mod across;
 mod alike;
 mod asm;
+mod atomics;
 mod block_row;
 mod code;
 mod control;
@@ -125,6 +126,5 @@ pub(crate) fn crosses_lanes(op: Opcode) -> bool {
             | Opcode::Ballot
             | Opcode::Shuffle
             | Opcode::QuadLane
-            | Opcode::Atomic
     )
 }

@@ -121,7 +121,8 @@ impl Lower<'_> {
         })
     }
 
-    fn moved(&mut self, parts: &[R], offset: i64) -> Vec<R> {
+    /// Addresses so many bytes further.
+    pub fn moved(&mut self, parts: &[R], offset: i64) -> Vec<R> {
         if offset == 0 {
             return parts.to_vec();
         }

@@ -159,10 +159,10 @@ impl Lower<'_, '_> {
         self.e.switch_to(go_on);
     }
 
-    fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
+    pub(super) fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
         let target = self.fault_target();
         let e = &mut self.e;
-        let store = u64::from(data.op == Opcode::Store);
+        let store = u64::from(data.op != Opcode::Load);
         let args = [
             e.imm(I32, u64::from(data.pc)),
             e.imm(I32, u64::from(encode_space(mem.space))),

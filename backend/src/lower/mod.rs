@@ -5,6 +5,7 @@
 //! Each IR operation is emitted for all groups before the next: Cranelift keeps the order, so groups interleave.
 
 mod across;
+mod atomics;
 mod control;
 mod convert;
 pub(crate) mod float;
@@ -143,6 +144,7 @@ pub(crate) struct Lower<'a, 'b> {
     exit_so_far: V,
     pure_sig: Option<SigRef>,
     poll_sig: Option<SigRef>,
+    atomic_sig: Option<SigRef>,
     fma_sig: Option<SigRef>,
 }
 
@@ -207,6 +209,7 @@ pub(crate) fn lower(
         exit_so_far: V::from_u32(0),
         pure_sig: None,
         poll_sig: None,
+        atomic_sig: None,
         fma_sig: None,
     };
     lower.function()?;
@@ -455,7 +458,8 @@ impl Lower<'_, '_> {
             self.locate(data);
         }
         let whole = self.lanes() == self.f.lanes as usize;
-        if data.op.is_cross_lane() && !(whole && data.op.is_in_whole_warp()) {
+        // Atomics have the order of lanes in any chunk.
+        if data.op.is_cross_lane() && data.op != Opcode::Atomic && !(whole && data.op.is_in_whole_warp()) {
             return Err(Error::CrossLane(data.op));
         }
         if data.result.is_some_and(|r| self.address_only[r.index()]) {
@@ -474,6 +478,7 @@ impl Lower<'_, '_> {
                 Ok(())
             }
             Opcode::Load | Opcode::Store => self.memory(data),
+            Opcode::Atomic => self.atomic(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle => self.across(data),

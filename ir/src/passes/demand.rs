@@ -129,7 +129,7 @@ impl<'a> Masks<'a> {
 
     /// What an instruction may read in place of an operand: what a select chooses in all lanes that matter here.
     fn visit_uses(&self, data: &InstData, demand: &[Demand], mut found: impl FnMut(usize, Value)) {
-        let guard = guarded(data.op);
+        let guard = guarded(data);
         let here = match (guard, data.result) {
             (Some(n), _) => data.args.get(n).map_or(Demand::All, |&guard| Demand::In(guard)),
             (None, Some(result)) if data.op.is_pure() && !self.func.ty(result).uniform => {
@@ -256,10 +256,11 @@ impl<'a> Masks<'a> {
 }
 
 /// The number of an operation's guard, of which those before it are looked at only in its lanes.
-fn guarded(op: Opcode) -> Option<usize> {
-    match op {
+fn guarded(data: &InstData) -> Option<usize> {
+    match data.op {
         Opcode::Load | Opcode::SlotSet => Some(1),
         Opcode::Store => Some(2),
+        Opcode::Atomic => Some(data.atomic_operands()),
         _ => None,
     }
 }
@@ -325,7 +326,7 @@ impl<'a> Search<'a> {
 
     /// Uses by an instruction that does something besides giving its result.
     fn effect(&mut self, data: &InstData) {
-        let Some(guarded) = guarded(data.op) else {
+        let Some(guarded) = guarded(data) else {
             if !data.op.is_pure() && data.op != Opcode::SlotGet {
                 data.args.iter().for_each(|&a| self.add(a, Demand::All));
             }

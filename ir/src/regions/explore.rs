@@ -10,7 +10,7 @@
 //! - a leave or join that would pop below the region's start ends it, so does a cross-lane operation, a barrier, an
 //!   indirect branch;
 //! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
-//! - accesses of shared memory that could conflict between lanes do not stand in one region (see [`super::split`]);
+//! - accesses of shared memory, and atomics, that could conflict between lanes do not stand in one region (see [`super::split`]);
 //! - a loop that waits for memory to change stays with the driver, so that a spinning warp can be put aside.
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -100,8 +100,6 @@ pub struct Run {
     pub whole: bool,
     /// Operations across lanes are possible.
     pub across: bool,
-    /// So are atomics of shared memory.
-    pub atomics: bool,
     /// A warp is alone in its block.
     pub alone: bool,
 }
@@ -229,7 +227,7 @@ pub fn terminator_cond(term: &Terminator) -> Option<Value> {
 /// Whether the body of a block must run in the interpreter.
 fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
     let possible = |inst: &InstData| match (inst.op, inst.imm) {
-        (Opcode::Atomic, Imm::Atomic(m, _)) => facts.run.atomics && m.space == Space::Shared,
+        (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
         (op, _) => !op.is_cross_lane() || facts.run.across && op.is_in_whole_warp(),
     };
     func.block(block).insts.iter().any(|i| !possible(func.inst(*i)))
@@ -450,13 +448,20 @@ impl Explorer<'_> {
             if !cyclic {
                 continue;
             }
-            let stores = !self.facts.run.across
-                && component.iter().any(|&n| {
-                    let Some(b) = plan.nodes[n].block else { return false };
-                    let together = self.facts.run.whole && !self.to_end && self.is_outermost(n);
-                    !together && OrderedAccesses::of_block(self.func, b, self.facts.run.lockstep).stores > 0
-                });
-            if irreducible || stores || self.waits_for_memory(plan, &component, &succs) {
+            let mut apart = OrderedAccesses::default();
+            for &n in component.iter().filter(|_| !self.facts.run.across) {
+                let Some(b) = plan.nodes[n].block else { continue };
+                let together = self.facts.run.whole && !self.to_end && self.is_outermost(n);
+                if !together {
+                    apart = apart.plus(OrderedAccesses::of_block(self.func, b, self.facts.run.lockstep));
+                }
+            }
+            let ordered = apart.needs_all() || apart.conflicts_with(apart);
+            if irreducible
+                || ordered
+                || self.waits_for_memory(plan, &component, &succs)
+                || self.waits_for_atomics(plan, &component, &succs)
+            {
                 // Stop where the loop is entered, at the node with the least nesting.
                 let node = component
                     .iter()
@@ -479,39 +484,58 @@ impl Explorer<'_> {
 
     /// Whether leaving the loop depends on memory read within it that others may write.
     fn waits_for_memory(&self, plan: &Plan, component: &[usize], succs: &[Vec<usize>]) -> bool {
+        let source = |data: &InstData| match (data.op, data.imm) {
+            // Guests whose warps are run whole have one in a block: nobody else writes its memory.
+            (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => !self.facts.run.alone,
+            (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
+            _ => false,
+        };
         let blocks: HashSet<Block> = component.iter().filter_map(|&n| plan.nodes[n].block).collect();
-        let mut tainted_slots: HashSet<Slot> = HashSet::new();
-        let mut tainted: HashSet<Value> = HashSet::new();
+        let mut found = Tainted::default();
+        found.spread(self.func, &blocks, source);
+        component.iter().any(|&n| {
+            let leaves = succs[n].iter().any(|s| !component.contains(s));
+            leaves && found.decides(plan, n)
+        })
+    }
+
+    /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
+    /// be noted in a register by code that is only run if the lock was free.
+    fn waits_for_atomics(&self, plan: &Plan, component: &[usize], succs: &[Vec<usize>]) -> bool {
+        let source = |data: &InstData| data.op == Opcode::Atomic;
+        let blocks: HashSet<Block> = component.iter().filter_map(|&n| plan.nodes[n].block).collect();
+        if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
+            return false;
+        }
+        let after = graph::post_dominators(succs);
+        let mut found = Tainted::default();
         loop {
-            let before = (tainted_slots.len(), tainted.len());
-            for &b in &blocks {
-                for &i in &self.func.block(b).insts {
-                    let data = self.func.inst(i);
-                    let mut taint = data.args.iter().any(|a| tainted.contains(a));
-                    match (data.op, data.imm) {
-                        (Opcode::Load, Imm::Mem(m)) => {
-                            // Guests whose warps are run whole have one in a block: nobody else writes its memory.
-                            let shared = m.space == Space::Shared && !self.facts.run.alone;
-                            taint |= shared || matches!(m.space, Space::Global(_));
-                        }
-                        (Opcode::SlotGet, Imm::Slot(s)) => taint |= tainted_slots.contains(&s),
-                        (Opcode::SlotSet, Imm::Slot(s)) if taint => {
-                            tainted_slots.insert(s);
-                        }
-                        _ => {}
+            found.spread(self.func, &blocks, source);
+            let before = found.slots.len();
+            let deciding: Vec<usize> =
+                component.iter().copied().filter(|&n| found.decides(plan, n)).collect();
+            for n in deciding {
+                let meeting = after[n];
+                let (mut seen, mut work) = (HashSet::new(), succs[n].clone());
+                while let Some(at) = work.pop() {
+                    if Some(at) == meeting || !component.contains(&at) || !seen.insert(at) {
+                        continue;
                     }
-                    if let (true, Some(v)) = (taint, data.result) {
-                        tainted.insert(v);
-                    }
+                    work.extend(&succs[at]);
+                    let insts = plan.nodes[at].block.iter().flat_map(|&b| &self.func.block(b).insts);
+                    found.slots.extend(insts.filter_map(|&i| match self.func.inst(i) {
+                        InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } => Some(*slot),
+                        _ => None,
+                    }));
                 }
             }
-            if before == (tainted_slots.len(), tainted.len()) {
+            if found.slots.len() == before {
                 break;
             }
         }
         component.iter().any(|&n| {
             let leaves = succs[n].iter().any(|s| !component.contains(s));
-            matches!(plan.nodes[n].term, NodeTerm::Branch(c, ..) if leaves && tainted.contains(&c))
+            leaves && found.decides(plan, n)
         })
     }
 
@@ -572,7 +596,7 @@ impl Explorer<'_> {
         for n in order {
             let block = plan.nodes[n].block.expect("has a body");
             let own = OrderedAccesses::of_block(self.func, block, self.facts.run.lockstep);
-            if own.loads + own.stores == 0 {
+            if own.is_empty() {
                 continue;
             }
             // A store that lanes get to in several ways without having been joined runs once for each on the hardware.
@@ -588,17 +612,57 @@ impl Explorer<'_> {
             };
             let conflict = match self.facts.run.whole {
                 true => before.iter().any(|&(m, theirs, with)| {
-                    theirs.plus(own).conflict() && !(with && together && ordered(m))
+                    theirs.conflicts_with(own) && !(with && together && ordered(m))
                 }),
-                false => sum.plus(own).conflict(),
+                false => sum.conflicts_with(own),
             };
             before.push((n, own, together));
-            if n != 0 && (conflict || own.stores > 0 && !together) {
+            if n != 0 && (conflict || own.needs_all() && !together) {
                 return Err(self.stop_of_node(plan, n));
             }
             sum = sum.plus(own);
         }
         Ok(())
+    }
+}
+
+/// Slots and values that depend on something.
+#[derive(Default)]
+struct Tainted {
+    slots: HashSet<Slot>,
+    values: HashSet<Value>,
+}
+
+impl Tainted {
+    /// Adds the results of `source` in these blocks, and what is made of them and of the slots.
+    fn spread(&mut self, func: &Function, blocks: &HashSet<Block>, source: impl Fn(&InstData) -> bool) {
+        loop {
+            let before = (self.slots.len(), self.values.len());
+            for &b in blocks {
+                for &i in &func.block(b).insts {
+                    let data = func.inst(i);
+                    let mut taint = source(data) || data.args.iter().any(|a| self.values.contains(a));
+                    match (data.op, data.imm) {
+                        (Opcode::SlotGet, Imm::Slot(s)) => taint |= self.slots.contains(&s),
+                        (Opcode::SlotSet, Imm::Slot(s)) if taint => {
+                            self.slots.insert(s);
+                        }
+                        _ => {}
+                    }
+                    if let (true, Some(v)) = (taint, data.result) {
+                        self.values.insert(v);
+                    }
+                }
+            }
+            if before == (self.slots.len(), self.values.len()) {
+                return;
+            }
+        }
+    }
+
+    /// Whether they decide where a node goes on.
+    fn decides(&self, plan: &Plan, node: usize) -> bool {
+        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) if self.values.contains(&cond))
     }
 }
 

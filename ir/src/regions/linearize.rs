@@ -445,7 +445,7 @@ impl Linearizer<'_> {
             .iter()
             .map(|i| match self.src.inst(*i).op {
                 Opcode::Const => 0,
-                Opcode::Store | Opcode::CallPure | Opcode::Fdiv | Opcode::Fsqrt => SKIP_COST,
+                Opcode::Store | Opcode::Atomic | Opcode::CallPure | Opcode::Fdiv | Opcode::Fsqrt => SKIP_COST,
                 Opcode::Load => SKIP_COST / 2,
                 Opcode::FmadTrunc => 8,
                 _ => 1,
@@ -584,6 +584,7 @@ impl Linearizer<'_> {
             Opcode::Load => Some(1),
             Opcode::Store => Some(2),
             Opcode::SlotSet => Some(1),
+            Opcode::Atomic => Some(data.atomic_operands()),
             _ => None,
         };
         if let Some(operands) = operands {

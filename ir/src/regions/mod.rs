@@ -43,8 +43,7 @@ pub struct RegionOptions {
     pub count: bool,
     /// Every region is a single block (`max_steps` is exact then).
     pub single_blocks: bool,
-    /// Most lanes that code can run at once, operations across lanes and atomics of shared memory included; 0: those of the
-    /// smallest warps, without atomics.
+    /// Most lanes that code can run at once, operations across lanes included; 0: those of the smallest warps.
     pub whole_lanes: u32,
 }
 
@@ -173,7 +172,6 @@ impl Kernel {
                 lockstep,
                 whole: self.whole,
                 across: self.whole && self.wave,
-                atomics: self.whole && self.wave && self.options.whole_lanes != 0,
                 alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             };
             let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken);

@@ -11,7 +11,7 @@ use crate::builder::Builder;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Form, Function, LeaveKind, PushKind, SlotInit, Terminator};
 use crate::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, run_mask_function};
-use crate::opcodes::{IntCC, MemAccess, Opcode, Space};
+use crate::opcodes::{AtomicOp, IntCC, MemAccess, Opcode, Space};
 use crate::types::{Scalar, Type};
 use crate::verify::verify;
 
@@ -191,7 +191,7 @@ impl Gen {
     }
 
     fn stmt(&mut self) {
-        let kind = if self.depth >= 4 { 0 } else { self.rng.below(20) };
+        let kind = if self.depth >= 4 { 0 } else { self.rng.below(22) };
         self.depth += 1;
         match kind {
             0..=8 => self.simple(),
@@ -237,9 +237,39 @@ impl Gen {
                 let next = self.block();
                 self.term(Terminator::Jump(next.into()), next);
             }
+            19..=20 => self.atomic(),
             _ => self.simple(),
         }
         self.depth -= 1;
+    }
+
+    /// An atomic in a block of its own, on words that many lanes share; mostly of one operation, and often nobody looks at the result.
+    fn atomic(&mut self) {
+        let (address, value) = (self.reg(), self.reg());
+        let block = self.block();
+        self.term(Terminator::Jump(block.into()), block);
+        let d = self.reg();
+        let ops = [AtomicOp::Add, AtomicOp::Add, AtomicOp::Add, AtomicOp::Exch, AtomicOp::Cas, AtomicOp::Umax];
+        let op = ops[self.rng.below(6) as usize];
+        let space = if self.rng.chance(70) { Space::Global(14) } else { Space::Shared };
+        let offset = if space == Space::Shared { 0 } else { 20_000 };
+        let (guarded, used) = (self.rng.chance(40), self.rng.chance(40));
+        let mut b = self.b();
+        let (a, v) = (b.get(address), b.get(value));
+        let m = b.i32(0xc);
+        let at = b.iand(a, m);
+        let new = op.takes_two().then_some(a);
+        let guard = guarded.then(|| b.icmp(IntCC::Ult, v, a));
+        let old = b.atomic(Self::mem(space, offset), op, at, v, new, guard);
+        if used {
+            // What it returns to lanes that it is not for is not specified.
+            let before = b.get(d);
+            let kept = guard.map_or(old, |guard| b.select(guard, old, before));
+            b.set(d, kept);
+        }
+        self.func.block_mut(self.cur).guest_insts += 1;
+        let next = self.block();
+        self.term(Terminator::Jump(next.into()), next);
     }
 
     fn if_joined(&mut self) {
@@ -391,6 +421,8 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
     let mut memory = Memory::default();
     let mut cache: BTreeMap<(Block, String), Option<(super::Region, Code)>> = BTreeMap::new();
     let mut by_region = 0;
+    // A chunk is a narrow warp.
+    let lanes = if kernel.whole_warps() { 32 } else { 4 };
     for _ in 0..20_000 {
         let compiled = regions
             .then(|| {
@@ -398,7 +430,7 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
                 let mut known = SlotFacts::none(kernel.func.slots.len());
                 for s in 0..kernel.func.slots.len() {
                     let line = &warp.frame.words()[s * 32..s * 32 + 32];
-                    if line.chunks(4).all(|c| c.iter().all(|w| *w == c[0])) {
+                    if line.chunks(lanes).all(|c| c.iter().all(|w| *w == c[0])) {
                         known.uniform.insert(Slot::new(s));
                     }
                     if line.iter().all(|w| *w == u32::MAX) {
@@ -418,10 +450,9 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
             Some((region, region_code)) => {
                 by_region += 1;
                 let mut scratch = Scratch::new(region_code);
-                // A chunk is a narrow warp.
                 let (mut exit, mut exited, mut cond) = (0, 0, 0);
-                for chunk in 0..8 {
-                    let mask = warp.active & 15 << (4 * chunk);
+                for first in (0..32).step_by(lanes) {
+                    let mask = warp.active & (u64::MAX >> (64 - lanes)) << first;
                     if mask == 0 {
                         continue;
                     }
@@ -465,7 +496,7 @@ fn check(seed: u64, options: RegionOptions) -> bool {
     if want != got {
         let differ: Vec<_> = want.0.iter().filter(|(k, v)| got.0.get(k) != Some(v)).take(8).collect();
         let more = got.0.keys().filter(|k| !want.0.contains_key(k)).count();
-        panic!("seed {seed}: {differ:?} wanted, {more} words too many\n{}", cut.func);
+        panic!("seed {seed} {options:?}: {differ:?} wanted, {more} words too many\n{}", cut.func);
     }
     true
 }
@@ -476,6 +507,7 @@ fn regions_do_what_the_stack_does() {
     for seed in seeds(300) {
         all += 1;
         ran += u64::from(check(seed, RegionOptions::default()));
+        check(seed, RegionOptions { whole_lanes: 32, ..Default::default() });
         if seed.is_multiple_of(8) {
             check(seed, RegionOptions { lockstep: true, ..Default::default() });
             check(seed, RegionOptions { single_blocks: true, ..Default::default() });

@@ -276,6 +276,12 @@ fn run(func: &Function, block: Block, state: &mut [Abstract]) -> bool {
                 None => get(1).meet(get(2)),
             },
             (Opcode::Store, _) if data.args.len() == 3 && get(2).known == Some(false) => continue,
+            (Opcode::Atomic, _)
+                if data.args.len() > data.atomic_operands()
+                    && get(data.atomic_operands()).known == Some(false) =>
+            {
+                Abstract::TOP
+            }
             (op, _) if op.has_effect() => return false,
             // Other votes: whatever they say, this lane is not in them if it is not in their mask; both ways are looked at.
             (Opcode::VoteAny | Opcode::Any, _) => Abstract::TOP,

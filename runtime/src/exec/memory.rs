@@ -221,11 +221,7 @@ impl WarpMemory for View<'_> {
         };
         let address = self.global(window, address, bytes)?;
         match bytes {
-            8 => self.memory.update64(address, |old| atomic_result(op, 8, old, value, new)),
-            4 => self
-                .memory
-                .update32(address, |old| atomic_result(op, 4, old.into(), value, new) as u32)
-                .map(u64::from),
+            4 | 8 => self.memory.atomic(address, bytes, op, value, new),
             // Narrower ones exist in no guest; the word around them is replaced.
             _ => {
                 let shift = 8 * (address % 4);

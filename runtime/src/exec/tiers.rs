@@ -193,6 +193,13 @@ struct Entry {
 struct Poll<'a> {
     patience: &'a dyn Patience,
     late_looks: u32,
+    memory: &'a Memory,
+}
+
+impl<'a> Poll<'a> {
+    fn new(patience: &'a dyn Patience, view: &View<'a>) -> Poll<'a> {
+        Poll { patience, late_looks: 0, memory: view.memory }
+    }
 }
 
 /// Called by compiled code when its fuel is spent.
@@ -203,6 +210,14 @@ unsafe extern "C" fn poll(context: *mut Context) -> u32 {
     context.fuel = FUEL;
     poll.late_looks += u32::from(poll.patience.is_late());
     u32::from(poll.late_looks > LATE_LOOKS || poll.patience.stop())
+}
+
+/// Called by compiled code for an atomic of global memory.
+unsafe extern "C" fn global_atomic(context: *mut Context) {
+    // SAFETY: as in `poll`.
+    let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
+    let memory = poll.memory;
+    context.each_atomic(|x| memory.atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
 }
 
 /// What is known of a warp's first state.
@@ -279,6 +294,7 @@ impl<'a> Stepper<'a> {
         context.global_high = !(memory.space_bytes() - 1);
         context.page_table = memory.page_table();
         context.poll = poll;
+        context.global_atomic = global_atomic;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.as_ptr();
         }
@@ -328,7 +344,7 @@ impl<'a> Stepper<'a> {
     ) -> Option<Flow> {
         let Some(version) = self.choose(warp, hint) else { return Some(self.interpret(warp, view)) };
         let at = warp.block;
-        let mut poll = Poll { patience, late_looks: 0 };
+        let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
         let code = &self.entries[at.index()].versions[version];
         let outcome = code.run(&mut self.context, warp);
@@ -430,7 +446,7 @@ impl<'a> Stepper<'a> {
         view: &mut View<'_>,
         patience: &dyn Patience,
     ) -> Option<ExitKind> {
-        let mut poll = Poll { patience, late_looks: 0 };
+        let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
         let entry = &self.entries[at.index()];
         let code = &entry.versions[place];
@@ -527,7 +543,7 @@ impl<'a> Stepper<'a> {
         shared: &[u8],
         patience: &dyn Patience,
     ) -> RowRun {
-        let mut poll = Poll { patience, late_looks: 0 };
+        let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
         let context = &mut *self.context;
         (context.block_x, context.block_end, context.linear_more) = (row.start, row.end, linear_more);

@@ -1,7 +1,7 @@
 //! Checked accesses to guest memory that other threads may be using.
 
 use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// An access that the page table does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -78,38 +78,6 @@ impl Memory {
             }
         }
         Ok(())
-    }
-
-    /// Replaces the 32-bit word at an aligned address by `update` of it, atomically; gives the old one.
-    /// An address that is not aligned is rounded down, as the hardware ignores the low bits.
-    #[inline]
-    pub fn update32(&self, address: u64, mut update: impl FnMut(u32) -> u32) -> Result<u32, Denied> {
-        let address = address & !3;
-        self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
-        let pointer = self.base().wrapping_add(address as usize).cast();
-        // SAFETY: as in `store`; aligned above.
-        let word = unsafe { AtomicU32::from_ptr(pointer) };
-        let step = |old: u32| Some(update(u32::from_le(old)).to_le());
-        let old = match word.fetch_update(SeqCst, SeqCst, step) {
-            Ok(old) | Err(old) => old,
-        };
-        Ok(u32::from_le(old))
-    }
-
-    /// Replaces the 64-bit word at an aligned address by `update` of it, atomically; gives the old one.
-    /// An address that is not aligned is rounded down.
-    #[inline]
-    pub fn update64(&self, address: u64, mut update: impl FnMut(u64) -> u64) -> Result<u64, Denied> {
-        let address = address & !7;
-        self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
-        let pointer = self.base().wrapping_add(address as usize).cast();
-        // SAFETY: as in `store`; aligned above.
-        let word = unsafe { AtomicU64::from_ptr(pointer) };
-        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
-        let old = match word.fetch_update(SeqCst, SeqCst, step) {
-            Ok(old) | Err(old) => old,
-        };
-        Ok(u64::from_le(old))
     }
 
     /// Copies mapped guest memory out.

@@ -10,6 +10,7 @@
 
 mod access;
 mod reservation;
+mod update;
 pub(crate) mod window;
 
 pub use access::Denied;

@@ -48,7 +48,6 @@ exit nop
 ;              v33: i32 = slot.get s1  ; r1
 ;              v34: i64 = slot.get s42  ; t1.i64
 ;              v35: i64 = atomic.u64 add global2[v33], v34 align 8
-;              slot.set s43, v35  ; t3.i64
 ;              jump block6
 ;
 ; block6 pc 0x8 insts 1:

@@ -88,6 +88,10 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
             let mask = way.mask.map(|slot| e.get(slot));
             let guard = mask.or(e.guard);
             let mut result = e.b.atomic(way.mem, op, address, value, new, guard);
+            // What nobody looks at can be done in any order.
+            if inst.op != Op::Atom {
+                return;
+            }
             if let Some(mask) = mask {
                 let before = e.get(old);
                 result = e.b.select(mask, result, before);

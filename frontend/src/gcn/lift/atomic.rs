@@ -137,9 +137,11 @@ fn scalar(rmw: Rmw) -> Scalar {
     if rmw.wide { Scalar::I64 } else { Scalar::I32 }
 }
 
-/// Emits an atomic in a block of its own and gives the old value, 0 where `ok` does not hold. Values made before are lost.
+/// Emits an atomic in a block of its own and gives the old value, 0 where `ok` does not hold or the instruction has no use for it. Values
+/// made before are lost.
 pub(super) fn emit(
     e: &mut Emit<'_>,
+    inst: &Inst,
     mem: MemAccess,
     rmw: Rmw,
     address: Value,
@@ -150,10 +152,16 @@ pub(super) fn emit(
     let guard = access::guard(e, ok);
     let mut args = vec![address, guard, value];
     args.extend(new);
-    e.cross1(&args, |e, args| {
+    let wanted = inst.dst.is_some();
+    let old = e.cross(&args, |e, args| {
         let new = args.get(3).copied();
         let old = e.b.atomic(mem, rmw.op, args[0], args[2], new, Some(args[1]));
-        access::or_zero(e, Some(args[1]), old)
+        // What nobody looks at can be done in any order.
+        if wanted { vec![access::or_zero(e, Some(args[1]), old)] } else { Vec::new() }
+    });
+    old.first().copied().unwrap_or_else(|| {
+        let zero = e.b.constant(scalar(rmw), 0);
+        e.b.splat(zero)
     })
 }
 

@@ -36,7 +36,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         let (address, offset) = buffer.place(e, 0);
         let operands = atomic::memory_operands(e, inst, rmw);
         let mem = MemAccess { align: bytes, ..access(GLOBAL, bytes, false, offset) };
-        let old = atomic::emit(e, mem, rmw, address, operands, ok);
+        let old = atomic::emit(e, inst, mem, rmw, address, operands, ok);
         atomic::write_old(e, inst, old);
     } else if let Some(shape) = access::shape(inst.op) {
         let buffer = Buffer::new(e, inst, words);

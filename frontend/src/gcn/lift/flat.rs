@@ -181,7 +181,7 @@ fn update(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
     if !has_apertures(e, inst) {
         let (address, offset) = global(e, inst);
         let operands = atomic::memory_operands(e, inst, rmw);
-        let old = atomic::emit(e, MemAccess { offset, ..mem }, rmw, address, operands, None);
+        let old = atomic::emit(e, inst, MemAccess { offset, ..mem }, rmw, address, operands, None);
         return atomic::write_old(e, inst, old);
     }
     // An atomic in scratch is one as any other: 64-bit ones would need dwords side by side, and are not there.
@@ -189,14 +189,14 @@ fn update(e: &mut Emit<'_>, inst: &Inst, rmw: Rmw) {
     let address = place.global_at(e, 0);
     let outside = place.outside(e);
     let operands = atomic::memory_operands(e, inst, rmw);
-    let old = atomic::emit(e, mem, rmw, address, operands, outside);
+    let old = atomic::emit(e, inst, mem, rmw, address, operands, outside);
     let old = access::save(e, old, 0);
     let place = anywhere(e, inst);
     if let Some((address, there)) = place.inside(e, 0) {
         let operands = atomic::memory_operands(e, inst, rmw);
         let mem = access(Space::Shared, bytes, false, 0);
         let address = e.and_const(address, !(u32::from(bytes) - 1));
-        let shared = atomic::emit(e, mem, rmw, address, operands, Some(there));
+        let shared = atomic::emit(e, inst, mem, rmw, address, operands, Some(there));
         let place = anywhere(e, inst);
         let global = e.get(old);
         let both = match place.outside(e) {

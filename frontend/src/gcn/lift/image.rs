@@ -305,6 +305,6 @@ fn update(e: &mut Emit<'_>, inst: &Inst, image: &Image, rmw: Rmw) {
     let bytes = rmw.bytes();
     let operands = atomic::memory_operands(e, inst, rmw);
     let mem = MemAccess { align: bytes, ..access(GLOBAL, bytes, false, 0) };
-    let old = atomic::emit(e, mem, rmw, image.address, operands, Some(image.inside));
+    let old = atomic::emit(e, inst, mem, rmw, image.address, operands, Some(image.inside));
     atomic::write_old(e, inst, old);
 }

@@ -196,7 +196,7 @@ fn update(
         address = e.b.iand(address, mask);
         mem.align = bytes;
     }
-    atomic::emit(e, mem, rmw, address, operands, place.ok)
+    atomic::emit(e, inst, mem, rmw, address, operands, place.ok)
 }
 
 fn unit(words: u8) -> Unit {

@@ -141,7 +141,10 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         let new = new.map(|slot| e.get(slot));
         let guard = e.guard;
         let result = e.b.atomic(mem, op, address, value, new, guard);
-        e.put_always(old, result);
+        // What nobody looks at can be done in any order.
+        if inst.op == Op::Atom {
+            e.put_always(old, result);
+        }
     });
     if inst.op != Op::Atom {
         return;

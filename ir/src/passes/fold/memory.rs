@@ -1,4 +1,4 @@
-//! Loads, stores and writes of slots: guards that are constant or protect nothing, bits of stored values and addresses
+//! Loads, stores, atomics and writes of slots: guards that are constant or protect nothing, bits of stored values and addresses
 //! that nobody needs.
 
 use super::{Act, Folder};
@@ -9,12 +9,16 @@ impl Folder<'_> {
     pub(super) fn memory(&mut self, data: &InstData) -> Option<Act> {
         let same = |args| Some(Act::Now(data.op, args, data.imm));
         // A guard that always holds, or never.
-        let values = if data.op == Opcode::Store { 2 } else { 1 };
+        let values = match data.op {
+            Opcode::Store => 2,
+            Opcode::Atomic => data.atomic_operands(),
+            _ => 1,
+        };
         if let Some(&guard) = data.args.get(values)
             && let Some(holds) = self.c(guard)
         {
             return match (holds, data.op) {
-                (0, Opcode::Load) => Some(Act::Const(0)),
+                (0, Opcode::Load | Opcode::Atomic) => Some(Act::Const(0)),
                 (0, _) => Some(Act::Gone),
                 _ => same(data.args[..values].to_vec()),
             };

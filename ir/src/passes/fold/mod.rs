@@ -171,7 +171,7 @@ impl Folder<'_> {
     }
 
     fn step(&mut self, data: &InstData) -> Option<Act> {
-        if matches!(data.op, Opcode::Load | Opcode::Store | Opcode::SlotSet) {
+        if matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic | Opcode::SlotSet) {
             return self.memory(data);
         }
         if data.op == Opcode::LaneBit {

@@ -1,0 +1,185 @@
+//! Atomics of compiled code, lane by lane: Rust functions that it calls through its context.
+
+use warpjit_ir::interp::atomic_result;
+use warpjit_ir::{AtomicOp, Function, InstData, MemAccess, Space, Value};
+
+use crate::context::{Context, decode_space, encode_space};
+use crate::helpers::HostFloat;
+
+/// What an atomic does in one lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaneAtomic {
+    /// Lane of the warp.
+    pub lane: u32,
+    /// Guest address.
+    pub address: u64,
+    /// 4 or 8.
+    pub bytes: u8,
+    /// The operation.
+    pub op: AtomicOp,
+    /// Its operand.
+    pub value: u64,
+    /// Its second operand.
+    pub new: u64,
+}
+
+impl LaneAtomic {
+    /// What is in memory then, of what was there before.
+    fn after(&self, old: u64) -> u64 {
+        atomic_result(self.op, self.bytes, old, self.value, self.new)
+    }
+}
+
+/// An atomic as two words for [`Context::access`] and [`Context::atomic`]: the space as [`encode_space`] says it, bytes, whether addresses are not
+/// taken modulo 2^16, whether they are double words, the warp's lanes (a power of two); the operation, and what the address is to be a multiple of, plus how much.
+pub(crate) fn describe(mem: MemAccess, op: AtomicOp, wide_address: bool, lanes: u32) -> (u32, u32) {
+    let number = AtomicOp::ALL.iter().position(|&o| o == op).unwrap_or(0) as u32;
+    let access = encode_space(mem.space)
+        | u32::from(mem.bytes) << 12
+        | u32::from(mem.far) << 18
+        | u32::from(wide_address) << 19
+        | lanes.trailing_zeros() << 20;
+    (access, number | u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
+}
+
+/// Whether an atomic may fault.
+pub(crate) fn may_fault(mem: MemAccess) -> bool {
+    matches!(mem.space, Space::Global(_)) || mem.align > 1
+}
+
+/// The spaces and sizes that code has atomics for.
+pub(crate) fn is_possible(data: &InstData, mem: MemAccess, wide_address: bool) -> bool {
+    let global = matches!(mem.space, Space::Global(_));
+    matches!(mem.bytes, 4 | 8)
+        && !matches!(mem.space, Space::Const(_))
+        && (global || !wide_address)
+        && data.args.len() >= data.atomic_operands()
+}
+
+/// Whether a function uses a value.
+pub(crate) fn is_used(f: &Function, value: Value) -> bool {
+    f.block_ids().any(|block| {
+        let mut used = f.block(block).insts.iter().any(|&i| f.inst(i).args.contains(&value));
+        f.term(block).for_each_use(|v| used |= v == value);
+        used
+    })
+}
+
+impl Context {
+    /// Does the atomic that compiled code has described for each lane that takes part, the lowest first, with `update`, which gives what was
+    /// in memory, or `None` for a fault: then no further lane does anything.
+    pub fn each_atomic(&mut self, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
+        let (access, atomic) = (self.access, self.atomic);
+        let bytes = (access >> 12 & 15) as u8;
+        let (far, wide_address) = (access >> 18 & 1 != 0, access >> 19 & 1 != 0);
+        let mask = match decode_space(access & 0xfff) {
+            Space::Global(_) => u64::MAX,
+            _ if far => 0xffff_ffff,
+            _ => 0xffff,
+        };
+        let op = AtomicOp::ALL[(atomic & 0xff) as usize % AtomicOp::ALL.len()];
+        let (low, place) = (u64::from(atomic >> 8 & 0xff).wrapping_sub(1), u64::from(atomic >> 16));
+        let (wide, two) = (bytes == 8, op.takes_two());
+        self.odd_lane = 0;
+        let mut left = self.guard_lanes;
+        while left != 0 {
+            let lane = left.trailing_zeros();
+            left &= left - 1;
+            let n = lane as usize;
+            let address = self.lane_addresses.get(n, wide_address) & mask;
+            let one = LaneAtomic {
+                lane: self.chunk_lane + lane,
+                address,
+                bytes,
+                op,
+                value: self.lane_values.get(n, wide),
+                new: if two { self.lane_others.get(n, wide) } else { 0 },
+            };
+            let aligned = address.wrapping_sub(place) & low == 0;
+            let Some(old) = aligned.then(|| update(&one)).flatten() else {
+                self.odd_lane = lane + 1;
+                self.fault.address = address;
+                return;
+            };
+            self.lane_values.set(n, wide, old);
+        }
+    }
+}
+
+/// Does the atomic that is described in a context: operands in `lane_values` and `lane_others`, old values to `lane_values`, the first lane
+/// that faults to `odd_lane`.
+pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
+    let environment = HostFloat::enter();
+    // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
+    let access = unsafe { (*context).access };
+    match decode_space(access & 0xfff) {
+        // SAFETY: the embedder's function takes the context.
+        Space::Global(_) => unsafe { ((*context).global_atomic)(context) },
+        // SAFETY: as above.
+        Space::Shared => unsafe { shared_atomic(&mut *context) },
+        // SAFETY: as above.
+        Space::Local => unsafe { local_atomic(&mut *context) },
+        Space::Const(_) => {}
+    }
+    environment.leave();
+}
+
+/// # Safety
+///
+/// The context's shared memory is there, and nobody else uses it.
+unsafe fn shared_atomic(context: &mut Context) {
+    let (base, size) = (context.shared_base, u64::from(context.shared_bytes));
+    context.each_atomic(|x| {
+        if x.address + u64::from(x.bytes) > size {
+            // Nothing is there: it reads as zero.
+            return Some(0);
+        }
+        // SAFETY: all of the access is inside the shared memory that the embedder has put into the context; a block runs on one thread.
+        unsafe {
+            let place = base.add(x.address as usize);
+            Some(if x.bytes == 8 {
+                let old = place.cast::<u64>().read_unaligned();
+                place.cast::<u64>().write_unaligned(x.after(old));
+                old
+            } else {
+                let old = place.cast::<u32>().read_unaligned();
+                place.cast::<u32>().write_unaligned(x.after(old.into()) as u32);
+                old.into()
+            })
+        }
+    });
+}
+
+/// # Safety
+///
+/// The context's local memory is that of a warp of as many lanes as is said, and nobody else uses it.
+unsafe fn local_atomic(context: &mut Context) {
+    let (base, size) = (context.local_base, u64::from(context.local_bytes));
+    let lanes = 1usize << (context.access >> 20 & 7);
+    context.each_atomic(|x| {
+        if x.address + u64::from(x.bytes) > size {
+            return Some(0);
+        }
+        let (mut word, count) = ([0; 8], usize::from(x.bytes));
+        let place = |byte: usize| {
+            let at = x.address as usize + byte;
+            at / 4 * 4 * lanes + x.lane as usize * 4 + at % 4
+        };
+        for (n, byte) in word.iter_mut().enumerate().take(count) {
+            // SAFETY: all of the access is inside the local memory that the embedder has put into the context.
+            *byte = unsafe { *base.add(place(n)) };
+        }
+        let old = u64::from_le_bytes(word);
+        for (n, byte) in x.after(old).to_le_bytes().iter().enumerate().take(count) {
+            // SAFETY: as above.
+            unsafe { *base.add(place(n)) = *byte };
+        }
+        Some(old)
+    });
+}
+
+/// A context's function for atomics of global memory where the embedder has given none: every lane faults.
+pub(crate) unsafe extern "C" fn no_global_atomic(context: *mut Context) {
+    // SAFETY: called with the context of compiled code.
+    unsafe { (*context).each_atomic(|_| None) }
+}

@@ -1,0 +1,89 @@
+//! Atomics on guest memory: indivisible for all threads of the host.
+
+use super::access::Denied;
+use super::{Memory, PAGE_READ, PAGE_WRITE};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use warpjit_ir::AtomicOp;
+use warpjit_ir::interp::atomic_result;
+
+/// An atomic on a word of the host: by an instruction of its own where there is one.
+macro_rules! update {
+    ($word:expr, $ty:ty, $op:expr, $bytes:expr, $value:expr, $new:expr) => {{
+        let (word, value, new) = ($word, $value as $ty, $new as $ty);
+        // Sums have carries: only where the host's order of bytes is the guest's.
+        let op = if cfg!(target_endian = "little") { Some($op) } else { None };
+        let old = match op {
+            Some(AtomicOp::Add) => word.fetch_add(value, SeqCst),
+            Some(AtomicOp::And) => word.fetch_and(value, SeqCst),
+            Some(AtomicOp::Or) => word.fetch_or(value, SeqCst),
+            Some(AtomicOp::Xor) => word.fetch_xor(value, SeqCst),
+            Some(AtomicOp::Exch) => word.swap(value, SeqCst),
+            Some(AtomicOp::Cas) => {
+                word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old)
+            }
+            _ => {
+                let after = |old: $ty| atomic_result($op, $bytes, old.into(), value.into(), new.into()) as $ty;
+                let step = |old: $ty| Some(after(<$ty>::from_le(old)).to_le());
+                word.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old)
+            }
+        };
+        u64::from(<$ty>::from_le(old))
+    }};
+}
+
+impl Memory {
+    /// Does an atomic operation on a word of 4 or 8 bytes and gives what was there. An address that is not aligned is rounded down, as the
+    /// hardware ignores the low bits.
+    #[inline]
+    pub fn atomic(
+        &self,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied> {
+        if bytes == 8 {
+            let word = self.word64(address)?;
+            return Ok(update!(word, u64, op, 8, value, new));
+        }
+        let word = self.word32(address)?;
+        Ok(update!(word, u32, op, 4, value, new))
+    }
+
+    /// Replaces the 32-bit word at an aligned address by `update` of it, atomically; gives the old one.
+    /// An address that is not aligned is rounded down.
+    #[inline]
+    pub fn update32(&self, address: u64, mut update: impl FnMut(u32) -> u32) -> Result<u32, Denied> {
+        let step = |old: u32| Some(update(u32::from_le(old)).to_le());
+        let old = self.word32(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
+        Ok(u32::from_le(old))
+    }
+
+    /// As `update32`, of 64 bits.
+    #[inline]
+    pub fn update64(&self, address: u64, mut update: impl FnMut(u64) -> u64) -> Result<u64, Denied> {
+        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
+        let old = self.word64(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
+        Ok(u64::from_le(old))
+    }
+
+    /// The word at an aligned address, which the guest may write.
+    #[inline]
+    fn word32(&self, address: u64) -> Result<&AtomicU32, Denied> {
+        let address = address & !3;
+        self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
+        // SAFETY: the range is mapped and writable (checked above), stays so while `self` is borrowed, is aligned, and all other accesses
+        // of this process to it are atomic.
+        Ok(unsafe { AtomicU32::from_ptr(self.base().wrapping_add(address as usize).cast()) })
+    }
+
+    /// As `word32`, of 64 bits.
+    #[inline]
+    fn word64(&self, address: u64) -> Result<&AtomicU64, Denied> {
+        let address = address & !7;
+        self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
+        // SAFETY: as above.
+        Ok(unsafe { AtomicU64::from_ptr(self.base().wrapping_add(address as usize).cast()) })
+    }
+}
