@@ -15,7 +15,7 @@ use warpjit_ir::interp::{Code, Denied, Fault, Frame, Scratch, WarpMemory, run_ma
 use warpjit_ir::passes::{conjunctions, dce, fold, pipeline, whole};
 use warpjit_ir::text::parse_function;
 use warpjit_ir::verify::verify;
-use warpjit_ir::{AtomicOp, Function, Space};
+use warpjit_ir::{Function, Opcode, Space};
 
 const GLOBAL: usize = 5 * 4096;
 const SHARED: usize = 1000;
@@ -93,19 +93,6 @@ impl WarpMemory for Memory {
         Ok(())
     }
 
-    fn atomic(
-        &mut self,
-        _: Space,
-        _: u32,
-        _: u64,
-        _: u8,
-        _: AtomicOp,
-        _: u64,
-        _: u64,
-    ) -> Result<u64, Denied> {
-        Err(Denied)
-    }
-
     fn lock(&mut self, _: u32, _: u64) -> bool {
         false
     }
@@ -157,6 +144,13 @@ unsafe extern "C" fn refill(context: *mut Context) -> u32 {
     0
 }
 
+/// Atomics of global memory, on the [`Memory`] that the context names.
+unsafe extern "C" fn global_atomic(context: *mut Context) {
+    // SAFETY: code passes its context, and `compiled` has put a memory into it.
+    let (context, memory) = unsafe { (&mut *context, &mut *(*context).user.cast::<Memory>()) };
+    context.each_atomic(|x| memory.atomic(Space::Global(0), x.lane, x.address, x.bytes, x.op, x.value, x.new).ok());
+}
+
 fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, active: u64) -> Outcome {
     let code = Executable::compile(func, options);
     let mut frame = words.to_vec();
@@ -172,6 +166,8 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     ctx.local_base = memory.local.as_mut_ptr();
     ctx.local_bytes = LOCAL as u32;
     ctx.const_banks = [memory.consts.as_ptr(); warpjit_backend::CONST_BANKS];
+    ctx.global_atomic = global_atomic;
+    ctx.user = (&raw mut memory).cast();
     let exit = code.run(&mut ctx, &mut frame);
     let result = if exit == FAULT {
         let f = ctx.fault;
@@ -245,7 +241,7 @@ fn seeds(count: u64) -> std::ops::RangeInclusive<u64> {
 
 fn compare(tame: bool) {
     // Code looks for misaligned lanes before it accesses anything: it may find another lane than the lowest bad one.
-    let (mut faults, mut other_lanes) = (0, 0);
+    let (mut faults, mut other_lanes, mut atomics) = (0, 0, 0);
     let mut options = all_options();
     // Unmapped pages are found by the table of pages here, not by signals.
     options.retain(|o| tame || !o.wide_vectors);
@@ -281,6 +277,12 @@ fn compare(tame: bool) {
                 faults += 1;
                 other_lanes += u32::from(a.lane != b.lane);
                 assert_eq!((a.pc, a.space, a.store), (b.pc, b.space, b.store), "{}", say());
+                if func.insts.iter().any(|inst| inst.op == Opcode::Atomic && inst.pc == a.pc) {
+                    atomics += 1;
+                    // The lanes before have done theirs.
+                    assert_eq!((a.lane, a.address), (b.lane, b.address), "{}", say());
+                    assert!(got.memory == want.memory, "{}", say());
+                }
                 continue;
             }
             assert_eq!(got.result, want.result, "{}", say());
@@ -301,6 +303,7 @@ fn compare(tame: bool) {
             }
         }
     }
+    assert!(tame || count < 100 || atomics > 5, "{atomics}");
     assert!(tame || count < 100 || faults > 20 && other_lanes * 20 < faults, "{faults} {other_lanes}");
 }
 

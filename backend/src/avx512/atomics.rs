@@ -108,7 +108,7 @@ impl Lower<'_> {
         self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
         if let Some(base) = base {
             let slow = self.a.cold_block();
-            if let Some(bad) = self.bad_lanes(&x, &masks, inside)? {
+            if let Some(bad) = self.aside(|l| l.bad_lanes(&x, &masks, inside))? {
                 let quick = self.a.block();
                 self.test_any(&[bad]);
                 self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));

@@ -3,7 +3,7 @@
 use warpjit_backend::Shape;
 use warpjit_ir::function::BlockCall;
 use warpjit_ir::{
-    Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
+    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
     Type, Value,
 };
 
@@ -177,6 +177,39 @@ impl Gen {
             None => all,
         };
         let v = self.b().select(seen, v, zero);
+        if bytes == 8 { self.longs.push(v) } else { self.ints.push(v) }
+    }
+
+    /// An atomic on words that lanes share, now and then where there is nothing or memory cannot be written.
+    fn atomic(&mut self) {
+        let space = [Space::Global(3), Space::Shared, Space::Local][self.random.below(3)];
+        let bytes = [4, 4, 8][self.random.below(3)];
+        let limit = match space {
+            Space::Global(_) => GLOBAL as u32,
+            Space::Shared => SHARED as u32,
+            _ => 1200,
+        };
+        let align = if self.tame { bytes } else { [1, bytes][self.random.below(2)] };
+        let a = self.address(limit, 8);
+        let far = space == Space::Shared && self.random.below(2) == 0;
+        let offset = 8 * self.random.below(3) as i32;
+        let mem = MemAccess { space, bytes, signed: false, offset, align, far, align_offset: 0 };
+        let op = AtomicOp::ALL[self.random.below(AtomicOp::ALL.len())];
+        let list = if bytes == 8 { self.longs.clone() } else { self.ints.clone() };
+        let (v, new) = (self.pick(&list), self.pick(&list));
+        let guard = self.guard();
+        let old = self.b().atomic(mem, op, a, v, op.takes_two().then_some(new), guard);
+        if self.random.below(3) == 0 {
+            return;
+        }
+        // What lanes get that it is not for is unspecified.
+        let zero = self.b().constant(if bytes == 8 { Scalar::I64 } else { Scalar::I32 }, 0);
+        let all = self.masks[0];
+        let seen = match guard {
+            Some(g) => self.b().iand(g, all),
+            None => all,
+        };
+        let v = self.b().select(seen, old, zero);
         if bytes == 8 { self.longs.push(v) } else { self.ints.push(v) }
     }
 
@@ -372,6 +405,7 @@ impl Gen {
             2 => self.multiply_adds(),
             3 => self.lookups(),
             4 => self.rounds(),
+            5 if self.random.below(2) == 0 => self.atomic(),
             _ => self.access(),
         }
     }
