@@ -6,7 +6,9 @@ use common::{Executable, Random, all_options, context, frame, read, write};
 use warpjit_backend::{Context, FAULT, Options};
 use warpjit_ir::interp::atomic_result;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{AtomicOp, Builder, Form, Function, Imm, MemAccess, Opcode, SlotInit, Space, Terminator, Type};
+use warpjit_ir::{
+    AtomicOp, Builder, Form, Function, Imm, MemAccess, Opcode, SlotInit, Space, Terminator, Type,
+};
 
 const LANES: usize = 32;
 const BYTES: usize = 2048;
@@ -192,7 +194,15 @@ fn cases() -> Vec<Case> {
             ];
             for (n, (space, wide_address, far)) in spaces.into_iter().enumerate() {
                 for align in [1, bytes] {
-                    let mem = MemAccess { space, bytes, signed: false, offset: OFFSET, align, far, align_offset: 0 };
+                    let mem = MemAccess {
+                        space,
+                        bytes,
+                        signed: false,
+                        offset: OFFSET,
+                        align,
+                        far,
+                        align_offset: 0,
+                    };
                     for bits in 0..4 {
                         let (guarded, used) = (bits & 1 != 0, bits & 2 != 0);
                         let uniform_value = (n + bits) % 3 == 0;

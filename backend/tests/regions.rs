@@ -148,7 +148,9 @@ unsafe extern "C" fn refill(context: *mut Context) -> u32 {
 unsafe extern "C" fn global_atomic(context: *mut Context) {
     // SAFETY: code passes its context, and `compiled` has put a memory into it.
     let (context, memory) = unsafe { (&mut *context, &mut *(*context).user.cast::<Memory>()) };
-    context.each_atomic(|x| memory.atomic(Space::Global(0), x.lane, x.address, x.bytes, x.op, x.value, x.new).ok());
+    context.each_atomic(|x| {
+        memory.atomic(Space::Global(0), x.lane, x.address, x.bytes, x.op, x.value, x.new).ok()
+    });
 }
 
 fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, active: u64) -> Outcome {

@@ -273,7 +273,11 @@ impl Lower<'_> {
             }
             _ => value,
         };
-        if double { self.a.store64g(there, result) } else { self.a.store32(there, result) }
+        if double {
+            self.a.store64g(there, result)
+        } else {
+            self.a.store32(there, result)
+        }
         Some(old)
     }
 

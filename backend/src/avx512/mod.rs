@@ -119,12 +119,5 @@ fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<R
 
 /// Operations across lanes that code can hold where a chunk is the whole warp.
 pub(crate) fn crosses_lanes(op: Opcode) -> bool {
-    matches!(
-        op,
-        Opcode::VoteAny
-            | Opcode::VoteAll
-            | Opcode::Ballot
-            | Opcode::Shuffle
-            | Opcode::QuadLane
-    )
+    matches!(op, Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane)
 }

@@ -35,7 +35,11 @@ impl Lower<'_, '_> {
         }
         self.e.brif(bits, (go, &[]), (end, &none));
         self.e.switch_to(go);
-        let lists = [(at::LANE_ADDRESSES, Some(addresses)), (at::LANE_VALUES, Some(values)), (at::LANE_OTHERS, others)];
+        let lists = [
+            (at::LANE_ADDRESSES, Some(addresses)),
+            (at::LANE_VALUES, Some(values)),
+            (at::LANE_OTHERS, others),
+        ];
         for (place, parts) in lists {
             for (n, &p) in parts.iter().flat_map(|parts| parts.iter()).enumerate() {
                 self.e.store(p, self.context, place + 16 * n as i32);

@@ -46,7 +46,9 @@ impl Lower<'_, '_> {
             for &inst in &self.f.block(block).insts {
                 let data = self.f.inst(inst);
                 match (data.op, data.imm) {
-                    (Opcode::Store, Imm::Mem(mem)) | (_, Imm::Atomic(mem, _)) if mem.space == Space::Shared => {
+                    (Opcode::Store, Imm::Mem(mem)) | (_, Imm::Atomic(mem, _))
+                        if mem.space == Space::Shared =>
+                    {
                         return Ok(());
                     }
                     (Opcode::Load, Imm::Mem(mem)) if mem.space == Space::Shared => {

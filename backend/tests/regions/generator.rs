@@ -3,8 +3,8 @@
 use warpjit_backend::Shape;
 use warpjit_ir::function::BlockCall;
 use warpjit_ir::{
-    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space, Terminator,
-    Type, Value,
+    AtomicOp, Builder, FloatCC, Form, Function, Imm, IntCC, MemAccess, Opcode, Scalar, SlotInit, Space,
+    Terminator, Type, Value,
 };
 
 use super::common::Random;

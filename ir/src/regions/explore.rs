@@ -17,6 +17,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::split::OrderedAccesses;
 use super::uniform::Uniformity;
+use super::waiting::Waiting;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
 use crate::graph;
@@ -443,6 +444,7 @@ impl Explorer<'_> {
         let succs = plan.successors();
         let components = graph::strongly_connected(&succs);
         let irreducible = graph::natural_loops(&succs, 0).is_none();
+        let waiting = Waiting { func: self.func, plan, succs: &succs };
         for component in components {
             let cyclic = component.len() > 1 || succs[component[0]].contains(&component[0]);
             if !cyclic {
@@ -459,8 +461,8 @@ impl Explorer<'_> {
             let ordered = apart.needs_all() || apart.conflicts_with(apart);
             if irreducible
                 || ordered
-                || self.waits_for_memory(plan, &component, &succs)
-                || self.waits_for_atomics(plan, &component, &succs)
+                || waiting.waits_for_memory(&component, !self.facts.run.alone)
+                || waiting.waits_for_atomics(&component)
             {
                 // Stop where the loop is entered, at the node with the least nesting.
                 let node = component
@@ -480,63 +482,6 @@ impl Explorer<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Whether leaving the loop depends on memory read within it that others may write.
-    fn waits_for_memory(&self, plan: &Plan, component: &[usize], succs: &[Vec<usize>]) -> bool {
-        let source = |data: &InstData| match (data.op, data.imm) {
-            // Guests whose warps are run whole have one in a block: nobody else writes its memory.
-            (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => !self.facts.run.alone,
-            (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
-            _ => false,
-        };
-        let blocks: HashSet<Block> = component.iter().filter_map(|&n| plan.nodes[n].block).collect();
-        let mut found = Tainted::default();
-        found.spread(self.func, &blocks, source);
-        component.iter().any(|&n| {
-            let leaves = succs[n].iter().any(|s| !component.contains(s));
-            leaves && found.decides(plan, n)
-        })
-    }
-
-    /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
-    /// be noted in a register by code that is only run if the lock was free.
-    fn waits_for_atomics(&self, plan: &Plan, component: &[usize], succs: &[Vec<usize>]) -> bool {
-        let source = |data: &InstData| data.op == Opcode::Atomic;
-        let blocks: HashSet<Block> = component.iter().filter_map(|&n| plan.nodes[n].block).collect();
-        if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
-            return false;
-        }
-        let after = graph::post_dominators(succs);
-        let mut found = Tainted::default();
-        loop {
-            found.spread(self.func, &blocks, source);
-            let before = found.slots.len();
-            let deciding: Vec<usize> =
-                component.iter().copied().filter(|&n| found.decides(plan, n)).collect();
-            for n in deciding {
-                let meeting = after[n];
-                let (mut seen, mut work) = (HashSet::new(), succs[n].clone());
-                while let Some(at) = work.pop() {
-                    if Some(at) == meeting || !component.contains(&at) || !seen.insert(at) {
-                        continue;
-                    }
-                    work.extend(&succs[at]);
-                    let insts = plan.nodes[at].block.iter().flat_map(|&b| &self.func.block(b).insts);
-                    found.slots.extend(insts.filter_map(|&i| match self.func.inst(i) {
-                        InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } => Some(*slot),
-                        _ => None,
-                    }));
-                }
-            }
-            if found.slots.len() == before {
-                break;
-            }
-        }
-        component.iter().any(|&n| {
-            let leaves = succs[n].iter().any(|s| !component.contains(s));
-            leaves && found.decides(plan, n)
-        })
     }
 
     /// Chunks that vote for themselves must come together before the region comes out.
@@ -623,46 +568,6 @@ impl Explorer<'_> {
             sum = sum.plus(own);
         }
         Ok(())
-    }
-}
-
-/// Slots and values that depend on something.
-#[derive(Default)]
-struct Tainted {
-    slots: HashSet<Slot>,
-    values: HashSet<Value>,
-}
-
-impl Tainted {
-    /// Adds the results of `source` in these blocks, and what is made of them and of the slots.
-    fn spread(&mut self, func: &Function, blocks: &HashSet<Block>, source: impl Fn(&InstData) -> bool) {
-        loop {
-            let before = (self.slots.len(), self.values.len());
-            for &b in blocks {
-                for &i in &func.block(b).insts {
-                    let data = func.inst(i);
-                    let mut taint = source(data) || data.args.iter().any(|a| self.values.contains(a));
-                    match (data.op, data.imm) {
-                        (Opcode::SlotGet, Imm::Slot(s)) => taint |= self.slots.contains(&s),
-                        (Opcode::SlotSet, Imm::Slot(s)) if taint => {
-                            self.slots.insert(s);
-                        }
-                        _ => {}
-                    }
-                    if let (true, Some(v)) = (taint, data.result) {
-                        self.values.insert(v);
-                    }
-                }
-            }
-            if before == (self.slots.len(), self.values.len()) {
-                return;
-            }
-        }
-    }
-
-    /// Whether they decide where a node goes on.
-    fn decides(&self, plan: &Plan, node: usize) -> bool {
-        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) if self.values.contains(&cond))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod ssa;
 pub mod uniform;
 mod unread;
 pub mod votes;
+mod waiting;
 pub mod wave;
 
 pub use optimize::{optimize, part_lanes, versions};

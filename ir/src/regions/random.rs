@@ -249,7 +249,8 @@ impl Gen {
         let block = self.block();
         self.term(Terminator::Jump(block.into()), block);
         let d = self.reg();
-        let ops = [AtomicOp::Add, AtomicOp::Add, AtomicOp::Add, AtomicOp::Exch, AtomicOp::Cas, AtomicOp::Umax];
+        let ops =
+            [AtomicOp::Add, AtomicOp::Add, AtomicOp::Add, AtomicOp::Exch, AtomicOp::Cas, AtomicOp::Umax];
         let op = ops[self.rng.below(6) as usize];
         let space = if self.rng.chance(70) { Space::Global(14) } else { Space::Shared };
         let offset = if space == Space::Shared { 0 } else { 20_000 };

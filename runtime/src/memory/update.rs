@@ -22,7 +22,8 @@ macro_rules! update {
                 word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old)
             }
             _ => {
-                let after = |old: $ty| atomic_result($op, $bytes, old.into(), value.into(), new.into()) as $ty;
+                let after =
+                    |old: $ty| atomic_result($op, $bytes, old.into(), value.into(), new.into()) as $ty;
                 let step = |old: $ty| Some(after(<$ty>::from_le(old)).to_le());
                 word.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old)
             }
@@ -35,14 +36,7 @@ impl Memory {
     /// Does an atomic operation on a word of 4 or 8 bytes and gives what was there. An address that is not aligned is rounded down, as the
     /// hardware ignores the low bits.
     #[inline]
-    pub fn atomic(
-        &self,
-        address: u64,
-        bytes: u8,
-        op: AtomicOp,
-        value: u64,
-        new: u64,
-    ) -> Result<u64, Denied> {
+    pub fn atomic(&self, address: u64, bytes: u8, op: AtomicOp, value: u64, new: u64) -> Result<u64, Denied> {
         if bytes == 8 {
             let word = self.word64(address)?;
             return Ok(update!(word, u64, op, 8, value, new));

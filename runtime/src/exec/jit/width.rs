@@ -4,7 +4,7 @@
 //! at different times all of them wait for the last.
 
 use warpjit_ir::graph::on_cycle;
-use warpjit_ir::{Block, Function, Opcode, Scalar, Space, Terminator, Value};
+use warpjit_ir::{Block, Function, Imm, Inst, Opcode, Scalar, Space, Terminator, Value};
 
 /// Instructions for each access of lanes to global memory from which on a region mostly computes.
 const MOSTLY: usize = 24;
@@ -24,8 +24,7 @@ pub(super) fn vectors(func: &Function) -> u8 {
         let looping = in_loop[block.index()];
         for &inst in &func.block(block).insts {
             insts += 1;
-            let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
-            if of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_))) {
+            if is_access(func, inst) {
                 accesses += 1;
                 in_loops += usize::from(looping);
             }
@@ -50,15 +49,19 @@ pub(super) fn fits_whole(func: &Function) -> bool {
     let succs = successors(func);
     let in_loop = on_cycle(&succs);
     let parts = |b| in_loop[Block::index(b)] && depends_on_lanes(func, func.term(b));
-    let accesses = func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| {
-        let of_lanes = func.inst(inst).args.first().is_some_and(|&a| !func.ty(a).uniform);
-        of_lanes && matches!(func.mem_access(inst), Some(m) if matches!(m.space, Space::Global(_)))
-    });
+    let accesses = func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| is_access(func, inst));
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
     accesses
         && small
         && !func.block_ids().any(parts)
         && 4 * most_live(func, &succs, &even_values(func)) <= REGISTERS
+}
+
+/// Whether lanes load from or store to places of global memory. (Atomics are done lane by lane, however many vectors there are.)
+fn is_access(func: &Function, inst: Inst) -> bool {
+    let data = func.inst(inst);
+    let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
+    of_lanes && matches!(data.imm, Imm::Mem(m) if matches!(m.space, Space::Global(_)))
 }
 
 /// Integers that are made of slots and what is the same in all lanes by sums and products.
