@@ -332,6 +332,77 @@ fn waiting_warps_let_others_go_on() {
     }
 }
 
+/// A wave of a guest with uniform branches that waits with a vote on what an atomic of `space` returns, which the last warp that comes by sets.
+fn wave_that_waits(space: &str, address: u32, warps: u32) -> String {
+    format!(
+        "
+    slot s0: i32 tid = tid.x
+    slot s1: ui32 turns
+    slot s2: ui1 none
+    slot s3: i32 seen
+    slot s4: mask m
+block0 at 0x0 insts 1:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 31
+    v2: i32 = iand v0, v1
+    v3: ui32 = const 0
+    v4: mask = icmp eq v2, v3
+    slot.set s4, v4
+    jump block1
+block1 at 0x8 insts 1:
+    v10: ui32 = const {address:#x}
+    v11: i32 = splat v10
+    v12: ui32 = const 1
+    v13: i32 = splat v12
+    v14: mask = slot.get s4
+    v15: i32 = atomic.u32 add {space}[v11], v13 align 4 if v14
+    jump block2
+block2 at 0x10 insts 1:
+    v20: ui32 = const {address:#x}
+    v21: i32 = splat v20
+    v22: ui32 = const 0
+    v23: i32 = splat v22
+    v24: i32 = atomic.u32 add {space}[v21], v23 align 4
+    slot.set s3, v24
+    jump block3
+block3 at 0x18 insts 1:
+    v30: i32 = slot.get s3
+    v31: ui32 = const {warps}
+    v32: mask = icmp ult v30, v31
+    v33: ui1 = vote_any v32
+    slot.set s2, v33
+    jump block4
+block4 at 0x20 insts 1:
+    v40: ui1 = slot.get s2
+    v41: ui32 = slot.get s1
+    v42: ui32 = const 1
+    v43: ui32 = iadd v41, v42
+    slot.set s1, v43
+    branch v40, block2, block5
+block5 at 0x28 insts 1:
+    v50: i32 = slot.get s0
+    v51: ui32 = const 2
+    v52: i32 = ishl v50, v51
+    store.u32 global0[v52 + 0x10100], v50 align 4
+    jump block6
+block6 at 0x30 insts 1:
+    leave.exit -> block6
+"
+    )
+}
+
+#[test]
+fn waiting_waves_let_others_go_on() {
+    for (space, address, blocks) in [("global0", 0x10000, 3), ("shared", 0x80, 1)] {
+        let program = program(&wave_that_waits(space, address, 4 * blocks));
+        for (name, engine) in engines(1) {
+            let (fault, out) = run(&engine, &program, &launch(blocks, 128));
+            assert_eq!(fault, None, "{name}");
+            assert_eq!(out[64..64 + 128], (0..128).collect::<Vec<u32>>(), "{name}");
+        }
+    }
+}
+
 /// Sums for ever, in a loop that no result of an atomic ends.
 const FOR_EVER: &str = "
     slot s0: i32 tid = tid.x
