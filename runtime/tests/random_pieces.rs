@@ -1,4 +1,4 @@
-//! Random kernels with barriers and loops round them, on grids of some blocks: interpreter and compiled code, which runs them as pieces of one
+//! Random kernels with barriers, atomics and loops round them, on grids of some blocks: interpreter and compiled code, which runs them as pieces of one
 //! function, must leave the same. `WARPJIT_RANDOM=n` runs so many.
 
 mod support;
@@ -36,7 +36,12 @@ struct Kernel {
     text: String,
     values: u32,
     blocks: u32,
+    /// Where the words that atomics are on begin.
+    behind: u32,
 }
+
+/// Words that atomics are on: of all threads, then one for each warp.
+const SHARED_BY_ALL: u32 = 24;
 
 impl Kernel {
     fn value(&mut self, what: &str) -> String {
@@ -159,6 +164,63 @@ impl Kernel {
         self.barrier();
     }
 
+    /// An atomic in a block of its own: of a word that many threads add to, or whose greatest they find, which nobody looks at before the end;
+    /// or of a word of the warp, in global or in shared memory, whose old value each lane takes.
+    fn atomic(&mut self) {
+        let own = self.begin();
+        let word = self.source();
+        let two = self.constant(2);
+        if self.random.one_in(2) {
+            let op = self.random.below(3);
+            let (which, seven) = (self.source(), self.constant(7));
+            let which = self.value(&format!("iand {which}, {seven}"));
+            let place = self.value(&format!("ishl {which}, {two}"));
+            let (name, area) = (["add", "umax", "xor"][op as usize], self.behind + 32 * op);
+            self.value(&format!("atomic.u32 {name} global14[{place} + {area:#x}], {word} align 4"));
+            self.end(&format!("jump block{}", own + 1));
+            return;
+        }
+        let (tid, five) = (self.value("slot.get s0"), self.constant(5));
+        let warp = self.value(&format!("ushr {tid}, {five}"));
+        let op = ["add", "exch", "cas", "umin", "inc"][self.random.below(5) as usize];
+        let mut operands = word;
+        if op == "cas" {
+            let other = self.source();
+            operands = format!("{operands}, {other}");
+        }
+        let guard = if self.random.one_in(3) {
+            let (a, b) = (self.source(), self.source());
+            let less = self.value(&format!("icmp ult {a}, {b}"));
+            Some(less)
+        } else {
+            None
+        };
+        let condition = guard.as_ref().map_or(String::new(), |guard| format!(" if {guard}"));
+        let old = if self.random.one_in(2) {
+            let place = self.value(&format!("ishl {warp}, {two}"));
+            self.value(&format!("atomic.u32 {op} shared[{place} + 0x280], {operands} align 4{condition}"))
+        } else {
+            let bid = self.value("slot.get s1");
+            let first = self.value(&format!("ishl {bid}, {two}"));
+            let index = self.value(&format!("iadd {first}, {warp}"));
+            let place = self.value(&format!("ishl {index}, {two}"));
+            let area = self.behind + 96;
+            self.value(&format!(
+                "atomic.u32 {op} global14[{place} + {area:#x}], {operands} align 4{condition}"
+            ))
+        };
+        let to = self.register();
+        let kept = match guard {
+            Some(guard) => {
+                let before = self.value(&format!("slot.get s{to}"));
+                self.value(&format!("select {guard}, {old}, {before}"))
+            }
+            None => old,
+        };
+        let _ = writeln!(self.text, "    slot.set s{to}, {kept}");
+        self.end(&format!("jump block{}", own + 1));
+    }
+
     /// Exchanges, some of them in a loop: of as many turns in all blocks, or more in some.
     fn part(&mut self) {
         let loops = self.random.one_in(2);
@@ -171,7 +233,13 @@ impl Kernel {
         self.end(&format!("jump block{}", own + 1));
         let head = self.blocks;
         for _ in 0..1 + self.random.below(2) {
+            if self.random.one_in(2) {
+                self.atomic();
+            }
             self.exchange();
+        }
+        if self.random.one_in(3) {
+            self.atomic();
         }
         if !loops {
             return;
@@ -212,14 +280,14 @@ impl Kernel {
     }
 }
 
-fn kernel(seed: u64, threads: u32) -> String {
+fn kernel(seed: u64, threads: u32, behind: u32) -> String {
     let mut text = String::from(
         "    slot s0: i32 tid = tid.x\n    slot s1: i32 bid = ctaid.x\n    slot s2: i32 counter\n",
     );
     for register in 0..REGISTERS {
         let _ = writeln!(text, "    slot s{}: i32 r{register}", 3 + register);
     }
-    let mut kernel = Kernel { random: Random(seed), text, values: 0, blocks: 0 };
+    let mut kernel = Kernel { random: Random(seed), text, values: 0, blocks: 0, behind };
     for _ in 0..1 + kernel.random.below(3) {
         if kernel.random.one_in(4) {
             kernel.some_end(threads);
@@ -253,12 +321,13 @@ fn pieces_do_what_the_interpreter_does() {
     for seed in 0..count {
         // Whole warps, one that is not, less than one; shared memory has room for 128 words.
         let threads = [128, 64, 96, 70, 20][seed as usize % 5];
-        let text = kernel(seed, threads);
-        let kernel = program(&text);
         // Where there are more blocks, a thread takes several at a time.
         let blocks = if seed % 3 == 0 { 7 * BLOCKS } else { BLOCKS };
+        let stored = blocks * threads * REGISTERS;
+        let text = kernel(seed, threads, 0x10000 + 4 * stored);
+        let kernel = program(&text);
         let launch = launch(blocks, threads);
-        let words = (blocks * threads * REGISTERS) as usize;
+        let words = (stored + SHARED_BY_ALL + 4 * blocks) as usize;
         let once = |tier, threads| {
             let (report, out) = run(&engine(tier, threads), &kernel, &launch, words).expect("launch");
             assert_eq!(report.stats.not_compiled, None);
