@@ -1,5 +1,7 @@
 //! Integer arithmetic, comparison and logic on vectors and masks.
 
+use std::rc::Rc;
+
 use iced_x86::Code;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
@@ -7,6 +9,7 @@ use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
 use super::asm::{R, Src};
 use super::lower::Lower;
 use crate::Error;
+use crate::affine::Form;
 use crate::operands::{arg, malformed, wide};
 
 pub(super) const ADD: [Code; 2] =
@@ -177,14 +180,19 @@ impl Lower<'_> {
                 }
                 let pairs = self.pairs(p, q)?;
                 let zero = self.f.as_const(q) == Some(0);
+                let within = self.restriction(data)?;
                 let masks: Vec<R> = pairs
                     .into_iter()
-                    .map(|(a, b)| match cc {
-                        IntCC::Ne if zero => self.a.vtest(TEST[w], a, Src::R(a)),
-                        IntCC::Eq if zero => self.a.vtest(TEST_NOT[w], a, Src::R(a)),
-                        _ => {
-                            let (signed, code) = condition(cc);
-                            self.a.vcmp(if signed { CMP[w] } else { CMPU[w] }, a, b, code)
+                    .enumerate()
+                    .map(|(n, (a, b))| {
+                        let k = within.as_ref().map(|lanes| lanes[n]);
+                        match cc {
+                            IntCC::Ne if zero => self.a.vtest_within(TEST[w], k, a, Src::R(a)),
+                            IntCC::Eq if zero => self.a.vtest_within(TEST_NOT[w], k, a, Src::R(a)),
+                            _ => {
+                                let (signed, code) = condition(cc);
+                                self.a.vcmp_within(if signed { CMP[w] } else { CMPU[w] }, k, a, b, code)
+                            }
                         }
                     })
                     .collect();
@@ -195,7 +203,33 @@ impl Lower<'_> {
         }
     }
 
+    /// The lanes in which a comparison is made, if not in all.
+    pub fn restriction(&mut self, data: &InstData) -> Result<Option<Rc<[R]>>, Error> {
+        let lanes = data.result.and_then(|r| self.restricted[r.index()]);
+        lanes.map(|lanes| self.masks(lanes)).transpose()
+    }
+
+    /// What a mask is the complement of.
+    fn complement_of(&self, v: Value) -> Option<Value> {
+        let data = self.f.def_inst(v).filter(|data| data.op == Opcode::Inot)?;
+        let varying = self.forms.of(v) == Form::Varying && self.forms.of(data.args[0]) == Form::Varying;
+        (varying && !self.is_fused_complement(v)).then(|| data.args[0])
+    }
+
     fn mask_logic(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
+        if data.op == Opcode::Iand {
+            let (x, y) = (arg(data, 0)?, arg(data, 1)?);
+            for (v, lanes) in [(x, y), (y, x)] {
+                if self.restricted[v.index()] == Some(lanes) {
+                    return Ok(self.masks(v)?.to_vec());
+                }
+                if let Some(without) = self.complement_of(v) {
+                    let (without, lanes) = (self.masks(without)?, self.masks(lanes)?);
+                    let pairs = without.iter().zip(lanes.iter());
+                    return Ok(pairs.map(|(&w, &k)| self.a.k3(Code::VEX_Kandnw_kr_kr_kr, w, k)).collect());
+                }
+            }
+        }
         let a = self.masks(arg(data, 0)?)?;
         if data.op == Opcode::Inot {
             return Ok(a.iter().map(|&a| self.a.k2(Code::VEX_Knotw_kr_kr, a)).collect());

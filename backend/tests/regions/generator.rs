@@ -390,11 +390,21 @@ impl Gen {
             0 => {
                 let (a, c) = (self.int(), self.int());
                 let cc = IntCC::ALL[self.random.below(10)];
-                let all = self.masks[0];
+                let list = self.masks.clone();
+                let (all, within) = (self.masks[0], self.pick(&list));
+                let odd = self.random.below(16) == 0;
+                let kind = self.random.below(4);
                 let mut b = self.b();
                 let m = b.icmp(cc, a, c);
-                let m = b.iand(m, all);
-                self.masks.push(m);
+                let has = b.iand(m, within);
+                // What lacks it within the same lanes, or within others.
+                let lacks = b.same(Opcode::Inot, &[m], Imm::None);
+                let lacks = b.iand(if odd { all } else { within }, lacks);
+                match kind {
+                    0 => self.masks.push(has),
+                    1 => self.masks.push(lacks),
+                    _ => self.masks.extend([has, lacks]),
+                }
             }
             1 => {
                 let (a, c) = (self.int(), self.int());
