@@ -5,6 +5,7 @@ pub mod canon;
 pub mod conjunctions;
 pub mod dce;
 pub mod demand;
+pub mod ends;
 pub mod expand;
 pub mod fast;
 pub mod floats;
@@ -33,6 +34,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("conjunctions", conjunctions::run),
     ("dce", dce::run),
     ("demand", demand::run),
+    ("ends", ends::run),
     ("expand", expand::run),
     ("expand_but_special", expand::run_but_special),
     ("fast", fast::run),

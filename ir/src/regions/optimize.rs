@@ -3,7 +3,7 @@
 use super::{Region, full};
 use crate::function::Function;
 use crate::passes::{
-    canon, conjunctions, dce, demand, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
+    canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
     simplify_cfg, uniform, whole,
 };
 
@@ -32,6 +32,9 @@ pub fn optimize(region: &mut Region, special: bool) {
             dce::run,
         ],
     );
+    if ends::run(&mut region.mask) {
+        pipeline(&mut region.mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run]);
+    }
 }
 
 /// Lets the last lanes of loops go on one after another ([`lane_loops`]), where the code generator knows how. Says whether there are any.

@@ -38,9 +38,9 @@ exit nop
 ;              v12: i32 = bitcast v11
 ;     @0x30    v23: uf32 = const 0x10  ; 2.2e-44
 ;     @0x40    v30: ui32 = const 0x1
-;     @0x20    jump block1(v0, v12, v41, v41, v1, v41, v1)
+;     @0x20    jump block1(v0, v12, v41, v41, v1, v41)
 ;
-; block1(v14: mask, v15: i32, v16: ui32, v17: i32, v28: mask, v32: i32, v39: mask) pc 0x28:
+; block1(v14: mask, v15: i32, v16: ui32, v17: i32, v28: mask, v32: i32) pc 0x28:
 ;     @0x20    v18: i32 = select v14, v16, v17
 ;     @0x28    v19: f32 = bitcast v15
 ;              v20: f32 = fmul.ftz v19, v19
@@ -53,20 +53,16 @@ exit nop
 ;     @0x40    v31: ui32 = iadd v16, v30
 ;              v33: i32 = select v27, v31, v32
 ;     @0x48    v35: ui1 = icmp ult v31, v5
-;     @0x50    v36: mask = iand v27, v35
-;              v37: ui1 = inot v35
-;              v38: mask = iand v27, v37
-;              v40: mask = ior v39, v38
-;              br_any v36, block1(v36, v22, v31, v18, v29, v33, v40), block2
+;     @0x50    br_if v35, block7, block8
 ;
-; block2 pc 0x28:
-;     @0x50    br_any v40, block3, block4(v1)
+; block2(v55: mask) pc 0x28:
+;     @0x50    br_any v55, block3, block4(v1)
 ;
 ; block3 pc 0x58:
 ;              v43: ui32 = const 0x2
 ;              v44: i32 = ishl v10, v43
-;     @0x60    store.u32 global14[v44], v33 align 4 if v40
-;     @0x68    jump block4(v40)
+;     @0x60    store.u32 global14[v44], v33 align 4 if v55
+;     @0x68    jump block4(v55)
 ;
 ; block4(v52: mask) pc 0x58:
 ;     @0x68    br_any v29, block5, block6(v52)
@@ -80,4 +76,10 @@ exit nop
 ;
 ; block6(v54: mask) pc 0x58:
 ;     @0x68    return 0 exited v54
+;
+; block7 pc 0x50:
+;              br_any v27, block1(v27, v22, v31, v18, v29, v33), block2(v1)
+;
+; block8 pc 0x50:
+;              jump block2(v27)
 ; }
