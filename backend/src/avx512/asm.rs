@@ -576,22 +576,6 @@ impl Asm {
         d
     }
 
-    /// A comparison, within a mask if there is one.
-    pub fn vcmp_within(&mut self, code: Code, mask: Option<R>, a: R, b: Src, condition: u8) -> R {
-        match mask {
-            Some(mask) => self.vcmpm(code, mask, a, b, condition),
-            None => self.vcmp(code, a, b, condition),
-        }
-    }
-
-    /// A test into a mask, within another if there is one.
-    pub fn vtest_within(&mut self, code: Code, mask: Option<R>, a: R, b: Src) -> R {
-        match mask {
-            Some(mask) => self.vtestm(code, mask, a, b),
-            None => self.vtest(code, a, b),
-        }
-    }
-
     /// A comparison within a mask.
     pub fn vcmpm(&mut self, code: Code, mask: R, a: R, b: Src, condition: u8) -> R {
         let d = self.k();

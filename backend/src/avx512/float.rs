@@ -101,28 +101,18 @@ impl Lower<'_> {
         }
         // A constant may be there for more lanes than are computed.
         let parts = columns.iter().map(Vec::len).min().unwrap_or(0);
-        let within = if data.op == Opcode::Fcmp { self.restriction(data)? } else { None };
         let mut out = Vec::with_capacity(parts);
         for part in 0..parts {
             let mut x = Vec::with_capacity(count);
             for column in &columns {
                 x.push(*column.get(part).ok_or_else(|| malformed(data))?);
             }
-            let lanes = within.as_ref().map(|lanes| lanes[part]);
-            out.push(self.float_part(data, w, &x, flush, lanes)?);
+            out.push(self.float_part(data, w, &x, flush)?);
         }
         Ok(if data.op == Opcode::Fcmp && w == 1 { self.narrow(&out) } else { out })
     }
 
-    /// A vector of the result; of a comparison, in these lanes.
-    fn float_part(
-        &mut self,
-        data: &InstData,
-        w: usize,
-        x: &[Src],
-        flush: bool,
-        lanes: Option<R>,
-    ) -> Result<R, Error> {
+    fn float_part(&mut self, data: &InstData, w: usize, x: &[Src], flush: bool) -> Result<R, Error> {
         let k = format_of(w == 1);
         let Some(&Src::R(first)) = x.first() else { return Err(malformed(data)) };
         let mut flushed = x.to_vec();
@@ -179,7 +169,7 @@ impl Lower<'_> {
             (Opcode::Fnearest, []) => self.a.v2i(ROUND[w], a, 8),
             (Opcode::Fcmp, &[b]) => {
                 let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
-                self.a.vcmp_within(CMP[w], lanes, a, b, condition(cc))
+                self.a.vcmp(CMP[w], a, b, condition(cc))
             }
             (Opcode::Fflush, []) => self.flush(w, first),
             (Opcode::Fcanon, []) => {

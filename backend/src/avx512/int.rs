@@ -1,7 +1,5 @@
 //! Integer arithmetic, comparison and logic on vectors and masks.
 
-use std::rc::Rc;
-
 use iced_x86::Code;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
@@ -180,19 +178,14 @@ impl Lower<'_> {
                 }
                 let pairs = self.pairs(p, q)?;
                 let zero = self.f.as_const(q) == Some(0);
-                let within = self.restriction(data)?;
                 let masks: Vec<R> = pairs
                     .into_iter()
-                    .enumerate()
-                    .map(|(n, (a, b))| {
-                        let k = within.as_ref().map(|lanes| lanes[n]);
-                        match cc {
-                            IntCC::Ne if zero => self.a.vtest_within(TEST[w], k, a, Src::R(a)),
-                            IntCC::Eq if zero => self.a.vtest_within(TEST_NOT[w], k, a, Src::R(a)),
-                            _ => {
-                                let (signed, code) = condition(cc);
-                                self.a.vcmp_within(if signed { CMP[w] } else { CMPU[w] }, k, a, b, code)
-                            }
+                    .map(|(a, b)| match cc {
+                        IntCC::Ne if zero => self.a.vtest(TEST[w], a, Src::R(a)),
+                        IntCC::Eq if zero => self.a.vtest(TEST_NOT[w], a, Src::R(a)),
+                        _ => {
+                            let (signed, code) = condition(cc);
+                            self.a.vcmp(if signed { CMP[w] } else { CMPU[w] }, a, b, code)
                         }
                     })
                     .collect();
@@ -201,12 +194,6 @@ impl Lower<'_> {
             Opcode::Lookup => self.lookup(data),
             _ => Err(malformed(data)),
         }
-    }
-
-    /// The lanes in which a comparison is made, if not in all.
-    pub fn restriction(&mut self, data: &InstData) -> Result<Option<Rc<[R]>>, Error> {
-        let lanes = data.result.and_then(|r| self.restricted[r.index()]);
-        lanes.map(|lanes| self.masks(lanes)).transpose()
     }
 
     /// What a mask is the complement of.
@@ -220,9 +207,6 @@ impl Lower<'_> {
         if data.op == Opcode::Iand {
             let (x, y) = (arg(data, 0)?, arg(data, 1)?);
             for (v, lanes) in [(x, y), (y, x)] {
-                if self.restricted[v.index()] == Some(lanes) {
-                    return Ok(self.masks(v)?.to_vec());
-                }
                 if let Some(without) = self.complement_of(v) {
                     let (without, lanes) = (self.masks(without)?, self.masks(lanes)?);
                     let pairs = without.iter().zip(lanes.iter());

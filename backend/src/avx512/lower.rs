@@ -12,9 +12,7 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
 use super::emit::{self, Pool};
-use super::uses::{
-    extended_loads, fused_comparisons, restricted_comparisons, values_by_sixteen, words_for_vectors,
-};
+use super::uses::{extended_loads, fused_comparisons, values_by_sixteen, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
@@ -114,8 +112,6 @@ pub(super) struct Lower<'a> {
     pub extended: Vec<bool>,
     /// Comparisons that only the terminator of their block uses.
     pub fused: Vec<bool>,
-    /// The lanes in which comparisons are made, where nothing looks at them in others.
-    pub restricted: Vec<Option<Value>>,
     /// Vectors made of scalars that are good wherever the scalar is.
     pub hoisted: HashMap<Value, Rc<[R]>>,
     /// What is good to the end of the block.
@@ -250,7 +246,6 @@ impl<'a> Lower<'a> {
         let many = values_by_sixteen(f, &order.blocks, &forms, groups, &options.whole_shapes);
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
-        let restricted = restricted_comparisons(f, &order.blocks, &forms, &uses);
         let mut trees = super::table_trees::Trees::default();
         if one_by_one {
             trees = super::table_trees::Trees::new(f, &order.blocks, &forms, &uses);
@@ -281,7 +276,6 @@ impl<'a> Lower<'a> {
             one_by_one,
             extended,
             fused: fused_comparisons(f, &order.blocks, &uses),
-            restricted,
             uses,
             blocks: HostBlocks::new(f, order),
             hoisted: HashMap::new(),

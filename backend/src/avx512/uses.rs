@@ -1,15 +1,12 @@
 //! How values of a region are kept, as far as that follows from their uses: as scalars for each sixteen lanes, in vectors at once, in
 //! flags.
 
-use std::collections::HashMap;
-
 use warpjit_ir::analysis::Uses;
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Imm, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
-use crate::operands::wide;
 
 /// As [`many_scalars`], where there are more than sixteen lanes.
 pub(crate) fn values_by_sixteen(
@@ -60,63 +57,6 @@ pub(super) fn fused_comparisons(f: &Function, order: &[Block], uses: &Uses) -> V
         }
     }
     fused
-}
-
-/// Comparisons of words that are looked at only within some lanes, and which those are: the host restricts a comparison for nothing.
-pub(super) fn restricted_comparisons(
-    f: &Function,
-    order: &[Block],
-    forms: &Forms,
-    uses: &Uses,
-) -> Vec<Option<Value>> {
-    let mut within = vec![None; f.values.len()];
-    for &b in order {
-        let insts = &f.block(b).insts;
-        let mut made = vec![None; f.values.len()];
-        for (n, &inst) in insts.iter().enumerate() {
-            f.inst(inst).result.iter().for_each(|r| made[r.index()] = Some(n));
-        }
-        // By value, the lanes in which it is looked at, and how often.
-        let mut looked: HashMap<Value, (Value, u32)> = HashMap::new();
-        let mut mixed = Vec::new();
-        for &inst in insts {
-            let data = f.inst(inst);
-            let mask = data.result.is_some_and(|r| f.ty(r).scalar == Scalar::I1);
-            let (Opcode::Iand, &[x, y], true) = (data.op, &data.args[..], mask) else { continue };
-            for (v, lanes) in [(x, y), (y, x)] {
-                let entry = looked.entry(v).or_insert((lanes, 0));
-                if entry.0 != lanes {
-                    mixed.push(v);
-                }
-                entry.1 += 1;
-            }
-        }
-        for (n, &inst) in insts.iter().enumerate() {
-            let data = f.inst(inst);
-            let (Opcode::Icmp | Opcode::Fcmp, Some(r)) = (data.op, data.result) else { continue };
-            let words = data.args.iter().all(|a| !wide(f.ty(*a).scalar));
-            if !words || forms.of(r) != Form::Varying {
-                continue;
-            }
-            let complement =
-                insts.iter().map(|&i| f.inst(i)).find(|other| other.op == Opcode::Inot && other.args[0] == r);
-            let complement = complement.and_then(|other| other.result);
-            let own = looked.get(&r).copied();
-            let other = complement.and_then(|c| looked.get(&c).copied().map(|found| (c, found)));
-            let lanes = own.map(|o| o.0).or(other.map(|(_, o)| o.0));
-            let Some(lanes) = lanes else { continue };
-            let alone = uses.count(r) == own.map_or(0, |o| o.1) + u32::from(complement.is_some())
-                && complement.is_none_or(|c| {
-                    other.is_some_and(|(_, o)| o.0 == lanes && uses.count(c) == o.1) && !mixed.contains(&c)
-                });
-            let before = made[lanes.index()].is_none_or(|at| at < n);
-            let varying = forms.of(lanes) == Form::Varying;
-            if alone && before && varying && own.is_none_or(|o| o.0 == lanes) && !mixed.contains(&r) {
-                within[r.index()] = Some(lanes);
-            }
-        }
-    }
-    within
 }
 
 /// Words that are the same in all lanes and that nothing uses but operations on lanes, or as floats.

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use super::values_cross_blocks;
 use crate::analysis::{Cfg, Dominators};
 use crate::entities::{Block, Value};
-use crate::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
+use crate::function::{BlockCall, Form, Function, Imm, Terminator};
 use crate::opcodes::{Opcode, Space};
 use crate::types::{Scalar, Type};
 
@@ -155,7 +155,7 @@ fn part(func: &mut Function, block: Block, end: &End) {
     }
     let mut sides = [0, 1].map(|side| {
         let aside = func.add_block(pc);
-        let mut push = |func: &mut Function, op, args: &[Value], imm, ty| {
+        let push = |func: &mut Function, op, args: &[Value], imm, ty| {
             let inst = func.make_inst(op, args, imm, Some(ty), pc);
             func.block_mut(aside).insts.push(inst);
             Value::new(func.values.len() - 1)
