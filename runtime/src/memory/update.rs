@@ -9,22 +9,25 @@ use warpjit_ir::interp::atomic_result;
 /// An atomic on a word of the host: by an instruction of its own where there is one.
 macro_rules! update {
     ($word:expr, $ty:ty, $op:expr, $bytes:expr, $value:expr, $new:expr) => {{
+        use AtomicOp::*;
         let (word, value, new) = ($word, $value as $ty, $new as $ty);
         // Sums have carries: only where the host's order of bytes is the guest's.
         let op = if cfg!(target_endian = "little") { Some($op) } else { None };
         let old = match op {
-            Some(AtomicOp::Add) => word.fetch_add(value, SeqCst),
-            Some(AtomicOp::And) => word.fetch_and(value, SeqCst),
-            Some(AtomicOp::Or) => word.fetch_or(value, SeqCst),
-            Some(AtomicOp::Xor) => word.fetch_xor(value, SeqCst),
-            Some(AtomicOp::Exch) => word.swap(value, SeqCst),
-            Some(AtomicOp::Cas) => {
-                word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old)
-            }
+            Some(Add) => word.fetch_add(value, SeqCst),
+            Some(And) => word.fetch_and(value, SeqCst),
+            Some(Or) => word.fetch_or(value, SeqCst),
+            Some(Xor) => word.fetch_xor(value, SeqCst),
+            Some(Exch) => word.swap(value, SeqCst),
+            Some(Cas) => word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old),
             _ => {
-                let after =
-                    |old: $ty| atomic_result($op, $bytes, old.into(), value.into(), new.into()) as $ty;
-                let step = |old: $ty| Some(after(<$ty>::from_le(old)).to_le());
+                // The least and the greatest are mostly there already: then nothing is written.
+                let settles = matches!($op, Umax | Umin | Smax | Smin | Fmax | Fmin);
+                let step = |old: $ty| {
+                    let before = <$ty>::from_le(old);
+                    let after = atomic_result($op, $bytes, before.into(), value.into(), new.into()) as $ty;
+                    (!settles || after != before).then_some(after.to_le())
+                };
                 word.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old)
             }
         };

@@ -14,7 +14,7 @@ use warpjit_ir::{Block, Slot, Terminator};
 
 use super::rows::BlockLook;
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
-use super::width::fits_whole;
+use super::width::{accesses_lanes, fits_whole};
 use super::{Jit, WIDE_LANES, has_global, lock, written_slots};
 
 /// Most pieces of a kernel.
@@ -236,7 +236,8 @@ impl Jit {
         let lanes = self.kernel.func.lanes;
         let before = pieces.list[0].groups;
         let most = lanes.div_ceil(4) as u8;
-        let may = self.variant.chunk_groups.is_none() && !pieces.list[0].region.whole;
+        let first = &pieces.list[0].region;
+        let may = self.variant.chunk_groups.is_none() && !first.whole && accesses_lanes(&first.mask);
         if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
             pieces.list[0].groups = most;
             let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;

@@ -49,15 +49,19 @@ pub(super) fn fits_whole(func: &Function) -> bool {
     let succs = successors(func);
     let in_loop = on_cycle(&succs);
     let parts = |b| in_loop[Block::index(b)] && depends_on_lanes(func, func.term(b));
-    let accesses = func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| is_access(func, inst));
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
-    accesses
+    accesses_lanes(func)
         && small
         && !func.block_ids().any(parts)
         && 4 * most_live(func, &succs, &even_values(func)) <= REGISTERS
 }
 
-/// Whether lanes load from or store to places of global memory. (Atomics are done lane by lane, however many vectors there are.)
+/// Whether lanes load from or store to places of global memory.
+pub(super) fn accesses_lanes(func: &Function) -> bool {
+    func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| is_access(func, inst))
+}
+
+/// Whether that is what an instruction does. (Atomics are done lane by lane, however many vectors there are.)
 fn is_access(func: &Function, inst: Inst) -> bool {
     let data = func.inst(inst);
     let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
