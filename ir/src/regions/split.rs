@@ -101,7 +101,7 @@ impl OrderedAccesses {
         let both = self.plus(later);
         let plain = |x: OrderedAccesses| x.loads + x.stores > 0;
         let has = |x: OrderedAccesses| x.atomics != Atomics::None;
-        both.conflict()
+        plain(self) && plain(later) && both.conflict()
             || has(self) && has(later) && both.atomics == Atomics::Ordered
             || self.on_ordered && plain(later)
             || later.on_ordered && plain(self)
