@@ -274,7 +274,7 @@ opcodes! {
 
 impl Opcode {
     /// Whether the operation looks at other lanes or has an order between lanes, so that it stands in a block of
-    /// its own in SPMD form and ends a lane region.
+    /// its own in SPMD form and ends a lane region (atomics only where the order would be another).
     pub fn is_cross_lane(self) -> bool {
         use Opcode::*;
         matches!(self, VoteAny | VoteAll | Ballot | QuadLane | Shuffle | Atomic | Lock | UnlockStore | Clock)
