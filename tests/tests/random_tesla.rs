@@ -458,8 +458,10 @@ fn compare(
         if !alike {
             return Err(format!("seed {seed} on {chip}, {name}: {:?}, want {:?}", got.0, wanted.0));
         }
-        // Lanes may be ahead or behind where a fault stops them.
-        let differing = differing_word(&got.1, &wanted.1).filter(|_| wanted.0.is_none());
+        // Lanes may be ahead or behind where a fault stops them, or where addresses that are not set up make them share global memory
+        // (seed 4294967492: all lanes load and store one word).
+        let race = wanted.0.is_some() || seed >= WILD;
+        let differing = differing_word(&got.1, &wanted.1).filter(|_| !race);
         if let Some((at, got, want)) = differing {
             let (lane, word) = (at as u64 / OWN_BYTES, at as u64 % OWN_BYTES / 4);
             return Err(format!(
