@@ -153,7 +153,7 @@ impl<'f, O> Emitter<'f, O> {
         if let Some((.., slot)) = self.carried.temps.iter().find(|(t, n, _)| *t == ty && *n == number) {
             return *slot;
         }
-        let slot = self.b.func.add_slot(format!("t{number}.{ty}"), ty, SlotInit::Zero);
+        let slot = self.b.func.add_slot(format!("#t{number}.{ty}"), ty, SlotInit::Zero);
         self.carried.temps.push((ty, number, slot));
         slot
     }

@@ -256,7 +256,7 @@ fn split_block(func: &mut Function, block: Block, at: usize) {
             replaced.insert(v, again);
             continue;
         }
-        let slot: Slot = func.add_slot(format!("x{}", func.slots.len()), func.ty(v), SlotInit::Zero);
+        let slot: Slot = func.add_slot(format!("#x{}", func.slots.len()), func.ty(v), SlotInit::Zero);
         let mut b = Builder::new(func, block);
         b.pc = tail_pc;
         b.set(slot, v);

@@ -11,20 +11,20 @@ exit nop
 ;              v11: mask = slot.get s10  ; c0.c
 ;              v12: mask = slot.get s11  ; c0.o
 ;              v13: mask = inot v9
-;              slot.set s32, v13  ; t1.mask
+;              slot.set s32, v13  ; #t1.mask
 ;              jump block3
 ;
 ; block2 at 0x20 insts 1:
 ;              fault illegal
 ;
 ; block3 pc 0x0:
-;              v14: mask = slot.get s32  ; t1.mask
+;              v14: mask = slot.get s32  ; #t1.mask
 ;              v15: mask = vote_all v14
-;              slot.set s33, v15  ; t2.mask
+;              slot.set s33, v15  ; #t2.mask
 ;              jump block4
 ;
 ; block4 pc 0x0 insts 1:
-;              v16: mask = slot.get s33  ; t2.mask
+;              v16: mask = slot.get s33  ; #t2.mask
 ;              v17: ui1 = const 0x0
 ;              v18: mask = inot v16
 ;              v19: mask = splat v17
@@ -38,11 +38,11 @@ exit nop
 ; block5 pc 0x8:
 ;              v21: i32 = slot.get s2  ; r2
 ;              v22: i32 = quad_lane v21, 0x2
-;              slot.set s34, v22  ; t3.i32
+;              slot.set s34, v22  ; #t3.i32
 ;              jump block6
 ;
 ; block6 pc 0x8 insts 1:
-;              v23: i32 = slot.get s34  ; t3.i32
+;              v23: i32 = slot.get s34  ; #t3.i32
 ;              v24: f32 = bitcast v23
 ;              v25: i32 = slot.get s3  ; r3
 ;              v26: f32 = bitcast v25
@@ -71,10 +71,10 @@ exit nop
 ;
 ; block7 pc 0x10:
 ;              v47: i32 = clock
-;              slot.set s34, v47  ; t3.i32
+;              slot.set s34, v47  ; #t3.i32
 ;              jump block8
 ;
 ; block8 pc 0x10 insts 1:
-;              v48: i32 = slot.get s34  ; t3.i32
+;              v48: i32 = slot.get s34  ; #t3.i32
 ;     @0x18    slot.set s3, v48  ; r3
 ;              leave.exit -> block2
