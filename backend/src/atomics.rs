@@ -1,7 +1,7 @@
 //! Atomics of compiled code, lane by lane: Rust functions that it calls through its context.
 
 use warpjit_ir::interp::atomic_result;
-use warpjit_ir::{AtomicOp, Function, InstData, MemAccess, Space, Value};
+use warpjit_ir::{AtomicOp, InstData, MemAccess, Space};
 
 use crate::context::{Context, decode_space, encode_space};
 use crate::helpers::HostFloat;
@@ -54,15 +54,6 @@ pub(crate) fn is_possible(data: &InstData, mem: MemAccess, wide_address: bool) -
         && !matches!(mem.space, Space::Const(_))
         && (global || !wide_address)
         && data.args.len() >= data.atomic_operands()
-}
-
-/// Whether a function uses a value.
-pub(crate) fn is_used(f: &Function, value: Value) -> bool {
-    f.block_ids().any(|block| {
-        let mut used = f.block(block).insts.iter().any(|&i| f.inst(i).args.contains(&value));
-        f.term(block).for_each_use(|v| used |= v == value);
-        used
-    })
 }
 
 impl Context {

@@ -15,7 +15,7 @@ use super::memory::{Access, Address};
 use super::scalar::{AND, OR, SUB, XOR};
 use crate::Error;
 use crate::alignment::AlignmentTest;
-use crate::atomics::{describe, is_possible, is_used, may_fault};
+use crate::atomics::{describe, is_possible, may_fault};
 use crate::compile::TrapLane;
 use crate::context::at;
 use crate::operands::{arg, malformed, wide};
@@ -49,8 +49,10 @@ impl Update<'_> {
     fn is_of_host(&self) -> bool {
         use AtomicOp::*;
         // Across a line of the cache, instructions that lock are very slow.
-        let aligned = self.mem.align >= self.mem.bytes && self.mem.align_offset == 0;
+        let aligned = self.mem.align >= self.mem.bytes;
         match self.mem.space {
+            // What is asked of addresses before is only that they are multiples.
+            _ if self.mem.align_offset != 0 => false,
             Space::Global(_) if !aligned => false,
             Space::Global(_) if self.wanted.is_some() => matches!(self.op, Add | Exch),
             Space::Global(_) => matches!(self.op, Add | Exch | And | Or | Xor),
@@ -86,7 +88,7 @@ impl Lower<'_> {
             addresses = addresses.iter().map(low).collect();
         }
         let bits = self.guard_bits(guard)?;
-        let wanted = data.result.filter(|&r| is_used(self.f, r));
+        let wanted = data.result.filter(|&r| self.uses.count(r) > 0);
         let x = Update { data, mem, op, value, new, guard, addresses, wide_address, bits, wanted };
         // Made here, so that they are good behind.
         let count = self.regs(value)?.len();

@@ -2,7 +2,7 @@
 
 use iced_x86::Code;
 use regalloc2::RegClass;
-use warpjit_ir::{Block, Function, Opcode, Space};
+use warpjit_ir::{Block, Function, Opcode, Space, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
@@ -57,10 +57,7 @@ impl Lower<'_> {
         let mut indices = self.address_parts(x);
         if !mem.far {
             let small = match (&x.address, mem.space) {
-                (Address::Lanes(_), Space::Const(_)) => {
-                    let most = self.known().get(arg(x.data, 0)?).possible();
-                    most.saturating_add(u64::from(x.offset())) <= 0xffff
-                }
+                (Address::Lanes(_), Space::Const(_)) => self.is_in_bank(arg(x.data, 0)?, x.offset()),
                 _ => false,
             };
             if !small {
@@ -82,6 +79,11 @@ impl Lower<'_> {
         }
         let places = if local { self.local_places(&indices) } else { indices };
         self.bounded_accesses(x, base, &places, &guard)
+    }
+
+    /// Whether an address and an offset do not wrap in a bank of constants.
+    pub fn is_in_bank(&mut self, address: Value, offset: u32) -> bool {
+        self.known().get(address).possible().saturating_add(offset.into()) <= 0xffff
     }
 
     /// The accesses of the lanes of a guard, which are all inside.

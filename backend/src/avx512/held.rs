@@ -1,7 +1,7 @@
 //! Words of shared memory that are in vectors still because the lanes have just stored them, side by side.
 //!
 //! The last rounds of a reduction store a row of words and load it again a few words further on. Host processors do not forward such
-//! stores: each load waits until two of them have reached the cache (Zen 4: 30 cycles a round). What a lane loads is what another
+//! stores: each load waits until two of them have reached the cache. What a lane loads is what another
 //! one has stored, so it comes out of the vectors by a shift over lanes; only what lies behind them is loaded.
 
 use iced_x86::Code;

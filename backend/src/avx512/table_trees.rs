@@ -1,7 +1,7 @@
 //! Words of tables in constant memory that are put together by exclusive or, as ciphers and checksums do.
 //!
 //! Where sixteen words are loaded one by one, each of several vectors of them would be assembled by itself only to be combined with the
-//! others. Loads with an operation do that in general registers, and one vector is assembled (aes: 8 % less).
+//! others. Loads with an operation do that in general registers, and one vector is assembled (docs/performance.md has figures).
 
 use std::collections::HashMap;
 
@@ -102,7 +102,7 @@ impl Lower<'_> {
         let MemoryOperands { mem, address, .. } = MemoryOperands::of(self.f.inst(inst))?;
         let offset = mem.offset as u32;
         let parts = self.regs(address)?.to_vec();
-        if self.known().get(address).possible().saturating_add(u64::from(offset)) <= 0xffff {
+        if self.is_in_bank(address, offset) {
             return Ok((parts, mem.offset));
         }
         let places = parts.iter().map(|&p| {
@@ -126,24 +126,23 @@ impl Lower<'_> {
         let mut vectors = Vec::new();
         for group in 0..self.groups {
             let quarters = [0u8, 1, 2, 3].map(|quarter| {
-                let mut sums: [Option<R>; 4] = [None; 4];
+                let mut sums: Vec<R> = Vec::new();
                 for (own, base, places, disp) in &lookups {
                     self.a.pc = *own;
                     for (n, place) in self.four_places(places[group], quarter).into_iter().enumerate() {
                         let word = Mem::indexed(*base, place, 1, *disp);
-                        sums[n] = Some(match sums[n] {
-                            None => self.a.load32(word),
-                            Some(sum) => {
-                                let d = self.a.gpr();
-                                let args = [A::Reuse(d, sum, Size::D), A::Mem(word)];
-                                self.a.put(Code::Xor_r32_rm32, &args, With::default());
-                                d
-                            }
-                        });
+                        let Some(sum) = sums.get_mut(n) else {
+                            sums.push(self.a.load32(word));
+                            continue;
+                        };
+                        let d = self.a.gpr();
+                        let args = [A::Reuse(d, *sum, Size::D), A::Mem(word)];
+                        self.a.put(Code::Xor_r32_rm32, &args, With::default());
+                        *sum = d;
                     }
                 }
                 self.a.pc = pc;
-                self.four_of_general(sums.map(|sum| sum.unwrap_or(lookups[0].1)))
+                self.four_of_general(&sums)
             });
             let mut sum = self.quarters_as_one(quarters);
             for &other in &tree.others {
@@ -157,7 +156,7 @@ impl Lower<'_> {
     }
 
     /// Four words from general registers whose upper halves are zero.
-    fn four_of_general(&mut self, words: [R; 4]) -> R {
+    fn four_of_general(&mut self, words: &[R]) -> R {
         let [low, high] = [0, 2].map(|n| {
             let up = self.a.shift(true, SHL, words[n + 1], 32);
             self.a.g2(true, OR, words[n], up)

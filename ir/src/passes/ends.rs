@@ -109,9 +109,10 @@ fn find(func: &Function, block: Block) -> Option<End> {
     if cfg.preds[next.block.index()] != [block] {
         return None;
     }
-    let inside = |b: &Block| *b != block && dominators.dominates(next.block, *b);
+    let inside = |b: &Block| dominators.dominates(next.block, *b);
     let dominated: Vec<Block> = cfg.rpo.iter().copied().filter(inside).collect();
-    let used: Vec<Value> = cfg.rpo.iter().filter(|&&b| b != block).flat_map(|&b| uses_of(func, b)).collect();
+    // The loop has no other way out.
+    let used: Vec<Value> = dominated.iter().flat_map(|&b| uses_of(func, b)).collect();
     let behind = masks.iter().map(|(v, _)| *v).filter(|v| used.contains(v)).collect();
     masks.iter().any(|(v, _)| v == mask).then_some(End { cond, masks, behind, dominated })
 }
@@ -153,7 +154,7 @@ fn part(func: &mut Function, block: Block, end: &End) {
             term.map_uses(|v| *renamed.get(&v).unwrap_or(&v));
         }
     }
-    let mut sides = [0, 1].map(|side| {
+    let [taken, next] = [0, 1].map(|side| {
         let aside = func.add_block(pc);
         let push = |func: &mut Function, op, args: &[Value], imm, ty| {
             let inst = func.make_inst(op, args, imm, Some(ty), pc);
@@ -181,9 +182,7 @@ fn part(func: &mut Function, block: Block, end: &End) {
         };
         let made = func.block_mut(aside);
         (made.term, made.term_pc) = (Some(term), pc);
-        Some(BlockCall { block: aside, args: Vec::new() })
+        BlockCall { block: aside, args: Vec::new() }
     });
-    if let (Some(taken), Some(next)) = (sides[0].take(), sides[1].take()) {
-        func.block_mut(block).term = Some(Terminator::BrIf { cond: end.cond, taken, next });
-    }
+    func.block_mut(block).term = Some(Terminator::BrIf { cond: end.cond, taken, next });
 }

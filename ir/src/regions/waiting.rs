@@ -23,20 +23,16 @@ impl Waiting<'_> {
             (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
             _ => false,
         };
-        let blocks: HashSet<Block> = component.iter().filter_map(|&n| self.plan.nodes[n].block).collect();
         let mut found = Tainted::default();
-        found.spread(self.func, &blocks, source);
-        component.iter().any(|&n| {
-            let leaves = self.succs[n].iter().any(|s| !component.contains(s));
-            leaves && found.decides(self.plan, n)
-        })
+        found.spread(self.func, &self.blocks(component), source);
+        self.leaves_by(component, &found)
     }
 
     /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
     /// be noted in a register by code that is only run if the lock was free.
     pub fn waits_for_atomics(&self, component: &[usize]) -> bool {
         let source = |data: &InstData| data.op == Opcode::Atomic;
-        let blocks: HashSet<Block> = component.iter().filter_map(|&n| self.plan.nodes[n].block).collect();
+        let blocks = self.blocks(component);
         if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
             return false;
         }
@@ -66,6 +62,15 @@ impl Waiting<'_> {
                 break;
             }
         }
+        self.leaves_by(component, &found)
+    }
+
+    fn blocks(&self, component: &[usize]) -> HashSet<Block> {
+        component.iter().filter_map(|&n| self.plan.nodes[n].block).collect()
+    }
+
+    /// Whether what was found decides where a loop is left.
+    fn leaves_by(&self, component: &[usize], found: &Tainted) -> bool {
         component.iter().any(|&n| {
             let leaves = self.succs[n].iter().any(|s| !component.contains(s));
             leaves && found.decides(self.plan, n)

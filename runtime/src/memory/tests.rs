@@ -1,4 +1,5 @@
 use super::*;
+use warpjit_ir::AtomicOp;
 
 fn memory() -> Memory {
     Memory::new().expect("reservation")
@@ -30,7 +31,8 @@ fn guest_rights() {
     assert!(memory.update32(b, |old| old + 1).is_err());
     assert!(memory.load(u64::MAX - 3, 8).is_err());
     assert!([1, 2, 4, 8].iter().all(|&bytes| memory.load(u64::MAX, bytes).is_err()));
-    assert!(memory.update32(u64::MAX, |old| old).is_err() && memory.update64(u64::MAX, |old| old).is_err());
+    assert!(memory.update32(u64::MAX, |old| old).is_err());
+    assert!([4, 8].iter().all(|&bytes| memory.atomic(u64::MAX, bytes, AtomicOp::Add, 0, 0).is_err()));
     assert!(memory.load(SPACE_BYTES - 4, 8).is_err());
     assert_eq!(memory.load(0, 4).unwrap_err().to_string(), "load from 0x0 is not mapped");
     assert_eq!(memory.store(b, 1, 0).unwrap_err().to_string(), "store to 0x100000 is read-only");
@@ -120,7 +122,7 @@ fn updates_are_atomic() {
             scope.spawn(|| {
                 for _ in 0..1000 {
                     memory.update32(at, |old| old + 1).unwrap();
-                    memory.update64(at + 8, |old| old + (1 << 32)).unwrap();
+                    memory.atomic(at + 8, 8, AtomicOp::Add, 1 << 32, 0).unwrap();
                 }
             });
         }

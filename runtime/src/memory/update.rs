@@ -57,14 +57,6 @@ impl Memory {
         Ok(u32::from_le(old))
     }
 
-    /// As `update32`, of 64 bits.
-    #[inline]
-    pub fn update64(&self, address: u64, mut update: impl FnMut(u64) -> u64) -> Result<u64, Denied> {
-        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
-        let old = self.word64(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
-        Ok(u64::from_le(old))
-    }
-
     /// The word at an aligned address, which the guest may write.
     #[inline]
     fn word32(&self, address: u64) -> Result<&AtomicU32, Denied> {
