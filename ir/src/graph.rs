@@ -185,7 +185,9 @@ impl<N: Node> LoopNest<N> {
         // Headers in reverse postorder: an outer header stands before an inner one.
         for &header in order {
             let back = preds[header.index()].iter().copied();
-            let latches: Vec<N> = back.filter(|&p| reachable(&p) && dominates(header, p)).collect();
+            // What a node dominates stands behind it: few are asked for, or graphs without loops would take time by their square.
+            let behind = |p: &N| reachable(p) && position[p.index()] >= position[header.index()];
+            let latches: Vec<N> = back.filter(|p| behind(p) && dominates(header, *p)).collect();
             if latches.is_empty() {
                 continue;
             }

@@ -191,6 +191,8 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
                 crossed: HashSet::new(),
                 joined: Vec::new(),
                 insts: 0,
+                places: Vec::new(),
+                chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
             };
             match e.run() {
                 Ok(plan) => return Some(plan),
@@ -250,6 +252,10 @@ struct Explorer<'a> {
     /// Join entries and the blocks that pop them.
     joined: Vec<(Entry, Block)>,
     insts: usize,
+    /// Of each node how much has been pushed since the region's start, and the first of that; of nodes that only end, nothing.
+    places: Vec<Option<(usize, Option<Entry>)>>,
+    /// The ordered accesses of all nodes, as long as they are one chain.
+    chain: Option<OrderedAccesses>,
 }
 
 impl Explorer<'_> {
@@ -304,10 +310,16 @@ impl Explorer<'_> {
             if !stack.is_empty() {
                 return Err(self.fail_at(block, &stack, true));
             }
-            let exit = self.exit(ExitKind::Enter(block));
-            self.nodes.push(Node { block: None, term: NodeTerm::Exit(exit, None) });
-            self.index.insert((block, stack), node);
-            return Ok(node);
+            return Ok(self.enter_node(block));
+        }
+        if let Some(before) = self.chain {
+            let own = OrderedAccesses::of_block(self.func, block, self.facts.run.lockstep);
+            if !first && stack.is_empty() && before.conflicts_with(own) {
+                // As `check_hazards` would find, after all that comes behind had been looked at.
+                self.stops.enter.insert(block);
+                return Ok(self.enter_node(block));
+            }
+            self.chain = Some(before.plus(own));
         }
         self.insts += self.func.block(block).insts.len();
         let more = if self.facts.run.whole { WHOLE_TIMES } else { 1 };
@@ -316,13 +328,24 @@ impl Explorer<'_> {
             return Err(self.fail_at(block, &stack, true));
         }
         self.nodes.push(Node { block: Some(block), term: NodeTerm::End });
+        self.places.push(Some((stack.len(), stack.first().copied())));
         self.index.insert((block, stack.clone()), node);
         self.work.push_back((node, block, stack));
         Ok(node)
     }
 
+    /// The region comes out before `block`, where nothing is pushed.
+    fn enter_node(&mut self, block: Block) -> usize {
+        let exit = self.exit(ExitKind::Enter(block));
+        let node = self.end_node(NodeTerm::Exit(exit, None));
+        self.places[node] = Some((0, None));
+        self.index.insert((block, Vec::new()), node);
+        node
+    }
+
     fn end_node(&mut self, term: NodeTerm) -> usize {
         self.nodes.push(Node { block: None, term });
+        self.places.push(None);
         self.nodes.len() - 1
     }
 
@@ -365,6 +388,7 @@ impl Explorer<'_> {
                 if stack.is_empty() && !self.to_end && !self.facts.uniform.cond_is_uniform(block) {
                     return Err(self.fail_at(block, stack, false));
                 }
+                self.chain = None;
                 let next = self.visit(next.block, stack.to_vec())?;
                 let taken = self.visit(taken.block, stack.to_vec())?;
                 Ok(NodeTerm::Branch(*cond, taken, next))
@@ -380,6 +404,7 @@ impl Explorer<'_> {
                 match cond {
                     None => Ok(NodeTerm::Jump(away)),
                     Some(cond) => {
+                        self.chain = None;
                         let next = self.visit(*next, stack.to_vec())?;
                         Ok(NodeTerm::Branch(*cond, away, next))
                     }
@@ -393,6 +418,7 @@ impl Explorer<'_> {
                     match cond {
                         None => Ok(NodeTerm::Jump(arrived)),
                         Some(cond) => {
+                            self.chain = None;
                             let next = self.visit(*next, stack.to_vec())?;
                             Ok(NodeTerm::Branch(*cond, arrived, next))
                         }
@@ -416,10 +442,9 @@ impl Explorer<'_> {
             {
                 self.stops.term.insert(entry.pusher);
                 // The pusher may itself be nested; its outermost entry is found when exploring fails there again.
-                let nested = self.index.keys().find(|(b, s)| *b == entry.pusher && !s.is_empty()).cloned();
-                if let Some((_, stack)) = nested {
-                    self.stops.term.insert(stack[0].pusher);
-                }
+                let of_pusher = self.nodes.iter().zip(&self.places).filter(|(n, _)| n.block == Some(entry.pusher));
+                let outer = of_pusher.filter_map(|(_, place)| (*place)?.1).next();
+                self.stops.term.extend(outer.map(|outer| outer.pusher));
                 return Err(Failure::Stop);
             }
         }
@@ -429,14 +454,13 @@ impl Explorer<'_> {
     /// The outermost push, or the block itself, of a node.
     fn stop_of_node(&mut self, plan: &Plan, node: usize) -> Failure {
         let block = plan.nodes[node].block.expect("node with a body");
-        let stack =
-            self.index.iter().find(|(_, n)| **n == node).map(|((_, s), _)| s.clone()).unwrap_or_default();
-        self.fail_at(block, &stack, true)
+        let outer = self.places[node].and_then(|place| place.1);
+        self.fail_at(block, outer.as_slice(), true)
     }
 
     /// Whether nothing has been pushed at the node since the region's start.
     fn is_outermost(&self, node: usize) -> bool {
-        self.index.iter().any(|((_, stack), n)| *n == node && stack.is_empty())
+        self.places[node].is_some_and(|(depth, _)| depth == 0)
     }
 
     /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory.
@@ -468,10 +492,7 @@ impl Explorer<'_> {
                 let node = component
                     .iter()
                     .copied()
-                    .min_by_key(|n| {
-                        let depth = self.index.iter().find(|(_, i)| *i == n).map_or(0, |((_, s), _)| s.len());
-                        (depth, *n)
-                    })
+                    .min_by_key(|&n| (self.places[n].map_or(0, |place| place.0), n))
                     .expect("not empty");
                 let before = self.stops.clone();
                 let failure = self.stop_of_node(plan, node);

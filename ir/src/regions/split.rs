@@ -10,10 +10,11 @@
 use std::collections::HashMap;
 
 use crate::builder::Builder;
-use crate::entities::{Block, Slot, Value};
+use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{Function, Imm, SlotInit, Terminator};
 use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
+use crate::types::Type;
 
 /// Whether accesses to `space` are ordered between lanes: shared memory always, global memory with `lockstep`.
 pub fn is_ordered(space: Space, lockstep: bool) -> bool {
@@ -134,43 +135,33 @@ fn is_used(func: &Function, block: Block, value: Option<Value>) -> bool {
 }
 
 /// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed behind a cut
-/// pass through new slots.
+/// pass through slots of their own.
 pub fn split_hazards(func: &mut Function, lockstep: bool) {
-    let mut next = 0;
-    while next < func.blocks.len() {
-        let block = Block::new(next);
-        if let Some(at) = first_conflict(func, block, lockstep) {
-            split_block(func, block, at);
-        }
-        next += 1;
-    }
+    split_blocks(func, |func, insts| conflicts(func, insts, lockstep));
 }
 
 /// Cuts every block of more than `most` instructions into parts of about the same size, between guest instructions: a block is
 /// compiled as a whole at least, and the time for that grows faster than its length.
 pub fn split_long(func: &mut Function, most: usize) {
-    let mut next = 0;
-    while next < func.blocks.len() {
-        let block = Block::new(next);
-        next += 1;
-        let insts = &func.block(block).insts;
-        let parts = insts.len().div_ceil(most);
-        if parts < 2 {
-            continue;
+    split_blocks(func, |func, insts| {
+        let starts = |n: &usize| func.inst(insts[*n]).pc != func.inst(insts[*n - 1]).pc;
+        let (mut cuts, mut from) = (Vec::new(), 0);
+        while insts.len() - from > most {
+            let middle = from + (insts.len() - from) / (insts.len() - from).div_ceil(most);
+            let before = (from + 1..=middle).rev().find(starts);
+            let Some(at) = before.or_else(|| (middle + 1..insts.len()).find(starts)) else { break };
+            cuts.push(at);
+            from = at;
         }
-        let pc = |n: usize| func.inst(insts[n]).pc;
-        let middle = insts.len() / parts;
-        if let Some(at) = (1..=middle).rev().find(|&n| pc(n) != pc(n - 1)) {
-            split_block(func, block, at);
-        }
-    }
+        cuts
+    });
 }
 
 /// Whether lanes of a kernel in SPMD form exchange anything but through votes and memory of all blocks: then regions are longer where
 /// the lanes of a warp run at once. In a `wave` operations across lanes count. Atomics of global memory do where regions would end
 /// within loops for them.
 pub fn lanes_meet(func: &Function, wave: bool) -> bool {
-    let meets = |i: &crate::entities::Inst| match (func.inst(*i).op, func.inst(*i).imm) {
+    let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
         (Opcode::Atomic, Imm::Atomic(m, _)) => m.space == Space::Shared,
         (Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll, _) => wave,
@@ -198,82 +189,139 @@ fn has_atomics_in_loops(func: &Function) -> bool {
     })
 }
 
-fn first_conflict(func: &Function, block: Block, lockstep: bool) -> Option<usize> {
-    let mut seen = OrderedAccesses::default();
-    for (n, &i) in func.block(block).insts.iter().enumerate() {
+/// Where a block must be cut: before each access that conflicts with one since the last cut.
+fn conflicts(func: &Function, insts: &[Inst], lockstep: bool) -> Vec<usize> {
+    let (mut cuts, mut seen) = (Vec::new(), OrderedAccesses::default());
+    for (n, &i) in insts.iter().enumerate() {
         let Some(m) = func.mem_access(i) else { continue };
         if !is_ordered(m.space, lockstep) {
             continue;
         }
-        match func.inst(i).op {
-            Opcode::Load => seen.loads += 1,
-            Opcode::Store => seen.stores += 1,
+        let own = match func.inst(i).op {
+            Opcode::Load => OrderedAccesses { loads: 1, ..Default::default() },
+            Opcode::Store => OrderedAccesses { stores: 1, ..Default::default() },
             _ => continue,
-        }
+        };
+        seen = seen.plus(own);
         if seen.conflict() {
-            return Some(n);
+            cuts.push(n);
+            seen = own;
         }
     }
-    None
+    cuts
 }
 
-/// Moves the instructions from index `at` on, and the terminator, to a new block.
-fn split_block(func: &mut Function, block: Block, at: usize) {
-    let tail_insts = func.block_mut(block).insts.split_off(at);
-    let tail_pc = func.inst(tail_insts[0]).pc;
-    let term = func.block_mut(block).term.take().expect("complete block");
-    let term_pc = func.block(block).term_pc;
-    let tail = func.add_block(tail_pc);
-    // Guest instructions that started before the cut count as the head's.
-    let total = func.block(block).guest_insts;
-    let mut pcs: Vec<u32> = func.block(block).insts.iter().map(|i| func.inst(*i).pc).collect();
-    pcs.dedup();
-    let head_insts = (pcs.iter().filter(|&&pc| pc < tail_pc).count() as u32).min(total);
-    func.block_mut(block).guest_insts = head_insts;
-    func.block_mut(tail).guest_insts = total - head_insts;
-
-    let head: std::collections::HashSet<Value> =
-        func.block(block).insts.iter().filter_map(|i| func.inst(*i).result).collect();
-    let mut crossing: Vec<Value> = Vec::new();
-    let mut note = |v: Value| {
-        if head.contains(&v) && !crossing.contains(&v) {
-            crossing.push(v);
+/// Cuts every block before the instructions whose indices `cuts` finds, in ascending order.
+fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, &[Inst]) -> Vec<usize>) {
+    let mut slots = Slots::default();
+    for block in func.block_ids().collect::<Vec<_>>() {
+        let cuts = cuts(func, &func.block(block).insts);
+        if !cuts.is_empty() {
+            split_block(func, block, &cuts, &mut slots);
         }
-    };
-    for &i in &tail_insts {
-        func.inst(i).args.iter().copied().for_each(&mut note);
     }
-    term.for_each_use(&mut note);
+}
 
-    let mut replaced: HashMap<Value, Value> = HashMap::new();
-    for v in crossing {
-        let data = func.def_inst(v).cloned();
-        if let Some(data) = data.filter(|d| d.op == Opcode::Const) {
-            // A constant is made again rather than carried.
-            let ty = func.ty(v);
-            let mut b = Builder::new(func, tail);
-            let again = b.push(Opcode::Const, &[], data.imm, Some(ty)).expect("has a result");
+/// Slots for values that are needed behind a cut. They are used again when the last part that needs them has begun: a kernel with many
+/// cuts does not have many slots, of all of which every region would have to know.
+#[derive(Default)]
+struct Slots {
+    free: Vec<Slot>,
+}
+
+impl Slots {
+    fn take(&mut self, func: &mut Function, ty: Type) -> Slot {
+        if let Some(at) = self.free.iter().rposition(|&slot| func.slots[slot.index()].ty == ty) {
+            return self.free.swap_remove(at);
+        }
+        func.add_slot(format!("#x{}", func.slots.len()), ty, SlotInit::Zero)
+    }
+}
+
+/// Puts the instructions from each of the cuts on, and the terminator, into new blocks. Takes time in proportion to the block's length.
+fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Slots) {
+    let insts = std::mem::take(&mut func.block_mut(block).insts);
+    let mut term = func.block_mut(block).term.take().expect("complete block");
+    let (term_pc, total) = (func.block(block).term_pc, func.block(block).guest_insts);
+    let bounds: Vec<usize> = std::iter::once(0).chain(cuts.iter().copied()).chain([insts.len()]).collect();
+    let parts = bounds.len() - 1;
+
+    // The part that makes each value, the last one that uses it, and what each part uses of those before, by its first use.
+    let mut home: HashMap<Value, usize> = HashMap::new();
+    let mut last: HashMap<Value, usize> = HashMap::new();
+    let mut wanted: Vec<Vec<Value>> = vec![Vec::new(); parts];
+    for part in 0..parts {
+        let mut note = |v: Value| {
+            if home.get(&v).is_some_and(|&made| made < part) && last.insert(v, part) != Some(part) {
+                wanted[part].push(v);
+            }
+        };
+        let own = &insts[bounds[part]..bounds[part + 1]];
+        own.iter().for_each(|&i| func.inst(i).args.iter().copied().for_each(&mut note));
+        if part + 1 == parts {
+            term.for_each_use(&mut note);
+        }
+        home.extend(own.iter().filter_map(|&i| Some((func.inst(i).result?, part))));
+    }
+    // Constants are made again rather than carried.
+    let is_const = |func: &Function, v: Value| func.def_inst(v).is_some_and(|d| d.op == Opcode::Const);
+    let mut leaving: Vec<Vec<Value>> = vec![Vec::new(); parts];
+    for &i in &insts {
+        if let Some(v) = func.inst(i).result.filter(|v| last.contains_key(v) && !is_const(func, *v)) {
+            leaving[home[&v]].push(v);
+        }
+    }
+
+    let mut held: HashMap<Value, Slot> = HashMap::new();
+    let (mut at, mut left) = (block, total);
+    for part in 0..parts {
+        let own = &insts[bounds[part]..bounds[part + 1]];
+        let mut replaced: HashMap<Value, Value> = HashMap::new();
+        let mut b = Builder::new(func, at);
+        for &v in &wanted[part] {
+            let again = match held.get(&v) {
+                Some(&slot) => b.get(slot),
+                None => {
+                    let (imm, ty) = (b.func.def_inst(v).map_or(Imm::None, |d| d.imm), b.func.ty(v));
+                    b.push(Opcode::Const, &[], imm, Some(ty)).expect("has a result")
+                }
+            };
             replaced.insert(v, again);
-            continue;
+            if last[&v] == part {
+                slots.free.extend(held.remove(&v));
+            }
         }
-        let slot: Slot = func.add_slot(format!("#x{}", func.slots.len()), func.ty(v), SlotInit::Zero);
-        let mut b = Builder::new(func, block);
-        b.pc = tail_pc;
-        b.set(slot, v);
-        let mut b = Builder::new(func, tail);
-        replaced.insert(v, b.get(slot));
+        let map = |v: Value| replaced.get(&v).copied().unwrap_or(v);
+        for &i in own {
+            func.inst_mut(i).args.iter_mut().for_each(|a| *a = map(*a));
+        }
+        func.block_mut(at).insts.extend(own);
+        if part + 1 == parts {
+            term.map_uses(map);
+            break;
+        }
+        let pc = func.inst(insts[bounds[part + 1]]).pc;
+        for &v in &leaving[part] {
+            let slot = slots.take(func, func.ty(v));
+            let mut b = Builder::new(func, at);
+            b.pc = pc;
+            b.set(slot, v);
+            held.insert(v, slot);
+        }
+        // Guest instructions that started before the cut count as the head's.
+        let mut pcs: Vec<u32> = own.iter().map(|i| func.inst(*i).pc).collect();
+        pcs.dedup();
+        let count = (pcs.iter().filter(|&&before| before < pc).count() as u32).min(left);
+        left -= count;
+        let tail = func.add_block(pc);
+        let head = func.block_mut(at);
+        head.guest_insts = count;
+        head.term = Some(Terminator::Jump(tail.into()));
+        head.term_pc = pc;
+        at = tail;
     }
-    let map = |v: Value| replaced.get(&v).copied().unwrap_or(v);
-    for &i in &tail_insts {
-        func.inst_mut(i).args.iter_mut().for_each(|a| *a = map(*a));
-    }
-    let mut term = term;
-    term.map_uses(map);
-    let data = func.block_mut(tail);
-    data.insts.extend(tail_insts);
+    let data = func.block_mut(at);
+    data.guest_insts = left;
     data.term = Some(term);
     data.term_pc = term_pc;
-    let head_data = func.block_mut(block);
-    head_data.term = Some(Terminator::Jump(tail.into()));
-    head_data.term_pc = tail_pc;
 }
