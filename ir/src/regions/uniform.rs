@@ -4,9 +4,11 @@
 //! together only where an entry of the divergence stack is popped, so a slot written between a push and the place
 //! where its entry is popped counts as varying from there on.
 
+use std::collections::BTreeSet;
+
 use super::liveness::SlotSet;
 use crate::abi::Builtin;
-use crate::entities::{Block, Slot, Value};
+use crate::entities::{Block, Slot};
 use crate::function::{Function, Imm, PushKind, SlotInit, Terminator};
 use crate::opcodes::{Opcode, Space};
 
@@ -41,16 +43,19 @@ impl Uniformity {
             at_entry[b].subtract(kill);
         }
         let mut uniform_cond = vec![false; func.blocks.len()];
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for b in func.block_ids() {
-                let (out, cond) = transfer(func, b, at_entry[b.index()].clone());
-                uniform_cond[b.index()] = cond;
-                let mut varying = SlotSet::full(slots);
-                varying.subtract(&out);
-                func.term(b).for_each_successor(|s| changed |= at_entry[s.index()].subtract(&varying));
-            }
+        let mut values = vec![false; func.values.len()];
+        // Only blocks whose start has changed are looked at again: one loop after another would take time by the square of their number.
+        let mut work: BTreeSet<usize> = (0..func.blocks.len()).collect();
+        while let Some(b) = work.pop_first().map(Block::new) {
+            let (out, cond) = transfer(func, b, at_entry[b.index()].clone(), &mut values);
+            uniform_cond[b.index()] = cond;
+            let mut varying = SlotSet::full(slots);
+            varying.subtract(&out);
+            func.term(b).for_each_successor(|s| {
+                if at_entry[s.index()].subtract(&varying) {
+                    work.insert(s.index());
+                }
+            });
         }
         Uniformity { at_entry, uniform_cond }
     }
@@ -66,11 +71,11 @@ impl Uniformity {
     }
 }
 
-fn transfer(func: &Function, block: Block, mut slots: SlotSet) -> (SlotSet, bool) {
-    let mut uniform: std::collections::HashMap<Value, bool> = std::collections::HashMap::new();
+/// What is uniform behind a block, and whether its terminator's condition is. `uniform` is for its own use, false for all values.
+fn transfer(func: &Function, block: Block, mut slots: SlotSet, uniform: &mut [bool]) -> (SlotSet, bool) {
     for &inst in &func.block(block).insts {
         let data = func.inst(inst);
-        let operands = data.args.iter().all(|a| *uniform.get(a).unwrap_or(&false));
+        let operands = data.args.iter().all(|a| uniform[a.index()]);
         let result = match (data.op, data.imm) {
             (Opcode::SlotGet, Imm::Slot(s)) => slots.contains(s) || func.slots[s.index()].ty.uniform,
             (Opcode::SlotSet, Imm::Slot(s)) => {
@@ -85,18 +90,22 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet) -> (SlotSet, bool
             // between chunks of lanes.
             (Opcode::Load, Imm::Mem(m)) => operands && matches!(m.space, Space::Const(_) | Space::Shared),
             (Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Any, _) => true,
-            (Opcode::Shuffle, _) => data.args.get(1).is_some_and(|i| *uniform.get(i).unwrap_or(&false)),
+            (Opcode::Shuffle, _) => data.args.get(1).is_some_and(|i| uniform[i.index()]),
             (Opcode::LaneBit, _) => false,
             _ => operands && data.op.is_pure(),
         };
         if let Some(v) = data.result {
             // What is uniform by type is so wherever lanes are.
             let result = result || func.ty(v).uniform;
-            uniform.insert(v, result);
+            uniform[v.index()] = result;
         }
     }
     let mut cond = true;
-    func.term(block).for_each_use(|v| cond &= *uniform.get(&v).unwrap_or(&false));
+    func.term(block).for_each_use(|v| cond &= uniform[v.index()]);
+    // Of another block's values nothing is known.
+    for v in func.block(block).insts.iter().filter_map(|&i| func.inst(i).result) {
+        uniform[v.index()] = false;
+    }
     (slots, cond)
 }
 
