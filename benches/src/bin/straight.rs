@@ -1,11 +1,11 @@
 //! Whether compile time grows in proportion to the code: synthetic kernels of 500 to 32,000 instructions, compiled and run for one wave.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin straight [-- most]
+//! cargo run --release -p warpjit-benches --bin straight [-- most [groups]]
 //! ```
 //!
 //! Prints microseconds an instruction, the least of three: loading with lifting; compiling; everything up to the end of the first launch,
-//! compiled and interpreted.
+//! compiled and interpreted. `groups` are those of `--chunk`: 2 is Cranelift's code where the host has AVX-512.
 #![warn(missing_docs)]
 
 use std::fmt::Write;
@@ -15,8 +15,8 @@ use anyhow::{Context, ensure};
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 
-/// Straight, with branches of the whole wave, with branches of lanes as compilers make them.
-const SHAPES: [&str; 3] = ["straight", "branches", "lanes"];
+/// Straight, with branches of the whole wave, with branches and loops of lanes as compilers make them, with words that lanes exchange.
+const SHAPES: [&str; 5] = ["straight", "branches", "lanes", "loops", "exchanges"];
 
 /// Where results go.
 const RESULTS: u64 = 0x1_0000;
@@ -45,6 +45,24 @@ fn kernel(shape: &str, count: usize) -> (String, usize) {
         let (dst, a, b) = (random(24), random(24), random(8));
         match shape {
             "straight" => continue,
+            "exchanges" => {
+                let _ = writeln!(
+                    text,
+                    "ds_write_b32 v24, v{dst} offset:{a}\nds_read_b32 v{a}, v24 offset:{b}\ns_waitcnt lgkmcnt(0)"
+                );
+                made += 3;
+                continue;
+            }
+            "loops" => {
+                let _ = writeln!(
+                    text,
+                    "v_and_b32_e32 v25, 3, v{a}\ns_mov_b64 s[4:5], 0\nL{labels}:\nv_add_f32_e32 v{dst}, v{b}, v{dst}\n\
+                     v_cmp_eq_u32_e32 vcc, 0, v25\ns_or_b64 s[4:5], vcc, s[4:5]\nv_subrev_u32_e32 v25, vcc, 1, v25\n\
+                     s_andn2_b64 exec, exec, s[4:5]\ns_cbranch_execnz L{labels}\ns_or_b64 exec, exec, s[4:5]"
+                );
+                made += 9;
+                continue;
+            }
             "branches" => {
                 let _ = writeln!(text, "s_cmp_lt_u32 s{}, {a}\ns_cbranch_scc1 L{labels}", 8 + b);
             }
@@ -73,6 +91,7 @@ fn kernel(shape: &str, count: usize) -> (String, usize) {
 
 fn main() -> anyhow::Result<()> {
     let most: usize = std::env::args().nth(1).map_or(Ok(32_000), |text| text.parse())?;
+    let chunk_groups = std::env::args().nth(2).map(|text| text.parse()).transpose()?;
     println!(
         "| shape | instructions | load | compile | first launch | run by compiled code | first launch, interpreter |"
     );
@@ -84,8 +103,9 @@ fn main() -> anyhow::Result<()> {
             let options = ProgramOptions {
                 raw: true,
                 chip: Some("fiji".into()),
-                registers: Some(25),
+                registers: Some(26),
                 sgprs: Some(32),
+                shared: Some(512),
                 ..ProgramOptions::new(Isa::Gcn)
             };
             // Something in the registers, and results that are looked at.
@@ -103,7 +123,7 @@ fn main() -> anyhow::Result<()> {
             for tier in [Tier::Jit, Tier::Interp] {
                 let mut least = f64::MAX;
                 for _ in 0..3 {
-                    let engine = Engine::new(Config { tier, threads: 1, ..Config::default() })?;
+                    let engine = Engine::new(Config { tier, threads: 1, chunk_groups, ..Config::default() })?;
                     let start = Instant::now();
                     let program = Program::load(&code, &options)?;
                     load = load.min(start.elapsed().as_secs_f64());
