@@ -207,8 +207,17 @@ impl Kernel {
         } else {
             explore::explore(func, facts, entry)?
         };
+        self.build(entry, plan, known).or_else(|| self.single_block(entry, known))
+    }
+
+    /// The region of nothing but the block, for where [`Kernel::region`]'s cannot be compiled.
+    pub fn single_block(&self, entry: Block, known: &SlotFacts) -> Option<Region> {
+        let Analysis { func, facts, crosses, .. } = self.analysis();
+        if *crosses {
+            return None;
+        }
+        let plan = explore::single_block(func.as_ref().unwrap_or(&self.func), facts, entry)?;
         self.build(entry, plan, known)
-            .or_else(|| self.build(entry, explore::single_block(func, facts, entry)?, known))
     }
 
     fn build(&self, entry: Block, plan: Plan, known: &SlotFacts) -> Option<Region> {

@@ -24,7 +24,7 @@ use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, SlotFacts, optimize, part_lanes, versions};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize, part_lanes, versions};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -309,11 +309,25 @@ impl Jit {
         self.make(at, frame.as_slice())
     }
 
-    /// Compiles the region at a block for the shapes that all of the frames have.
+    /// Compiles the region at a block for the shapes that all of the frames have; or the block alone, where the region is too much for
+    /// the code generator (the stack that it may take is limited).
     fn make(&self, at: Block, frames: &[&[u32]]) -> Result<Option<Compiled>, Error> {
+        self.make_of(at, frames, Kernel::region).or_else(|error| {
+            let alone = self.make_of(at, frames, Kernel::single_block);
+            alone.map_err(|_| error)
+        })
+    }
+
+    /// The same for the region that `cut` cuts out.
+    fn make_of(
+        &self,
+        at: Block,
+        frames: &[&[u32]],
+        cut: fn(&Kernel, Block, &SlotFacts) -> Option<Region>,
+    ) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
         let mut known = SlotFacts::none(kernel.func.slots.len());
-        let Some(mut region) = kernel.region(at, &known) else { return Ok(None) };
+        let Some(mut region) = cut(kernel, at, &known) else { return Ok(None) };
         let groups = self.groups(&region);
         let chunk_lanes = u32::from(groups) * 4;
         if !self.variant.flat_global && has_global(&region.mask) {
@@ -330,7 +344,7 @@ impl Jit {
                     _ => continue,
                 };
             }
-            if let Some(better) = kernel.region(at, &known) {
+            if let Some(better) = cut(kernel, at, &known) {
                 region = better;
             }
         }
