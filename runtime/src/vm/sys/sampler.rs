@@ -142,9 +142,8 @@ impl Sampling {
                 return Err(failed("sampling (timer_create)"));
             }
             BUFFER.set(&raw const *buffer);
-            let period =
-                libc::timespec { tv_sec: period / 1_000_000_000, tv_nsec: (period % 1_000_000_000) as _ };
-            let pace = libc::itimerspec { it_interval: period, it_value: period };
+            let time = |ns: i64| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: (ns % 1_000_000_000) as _ };
+            let pace = libc::itimerspec { it_interval: time(period), it_value: time(first_sample(period)) };
             if libc::timer_settime(timer, 0, &pace, std::ptr::null_mut()) != 0 {
                 let error = failed("sampling (timer_settime)");
                 BUFFER.set(std::ptr::null());
@@ -176,6 +175,15 @@ impl Sampling {
             }
         }
     }
+}
+
+/// When the first sample is taken, in nanoseconds: anywhere in the period, evenly over all that are started. So launches shorter than a
+/// period have their share of samples, and of longer ones no part is looked at more than others.
+fn first_sample(period: i64) -> i64 {
+    static STARTED: AtomicU32 = AtomicU32::new(1);
+    // Multiples of the golden section spread evenly, however many there are.
+    let part = STARTED.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9);
+    1 + ((i128::from(period) * i128::from(part)) >> 32) as i64
 }
 
 impl Drop for Sampling {
@@ -307,6 +315,27 @@ mod tests {
         assert_eq!(arch::call_slot(&[0x55, 0x90], 0x10000), None);
         assert_eq!(arch::call_slot(&[0x48, 0x81, 0xec], 0x10000), None);
         assert_eq!(arch::call_slot(&[], 0x10000), None);
+    }
+
+    #[test]
+    fn work_shorter_than_a_period_is_sampled_in_its_share() {
+        let period = 20_000_000;
+        let mut firsts: Vec<i64> = (0..100).map(|_| first_sample(period)).collect();
+        firsts.sort_unstable();
+        assert!(firsts[0] > 0 && firsts[99] <= period, "{firsts:?}");
+        for tenth in 0..10 {
+            let is_in = |&&first: &&i64| first * 10 / (period + 1) == tenth;
+            assert!((5..=15).contains(&firsts.iter().filter(is_in).count()), "{firsts:?}");
+        }
+        // A millisecond each.
+        let mut samples = 0;
+        for _ in 0..200 {
+            let sampling = Sampling::start(50).expect("a timer");
+            let start = std::time::Instant::now();
+            while start.elapsed().as_micros() < 1000 {}
+            sampling.take(|_| samples += 1);
+        }
+        assert!(samples > 0);
     }
 
     #[test]
