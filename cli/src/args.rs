@@ -322,6 +322,17 @@ impl EngineArgs {
         }
     }
 
+    /// What is not as usual and changes times, besides the tier and threads; empty where all is.
+    pub fn unusual(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend((self.numerics == NumericsName::Fast).then(|| "fast numerics".to_owned()));
+        parts.extend(self.chunk.as_deref().map(|groups| format!("chunks of {groups}")));
+        parts.extend(self.checked_memory.then(|| "checked memory".to_owned()));
+        parts.extend(self.lockstep.then(|| "lockstep".to_owned()));
+        parts.extend((self.host == HostName::Sse41).then(|| "SSE4.1".to_owned()));
+        parts.join(", ")
+    }
+
     /// The number of threads that will run.
     pub fn thread_count(&self) -> usize {
         match self.threads {

@@ -113,6 +113,9 @@ pub struct Row {
     pub tier: String,
     /// Host threads.
     pub threads: usize,
+    /// Other options that change times, as text.
+    #[serde(default)]
+    pub options: String,
 }
 
 /// Where a suite was run.
@@ -257,6 +260,10 @@ impl Compared {
         if now.threads != before.threads {
             notes.push(format!("{} threads in the baseline", before.threads));
         }
+        if now.options != before.options {
+            let shown = |options: &str| if options.is_empty() { "none".to_owned() } else { options.to_owned() };
+            notes.push(format!("options: {}; in the baseline {}", shown(&now.options), shown(&before.options)));
+        }
         Compared {
             name: now.name.clone(),
             baseline_ms: before.timing.median_ms,
@@ -375,6 +382,7 @@ mod tests {
             timing: Timing::new(vec![median_ms]),
             tier: "jit".to_owned(),
             threads: 1,
+            options: String::new(),
         }
     }
 
@@ -408,6 +416,24 @@ mod tests {
         let bad = Row { status: "mismatch".to_owned(), ..row("a", 5, 1.0) };
         assert!(Comparison::new(std::slice::from_ref(&bad), &[row("a", 5, 1.0)]).failed());
         assert!(!Comparison::new(&[row("a", 5, 1.0)], &[row("a", 5, 1.0)]).failed());
+    }
+
+    #[test]
+    fn other_settings_are_said() {
+        let mut now = row("a", 5, 1.0);
+        let note = |now: &Row, before: &Row| {
+            let rows = Comparison::new(std::slice::from_ref(now), std::slice::from_ref(before)).rows;
+            rows[0].note.clone().unwrap_or_default()
+        };
+        assert_eq!(note(&now, &row("a", 5, 1.0)), "");
+        now.options = "fast numerics".to_owned();
+        assert_eq!(note(&now, &row("a", 5, 1.0)), "options: fast numerics; in the baseline none");
+        (now.options, now.threads) = (String::new(), 2);
+        assert_eq!(note(&now, &row("a", 5, 1.0)), "1 threads in the baseline");
+        // Files of before there were options.
+        let mut old = serde_json::to_value(row("a", 5, 1.0)).unwrap();
+        old.as_object_mut().unwrap().remove("options");
+        assert_eq!(serde_json::from_value::<Row>(old).unwrap(), row("a", 5, 1.0));
     }
 
     #[test]

@@ -93,6 +93,7 @@ fn run(args: &BenchArgs, file: &SuiteFile) -> (Row, Status) {
         timing: Default::default(),
         tier: options.tier.as_str().to_owned(),
         threads: options.thread_count(),
+        options: options.unusual(),
     };
     let measured =
         LaunchFile::load(&file.path).map_err(Into::into).and_then(|f| measure(&f, args, Counting::Threads));

@@ -64,7 +64,10 @@ impl Store {
 
     /// Stores contents under a key, in place of what is there.
     pub fn save(&self, key: Key, contents: &[u8]) {
-        if (contents.len() + HEADER) as u64 > self.config.max_bytes.min(MOST_BYTES) {
+        let bytes = (contents.len() + HEADER) as u64;
+        // Beyond the limit of the process for files, writing would end it by a signal.
+        let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
+        if bytes > self.config.max_bytes.min(MOST_BYTES).min(most) {
             return;
         }
         let folder = &self.config.folder;
@@ -79,7 +82,7 @@ impl Store {
         header.length(contents.len());
         header.u64(checksum(contents));
         // Before it is written, so that the folder does not grow beyond its size meanwhile.
-        self.evict((HEADER + contents.len()) as u64);
+        self.evict(bytes);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let beside = folder.join(format!("{}-{number}.tmp", std::process::id()));
         let write = || -> std::io::Result<()> {
@@ -87,6 +90,8 @@ impl Store {
             file.write_all(&header.0)?;
             file.write_all(contents)?;
             drop(file);
+            // An empty folder of that name, which a file cannot replace, is nobody's.
+            let _ = fs::remove_dir(self.path(key));
             fs::rename(&beside, self.path(key))
         };
         if write().is_err() {

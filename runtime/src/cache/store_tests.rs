@@ -159,3 +159,23 @@ fn writers_and_readers_see_whole_files() {
     assert!(names(&folder).iter().all(|name| name.ends_with(".code")));
     fs::remove_dir_all(folder).unwrap();
 }
+
+#[test]
+fn an_entry_that_is_no_file_is_replaced() {
+    let folder = folder("no-file");
+    let store = store(&folder, 1 << 20);
+    store.save(KEY, b"contents");
+    for make in [
+        |path: &Path| fs::create_dir(path),
+        |path: &Path| std::os::unix::fs::symlink("/dev/null", path),
+        |path: &Path| std::os::unix::fs::symlink("/nowhere/at/all", path),
+    ] {
+        fs::remove_file(store.path(KEY)).unwrap();
+        make(&store.path(KEY)).unwrap();
+        assert_eq!(store.load(KEY), None);
+        store.save(KEY, b"contents");
+        assert_eq!(store.load(KEY).as_deref(), Some(&b"contents"[..]));
+        assert_eq!(names(&folder).len(), 1);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
