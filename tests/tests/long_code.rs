@@ -40,8 +40,9 @@ fn what_one_function_cannot_hold_is_compiled_in_parts() {
         shared: Some(512),
         ..ProgramOptions::new(Isa::Gcn)
     };
-    let mut registers: Vec<(String, Vec<u64>)> =
-        (0..24).map(|n| (format!("v{n}"), (0..64).map(|lane| 0x3f80_0000 + 977 * lane * n).collect())).collect();
+    let mut registers: Vec<(String, Vec<u64>)> = (0..24)
+        .map(|n| (format!("v{n}"), (0..64).map(|lane| 0x3f80_0000 + 977 * lane * n).collect()))
+        .collect();
     registers.push(("v24".into(), (0..64).map(|lane| 4 * lane).collect()));
     let resource = [RESULTS, 0, 256, 0x0002_4fac];
     registers.extend((16..).zip(resource).map(|(n, word)| (format!("s{n}"), vec![word])));

@@ -121,7 +121,7 @@ fn tesla_program(lines: &str) -> Program {
     );
     let target = tesla::Target::compute(tesla::Chip::G84);
     let code = tesla::assemble(&text, target).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-    load(Isa::Tesla, "g84", 8, &code)
+    load(Isa::Tesla, "g84", 12, &code)
 }
 
 /// The same with $r4, and with the result's address in $r6.
@@ -312,4 +312,103 @@ fn fused_multiply_add() {
         }
     }
     assert!(differences > 0, "fused multiply-adds give what truncating ones do");
+}
+
+/// Distances as programs compute them: sums of squares, of which the code tests only the last, and what the unit makes of these, in a loop
+/// in which one addend stays as it is.
+#[test]
+fn reciprocals_of_sums() {
+    // $r3 = what is added, another thread's argument but for a bit; $r4 = bits of all results.
+    let text = |factor, flipped| {
+        format!(
+            "xor b32 $r3 $r1 0x4\nld b32 $r3 g14[$r3]\nxor b32 $r3 $r3 0x1\nmov b32 $r4 0x0\nmov b32 $r6 0x3f800000\n\
+             mov b32 $r10 0x0\nmov b32 $r11 0x3\nround:\nxor b32 $r5 $r2 {flipped:#x}\nxor b32 $r8 $r2 0x80000000\n\
+             add f32 $r7 (mul $r2 {factor}) $r3\nadd f32 $r7 (mul $r5 $r5) $r7\nadd f32 $r7 (mul $r6 $r6) $r7\n\
+             rsqrt f32 $r8 $r7\nadd f32 $r9 (mul $r8 $r5) $r3\nrcp f32 $r9 $r9\n\
+             xor b32 $r4 $r4 $r7\nadd b32 $r4 $r4 $r8\nxor b32 $r4 $r4 $r9\n\
+             add f32 $r6 (mul $r8 $r9) $r2\nadd f32 $r2 (mul $r2 $r8) $r5\n\
+             add b32 $r10 $r10 0x1\nset $c0 # l u32 $r10 $r11\n(lg $c0) bra #round\nadd b32 $r2 $r2 $r4"
+        )
+    };
+    let mad = chip_f32::mad;
+    // The first product is a square, or the opposite of one.
+    let model = |x: u32, c: u32, sign: u32, flipped: u32| {
+        let (mut x, mut z, mut bits) = (x, 0x3f80_0000, 0u32);
+        for _ in 0..3 {
+            let y = x ^ flipped;
+            let squares = mad(z, z, mad(y, y, mad(x, x ^ sign, c)));
+            let r = sfu::rsqrt(squares);
+            let q = sfu::rcp(mad(r, y, c));
+            bits = (bits ^ squares).wrapping_add(r) ^ q;
+            (z, x) = (mad(r, q, x), mad(x, r, y));
+        }
+        bits.wrapping_add(x)
+    };
+    let special = [
+        0,
+        0x8000_0000,
+        1,
+        0x8000_0001,
+        0x7f_ffff,
+        0x80_0000,
+        0x7f7f_ffff,
+        0xff7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0xbf80_0000,
+        0x1fff_ffff,
+        0x2000_0000,
+        0x5fff_ffff,
+        0x6000_0000,
+        0x9fff_ffff,
+        0xdfff_ffff,
+    ];
+    let mut state = 5u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 32) as u32
+    };
+    // In each warp all arguments are of one kind, but for one lane of some.
+    let mut arguments: Vec<u32> = Vec::new();
+    for warp in 0..64 * 9u32 {
+        for lane in 0..32 {
+            let (exponent, bits) = (next() % 8, next());
+            arguments.push(match warp % 9 {
+                _ if warp & 1 != 0 && lane == warp / 16 % 32 => special[bits as usize % special.len()],
+                // Powers of four and what does not change them.
+                0 if lane % 2 == 0 => (127 + 2 * exponent) << 23 ^ 1,
+                0 => 0x2280_0000,
+                // Squares about the limits of what is tested.
+                1 => (127 + 28 + exponent) << 23 | bits & 0x7f_ffff,
+                2 => (127 - 35 + exponent) << 23 | bits & 0x7f_ffff,
+                3 => (127 - 66 + exponent) << 23 | bits & 0x7f_ffff,
+                4 => (127 + 60 + exponent % 5) << 23 | bits & 0x7f_ffff,
+                // What is added is negative in half of the lanes.
+                5 => (123 + exponent) << 23 | bits & 0x807f_ffff,
+                6 => bits,
+                // A square and the opposite of one.
+                7 if lane % 2 == 1 => {
+                    let other = arguments[arguments.len() - 1];
+                    chip_f32::mul(other, other, Rounding::Zero) ^ (1 | (warp & 2) << 30)
+                }
+                _ => (123 + exponent) << 23 | bits & 0x7f_ffff,
+            });
+        }
+    }
+    // Second factors are as large as the first, or by far larger or smaller.
+    let kinds = [("$r2", 0), ("$r8", 0x8000_0000)];
+    for ((factor, sign), flipped) in
+        kinds.into_iter().flat_map(|k| [0x8000_4321, 0x8800_4321].map(|f| (k, f)))
+    {
+        let program = tesla_program(&text(factor, flipped));
+        for (kind, engine) in engines(Numerics::Exact) {
+            let results = run(&engine, &program, &arguments);
+            for (n, &got) in results.iter().enumerate() {
+                let (x, c) = (arguments[n], arguments[n ^ 1] ^ 1);
+                let want = model(x, c, sign, flipped);
+                assert_eq!(got, want, "{kind}: of {x:#010x} and {c:#010x} {got:#010x}, not {want:#010x}");
+            }
+        }
+    }
 }

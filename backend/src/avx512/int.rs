@@ -302,5 +302,5 @@ impl Lower<'_> {
     }
 }
 
-const ANDN: [Code; 2] =
+pub(super) const ANDN: [Code; 2] =
     [Code::EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpandnq_zmm_k1z_zmm_zmmm512b64];

@@ -43,6 +43,9 @@ const EXPONENT: u32 = 0x7f80_0000;
 /// What brings exponents from -63 to 64 to those whose upper bit is set.
 const TO_MIDDLE: u32 = 64 << 23;
 const UPPER_BIT: u32 = 1 << 30;
+/// Positive floats of those exponents: the first, and the first behind.
+const LEAST_MIDDLING: u32 = 64 << 23;
+const MOST_MIDDLING: u32 = 192 << 23;
 /// Addends from here on cannot show that a product was flushed: 2^-100.
 const ADDENDS_FROM: u32 = 27 << 23;
 /// The largest number.
@@ -61,6 +64,10 @@ pub(super) struct Stretch {
     careful: bool,
     /// Sums and addends that will have been found to have middling exponents, so that they are not zero.
     in_middle: HashSet<Value>,
+    /// Those of them that will have been found to be positive, too.
+    positive: HashSet<Value>,
+    /// What a square is added to somewhere in the stretch: where that is positive and the sum not too large, so is it.
+    below_squares: HashSet<Value>,
     /// Where an addend is zero.
     zeros: HashMap<R, R>,
     /// Products rounded towards zero, and whether a sum will have shown that one did not overflow.
@@ -243,7 +250,8 @@ impl Lower<'_> {
         let plan = self.plan(&facts, insts, range.end);
         let known = self.known_now();
 
-        self.mads = Some(Stretch::new(self.groups, false));
+        let below_squares = insts.iter().filter_map(|&inst| self.below_square(inst)).collect();
+        self.mads = Some(Stretch { below_squares, ..Stretch::new(self.groups, false) });
         insts.iter().try_for_each(|&inst| self.inst(inst))?;
         let sums =
             plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
@@ -388,6 +396,18 @@ impl Lower<'_> {
         };
         let note = !rounds && constant.is_none() && stretch.in_middle.insert(addend);
         let one = self.is_one(result);
+        // A positive number plus a square is not below it. What is the same all through a loop is looked at in front of it.
+        let same_sign = opposite.is_none() && addend == self.but_for_canon(c);
+        let positive = match constant {
+            Some(bits) => (LEAST_MIDDLING..MOST_MIDDLING).contains(&bits),
+            None => !rounds && (outside || stretch.positive.contains(&addend)),
+        };
+        let above = !stretch.careful && a == b && same_sign && positive;
+        let note_sign = above && constant.is_none() && stretch.positive.insert(addend);
+        if above {
+            stretch.positive.insert(result);
+        }
+        let covered = above && stretch.below_squares.contains(&result);
         let mut all_tested = true;
         let mut out = Vec::new();
         // What is the same in all lanes is computed for sixteen of them, though an operand may be there for more.
@@ -419,15 +439,18 @@ impl Lower<'_> {
             if stretch.careful {
                 self.note_operands(&mut stretch, place, product, c);
             } else {
-                if note {
-                    self.note_in_middle(&mut stretch, place, plain[n]);
+                if note || note_sign {
+                    let moved = self.moved_to_middle(&mut stretch, plain[n]);
+                    let moved = if note_sign { self.where_positive(moved, plain[n]) } else { moved };
+                    self.note_in_middle(&mut stretch, place, moved);
                 }
                 // Of a product that is all right and a middling addend.
                 let sure = safe && !rounds && constant.is_none();
-                if !sure {
-                    self.note_in_middle(&mut stretch, place, sum);
+                if !sure && !covered {
+                    let moved = self.moved_to_middle(&mut stretch, sum);
+                    self.note_in_middle(&mut stretch, place, moved);
                 }
-                all_tested &= !sure;
+                all_tested &= !sure || covered;
             }
             out.push(sum);
         }
@@ -448,6 +471,32 @@ impl Lower<'_> {
         }
     }
 
+    /// What a multiply-add adds a square to.
+    fn below_square(&self, inst: Inst) -> Option<Value> {
+        let data = self.f.inst(inst);
+        let &[a, b, c] = &data.args[..] else { return None };
+        let square = data.op == Opcode::FmadTrunc && self.before_canon(a) == self.before_canon(b);
+        square.then(|| self.but_for_canon(c))
+    }
+
+    /// Whether the stretch that is being written will have found a value to have a middling exponent; with `any_sign`, it may be negative.
+    pub fn is_middling(&self, v: Value, any_sign: bool) -> bool {
+        self.mads.as_ref().is_some_and(|stretch| {
+            let positive = stretch.positive.contains(&self.but_for_canon(v));
+            !stretch.careful && (positive || any_sign && stretch.in_middle.contains(&self.magnitude_of(v)))
+        })
+    }
+
+    /// What a float is but for its type and what its NaNs are.
+    fn but_for_canon(&self, v: Value) -> Value {
+        match self.f.def_inst(v) {
+            Some(data) if matches!(data.op, Opcode::Fcanon | Opcode::Bitcast) => {
+                data.args.first().map_or(v, |&a| self.but_for_canon(a))
+            }
+            _ => v,
+        }
+    }
+
     /// What a float is but for its sign, its type and what its NaNs are.
     fn magnitude_of(&self, v: Value) -> Value {
         match self.f.def_inst(v) {
@@ -456,9 +505,19 @@ impl Lower<'_> {
         }
     }
 
-    fn note_in_middle(&mut self, stretch: &mut Stretch, place: usize, x: R) {
+    /// A float whose exponent from -63 to 64 has become one with an upper bit.
+    fn moved_to_middle(&mut self, stretch: &mut Stretch, x: R) -> R {
         let to_middle = *stretch.to_middle.get_or_insert_with(|| self.a.constant(false, TO_MIDDLE.into()));
-        let moved = self.a.v3(INT_ADD, x, Src::R(to_middle));
+        self.a.v3(INT_ADD, x, Src::R(to_middle))
+    }
+
+    /// Without that bit where `x` has a sign.
+    fn where_positive(&mut self, moved: R, x: R) -> R {
+        let sign = self.a.v2i(int::SAR_BY[0], x, 1);
+        self.a.v3(int::ANDN[0], sign, Src::R(moved))
+    }
+
+    fn note_in_middle(&mut self, stretch: &mut Stretch, place: usize, moved: R) {
         let tested = &mut stretch.tested[place];
         *tested = match *tested {
             [None, _] => [Some(moved), None],
@@ -492,6 +551,8 @@ impl Stretch {
         Stretch {
             careful,
             in_middle: HashSet::new(),
+            positive: HashSet::new(),
+            below_squares: HashSet::new(),
             zeros: HashMap::new(),
             products: HashMap::new(),
             to_middle: None,

@@ -6,6 +6,9 @@
 //! For reciprocals only the lower 32 bits of the sum are computed, four or eight times as large, so that their upper 14 are the lower
 //! ones of the result. What stands above follows from the host's estimate: it has an error of 2^-14, and the sum says what is to be
 //! added to it. So exponents, and most of zeros and infinities, come from the estimate, too.
+//!
+//! A result is a link of a chain mostly, and few instructions fit beside it: what can be made side by side is not made one from another,
+//! though a word is put together of two halves then.
 
 use iced_x86::Code;
 use warpjit_ir::{InstData, Special, WordTable};
@@ -36,7 +39,7 @@ const PERMUTE_64: Code = Code::EVEX_Vpermb_zmm_k1z_zmm_zmmm512;
 /// The indices come first.
 const PERMUTE_128: Code = Code::EVEX_Vpermi2b_zmm_k1z_zmm_zmmm512;
 /// `c ? a : b` and `a & b | c`.
-const CHOOSE: u8 = 0xe4;
+pub(super) const CHOOSE: u8 = 0xe4;
 const AND_OR: u8 = 0xea;
 
 const FIX_UP: Code = Code::EVEX_Vfixupimmps_zmm_k1z_zmm_zmmm512b32_imm8_sae;
@@ -121,10 +124,12 @@ impl Lower<'_> {
             true => x.iter().map(|&x| self.flush(0, x)).collect(),
             false => x,
         };
-        Ok(self.reciprocals(&function, &x))
+        let plain = self.is_middling(operand, function.turned == 0);
+        Ok(self.reciprocals(&function, &x, plain))
     }
 
-    fn reciprocals(&mut self, f: &Reciprocal<'_>, x: &[R]) -> Vec<R> {
+    /// Of operands that are `plain`: results are those of the table, not zero, infinite or NaN.
+    fn reciprocals(&mut self, f: &Reciprocal<'_>, x: &[R], plain: bool) -> Vec<R> {
         let rests = self.each2(AND[0], x, (1 << f.index) - 1);
         let squares = self.truncated_squares(&rests, f.doubled);
         let shift = self.windows([f.index; 4]);
@@ -133,15 +138,21 @@ impl Lower<'_> {
         let rows = (0..128).map(|i| f.table[i ^ f.turned]);
         let square_scale = f.scale + if f.doubled == 0 { 2 } else { 0 };
         let slopes = rows.clone().map(|[_, c1, c2]| c1.unsigned_abs() << 16 | (c2 as u32) << square_scale);
-        let slopes = self.permuted(&bytes_of(slopes), 0, &index);
+        let slopes = self.permuted_halves(&bytes_of(slopes), &index);
         // The lower half of the value in the upper one: as large as the sum, values are shifted by 16. So is the rounding's.
         let rounding = f.rounding << f.scale;
         let values = rows.map(|[c0, ..]| (c0 as u32).wrapping_add(rounding >> 16) << 16);
         let values = self.permuted(&bytes_of(values)[2..], 2, &index);
         let (upper, lower) = (self.a.constant(false, 0xffff_0000), self.shared(x.len(), rounding & 0xffff));
-        let values: Vec<R> = values.iter().map(|&v| self.a.ternary(AND_OR, v, upper, lower)).collect();
-        let sums = (0..x.len()).map(|n| self.a.v4(DOT_HALVES, values[n], slopes[n], Src::R(squares[n])));
-        let sums: Vec<R> = sums.collect();
+        let estimates: Vec<R> =
+            x.iter().map(|&x| self.a.v2(f.estimate, Src::R(x), Size::Z, Size::Z)).collect();
+        let mut sums = Vec::new();
+        for n in 0..x.len() {
+            let value = self.a.ternary(AND_OR, values[n], upper, lower);
+            let low = self.a.v2i(SHL, estimates[n], 18);
+            let above = self.a.v3(SUB, value, Src::R(low));
+            sums.push(self.a.v4(DOT_HALVES, above, slopes[n], Src::R(squares[n])));
+        }
         // The upper bits of the second slope's half are clear.
         let slopes: Vec<R> = slopes.iter().map(|&s| self.a.v2i(SHR, s, 16 - f.scale as u8)).collect();
         let products: Vec<R> = if f.turned != 0 {
@@ -156,26 +167,25 @@ impl Lower<'_> {
         } else {
             (0..x.len()).map(|n| self.a.v3(MUL_WORDS, slopes[n], Src::R(rests[n]))).collect()
         };
-        let sums: Vec<R> = sums.iter().zip(&products).map(|(&s, &p)| self.a.v3(SUB, s, Src::R(p))).collect();
         let fix = self.shared(x.len(), f.fix);
         let mut out = Vec::new();
-        for (&x, &sum) in x.iter().zip(&sums) {
-            let estimate = self.a.v2(f.estimate, Src::R(x), Size::Z, Size::Z);
-            let low = self.a.v2i(SHL, estimate, 18);
-            let error = self.a.v3(SUB, sum, Src::R(low));
+        for n in 0..x.len() {
+            let (x, estimate) = (x[n], estimates[n]);
+            let error = self.a.v3(SUB, sums[n], Src::R(products[n]));
             let error = self.a.v2i(SAR, error, 18);
-            let result = if f.turned != 0 {
-                self.a.v3(ADD, estimate, Src::R(error))
-            } else {
-                // Of large numbers that is a zero or a denormal, which becomes a zero.
-                let normal = self.a.vtest(TEST[0], estimate, Src::C32(EXPONENT));
-                let r = self.a.v3m(ADD, normal, estimate, estimate, Src::R(error));
-                match self.explicit_flush {
-                    true => self.flush(0, r),
-                    false => self.a.v3(MUL[0], r, Src::C32(1f32.to_bits())),
-                }
+            if plain || f.turned != 0 {
+                let result = self.a.v3(ADD, estimate, Src::R(error));
+                // What the responses say for kinds of `x`, else the result.
+                out.push(if plain { result } else { self.a.v4i(FIX_UP, result, x, fix) });
+                continue;
+            }
+            // Of large numbers that is a zero or a denormal, which becomes a zero.
+            let normal = self.a.vtest(TEST[0], estimate, Src::C32(EXPONENT));
+            let r = self.a.v3m(ADD, normal, estimate, estimate, Src::R(error));
+            let result = match self.explicit_flush {
+                true => self.flush(0, r),
+                false => self.a.v3(MUL[0], r, Src::C32(1f32.to_bits())),
             };
-            // What the responses say for kinds of `x`, else the result.
             out.push(self.a.v4i(FIX_UP, result, x, fix));
         }
         out
@@ -218,12 +228,13 @@ impl Lower<'_> {
         let [first, second] = self.halves(&kept_products());
         let product: [u8; 64] = std::array::from_fn(|i| ((i >> 3) * (i & 7)) as u8);
         let products = self.a.pool.add(&product);
-        let lowest = self.byte_mask(0);
+        let lowest = self.shared(x.len(), 0xff);
         let weights = self.shared(x.len(), 0x0101_0104);
         let mut out = Vec::new();
         for (&x, &index) in x.iter().zip(&index) {
-            let all = self.a.v4(PERMUTE_128, index, first, Src::R(second));
-            let all = self.a.v3m(PERMUTE_64, lowest, all, index, Src::Pool(products));
+            let others = self.a.v4(PERMUTE_128, index, first, Src::R(second));
+            let of_lowest = self.a.v3(PERMUTE_64, index, Src::Pool(products));
+            let all = self.a.ternary(CHOOSE, of_lowest, others, lowest);
             let high = self.a.v2i(SHR, x, 9 - doubled);
             let square = self.a.v3(MUL_ADD_HALVES, high, Src::R(high));
             let half = self.a.v2i(SHR, square, 1);
@@ -260,6 +271,14 @@ impl Lower<'_> {
             }
         }
         out
+    }
+
+    /// Words by tables of their four bytes: two and two side by side.
+    fn permuted_halves(&mut self, tables: &[[u8; 128]], index: &[R]) -> Vec<R> {
+        let low = self.permuted(&tables[..2], 0, index);
+        let high = self.permuted(&tables[2..], 2, index);
+        let half = self.shared(index.len(), 0xffff);
+        low.iter().zip(&high).map(|(&low, &high)| self.a.ternary(CHOOSE, low, high, half)).collect()
     }
 
     /// The mask of one byte of every word.

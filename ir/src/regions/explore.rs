@@ -442,7 +442,8 @@ impl Explorer<'_> {
             {
                 self.stops.term.insert(entry.pusher);
                 // The pusher may itself be nested; its outermost entry is found when exploring fails there again.
-                let of_pusher = self.nodes.iter().zip(&self.places).filter(|(n, _)| n.block == Some(entry.pusher));
+                let of_pusher =
+                    self.nodes.iter().zip(&self.places).filter(|(n, _)| n.block == Some(entry.pusher));
                 let outer = of_pusher.filter_map(|(_, place)| (*place)?.1).next();
                 self.stops.term.extend(outer.map(|outer| outer.pusher));
                 return Err(Failure::Stop);

@@ -115,11 +115,19 @@ fn votes_for_registers_that_nobody_sees_go() {
 #[test]
 fn values_behind_cuts_share_slots() {
     let rounds = 300;
-    let mut text = String::from("function @exchange spmd lanes 32 entry block0 {\n    slot s0: i32 r0 = tid.x\n\n");
-    text += &format!("block0 at 0x0 insts {rounds}:\n    v0: i32 = slot.get s0\n    v1: ui32 = const 0x4\n    v2: i32 = imul v0, v1\n");
+    let mut text =
+        String::from("function @exchange spmd lanes 32 entry block0 {\n    slot s0: i32 r0 = tid.x\n\n");
+    text += &format!(
+        "block0 at 0x0 insts {rounds}:\n    v0: i32 = slot.get s0\n    v1: ui32 = const 0x4\n    v2: i32 = imul v0, v1\n"
+    );
     // Each round stores what the one before has loaded, so that there is a cut between; the address lives through all of them.
     for n in 0..rounds {
-        text += &format!("    @{:#x} store.u32 shared[v2], v{} align 4\n    v{}: i32 = load.u32 shared[v2 + 4] align 4\n", 8 * n, n + 2, n + 3);
+        text += &format!(
+            "    @{:#x} store.u32 shared[v2], v{} align 4\n    v{}: i32 = load.u32 shared[v2 + 4] align 4\n",
+            8 * n,
+            n + 2,
+            n + 3
+        );
     }
     text += &format!("    slot.set s0, v{}\n    leave.exit -> block0\n}}\n", rounds + 2);
     let func = parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));

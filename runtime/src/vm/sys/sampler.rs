@@ -142,7 +142,8 @@ impl Sampling {
                 return Err(failed("sampling (timer_create)"));
             }
             BUFFER.set(&raw const *buffer);
-            let time = |ns: i64| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: (ns % 1_000_000_000) as _ };
+            let time =
+                |ns: i64| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: (ns % 1_000_000_000) as _ };
             let pace = libc::itimerspec { it_interval: time(period), it_value: time(first_sample(period)) };
             if libc::timer_settime(timer, 0, &pace, std::ptr::null_mut()) != 0 {
                 let error = failed("sampling (timer_settime)");
