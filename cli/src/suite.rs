@@ -261,8 +261,13 @@ impl Compared {
             notes.push(format!("{} threads in the baseline", before.threads));
         }
         if now.options != before.options {
-            let shown = |options: &str| if options.is_empty() { "none".to_owned() } else { options.to_owned() };
-            notes.push(format!("options: {}; in the baseline {}", shown(&now.options), shown(&before.options)));
+            let shown =
+                |options: &str| if options.is_empty() { "none".to_owned() } else { options.to_owned() };
+            notes.push(format!(
+                "options: {}; in the baseline {}",
+                shown(&now.options),
+                shown(&before.options)
+            ));
         }
         Compared {
             name: now.name.clone(),

@@ -1,0 +1,142 @@
+//! What the code generators make of accesses and loops, before and after what is known: by their listings.
+
+use warpjit_backend::{HostLevel, Options, Shape, Target, compile_region};
+use warpjit_ir::text::parse_function;
+
+const ACCESS: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 index
+    slot s1: ui64 base
+
+block0 at 0x0:
+    v3: i32 = slot.get s0
+    v4: i64 = zext v3
+    v5: ui64 = slot.get s1
+    v0: i64 = iadd v4, v5
+    v1: i32 = load.u32 global0[v0] align 4
+    v2: i32 = iadd v1, v1
+    store.u32 global0[v0], v2 align 4
+    return 0
+}
+";
+
+const LOOP: &str = "
+function @f mask lanes 32 {
+    slot s0: f32 x
+    slot s1: uf32 step
+    slot s2: ui32 turns
+
+block0 at 0x0:
+    v0: f32 = slot.get s0
+    v1: uf32 = slot.get s1
+    v2: ui32 = slot.get s2
+    v3: ui32 = const 0x1
+    jump block1(v0, v2)
+
+block1(v4: f32, v5: ui32) at 0x8:
+    v6: f32 = fmul v4, v4
+    v7: f32 = fadd v6, v1
+    v8: ui32 = isub v5, v3
+    v9: ui32 = const 0x0
+    v10: ui1 = icmp ne v8, v9
+    br_if v10, block1(v7, v8), block2
+
+block2 at 0x10:
+    slot.set s0, v7
+    return 0
+}
+";
+
+/// Cranelift's IR for two groups of lanes, or the AVX-512 generator's code where the host has that, for two vectors.
+fn listing(text: &str, wide: bool, shapes: &[Option<Shape>]) -> Option<String> {
+    let func = parse_function(text, &[]).expect("parses");
+    warpjit_ir::verify::verify(&func).expect("valid");
+    let target = match wide {
+        true => Target::host(HostLevel::Native),
+        // The same everywhere.
+        false => Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native),
+    };
+    let target = target.expect("there is such a target");
+    if wide && !target.has_wide_vectors() {
+        return None;
+    }
+    let options = Options {
+        groups: if wide { 8 } else { 2 },
+        wide_vectors: wide,
+        list: true,
+        whole_shapes: vec![true; shapes.len()],
+        slot_shapes: shapes.to_vec(),
+        ..Options::new(target)
+    };
+    let made = compile_region(&func, &options).expect("compiles").listing;
+    Some(if wide { made.assembly } else { made.clif })
+}
+
+/// What stands before the first line that starts so.
+fn before<'t>(text: &'t str, line: &str) -> &'t str {
+    &text[..text.find(&format!("\n{line}")).unwrap_or_else(|| panic!("no {line} in {text}"))]
+}
+
+const AFFINE: &[Option<Shape>] = &[Some(Shape::Affine(4))];
+const UNIFORM: &[Option<Shape>] = &[Some(Shape::Uniform)];
+
+/// Loads of vectors, and of one word for all lanes, from the guest's memory; those that cannot fault are of registers.
+fn loads(clif: &str) -> (usize, usize) {
+    (clif.matches("= load.i32x4 v").count(), clif.matches("= load.i32 v").count())
+}
+
+#[test]
+fn lanes_side_by_side_are_vectors_and_tested_where_nobody_knows() {
+    let clif = |shapes| listing(ACCESS, false, shapes).expect("always");
+    // Nothing is known: both are there, the vectors behind a test of all addresses, lane by lane where it fails.
+    let unknown = clif(&[]);
+    assert_eq!(loads(&unknown), (2, 0), "{unknown}");
+    assert_eq!(unknown.matches("vany_true").count(), 2, "one for each access: {unknown}");
+    let tested = unknown.find("vany_true").expect("just counted");
+    assert!(tested < unknown.find("= load.i32x4 v").expect("just counted"), "{unknown}");
+    assert_eq!(unknown.matches("= load.f32 v").count(), 8, "{unknown}");
+    // Even from lane to lane: no test of that.
+    let even = clif(AFFINE);
+    assert_eq!(loads(&even), (2, 0), "{even}");
+    assert!(!even.contains("vany_true"), "{even}");
+    // One for all lanes: a scalar, computed with as one.
+    let same = clif(UNIFORM);
+    assert_eq!(loads(&same), (0, 1), "{same}");
+    assert!(!same.contains("= load.f32 v") && !same.contains("iadd.i32x4"), "{same}");
+}
+
+#[test]
+fn wide_code_has_the_same_three_forms() {
+    let Some(unknown) = listing(ACCESS, true, &[]) else { return };
+    let [even, same] =
+        [AFFINE, UNIFORM].map(|shapes| listing(ACCESS, true, shapes).expect("a host that has it"));
+    // Addresses are compared with those that a first lane would have, before anything is loaded lane by lane.
+    let tested = unknown.find("vpcmpneqd").unwrap_or_else(|| panic!("no test: {unknown}"));
+    assert!(unknown.find("vpgatherqd").is_some_and(|gather| tested < gather), "{unknown}");
+    assert!(!even.contains("vpcmpneqd"), "{even}");
+    assert!(!same.contains("zmm") && !same.contains("gather"), "{same}");
+}
+
+#[test]
+fn loops_keep_what_does_not_change_in_front_and_chunks_interleave() {
+    let clif = listing(LOOP, false, &[]).expect("always");
+    // A uniform value becomes a vector once, for all groups and turns.
+    assert_eq!(clif.matches("splat.f32x4").count(), 1, "{clif}");
+    let (front, turn) = clif.split_once("block6(").expect("the loop's block");
+    assert!(turn.contains("fmul"), "{clif}");
+    assert!(front.contains("splat.f32x4"), "{clif}");
+    // Each operation for all groups before the next one.
+    let ops: Vec<&str> = clif.split_whitespace().filter(|word| ["fmul", "fadd"].contains(word)).collect();
+    assert_eq!(ops, ["fmul", "fmul", "fadd", "fadd"], "{clif}");
+    // The test is at the loop's end: one branch a turn besides the fuel's.
+    let body = before(turn, "          block8");
+    assert_eq!(body.matches("brif").count(), 1, "{clif}");
+
+    let Some(code) = listing(LOOP, true, &[]) else { return };
+    let (front, turn) = code.split_once("\nblock2:").expect("the loop");
+    let turn = before(turn, "block4:");
+    assert!(front.contains("vpbroadcastd") && !turn.contains("broadcast"), "{code}");
+    let mut ops: Vec<&str> = turn.split_whitespace().filter(|word| word.starts_with('v')).collect();
+    ops.sort_unstable();
+    assert_eq!(ops, ["vaddps", "vaddps", "vmulps", "vmulps"], "{code}");
+}
