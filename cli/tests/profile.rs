@@ -189,6 +189,47 @@ fn all_instruction_sets_have_profiles() {
     }
 }
 
+/// Counted by hand: eight lanes of 64 go into the branch.
+#[test]
+fn lanes_of_exec_are_those_of_vector_instructions_comparisons_too() {
+    let home = folder("profile_exec", IOTA, "");
+    let source = "v_lshlrev_b32_e32 v1, 2, v0\nv_cmp_gt_u32_e32 vcc, 8, v0\ns_and_saveexec_b64 s[4:5], vcc\n\
+                  v_mul_u32_u24_e32 v2, 5, v0\nv_cmp_class_f32_e64 s[6:7], v2, 3\ns_andn2_b64 s[6:7], exec, s[6:7]\n\
+                  s_or_b64 exec, exec, s[4:5]\nv_cndmask_b32_e64 v2, v1, v2, s[6:7]\nbuffer_store_dword v2, v1, s[16:19], 0 offen\ns_endpgm\n";
+    let code = warpjit_frontend::Isa::Gcn
+        .front_end()
+        .assemble(source, "fiji", warpjit_frontend::ProgramType::Compute)
+        .unwrap_or_else(|e| panic!("{e}"));
+    fs::write(home.join("code.bin"), code).unwrap();
+    let lanes: Vec<String> = (0..64).map(|lane| lane.to_string()).collect();
+    let launch = format!(
+        "[program]\nisa = 'gcn'\nchip = 'fiji'\nfile = 'code.bin'\nformat = 'raw'\nregisters = 4\nsgprs = 32\n\
+         [launch]\ngrid = [1, 1, 1]\nblock = [64, 1, 1]\n[[buffer]]\nname = 'out'\nbytes = 256\naddress = 0x10000\n\
+         [registers]\nv0 = [{}]\ns16 = 0x10000\ns18 = 256\ns19 = 0x24fac\n",
+        lanes.join(", ")
+    );
+    fs::write(home.join("launch.toml"), launch).unwrap();
+    let (status, profile) = json(&home, &["profile", "launch.toml", "--seconds", "0"]);
+    assert_eq!(status, 0, "{profile}");
+    for (text, active) in [
+        ("v_lshlrev", Some(1.0)),
+        ("v_cmp_gt", Some(1.0)),
+        ("s_and_saveexec", None),
+        ("v_mul", Some(0.125)),
+        ("v_cmp_class", Some(0.125)),
+        ("s_andn2", None),
+        ("s_or", None),
+        ("v_cndmask", Some(1.0)),
+        ("buffer_store", Some(1.0)),
+    ] {
+        let line = lines(&profile, text)[0];
+        assert_eq!(line["executions"], 1, "{line}");
+        assert_eq!(line["lanes_active"].as_f64(), active, "{line}");
+    }
+    let all = profile["counted"]["lanes_active"].as_f64().unwrap();
+    assert!((all - (4.0 * 64.0 + 2.0 * 8.0) / (6.0 * 64.0)).abs() < 1e-9, "{all}");
+}
+
 #[test]
 fn bad_profiles_have_the_status_of_run() {
     let home = folder(

@@ -550,6 +550,29 @@ impl Prepare<'_> {
             .collect()
     }
 
+    /// If this leaves of an instruction's own comparison the lanes that the instruction is for: which argument those are.
+    fn lanes_compared(&self, data: &InstData) -> Option<usize> {
+        let is_mask = |&v: &Value| self.func.ty(v).scalar == Scalar::I1 && !self.func.ty(v).uniform;
+        if data.op != Opcode::Iand || data.args.len() != 2 || !data.result.as_ref().is_some_and(is_mask) {
+            return None;
+        }
+        let own = |value: Value| self.func.def_inst(value).filter(|inst| inst.pc == data.pc);
+        // A handful of operations on truth values may stand between.
+        let mut compares = [false; 2];
+        for (&arg, compares) in data.args.iter().zip(&mut compares) {
+            let mut work = vec![arg];
+            for _ in 0..8 {
+                let Some(value) = work.pop() else { break };
+                if let Some(inst) = own(value) {
+                    *compares |= matches!(inst.op, Opcode::Icmp | Opcode::Fcmp);
+                    work.extend(inst.args.iter().copied().filter(is_mask));
+                }
+            }
+        }
+        let other = compares.iter().position(|compares| !compares)?;
+        (compares[1 - other] && own(data.args[other]).is_none()).then_some(other)
+    }
+
     fn inst(&self, draft: &mut Draft, inst: Inst) -> Result<(), InvalidCode> {
         let data = self.func.inst(inst);
         let bad = || InvalidCode::IllTyped { inst, op: data.op.name() };
@@ -571,6 +594,13 @@ impl Prepare<'_> {
             // An instruction's last choice is between its result and what the register held.
             draft.masks.pop_if(|last| last.0 == data.pc);
             draft.masks.push((data.pc, args[0]));
+        }
+        if self.has_lane_register
+            && let Some(at) = self.lanes_compared(data)
+        {
+            // Choices before it were of the comparison.
+            draft.masks.pop_if(|last| last.0 == data.pc);
+            draft.masks.push((data.pc, args[at]));
         }
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
         let result = data.result.map(|v| self.func.ty(v).scalar);
