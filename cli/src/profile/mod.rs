@@ -299,7 +299,8 @@ fn time_parts(samples: &runtime::Samples, per_sample: f64, run_ms: f64) -> Vec<T
         ("compiled", "compiled code of guest instructions", sum(&samples.compiled)),
         ("helpers", "functions that compiled code calls", sum(&samples.helpers)),
         ("between", "compiled code between instructions: registers in and out", samples.between as f64),
-        ("interpreter", "the interpreter", samples.interpreted.values().sum()),
+        // An empty sum of floats is -0.
+        ("interpreter", "the interpreter", samples.interpreted.values().fold(0.0, std::ops::Add::add)),
         ("compiler", "compiling", samples.compiling as f64),
         ("runtime", "scheduling, setting warps up, entering code", samples.runtime as f64),
     ];
