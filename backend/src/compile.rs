@@ -75,6 +75,8 @@ pub enum TrapLane {
         first: u8,
         /// How many.
         lanes: u8,
+        /// Bytes from lane to lane.
+        step: u8,
         /// Whether the access has a guard of its own.
         guarded: bool,
         /// The register with the place of the first lane.
@@ -131,11 +133,12 @@ impl TrapSite {
                 if lanes == 0 { 0 } else { lanes.trailing_zeros() }
             }
             TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
-            TrapLane::Run { first, lanes, guarded, register, disp } => {
+            TrapLane::Run { first, lanes, step, guarded, register, disp } => {
+                let step = u64::from(step);
                 let start = registers[usize::from(register % 16)].wrapping_add(disp as i64 as u64);
                 // As if the chunk's lanes before lay in front.
-                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first) * bytes);
-                let place = |lane: u32| start.wrapping_add(u64::from(lane) * bytes);
+                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first) * step);
+                let place = |lane: u32| start.wrapping_add(u64::from(lane) * step);
                 let range = u32::from(first)..u32::from(first) + u32::from(lanes);
                 let lane = lane_on_page(range, guard_of(context, guarded), address, bytes, place);
                 address = place(lane);

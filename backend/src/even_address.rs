@@ -3,7 +3,7 @@
 //! Such an address is computed once for the chunk, not for each lane. A word's extension to 64 bits grows evenly only as long as
 //! the word does not wrap round within the chunk, which is tested where the address is used.
 
-use warpjit_ir::{Function, Imm, InstData, Opcode, Space, Value};
+use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
 
 use crate::Error;
 use crate::affine::{Form, Forms};
@@ -49,13 +49,22 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
     }
 }
 
-/// The bytes from lane to lane of an access whose lanes lie side by side.
-fn access_step(data: &InstData, forms: &Forms, f: &Function) -> Option<()> {
+/// Whether accesses so far from each other are done by vectors: side by side, or, of whole words, as one component of vectors of two or four
+/// is.
+pub(crate) fn is_even(mem: MemAccess, step: i64) -> bool {
+    let bytes = i64::from(mem.bytes);
+    let even = step == bytes || bytes >= 4 && [2 * bytes, 4 * bytes].contains(&step);
+    even && step % i64::from(mem.align.max(1)) == 0
+}
+
+/// The bytes from lane to lane of an access whose lanes lie side by side, or, with `apart`, evenly apart.
+fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Option<()> {
     let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 {
         return None;
     }
-    (step_of(f, forms, data.args[0])? == i64::from(mem.bytes)).then_some(())
+    let step = step_of(f, forms, data.args[0])?;
+    (step == i64::from(mem.bytes) || apart && is_even(mem, step)).then_some(())
 }
 
 /// The one word of a 64-bit address that is not the same in all lanes, and by how many bits it is shifted up.
@@ -98,18 +107,21 @@ fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Opti
     }
 }
 
-/// The word of an access's address, if lanes side by side can be told from it, and the steps between them in that word.
-pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Option<(Value, u32)> {
+/// The word of an access's address, if lanes side by side, or evenly apart, can be told from it, the steps between them in that word, and
+/// the bytes.
+pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Option<(Value, u32, u8)> {
     let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 || step_of(f, forms, data.args[0]).is_some() {
         return None;
     }
     let (word, by) = word_of(f, forms, data.args[0])?;
-    (u32::from(by) <= u32::from(mem.bytes).trailing_zeros()).then(|| (word, u32::from(mem.bytes) >> by))
+    // Words that are shifted farther up are elements of vectors.
+    let bytes = 1i64.checked_shl(by.into())?.max(mem.bytes.into());
+    is_even(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))
 }
 
 /// Values that nothing needs but addresses of accesses side by side: they are computed where those are. With `words`, so are addresses
-/// that depend on one word ([`access_word`]).
+/// that depend on one word ([`access_word`]), and those of lanes that lie evenly apart.
 pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
@@ -124,8 +136,8 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool
     for block in &f.blocks {
         for &inst in &block.insts {
             let data = f.inst(inst);
-            let address =
-                access_step(data, forms, f).is_some() || words && access_word(data, forms, f).is_some();
+            let address = access_step(data, forms, f, words).is_some()
+                || words && access_word(data, forms, f).is_some();
             for (n, &arg) in data.args.iter().enumerate() {
                 let in_address = data.result.is_some_and(|r| only[r.index()]);
                 if !(in_address || address && n == 0) {

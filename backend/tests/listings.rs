@@ -20,6 +20,21 @@ block0 at 0x0:
 }
 ";
 
+/// Two words a lane, of vectors of two.
+const PAIRS: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 place
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = load.u32 global0[v0] align 8
+    v2: i32 = load.u32 global0[v0 + 0x4] align 8 part 4
+    v3: i32 = iadd v1, v2
+    store.u32 global0[v0 + 0x40000], v3 align 8
+    return 0
+}
+";
+
 const LOOP: &str = "
 function @f mask lanes 32 {
     slot s0: f32 x
@@ -139,4 +154,25 @@ fn loops_keep_what_does_not_change_in_front_and_chunks_interleave() {
     let mut ops: Vec<&str> = turn.split_whitespace().filter(|word| word.starts_with('v')).collect();
     ops.sort_unstable();
     assert_eq!(ops, ["vaddps", "vaddps", "vmulps", "vmulps"], "{code}");
+}
+
+/// Lanes that know how far they are apart: what is loaded whole needs no mask, what is stored in part does.
+#[test]
+fn lanes_evenly_apart_are_vectors() {
+    let Some(anywhere) = listing(PAIRS, true, &[]) else { return };
+    assert_eq!(anywhere.matches("vpscatter").count(), 2, "{anywhere}");
+    let apart = listing(PAIRS, true, &[Some(Shape::Affine(8))]).expect("a host that has it");
+    assert!(
+        !apart.contains("gather") && !apart.contains("vpscatter") && !apart.contains("vpextrq"),
+        "{apart}"
+    );
+    // Where all take part, two vectors of memory for each sixteen lanes, loaded whole, once for both words; the stores leave out what is
+    // between, and where some take part loads do, too, once for each word.
+    let of_memory = |with: fn(&str) -> bool| {
+        let accesses = apart.lines().filter(|line| line.contains("vmovdqu32") && line.contains("[r"));
+        accesses.filter(|line| with(line)).count()
+    };
+    assert_eq!(of_memory(|line| line.contains(", [r") && !line.contains("{k")), 4, "{apart}");
+    assert_eq!(of_memory(|line| line.contains("{z}")), 8, "{apart}");
+    assert_eq!(of_memory(|line| line.contains("]{k")), 8, "{apart}");
 }

@@ -79,7 +79,15 @@ impl Lower<'_> {
         let mut addresses = match wide_address {
             true => self.moved(&addresses, mem.offset.into()),
             false => {
-                let x = Access { data, mem, value: Some(value), guard, address: Address::Lanes(addresses) };
+                let x = Access {
+                    data,
+                    mem,
+                    value: Some(value),
+                    guard,
+                    address: Address::Lanes(addresses),
+                    step: mem.bytes,
+                    rest: Vec::new(),
+                };
                 self.address_parts(&x)
             }
         };

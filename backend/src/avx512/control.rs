@@ -511,7 +511,7 @@ impl<'a> Flow<'a> for Lower<'a> {
         for (g, &p) in parts.iter().enumerate() {
             let place = place.plus(64 * g as i32);
             // What is stored under a mask cannot be forwarded to the next region's load, and loads under a mask wait for all stores
-            // before (Zen 4): other lanes are stored as they were.
+            // before (Zen 5): other lanes are stored as they were.
             let p = match &masks {
                 Some(m) => {
                     let old = self.a.load64(place);

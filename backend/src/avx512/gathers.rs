@@ -15,7 +15,7 @@ use crate::affine::{Form, Forms};
 use crate::compile::TrapLane;
 use crate::operands::arg;
 
-/// Most vectors of words in a function that are loaded one by one: that takes half the time of a gather (Zen 4: 2.8 and 5.3 ns), but
+/// Most vectors of words in a function that are loaded one by one: that takes half the time of a gather (Zen 5: 2.8 and 5.3 ns), but
 /// fifteen times the code, and code that does not fit into caches costs more (576 of them in a row: 150 ms instead of 112).
 const MOST_ONE_BY_ONE: usize = 96;
 

@@ -60,7 +60,15 @@ impl Lower<'_> {
             if data.op != Opcode::Load {
                 return false;
             }
-            let near = Access { data, mem, value: None, guard: None, address: x.address.clone() };
+            let near = Access {
+                data,
+                mem,
+                value: None,
+                guard: None,
+                address: x.address.clone(),
+                step: mem.bytes,
+                rest: Vec::new(),
+            };
             if self.steps(&near, a, x.mem.far, x.mem.offset).is_some() {
                 return true;
             }

@@ -1,6 +1,6 @@
 //! Values of a chunk, and the operations by topic.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use iced_x86::Code;
@@ -127,6 +127,8 @@ pub(super) struct Lower<'a> {
     pub pairs: super::lookups::Pairs,
     /// What is looked up in tables and put together at once.
     trees: super::table_trees::Trees,
+    /// Accesses that have been written with the one before them.
+    pub accessed: HashSet<Inst>,
     /// Loops of single lanes.
     pub single: super::single::SingleLoops,
     /// Where on the stack single lanes of values are found.
@@ -286,6 +288,7 @@ impl<'a> Lower<'a> {
             mad_facts: None,
             pairs,
             trees,
+            accessed: HashSet::new(),
             single,
             spreads: HashMap::new(),
             as_vector,
@@ -412,6 +415,9 @@ impl Lower<'_> {
             // What passes have made belongs to what stands before.
             _ if data.pc == 0 && !self.starts_at_0() => {}
             _ => self.a.pc = data.pc,
+        }
+        if self.accessed.remove(&inst) {
+            return Ok(());
         }
         let whole = self.lanes() == self.f.lanes as usize;
         // Atomics have the order of lanes in any chunk.

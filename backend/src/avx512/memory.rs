@@ -16,6 +16,7 @@ use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::context::{CONST_BANKS, at, encode_space};
+use crate::even_address::is_even;
 use crate::flow::Flow;
 use crate::operands::{MemoryOperands, arg, malformed, result, wide};
 
@@ -39,6 +40,10 @@ pub(super) struct Access<'a> {
     pub value: Option<Value>,
     pub guard: Option<Value>,
     pub address: Address,
+    /// Bytes from lane to lane where lanes lie side by side or evenly apart.
+    pub step: u8,
+    /// What is loaded or stored right behind, up to the next lane's: see [`Lower::accessed_behind`].
+    pub rest: Vec<Value>,
 }
 
 impl Access<'_> {
@@ -78,9 +83,13 @@ impl Lower<'_> {
             Form::Affine16 { stride } if low16 => Address::Affine(scalars(self, self.groups)?, stride),
             _ => Address::Lanes(self.regs(a)?.to_vec()),
         };
-        let x = Access { data, mem, value, guard, address };
+        let mut x = Access { data, mem, value, guard, address, step: mem.bytes, rest: Vec::new() };
         self.check_alignment(&x)?;
         let global = matches!(mem.space, Space::Global(_));
+        if let (true, Address::Affine(_, stride)) = (global, &x.address) {
+            x.step = if is_even(mem, i64::from(*stride)) { *stride as u8 } else { mem.bytes };
+            x.rest = self.accessed_behind(&x, false);
+        }
         let uniform_value = value.is_none_or(|v| self.forms.of(v) == Form::Uniform);
         match &x.address {
             Address::Uniform(s) if mem.space != Space::Local && uniform_value => match global {
@@ -93,7 +102,10 @@ impl Lower<'_> {
             Address::Uniform(_) if mem.space == Space::Local && mem.bytes >= 4 && mem.align >= 4 => {
                 self.local_row(&x)
             }
-            Address::Affine(s, stride) if mem.space != Space::Local && *stride == i32::from(mem.bytes) => {
+            Address::Affine(s, stride)
+                if global && mem.bytes >= 4 && is_even(mem, i64::from(*stride))
+                    || mem.space != Space::Local && *stride == i32::from(mem.bytes) =>
+            {
                 match global {
                     true => {
                         let base = self.base(mem.space);
@@ -125,7 +137,9 @@ impl Lower<'_> {
     /// Defines a load's result by vectors.
     pub fn give(&mut self, x: &Access<'_>, parts: Vec<R>) -> Result<(), Error> {
         if x.value.is_none() {
-            self.define_vectors(result(x.data)?, parts);
+            let count = parts.len() / (1 + x.rest.len());
+            let results = std::iter::once(result(x.data)?).chain(x.rest.iter().copied());
+            results.zip(parts.chunks(count)).for_each(|(r, parts)| self.define_vectors(r, parts.to_vec()));
         }
         Ok(())
     }

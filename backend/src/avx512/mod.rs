@@ -10,6 +10,7 @@
 
 mod across;
 mod alike;
+mod apart;
 mod asm;
 mod atomics;
 mod block_row;

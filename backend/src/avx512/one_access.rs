@@ -177,7 +177,7 @@ impl Lower<'_> {
             Form::Affine { stride, .. } | Form::Affine16 { stride } => Address::Affine(scalars, stride),
             _ => return Err(malformed(data)),
         };
-        let x = Access { data, mem, value: None, guard: None, address };
+        let x = Access { data, mem, value: None, guard: None, address, step: mem.bytes, rest: Vec::new() };
         let rows = self.each_group(count, |l| l.row(&x))?;
         Ok(rows.into_iter().flatten().map(|(row, _)| row).collect())
     }

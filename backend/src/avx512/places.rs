@@ -12,7 +12,7 @@ use super::memory::{Access, Address};
 use crate::Error;
 use crate::affine::Form;
 use crate::context::at;
-use crate::even_address::{EvenAddress, access_word, step_of};
+use crate::even_address::{EvenAddress, access_word, is_even, step_of};
 use crate::operands::MemoryOperands;
 
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
@@ -36,7 +36,15 @@ impl Lower<'_> {
     pub fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
         let MemoryOperands { mem, address: a, value, guard } = operands;
         // The address is dealt with here.
-        let x = Access { data, mem, value, guard, address: Address::Lanes(Vec::new()) };
+        let mut x = Access {
+            data,
+            mem,
+            value,
+            guard,
+            address: Address::Lanes(Vec::new()),
+            step: mem.bytes,
+            rest: Vec::new(),
+        };
         let offset = i64::from(mem.offset);
         if self.is_fixed(data, mem, a, guard) {
             let place = Mem::at(self.base(mem.space), 0);
@@ -77,7 +85,11 @@ impl Lower<'_> {
         self.guard(guard)?;
         self.guard_bits(guard)?;
         let step = step_of(self.f, &self.forms, a);
-        let loaded = if step == Some(i64::from(mem.bytes)) {
+        let even = step.filter(|&step| is_even(mem, step));
+        let loaded = if let Some(step) = even {
+            x.step = step as u8;
+            x.rest = self.accessed_behind(&x, true);
+            self.values_of_rest(&x)?;
             let (root, more) = self.without_constants(a);
             let (root, more) =
                 if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
@@ -92,13 +104,20 @@ impl Lower<'_> {
                 let parts = l.address_parts_of(a)?;
                 Ok::<_, Error>(l.moved(&parts, offset))
             };
-            if let Some((word, step)) = word {
+            if let Some((word, step, bytes)) = word {
+                x.step = bytes;
+                x.rest = self.accessed_behind(&x, true);
+                self.values_of_rest(&x)?;
                 let words = self.regs(word)?;
                 let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
                 self.tried_side_by_side(&x, firsts, parts)?
             } else {
                 let parts = parts(self)?;
-                if mem.bytes >= 4 && step.is_none() && !self.lanes_part() {
+                if (4..=8).contains(&mem.bytes)
+                    && mem.align <= mem.bytes
+                    && step.is_none()
+                    && !self.lanes_part()
+                {
                     let firsts = |l: &mut Self, any| l.evenness(&parts, guard, mem.bytes, any);
                     self.tried_side_by_side(&x, firsts, |_| Ok(parts.clone()))?
                 } else {
@@ -119,6 +138,12 @@ impl Lower<'_> {
             Opcode::Ishl => self.is_one_span(data.args[0]),
             _ => data.args.iter().all(|&a| self.is_one_span(a)),
         })
+    }
+
+    /// Makes what accesses behind one store, so that it is good in all ways.
+    fn values_of_rest(&mut self, x: &Access<'_>) -> Result<(), Error> {
+        let stored = x.rest.iter().filter(|_| x.value.is_some());
+        stored.copied().try_for_each(|v| self.regs(v).map(|_| ()))
     }
 
     /// Addresses so many bytes further.
@@ -375,10 +400,11 @@ impl Lower<'_> {
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         let mut bad = start.bad;
-        if x.mem.align > 1 {
+        let mem = as_whole(x);
+        if mem.align > 1 {
             for &first in &start.firsts {
-                let whole = self.a.add_imm(true, first, offset - i64::from(x.mem.align_offset));
-                let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(x.mem.align - 1));
+                let whole = self.a.add_imm(true, first, offset - i64::from(mem.align_offset));
+                let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
                 bad = self.a.g2(true, super::scalar::OR, low, bad);
             }
         }
@@ -434,7 +460,7 @@ impl Lower<'_> {
     ) -> Result<Vec<R>, Error> {
         let end = self.a.block();
         // One start, behind which all of the chunk lie.
-        let next = if starts.len() < self.groups { 16 * i32::from(x.mem.bytes) } else { 0 };
+        let next = if starts.len() < self.groups { 16 * i32::from(x.step) } else { 0 };
         let place = |g: usize| starts[g.min(starts.len() - 1)].plus(g as i32 * next);
         let places: Vec<Mem> = (0..self.groups).map(place).collect();
         let loaded = self.aside(|l| l.run(x, &places))?;
@@ -442,7 +468,12 @@ impl Lower<'_> {
         self.a.switch_to(slow);
         let lanes = self.aside(|l| {
             let parts = parts(l)?;
-            l.wide_lanes(x, &parts)
+            let mut lanes = Vec::new();
+            for (n, one) in l.each_of(x).into_iter().enumerate() {
+                let parts = l.moved(&parts, n as i64 * i64::from(x.mem.bytes));
+                lanes.extend(l.wide_lanes(&one, &parts)?);
+            }
+            Ok::<_, Error>(lanes)
         })?;
         self.a.jump(end, &lanes);
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
@@ -456,11 +487,12 @@ impl Lower<'_> {
         let any = |l: &mut Self, found: &[R]| -> Option<R> {
             found.iter().copied().reduce(|a, b| l.a.g2(true, super::scalar::OR, a, b))
         };
-        let beyond = match x.mem.align {
+        let mem = as_whole(x);
+        let beyond = match mem.align {
             // The bits of all at once.
-            0 | 1 => any(self, firsts).map(|all| self.bad_bits(all, x.mem)),
+            0 | 1 => any(self, firsts).map(|all| self.bad_bits(all, mem)),
             _ => {
-                let each: Vec<R> = firsts.iter().map(|&first| self.bad_bits(first, x.mem)).collect();
+                let each: Vec<R> = firsts.iter().map(|&first| self.bad_bits(first, mem)).collect();
                 any(self, &each)
             }
         };
@@ -471,5 +503,13 @@ impl Lower<'_> {
             });
         }
         bad.unwrap_or_else(|| self.a.imm(true, 0))
+    }
+}
+
+/// An access as it must be aligned for what is done with it to be done at once.
+fn as_whole(x: &Access<'_>) -> MemAccess {
+    match x.rest.is_empty() {
+        true => x.mem,
+        false => MemAccess { align: x.step, align_offset: 0, ..x.mem },
     }
 }

@@ -99,8 +99,9 @@ impl Lower<'_> {
             if let Some(v) = x.value {
                 // Made here, so that it is good in both ways.
                 self.regs(v)?;
+                x.rest.iter().try_for_each(|&v| self.regs(v).map(|_| ()))?;
             }
-            // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 4: saxpy takes three times
+            // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 5: saxpy takes three times
             // as long): mostly all lanes take part.
             let all = narrow.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
             let all = all.ok_or_else(|| malformed(x.data))?;
@@ -110,7 +111,7 @@ impl Lower<'_> {
             let mut count = 0;
             for (block, masks) in [(full, None), (part, masks.as_deref())] {
                 self.a.switch_to(block);
-                let mut loaded = self.vectors_at(x, places, masks, global, guarded)?;
+                let mut loaded = self.vectors_and_rest(x, places, masks, global, guarded)?;
                 if kind == Kind::Held {
                     loaded = self.stored(x, places, masks.is_some())?;
                 }
@@ -121,7 +122,7 @@ impl Lower<'_> {
             self.a.switch_to(end);
             return Ok(params);
         }
-        let loaded = self.vectors_at(x, places, masks.as_deref(), global, guarded)?;
+        let loaded = self.vectors_and_rest(x, places, masks.as_deref(), global, guarded)?;
         if kind == Kind::Held { self.stored(x, places, masks.is_some()) } else { Ok(loaded) }
     }
 
@@ -146,12 +147,20 @@ impl Lower<'_> {
         };
         let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
         // Which register it is, is known later.
-        let run =
-            |n: usize| TrapLane::Run { first: per * n as u8, lanes: per, guarded, register: 0, disp: 0 };
+        let run = |n: usize| {
+            let (first, step) = (per * n as u8, x.step);
+            TrapLane::Run { first, lanes: per, step, guarded, register: 0, disp: 0 }
+        };
         let mut loaded = Vec::new();
         for (g, &place) in places.iter().enumerate() {
             for v in 0..vectors {
                 let n = vectors * g + v;
+                if x.step != mem.bytes {
+                    let place = place.plus(i32::from(per) * i32::from(x.step) * v as i32);
+                    let (value, mask) = (value.as_ref().map(|parts| parts[n]), masks.map(|m| m[n]));
+                    loaded.extend(self.vector_apart(x, n, place, value, mask, guarded)?);
+                    continue;
+                }
                 let site = match global {
                     true => self.site(x.data, run(n)),
                     false => None,

@@ -1,7 +1,7 @@
 //! Loads that the next warps and blocks go on with, so that the host's memory can be asked for early.
 //!
 //! Where each thread of a kernel loads its own element, once, a launch is a stream through memory. The host's own prefetchers
-//! follow such a stream within a page of four kilobytes and start anew in the next one (Zen 4), and the code of an
+//! follow such a stream within a page of four kilobytes and start anew in the next one (Zen 5), and the code of an
 //! element is long enough that out-of-order execution alone does not reach over that.
 
 use iced_x86::Code;

@@ -42,7 +42,9 @@ impl Lower<'_, '_> {
             let parts = l.address_parts_of(a)?;
             Ok(parts.iter().map(|&p| l.e.iadd_imm(p, offset)).collect())
         };
-        let even = mem.bytes >= 4 && step_of(self.f, &self.forms, a) == Some(i64::from(mem.bytes));
+        // Of lanes side by side only the first's alignment is looked at, so it must be all others', too.
+        let by_vectors = mem.bytes >= 4 && mem.align <= mem.bytes;
+        let even = by_vectors && step_of(self.f, &self.forms, a) == Some(i64::from(mem.bytes));
         let loaded = match even {
             true => {
                 let span = self.span(a)?;
@@ -51,7 +53,7 @@ impl Lower<'_, '_> {
             }
             false => {
                 let parts = parts(self)?;
-                if mem.bytes >= 4 {
+                if by_vectors {
                     let (first, odd) = self.evenness(&parts, mem.bytes);
                     self.side_by_side(&x, first, Some(odd), |_| Ok(parts))?
                 } else {

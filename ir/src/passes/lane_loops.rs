@@ -57,7 +57,7 @@ pub fn run_with(func: &mut Function, most: impl Fn(&Function, Block) -> u32) -> 
 }
 
 /// Lanes that are few: where a turn of the loop for each costs less than one for all. Loads from places of their own make the difference:
-/// for sixteen lanes each costs some 8 ns, any other operation 0.3; a lane's turn costs some 0.05 ns for each of both (Zen 4), and leaving
+/// for sixteen lanes each costs some 8 ns, any other operation 0.3; a lane's turn costs some 0.05 ns for each of both (Zen 5), and leaving
 /// the loop for the next lane 5.
 fn few(func: &Function, head: Block) -> u32 {
     let insts = || func.block(head).insts.iter().map(|&i| func.inst(i));

@@ -426,14 +426,16 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
         TrapLane::Vector { first } => (1, first, [false; 2]),
         TrapLane::Lowest { guarded } => (2, 0, [guarded, false]),
         TrapLane::First { guarded } => (3, 0, [guarded, false]),
-        TrapLane::Run { first, lanes, guarded, .. } => (4, first, [guarded, lanes != 8]),
+        TrapLane::Run { first, guarded, .. } => (4, first, [guarded, false]),
         TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
         TrapLane::Single => (6, 0, [false; 2]),
     };
     out.u8(kind);
     out.u8(lane);
     flags.into_iter().for_each(|flag| out.u8(flag.into()));
-    if let TrapLane::Run { register, disp, .. } = site.lane {
+    if let TrapLane::Run { lanes, step, register, disp, .. } = site.lane {
+        out.u8(lanes);
+        out.u8(step);
         out.u8(register);
         out.u32(disp as u32);
     }
@@ -453,8 +455,9 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
         3 => TrapLane::First { guarded },
         4 => TrapLane::Run {
             first,
-            lanes: if other { 16 } else { 8 },
             guarded,
+            lanes: from.u8()?,
+            step: from.u8()?,
             register: from.u8().filter(|&register| register < 16)?,
             disp: from.u32()? as i32,
         },

@@ -1,0 +1,198 @@
+//! Words of which each thread has some, so many bytes from lane to lane: side by side, as a component of vectors of two or four, and farther
+//! apart; all lanes or some; and memory that ends in between. Both tiers against the same in Rust, and their faults against each other.
+
+use warpjit_frontend::{fermi, tesla};
+use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
+
+const BLOCK: u32 = 64;
+
+/// What a thread does: it takes `words` words, `1 << shift` bytes behind the thread's before and `offset` on, and stores each plus one
+/// at the same place of another array, unless the first has one of the bits of `skipped`.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    shift: u32,
+    words: u32,
+    offset: u32,
+    skipped: u32,
+    isa: Isa,
+}
+
+impl Case {
+    fn program(self) -> Program {
+        let Case { shift, words, offset, skipped, isa } = self;
+        let (width, tesla_vector, fermi_vector) = match words {
+            1 => ("b32", "$r4", "$r4"),
+            2 => ("b64", "$r4d", "$r4d"),
+            _ => ("b128", "$r4q", "$r4q"),
+        };
+        let (code, chip) = match isa {
+            Isa::Tesla => {
+                let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
+                let text = format!(
+                    "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
+                     add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 {shift:#x}\nadd b32 $r0 $r0 {offset:#x}\n\
+                     add b32 $r1 b32 s[0x10] $r0\nadd b32 $r0 b32 s[0x14] $r0\nld {width} {tesla_vector} g14[$r1]\n\
+                     mov b32 $r2 {skipped:#x}\nand b32 $c0 # $r4 $r2\n{sums}\
+                     (e $c0) st {width} g14[$r0] {tesla_vector}\nexit nop\n"
+                );
+                let target = tesla::Target::compute(tesla::Chip::G84);
+                (tesla::assemble(&text, target).map_err(|e| format!("{e}\n{text}")).map(|p| p.code), "g84")
+            }
+            _ => {
+                let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
+                let text = format!(
+                    "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nadd $r0 (mul u32 $r0 u32 c0[0x8]) $r2\nmov b32 $r3 {:#x}\n\
+                     add $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
+                     add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
+                     ld {width} {fermi_vector} ca g[$r8d+{offset:#x}]\nand b32 $r2 $r4 {skipped:#x}\n\
+                     set $p0 0x1 eq s32 $r2 0x0\n{sums}$p0 st {width} wb g[$r10d+{offset:#x}] {fermi_vector}\nexit\n",
+                    1 << shift
+                );
+                (
+                    fermi::assemble(&text, fermi::Chip::Gf100)
+                        .map_err(|e| format!("{e}\n{text}"))
+                        .map(|p| p.code),
+                    "gf100",
+                )
+            }
+        };
+        let code = code.unwrap_or_else(|e| panic!("{e}"));
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(chip.into()),
+            registers: Some(16),
+            ..ProgramOptions::new(isa)
+        };
+        Program::load(&code, &options).unwrap()
+    }
+
+    /// What an array is behind, whose words were `to`, by one whose words are `from`, if these are all of the threads'.
+    fn model(self, from: &[u32], to: &mut [u32], threads: u32) {
+        for thread in 0..threads {
+            let first = ((thread << self.shift) + self.offset) as usize / 4;
+            if from[first] & self.skipped == 0 {
+                for word in first..first + self.words as usize {
+                    to[word] = from[word].wrapping_add(1);
+                }
+            }
+        }
+    }
+}
+
+fn random(count: usize, seed: u64) -> Vec<u32> {
+    let mut state = seed;
+    let next = |_| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 32) as u32
+    };
+    (0..count).map(next).collect()
+}
+
+fn engines() -> Vec<(String, Engine)> {
+    let kinds = [
+        (Tier::Interp, None),
+        (Tier::Jit, None),
+        (Tier::Jit, Some(1)),
+        (Tier::Jit, Some(2)),
+        (Tier::Jit, Some(4)),
+    ];
+    let engine = |(tier, chunk_groups)| {
+        let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
+        (format!("{tier:?} {chunk_groups:?}"), Engine::new(config).unwrap())
+    };
+    kinds.into_iter().map(engine).collect()
+}
+
+/// Runs threads of a case on arrays of so many bytes of `from`; gives the fault, or what the second array holds behind.
+fn run(
+    engine: &Engine,
+    program: &Program,
+    isa: Isa,
+    blocks: u32,
+    from: &[u32],
+    to: &[u32],
+) -> Result<Vec<u32>, Fault> {
+    let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let mut memory = engine.memory().unwrap();
+    let places = [from, to].map(|words| {
+        let place = memory.map(None, words.len() as u64 * 4, Access::ReadWrite).unwrap();
+        memory.write(place, &bytes(words)).unwrap();
+        place
+    });
+    let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };
+    let launch = Launch {
+        grid: [blocks, 1, 1],
+        block: [BLOCK, 1, 1],
+        args: places.map(arg).to_vec(),
+        ..Launch::default()
+    };
+    let report = engine.run(program, &mut memory, &launch).unwrap();
+    if let Some(fault) = report.fault {
+        return Err(fault);
+    }
+    let mut data = vec![0; to.len() * 4];
+    memory.read(places[1], &mut data).unwrap();
+    Ok(data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect())
+}
+
+/// All distances, widths and components of them, of both kinds of addresses.
+fn cases() -> Vec<Case> {
+    let mut list = Vec::new();
+    for isa in [Isa::Tesla, Isa::Fermi] {
+        for shift in 2..7 {
+            for words in [1, 2, 4] {
+                for offset in (0..1u32 << shift).step_by(words as usize * 4) {
+                    for skipped in [0, 1] {
+                        list.push(Case { shift, words, offset, skipped, isa });
+                    }
+                }
+            }
+        }
+    }
+    list
+}
+
+#[test]
+fn words_of_each_lane() {
+    let engines = engines();
+    for case in cases() {
+        // Wide accesses of words side by side are not aligned: that is for the faults.
+        if 1 << case.shift < case.words * 4 {
+            continue;
+        }
+        let program = case.program();
+        let (blocks, threads) = (3, 3 * BLOCK);
+        let words = (threads << case.shift) as usize / 4;
+        let (from, to) = (random(words, 1), random(words, 2));
+        let mut wanted = to.clone();
+        case.model(&from, &mut wanted, threads);
+        for (kind, engine) in &engines {
+            let got = run(engine, &program, case.isa, blocks, &from, &to);
+            assert!(got.as_ref() == Ok(&wanted), "{case:?}, {kind}: {:?}", got.err());
+        }
+    }
+}
+
+/// Memory ends behind some lane's words, or accesses are not aligned: all tiers say where.
+#[test]
+fn faults_of_lanes_apart() {
+    let engines = engines();
+    let mut faults = 0;
+    for case in cases() {
+        let program = case.program();
+        // Pages end behind a part of the threads: one of the arrays is a page, the other longer.
+        let threads = (4096u32 >> case.shift) + 40;
+        let blocks = threads.div_ceil(BLOCK);
+        let all = ((blocks * BLOCK + 1) << case.shift) as usize / 4 + 16;
+        let long = random(all, 3);
+        for (from, to) in [(&long[..1024], &long[..]), (&long[..], &long[..1024])] {
+            let wanted = run(&engines[0].1, &program, case.isa, blocks, from, to);
+            faults += u32::from(wanted.is_err());
+            for (kind, engine) in &engines[1..] {
+                let got = run(engine, &program, case.isa, blocks, from, to);
+                assert!(got == wanted, "{case:?}, {kind}: {:?}, not {:?}", got.err(), wanted.err());
+            }
+        }
+    }
+    assert!(faults > 200, "{faults} programs fault");
+}
