@@ -196,3 +196,64 @@ fn faults_of_lanes_apart() {
     }
     assert!(faults > 200, "{faults} programs fault");
 }
+
+/// Words that go through shared memory, of which there is enough or not: a thread stores its words, or not, and loads them back.
+fn through_shared(shift: u32, words: u32, offset: u32, skipped: u32, bytes: u32) -> Program {
+    let (width, vector) = match words {
+        1 => ("b32", "$r4"),
+        2 => ("b64", "$r4d"),
+        _ => ("b128", "$r4q"),
+    };
+    let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
+    let text = format!(
+        "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nshl b32 $r12 $r2 {shift:#x}\nadd $r0 (mul u32 $r0 u32 c0[0x8]) $r2\n\
+         mov b32 $r3 {:#x}\nadd $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
+         add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
+         ld {width} {vector} ca g[$r8d+{offset:#x}]\nand b32 $r2 $r4 {skipped:#x}\nset $p0 0x1 eq s32 $r2 0x0\n\
+         $p0 st {width} s[$r12+{offset:#x}] {vector}\nld {width} {vector} s[$r12+{offset:#x}]\n{sums}\
+         st {width} wb g[$r10d+{offset:#x}] {vector}\nexit\n",
+        1 << shift
+    );
+    let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some("gf100".into()),
+        registers: Some(16),
+        shared: Some(bytes),
+        ..ProgramOptions::new(Isa::Fermi)
+    };
+    Program::load(&code, &options).unwrap()
+}
+
+#[test]
+fn words_of_shared_memory() {
+    let engines = engines();
+    for case in cases().into_iter().filter(|case| case.isa == Isa::Fermi) {
+        let Case { shift, words, offset, skipped, .. } = case;
+        if 1 << shift < words * 4 {
+            continue;
+        }
+        let whole = BLOCK << shift;
+        // All of it, exactly up to the last word, and half of it, where compiled code has to see that there is no more.
+        for bytes in [whole, whole - (1 << shift) + offset + words * 4, whole / 2] {
+            let program = through_shared(shift, words, offset, skipped, bytes);
+            let all = (2 * whole) as usize / 4;
+            let (from, to) = (random(all, 4), random(all, 5));
+            let wanted = run(&engines[0].1, &program, Isa::Fermi, 2, &from, &to);
+            if bytes >= whole && skipped == 0 {
+                let mut model = to.clone();
+                case.model(&from, &mut model, 2 * BLOCK);
+                assert!(wanted.as_ref() == Ok(&model), "{case:?}: {:?}", wanted.err());
+            }
+            for (kind, engine) in &engines[1..] {
+                let got = run(engine, &program, Isa::Fermi, 2, &from, &to);
+                assert!(
+                    got == wanted,
+                    "{case:?}, {bytes} bytes, {kind}: {:?}, {:?}",
+                    got.err(),
+                    wanted.err()
+                );
+            }
+        }
+    }
+}

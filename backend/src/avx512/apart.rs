@@ -89,7 +89,9 @@ impl Lower<'_> {
         };
         let each = values.into_iter().enumerate().map(|(n, value)| {
             let align_offset = x.mem.align_offset + n as u8 * x.mem.bytes;
-            Access { value, rest: Vec::new(), mem: MemAccess { align_offset, ..x.mem }, ..x.clone() }
+            let offset = x.mem.offset.wrapping_add(i32::from(x.mem.bytes) * n as i32);
+            let mem = MemAccess { align_offset, offset, ..x.mem };
+            Access { value, rest: Vec::new(), mem, ..x.clone() }
         });
         each.collect()
     }
@@ -129,10 +131,13 @@ impl Lower<'_> {
             for chunk in 0..16 / lanes {
                 let (first, step) = ((16 * group + chunk * lanes) as u8, x.step);
                 let run = TrapLane::Run { first, lanes: lanes as u8, step, guarded, register: 0, disp: 0 };
-                let with = With { site: self.site(x.data, run), ..With::default() };
+                let site = if global { self.site(x.data, run) } else { None };
+                let with = With { site, ..With::default() };
                 let place = place.plus(64 * chunk as i32);
                 if stored.is_empty() {
-                    self.fetch_ahead(place);
+                    if global {
+                        self.fetch_ahead(place);
+                    }
                     chunks.push(self.a.vload(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, place, with));
                 } else {
                     let (part, from) = (chunk / apart.chunks(), chunk % apart.chunks() * lanes);
@@ -184,7 +189,7 @@ impl Lower<'_> {
         place: Mem,
         value: Option<R>,
         mask: Option<R>,
-        guarded: bool,
+        (global, guarded): (bool, bool),
     ) -> Result<Option<R>, Error> {
         let apart = Apart::of(x);
         let per = 16 / apart.words;
@@ -194,7 +199,7 @@ impl Lower<'_> {
             let first = (part * per + chunk * apart.lanes()) as u8;
             let lanes = apart.lanes() as u8;
             let run = TrapLane::Run { first, lanes, step: x.step, guarded, register: 0, disp: 0 };
-            let site = self.site(x.data, run);
+            let site = if global { self.site(x.data, run) } else { None };
             let mask = Some(self.elements_of(apart, bits, chunk));
             let place = place.plus(64 * chunk as i32);
             match value {
@@ -207,7 +212,9 @@ impl Lower<'_> {
                     self.a.vstore(code, place, spread, Size::Z, With { mask, site, ..With::default() });
                 }
                 None => {
-                    self.fetch_ahead(place);
+                    if global {
+                        self.fetch_ahead(place);
+                    }
                     let code = match apart.words {
                         1 => Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,
                         _ => Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512,

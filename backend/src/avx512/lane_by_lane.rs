@@ -27,6 +27,10 @@ impl Lower<'_> {
 
     /// An access lane by lane through the helper; gives what was loaded.
     pub fn by_helper(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        if !x.rest.is_empty() {
+            let each = self.each_of(x).into_iter().map(|one| self.by_helper(&one));
+            return each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat());
+        }
         if !self.is_guarded(x) {
             return self.call_helper(x);
         }

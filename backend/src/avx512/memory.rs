@@ -86,9 +86,13 @@ impl Lower<'_> {
         let mut x = Access { data, mem, value, guard, address, step: mem.bytes, rest: Vec::new() };
         self.check_alignment(&x)?;
         let global = matches!(mem.space, Space::Global(_));
-        if let (true, Address::Affine(_, stride)) = (global, &x.address) {
-            x.step = if is_even(mem, i64::from(*stride)) { *stride as u8 } else { mem.bytes };
-            x.rest = self.accessed_behind(&x, false);
+        let shared = mem.space == Space::Shared;
+        let mut even = false;
+        if let (true, &Address::Affine(_, stride)) = (global || shared, &x.address) {
+            even = mem.bytes >= 4 && is_even(mem, i64::from(stride));
+            x.step = if even { stride as u8 } else { mem.bytes };
+            // Where the bounds of shared memory are tested nothing faults.
+            x.rest = self.accessed_behind(&x, shared);
         }
         let uniform_value = value.is_none_or(|v| self.forms.of(v) == Form::Uniform);
         match &x.address {
@@ -103,8 +107,7 @@ impl Lower<'_> {
                 self.local_row(&x)
             }
             Address::Affine(s, stride)
-                if global && mem.bytes >= 4 && is_even(mem, i64::from(*stride))
-                    || mem.space != Space::Local && *stride == i32::from(mem.bytes) =>
+                if even || mem.space != Space::Local && *stride == i32::from(mem.bytes) =>
             {
                 match global {
                     true => {

@@ -190,13 +190,14 @@ impl Lower<'_> {
         let key = if constant.is_some() { None } else { Some(a) };
         // Vectors that follow each other are one stretch.
         let joined = matches!(x.address, Address::Affine(..)) && self.scalars(a) == 1;
+        let lanes = if joined { 16 * self.groups } else { 16 };
+        let stride = self.stride_of(a);
         let bytes_of = |mem: &MemAccess| {
-            let lanes = match x.address {
-                Address::Affine(..) if joined => 16 * self.groups,
-                Address::Affine(..) => 16,
-                _ => 1,
+            let more = match x.address {
+                Address::Affine(_, stride) => (lanes - 1) * stride.unsigned_abs() as usize,
+                _ => 0,
             };
-            lanes as u64 * u64::from(mem.bytes)
+            more as u64 + u64::from(mem.bytes)
         };
         let span = bytes_of(&x.mem);
         let from = |mem: &MemAccess, constant: Option<u32>| -> Option<u64> {
@@ -213,7 +214,7 @@ impl Lower<'_> {
             Address::Lanes(_) => return Ok(None),
         };
         let Some(start) = from(&x.mem, constant) else { return Ok(None) };
-        let own = if joined { 16 * self.group as i32 * i32::from(x.mem.bytes) } else { 0 };
+        let own = if joined { 16 * self.group as i32 * stride } else { 0 };
         let found = self
             .known
             .rows

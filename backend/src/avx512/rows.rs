@@ -1,7 +1,7 @@
 //! Stretches of a block whose accesses to shared memory are tested all at once: behind the test the code comes twice, without tests
 //! where all is inside, and with every access done lane by lane where it is not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -13,6 +13,7 @@ use super::code::Flags;
 use super::lower::{Kept, Known, Lower};
 use crate::Error;
 use crate::affine::Form;
+use crate::even_address::is_even;
 
 /// Accesses that make a stretch worth its second version.
 const FEWEST: usize = 2;
@@ -32,6 +33,7 @@ pub(super) enum Bounds {
 pub(super) struct Parting {
     hoisted: HashMap<Value, Rc<[R]>>,
     known: Known,
+    accessed: HashSet<Inst>,
 }
 
 impl Kept {
@@ -50,13 +52,17 @@ impl Lower<'_> {
     fn in_row(&self, data: &InstData, made: &[Inst]) -> Option<MemAccess> {
         let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
         let &a = data.args.first()?;
+        let by_vectors = |stride: i32| {
+            let side_by_side = stride == i32::from(mem.bytes);
+            side_by_side || mem.bytes >= 4 && is_even(mem, i64::from(stride))
+        };
         let even = match self.forms.of(a) {
             Form::Uniform => {
                 let value = if data.op == Opcode::Store { data.args.get(1) } else { None };
                 value.is_none_or(|&v| self.forms.of(v) == Form::Uniform)
             }
-            Form::Affine { stride, .. } => stride == i32::from(mem.bytes),
-            Form::Affine16 { stride } => !mem.far && stride == i32::from(mem.bytes),
+            Form::Affine { stride, .. } => by_vectors(stride),
+            Form::Affine16 { stride } => !mem.far && by_vectors(stride),
             _ => false,
         };
         let before = match self.f.values[a.index()].def {
@@ -118,13 +124,14 @@ impl Lower<'_> {
     }
 
     pub fn known_now(&self) -> Parting {
-        Parting { hoisted: self.hoisted.clone(), known: self.known.clone() }
+        Parting { hoisted: self.hoisted.clone(), known: self.known.clone(), accessed: self.accessed.clone() }
     }
 
     pub fn restore(&mut self, parting: &Parting) {
         self.pairs.forget();
         self.hoisted.clone_from(&parting.hoisted);
         self.known.clone_from(&parting.known);
+        self.accessed.clone_from(&parting.accessed);
     }
 
     /// Parameters of a block for what is kept elsewhere otherwise.

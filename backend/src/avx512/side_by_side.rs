@@ -39,6 +39,7 @@ impl Lower<'_> {
         if let Some(v) = x.value {
             // Made here, so that it is good behind.
             self.regs(v)?;
+            x.rest.iter().try_for_each(|&v| self.regs(v).map(|_| ()))?;
             self.guard(x.guard)?;
         }
         let places: Vec<Mem> = rows.iter().map(|(row, offset)| Mem::at(row.place, *offset)).collect();
@@ -158,7 +159,7 @@ impl Lower<'_> {
                 if x.step != mem.bytes {
                     let place = place.plus(i32::from(per) * i32::from(x.step) * v as i32);
                     let (value, mask) = (value.as_ref().map(|parts| parts[n]), masks.map(|m| m[n]));
-                    loaded.extend(self.vector_apart(x, n, place, value, mask, guarded)?);
+                    loaded.extend(self.vector_apart(x, n, place, value, mask, (global, guarded))?);
                     continue;
                 }
                 let site = match global {
