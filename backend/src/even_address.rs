@@ -49,12 +49,16 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
     }
 }
 
-/// Whether accesses so far from each other are done by vectors: side by side, or, of whole words, as one component of vectors of two or four
-/// is.
-pub(crate) fn is_even(mem: MemAccess, step: i64) -> bool {
-    let bytes = i64::from(mem.bytes);
-    let even = step == bytes || bytes >= 4 && [2 * bytes, 4 * bytes].contains(&step);
-    even && step % i64::from(mem.align.max(1)) == 0
+/// Whether accesses of so many bytes, so far from each other, are done by vectors: side by side, or, of whole words, as one component of
+/// vectors of two or four is.
+pub(crate) fn is_even(bytes: u8, step: i64) -> bool {
+    let bytes = i64::from(bytes);
+    step == bytes || bytes >= 4 && [2 * bytes, 4 * bytes].contains(&step)
+}
+
+/// The same, where only the first lane's alignment is looked at, so that it must be all others'.
+pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
+    is_even(mem.bytes, step) && step % i64::from(mem.align.max(1)) == 0
 }
 
 /// The bytes from lane to lane of an access whose lanes lie side by side, or, with `apart`, evenly apart.
@@ -64,7 +68,7 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Opt
         return None;
     }
     let step = step_of(f, forms, data.args[0])?;
-    (step == i64::from(mem.bytes) || apart && is_even(mem, step)).then_some(())
+    (step == i64::from(mem.bytes) || apart && is_even_as_first(mem, step)).then_some(())
 }
 
 /// The one word of a 64-bit address that is not the same in all lanes, and by how many bits it is shifted up.
@@ -117,7 +121,7 @@ pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Optio
     let (word, by) = word_of(f, forms, data.args[0])?;
     // Words that are shifted farther up are elements of vectors.
     let bytes = 1i64.checked_shl(by.into())?.max(mem.bytes.into());
-    is_even(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))
+    is_even_as_first(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))
 }
 
 /// Values that nothing needs but addresses of accesses side by side: they are computed where those are. With `words`, so are addresses

@@ -80,6 +80,13 @@ impl Lower<'_> {
         values
     }
 
+    /// Makes the vectors of what is stored, so that they are good in all ways that follow.
+    pub fn make_values(&mut self, x: &Access<'_>) -> Result<(), Error> {
+        let stored: Vec<Value> =
+            x.value.iter().flat_map(|v| [v].into_iter().chain(&x.rest)).copied().collect();
+        stored.into_iter().try_for_each(|v| self.regs(v).map(|_| ()))
+    }
+
     /// An access and those of [`Lower::accessed_behind`], each by itself.
     pub fn each_of<'x>(&self, x: &Access<'x>) -> Vec<Access<'x>> {
         let values = x.value.iter().chain(&x.rest);
@@ -96,42 +103,57 @@ impl Lower<'_> {
         each.collect()
     }
 
-    /// As [`Lower::vectors_at`], with the accesses of [`Lower::accessed_behind`]: one's vectors behind another's.
-    pub fn vectors_and_rest(
+    /// Where a vector of so many lanes traps, if it may: which register its place is in, is known later.
+    pub fn site_of_run(
+        &mut self,
+        x: &Access<'_>,
+        first: u8,
+        lanes: u8,
+        (global, guarded): (bool, bool),
+    ) -> Option<u32> {
+        let run = TrapLane::Run { first, lanes, step: x.step, guarded, register: 0, disp: 0 };
+        if global { self.site(x.data, run) } else { None }
+    }
+
+    /// The accesses of [`Lower::accessed_behind`] one after the other, where the masks hold.
+    pub fn each_masked(
         &mut self,
         x: &Access<'_>,
         places: &[Mem],
-        masks: Option<&[R]>,
+        masks: &[R],
         global: bool,
         guarded: bool,
     ) -> Result<Vec<R>, Error> {
-        if x.rest.is_empty() {
-            return self.vectors_at(x, places, masks, global, guarded);
+        let mut loaded = Vec::new();
+        for one in self.each_of(x) {
+            let more = one.mem.offset.wrapping_sub(x.mem.offset);
+            let places: Vec<Mem> = places.iter().map(|place| place.plus(more)).collect();
+            loaded.extend(self.vectors_at(&one, &places, Some(masks), global, guarded)?);
         }
+        Ok(loaded)
+    }
+
+    /// The accesses of [`Lower::accessed_behind`] at once, of all lanes; one's vectors behind another's.
+    pub fn whole_vectors(
+        &mut self,
+        x: &Access<'_>,
+        places: &[Mem],
+        global: bool,
+        guarded: bool,
+    ) -> Result<Vec<R>, Error> {
         let values: Vec<Value> = x.value.iter().chain(&x.rest).copied().collect();
-        let count = 1 + x.rest.len();
-        if masks.is_some() {
-            let mut loaded = Vec::new();
-            for (n, one) in self.each_of(x).into_iter().enumerate() {
-                let more = i32::from(x.mem.bytes) * n as i32;
-                let places: Vec<Mem> = places.iter().map(|place| place.plus(more)).collect();
-                loaded.extend(self.vectors_at(&one, &places, masks, global, guarded)?);
-            }
-            return Ok(loaded);
-        }
         let apart = Apart::of(x);
         let lanes = apart.lanes();
         let mut stored = Vec::new();
         if x.value.is_some() {
             stored = values.iter().map(|&v| self.regs(v)).collect::<Result<Vec<_>, Error>>()?;
         }
-        let mut loaded = vec![Vec::new(); count];
+        let mut loaded = vec![Vec::new(); 1 + x.rest.len()];
         for (group, &place) in places.iter().enumerate() {
             let mut chunks = Vec::new();
             for chunk in 0..16 / lanes {
-                let (first, step) = ((16 * group + chunk * lanes) as u8, x.step);
-                let run = TrapLane::Run { first, lanes: lanes as u8, step, guarded, register: 0, disp: 0 };
-                let site = if global { self.site(x.data, run) } else { None };
+                let first = (16 * group + chunk * lanes) as u8;
+                let site = self.site_of_run(x, first, lanes as u8, (global, guarded));
                 let with = With { site, ..With::default() };
                 let place = place.plus(64 * chunk as i32);
                 if stored.is_empty() {
@@ -194,13 +216,16 @@ impl Lower<'_> {
         let apart = Apart::of(x);
         let per = 16 / apart.words;
         let bits = mask.map(|k| self.a.bits_of(k));
+        let elements = self.a.imm(false, apart.elements());
+        let all = self.a.k_of(elements);
         let mut chunks = Vec::new();
         for chunk in 0..apart.chunks() {
             let first = (part * per + chunk * apart.lanes()) as u8;
-            let lanes = apart.lanes() as u8;
-            let run = TrapLane::Run { first, lanes, step: x.step, guarded, register: 0, disp: 0 };
-            let site = if global { self.site(x.data, run) } else { None };
-            let mask = Some(self.elements_of(apart, bits, chunk));
+            let site = self.site_of_run(x, first, apart.lanes() as u8, (global, guarded));
+            let mask = Some(match bits {
+                Some(bits) => self.elements_of(apart, elements, bits, chunk),
+                None => all,
+            });
             let place = place.plus(64 * chunk as i32);
             match value {
                 Some(v) => {
@@ -227,10 +252,8 @@ impl Lower<'_> {
         Ok(value.is_none().then(|| self.collected_words(apart, &chunks, 0)))
     }
 
-    /// The mask of a vector of memory: the elements of those lanes that take part, all if there are no `bits`.
-    fn elements_of(&mut self, apart: Apart, bits: Option<R>, chunk: usize) -> R {
-        let elements = self.a.imm(false, apart.elements());
-        let Some(bits) = bits else { return self.a.k_of(elements) };
+    /// The mask of a vector of memory: those `elements` whose lanes take part.
+    fn elements_of(&mut self, apart: Apart, elements: R, bits: R, chunk: usize) -> R {
         let own = match chunk * apart.lanes() {
             0 => bits,
             by => self.a.shift(false, SHIFT_RIGHT, bits, by as u8),

@@ -79,15 +79,7 @@ impl Lower<'_> {
         let mut addresses = match wide_address {
             true => self.moved(&addresses, mem.offset.into()),
             false => {
-                let x = Access {
-                    data,
-                    mem,
-                    value: Some(value),
-                    guard,
-                    address: Address::Lanes(addresses),
-                    step: mem.bytes,
-                    rest: Vec::new(),
-                };
+                let x = Access::new(data, mem, Some(value), guard, Address::Lanes(addresses));
                 self.address_parts(&x)
             }
         };

@@ -60,15 +60,7 @@ impl Lower<'_> {
             if data.op != Opcode::Load {
                 return false;
             }
-            let near = Access {
-                data,
-                mem,
-                value: None,
-                guard: None,
-                address: x.address.clone(),
-                step: mem.bytes,
-                rest: Vec::new(),
-            };
+            let near = Access::new(data, mem, None, None, x.address.clone());
             if self.steps(&near, a, x.mem.far, x.mem.offset).is_some() {
                 return true;
             }

@@ -46,7 +46,18 @@ pub(super) struct Access<'a> {
     pub rest: Vec<Value>,
 }
 
-impl Access<'_> {
+impl<'a> Access<'a> {
+    /// An access of its own, of lanes side by side if anything.
+    pub fn new(
+        data: &'a InstData,
+        mem: MemAccess,
+        value: Option<Value>,
+        guard: Option<Value>,
+        address: Address,
+    ) -> Self {
+        Access { data, mem, value, guard, address, step: mem.bytes, rest: Vec::new() }
+    }
+
     pub fn offset(&self) -> u32 {
         self.mem.offset as u32
     }
@@ -83,13 +94,13 @@ impl Lower<'_> {
             Form::Affine16 { stride } if low16 => Address::Affine(scalars(self, self.groups)?, stride),
             _ => Address::Lanes(self.regs(a)?.to_vec()),
         };
-        let mut x = Access { data, mem, value, guard, address, step: mem.bytes, rest: Vec::new() };
+        let mut x = Access::new(data, mem, value, guard, address);
         self.check_alignment(&x)?;
         let global = matches!(mem.space, Space::Global(_));
         let shared = mem.space == Space::Shared;
         let mut even = false;
         if let (true, &Address::Affine(_, stride)) = (global || shared, &x.address) {
-            even = mem.bytes >= 4 && is_even(mem, i64::from(stride));
+            even = is_even(mem.bytes, i64::from(stride));
             x.step = if even { stride as u8 } else { mem.bytes };
             // Where the bounds of shared memory are tested nothing faults.
             x.rest = self.accessed_behind(&x, shared);

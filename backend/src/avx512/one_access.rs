@@ -177,7 +177,7 @@ impl Lower<'_> {
             Form::Affine { stride, .. } | Form::Affine16 { stride } => Address::Affine(scalars, stride),
             _ => return Err(malformed(data)),
         };
-        let x = Access { data, mem, value: None, guard: None, address, step: mem.bytes, rest: Vec::new() };
+        let x = Access::new(data, mem, None, None, address);
         let rows = self.each_group(count, |l| l.row(&x))?;
         Ok(rows.into_iter().flatten().map(|(row, _)| row).collect())
     }
@@ -199,7 +199,7 @@ impl Lower<'_> {
             };
             more as u64 + u64::from(mem.bytes)
         };
-        let span = bytes_of(&x.mem);
+        let span = bytes_of(&x.mem) + x.rest.len() as u64 * u64::from(x.mem.bytes);
         let from = |mem: &MemAccess, constant: Option<u32>| -> Option<u64> {
             let start = match constant {
                 Some(c) if mem.far => c.wrapping_add(mem.offset as u32),

@@ -12,7 +12,7 @@ use super::memory::{Access, Address};
 use crate::Error;
 use crate::affine::Form;
 use crate::context::at;
-use crate::even_address::{EvenAddress, access_word, is_even, step_of};
+use crate::even_address::{EvenAddress, access_word, is_even_as_first, step_of};
 use crate::operands::MemoryOperands;
 
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
@@ -36,15 +36,7 @@ impl Lower<'_> {
     pub fn wide_memory(&mut self, data: &InstData, operands: MemoryOperands) -> Result<(), Error> {
         let MemoryOperands { mem, address: a, value, guard } = operands;
         // The address is dealt with here.
-        let mut x = Access {
-            data,
-            mem,
-            value,
-            guard,
-            address: Address::Lanes(Vec::new()),
-            step: mem.bytes,
-            rest: Vec::new(),
-        };
+        let mut x = Access::new(data, mem, value, guard, Address::Lanes(Vec::new()));
         let offset = i64::from(mem.offset);
         if self.is_fixed(data, mem, a, guard) {
             let place = Mem::at(self.base(mem.space), 0);
@@ -85,11 +77,11 @@ impl Lower<'_> {
         self.guard(guard)?;
         self.guard_bits(guard)?;
         let step = step_of(self.f, &self.forms, a);
-        let even = step.filter(|&step| is_even(mem, step));
+        let even = step.filter(|&step| is_even_as_first(mem, step));
         let loaded = if let Some(step) = even {
             x.step = step as u8;
             x.rest = self.accessed_behind(&x, true);
-            self.values_of_rest(&x)?;
+            self.make_values(&x)?;
             let (root, more) = self.without_constants(a);
             let (root, more) =
                 if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
@@ -107,7 +99,7 @@ impl Lower<'_> {
             if let Some((word, step, bytes)) = word {
                 x.step = bytes;
                 x.rest = self.accessed_behind(&x, true);
-                self.values_of_rest(&x)?;
+                self.make_values(&x)?;
                 let words = self.regs(word)?;
                 let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
                 self.tried_side_by_side(&x, firsts, parts)?
@@ -138,12 +130,6 @@ impl Lower<'_> {
             Opcode::Ishl => self.is_one_span(data.args[0]),
             _ => data.args.iter().all(|&a| self.is_one_span(a)),
         })
-    }
-
-    /// Makes what accesses behind one store, so that it is good in all ways.
-    fn values_of_rest(&mut self, x: &Access<'_>) -> Result<(), Error> {
-        let stored = x.rest.iter().filter(|_| x.value.is_some());
-        stored.copied().try_for_each(|v| self.regs(v).map(|_| ()))
     }
 
     /// Addresses so many bytes further.

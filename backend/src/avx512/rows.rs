@@ -52,10 +52,7 @@ impl Lower<'_> {
     fn in_row(&self, data: &InstData, made: &[Inst]) -> Option<MemAccess> {
         let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
         let &a = data.args.first()?;
-        let by_vectors = |stride: i32| {
-            let side_by_side = stride == i32::from(mem.bytes);
-            side_by_side || mem.bytes >= 4 && is_even(mem, i64::from(stride))
-        };
+        let by_vectors = |stride: i32| is_even(mem.bytes, i64::from(stride));
         let even = match self.forms.of(a) {
             Form::Uniform => {
                 let value = if data.op == Opcode::Store { data.args.get(1) } else { None };

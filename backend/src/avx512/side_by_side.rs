@@ -11,7 +11,6 @@ use super::memory::{Access, Address, Row};
 use super::rows::Bounds;
 use super::scalar::SHL;
 use crate::Error;
-use crate::compile::TrapLane;
 use crate::operands::malformed;
 
 /// What [`Lower::vectors`] access.
@@ -36,10 +35,8 @@ impl Lower<'_> {
         let Some(rows) = rows.into_iter().collect::<Option<Vec<(Row, i32)>>>() else {
             return self.bounded_lanes(x);
         };
-        if let Some(v) = x.value {
-            // Made here, so that it is good behind.
-            self.regs(v)?;
-            x.rest.iter().try_for_each(|&v| self.regs(v).map(|_| ()))?;
+        if x.value.is_some() {
+            self.make_values(x)?;
             self.guard(x.guard)?;
         }
         let places: Vec<Mem> = rows.iter().map(|(row, offset)| Mem::at(row.place, *offset)).collect();
@@ -97,11 +94,7 @@ impl Lower<'_> {
             _ => None,
         };
         if let (true, Some(narrow)) = (global || x.value.is_some(), narrow) {
-            if let Some(v) = x.value {
-                // Made here, so that it is good in both ways.
-                self.regs(v)?;
-                x.rest.iter().try_for_each(|&v| self.regs(v).map(|_| ()))?;
-            }
+            self.make_values(x)?;
             // Stores under a mask are not forwarded to loads, and loads under one wait for the stores before (Zen 5: saxpy takes three times
             // as long): mostly all lanes take part.
             let all = narrow.iter().copied().reduce(|a, b| self.a.k3(Code::VEX_Kandw_kr_kr_kr, a, b));
@@ -112,7 +105,7 @@ impl Lower<'_> {
             let mut count = 0;
             for (block, masks) in [(full, None), (part, masks.as_deref())] {
                 self.a.switch_to(block);
-                let mut loaded = self.vectors_and_rest(x, places, masks, global, guarded)?;
+                let mut loaded = self.vectors_at(x, places, masks, global, guarded)?;
                 if kind == Kind::Held {
                     loaded = self.stored(x, places, masks.is_some())?;
                 }
@@ -123,7 +116,7 @@ impl Lower<'_> {
             self.a.switch_to(end);
             return Ok(params);
         }
-        let loaded = self.vectors_and_rest(x, places, masks.as_deref(), global, guarded)?;
+        let loaded = self.vectors_at(x, places, masks.as_deref(), global, guarded)?;
         if kind == Kind::Held { self.stored(x, places, masks.is_some()) } else { Ok(loaded) }
     }
 
@@ -137,6 +130,12 @@ impl Lower<'_> {
         guarded: bool,
     ) -> Result<Vec<R>, Error> {
         let mem = x.mem;
+        if !x.rest.is_empty() {
+            return match masks {
+                Some(masks) => self.each_masked(x, places, masks, global, guarded),
+                None => self.whole_vectors(x, places, global, guarded),
+            };
+        }
         let value = x.value.map(|v| self.regs(v)).transpose()?;
         let (load, store, size) = match (mem.bytes, mem.signed) {
             (8, _) => (Code::EVEX_Vmovdqu64_zmm_k1z_zmmm512, Code::EVEX_Vmovdqu64_zmmm512_k1z_zmm, 64),
@@ -147,11 +146,6 @@ impl Lower<'_> {
             (_, true) => (Code::EVEX_Vpmovsxbd_zmm_k1z_xmmm128, Code::EVEX_Vpmovdb_xmmm128_k1z_zmm, 16),
         };
         let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
-        // Which register it is, is known later.
-        let run = |n: usize| {
-            let (first, step) = (per * n as u8, x.step);
-            TrapLane::Run { first, lanes: per, step, guarded, register: 0, disp: 0 }
-        };
         let mut loaded = Vec::new();
         for (g, &place) in places.iter().enumerate() {
             for v in 0..vectors {
@@ -162,10 +156,7 @@ impl Lower<'_> {
                     loaded.extend(self.vector_apart(x, n, place, value, mask, (global, guarded))?);
                     continue;
                 }
-                let site = match global {
-                    true => self.site(x.data, run(n)),
-                    false => None,
-                };
+                let site = self.site_of_run(x, per * n as u8, per, (global, guarded));
                 let mask = masks.map(|m| m[n]);
                 let place = place.plus(size * v as i32);
                 match &value {

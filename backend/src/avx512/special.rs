@@ -39,7 +39,7 @@ const PERMUTE_64: Code = Code::EVEX_Vpermb_zmm_k1z_zmm_zmmm512;
 /// The indices come first.
 const PERMUTE_128: Code = Code::EVEX_Vpermi2b_zmm_k1z_zmm_zmmm512;
 /// `c ? a : b` and `a & b | c`.
-pub(super) const CHOOSE: u8 = 0xe4;
+const CHOOSE: u8 = 0xe4;
 const AND_OR: u8 = 0xea;
 
 const FIX_UP: Code = Code::EVEX_Vfixupimmps_zmm_k1z_zmm_zmmm512b32_imm8_sae;
@@ -173,20 +173,22 @@ impl Lower<'_> {
             let (x, estimate) = (x[n], estimates[n]);
             let error = self.a.v3(SUB, sums[n], Src::R(products[n]));
             let error = self.a.v2i(SAR, error, 18);
-            if plain || f.turned != 0 {
-                let result = self.a.v3(ADD, estimate, Src::R(error));
-                // What the responses say for kinds of `x`, else the result.
-                out.push(if plain { result } else { self.a.v4i(FIX_UP, result, x, fix) });
-                continue;
-            }
-            // Of large numbers that is a zero or a denormal, which becomes a zero.
-            let normal = self.a.vtest(TEST[0], estimate, Src::C32(EXPONENT));
-            let r = self.a.v3m(ADD, normal, estimate, estimate, Src::R(error));
-            let result = match self.explicit_flush {
-                true => self.flush(0, r),
-                false => self.a.v3(MUL[0], r, Src::C32(1f32.to_bits())),
+            let mut result = if plain || f.turned != 0 {
+                self.a.v3(ADD, estimate, Src::R(error))
+            } else {
+                // Of large numbers that is a zero or a denormal, which becomes a zero.
+                let normal = self.a.vtest(TEST[0], estimate, Src::C32(EXPONENT));
+                let r = self.a.v3m(ADD, normal, estimate, estimate, Src::R(error));
+                match self.explicit_flush {
+                    true => self.flush(0, r),
+                    false => self.a.v3(MUL[0], r, Src::C32(1f32.to_bits())),
+                }
             };
-            out.push(self.a.v4i(FIX_UP, result, x, fix));
+            if !plain {
+                // What the responses say for kinds of `x`, else the result.
+                result = self.a.v4i(FIX_UP, result, x, fix);
+            }
+            out.push(result);
         }
         out
     }

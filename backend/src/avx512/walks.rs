@@ -57,15 +57,7 @@ impl Lower<'_> {
         for walk in &walks.list {
             let data = self.f.inst(walk.inst);
             let MemoryOperands { mem, value, guard, .. } = MemoryOperands::of(data)?;
-            let x = Access {
-                data,
-                mem,
-                value,
-                guard,
-                address: Address::Lanes(Vec::new()),
-                step: mem.bytes,
-                rest: Vec::new(),
-            };
+            let x = Access::new(data, mem, value, guard, Address::Lanes(Vec::new()));
             let first = self.general(walk.param)?;
             let first = self.a.add_imm(true, first, walk.offset);
             self.a.pc = data.pc;

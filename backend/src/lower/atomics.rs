@@ -1,6 +1,5 @@
 //! Atomics: a function does them for the lanes that take part, the lowest first.
 
-use warpjit_ir::analysis::Uses;
 use warpjit_ir::{Imm, InstData};
 
 use super::{Kept, Lower, Parts, arg, malformed, wide};
@@ -27,7 +26,7 @@ impl Lower<'_, '_> {
         let others = new.map(|new| self.parts(new)).transpose()?;
         let bits = self.guard_bits(guard)?;
         let (go, end) = (self.e.block(), self.e.block());
-        let wanted = data.result.filter(|&r| Uses::new(self.f).count(r) > 0);
+        let wanted = data.result.filter(|&r| self.used.count(r) > 0);
         let ty = wanted.map(|r| vector(self.scalar_of(r)));
         let (mut none, mut old) = (Vec::new(), Vec::new());
         if let Some(ty) = ty {

@@ -24,7 +24,7 @@ use std::rc::Rc;
 use cranelift_codegen::ir::{AbiParam, Signature, SourceLoc, StackSlotData, StackSlotKind};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
-use warpjit_ir::analysis::{Cfg, KnownBits};
+use warpjit_ir::analysis::{Cfg, KnownBits, Uses};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
@@ -101,6 +101,8 @@ pub(crate) struct Lower<'a, 'b> {
     marks: u32,
     /// Where values are used, if that is asked for.
     uses: mads::Uses,
+    /// How often each value is used.
+    used: Uses,
     blocks: HostBlocks<HostBlock>,
     slot_offsets: Vec<u32>,
     values: Vec<Option<Kept>>,
@@ -184,6 +186,7 @@ pub(crate) fn lower(
         preloaded: HashMap::new(),
         marks: 0,
         uses,
+        used: Uses::new(f),
         blocks: HostBlocks::new(f, order),
         hoisted: HashMap::new(),
         known: Known::default(),
