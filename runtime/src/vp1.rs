@@ -229,7 +229,7 @@ impl Machine {
         }
         let mut loaded = load(code, chip, &[0])?;
         let warp = loaded.warp(config)?;
-        let shared = Shared::new(&loaded.plan);
+        let shared = Shared::new(&loaded.plan, 0);
         Ok(Machine {
             code: code.to_vec(),
             chip,

@@ -3,11 +3,11 @@
 use crate::types::Scalar;
 
 /// Alignment of a frame in bytes, that of the widest vector compiled code uses.
-const ALIGN_BYTES: usize = 32;
+const ALIGN_BYTES: usize = 64;
 
 /// The slots of one warp, slot-major (`frame[slot][lane]`), laid out by [`crate::Function::frame_layout`].
 ///
-/// The words start at a multiple of 32 bytes and stay where they are while the frame lives, also when it is moved.
+/// The words start at a multiple of 64 bytes and stay where they are while the frame lives, also when it is moved.
 #[derive(Debug)]
 pub struct Frame {
     words: Vec<u32>,

@@ -153,11 +153,11 @@ fn fault(flow: Flow) -> Fault {
 fn frames_are_aligned_and_stay_so() {
     for bytes in [0, 4, 128, 4096] {
         let mut frame = Frame::new(bytes);
-        assert_eq!(frame.as_mut_ptr() as usize % 32, 0);
+        assert_eq!(frame.as_mut_ptr() as usize % 64, 0);
         assert_eq!(frame.bytes(), bytes);
         frame.words_mut().fill(7);
         let copy = frame.clone();
-        assert_eq!(copy.words().as_ptr() as usize % 32, 0);
+        assert_eq!(copy.words().as_ptr() as usize % 64, 0);
         assert_eq!(copy.words(), frame.words());
     }
 }

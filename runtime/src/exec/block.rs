@@ -9,7 +9,7 @@ use super::tiers::{Hint, Patience, Stepper, Tiers};
 use crate::Memory;
 use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
-use warpjit_ir::interp::{self, Flow, Warp};
+use warpjit_ir::interp::{self, Flow, Frame, Warp};
 
 #[path = "together.rs"]
 mod together;
@@ -155,7 +155,7 @@ impl RunningBlock {
         let mut block = RunningBlock {
             index,
             warps,
-            shared: Shared::new(plan),
+            shared: Shared::new(plan, start.shared_line),
             barriers: Barriers::new(plan.warps as usize),
             living: plan.warps,
             late_turns: 0,
@@ -212,12 +212,12 @@ impl RunningBlock {
     }
 
     /// Makes a block whose warps stand as at first stand for another one; `firsts` are frames kept from the start.
-    pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Box<[u32]>]) {
+    pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Frame]) {
         self.index = index;
         self.set_by_block(plan, tiers, index, |_| true);
         for (_, range, value) in &tiers.start().by_block {
             let value = plan.builtin(*value, index, 0, 0);
-            firsts.iter_mut().for_each(|frame| write_by_block(&mut frame[range.clone()], value));
+            firsts.iter_mut().for_each(|frame| write_by_block(&mut frame.words_mut()[range.clone()], value));
         }
         self.shared.reset(plan, index);
     }
@@ -362,18 +362,18 @@ impl RunningBlock {
     }
 
     /// The frames of all warps.
-    pub fn frames(&self) -> Vec<&[u32]> {
-        self.warps.iter().map(|resident| resident.warp.frame.words()).collect()
+    pub fn frames(&self) -> Vec<&Frame> {
+        self.warps.iter().map(|resident| &resident.warp.frame).collect()
     }
 
     /// The warps for code that runs rows of blocks ([`super::block_row`]), with their frames as they are now in `firsts`.
-    pub fn row_warps(&mut self, plan: &Plan, firsts: &[Box<[u32]>]) -> Vec<RowWarp> {
+    pub fn row_warps(&mut self, plan: &Plan, firsts: &[Frame]) -> Vec<RowWarp> {
         let warps = (0..plan.warps).zip(&mut self.warps).zip(firsts);
         warps
             .map(|((number, resident), first)| RowWarp {
                 frame: resident.warp.frame.as_mut_ptr().cast(),
                 lanes: plan.lane_mask(number),
-                first: first.as_ptr().cast(),
+                first: first.words().as_ptr().cast(),
             })
             .collect()
     }

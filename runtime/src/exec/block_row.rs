@@ -7,9 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use warpjit_backend::RowWarp;
+use warpjit_ir::interp::Frame;
 
 use super::block::{InLaunch, RunningBlock, Turn};
 use super::jit::{BlockLook, Compiled, RowFlow};
+use super::lines::Lines;
 use super::setup::Plan;
 use super::tiers::{Stepper, Tiers};
 
@@ -18,10 +20,10 @@ pub struct RowRunner {
     code: Arc<Compiled>,
     block: Box<RunningBlock>,
     /// The warps' frames as blocks find them.
-    firsts: Vec<Box<[u32]>>,
+    firsts: Vec<Frame>,
     warps: Vec<RowWarp>,
     /// Shared memory as blocks find it, if the code copies that.
-    shared: Vec<u8>,
+    shared: Lines,
 }
 
 /// How a row ended.
@@ -68,12 +70,15 @@ impl RowRunner {
         let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
         let known = block.get_or_insert_with(first);
         let frames = known.frames();
-        let look = BlockLook { frames: &frames, shared: plan.shared.len(), whole: plan.all_lanes() };
+        let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
+        let look = BlockLook { frames: &words, shared: plan.shared.len(), whole: plan.all_lanes() };
         let code = stepper.code_for_rows(look)?;
-        let firsts: Vec<Box<[u32]>> = frames.into_iter().map(Box::from).collect();
+        let firsts: Vec<Frame> = frames.into_iter().cloned().collect();
+        let size = if code.copies_shared() { known.shared_with_slack().len() } else { 0 };
         let mut block = block.take()?;
         let warps = block.row_warps(plan, &firsts);
-        Some(RowRunner { code, block, firsts, warps, shared: Vec::new() })
+        let shared = Lines::new(size, tiers.start().shared_line);
+        Some(RowRunner { code, block, firsts, warps, shared })
     }
 
     /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`. Where a block had to go on by itself there
@@ -89,8 +94,7 @@ impl RowRunner {
         let left = u64::from(plan.grid[0] - first).min(blocks.end - blocks.start) as u32;
         self.block.stand_for(plan, launch.tiers, blocks.start, &mut self.firsts);
         if self.code.copies_shared() {
-            self.shared.clear();
-            self.shared.extend(self.block.shared_with_slack());
+            self.shared.copy_from_slice(self.block.shared_with_slack());
         }
         let linear_more = (blocks.start as u32).wrapping_sub(first);
         let Some(mut view) = self.block.view(plan, launch.memory) else {

@@ -1,29 +1,28 @@
 //! The address spaces as one warp of a block sees them: what the interpreter's [`WarpMemory`] asks for.
 
+use super::lines::{LINE_BYTES, Lines};
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::{AtomicOp, Space};
 
-/// Bytes that compiled code copies at a time to make shared memory what a block finds.
-const COPY_BYTES: usize = 64;
-
 /// Shared memory of a block with its locks (G200: one lock a word).
 #[derive(Debug)]
 pub struct Shared {
-    /// Contents, and at least [`SLACK_BYTES`] behind them up to a multiple of [`COPY_BYTES`].
-    bytes: Vec<u8>,
+    /// Contents, and at least [`SLACK_BYTES`] behind them up to a multiple of
+    /// [`LINE_BYTES`], which compiled code copies at a time to make it what a block finds.
+    bytes: Lines,
     size: usize,
     /// One bit a word.
     locks: Vec<u64>,
 }
 
 impl Shared {
-    /// Zeroed memory of the size that a plan wants.
-    pub fn new(plan: &Plan) -> Self {
+    /// Zeroed memory of the size that a plan wants, of which byte `line` starts a line of the host's cache.
+    pub fn new(plan: &Plan, line: usize) -> Self {
         let size = plan.shared.len();
-        let bytes = (size + SLACK_BYTES).next_multiple_of(COPY_BYTES);
-        Shared { bytes: vec![0; bytes], size, locks: vec![0; size.div_ceil(256)] }
+        let bytes = (size + SLACK_BYTES).next_multiple_of(LINE_BYTES);
+        Shared { bytes: Lines::new(bytes, line), size, locks: vec![0; size.div_ceil(256)] }
     }
 
     /// Fills memory for a block; all locks are free.
@@ -63,7 +62,7 @@ impl Shared {
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`, so that lanes that access one address access one line.
 #[derive(Debug)]
 pub struct Local {
-    bytes: Vec<u8>,
+    bytes: Lines,
     lanes: usize,
     size: usize,
 }
@@ -73,7 +72,8 @@ impl Local {
     pub fn new(plan: &Plan, used: bool) -> Self {
         let size = if used { plan.local_bytes as usize } else { 0 };
         let lanes = plan.lanes as usize;
-        Local { bytes: vec![0; size.next_multiple_of(4) * lanes + SLACK_BYTES], lanes, size }
+        let bytes = size.next_multiple_of(4) * lanes + SLACK_BYTES;
+        Local { bytes: Lines::new(bytes, 0), lanes, size }
     }
 
     /// Makes all of it zero.

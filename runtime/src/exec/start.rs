@@ -6,6 +6,8 @@
 //! read and written.
 
 use std::ops::Range;
+
+use super::lines::LINE_BYTES;
 use warpjit_ir::regions::liveness::SlotLiveness;
 use warpjit_ir::{Block, Builtin, Function, Imm, Opcode, Slot, SlotInit, Space, Terminator};
 
@@ -22,6 +24,8 @@ pub struct Start {
     pub by_block: Vec<(Slot, Range<usize>, Builtin)>,
     /// Whether the kernel has anything in local memory.
     pub uses_local: bool,
+    /// The byte of shared memory that should start a line of the host's cache, below [`LINE_BYTES`].
+    pub shared_line: usize,
 }
 
 fn depends_on_block(init: SlotInit) -> bool {
@@ -65,8 +69,25 @@ impl Start {
             }
         }
         let uses_local = func.uses_space(Space::Local);
-        Start { block, prologue: prologue.map(|_| func.entry), restored, by_block, uses_local }
+        let shared_line = shared_line(func);
+        Start { block, prologue: prologue.map(|_| func.entry), restored, by_block, uses_local, shared_line }
     }
+}
+
+/// Where in a line most accesses of shared memory start, as their offsets tell: arrays lie behind parameters, say.
+fn shared_line(func: &Function) -> usize {
+    let mut starts = [0; LINE_BYTES];
+    for &inst in func.blocks.iter().flat_map(|block| &block.insts) {
+        let data = func.inst(inst);
+        if let (Imm::Mem(mem), Some(&address)) = (data.imm, data.args.first())
+            && mem.space == Space::Shared
+            && func.as_const(address).is_none()
+        {
+            starts[mem.offset as usize % LINE_BYTES] += 1;
+        }
+    }
+    let most = starts.iter().max().copied().unwrap_or(0);
+    starts.iter().position(|&count| count == most).unwrap_or(0)
 }
 
 /// The block behind the entry, if the entry executes no guest instruction and gives the same in every block of the grid.
