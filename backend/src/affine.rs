@@ -8,6 +8,9 @@ use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Slot, Space, Terminator
 
 use crate::options::Shape;
 
+/// Operations that a bound is looked for through.
+const MOST_DEPTH: u32 = 8;
+
 /// How a value is kept and what is known of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
@@ -89,6 +92,11 @@ impl Forms {
 
     pub(crate) fn of(&self, value: Value) -> Form {
         self.forms[value.index()]
+    }
+
+    /// A bound of a value, unsigned, in every lane.
+    pub(crate) fn largest(&self, func: &Function, value: Value) -> u32 {
+        largest(func, value, MOST_DEPTH)
     }
 }
 
@@ -223,7 +231,7 @@ impl Analysis<'_> {
                 let low = mask.wrapping_add(1).is_power_of_two() || mask == u32::MAX;
                 match form(x) {
                     f @ (Form::Affine { .. } | Form::Affine16 { .. })
-                        if low && self.largest(data.args[x], 8) <= mask =>
+                        if low && largest(self.func, data.args[x], MOST_DEPTH) <= mask =>
                     {
                         f
                     }
@@ -243,30 +251,30 @@ impl Analysis<'_> {
             warpjit_ir::function::ValueDef::Param(..) => false,
         }
     }
+}
 
-    /// A bound of the value, unsigned, in every lane.
-    fn largest(&self, value: Value, depth: u32) -> u32 {
-        let Some(data) = self.func.def_inst(value) else { return u32::MAX };
-        if depth == 0 || self.func.ty(value).scalar != Scalar::I32 {
-            return u32::MAX;
-        }
-        let arg = |k: usize| self.largest(data.args[k], depth - 1);
-        let constant = |k: usize| self.func.as_const(data.args[k]).map(|bits| bits as u32);
-        match (data.op, data.imm) {
-            (Opcode::Const, Imm::Bits(bits)) => bits as u32,
-            (Opcode::SlotGet, Imm::Slot(slot)) => self.func.slots[slot.index()].umax.unwrap_or(u32::MAX),
-            (Opcode::Splat, _) => arg(0),
-            (Opcode::Iand, _) => arg(0).min(arg(1)),
-            (Opcode::Iadd, _) => arg(0).saturating_add(arg(1)),
-            (Opcode::Imul, _) => arg(0).saturating_mul(arg(1)),
-            (Opcode::Ushr, _) => constant(1).map_or(u32::MAX, |c| arg(0) >> (c & 31)),
-            (Opcode::Ishl, _) => match constant(1) {
-                Some(c) if u64::from(arg(0)) << (c & 31) <= u64::from(u32::MAX) => arg(0) << (c & 31),
-                _ => u32::MAX,
-            },
-            (Opcode::Load, Imm::Mem(m)) if !m.signed && m.bytes < 4 => (1 << (8 * m.bytes)) - 1,
+/// A bound of the value, unsigned, in every lane.
+fn largest(func: &Function, value: Value, depth: u32) -> u32 {
+    let Some(data) = func.def_inst(value) else { return u32::MAX };
+    if depth == 0 || func.ty(value).scalar != Scalar::I32 {
+        return u32::MAX;
+    }
+    let arg = |k: usize| largest(func, data.args[k], depth - 1);
+    let constant = |k: usize| func.as_const(data.args[k]).map(|bits| bits as u32);
+    match (data.op, data.imm) {
+        (Opcode::Const, Imm::Bits(bits)) => bits as u32,
+        (Opcode::SlotGet, Imm::Slot(slot)) => func.slots[slot.index()].umax.unwrap_or(u32::MAX),
+        (Opcode::Splat, _) => arg(0),
+        (Opcode::Iand, _) => arg(0).min(arg(1)),
+        (Opcode::Iadd, _) => arg(0).saturating_add(arg(1)),
+        (Opcode::Imul, _) => arg(0).saturating_mul(arg(1)),
+        (Opcode::Ushr, _) => constant(1).map_or(u32::MAX, |c| arg(0) >> (c & 31)),
+        (Opcode::Ishl, _) => match constant(1) {
+            Some(c) if u64::from(arg(0)) << (c & 31) <= u64::from(u32::MAX) => arg(0) << (c & 31),
             _ => u32::MAX,
-        }
+        },
+        (Opcode::Load, Imm::Mem(m)) if !m.signed && m.bytes < 4 => (1 << (8 * m.bytes)) - 1,
+        _ => u32::MAX,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
 use crate::listing;
 use crate::lower;
-use crate::options::{BlockRow, Options, Piece, Shape, Way};
+use crate::options::{BlockRow, Options, Piece, Shape, SlotShape, Way};
 
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -277,14 +277,17 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
     for piece in pieces {
         let mut own = Options { groups: piece.groups, count: false, ..options.clone() };
         own.slot_shapes.clone_from(&piece.slot_shapes);
-        own.whole_shapes.clone_from(&piece.whole_shapes);
+        own.apart.clone_from(&piece.apart);
         check(piece.func, &own)?;
         let known = |way: &Way| way.pieces().all(|n| n < pieces.len());
         let lanes = |of: u32| of.is_power_of_two() && (16..=piece.func.lanes).contains(&of);
-        let checked = |&(slot, shape, of): &(Slot, Shape, u32)| {
+        let checked = |&(slot, SlotShape { shape, lanes: of, apart }): &(Slot, SlotShape)| {
             let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);
             let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
-            row.whole && lanes(of) && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)
+            row.whole
+                && lanes(of)
+                && apart.is_none_or(|_| !matches!(shape, Shape::Packed(_)))
+                && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)
         };
         if !piece.checks.iter().all(checked) {
             return Err(Error::Malformed("a look at a slot that has no shape".into()));

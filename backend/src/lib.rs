@@ -37,5 +37,5 @@ pub use context::{
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use frame::frame_bytes;
-pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, Target, Way};
+pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, SlotShape, Target, Way};
 pub use slots_after::{meet as meet_shapes, slots_after};

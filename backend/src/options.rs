@@ -149,8 +149,11 @@ const AVX2: [&str; 10] = [
     "has_lzcnt",
 ];
 
+/// Lanes of a vector of the widest kind.
+pub(crate) const VECTOR_LANES: u32 = 16;
+
 /// What the caller knows of a slot's values at the entry of the region, and has checked: in all lanes of each chunk that has an active
-/// one; with [`Options::wide_vectors`] in each sixteen lanes of it, unless [`Options::whole_shapes`] says more.
+/// one; with [`Options::wide_vectors`] in each sixteen lanes of it; [`Options::apart`] says what these have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
@@ -172,6 +175,89 @@ impl std::fmt::Display for Shape {
             Shape::Affine(step) => write!(f, "affine {step}"),
             Shape::Packed(step) => write!(f, "packed {step}"),
             Shape::Ones => f.write_str("all ones"),
+        }
+    }
+}
+
+impl Shape {
+    /// What each sixteen lanes have more than those before them where it is the shape of all these lanes.
+    fn apart(self) -> i32 {
+        match self {
+            Shape::Uniform | Shape::Ones => 0,
+            Shape::Affine(step) | Shape::Packed(step) => step.wrapping_mul(VECTOR_LANES as i32),
+        }
+    }
+}
+
+/// The shape of a slot in parts of a warp.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotShape {
+    /// The shape, of each part or of each sixteen lanes of it.
+    pub shape: Shape,
+    /// Lanes of a part.
+    pub lanes: u32,
+    /// Where the shape is that of each sixteen lanes only: what each of them has more than the sixteen before, within a part. Of
+    /// [`Shape::Packed`] it is a multiple of 2^16, and the sum never wraps.
+    pub apart: Option<i32>,
+}
+
+impl SlotShape {
+    /// A shape that each part of so many lanes has.
+    pub fn new(shape: Shape, lanes: u32) -> SlotShape {
+        SlotShape { shape, lanes, apart: None }
+    }
+
+    /// A shape that each sixteen lanes have, of which those of one part have each so much more than the one before.
+    pub fn apart(shape: Shape, lanes: u32, apart: i32) -> SlotShape {
+        match apart == shape.apart() {
+            true => SlotShape::new(shape, lanes),
+            false => SlotShape { shape, lanes, apart: Some(apart) },
+        }
+    }
+
+    /// What each sixteen lanes have more than those before in chunks of so many lanes, if that is known ([`Options::apart`]).
+    pub fn apart_in(self, chunk_lanes: u32) -> Option<i32> {
+        (self.lanes >= chunk_lanes).then(|| self.apart.unwrap_or(self.shape.apart()))
+    }
+
+    /// Whether it is the shape of whole chunks of so many lanes.
+    pub fn is_whole(self, chunk_lanes: u32) -> bool {
+        self.lanes >= chunk_lanes && self.apart.is_none()
+    }
+
+    /// What two have in common.
+    pub fn meet(self, other: SlotShape) -> Option<SlotShape> {
+        let shape = match (self.shape, other.shape) {
+            (a, b) if a == b => a,
+            (Shape::Affine(a) | Shape::Packed(a), Shape::Affine(b) | Shape::Packed(b)) if a == b => {
+                Shape::Affine(a)
+            }
+            _ => return None,
+        };
+        let lanes = self.lanes.min(other.lanes);
+        if (self.apart, other.apart) == (None, None) {
+            return Some(SlotShape::new(shape, lanes));
+        }
+        Some(match (self.apart_in(lanes), other.apart_in(lanes)) {
+            (Some(a), Some(b)) if a == b => SlotShape::apart(shape, lanes, a),
+            _ => SlotShape::new(shape, lanes.min(VECTOR_LANES)),
+        })
+    }
+}
+
+impl std::fmt::Display for SlotShape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SlotShape { shape, lanes, apart } = self;
+        match (apart, lanes) {
+            (Some(apart), _) => {
+                write!(
+                    f,
+                    "{shape} over {VECTOR_LANES} lanes, each {apart} more than those before over {lanes}"
+                )
+            }
+            // A uniform slot has one value for all lanes.
+            (None, 1) => write!(f, "{shape}"),
+            (None, _) => write!(f, "{shape} over {lanes} lanes"),
         }
     }
 }
@@ -211,15 +297,15 @@ pub struct Piece<'a> {
     pub groups: u8,
     /// As [`Options::slot_shapes`].
     pub slot_shapes: Vec<Option<Shape>>,
-    /// As [`Options::whole_shapes`].
-    pub whole_shapes: Vec<bool>,
+    /// As [`Options::apart`].
+    pub apart: Vec<Option<i32>>,
     /// Guest instructions that it counts for.
     pub insts: u32,
     /// By exit, where all warps go that come out there.
     pub ways: Vec<Way>,
     /// Shapes of slots that nothing but a look at each warp can tell, and the lanes of the parts of the warp of which each has it: where
     /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] only.
-    pub checks: Vec<(Slot, Shape, u32)>,
+    pub checks: Vec<(Slot, SlotShape)>,
 }
 
 /// Where warps go behind an exit.
@@ -296,8 +382,9 @@ pub struct Options {
     pub list: bool,
     /// By slot; missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
-    /// By slot: its shape is that of the whole chunk, not only of each sixteen lanes of it; missing ones' is not.
-    pub whole_shapes: Vec<bool>,
+    /// By slot with a shape: what each sixteen lanes of a chunk have more than the sixteen before them, modulo 2^32, where that is known.
+    /// What grows by `n` from lane to lane over the whole chunk has `16 * n`.
+    pub apart: Vec<Option<i32>>,
     /// By block: the lanes that execute it, for `count`; missing ones are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
@@ -315,7 +402,7 @@ impl Options {
             pcs: false,
             list: false,
             slot_shapes: Vec::new(),
-            whole_shapes: Vec::new(),
+            apart: Vec::new(),
             block_masks: Vec::new(),
         }
     }

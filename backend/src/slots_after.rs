@@ -6,38 +6,40 @@ use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Terminator, Value};
 use crate::affine::{Form, Forms};
 use crate::avx512;
 use crate::flow::Order;
-use crate::options::Shape;
+use crate::options::{Shape, SlotShape, VECTOR_LANES};
 
-/// Lanes of a vector, each of which has the shape if nothing more is said.
-const VECTOR_LANES: u32 = 16;
-
-/// The shapes that the slots have which a region (in mask form) writes, at whichever exit and in all lanes, each with the lanes of
-/// the parts of a warp of which each has it; `None` for those of which nothing is known. `before` are the shapes at its entry.
+/// The shapes that the slots have which a region (in mask form) writes, at whichever exit and in all lanes; `None` for those of which
+/// nothing is known. `before` are the shapes at its entry.
 ///
 /// This is so where all lanes of a chunk of `groups` vectors of four lanes are active, or may be written as if they were.
 pub fn slots_after(
     func: &Function,
-    before: &[Option<(Shape, u32)>],
+    before: &[Option<SlotShape>],
     groups: u8,
-) -> Vec<(Slot, Option<(Shape, u32)>)> {
+) -> Vec<(Slot, Option<SlotShape>)> {
     let order = Order::new(func);
-    let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|(shape, _)| shape)).collect();
+    let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|known| known.shape)).collect();
     let forms = Forms::new(func, &order.blocks, &shapes);
     let chunk_lanes = u32::from(groups) * 4;
-    let whole: Vec<bool> =
-        before.iter().map(|known| known.is_some_and(|(_, lanes)| lanes >= chunk_lanes)).collect();
-    let many = avx512::values_by_sixteen(func, &order.blocks, &forms, usize::from(groups) / 4, &whole);
-    let lanes_of = |v: Value| if many[v.index()] { VECTOR_LANES } else { chunk_lanes };
-    let shape_of = |v: Value| match forms.of(v) {
-        _ if func.ty(v).scalar == Scalar::I1 && func.as_const(v) == Some(1) => {
-            Some((Shape::Ones, chunk_lanes))
-        }
-        Form::Uniform => Some((Shape::Uniform, lanes_of(v))),
-        Form::Affine { stride, packed: false } => Some((Shape::Affine(stride), lanes_of(v))),
-        Form::Affine { stride, packed: true } => Some((Shape::Packed(stride), lanes_of(v))),
-        _ => None,
+    let of_slots: Vec<Option<i32>> =
+        before.iter().map(|known| known.and_then(|known| known.apart_in(chunk_lanes))).collect();
+    let apart = avx512::distances(func, &order.blocks, &forms, usize::from(groups) / 4, &of_slots);
+    let shape_of = |v: Value| {
+        let shape = match forms.of(v) {
+            _ if func.ty(v).scalar == Scalar::I1 && func.as_const(v) == Some(1) => {
+                return Some(SlotShape::new(Shape::Ones, chunk_lanes));
+            }
+            Form::Uniform => Shape::Uniform,
+            Form::Affine { stride, packed: false } => Shape::Affine(stride),
+            Form::Affine { stride, packed: true } => Shape::Packed(stride),
+            _ => return None,
+        };
+        Some(match apart[v.index()] {
+            Some(apart) => SlotShape::apart(shape, chunk_lanes, apart),
+            None => SlotShape::new(shape, chunk_lanes.min(VECTOR_LANES)),
+        })
     };
-    let mut list: Vec<(Slot, Option<(Shape, u32)>)> = Vec::new();
+    let mut list: Vec<(Slot, Option<SlotShape>)> = Vec::new();
     for &block in &order.blocks {
         for &inst in &func.block(block).insts {
             let data = func.inst(inst);
@@ -61,16 +63,8 @@ pub fn slots_after(
 }
 
 /// What two shapes have in common.
-pub fn meet(a: Option<(Shape, u32)>, b: Option<(Shape, u32)>) -> Option<(Shape, u32)> {
-    let ((a, a_lanes), (b, b_lanes)) = (a?, b?);
-    let shape = match (a, b) {
-        (a, b) if a == b => a,
-        (Shape::Affine(a) | Shape::Packed(a), Shape::Affine(b) | Shape::Packed(b)) if a == b => {
-            Shape::Affine(a)
-        }
-        _ => return None,
-    };
-    Some((shape, a_lanes.min(b_lanes)))
+pub fn meet(a: Option<SlotShape>, b: Option<SlotShape>) -> Option<SlotShape> {
+    a?.meet(b?)
 }
 
 /// Whether each block that leaves the region writes a slot.

@@ -35,6 +35,28 @@ block0 at 0x0:
 }
 ";
 
+/// A product of tiles: each sixteen lanes load the same column, and a word of a row of their own.
+const TILES: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 column
+    slot s1: i32 row
+    slot s2: f32 sum
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: f32 = slot.get s2
+    v3: i32 = load.u32 shared[v0 + 0x400] align 1
+    v4: i32 = load.u32 shared[v1 + 0x4] align 1
+    v5: f32 = bitcast v3
+    v6: f32 = bitcast v4
+    v7: f32 = fmul v5, v6
+    v8: f32 = fadd v7, v2
+    slot.set s2, v8
+    return 0
+}
+";
+
 const LOOP: &str = "
 function @f mask lanes 32 {
     slot s0: f32 x
@@ -62,8 +84,27 @@ block2 at 0x10:
 }
 ";
 
+/// What sixteen lanes have more than those before where a shape is that of all lanes.
+fn whole(shape: Option<Shape>) -> Option<i32> {
+    shape.map(|shape| match shape {
+        Shape::Affine(step) | Shape::Packed(step) => 16 * step,
+        Shape::Uniform | Shape::Ones => 0,
+    })
+}
+
 /// Cranelift's IR for two groups of lanes, or the AVX-512 generator's code where the host has that, for two vectors.
 fn listing(text: &str, wide: bool, shapes: &[Option<Shape>]) -> Option<String> {
+    let apart: Vec<Option<i32>> = shapes.iter().map(|shape| whole(*shape)).collect();
+    listing_of_parts(text, wide, shapes, &apart)
+}
+
+/// As [`listing`], with what each sixteen lanes have more than those before.
+fn listing_of_parts(
+    text: &str,
+    wide: bool,
+    shapes: &[Option<Shape>],
+    apart: &[Option<i32>],
+) -> Option<String> {
     let func = parse_function(text, &[]).expect("parses");
     warpjit_ir::verify::verify(&func).expect("valid");
     let target = match wide {
@@ -79,7 +120,7 @@ fn listing(text: &str, wide: bool, shapes: &[Option<Shape>]) -> Option<String> {
         groups: if wide { 8 } else { 2 },
         wide_vectors: wide,
         list: true,
-        whole_shapes: vec![true; shapes.len()],
+        apart: apart.to_vec(),
         slot_shapes: shapes.to_vec(),
         ..Options::new(target)
     };
@@ -175,4 +216,24 @@ fn lanes_evenly_apart_are_vectors() {
     assert_eq!(of_memory(|line| line.contains(", [r") && !line.contains("{k")), 4, "{apart}");
     assert_eq!(of_memory(|line| line.contains("{z}")), 8, "{apart}");
     assert_eq!(of_memory(|line| line.contains("]{k")), 8, "{apart}");
+}
+
+/// Sixteens that know how far they are apart: what all of them load is loaded once, and bounds are tested once for all.
+#[test]
+fn sixteens_a_known_distance_apart_share_loads_and_tests() {
+    let shapes = [Some(Shape::Affine(4)), Some(Shape::Uniform), None];
+    // Behind the first return is what runs where something is beyond its bounds.
+    let quick = |text: String| text.split_once(" ret\n").map(|(quick, _)| quick.to_owned());
+    let listing = |apart: &[Option<i32>]| quick(listing_of_parts(TILES, true, &shapes, apart)?);
+    let Some(anywhere) = listing(&[]) else { return };
+    let together = listing(&[Some(0), Some(64)]).expect("a host that has it");
+    let columns = |text: &str| {
+        text.lines().filter(|line| line.contains("vmovdqu32 zmm") && line.contains("+400h]")).count()
+    };
+    let words = |text: &str| {
+        text.lines().filter(|line| line.contains("vpbroadcastd zmm") && line.contains("[r")).count()
+    };
+    let tests = |text: &str| text.matches("setbe").count();
+    assert_eq!((columns(&anywhere), words(&anywhere), tests(&anywhere)), (2, 2, 4), "{anywhere}");
+    assert_eq!((columns(&together), words(&together), tests(&together)), (1, 2, 2), "{together}");
 }

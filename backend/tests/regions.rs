@@ -3,6 +3,8 @@
 mod common;
 #[path = "regions/generator.rs"]
 mod generator;
+#[path = "regions/sixteens.rs"]
+mod sixteens;
 #[path = "regions/versions.rs"]
 mod versions;
 
@@ -214,16 +216,26 @@ fn interpreted(func: &Function, groups: u8, words: &[u32], memory: &Memory, acti
     Outcome { frame: frame.words().to_vec(), memory, result }
 }
 
-fn inputs(func: &Function, random: &mut Random) -> Vec<u32> {
+/// What each sixteen lanes of the slots with a shape have more than those before, where they are even over all lanes.
+const EVEN: [i32; 3] = [16, 0, 64];
+
+/// Random values of all slots, such that those with a shape have it; `apart` is what each sixteen lanes of them have more than those before.
+fn inputs(func: &Function, random: &mut Random, apart: [i32; 3]) -> Vec<u32> {
     let mut words = frame(func);
     words.iter_mut().for_each(|w| *w = random.next() as u32);
     let (uni, packed) = (random.next(), random.next());
     // The low half is small enough for a chunk not to carry.
     let packed = packed & 0xffff_0000 | packed & 0xf00;
+    // As long as they do not wrap.
+    let packed = if apart == EVEN { packed } else { packed & 0x0fff_ffff };
     for lane in 0..32 {
-        write(func, &mut words, 0, lane, lane as u64);
-        write(func, &mut words, 1, lane, uni);
-        write(func, &mut words, 2, lane, packed + 4 * lane as u64);
+        let value = |first: u64, step: u32, apart: i32| {
+            let more = (apart as u32).wrapping_mul(lane as u32 / 16);
+            u64::from((first as u32).wrapping_add(step * (lane as u32 % 16)).wrapping_add(more))
+        };
+        write(func, &mut words, 0, lane, value(0, 1, apart[0]));
+        write(func, &mut words, 1, lane, value(uni, 0, apart[1]));
+        write(func, &mut words, 2, lane, value(packed, 4, apart[2]));
         for slot in [6, 9] {
             let bit = random.next();
             write(func, &mut words, slot, lane, bit);
@@ -257,8 +269,23 @@ fn compare(tame: bool) {
         }
         verify(&func).expect("valid");
         let mut options = options[seed as usize % options.len()].clone();
-        // What has a shape has it in all lanes.
-        options.whole_shapes = vec![seed / 7 % 2 == 0; shapes.len()];
+        // What has a shape has it in all lanes, or in each sixteen.
+        let by_sixteen = options.wide_vectors && options.groups > 4;
+        let apart = match seed / 7 % 3 {
+            1 if by_sixteen => {
+                // Addresses are mapped up to where the last lane's are as a rule.
+                let near = [0, 16, 1, 4, 15];
+                let far = [0, 16, 64, 4, -64, 1 << 20, i32::MIN + 5];
+                let high = [0, 0x1_0000, 0x30_0000];
+                let seed = seed as usize / 21;
+                [near[seed % near.len()], far[seed / 3 % far.len()], high[seed % high.len()]]
+            }
+            _ => EVEN,
+        };
+        options.apart = match seed / 7 % 3 {
+            2 => Vec::new(),
+            _ => (0..shapes.len()).map(|slot| apart.get(slot).copied()).collect(),
+        };
         options.slot_shapes = shapes;
         options.fast_compile = seed % 5 == 0;
         options.checked_memory = !options.wide_vectors && (!tame || seed % 2 == 0);
@@ -266,7 +293,7 @@ fn compare(tame: bool) {
         for _ in 0..3 {
             // Read-only where faults are wanted.
             let memory = Memory::new(&mut random, 32, if tame { 3 } else { 1 });
-            let words = inputs(&func, &mut random);
+            let words = inputs(&func, &mut random, apart);
             let active = [0xffff_ffff, random.next() & 0xffff_ffff, 0xff0, 0xf0f0_0000][random.below(4)];
             let got = compiled(&func, &options, &words, &memory, active);
             let want = interpreted(&func, options.groups, &words, &memory, active);
@@ -379,7 +406,7 @@ fn counts_instructions_of_masked_blocks() {
         let code = Executable::compile(&func, &options);
         let mut random = Random(3);
         let mut memory = Memory::new(&mut random, 32, 3);
-        let mut words = inputs(&func, &mut random);
+        let mut words = inputs(&func, &mut random, EVEN);
         let mut ctx = Context { active: 0xf0f1, fuel: 100, ..Context::new() };
         ctx.global_base = memory.global.as_mut_ptr();
         ctx.shared_base = memory.shared.as_mut_ptr();
@@ -522,6 +549,67 @@ fn lanes_that_take_part_are_side_by_side_or_not() {
                     }
                 }
                 assert!(got.memory == want.memory, "options {n}, {extend}, round {round}: memory");
+            }
+        }
+    }
+}
+
+/// One address in each space, by words or double words.
+const SPACES: &str = "
+function @spaces mask lanes 32 {
+    slot s0: i32 place
+    slot s1: TYPE first
+    slot s2: TYPE second
+    slot s3: TYPE third
+    slot s4: TYPE fourth
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: TYPE = load.uBITS shared[v0 + 0x10] align 4
+    v2: TYPE = load.uBITS const2[v0 + 0x8] align 4
+    v3: TYPE = load.uBITS local[v0] align 4
+    v4: TYPE = load.uBITS global0[v0 + 0x10] align 4
+    v5: TYPE = load.uBITS const3[v0 + 0x10] align 4
+    v6: TYPE = load.uBITS shared[v0] align 4
+    v7: TYPE = iadd v5, v6
+    slot.set s1, v1
+    slot.set s2, v2
+    slot.set s3, v3
+    store.uBITS shared[v0 + 0x18], v4 align 4
+    slot.set s4, v7
+    return 0
+}
+";
+
+#[test]
+fn an_address_is_another_place_in_each_space() {
+    let mut random = Random(4525);
+    for (n, options) in all_options().into_iter().enumerate() {
+        for (bits, step) in [("32", 4), ("64", 8), ("32", 0), ("64", 0)] {
+            let text = SPACES.replace("TYPE", &format!("i{bits}")).replace("BITS", bits);
+            let func = parse_function(&text, &[]).expect("parses");
+            verify(&func).expect("valid");
+            for known in [true, false] {
+                let mut options = options.clone();
+                let shape = if step == 0 { Shape::Uniform } else { Shape::Affine(step) };
+                options.slot_shapes = vec![known.then_some(shape)];
+                options.apart = vec![known.then_some(16 * step)];
+                let memory = Memory::new(&mut random, 32, 3);
+                let mut words = frame(&func);
+                let first = 4 * random.below(64) as u64;
+                for lane in 0..32 {
+                    write(&func, &mut words, 0, lane, first + step as u64 * lane as u64);
+                }
+                let got = compiled(&func, &options, &words, &memory, 0xffff_ffff);
+                let want = interpreted(&func, options.groups, &words, &memory, 0xffff_ffff);
+                let say = format!("options {n}, {bits} bits, step {step}, known {known}");
+                assert_eq!(got.result, want.result, "{say}");
+                assert!(got.result.is_ok(), "{say}");
+                for (slot, lane) in (1..5).flat_map(|slot| (0..32).map(move |lane| (slot, lane))) {
+                    let (a, b) = (read(&func, &got.frame, slot, lane), read(&func, &want.frame, slot, lane));
+                    assert_eq!(a, b, "{say}, slot {slot}, lane {lane}");
+                }
+                assert!(got.memory == want.memory, "{say}: memory");
             }
         }
     }

@@ -43,7 +43,7 @@ impl Lower<'_> {
 
     /// Whether an access is of words side by side over all lanes of a chunk.
     fn is_row(&self, x: &Access<'_>) -> bool {
-        let one = x.data.args.first().is_some_and(|&a| self.f.as_const(a).is_none() && self.scalars(a) == 1);
+        let one = x.data.args.first().is_some_and(|&a| self.f.as_const(a).is_none() && self.spans(a) == 1);
         one && x.mem.space == Space::Shared && x.mem.bytes == 4 && matches!(x.address, Address::Affine(_, 4))
     }
 

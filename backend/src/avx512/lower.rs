@@ -11,8 +11,9 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
+use super::distances::distances;
 use super::emit::{self, Pool};
-use super::uses::{extended_loads, fused_comparisons, values_by_sixteen, words_for_vectors};
+use super::uses::{extended_loads, fused_comparisons, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
@@ -86,8 +87,8 @@ pub(super) struct Lower<'a> {
     /// Vectors of sixteen lanes in a chunk.
     pub groups: usize,
     pub forms: Forms,
-    /// Scalars that are the same, or even, in each sixteen lanes of the chunk, not over all of them.
-    pub many: Vec<bool>,
+    /// What each sixteen lanes of the chunk have more than those before them, of values kept as scalars, where that is known.
+    pub apart: Vec<Option<i32>>,
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
     /// Blocks that run only where all lanes of the chunk have entered.
@@ -245,7 +246,7 @@ impl<'a> Lower<'a> {
         let hoist = hoisted_values(f, &order, &forms);
         let mut address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
-        let many = values_by_sixteen(f, &order.blocks, &forms, groups, &options.whole_shapes);
+        let apart = distances(f, &order.blocks, &forms, groups, &options.apart);
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let mut trees = super::table_trees::Trees::default();
@@ -265,7 +266,7 @@ impl<'a> Lower<'a> {
             options,
             groups,
             forms,
-            many,
+            apart,
             group: 0,
             all_entered,
             some_lack,
@@ -344,12 +345,27 @@ impl Lower<'_> {
 
     /// Whether a value is kept as one scalar for the chunk, the same in all lanes.
     pub fn is_one(&self, v: Value) -> bool {
-        self.forms.of(v) == Form::Uniform && !self.many[v.index()]
+        self.forms.of(v) == Form::Uniform && !self.is_by_sixteen(v)
+    }
+
+    /// Whether a value that is kept as scalars is not even over the chunk, only over each sixteen lanes.
+    pub fn is_by_sixteen(&self, v: Value) -> bool {
+        self.forms.of(v) != Form::Varying && self.apart[v.index()] != Some(self.stride_of(v).wrapping_mul(16))
+    }
+
+    /// What the current sixteen lanes of a value kept as one scalar have more than the first ones.
+    pub fn further(&self, v: Value, group: usize) -> i32 {
+        self.apart[v.index()].unwrap_or(0).wrapping_mul(group as i32)
     }
 
     /// How many scalars a value has that is kept as such.
     pub fn scalars(&self, v: Value) -> usize {
-        if self.many[v.index()] { self.groups } else { 1 }
+        if self.apart[v.index()].is_some() { 1 } else { self.groups }
+    }
+
+    /// How many scalars, which differ, it takes to tell such a value.
+    pub fn spans(&self, v: Value) -> usize {
+        if self.is_by_sixteen(v) { self.groups } else { 1 }
     }
 
     /// Writes something for each of some sixteen lanes, with the scalars of these.
@@ -488,7 +504,7 @@ impl Lower<'_> {
         if self.forms.of(r) != Form::Varying && self.general_op(data, r)? {
             return Ok(());
         }
-        let parts = if self.forms.of(r) == Form::Varying || self.many[r.index()] {
+        let parts = if self.forms.of(r) == Form::Varying || self.is_by_sixteen(r) {
             self.vector_op(data)?
         } else {
             // What is the same in all lanes is computed for sixteen of them.

@@ -66,6 +66,7 @@ impl<'a> Access<'a> {
 /// Stretches of shared memory that are tested at once, in a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
+    pub space: Space,
     /// The address, unless it is a constant.
     pub address: Option<Value>,
     /// The sixteen lanes, where the address has a scalar for each.
@@ -89,7 +90,7 @@ impl Lower<'_> {
         let low16 = !matches!(mem.space, Space::Global(_)) && !mem.far;
         let scalars = |l: &mut Self, count| l.each_group(count, |l| l.general(a));
         let address = match self.forms.of(a) {
-            Form::Uniform => Address::Uniform(scalars(self, self.scalars(a))?),
+            Form::Uniform => Address::Uniform(scalars(self, self.spans(a))?),
             Form::Affine { stride, .. } => Address::Affine(scalars(self, self.groups)?, stride),
             Form::Affine16 { stride } if low16 => Address::Affine(scalars(self, self.groups)?, stride),
             _ => Address::Lanes(self.regs(a)?.to_vec()),
@@ -123,9 +124,12 @@ impl Lower<'_> {
                 match global {
                     true => {
                         let base = self.base(mem.space);
-                        let places = self.global_places(s, mem);
+                        let different = if self.apart[a.index()] == Some(0) { 1 } else { s.len() };
+                        let places = self.global_places(&s[..different], mem);
                         let places: Vec<Mem> =
                             places.iter().map(|&p| Mem::at(self.a.add(true, base, p), 0)).collect();
+                        let places: Vec<Mem> =
+                            (0..self.groups).map(|g| places[g.min(different - 1)]).collect();
                         let loaded = self.run(&x, &places)?;
                         self.give(&x, loaded)
                     }
@@ -263,7 +267,10 @@ impl Lower<'_> {
             // A stride that keeps the alignment: what the scalars say holds for all their lanes.
             Address::Uniform(s) | Address::Affine(s, _) if !matches!(&x.address, Address::Affine(_, stride) if *stride as u32 & low != 0) =>
             {
-                let count = s.len().min(self.scalars(arg(data, 0)?));
+                let a = arg(data, 0)?;
+                // Where the first sixteen's tells all, and is as well aligned.
+                let one = self.scalars(a) == 1 && self.further(a, 1) as u32 & low == 0;
+                let count = if one { 1 } else { s.len() };
                 let places = s[..count].iter().map(|&s| match test.place {
                     0 => s,
                     n => self.a.add_imm(false, s, n.into()),

@@ -17,6 +17,7 @@ mod block_row;
 mod code;
 mod control;
 mod convert;
+mod distances;
 mod emit;
 mod even;
 mod float;
@@ -46,7 +47,7 @@ mod values;
 mod walks;
 mod wide_lanes;
 
-pub(crate) use uses::values_by_sixteen;
+pub(crate) use distances::distances;
 
 use warpjit_ir::{Function, Opcode};
 

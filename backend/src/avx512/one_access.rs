@@ -16,6 +16,9 @@ use crate::compile::TrapLane;
 use crate::context::at;
 use crate::operands::{arg, malformed, result};
 
+/// Farthest that one sixteen lanes may be from the ones before for both to lie in one stretch.
+const MOST_APART: i32 = 1 << 16;
+
 impl Lower<'_> {
     /// The instruction that loads into a general register, with zero or sign extension.
     pub fn load_code(mem: MemAccess) -> (Code, Size) {
@@ -119,7 +122,7 @@ impl Lower<'_> {
 
     /// As [`Lower::uniform_global`], from a host address on.
     pub fn uniform_at(&mut self, x: &Access<'_>, base: R, addresses: &[R]) -> Result<(), Error> {
-        let count = addresses.len().max(x.value.map_or(1, |v| self.scalars(v)));
+        let count = addresses.len().max(x.value.map_or(1, |v| self.spans(v)));
         let single = self.is_single(x.guard);
         let all = count == 1 && (single || !self.is_guarded(x));
         let bits = if all { self.bits } else { self.guard_bits(x.guard)? };
@@ -170,7 +173,7 @@ impl Lower<'_> {
     pub fn rows_of(&mut self, data: &InstData) -> Result<Vec<Row>, Error> {
         let Imm::Mem(mem) = data.imm else { return Err(malformed(data)) };
         let a = arg(data, 0)?;
-        let count = if self.stride_of(a) == 0 { self.scalars(a) } else { self.groups };
+        let count = if self.stride_of(a) == 0 { self.spans(a) } else { self.groups };
         let scalars = self.each_group(count, |l| l.general(a))?;
         let address = match self.forms.of(a) {
             Form::Uniform => Address::Uniform(scalars),
@@ -188,17 +191,12 @@ impl Lower<'_> {
         let a = arg(x.data, 0)?;
         let constant = self.f.as_const(a).map(|bits| bits as u32);
         let key = if constant.is_some() { None } else { Some(a) };
-        // Vectors that follow each other are one stretch.
-        let joined = matches!(x.address, Address::Affine(..)) && self.scalars(a) == 1;
-        let lanes = if joined { 16 * self.groups } else { 16 };
+        // Where it is known how far the sixteens are from each other they lie in one stretch.
+        let apart =
+            self.apart[a.index()].filter(|&apart| (0..MOST_APART).contains(&apart) && constant.is_none());
+        let last = apart.map_or(0, |apart| (self.groups - 1) as u64 * apart as u64);
         let stride = self.stride_of(a);
-        let bytes_of = |mem: &MemAccess| {
-            let more = match x.address {
-                Address::Affine(_, stride) => (lanes - 1) * stride.unsigned_abs() as usize,
-                _ => 0,
-            };
-            more as u64 + u64::from(mem.bytes)
-        };
+        let bytes_of = |mem: &MemAccess| last + 15 * u64::from(stride.unsigned_abs()) + u64::from(mem.bytes);
         let span = bytes_of(&x.mem) + x.rest.len() as u64 * u64::from(x.mem.bytes);
         let from = |mem: &MemAccess, constant: Option<u32>| -> Option<u64> {
             let start = match constant {
@@ -209,17 +207,21 @@ impl Lower<'_> {
             (start < 1 << 24).then_some(u64::from(start))
         };
         let group = match &x.address {
-            _ if joined => 0,
+            _ if apart.is_some() => 0,
             Address::Uniform(s) | Address::Affine(s, _) => self.group.min(s.len() - 1),
             Address::Lanes(_) => return Ok(None),
         };
         let Some(start) = from(&x.mem, constant) else { return Ok(None) };
-        let own = if joined { 16 * self.group as i32 * stride } else { 0 };
+        let own = apart.map_or(0, |apart| self.group as i32 * apart);
         let found = self
             .known
             .rows
             .iter()
-            .find(|r| r.address == key && r.group == group && r.far == x.mem.far && start + span <= r.reach)
+            .find(|r| {
+                let own =
+                    (r.space, r.far) == (x.mem.space, x.mem.far) && r.address == key && r.group == group;
+                own && start + span <= r.reach
+            })
             .copied();
         if let Some(row) = found {
             return Ok(Some((row, start as i32 + own)));
@@ -252,7 +254,7 @@ impl Lower<'_> {
         };
         self.a.cmp(true, end, size);
         let inside = self.a.set_if(Code::Setbe_rm8);
-        let row = Row { address: key, group, far: x.mem.far, place, inside, reach };
+        let row = Row { space: x.mem.space, address: key, group, far: x.mem.far, place, inside, reach };
         if !self.aside {
             self.known.rows.push(row);
         }
@@ -262,7 +264,7 @@ impl Lower<'_> {
     /// Shared or const memory at one address, or one for each sixteen lanes.
     pub fn uniform_bounded(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let Address::Uniform(addresses) = &x.address else { return Err(malformed(x.data)) };
-        let count = addresses.len().max(x.value.map_or(1, |v| self.scalars(v)));
+        let count = addresses.len().max(x.value.map_or(1, |v| self.spans(v)));
         if x.value.is_some() {
             // Made here, so that it is good behind.
             self.guard_bits(x.guard)?;

@@ -46,7 +46,7 @@ impl Lower<'_> {
             return self.define_one(&x, vec![loaded]);
         }
         if self.forms.of(a) == Form::Uniform {
-            let count = self.scalars(a);
+            let count = self.spans(a);
             let addresses = self.each_group(count, |l| {
                 let s = l.general(a)?;
                 Ok(l.a.add_imm(true, s, offset))
@@ -123,10 +123,10 @@ impl Lower<'_> {
     /// Whether the first lane's tells an even address of all lanes of the chunk, not only of its sixteen.
     fn is_one_span(&self, v: Value) -> bool {
         if self.forms.of(v) == Form::Uniform {
-            return !self.many[v.index()];
+            return !self.is_by_sixteen(v);
         }
         self.f.def_inst(v).is_some_and(|data| match data.op {
-            Opcode::Zext | Opcode::Sext => !self.many[data.args[0].index()],
+            Opcode::Zext | Opcode::Sext => !self.is_by_sixteen(data.args[0]),
             Opcode::Ishl => self.is_one_span(data.args[0]),
             _ => data.args.iter().all(|&a| self.is_one_span(a)),
         })

@@ -148,6 +148,10 @@ impl Lower<'_> {
         let (vectors, per) = if mem.bytes == 8 { (2, 8u8) } else { (1, 16) };
         let mut loaded = Vec::new();
         for (g, &place) in places.iter().enumerate() {
+            if value.is_none() && masks.is_none() && g > 0 && place == places[g - 1] {
+                loaded.extend_from_within(loaded.len() - vectors..);
+                continue;
+            }
             for v in 0..vectors {
                 let n = vectors * g + v;
                 if x.step != mem.bytes {

@@ -71,7 +71,7 @@ block2 at 0x10:
             func: &func,
             groups: 4,
             slot_shapes: vec![Some(Shape::Affine(4))],
-            whole_shapes: vec![true],
+            apart: vec![Some(64)],
             insts: 1,
             ways: vec![way(n)],
             checks: Vec::new(),
@@ -83,7 +83,7 @@ block2 at 0x10:
                 groups: p.groups,
                 list: true,
                 slot_shapes: p.slot_shapes.clone(),
-                whole_shapes: p.whole_shapes.clone(),
+                apart: p.apart.clone(),
                 ..Options::new(target.clone())
             })
             .collect();

@@ -8,17 +8,6 @@ use warpjit_ir::{Block, Function, Imm, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
 
-/// As [`many_scalars`], where there are more than sixteen lanes.
-pub(crate) fn values_by_sixteen(
-    f: &Function,
-    order: &[Block],
-    forms: &Forms,
-    groups: usize,
-    whole: &[bool],
-) -> Vec<bool> {
-    if groups > 1 { many_scalars(f, order, forms, whole) } else { vec![false; f.values.len()] }
-}
-
 /// Words that one load of global memory gives for all lanes and that nothing uses but a sign extension: the load does that as well.
 pub(super) fn extended_loads(f: &Function, order: &[Block], forms: &Forms, uses: &Uses) -> Vec<bool> {
     let mut extended = vec![false; f.values.len()];
@@ -85,56 +74,4 @@ pub(super) fn words_for_vectors(f: &Function, order: &[Block], forms: &Forms) ->
         f.term(b).for_each_use(|v| only[v.index()] = false);
     }
     only
-}
-
-/// Values that are kept as scalars, but as one for each sixteen lanes: all that comes from registers of lanes, unless what they hold is
-/// known over the whole chunk.
-fn many_scalars(f: &Function, order: &[Block], forms: &Forms, whole: &[bool]) -> Vec<bool> {
-    let mut many = vec![false; f.values.len()];
-    loop {
-        let mut changed = false;
-        let mut mark = |v: Value, many: &mut Vec<bool>| {
-            let scalar = !f.ty(v).uniform && !matches!(forms.of(v), Form::Varying | Form::Unknown);
-            changed |= scalar && !std::mem::replace(&mut many[v.index()], true);
-        };
-        for &b in order {
-            for &inst in &f.block(b).insts {
-                let data = f.inst(inst);
-                let Some(r) = data.result else { continue };
-                let from_lanes = match (data.op, data.imm) {
-                    (Opcode::SlotGet, Imm::Slot(slot)) => {
-                        let whole = whole.get(slot.index()).copied().unwrap_or(false);
-                        !f.slots[slot.index()].ty.uniform && !whole
-                    }
-                    (Opcode::Load, _) => many[data.args[0].index()],
-                    (Opcode::Any | Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot, _) => false,
-                    _ => data.args.iter().any(|a| many[a.index()]),
-                };
-                if from_lanes && !many[r.index()] {
-                    mark(r, &mut many);
-                }
-            }
-            let mut edge = |call: &warpjit_ir::function::BlockCall, many: &mut Vec<bool>| {
-                for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
-                    // Where scalars meet that differ by lanes, so does what they become.
-                    let varying = forms.of(a) == Form::Varying;
-                    if (many[a.index()] || varying) && !many[p.index()] {
-                        mark(p, many);
-                    }
-                }
-            };
-            match f.term(b) {
-                warpjit_ir::Terminator::Jump(c) => edge(c, &mut many),
-                warpjit_ir::Terminator::BrIf { taken, next, .. }
-                | warpjit_ir::Terminator::BrAny { taken, next, .. } => {
-                    edge(taken, &mut many);
-                    edge(next, &mut many);
-                }
-                _ => {}
-            }
-        }
-        if !changed {
-            return many;
-        }
-    }
 }

@@ -21,9 +21,9 @@ impl Lower<'_> {
         Ok(match self.kept(v)? {
             Kept::Const(bits) => self.a.imm(wide(scalar), bits),
             Kept::General(r) => {
-                let steps = if r.len() == 1 { 16 * group as i64 * i64::from(self.stride_of(v)) } else { 0 };
+                let further = if r.len() == 1 { self.further(v, group) } else { 0 };
                 let first = pick(&r, group);
-                self.a.add_imm(wide(scalar), first, i64::from(steps as i32))
+                self.a.add_imm(wide(scalar), first, i64::from(further))
             }
             Kept::Splat(r) if wide(scalar) => self.a.first64(pick(&r, group)),
             Kept::Splat(r) => self.a.first32(pick(&r, group)),
@@ -120,12 +120,12 @@ impl Lower<'_> {
         let low16 = matches!(self.forms.of(v), Form::Affine16 { .. });
         let splats: Vec<R> = scalars.iter().map(|&r| self.a.splat(wide(scalar), r)).collect();
         // One scalar of all lanes, in which each sixteen begin further on.
-        let groups = if stride != 0 && splats.len() == 1 { self.groups } else { splats.len() };
+        let one = splats.len() == 1;
+        let groups = if one && self.further(v, 1) != 0 { self.groups } else { splats.len() };
         let vectors: Vec<R> = (0..groups)
             .map(|g| {
-                let further = if splats.len() == 1 { 16 * g as u32 } else { 0 };
-                let x =
-                    self.ramp(splats[g.min(splats.len() - 1)], stride, further.wrapping_mul(stride as u32));
+                let further = if one { self.further(v, g) } else { 0 };
+                let x = self.ramp(splats[g.min(splats.len() - 1)], stride, further as u32);
                 if low16 {
                     self.a.v3(Code::EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32, x, Src::C32(0xffff))
                 } else {

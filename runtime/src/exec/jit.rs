@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpjit_backend::{
-    self as backend, Context, FloatEnv, Options, RegionCode, Shape, TablePointer, Target, TrapSite,
+    self as backend, Context, FloatEnv, Options, RegionCode, Shape, SlotShape, TablePointer, Target, TrapSite,
 };
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::regions::explore::ExitKind;
@@ -338,8 +338,8 @@ impl Jit {
         if !frames.is_empty() {
             assumptions = self.shapes(kernel, &region, frames, chunk_lanes);
             for a in &assumptions {
-                match a.shape {
-                    Shape::Uniform if a.lanes == chunk_lanes => known.uniform.insert(a.slot),
+                match a.known.shape {
+                    Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),
                     Shape::Ones => known.ones.insert(a.slot),
                     _ => continue,
                 };
@@ -361,10 +361,10 @@ impl Jit {
         options.checked_memory = self.variant.checked_memory;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
-        options.whole_shapes = vec![false; region.mask.slots.len()];
+        options.apart = vec![None; region.mask.slots.len()];
         for a in &assumptions {
-            options.slot_shapes[a.slot.index()] = Some(a.shape);
-            options.whole_shapes[a.slot.index()] = a.lanes >= chunk_lanes;
+            options.slot_shapes[a.slot.index()] = Some(a.known.shape);
+            options.apart[a.slot.index()] = a.known.apart_in(chunk_lanes);
         }
         let mut made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
@@ -422,7 +422,7 @@ fn written_slots(func: &Function) -> SlotSet {
 
 /// Shapes of slots that all warps of a block are known to have, as long as they run together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct KnownShapes(Vec<(Slot, Shape, u32)>);
+pub struct KnownShapes(Vec<(Slot, SlotShape)>);
 
 impl KnownShapes {
     /// What is left after all warps have run code.
@@ -433,8 +433,8 @@ impl KnownShapes {
     /// All warps have what code assumes.
     pub fn learn(&mut self, code: &Compiled) {
         for a in &code.assumptions {
-            if !self.0.contains(&(a.slot, a.shape, a.lanes)) {
-                self.0.push((a.slot, a.shape, a.lanes));
+            if !self.0.contains(&(a.slot, a.known)) {
+                self.0.push((a.slot, a.known));
             }
         }
     }
@@ -488,7 +488,7 @@ impl Compiled {
     /// Whether all of the warps have what the code assumes, some shapes of all being known.
     #[inline]
     pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
-        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape, a.lanes))).all(|assumption| {
+        self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known))).all(|assumption| {
             let start = assumption.offset as usize / 4;
             warps.clone().all(|warp| {
                 let words = &warp.frame.words()[start..start + self.lanes];
@@ -499,7 +499,7 @@ impl Compiled {
 
     /// What is assumed of warps and not known.
     pub fn needed(&self, known: &KnownShapes) -> Vec<Needed> {
-        let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.shape, a.lanes)));
+        let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known)));
         unknown.map(|&assumption| Needed { assumption, lanes: self.lanes }).collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use warpjit_backend::{BlockRow, RegionCode, RowSlot, Shape, Way};
+use warpjit_backend::{BlockRow, RegionCode, RowSlot, SlotShape, Way};
 use warpjit_ir::regions::Region;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::{Block, BlockCall, Function, Imm, Opcode, Slot, Terminator};
@@ -38,7 +38,7 @@ impl Jit {
         lanes: u32,
         made: &mut RegionCode,
     ) -> Box<CodeListing> {
-        let assumed = assumptions.iter().map(|a| self.known(a.slot, a.shape, a.lanes)).collect();
+        let assumed = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
         self.list(CodeKind::Region, vec![self.part(region, lanes)], assumed, made)
     }
 
@@ -58,8 +58,7 @@ impl Jit {
             parts.push(self.piece(piece, &of_piece));
             read.union(&of_piece);
         }
-        let mut assumed: Vec<KnownSlot> =
-            assumptions.iter().map(|a| self.known(a.slot, a.shape, a.lanes)).collect();
+        let mut assumed: Vec<KnownSlot> = assumptions.iter().map(|a| self.known(a.slot, a.known)).collect();
         for slot in read.iter().filter(|slot| slot.index() < slots) {
             let what = match row.slots.get(slot.index()) {
                 Some(RowSlot::Same) => "the same in all warps",
@@ -98,12 +97,11 @@ impl Jit {
         }
         let checked = |slot: Slot| piece.checks.iter().any(|(of, ..)| *of == slot);
         for slot in read.iter().filter(|&slot| !checked(slot)) {
-            if let Some(&Some((shape, lanes))) = piece.shapes.get(slot.index()) {
-                part.known.push(self.known(slot, shape, lanes));
+            if let Some(&Some(known)) = piece.shapes.get(slot.index()) {
+                part.known.push(self.known(slot, known));
             }
         }
-        part.looked_at =
-            piece.checks.iter().map(|&(slot, shape, lanes)| self.known(slot, shape, lanes)).collect();
+        part.looked_at = piece.checks.iter().map(|&(slot, known)| self.known(slot, known)).collect();
         part
     }
 
@@ -126,10 +124,8 @@ impl Jit {
         self.kernel.func.slots[slot.index()].name.clone()
     }
 
-    fn known(&self, slot: Slot, shape: Shape, lanes: u32) -> KnownSlot {
-        // A uniform slot has one value for all lanes.
-        let over = if lanes > 1 { format!(" over {lanes} lanes") } else { String::new() };
-        KnownSlot { slot: self.name_of(slot), what: format!("{shape}{over}") }
+    fn known(&self, slot: Slot, known: SlotShape) -> KnownSlot {
+        KnownSlot { slot: self.name_of(slot), what: known.to_string() }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{Shape, Way, meet_shapes, slots_after};
+use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, versions};
@@ -23,7 +23,7 @@ const MOST_PIECES: usize = 48;
 const MOST_INSTS: usize = 6000;
 
 /// What is known of each slot where a piece starts.
-type Shapes = Vec<Option<(Shape, u32)>>;
+type Shapes = Vec<Option<SlotShape>>;
 
 /// A piece.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Piece {
     pub ways: Vec<Way>,
     pub shapes: Shapes,
     /// Those of them that each warp is looked at for.
-    pub checks: Vec<(Slot, Shape, u32)>,
+    pub checks: Vec<(Slot, SlotShape)>,
 }
 
 impl Piece {
@@ -42,10 +42,10 @@ impl Piece {
         self.ways.iter().flat_map(|way| way.pieces()).collect()
     }
 
-    /// By slot, whether its shape is that of a whole chunk.
-    pub fn whole_shapes(&self) -> Vec<bool> {
+    /// By slot, what each sixteen lanes of a chunk have more than those before.
+    pub fn apart(&self) -> Vec<Option<i32>> {
         let lanes = u32::from(self.groups) * 4;
-        self.shapes.iter().map(|known| known.is_some_and(|(_, of)| of >= lanes)).collect()
+        self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
     }
 }
 
@@ -142,7 +142,10 @@ impl Jit {
             for found in self.shapes(kernel, &piece.region, look.frames, lanes) {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // What fewer lanes have in common holds for both.
-                    Some(known) if found.lanes < known.lanes => *known = found,
+                    Some(known) if found.known != known.known => {
+                        let common = known.known.meet(found.known)?;
+                        *known = Assumption::new(found.slot, found.offset, common);
+                    }
                     Some(_) => {}
                     None => assumptions.push(found),
                 }
@@ -150,10 +153,10 @@ impl Jit {
         }
         let mut first: Shapes = vec![None; count];
         for a in &assumptions {
-            first[a.slot.index()] = Some((a.shape, a.lanes));
+            first[a.slot.index()] = Some(a.known);
         }
         for slot in of_block.iter().filter(|slot| slot.index() < count) {
-            first[slot.index()] = Some((Shape::Uniform, kernel.func.lanes));
+            first[slot.index()] = Some(SlotShape::new(Shape::Uniform, kernel.func.lanes));
         }
         assumptions.retain(|a| !of_block.contains(a.slot));
         let mut before: Vec<Option<Shapes>> = vec![None; pieces.list.len()];
@@ -176,11 +179,11 @@ impl Jit {
             if !checks.is_empty() {
                 // What is known may be all that is wanted: what lanes that take no part hold, say.
                 let wanted = steering_slots(&region.ssa);
-                checks.retain(|(slot, shape, _)| *shape == Shape::Ones || wanted.contains(*slot));
+                checks.retain(|(slot, known)| known.shape == Shape::Ones || wanted.contains(*slot));
             }
             if !checks.is_empty() {
-                for &(slot, shape, lanes) in &checks {
-                    shapes[slot.index()] = Some((shape, lanes));
+                for &(slot, known) in &checks {
+                    shapes[slot.index()] = Some(known);
                 }
                 region = kernel.region(entry, &facts(&shapes, lanes))?;
             }
@@ -241,7 +244,7 @@ impl Jit {
         if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
             pieces.list[0].groups = most;
             let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;
-            let even = assumptions.iter().all(|a| a.shape == Shape::Ones || a.lanes == lanes);
+            let even = assumptions.iter().all(|a| a.known.shape == Shape::Ones || a.known.is_whole(lanes));
             if even && fits_whole(&pieces.list[0].region.mask) {
                 return Some(assumptions);
             }
@@ -252,19 +255,24 @@ impl Jit {
 
     /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at
     /// each warp.
-    fn checks(&self, at: Block, written: &SlotSet, known: &Shapes) -> Vec<(Slot, Shape, u32)> {
+    fn checks(&self, at: Block, written: &SlotSet, known: &Shapes) -> Vec<(Slot, SlotShape)> {
         let versions = lock(&self.versions[at.index()]);
         let Some((first, others)) = versions.list.split_first() else { return Vec::new() };
         let mut checks = Vec::new();
-        for a in first.assumptions.iter().filter(|a| written.contains(a.slot) && a.lanes >= WIDE_LANES) {
-            let of = |a: &Assumption| (a.shape, a.lanes);
-            let all = others.iter().try_fold(of(a), |met, code| {
+        for a in first.assumptions.iter().filter(|a| written.contains(a.slot) && a.known.lanes >= WIDE_LANES)
+        {
+            let all = others.iter().try_fold(a.known, |met, code| {
                 let other = code.assumptions.iter().find(|other| other.slot == a.slot);
-                meet_shapes(Some(met), other.map(of))
+                meet_shapes(Some(met), other.map(|other| other.known))
             });
             // What else is known is enough: a look costs more than what a better shape would save.
-            if let (Some((shape, lanes)), None) = (all, known[a.slot.index()]) {
-                checks.push((a.slot, shape, lanes));
+            // Of packed coordinates only what sixteen lanes have is looked at.
+            let all = all.map(|all| match all.shape {
+                Shape::Packed(_) if all.apart.is_some() => SlotShape::new(all.shape, WIDE_LANES),
+                _ => all,
+            });
+            if let (Some(all), None) = (all, known[a.slot.index()]) {
+                checks.push((a.slot, all));
             }
         }
         checks
@@ -309,8 +317,8 @@ fn facts(shapes: &Shapes, lanes: u32) -> SlotFacts {
     for (slot, shape) in shapes.iter().enumerate() {
         let slot = Slot::new(slot);
         match shape {
-            Some((Shape::Uniform, of)) if *of >= lanes => known.uniform.insert(slot),
-            Some((Shape::Ones, _)) => known.ones.insert(slot),
+            Some(of) if of.shape == Shape::Uniform && of.is_whole(lanes) => known.uniform.insert(slot),
+            Some(SlotShape { shape: Shape::Ones, .. }) => known.ones.insert(slot),
             _ => continue,
         };
     }

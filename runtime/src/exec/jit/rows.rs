@@ -207,7 +207,7 @@ impl Jit {
         let Some(assumptions) = self.know_slots_of_rows(&mut pieces, look, &of_block, keeps_lanes) else {
             return Ok(None);
         };
-        for a in assumptions.iter().filter(|a| a.shape == Shape::Uniform) {
+        for a in assumptions.iter().filter(|a| a.known.shape == Shape::Uniform) {
             if candidates.contains(&a.slot) {
                 row.slots[a.slot.index()] = RowSlot::Same;
                 same.push(a.slot);
@@ -222,8 +222,8 @@ impl Jit {
             .map(|piece| Piece {
                 func: &piece.region.mask,
                 groups: piece.groups,
-                slot_shapes: piece.shapes.iter().map(|known| known.map(|(shape, _)| shape)).collect(),
-                whole_shapes: piece.whole_shapes(),
+                slot_shapes: piece.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
+                apart: piece.apart(),
                 insts: guest_insts(func, &piece.region),
                 ways: piece.ways.clone(),
                 checks: piece.checks.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use warpjit_backend::Shape;
+use warpjit_backend::{Shape, SlotShape};
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
 use warpjit_ir::{
@@ -20,24 +20,29 @@ pub(super) struct Assumption {
     pub slot: Slot,
     /// Byte offset in the frame.
     pub offset: u32,
-    pub shape: Shape,
+    /// The shape, of all chunks or of parts of them.
+    pub known: SlotShape,
     /// What each lane of a chunk has more than the first.
     steps: [u32; MOST_LANES],
     /// Whether the low half may not carry into the high one.
     packed: bool,
-    /// Lanes of the chunk, or of the parts of it, of which each has the shape.
-    pub lanes: u32,
 }
 
 impl Assumption {
-    pub fn new(slot: Slot, offset: u32, shape: Shape, lanes: u32) -> Self {
-        let (step, packed) = match shape {
+    pub fn new(slot: Slot, offset: u32, known: SlotShape) -> Self {
+        let (step, packed) = match known.shape {
             Shape::Uniform | Shape::Ones => (0, false),
             Shape::Affine(step) => (step as u32, false),
             Shape::Packed(step) => (step as u32, true),
         };
-        let steps = std::array::from_fn(|lane| step.wrapping_mul(lane as u32));
-        Assumption { slot, offset, shape, steps, packed, lanes }
+        let steps = std::array::from_fn(|lane| match known.apart {
+            Some(apart) => {
+                let (sixteen, lane) = (lane as u32 / WIDE_LANES, lane as u32 % WIDE_LANES);
+                step.wrapping_mul(lane).wrapping_add((apart as u32).wrapping_mul(sixteen))
+            }
+            None => step.wrapping_mul(lane as u32),
+        });
+        Assumption { slot, offset, known, steps, packed }
     }
 
     /// Whether the lanes of each chunk that has an active one have the shape.
@@ -60,10 +65,11 @@ impl Assumption {
 
     #[inline(always)]
     fn holds_anywhere(&self, words: &[u32], active: u64) -> bool {
-        if self.shape == Shape::Ones {
-            return words[..self.lanes as usize].iter().fold(u32::MAX, |all, word| all & word) == u32::MAX;
+        if self.known.shape == Shape::Ones {
+            return words[..self.known.lanes as usize].iter().fold(u32::MAX, |all, word| all & word)
+                == u32::MAX;
         }
-        match self.lanes {
+        match self.known.lanes {
             4 => self.holds_in::<4>(words, active),
             8 => self.holds_in::<8>(words, active),
             16 => self.holds_in::<16>(words, active),
@@ -87,7 +93,15 @@ impl Assumption {
             for lane in 0..LANES {
                 odd[lane] |= chunk[lane].wrapping_sub(steps[lane]) ^ first;
             }
-            carries |= (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16;
+            carries |= match self.known.apart {
+                None => (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16,
+                // Nor may the high half carry, of the last sixteen.
+                Some(_) => {
+                    let own = steps[LANES.min(WIDE_LANES as usize) - 1];
+                    (u64::from(first & 0xffff) + u64::from(own)) >> 16
+                        | (u64::from(first) + u64::from(steps[LANES - 1])) >> 32
+                }
+            };
         }
         odd.iter().fold(0, |all, lane| all | lane) == 0 && (carries == 0 || !self.packed)
     }
@@ -124,17 +138,28 @@ impl Jit {
             // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what each of them
             // has is worth knowing too.
             let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
+            let whole = |shape| Some(SlotShape::new(shape, chunk_lanes));
+            let of_parts = |shape| Some(SlotShape::new(shape, parts));
+            // Or how far the parts are apart.
+            let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
+            let far = far.filter(|_| parts < chunk_lanes);
+            let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
+            let halves_apart = far.filter(|far| far & 0xffff == 0);
             let shapes = [
-                (Shape::Uniform, chunk_lanes),
-                (Shape::Uniform, parts),
-                (Shape::Packed(step), chunk_lanes),
-                (Shape::Affine(step), chunk_lanes),
-                (Shape::Packed(step), parts),
-                (Shape::Affine(step), parts),
+                whole(Shape::Uniform),
+                apart(Shape::Uniform),
+                of_parts(Shape::Uniform),
+                whole(Shape::Packed(step)),
+                whole(Shape::Affine(step)),
+                halves_apart.and_then(|_| apart(Shape::Packed(step))),
+                apart(Shape::Affine(step)),
+                of_parts(Shape::Packed(step)),
+                of_parts(Shape::Affine(step)),
             ];
             let fits = shapes
                 .into_iter()
-                .map(|(shape, lanes)| Assumption::new(slot, offset, shape, lanes))
+                .flatten()
+                .map(|known| Assumption::new(slot, offset, known))
                 .find(|assumption| all.iter().all(|words| assumption.holds(words, u64::MAX)));
             list.extend(fits);
         }
@@ -160,7 +185,7 @@ impl Jit {
                     _ => return None,
                 };
                 let offset = self.offsets[slot.index()];
-                let assumption = Assumption::new(slot, offset, Shape::Ones, lanes);
+                let assumption = Assumption::new(slot, offset, SlotShape::new(Shape::Ones, lanes));
                 let words = |frame: &[u32]| assumption.holds(&frame[offset as usize / 4..], u64::MAX);
                 frames.iter().all(|frame| words(frame)).then_some(assumption)
             })

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{Shape, TrapLane, TrapSite, decode_space, encode_space};
+use warpjit_backend::{Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
 use warpjit_frontend::registry;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -255,7 +255,14 @@ impl Jit {
                 (3, 0) if whole => Shape::Ones,
                 _ => return None,
             };
-            Some(Assumption::new(slot, self.offsets[slot.index()], shape, lanes))
+            let known = match (from.u8()?, from.u32()? as i32) {
+                (0, 0) => SlotShape::new(shape, lanes),
+                (1, apart) if shape != Shape::Ones && lanes > super::WIDE_LANES => {
+                    SlotShape::apart(shape, lanes, apart)
+                }
+                _ => return None,
+            };
+            Some(Assumption::new(slot, self.offsets[slot.index()], known))
         })?;
         let mut written = SlotSet::empty(func.slots.len());
         for slot in from.list(|from| self.slot(from))? {
@@ -347,16 +354,18 @@ impl<'a> Stored<'a> {
         out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
         write_exits(out, &self.exits, &self.faults);
         out.list(self.assumptions.iter(), |out, assumption| {
-            let (shape, step) = match assumption.shape {
+            let (shape, step) = match assumption.known.shape {
                 Shape::Uniform => (0, 0),
                 Shape::Affine(step) => (1, step),
                 Shape::Packed(step) => (2, step),
                 Shape::Ones => (3, 0),
             };
             out.u32(assumption.slot.0);
-            out.u32(assumption.lanes);
+            out.u32(assumption.known.lanes);
             out.u8(shape);
             out.u32(step as u32);
+            out.u8(assumption.known.apart.is_some().into());
+            out.u32(assumption.known.apart.unwrap_or(0) as u32);
         });
         let written: Vec<Slot> = self.written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
