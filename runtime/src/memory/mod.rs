@@ -17,7 +17,7 @@ pub use access::Denied;
 pub use reservation::SPACE_BYTES;
 
 use crate::Error;
-use reservation::{Reservation, Rights};
+use reservation::{HUGE_BYTES, Reservation, Rights};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -91,7 +91,8 @@ impl Memory {
     }
 
     /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address of the runtime's choice
-    /// (never in the first 64 KiB, and with a page without rights behind the buffer).
+    /// (never in the first 64 KiB, with a page without rights behind the buffer, and from 2 MiB on where a huge page of the host may
+    /// begin).
     ///
     /// An explicit address need not be page-aligned: then all of the pages that the buffer touches
     /// become accessible, so that accesses a little outside it do not fault. Buffers may share a
@@ -279,19 +280,24 @@ impl Memory {
             .checked_next_multiple_of(self.host_page)
             .and_then(|whole| whole.checked_add(self.host_page))
             .unwrap_or(u64::MAX);
-        let mut start = FIRST_ADDRESS.next_multiple_of(self.host_page);
+        // Large buffers begin where huge pages may, as long as there is room.
+        let huge = (bytes >= HUGE_BYTES as u64).then(|| self.room_for(need, HUGE_BYTES as u64)).flatten();
+        huge.or_else(|| self.room_for(need, self.host_page)).ok_or_else(|| {
+            Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses"))
+        })
+    }
+
+    /// The first multiple of `align`, itself one of the host's pages, behind which so many bytes are free, where 32-bit guests reach it.
+    fn room_for(&self, need: u64, align: u64) -> Option<u64> {
+        let mut start = FIRST_ADDRESS.next_multiple_of(align);
         for (&address, buffer) in &self.buffers {
             let (first, last) = self.covering(address, address + buffer.bytes);
             if first >= start && first - start >= need {
-                return Ok(start);
+                return Some(start);
             }
-            start = start.max(last + self.host_page);
+            start = start.max((last + self.host_page).next_multiple_of(align));
         }
-        // Where 32-bit guests reach it.
-        if (1_u64 << 32).saturating_sub(start) >= need {
-            return Ok(start);
-        }
-        Err(Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses")))
+        ((1_u64 << 32).saturating_sub(start) >= need).then_some(start)
     }
 }
 

@@ -17,7 +17,7 @@ const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
 const GUARD_BYTES: usize = (1 << 31) + (1 << 22);
 
 /// A huge page of the host: one entry of its tables for addresses where small pages take hundreds, which streams of loads wait for.
-const HUGE_BYTES: usize = 1 << 21;
+pub(super) const HUGE_BYTES: usize = 1 << 21;
 
 /// Asks for huge pages where they fit into a range of mapped pages.
 fn ask_for_huge_pages(address: *mut c_void, bytes: usize) {

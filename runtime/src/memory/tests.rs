@@ -114,6 +114,26 @@ fn room_is_reused() {
 }
 
 #[test]
+fn large_buffers_begin_where_huge_pages_may() {
+    let mut memory = memory();
+    let huge = HUGE_BYTES as u64;
+    let small = memory.map(None, 4096, Access::ReadWrite).unwrap();
+    let large = memory.map(None, huge + 1, Access::ReadWrite).unwrap();
+    let next = memory.map(None, huge, Access::ReadOnly).unwrap();
+    assert_eq!((small, large, next), (FIRST_ADDRESS, huge, 3 * huge));
+    // Small ones still go where there is room.
+    assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), FIRST_ADDRESS + 2 * memory.host_page);
+    // Where no multiple is left, any page will do.
+    let end = 1 << 32;
+    for at in (5 * huge..end).step_by(HUGE_BYTES) {
+        memory.map(Some(at), 4096, Access::ReadWrite).unwrap();
+    }
+    memory.unmap(end - huge).unwrap();
+    let last = memory.map(None, 2 * huge - 4 * memory.host_page, Access::ReadWrite).unwrap();
+    assert_eq!(last, end - 2 * huge + 2 * memory.host_page);
+}
+
+#[test]
 fn updates_are_atomic() {
     let mut memory = memory();
     let at = memory.map(None, 16, Access::ReadWrite).unwrap();
