@@ -38,4 +38,4 @@ pub use context::{
 };
 pub use frame::frame_bytes;
 pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, SlotShape, Target, Way};
-pub use slots_after::{meet as meet_shapes, slots_after};
+pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};

@@ -299,6 +299,9 @@ pub struct Piece<'a> {
     pub slot_shapes: Vec<Option<Shape>>,
     /// As [`Options::apart`].
     pub apart: Vec<Option<i32>>,
+    /// By exit: slots of which only the first lane of each sixteen is stored there. All pieces that follow know a shape of them, and take
+    /// the other lanes from that; whoever else wants to see the frame has to put them there. Missing exits have none.
+    pub by_firsts: Vec<Vec<Slot>>,
     /// Guest instructions that it counts for.
     pub insts: u32,
     /// By exit, where all warps go that come out there.

@@ -1,7 +1,7 @@
 //! What is known of slots behind a region, from what is known of them before it.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
-use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Terminator, Value};
+use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Slot, Terminator, Value};
 
 use crate::affine::{Form, Forms};
 use crate::avx512;
@@ -44,10 +44,7 @@ pub fn slots_after(
         for &inst in &func.block(block).insts {
             let data = func.inst(inst);
             let (Opcode::SlotSet, Imm::Slot(slot)) = (data.op, data.imm) else { continue };
-            let whole = data.args.get(1).is_none_or(|&m| {
-                func.as_const(m) == Some(1) || func.def_inst(m).is_some_and(|d| d.op == Opcode::ActiveMask)
-            });
-            let shape = data.args.first().filter(|_| whole).and_then(|&v| shape_of(v));
+            let shape = data.args.first().filter(|_| is_whole_write(func, data)).and_then(|&v| shape_of(v));
             match list.iter_mut().find(|(known, _)| *known == slot) {
                 Some((_, known)) => *known = meet(*known, shape),
                 None => list.push((slot, shape)),
@@ -60,6 +57,60 @@ pub fn slots_after(
         }
     }
     list
+}
+
+/// How a region treats slots of words, where it may be that only the first lane of each sixteen is in the frame.
+#[derive(Clone, Debug, Default)]
+pub struct SlotUses {
+    /// For each way out of the region: the exit, and slots that all lanes write there, each with whether the first lane of each sixteen
+    /// tells what the others get.
+    pub written: Vec<(u32, Vec<(Slot, bool)>)>,
+    /// Slots that some lanes write, or not where the region is left.
+    pub mixed: Vec<Slot>,
+    /// Slots of which it reads all lanes.
+    pub read_whole: Vec<Slot>,
+}
+
+/// How a region (in mask form) treats slots; `before` are the shapes at its entry.
+pub fn slot_uses(func: &Function, before: &[Option<SlotShape>]) -> SlotUses {
+    let order = Order::new(func);
+    let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|known| known.shape)).collect();
+    let forms = Forms::new(func, &order.blocks, &shapes);
+    let even = |v: Value| matches!(forms.of(v), Form::Uniform | Form::Affine { .. });
+    let mut uses = SlotUses::default();
+    for &block in &order.blocks {
+        let exit = match func.term(block) {
+            Terminator::Return { exit, .. } if *exit < FAULT_EXIT => Some(*exit),
+            _ => None,
+        };
+        let mut written: Vec<(Slot, bool)> = Vec::new();
+        for data in func.block(block).insts.iter().map(|&inst| func.inst(inst)) {
+            let Imm::Slot(slot) = data.imm else { continue };
+            match data.op {
+                Opcode::SlotGet if !data.result.is_some_and(even) => uses.read_whole.push(slot),
+                Opcode::SlotSet => match data.args.first() {
+                    Some(&v) if exit.is_some() && is_whole_write(func, data) => {
+                        let told = even(v) && func.ty(v).scalar == Scalar::I32;
+                        match written.iter_mut().find(|(known, _)| *known == slot) {
+                            Some((_, all)) => *all &= told,
+                            None => written.push((slot, told)),
+                        }
+                    }
+                    _ => uses.mixed.push(slot),
+                },
+                _ => {}
+            }
+        }
+        uses.written.extend(exit.map(|exit| (exit, written)));
+    }
+    uses
+}
+
+/// Whether all lanes that are in a region write a slot.
+fn is_whole_write(func: &Function, data: &InstData) -> bool {
+    data.args.get(1).is_none_or(|&m| {
+        func.as_const(m) == Some(1) || func.def_inst(m).is_some_and(|d| d.op == Opcode::ActiveMask)
+    })
 }
 
 /// What two shapes have in common.

@@ -177,6 +177,27 @@ impl Lower<'_> {
         self.define(r, if float { Kept::Splat(all) } else { Kept::General(all) });
     }
 
+    /// Whether only the first lane of each sixteen of a slot is stored where the current block leaves a piece ([`crate::Piece::by_firsts`]).
+    fn is_by_firsts(&self, slot: usize) -> bool {
+        let Some(row) = &self.in_row else { return false };
+        match self.f.term(self.blocks.current) {
+            Terminator::Return { exit, .. } => row.piece.is_by_firsts(*exit, slot),
+            _ => false,
+        }
+    }
+
+    fn store_firsts(&mut self, x: Value, slot: usize) -> Result<(), Error> {
+        if self.forms.of(x) == Form::Varying || self.scalar_of(x) != Scalar::I32 {
+            return Err(Error::Malformed(format!("{x} is more than its first lanes")));
+        }
+        let place = self.slot_place(slot);
+        let firsts = self.each_group(self.groups, |l| l.general(x))?;
+        for (group, &first) in firsts.iter().enumerate() {
+            self.a.store32(place.plus(64 * group as i32), first);
+        }
+        Ok(())
+    }
+
     fn uniform_slot_set(&mut self, x: Value, slot: usize) -> Result<(), Error> {
         let ty = self.f.slots[slot].ty;
         let mut s = self.general(x)?;
@@ -486,6 +507,9 @@ impl<'a> Flow<'a> for Lower<'a> {
         let is_wide = wide(ty.scalar);
         if ty.uniform {
             return self.uniform_slot_set(x, slot);
+        }
+        if self.is_by_firsts(slot) {
+            return self.store_firsts(x, slot);
         }
         let guard = data.args.get(1).copied();
         // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.

@@ -40,6 +40,8 @@ pub(super) struct OfPiece {
     insts: Option<u32>,
     /// By exit that the code may come out at.
     ways: Vec<(u32, Way)>,
+    /// By exit, slots of which only first lanes are stored.
+    by_firsts: Vec<Vec<Slot>>,
     /// Whether threads may end while others go on.
     some_end: bool,
     /// The loop over warps.
@@ -58,6 +60,11 @@ impl OfPiece {
             at::COND => self.ways.iter().any(|(_, way)| matches!(way, Way::Branch { .. })),
             _ => self.some_end,
         }
+    }
+
+    /// Whether only the first lane of each sixteen of a slot is stored at an exit.
+    pub fn is_by_firsts(&self, exit: u32, slot: usize) -> bool {
+        self.by_firsts.get(exit as usize).is_some_and(|slots| slots.iter().any(|known| known.index() == slot))
     }
 
     /// How many ways warps may take.
@@ -128,6 +135,7 @@ impl<'a> Lower<'a> {
             number: 0,
             insts: None,
             ways: Vec::new(),
+            by_firsts: Vec::new(),
             some_end: false,
             warp_head: block_head,
             warp: warps,
@@ -256,6 +264,7 @@ impl<'a> Lower<'a> {
             number,
             insts: (!plain).then_some(piece.insts),
             ways,
+            by_firsts: piece.by_firsts.clone(),
             some_end,
             warp_head,
             warp,
@@ -379,6 +388,7 @@ impl<'a> Lower<'a> {
             way: so_far,
             lanes,
             warp_done,
+            ..
         } = row.piece;
         let ways = ways.clone();
         let exit = self.a.blocks[warp_done.index()].params[0];

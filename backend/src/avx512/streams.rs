@@ -72,6 +72,7 @@ block2 at 0x10:
             groups: 4,
             slot_shapes: vec![Some(Shape::Affine(4))],
             apart: vec![Some(64)],
+            by_firsts: Vec::new(),
             insts: 1,
             ways: vec![way(n)],
             checks: Vec::new(),

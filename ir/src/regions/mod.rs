@@ -181,6 +181,11 @@ impl Kernel {
         })
     }
 
+    /// Slots whose values at the start of a block matter behind it.
+    pub fn live_in(&self, block: Block) -> &SlotSet {
+        self.analysis().live.live_in(block)
+    }
+
     /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
     pub fn whole_warps(&self) -> bool {
         self.whole

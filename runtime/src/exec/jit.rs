@@ -6,6 +6,7 @@
 //! end one that assumes nothing. All versions give the same results.
 
 mod behind;
+mod firsts;
 mod listing;
 mod pieces;
 mod rows;

@@ -34,11 +34,16 @@ pub(super) struct Piece {
     pub shapes: Shapes,
     /// Those of them that each warp is looked at for.
     pub checks: Vec<(Slot, SlotShape)>,
+    /// Slots of which the frame has only the first lane of each sixteen where the piece starts, each with what the others have more from
+    /// lane to lane ([`super::firsts`]).
+    pub firsts: Vec<(Slot, i32)>,
+    /// By exit, those of which only that is stored.
+    pub by_firsts: Vec<Vec<Slot>>,
 }
 
 impl Piece {
     /// The pieces that may come next.
-    fn next(&self) -> Vec<usize> {
+    pub fn next(&self) -> Vec<usize> {
         self.ways.iter().flat_map(|way| way.pieces()).collect()
     }
 
@@ -89,7 +94,9 @@ impl Jit {
                 return None;
             }
             let groups = self.groups(&region);
-            list.push(Piece { region, groups, ways, shapes: Vec::new(), checks: Vec::new() });
+            let by_firsts = vec![Vec::new(); ways.len()];
+            let (shapes, checks, firsts) = (Vec::new(), Vec::new(), Vec::new());
+            list.push(Piece { region, groups, ways, shapes, checks, firsts, by_firsts });
         }
         let list = in_order(list);
         let mut written = SlotSet::empty(kernel.func.slots.len());
@@ -224,6 +231,7 @@ impl Jit {
                 versions(&mut piece.region, look.whole);
             }
         }
+        super::firsts::know(kernel, pieces);
         Some(assumptions)
     }
 

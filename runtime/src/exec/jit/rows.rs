@@ -99,12 +99,38 @@ pub struct BlockLook<'a> {
     pub whole: bool,
 }
 
+/// A slot of words of which a frame has only the first lane of each sixteen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Firsts {
+    pub slot: Slot,
+    /// Its first word in the frame.
+    word: usize,
+    /// What each lane has more than the one before.
+    pub step: i32,
+}
+
+impl Firsts {
+    /// Puts the other lanes into a frame.
+    fn spread(self, frame: &mut [u32], lanes: usize) {
+        let Some(words) = frame.get_mut(self.word..self.word + lanes) else { return };
+        for sixteen in words.chunks_mut(super::WIDE_LANES as usize) {
+            let first = sixteen[0];
+            let steps = (0u32..).map(|lane| (self.step as u32).wrapping_mul(lane));
+            sixteen.iter_mut().zip(steps).for_each(|(word, more)| *word = first.wrapping_add(more));
+        }
+    }
+}
+
 /// Where a piece starts and how it comes out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PieceExits {
     pub at: Block,
     pub exits: Vec<ExitKind>,
     pub faults: Vec<RegionFault>,
+    /// Slots of which frames have only the first lane of each sixteen where the piece starts.
+    pub firsts: Vec<Firsts>,
+    /// By exit, the pieces that may follow.
+    pub next: Vec<Vec<u32>>,
 }
 
 /// When code for rows is to be compiled.
@@ -224,6 +250,7 @@ impl Jit {
                 groups: piece.groups,
                 slot_shapes: piece.shapes.iter().map(|known| known.map(|known| known.shape)).collect(),
                 apart: piece.apart(),
+                by_firsts: piece.by_firsts.clone(),
                 insts: guest_insts(func, &piece.region),
                 ways: piece.ways.clone(),
                 checks: piece.checks.clone(),
@@ -236,6 +263,8 @@ impl Jit {
             at: piece.region.entry,
             exits: piece.region.exits,
             faults: piece.region.faults,
+            firsts: piece.firsts.iter().map(|&(slot, step)| self.firsts_of(slot, step)).collect(),
+            next: piece.ways.iter().map(|way| way.pieces().map(|to| to as u32).collect()).collect(),
         };
         let needs = RowNeeds {
             same,
@@ -269,6 +298,10 @@ impl Jit {
     /// Whether there may be code for rows.
     pub fn rows_are_possible(&self) -> bool {
         !lock(&self.rows).impossible
+    }
+
+    pub(super) fn firsts_of(&self, slot: Slot, step: i32) -> Firsts {
+        Firsts { slot, word: self.offsets[slot.index()] as usize / 4, step }
     }
 
     /// Whether code for rows fits the warps of a block.
@@ -369,6 +402,17 @@ impl Compiled {
         let result = unsafe {
             vm::enter(self.code.start(), (&raw mut *context).cast(), range.start.cast(), self.mode)
         };
+        let done = match result {
+            Ok(backend::PARTED) => Some(context.exit),
+            _ => None,
+        };
+        if !row.is_plain() && !matches!(result, Ok(0)) {
+            if matches!(result, Ok(backend::SUSPENDED)) {
+                // All stand where the piece starts.
+                context.warp = range.start;
+            }
+            self.spread_firsts(row, context, warps, done);
+        }
         let piece = row.pieces.get(context.piece as usize).unwrap_or(&row.pieces[0]);
         let exit = |number: u64| piece.exits.get(usize::try_from(number).ok()?).copied();
         let flow = match result {
@@ -391,6 +435,31 @@ impl Compiled {
             }
         };
         RowFlow::Parted(Parted { at: piece.at, before, flow })
+    }
+
+    /// Makes frames whole where code for rows was left: all warps before the one that the context names have come out of the piece, all
+    /// behind it have not begun. `done` is the exit of that one, if it is done.
+    fn spread_firsts(&self, row: &RowNeeds, context: &Context, warps: &mut [RowWarp], done: Option<u64>) {
+        let Some(piece) = row.pieces.get(context.piece as usize) else { return };
+        // A slot that one of the pieces behind does not care for may be one of another's.
+        let behind = |exit: u64| -> Vec<Firsts> {
+            let next = usize::try_from(exit).ok().and_then(|exit| piece.next.get(exit));
+            let next = next.into_iter().flatten().filter_map(|&to| row.pieces.get(to as usize));
+            next.flat_map(|to| &to.firsts).copied().collect()
+        };
+        let before = behind(u64::from(context.way) / 4);
+        let own = done.map_or_else(|| piece.firsts.clone(), behind);
+        for warp in warps {
+            let at = match std::ptr::from_ref::<RowWarp>(warp) {
+                at if at < context.warp => &before,
+                at if at == context.warp => &own,
+                _ => &piece.firsts,
+            };
+            let Some(last) = at.iter().map(|firsts| firsts.word).max() else { continue };
+            // SAFETY: the frame is one of this kernel's, which has room for all lanes of each of its slots, and nobody else looks at it.
+            let frame = unsafe { std::slice::from_raw_parts_mut(warp.frame.cast::<u32>(), last + self.lanes) };
+            at.iter().for_each(|firsts| firsts.spread(frame, self.lanes));
+        }
     }
 }
 

@@ -282,7 +282,10 @@ impl Jit {
                 },
                 pieces: from.list(|from| {
                     let at = self.block(from)?;
-                    Some(PieceExits { at, exits: self.read_exits(from)?, faults: read_faults(from)? })
+                    let (exits, faults) = (self.read_exits(from)?, read_faults(from)?);
+                    let firsts = from.list(|from| Some(self.firsts_of(self.slot(from)?, from.u32()? as i32)))?;
+                    let next = from.list(|from| from.list(Reader::u32))?;
+                    Some(PieceExits { at, exits, faults, firsts, next })
                 })?,
             })
             .filter(|row| !row.pieces.is_empty()),
@@ -380,6 +383,11 @@ impl<'a> Stored<'a> {
             out.list(row.pieces.iter(), |out, piece| {
                 out.u32(piece.at.0);
                 write_exits(out, &piece.exits, &piece.faults);
+                out.list(piece.firsts.iter(), |out, firsts| {
+                    out.u32(firsts.slot.0);
+                    out.u32(firsts.step as u32);
+                });
+                out.list(piece.next.iter(), |out, next| out.list(next.iter(), |out, &to| out.u32(to)));
             });
         }
     }

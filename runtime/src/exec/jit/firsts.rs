@@ -1,0 +1,92 @@
+//! Slots of which pieces store only the first lane of each sixteen, where all that comes behind knows the others from it: most registers
+//! that are kept over a barrier hold addresses or indices. Whoever looks at frames otherwise puts the other lanes there first.
+
+use warpjit_backend::{Shape, SlotUses, slot_uses};
+use warpjit_ir::regions::Kernel;
+use warpjit_ir::regions::liveness::SlotSet;
+use warpjit_ir::{Scalar, Slot};
+
+use super::WIDE_LANES;
+use super::pieces::{Piece, Pieces};
+
+/// Finds such slots, by what is known of the pieces and their regions as they will be compiled.
+pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
+    let uses: Vec<SlotUses> =
+        pieces.list.iter().map(|piece| slot_uses(&piece.region.mask, &piece.shapes)).collect();
+    let live: Vec<&SlotSet> = pieces.list.iter().map(|piece| kernel.live_in(piece.region.entry)).collect();
+    // Blocks start with whole frames.
+    let mut firsts: Vec<SlotSet> = vec![SlotSet::empty(kernel.func.slots.len())];
+    for (piece, (uses, live)) in pieces.list.iter().zip(uses.iter().zip(&live)).skip(1) {
+        let mut own = SlotSet::empty(kernel.func.slots.len());
+        live.iter().filter(|&slot| may_be(kernel, piece, uses, slot)).for_each(|slot| {
+            own.insert(slot);
+        });
+        firsts.push(own);
+    }
+    while fit(&pieces.list, &uses, &live, &mut firsts) {}
+    for (number, (piece, own)) in pieces.list.iter_mut().zip(&firsts).enumerate() {
+        piece.firsts = own.iter().filter_map(|slot| Some((slot, step(piece, slot)?))).collect();
+        for (exit, way) in piece.ways.iter().enumerate() {
+            let behind: Vec<usize> = way.pieces().collect();
+            let of_exit = uses[number].written.iter().filter(|(at, _)| *at as usize == exit);
+            let written = of_exit.flat_map(|(_, slots)| slots.iter().map(|(slot, _)| *slot));
+            let told = written.filter(|&slot| behind.iter().any(|&to| firsts[to].contains(slot)));
+            piece.by_firsts[exit] = told.collect();
+        }
+    }
+}
+
+/// What a slot's lanes have more from lane to lane where a piece starts, if that is known of each sixteen.
+fn step(piece: &Piece, slot: Slot) -> Option<i32> {
+    let known = piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= WIDE_LANES)?;
+    match known.shape {
+        Shape::Uniform => Some(0),
+        Shape::Affine(step) | Shape::Packed(step) => Some(step),
+        Shape::Ones => None,
+    }
+}
+
+/// Whether first lanes of a slot are all that a piece needs.
+fn may_be(kernel: &Kernel, piece: &Piece, uses: &SlotUses, slot: Slot) -> bool {
+    let ty = kernel.func.slots[slot.index()].ty;
+    let word = !ty.uniform && ty.scalar == Scalar::I32;
+    let looked_at = piece.checks.iter().any(|(known, _)| *known == slot);
+    word && step(piece, slot).is_some()
+        && !looked_at
+        && !uses.mixed.contains(&slot)
+        && !uses.read_whole.contains(&slot)
+}
+
+/// Takes slots away that one piece would leave otherwise than another finds them; whether there were any.
+fn fit(list: &[Piece], uses: &[SlotUses], live: &[&SlotSet], firsts: &mut [SlotSet]) -> bool {
+    let mut changed = false;
+    for (number, piece) in list.iter().enumerate() {
+        for (exit, written) in &uses[number].written {
+            let Some(way) = piece.ways.get(*exit as usize) else { continue };
+            let behind: Vec<usize> = way.pieces().collect();
+            let wanted: Vec<Slot> = behind.iter().flat_map(|&to| live[to].iter()).collect();
+            for slot in wanted {
+                let readers = || behind.iter().copied().filter(|&to| live[to].contains(slot));
+                let (any, all) = (
+                    readers().any(|to| firsts[to].contains(slot)),
+                    readers().all(|to| firsts[to].contains(slot)),
+                );
+                let kept = firsts[number].contains(slot);
+                let leaves = match written.iter().find(|(known, _)| *known == slot) {
+                    Some((_, told)) => *told,
+                    None => kept,
+                };
+                // What is not written stays as the piece has found it.
+                if kept && !all && written.iter().all(|(known, _)| *known != slot) {
+                    firsts[number].remove(slot);
+                    changed = true;
+                }
+                if any && !(all && leaves) {
+                    readers().collect::<Vec<_>>().into_iter().for_each(|to| firsts[to].remove(slot));
+                    changed = true;
+                }
+            }
+        }
+    }
+    changed
+}
