@@ -10,6 +10,8 @@ use warpjit_runtime::{FaultKind, Launch, Tier};
 const BLOCKS: u32 = 96;
 const THREADS: u32 = 70;
 const WORDS: usize = (BLOCKS * THREADS) as usize;
+/// Threads of blocks, of which some take part in the last warp, or all: then registers have shapes, and frames only first lanes of them.
+const SOME_AND_WHOLE: [u32; 2] = [THREADS, 64];
 
 /// Each thread adds up what four others have left in shared memory, with a barrier before and behind. `sum` starts with what shared memory and
 /// two registers hold that nobody has written. `before` stands in front of the loop, with the thread in v60, the block in v61.
@@ -162,8 +164,10 @@ fn warps_that_part_meet_again() {
     branch v14, block8, block2
 block8 at 0x60 insts 1:
     barrier 0 arrive wait -> block3";
-    let (_, out) = run_all(&kernel(before), &launch(BLOCKS, THREADS), WORDS);
-    assert_eq!(out, model(own, all));
+    for threads in SOME_AND_WHOLE {
+        let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
+        assert_eq!(out, model(own, |_, thread| thread < threads), "{threads}");
+    }
 }
 
 /// Of blocks 7 and 8 the threads from 32 on, or from 40 on, end before the barrier.
@@ -183,13 +187,15 @@ fn threads_that_end_are_not_waited_for() {
     branch v19, block8, block2
 block8 at 0x60 insts 1:
     leave.exit -> block8";
-    let (_, out) = run_all(&kernel(before), &launch(BLOCKS, THREADS), WORDS);
-    let runs = |block: u32, thread: u32| match block {
-        7 => thread < 32,
-        8 => thread < 40,
-        _ => true,
-    };
-    assert_eq!(out, model(own, runs));
+    for threads in SOME_AND_WHOLE {
+        let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
+        let runs = |block: u32, thread: u32| match block {
+            7 => thread < 32,
+            8 => thread < 40,
+            _ => thread < threads,
+        };
+        assert_eq!(out, model(own, runs), "{threads}");
+    }
 }
 
 #[test]
@@ -248,9 +254,11 @@ block9 at 0x68 insts 3:
         4 * WORDS,
         4 * WORDS,
     );
-    let (_, mut out) = run_all(&kernel(&before), &launch(BLOCKS, THREADS), WORDS + 1);
-    assert_eq!(out.pop(), Some(1));
-    assert_eq!(out, model(own, all));
+    for threads in SOME_AND_WHOLE {
+        let (_, mut out) = run_all(&kernel(&before), &launch(BLOCKS, threads), WORDS + 1);
+        assert_eq!(out.pop(), Some(1), "{threads}");
+        assert_eq!(out, model(own, |_, thread| thread < threads), "{threads}");
+    }
 }
 
 #[test]

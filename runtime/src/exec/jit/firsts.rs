@@ -38,7 +38,8 @@ pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
 
 /// What a slot's lanes have more from lane to lane where a piece starts, if that is known of each sixteen.
 fn step(piece: &Piece, slot: Slot) -> Option<i32> {
-    let known = piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= WIDE_LANES)?;
+    let known =
+        piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= WIDE_LANES)?;
     match known.shape {
         Shape::Uniform => Some(0),
         Shape::Affine(step) | Shape::Packed(step) => Some(step),

@@ -457,7 +457,8 @@ impl Compiled {
             };
             let Some(last) = at.iter().map(|firsts| firsts.word).max() else { continue };
             // SAFETY: the frame is one of this kernel's, which has room for all lanes of each of its slots, and nobody else looks at it.
-            let frame = unsafe { std::slice::from_raw_parts_mut(warp.frame.cast::<u32>(), last + self.lanes) };
+            let frame =
+                unsafe { std::slice::from_raw_parts_mut(warp.frame.cast::<u32>(), last + self.lanes) };
             at.iter().for_each(|firsts| firsts.spread(frame, self.lanes));
         }
     }

@@ -283,7 +283,8 @@ impl Jit {
                 pieces: from.list(|from| {
                     let at = self.block(from)?;
                     let (exits, faults) = (self.read_exits(from)?, read_faults(from)?);
-                    let firsts = from.list(|from| Some(self.firsts_of(self.slot(from)?, from.u32()? as i32)))?;
+                    let firsts =
+                        from.list(|from| Some(self.firsts_of(self.slot(from)?, from.u32()? as i32)))?;
                     let next = from.list(|from| from.list(Reader::u32))?;
                     Some(PieceExits { at, exits, faults, firsts, next })
                 })?,
