@@ -1,6 +1,9 @@
 //! What the code generators make of accesses and loops, before and after what is known: by their listings.
 
-use warpjit_backend::{HostLevel, Options, Shape, Target, compile_region};
+use warpjit_backend::{
+    BlockRow, HostLevel, Options, Piece, Shape, Target, Way, compile_pieces, compile_region,
+};
+use warpjit_ir::Slot;
 use warpjit_ir::text::parse_function;
 
 const ACCESS: &str = "
@@ -236,4 +239,61 @@ fn sixteens_a_known_distance_apart_share_loads_and_tests() {
     let tests = |text: &str| text.matches("setbe").count();
     assert_eq!((columns(&anywhere), words(&anywhere), tests(&anywhere)), (2, 2, 4), "{anywhere}");
     assert_eq!((columns(&together), words(&together), tests(&together)), (1, 2, 2), "{together}");
+}
+
+/// An address that is kept from one piece to the next, and what the next does with it.
+const KEEPS: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 tid
+    slot s1: i32 place
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0x40
+    v2: i32 = iadd v0, v1
+    slot.set s1, v2
+    return 0
+}
+";
+const LOADS: &str = "
+function @f mask lanes 32 {
+    slot s0: i32 tid
+    slot s1: i32 place
+
+block0 at 0x0:
+    v0: i32 = slot.get s1
+    v1: i32 = load.u32 global0[v0] align 4
+    store.u32 global0[v0 + 0x1000], v1 align 4
+    return 0
+}
+";
+
+/// Between pieces, first lanes do where the others follow from them.
+#[test]
+fn pieces_store_only_first_lanes_of_what_is_even() {
+    let Ok(target) = Target::host(HostLevel::Native) else { return };
+    if !target.has_wide_vectors() {
+        return;
+    }
+    let funcs = [KEEPS, LOADS].map(|text| parse_function(text, &[]).expect("parses"));
+    let stores = |by_firsts: Vec<Slot>| {
+        let piece = |number: usize, way, by_firsts| Piece {
+            func: &funcs[number],
+            groups: 8,
+            slot_shapes: vec![Some(Shape::Affine(4)); 2],
+            apart: vec![Some(64); 2],
+            by_firsts: vec![by_firsts],
+            insts: 1,
+            ways: vec![way],
+            checks: Vec::new(),
+        };
+        let pieces = [piece(0, Way::Next(1), by_firsts), piece(1, Way::Ended, Vec::new())];
+        let row = BlockRow { whole: true, ..BlockRow::default() };
+        let options = Options { wide_vectors: true, list: true, ..Options::new(target.clone()) };
+        let listing = compile_pieces(&pieces, &row, &options).expect("compiles").listing.assembly;
+        listing.lines().filter(|line| line.contains("vmovdqu32 [r")).count()
+    };
+    // Without the two vectors of the register there are only those to global memory.
+    let (whole, firsts) = (stores(Vec::new()), stores(vec![Slot::new(1)]));
+    assert_eq!(whole - firsts, 2, "{whole} {firsts}");
 }

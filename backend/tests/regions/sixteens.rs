@@ -108,7 +108,7 @@ fn sixteens_a_known_distance_apart_are_as_if_nobody_knew() {
             let memory = Memory::new(&mut random, 32, 3);
             let mut words = frame(&func);
             words.iter_mut().for_each(|word| *word = random.next() as u32);
-            for slot in 0..EVEN {
+            for (slot, apart) in apart.iter().enumerate() {
                 let first = match slot {
                     // Neither half may carry.
                     2 => random.next() as u32 & 0x0fff_0f00,
@@ -120,7 +120,7 @@ fn sixteens_a_known_distance_apart_are_as_if_nobody_knew() {
                 };
                 for lane in 0..32 {
                     let within = steps.wrapping_mul(lane % 16);
-                    let further = apart[slot].wrapping_mul(lane / 16);
+                    let further = apart.wrapping_mul(lane / 16);
                     let word = first.wrapping_add(within as u32).wrapping_add(further as u32);
                     write(&func, &mut words, slot, lane as usize, word.into());
                 }
