@@ -286,7 +286,7 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
             let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
             row.whole
                 && lanes(of)
-                && apart.is_none_or(|_| !matches!(shape, Shape::Packed(_)))
+                && apart.is_none()
                 && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)
         };
         if !piece.checks.iter().all(checked) {

@@ -307,7 +307,7 @@ pub struct Piece<'a> {
     /// By exit, where all warps go that come out there.
     pub ways: Vec<Way>,
     /// Shapes of slots that nothing but a look at each warp can tell, and the lanes of the parts of the warp of which each has it: where
-    /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] only.
+    /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] and without [`SlotShape::apart`] only.
     pub checks: Vec<(Slot, SlotShape)>,
 }
 

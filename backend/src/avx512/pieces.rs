@@ -319,7 +319,7 @@ impl<'a> Lower<'a> {
     /// Leaves if a slot of the warp has not the shape it should.
     fn check_slots(&mut self, checks: &[(Slot, SlotShape)]) {
         let mut odd: Option<R> = None;
-        for &(slot, SlotShape { shape, lanes, apart }) in checks {
+        for &(slot, SlotShape { shape, lanes, .. }) in checks {
             let step = match shape {
                 Shape::Uniform | Shape::Ones => 0,
                 Shape::Affine(step) | Shape::Packed(step) => step,
@@ -329,11 +329,9 @@ impl<'a> Lower<'a> {
             let place = Mem::at(self.frame, self.slot_offsets[slot.index()] as i32);
             for group in 0..self.f.lanes / 16 {
                 let mut v = self.a.load64(place.plus(64 * group as i32));
-                let before = apart.unwrap_or(step.wrapping_mul(16)).wrapping_mul((group % vectors) as i32);
-                if (step, before) != (0, 0) {
-                    let steps = std::array::from_fn(|lane| {
-                        step.wrapping_mul(lane as i32).wrapping_add(before) as u32
-                    });
+                if step != 0 {
+                    let before = 16 * (group % vectors) as i32;
+                    let steps = std::array::from_fn(|lane| step.wrapping_mul(before + lane as i32) as u32);
                     let steps = self.a.words(&steps);
                     v = self.a.v3(SUB[0], v, Src::Pool(steps));
                 }

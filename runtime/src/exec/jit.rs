@@ -337,7 +337,7 @@ impl Jit {
         }
         let mut assumptions = Vec::new();
         if !frames.is_empty() {
-            assumptions = self.shapes(kernel, &region, frames, chunk_lanes);
+            assumptions = self.shapes(kernel, &region, frames, (chunk_lanes, self.is_start(at)));
             for a in &assumptions {
                 match a.known.shape {
                     Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),

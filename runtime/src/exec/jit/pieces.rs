@@ -146,7 +146,7 @@ impl Jit {
         let mut assumptions: Vec<Assumption> = Vec::new();
         for piece in &pieces.list {
             let lanes = u32::from(piece.groups) * 4;
-            for found in self.shapes(kernel, &piece.region, look.frames, lanes) {
+            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true)) {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // What fewer lanes have in common holds for both.
                     Some(known) if found.known != known.known => {
@@ -274,10 +274,10 @@ impl Jit {
                 meet_shapes(Some(met), other.map(|other| other.known))
             });
             // What else is known is enough: a look costs more than what a better shape would save.
-            // Of packed coordinates only what sixteen lanes have is looked at.
-            let all = all.map(|all| match all.shape {
-                Shape::Packed(_) if all.apart.is_some() => SlotShape::new(all.shape, WIDE_LANES),
-                _ => all,
+            // Without distances: they may be others in the next launch.
+            let all = all.map(|all| match all.apart {
+                Some(_) => SlotShape::new(all.shape, WIDE_LANES),
+                None => all,
             });
             if let (Some(all), None) = (all, known[a.slot.index()]) {
                 checks.push((a.slot, all));

@@ -6,7 +6,7 @@ use warpjit_backend::{Shape, SlotShape};
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
 use warpjit_ir::{
-    BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
+    Block, BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
 };
 
 use super::{Jit, WIDE_LANES};
@@ -108,13 +108,22 @@ impl Assumption {
 }
 
 impl Jit {
-    /// What can be assumed of the slots that steer a region, judging by the frames of some warps.
+    /// Whether warps start at a block, or behind it.
+    pub(super) fn is_start(&self, at: Block) -> bool {
+        let func = &self.kernel.func;
+        let behind = |term: &Terminator| matches!(term, Terminator::Jump(call) if call.block == at);
+        at == func.entry || func.block(func.entry).term.as_ref().is_some_and(behind)
+    }
+
+    /// What can be assumed of the slots that steer a region, judging by the frames of some warps, in chunks of so many lanes; with `at_start`
+    /// also how far the sixteens of a chunk are apart. That comes from the threads' coordinates there; behind, it may be of any size that a
+    /// launch gives, and each would want code of its own.
     pub(super) fn shapes(
         &self,
         kernel: &Kernel,
         region: &Region,
         frames: &[&[u32]],
-        chunk_lanes: u32,
+        (chunk_lanes, at_start): (u32, bool),
     ) -> Vec<Assumption> {
         let mut list = self.ones(kernel, region, frames);
         // Where all lanes take part, what they held before steers nothing.
@@ -142,7 +151,7 @@ impl Jit {
             let of_parts = |shape| Some(SlotShape::new(shape, parts));
             // Or how far the parts are apart.
             let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
-            let far = far.filter(|_| parts < chunk_lanes);
+            let far = far.filter(|_| at_start && parts < chunk_lanes);
             let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
             let halves_apart = far.filter(|far| far & 0xffff == 0);
             let shapes = [
