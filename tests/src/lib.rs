@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod dialects;
 pub mod engines;
 pub mod fermi;
 pub mod gcn;

@@ -5,6 +5,7 @@
 
 mod generator;
 mod model;
+pub mod object;
 mod operations;
 mod program;
 mod scalar_model;
