@@ -410,3 +410,36 @@ impl Options {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_shapes_have_in_common_what_both_say() {
+        let (even, same) = (Shape::Affine(4), Shape::Uniform);
+        let whole = SlotShape::new(even, 32);
+        let (near, far) = (SlotShape::apart(even, 32, 0), SlotShape::apart(even, 32, 128));
+        let parts = SlotShape::new(even, 16);
+        assert_eq!(SlotShape::apart(even, 32, 64), whole);
+        for (a, b, want) in [
+            (whole, whole, Some(whole)),
+            (near, near, Some(near)),
+            (near, far, Some(parts)),
+            (near, whole, Some(parts)),
+            (near, parts, Some(parts)),
+            (whole, SlotShape::new(even, 64), Some(whole)),
+            // What holds over more lanes holds over fewer.
+            (near, SlotShape::apart(even, 64, 0), Some(near)),
+            (whole, SlotShape::apart(Shape::Packed(4), 32, 0), Some(parts)),
+            (SlotShape::new(Shape::Packed(4), 32), whole, Some(whole)),
+            (whole, SlotShape::new(same, 32), None),
+            (SlotShape::new(even, 8), near, Some(SlotShape::new(even, 8))),
+        ] {
+            assert_eq!((a.meet(b), b.meet(a)), (want, want), "{a} and {b}");
+        }
+        assert_eq!([whole, near, parts].map(|shape| shape.apart_in(32)), [Some(64), Some(0), None]);
+        assert_eq!(near.apart_in(64), None);
+        assert_eq!([whole, near, parts].map(|shape| shape.is_whole(32)), [true, false, false]);
+    }
+}
