@@ -263,7 +263,7 @@ fn one_program_for_blocks_of_all_shapes() {
 
 #[test]
 fn loads_from_random_places() {
-    run(15, |seed, random| {
+    run(30, |seed, random| {
         let isa = ISAS[seed as usize % ISAS.len()];
         // Of threads, as `BEGIN` has them, with the greatest there may be.
         let known =
