@@ -98,7 +98,11 @@ impl Jit {
         let checked = |slot: Slot| piece.checks.iter().any(|(of, ..)| *of == slot);
         for slot in read.iter().filter(|&slot| !checked(slot)) {
             if let Some(&Some(known)) = piece.shapes.get(slot.index()) {
-                part.known.push(self.known(slot, known));
+                let mut known = self.known(slot, known);
+                if piece.firsts.iter().any(|(of, _)| *of == slot) {
+                    known.what += ", kept by the first of each sixteen";
+                }
+                part.known.push(known);
             }
         }
         part.looked_at = piece.checks.iter().map(|&(slot, known)| self.known(slot, known)).collect();
