@@ -28,6 +28,7 @@ fn kernel(before: &str) -> String {
     slot s3: i32 sum
     slot s4: i32 place
     slot s5: i32 from
+    slot s6: i32 own
 block0 at 0x8 insts 4:
     v0: i32 = slot.get s0
     v1: i32 = slot.get s1
@@ -225,7 +226,8 @@ block9 at 0x68 insts 2:
     assert_eq!(fault.address, Some(0x7001_0000));
 }
 
-/// All blocks but the first wait for a word that the last one stores.
+/// All blocks but the first wait for a word that the last one stores. What a thread finds in a register behind the loop's barrier, and nowhere
+/// else, is its own number and the block's; else it would count.
 #[test]
 fn blocks_may_wait_for_later_ones() {
     let before = format!(
@@ -238,9 +240,27 @@ fn blocks_may_wait_for_later_ones() {
     v15: i32 = splat v14
     store.u32 global14[v15 + 0x10000], v13 align 4 if v11
     jump block8
-block8 at 0x60 insts 1:
-    barrier 0 arrive wait -> block9
-block9 at 0x68 insts 3:
+block8 at 0x60 insts 3:
+    v64: ui32 = const 2
+    v65: i32 = slot.get s0
+    v66: i32 = slot.get s1
+    v67: i32 = ishl v66, v64
+    v68: i32 = iadd v65, v67
+    slot.set s6, v68
+    jump block9
+block9 at 0x64 insts 1:
+    barrier 0 arrive wait -> block10
+block10 at 0x68 insts 3:
+    v73: i32 = slot.get s0
+    v74: i32 = slot.get s1
+    v75: ui32 = const 2
+    v76: i32 = ishl v74, v75
+    v77: i32 = iadd v73, v76
+    v69: i32 = slot.get s6
+    v70: i32 = isub v69, v77
+    v71: i32 = slot.get s3
+    v72: i32 = iadd v71, v70
+    slot.set s3, v72
     v16: ui32 = const {}
     v17: i32 = splat v16
     v18: i32 = load.u32 global14[v17 + 0x10000] align 4
