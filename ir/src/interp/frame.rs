@@ -1,41 +1,32 @@
 //! The frame of a warp: its slots as raw words.
 
+use crate::lines::Lines;
 use crate::types::Scalar;
-
-/// Alignment of a frame in bytes, that of the widest vector compiled code uses.
-const ALIGN_BYTES: usize = 64;
 
 /// The slots of one warp, slot-major (`frame[slot][lane]`), laid out by [`crate::Function::frame_layout`].
 ///
-/// The words start at a multiple of 64 bytes and stay where they are while the frame lives, also when it is moved.
+/// The words start at a line of the host's cache ([`Lines`]) and stay where they are while the frame lives, also when it is moved.
 #[derive(Debug)]
 pub struct Frame {
-    words: Vec<u32>,
-    start: usize,
-    len: usize,
+    words: Lines<u32>,
 }
 
 impl Frame {
     /// A frame of `bytes` bytes (rounded up to words), all zero.
     pub fn new(bytes: usize) -> Frame {
-        let len = bytes.div_ceil(4);
-        let spare = ALIGN_BYTES / 4;
-        let words = vec![0u32; len + spare];
-        // `align_offset` may decline, on no host we know; the frame is then merely unaligned.
-        let start = words.as_ptr().align_offset(ALIGN_BYTES).min(spare);
-        Frame { words, start, len }
+        Frame { words: Lines::new(bytes.div_ceil(4), 0) }
     }
 
     /// The words.
     #[inline]
     pub fn words(&self) -> &[u32] {
-        &self.words[self.start..self.start + self.len]
+        &self.words
     }
 
     /// The words.
     #[inline]
     pub fn words_mut(&mut self) -> &mut [u32] {
-        &mut self.words[self.start..self.start + self.len]
+        &mut self.words
     }
 
     /// Where compiled code finds the words. Valid until the frame is dropped.
@@ -45,7 +36,7 @@ impl Frame {
 
     /// Bytes.
     pub fn bytes(&self) -> usize {
-        self.len * 4
+        self.words.len() * 4
     }
 
     /// Sets all words to zero.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use warpjit_backend::RowWarp;
 use warpjit_ir::interp::Frame;
+use warpjit_ir::lines::Lines;
 
 use super::block::{InLaunch, RunningBlock, Turn};
 use super::jit::{BlockLook, Compiled, RowFlow};
-use super::lines::Lines;
 use super::setup::Plan;
 use super::tiers::{Stepper, Tiers};
 
@@ -23,7 +23,7 @@ pub struct RowRunner {
     firsts: Vec<Frame>,
     warps: Vec<RowWarp>,
     /// Shared memory as blocks find it, if the code copies that.
-    shared: Lines,
+    shared: Lines<u8>,
 }
 
 /// How a row ended.

@@ -1,9 +1,9 @@
 //! The address spaces as one warp of a block sees them: what the interpreter's [`WarpMemory`] asks for.
 
-use super::lines::{LINE_BYTES, Lines};
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
+use warpjit_ir::lines::{LINE_BYTES, Lines};
 use warpjit_ir::{AtomicOp, Space};
 
 /// Shared memory of a block with its locks (G200: one lock a word).
@@ -11,7 +11,7 @@ use warpjit_ir::{AtomicOp, Space};
 pub struct Shared {
     /// Contents, and at least [`SLACK_BYTES`] behind them up to a multiple of
     /// [`LINE_BYTES`], which compiled code copies at a time to make it what a block finds.
-    bytes: Lines,
+    bytes: Lines<u8>,
     size: usize,
     /// One bit a word.
     locks: Vec<u64>,
@@ -62,7 +62,7 @@ impl Shared {
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`, so that lanes that access one address access one line.
 #[derive(Debug)]
 pub struct Local {
-    bytes: Lines,
+    bytes: Lines<u8>,
     lanes: usize,
     size: usize,
 }

@@ -6,7 +6,6 @@ mod block;
 mod block_row;
 mod cpus;
 mod jit;
-mod lines;
 mod locks;
 pub(crate) mod memory;
 pub(crate) mod pool;

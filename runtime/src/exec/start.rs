@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::lines::LINE_BYTES;
+use warpjit_ir::lines::LINE_BYTES;
 use warpjit_ir::regions::liveness::SlotLiveness;
 use warpjit_ir::{Block, Builtin, Function, Imm, Opcode, Slot, SlotInit, Space, Terminator};
 

@@ -65,25 +65,19 @@ fn fit(list: &[Piece], uses: &[SlotUses], live: &[&SlotSet], firsts: &mut [SlotS
         for (exit, written) in &uses[number].written {
             let Some(way) = piece.ways.get(*exit as usize) else { continue };
             let behind: Vec<usize> = way.pieces().collect();
-            let wanted: Vec<Slot> = behind.iter().flat_map(|&to| live[to].iter()).collect();
-            for slot in wanted {
+            for slot in behind.iter().flat_map(|&to| live[to].iter()) {
                 let readers = || behind.iter().copied().filter(|&to| live[to].contains(slot));
-                let (any, all) = (
-                    readers().any(|to| firsts[to].contains(slot)),
-                    readers().all(|to| firsts[to].contains(slot)),
-                );
-                let kept = firsts[number].contains(slot);
-                let leaves = match written.iter().find(|(known, _)| *known == slot) {
-                    Some((_, told)) => *told,
-                    None => kept,
-                };
+                let any = readers().any(|to| firsts[to].contains(slot));
+                let all = readers().all(|to| firsts[to].contains(slot));
+                let own = written.iter().find(|(known, _)| *known == slot);
                 // What is not written stays as the piece has found it.
-                if kept && !all && written.iter().all(|(known, _)| *known != slot) {
+                let leaves = own.map_or(firsts[number].contains(slot), |(_, told)| *told);
+                if own.is_none() && leaves && !all {
                     firsts[number].remove(slot);
                     changed = true;
                 }
                 if any && !(all && leaves) {
-                    readers().collect::<Vec<_>>().into_iter().for_each(|to| firsts[to].remove(slot));
+                    readers().for_each(|to| firsts[to].remove(slot));
                     changed = true;
                 }
             }
