@@ -195,13 +195,20 @@ fn random_loop(seed: u64) -> Function {
     let first = b.iand(active, some);
     let mut random = Random(seed);
     let (steps, starts) = Walks::starts(&mut b, &mut random, start[0]);
+    // Words that turns are counted in: addresses may go along with them, also where they wrap.
+    let counts: [(Value, u32); 2] = std::array::from_fn(|_| {
+        let start = [0, 0xffff_fffe, 0x7fff_ffff, random.next() as u32][random.below(4)];
+        (b.i32(start), [1, 1, 2, u32::MAX][random.below(4)])
+    });
     let mut args = vec![first, rounds];
+    args.extend(counts.map(|(start, _)| start));
     args.extend(start);
     args.extend(starts);
     let never = BlockCall { block: behind, args: start.to_vec() };
     b.terminate(Terminator::BrAny { mask: first, taken: BlockCall { block: head, args }, next: never });
     let inside = f.add_param(head, Type::MASK);
     let left = f.add_param(head, Type::I32);
+    let counted = counts.map(|_| f.add_param(head, Type::I32));
     let params = TYPES.map(|t| f.add_param(head, Type::varying(t)));
     let walks = Walks {
         params: steps.iter().map(|_| f.add_param(head, Type::varying(Scalar::I64))).collect(),
@@ -212,6 +219,7 @@ fn random_loop(seed: u64) -> Function {
     let scope = std::array::from_fn(|n| vec![params[n], start[n]]);
     let mut m = Maker { b: Builder::new(&mut f, head), random: Random(random.next()), scope };
     m.scope[0].push(left);
+    m.scope[0].extend(counted);
     if m.random.below(4) == 0 {
         m.load(inside);
     }
@@ -238,6 +246,10 @@ fn random_loop(seed: u64) -> Function {
     let goes = if m.random.below(2) == 0 { more } else { odd };
     let again = m.b.iand(inside, goes);
     let mut args = vec![again, fewer];
+    for (count, (_, step)) in counted.into_iter().zip(counts) {
+        let step = m.b.i32(step);
+        args.push(m.b.same(Opcode::Iadd, &[count, step], Imm::None));
+    }
     args.extend(&new);
     for (&param, &step) in walks.params.iter().zip(&walks.steps) {
         let step = m.b.constant(Scalar::I64, step as u64);

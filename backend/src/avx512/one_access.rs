@@ -117,12 +117,13 @@ impl Lower<'_> {
     /// sixteen.
     pub fn uniform_global(&mut self, x: &Access<'_>, addresses: &[R]) -> Result<(), Error> {
         let base = self.base(x.mem.space);
-        self.uniform_at(x, base, addresses)
+        let places: Vec<Mem> = addresses.iter().map(|&a| Mem::indexed(base, a, 1, 0)).collect();
+        self.uniform_at(x, &places)
     }
 
-    /// As [`Lower::uniform_global`], from a host address on.
-    pub fn uniform_at(&mut self, x: &Access<'_>, base: R, addresses: &[R]) -> Result<(), Error> {
-        let count = addresses.len().max(x.value.map_or(1, |v| self.spans(v)));
+    /// As [`Lower::uniform_global`], at places of the host.
+    pub fn uniform_at(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<(), Error> {
+        let count = places.len().max(x.value.map_or(1, |v| self.spans(v)));
         let single = self.is_single(x.guard);
         let all = count == 1 && (single || !self.is_guarded(x));
         let bits = if all { self.bits } else { self.guard_bits(x.guard)? };
@@ -145,7 +146,7 @@ impl Lower<'_> {
             }
             let lane = if all && single { TrapLane::Single } else { TrapLane::First { guarded: !all } };
             let site = l.site(x.data, lane);
-            let place = Mem::indexed(base, addresses[l.group.min(addresses.len() - 1)], 1, 0);
+            let place = places[l.group.min(places.len() - 1)];
             Ok(match value {
                 Some(v) => {
                     l.store_one(x, v, place, site);

@@ -56,8 +56,8 @@ impl Lower<'_> {
                     self.single.led.iter().find(|led| std::ptr::eq(self.f.inst(led.inst), data)).copied();
                 if let Some(led) = led {
                     let leader = self.general(led.leader)?;
-                    let address = self.a.add_imm(true, leader, offset);
-                    return self.uniform_at(&x, led.base, &[address]);
+                    let place = Mem::indexed(led.base, leader, led.scale, mem.offset);
+                    return self.uniform_at(&x, &[place]);
                 }
                 let walked = self.is_walked(data);
                 for (g, &s) in addresses.iter().enumerate().filter(|_| !walked) {

@@ -105,7 +105,7 @@ impl Lower<'_> {
             Opcode::Iadd => match (self.small(x, w), self.small(arg(data, 1)?, w)) {
                 (_, Some(imm)) => {
                     let a = self.general(x)?;
-                    self.a.add_imm(w, a, imm.into())
+                    self.a.add_imm(w || self.single.counts_far(r), a, imm.into())
                 }
                 (Some(imm), _) => {
                     let b = self.general(arg(data, 1)?)?;

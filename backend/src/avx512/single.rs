@@ -30,20 +30,24 @@ pub(super) struct SingleLoops {
     pub walks: HashMap<Block, Walks>,
     /// Accesses that go along with others.
     pub led: Vec<Led>,
+    /// See [`SingleLoops::counts_far`].
+    pub far: Vec<Value>,
     /// The fuel in a loop.
     pub fuel: HashMap<Block, R>,
     /// Whether there are such loops in other pieces before this function.
     pub before: bool,
 }
 
-/// An access whose address is always as far from a parameter of the loop as at the beginning.
+/// An access whose address is always as far from another parameter of the loop, or from a multiple of it, as at the beginning.
 #[derive(Clone, Copy)]
 pub(super) struct Led {
     pub inst: Inst,
     /// The parameter that its address is: there is no register for it in the loop.
     pub param: Value,
     pub leader: Value,
-    /// What is added to the leader.
+    /// What the leader is multiplied by.
+    pub scale: u8,
+    /// What is added to that.
     pub base: R,
 }
 
@@ -69,6 +73,7 @@ impl SingleLoops {
             loops,
             walks: HashMap::new(),
             led: Vec::new(),
+            far: Vec::new(),
             fuel: HashMap::new(),
             before: false,
         }
@@ -82,6 +87,11 @@ impl SingleLoops {
     /// Whether a loop ends without being stopped.
     fn ends(&self, b: Block) -> bool {
         self.walks.get(&b).is_some_and(|walks| walks.ends)
+    }
+
+    /// Whether a word is counted up to in 64 bits, as addresses go along with it: from the parameter of a loop to the next turn's.
+    pub fn counts_far(&self, word: Value) -> bool {
+        self.far.contains(&word)
     }
 
     /// Whether it is a loop whose turns are counted.

@@ -6,11 +6,12 @@
 //! of it.
 
 use regalloc2::Block as HostBlock;
+use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Terminator, Value};
 
 use super::lower::{Kept, Lower};
 use super::memory::{Access, Address};
-use super::scalar::SUB;
+use super::scalar::{SHL, SUB};
 use super::single::Led;
 use crate::Error;
 use crate::affine::Form;
@@ -27,6 +28,16 @@ pub(super) struct Walks {
     inner: HostBlock,
     /// The loop ends without being stopped: its turns are not counted.
     pub ends: bool,
+}
+
+/// A word that a loop counts in.
+#[derive(Clone, Copy)]
+struct Counter {
+    param: Value,
+    /// What it is in the next turn.
+    next: Value,
+    /// What addresses grow by for each that it counts.
+    scale: u8,
 }
 
 /// An access along a walk.
@@ -69,20 +80,54 @@ impl Lower<'_> {
         self.go_on_in(b, inner)
     }
 
-    /// Walks that grow alike need one register: others are as far from the first as they were at the beginning.
+    /// Walks that grow alike need one register: others are as far from the first as they were at the beginning. Where the loop counts turns,
+    /// that is the counter's, of which addresses are multiples.
     fn go_together(&mut self, b: Block, walks: &[Walk]) -> Result<(), Error> {
-        let leader = &walks[0];
-        for walk in walks.iter().filter(|walk| walk.param != leader.param && walk.step == leader.step) {
+        let first = &walks[0];
+        let counter = self.counter(b, first.step).filter(|_| self.only_walks(b, first));
+        let (leader, scale) = match counter {
+            Some(Counter { param, next, scale }) => {
+                self.single.far.extend([param, next]);
+                (param, scale)
+            }
+            None => (first.param, 1),
+        };
+        let start = self.general(leader)?;
+        let start = match counter {
+            Some(_) => {
+                let word = self.a.low32(start);
+                self.a.shift(true, SHL, word, scale.trailing_zeros() as u8)
+            }
+            None => start,
+        };
+        for walk in walks.iter().filter(|walk| walk.param != leader && walk.step == first.step) {
             if !self.only_walks(b, walk) {
                 continue;
             }
             let base = self.base(MemoryOperands::of(self.f.inst(walk.inst))?.mem.space);
-            let (first, own) = (self.general(leader.param)?, self.general(walk.param)?);
-            let apart = self.a.g2(true, SUB, own, first);
+            let own = self.general(walk.param)?;
+            let apart = self.a.g2(true, SUB, own, start);
             let base = self.a.add(true, base, apart);
-            self.single.led.push(Led { inst: walk.inst, param: walk.param, leader: leader.param, base });
+            self.single.led.push(Led { inst: walk.inst, param: walk.param, leader, scale, base });
         }
         Ok(())
+    }
+
+    /// A word that the loop counts in, for addresses that grow by `step`.
+    fn counter(&self, b: Block, step: i64) -> Option<Counter> {
+        let Terminator::BrIf { taken, .. } = self.f.term(b) else { return None };
+        let mut counters = self.f.block(b).params.iter().zip(&taken.args).filter_map(|(&param, &next)| {
+            let data = self.f.def_inst(next).filter(|data| data.op == Opcode::Iadd)?;
+            let by = self.f.as_const(*data.args.get(1)?)? as u32 as i32;
+            let scale = step.checked_div(by.into()).filter(|scale| [1, 2, 4, 8].contains(scale))?;
+            let fits = data.args[0] == param
+                && i64::from(by) * scale == step
+                && self.f.ty(param).scalar == Scalar::I32
+                && self.forms.of(param) == Form::Uniform
+                && [param, next].iter().all(|v| self.is_one(*v) && !self.as_vector[v.index()]);
+            fits.then_some(Counter { param, next, scale: scale as u8 })
+        });
+        counters.next()
     }
 
     /// Whether a walk's parameter is there for nothing but one access at it.
@@ -104,6 +149,8 @@ impl Lower<'_> {
             }
             match self.kept(p)? {
                 Kept::Const(_) => return Err(Error::Malformed(format!("{p} is a constant"))),
+                // Counted further in 64 bits.
+                Kept::General(list) if self.single.counts_far(p) => args.push(self.a.low32(list[0])),
                 Kept::General(list) | Kept::Splat(list) | Kept::Parts(list) => {
                     args.extend(list.iter().copied())
                 }
