@@ -245,6 +245,11 @@ opcodes! {
     Lock, "lock", Atomic, Sig::Special;
     /// Stores to a word of shared or global memory and frees its lock: operands address, value, optionally the guard. Cross-lane.
     UnlockStore, "unlock_store", Atomic, Sig::Special;
+    /// A load that some lanes must not do: operands address, truth value, then optionally the guard. Where that holds in a lane that takes part
+    /// it is a `memory` fault of the lowest one of such, or of one below that is not aligned.
+    DenyLoad, "deny_load", Memory, Sig::Special;
+    /// As `deny_load`, of a store or an atomic.
+    DenyStore, "deny_store", Memory, Sig::Special;
 
     /// Reads a slot.
     SlotGet, "slot.get", Control, Sig::Special;
@@ -284,7 +289,7 @@ impl Opcode {
     /// Whether the operation does something besides giving its result, or gives another result each time.
     pub fn has_effect(self) -> bool {
         use Opcode::*;
-        matches!(self, Store | Atomic | Lock | UnlockStore | SlotSet | Clock)
+        matches!(self, Store | Atomic | Lock | UnlockStore | DenyLoad | DenyStore | SlotSet | Clock)
     }
 
     /// Whether the operation reads memory or slots: not movable across effects.

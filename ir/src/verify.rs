@@ -225,7 +225,10 @@ impl Verifier<'_> {
         let op = data.op;
         let args: Vec<Type> = data.args.iter().map(|&a| func.ty(a)).collect();
         let result = data.result.map(|v| func.ty(v));
-        let has_result = !matches!(op, Opcode::Store | Opcode::UnlockStore | Opcode::SlotSet);
+        let has_result = !matches!(
+            op,
+            Opcode::Store | Opcode::UnlockStore | Opcode::DenyLoad | Opcode::DenyStore | Opcode::SlotSet
+        );
         ensure(result.is_some() == has_result, if has_result { "has a result" } else { "has no result" })?;
         check_imm(op, &data.imm)?;
         let scalars: Vec<Scalar> = args.iter().map(|t| t.scalar).collect();
@@ -468,7 +471,9 @@ fn check_imm(op: Opcode, imm: &Imm) -> Check {
         Const | Fcanon | QuadLane => (matches!(imm, Imm::Bits(_)), "bits"),
         Icmp => (matches!(imm, Imm::Int(_)), "an integer condition"),
         Fcmp => (matches!(imm, Imm::FloatCmp(..)), "a float condition"),
-        Load | Store | Lock | UnlockStore => (matches!(imm, Imm::Mem(_)), "a memory access"),
+        Load | Store | Lock | UnlockStore | DenyLoad | DenyStore => {
+            (matches!(imm, Imm::Mem(_)), "a memory access")
+        }
         Atomic => (matches!(imm, Imm::Atomic(..)), "a memory access and an atomic operation"),
         SlotGet | SlotSet => (matches!(imm, Imm::Slot(_)), "a slot"),
         CallPure => (matches!(imm, Imm::Pure(_)), "a pure function"),
@@ -530,7 +535,9 @@ fn check_memory(
     let far = matches!(mem.space, Space::Shared | Space::Local);
     ensure(!mem.far || far, "only accesses to shared and local memory are `far`")?;
     let element = if mem.bytes == 8 { Scalar::I64 } else { Scalar::I32 };
+    let denies = matches!(op, Opcode::DenyLoad | Opcode::DenyStore);
     let values = match op {
+        _ if denies => 1,
         Opcode::Store | Opcode::UnlockStore => 1,
         Opcode::Atomic if atomic.is_some_and(AtomicOp::takes_two) => 2,
         Opcode::Atomic => 1,
@@ -543,10 +550,14 @@ fn check_memory(
     )?;
     let wide = args[0].scalar == Scalar::I64 && matches!(mem.space, Space::Global(_));
     ensure(args[0].scalar == Scalar::I32 || wide, "the address is an i32, or an i64 in global memory")?;
-    ensure(
-        args[1..count].iter().all(|t| t.scalar == element),
-        format!("values of {} bytes are {}", mem.bytes, element.name()),
-    )?;
+    if denies {
+        ensure(args[1].scalar == Scalar::I1, "what denies is a truth value")?;
+    } else {
+        ensure(
+            args[1..count].iter().all(|t| t.scalar == element),
+            format!("values of {} bytes are {}", mem.bytes, element.name()),
+        )?;
+    }
     ensure(args.get(count).is_none_or(|t| t.scalar == Scalar::I1), "the guard is a truth value")?;
     match op {
         Opcode::Load => {

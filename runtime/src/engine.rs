@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 use warpjit_ir::interp;
+use warpjit_ir::passes::windows;
 
 /// Launches programs with the settings of a [`Config`]. Its only other state are threads that wait for the next
 /// launch, and one that compiles meanwhile ([`Tier::Auto`]): one engine serves any number of programs, memories and
@@ -131,13 +132,18 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
         Some(interp::FaultKind::Timeout) => FaultKind::Timeout,
     };
     let fault = found.fault;
+    // Of compiled code, where a window's memory lies.
+    let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
+        (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+        (address, _) => address,
+    };
     Fault {
         kind,
         pc: found.pc,
         block: plan.coordinates(block),
         warp: found.warp,
         lane: found.lane,
-        address: fault.and_then(|fault| fault.address),
+        address: fault.and_then(address_of),
         space: fault.and_then(|fault| fault.space).map(|space| space.name().to_owned()),
         store: fault.is_some_and(|fault| fault.store),
         bytes: if kind == FaultKind::Illegal { program.instruction_bytes(found.pc) } else { Vec::new() },

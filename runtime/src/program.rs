@@ -3,6 +3,7 @@
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
 use crate::exec::{RowFacts, Tiers};
+use crate::memory::window::kinds;
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::collections::HashMap;
 use std::fmt;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::passes::fast;
+use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::RegionOptions;
 
 /// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
@@ -65,7 +67,8 @@ pub(crate) struct Variant {
     pub count: bool,
     pub keep_registers: bool,
     pub single_blocks: bool,
-    pub flat_global: bool,
+    /// Kinds of the windows to global memory, where they are not the whole address space.
+    pub windows: Option<[Window; WINDOWS]>,
     /// Code tells of which guest instruction it is.
     pub pcs: bool,
     /// Code is written down for perf.
@@ -90,7 +93,7 @@ impl Variant {
             count: config.count,
             keep_registers: launch.capture_registers,
             single_blocks: launch.max_steps != 0,
-            flat_global: launch.globals.is_empty(),
+            windows: kinds(&launch.globals),
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,

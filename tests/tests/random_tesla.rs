@@ -7,12 +7,15 @@
 //! The normal run does 150; `WARPJIT_RANDOM=N` does N. `WARPJIT_SEED=N` runs the one program of that seed
 //! and prints it where tiers disagree.
 
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use warpjit_frontend::tesla::{
     Chip, Form, Inst, Op, Operand, Row, Target, assemble, decode, decode_word, table,
 };
-use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Memory, Program, ProgramOptions, Tier};
+use warpjit_runtime::{
+    Access, Arg, Config, Engine, GlobalMode, GlobalSpace, Isa, Launch, Memory, Program, ProgramOptions, Tier,
+};
 use warpjit_tests::engines::{Named, interpreter_and_compiled, named};
 use warpjit_tests::random::encodings::{Encoding, differing_word, put_words, reduced};
 use warpjit_tests::random::rng::SplitMix;
@@ -365,13 +368,41 @@ fn engines() -> Vec<Named> {
 }
 
 const BYTES: u64 = 32 * OWN_BYTES + 4096;
+/// Bytes of a picture that has a row of so many: tiles are four rows high.
+const TILED_BYTES: u64 = 4 * BYTES;
+
+/// Windows to `base`, where all bytes are, and to a picture behind it; each window is one or the other. Those of wild programs end early, or
+/// are missing.
+fn windows(random: &mut SplitMix, base: u64, wild: bool) -> Vec<GlobalSpace> {
+    let mut list: Vec<GlobalSpace> = (0..16)
+        .map(|index| {
+            let bytes = if wild { BYTES - random.below(BYTES / 2) } else { BYTES };
+            let tiled = GlobalMode::Tiled2d {
+                pitch: BYTES as u32,
+                width: bytes as u32,
+                height: 1 + random.below(4) as u32,
+                tile_mode: 0,
+            };
+            // Accesses of the program itself are through 3 and 14.
+            match index != 3 && index != 14 && random.one_in(3) {
+                true => GlobalSpace { index, address: base + BYTES, bytes: TILED_BYTES, mode: tiled },
+                false => GlobalSpace { index, address: base, bytes, mode: GlobalMode::Linear },
+            }
+        })
+        .collect();
+    if wild {
+        list.retain(|_| !random.one_in(8));
+    }
+    list
+}
 
 /// Runs a program and gives the memory it leaves, or its fault.
 fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8>) {
     let mut random = SplitMix::new(!seed);
     let mut memory: Memory = engine.memory().unwrap();
-    let base = memory.map(None, BYTES, Access::ReadWrite).unwrap();
-    let mut data = vec![0; BYTES as usize];
+    let all = BYTES + TILED_BYTES;
+    let base = memory.map(None, all, Access::ReadWrite).unwrap();
+    let mut data = vec![0; all as usize];
     // Words of all kinds: small numbers, floats, special values, noise.
     for word in data.chunks_exact_mut(4) {
         let value = match random.below(6) {
@@ -384,11 +415,18 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
         word.copy_from_slice(&value.to_le_bytes());
     }
     memory.write(base, &data).unwrap();
+    let globals = match seed & WINDOWED {
+        0 => Vec::new(),
+        _ => windows(&mut random, base, is_wild(seed)),
+    };
+    // In windows addresses count from their start.
+    let start = if globals.is_empty() { base } else { 0 };
     let arg = |address: u64| Arg::u32(address as u32);
     let launch = Launch {
         grid: [1, 1, 1],
         block: [if seed.is_multiple_of(4) { 29 } else { 32 }, 1, 1],
-        args: vec![arg(base), arg(base + 32 * OWN_BYTES), arg(base + 32 * OWN_BYTES + 2048)],
+        args: vec![arg(start), arg(start + 32 * OWN_BYTES), arg(start + 32 * OWN_BYTES + 2048)],
+        globals,
         consts: (0..16).map(|bank| (bank, data[64 * bank as usize..][..1024].to_vec())).collect(),
         max_steps: 200_000,
         ..Launch::default()
@@ -398,8 +436,14 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
     (report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc)), data)
 }
 
-/// Seeds from here on give programs that may access any address.
+/// Seeds with this bit give programs that may access any address.
 const WILD: u64 = 1 << 32;
+/// Programs of seeds with this bit see global memory through windows.
+const WINDOWED: u64 = 1 << 33;
+
+fn is_wild(seed: u64) -> bool {
+    seed & WILD != 0
+}
 
 fn generate(seed: u64) -> (Chip, Vec<u8>) {
     let mut random = SplitMix::new(seed);
@@ -411,10 +455,10 @@ fn generate(seed: u64) -> (Chip, Vec<u8>) {
         words: Vec::new(),
         labels: 0,
         functions: Vec::new(),
-        wild: seed >= WILD,
+        wild: is_wild(seed),
     };
     let mut code = generator.program();
-    if seed >= WILD {
+    if is_wild(seed) {
         // The addresses are set up by the first instructions: without one of them they point somewhere.
         let at = seed as usize / 3 % 10 * 8;
         code[at..at + 8].copy_from_slice(&NOP.to_le_bytes());
@@ -454,13 +498,13 @@ fn compare(
         let (name, engine) = &others[(n % others.len() as u64) as usize];
         let got = run(engine, &program, seed);
         // A warp's lanes may fault in another order, and at another instruction then.
-        let alike = if seed < WILD { wanted.0 == got.0 } else { wanted.0.is_some() == got.0.is_some() };
+        let alike = if is_wild(seed) { wanted.0.is_some() == got.0.is_some() } else { wanted.0 == got.0 };
         if !alike {
             return Err(format!("seed {seed} on {chip}, {name}: {:?}, want {:?}", got.0, wanted.0));
         }
         // Lanes may be ahead or behind where a fault stops them, or where addresses that are not set up make them share global memory
         // (seed 4294967492: all lanes load and store one word).
-        let race = wanted.0.is_some() || seed >= WILD;
+        let race = wanted.0.is_some() || is_wild(seed);
         let differing = differing_word(&got.1, &wanted.1).filter(|_| !race);
         if let Some((at, got, want)) = differing {
             let (lane, word) = (at as u64 / OWN_BYTES, at as u64 % OWN_BYTES / 4);
@@ -494,9 +538,8 @@ fn listing(code: &[u8], chip: Chip) -> String {
 #[test]
 fn compiled_code_agrees_with_the_interpreter() {
     let engines = engines();
-    let mut tally = Tally::default();
     if let Some(seed) = number("WARPJIT_SEED") {
-        let program = generate(seed);
+        let (program, mut tally) = (generate(seed), Tally::default());
         if let Err(error) = compare(&engines, seed, &program, &mut tally) {
             let code = reduce(&engines, seed, program.0, &program.1);
             panic!("{error}\n{}", listing(&code, program.0));
@@ -504,20 +547,33 @@ fn compiled_code_agrees_with_the_interpreter() {
         return;
     }
     let count = number("WARPJIT_RANDOM").unwrap_or(150);
+    let faults = compare_all(&engines, 1..=count);
+    assert!(faults * 10 < count, "{faults} of {count} programs fault");
+}
+
+/// Compares all programs of these seeds; gives how many fault.
+fn compare_all(engines: &[Named], seeds: RangeInclusive<u64>) -> u64 {
+    let mut tally = Tally::default();
     let failures: Vec<String> =
-        (1..=count).filter_map(|seed| compare(&engines, seed, &generate(seed), &mut tally).err()).collect();
-    assert!(failures.is_empty(), "{} of {count} differ\n{}", failures.len(), failures.join("\n"));
-    assert!(tally.faults * 10 < count, "{} of {count} programs fault", tally.faults);
+        seeds.filter_map(|seed| compare(engines, seed, &generate(seed), &mut tally).err()).collect();
+    assert!(failures.is_empty(), "{} differ\n{}", failures.len(), failures.join("\n"));
+    tally.faults
 }
 
 #[test]
 fn compiled_code_faults_where_the_interpreter_does() {
-    let engines = engines();
-    let mut tally = Tally::default();
     let count = number("WARPJIT_RANDOM").unwrap_or(60);
-    let failures: Vec<String> = (WILD..WILD + count)
-        .filter_map(|seed| compare(&engines, seed, &generate(seed), &mut tally).err())
-        .collect();
-    assert!(failures.is_empty(), "{} of {count} differ\n{}", failures.len(), failures.join("\n"));
-    assert!(tally.faults * 4 > count, "only {} of {count} programs fault", tally.faults);
+    let faults = compare_all(&engines(), WILD + 1..=WILD + count);
+    assert!(faults * 4 > count, "only {faults} of {count} programs fault");
+}
+
+#[test]
+fn windows_are_the_same_in_compiled_code() {
+    let count = number("WARPJIT_RANDOM").unwrap_or(60);
+    let engines = engines();
+    let faults = compare_all(&engines, WINDOWED + 1..=WINDOWED + count);
+    assert!(faults * 10 < count, "{faults} of {count} programs fault");
+    let from = WINDOWED + WILD;
+    let faults = compare_all(&engines, from + 1..=from + count);
+    assert!(faults * 4 > count, "only {faults} of {count} programs fault");
 }

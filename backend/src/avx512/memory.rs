@@ -5,6 +5,7 @@
 //! Shared, local and const memory have bounds: where a test fails, [`crate::wide_helpers::access_wide`] does the access lane by lane.
 
 use iced_x86::Code;
+use regalloc2::Block as HostBlock;
 use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{Mem, R, Src};
@@ -164,6 +165,8 @@ impl Lower<'_> {
 
     /// Host address of a space's byte 0.
     pub fn base(&mut self, space: Space) -> R {
+        // All windows are to one address space.
+        let space = if matches!(space, Space::Global(_)) { Space::Global(0) } else { space };
         if let Some(&(_, v)) = self.known.bases.iter().find(|(s, _)| *s == space) {
             return v;
         }
@@ -229,7 +232,7 @@ impl Lower<'_> {
     /// Jumps to where a fault of a lane (of the chunk) at an address is recorded.
     pub fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: R, address: R) {
         let target = self.fault_target();
-        let store = data.op != Opcode::Load;
+        let store = !matches!(data.op, Opcode::Load | Opcode::DenyLoad);
         let pc = self.a.imm(false, u64::from(data.pc));
         let space = self.a.imm(false, u64::from(encode_space(mem.space)));
         let store = self.a.imm(false, u64::from(store));
@@ -237,12 +240,46 @@ impl Lower<'_> {
         self.a.jump(target, &[pc, space, store, bytes, lane, address]);
     }
 
+    /// Faults where any lane of the guard takes part.
+    pub fn deny(&mut self, data: &InstData) -> Result<(), Error> {
+        let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
+        let is_wide = wide(self.scalar_of(address));
+        if is_wide || mem.offset != 0 {
+            return Err(malformed(data));
+        }
+        let lanes = self.guard(guard)?;
+        let denied = self.guard(value)?;
+        let both = |l: &mut Self, code, a: &[R], b: &[R]| -> Vec<R> {
+            a.iter().zip(b).map(|(&a, &b)| l.a.k3(code, a, b)).collect()
+        };
+        let denied = both(self, Code::VEX_Kandw_kr_kr_kr, &denied, &lanes);
+        let go_on = self.if_any(&denied);
+        let parts = self.aside(|l| Ok::<_, Error>(l.regs(address)?.to_vec()))?;
+        let odd = self.misaligned(mem, &parts, &lanes);
+        let bad = both(self, Code::VEX_Korw_kr_kr_kr, &denied, &odd);
+        self.fault_lowest(data, mem, &bad, &parts, false);
+        self.a.switch_to(go_on);
+        Ok(())
+    }
+
     /// Faults if any lane of `bad` holds; the addresses are vectors of i32 or of i64.
     pub fn fault_lanes(&mut self, data: &InstData, mem: MemAccess, bad: &[R], parts: &[R], is_wide: bool) {
-        self.test_any(bad);
+        let go_on = self.if_any(bad);
+        self.fault_lowest(data, mem, bad, parts, is_wide);
+        self.a.switch_to(go_on);
+    }
+
+    /// Goes on in cold code for where any lane of a mask holds; gives the block for where none does.
+    fn if_any(&mut self, mask: &[R]) -> HostBlock {
+        self.test_any(mask);
         let (cold, go_on) = (self.a.cold_block(), self.a.block());
         self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
         self.a.switch_to(cold);
+        go_on
+    }
+
+    /// Faults with the lowest lane of `bad`.
+    fn fault_lowest(&mut self, data: &InstData, mem: MemAccess, bad: &[R], parts: &[R], is_wide: bool) {
         let bits = self.bits_of_masks(bad);
         let lane = self.a.g1(Code::Tzcnt_r64_rm64, bits, Size::Q, Size::Q);
         self.note_addresses(parts);
@@ -253,7 +290,6 @@ impl Lower<'_> {
             address = self.a.g2i(false, AND_IMM, address, 0xffff);
         }
         self.jump_to_fault(data, mem, lane, address);
-        self.a.switch_to(go_on);
     }
 
     pub fn check_alignment(&mut self, x: &Access<'_>) -> Result<(), Error> {
@@ -281,11 +317,11 @@ impl Lower<'_> {
                 let (cold, go_on) = (self.a.cold_block(), self.a.block());
                 self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
                 self.a.switch_to(cold);
-                self.aside(|l| l.check_alignment_of_lanes(x, low))?;
+                self.aside(|l| l.check_alignment_of_lanes(x))?;
                 self.a.jump(go_on, &[]);
                 self.a.switch_to(go_on);
             }
-            _ => self.check_alignment_of_lanes(x, low)?,
+            _ => self.check_alignment_of_lanes(x)?,
         }
         if !self.aside {
             self.known.aligned.push(test);
@@ -294,23 +330,26 @@ impl Lower<'_> {
     }
 
     /// Tests the alignment of each lane that takes part.
-    fn check_alignment_of_lanes(&mut self, x: &Access<'_>, low: u32) -> Result<(), Error> {
+    fn check_alignment_of_lanes(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let parts = self.address_parts(x);
         let guard = self.guard(x.guard)?;
-        let back = u32::from(x.mem.align_offset) & low;
-        let bad: Vec<R> = parts
-            .iter()
-            .zip(guard.iter())
-            .map(|(&p, &k)| {
-                let p = match back {
-                    0 => p,
-                    n => self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, p, Src::C32(n)),
-                };
-                self.a.vtestm(TEST[0], k, p, Src::C32(low))
-            })
-            .collect();
+        let bad = self.misaligned(x.mem, &parts, &guard);
         self.fault_lanes(x.data, x.mem, &bad, &parts, false);
         Ok(())
+    }
+
+    /// Those lanes of a guard whose addresses, of words, are not aligned.
+    fn misaligned(&mut self, mem: MemAccess, parts: &[R], guard: &[R]) -> Vec<R> {
+        let low = u32::from(mem.align.max(1)) - 1;
+        let back = u32::from(mem.align_offset) & low;
+        let odd = |(&p, &k): (&R, &R)| {
+            let p = match back {
+                0 => p,
+                n => self.a.v3(Code::EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32, p, Src::C32(n)),
+            };
+            self.a.vtestm(TEST[0], k, p, Src::C32(low))
+        };
+        parts.iter().zip(guard).map(odd).collect()
     }
 
     /// The addresses as vectors, with the offset.

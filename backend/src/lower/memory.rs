@@ -142,6 +142,37 @@ impl Lower<'_, '_> {
         self.e.uextend(I64, word)
     }
 
+    /// Faults where any lane of the guard takes part.
+    pub(super) fn deny(&mut self, data: &InstData) -> Result<(), Error> {
+        let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
+        if wide(self.f.ty(address).scalar) || mem.offset != 0 {
+            return Err(malformed(data));
+        }
+        let lanes = self.guard_bits(guard)?;
+        let denied = self.guard_bits(value)?;
+        let denied = self.e.band(denied, lanes);
+        let (cold, go_on) = (self.e.cold_block(), self.e.block());
+        let parts = self.parts(address)?;
+        self.e.brif(denied, (cold, &[]), (go_on, &[]));
+        self.e.switch_to(cold);
+        let low = u64::from(mem.align.max(1)) - 1;
+        let zero = self.e.imm(I32X4, 0);
+        let odd = parts.iter().map(|&p| {
+            let p = self.e.iadd_imm(p, u64::from(mem.align_offset).wrapping_neg() & low);
+            let p = self.e.band_imm(p, low);
+            self.e.icmp(HostIntCC::NotEqual, p, zero)
+        });
+        let odd: Vec<V> = odd.collect();
+        let odd = self.bits_of(&odd);
+        let odd = self.e.band(odd, lanes);
+        let bad = self.e.bor(odd, denied);
+        let lane = self.e.ctz(bad);
+        let address = self.dynamic_lane(&parts, lane);
+        self.jump_to_fault(data, mem, lane, address);
+        self.e.switch_to(go_on);
+        Ok(())
+    }
+
     /// Faults if any lane of `bad` (i32, a bit a lane) is set; `address` gives the guest address of a lane (i32), as i64.
     pub(super) fn fault_lanes(
         &mut self,
@@ -162,7 +193,7 @@ impl Lower<'_, '_> {
     pub(super) fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
         let target = self.fault_target();
         let e = &mut self.e;
-        let store = u64::from(data.op != Opcode::Load);
+        let store = u64::from(!matches!(data.op, Opcode::Load | Opcode::DenyLoad));
         let args = [
             e.imm(I32, u64::from(data.pc)),
             e.imm(I32, u64::from(encode_space(mem.space))),
@@ -284,6 +315,8 @@ impl Lower<'_, '_> {
 
     /// Host address of a space's byte 0.
     pub(super) fn base(&mut self, space: Space) -> V {
+        // All windows are to one address space.
+        let space = if matches!(space, Space::Global(_)) { Space::Global(0) } else { space };
         if let Some(&(_, v)) = self.known.bases.iter().find(|(s, _)| *s == space) {
             return v;
         }

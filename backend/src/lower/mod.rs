@@ -482,6 +482,7 @@ impl Lower<'_, '_> {
             }
             Opcode::Load | Opcode::Store => self.memory(data),
             Opcode::Atomic => self.atomic(data),
+            Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle => self.across(data),

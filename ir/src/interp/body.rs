@@ -228,6 +228,17 @@ impl Code {
                         traffic.1 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
                     }
                 }
+                Kind::Deny(access, store, guarded) => {
+                    let values = &scratch.values;
+                    let lanes = guard(env, values, guarded, op.args[2]);
+                    let denied = lanes & pack(line(values, op.args[1], n));
+                    if denied != 0 {
+                        let mut at = [0; MAX_LANES];
+                        let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);
+                        let lane = denied.trailing_zeros().min(odd.unwrap_or(u32::MAX));
+                        return Err((op.step, memory_fault(op, access, lane, &at, store)));
+                    }
+                }
                 Kind::Pure(callee, count) => call_pure(env, op, callee, count, before, &mut from_dst[..n]),
                 Kind::Lookup(table) => {
                     let indices = line(before, op.args[0], n);

@@ -75,6 +75,8 @@ pub(super) enum Kind {
     Atomic(Access, AtomicOp, bool),
     Lock(Access, bool),
     UnlockStore(Access, bool),
+    /// Whether it is a store that is denied, and whether there is a guard.
+    Deny(Access, bool, bool),
     /// The value of the lowest lane concerned in all lanes: operand a, guard b.
     Share(bool),
     Any,
@@ -611,7 +613,7 @@ impl Prepare<'_> {
             }
             _ => {
                 let kind = self.kind(data, &scalar, result).ok_or_else(bad)?;
-                if matches!(kind, Kind::Set(..) | Kind::Store(..) | Kind::UnlockStore(..)) {
+                if matches!(kind, Kind::Set(..) | Kind::Store(..) | Kind::UnlockStore(..) | Kind::Deny(..)) {
                     if data.result.is_some() {
                         return Err(bad());
                     }
@@ -670,6 +672,9 @@ impl Prepare<'_> {
             }
             (Opcode::Lock, Imm::Mem(mem)) => Kind::Lock(access(mem), guarded(1)?),
             (Opcode::UnlockStore, Imm::Mem(mem)) => Kind::UnlockStore(access(mem), guarded(2)?),
+            (Opcode::DenyLoad | Opcode::DenyStore, Imm::Mem(mem)) => {
+                Kind::Deny(access(mem), data.op == Opcode::DenyStore, guarded(2)?)
+            }
             (Opcode::CallPure, Imm::Pure(callee)) => {
                 let types = callee.params.iter().enumerate().all(|(i, &t)| scalar(i) == Some(t));
                 operands(callee.params.len())?;

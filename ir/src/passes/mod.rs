@@ -17,6 +17,7 @@ pub mod pairs;
 pub mod simplify_cfg;
 pub mod uniform;
 pub mod whole;
+pub mod windows;
 
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ mod tests;
 use crate::entities::{Block, Value};
 use crate::function::{Form, Function, Imm, InstData, Terminator, ValueDef};
 use crate::opcodes::{Opcode, Space};
+use windows::{WINDOWS, Window};
 
 /// A pass.
 pub type Pass = fn(&mut Function) -> bool;
@@ -47,7 +49,16 @@ pub const ALL: &[(&str, Pass)] = &[
     ("simplify_cfg", simplify_cfg::run),
     ("uniform", uniform::run),
     ("whole", whole::run),
+    ("windows", |func| windows::run(func, &ONE_OF_EACH)),
 ];
+
+/// Windows 0 and 1 for fixtures, and none else.
+const ONE_OF_EACH: [Window; WINDOWS] = {
+    let mut windows = [Window::None; WINDOWS];
+    windows[0] = Window::Linear;
+    windows[1] = Window::Tiled;
+    windows
+};
 
 /// Runs passes in order. In debug builds the function is verified after each.
 ///

@@ -428,9 +428,9 @@ fn check_function(before: Function, seed: u64, passes: &[(&str, Pass)]) {
     }
 }
 
-/// The passes that change no result: `fast` is for who does not ask for that.
+/// The passes that change no result: `fast` is for who does not ask for that, `windows` for other memory.
 fn exact() -> Vec<(&'static str, Pass)> {
-    ALL.iter().copied().filter(|(name, _)| *name != "fast").collect()
+    ALL.iter().copied().filter(|(name, _)| !["fast", "windows"].contains(name)).collect()
 }
 
 #[test]

@@ -438,8 +438,16 @@ impl<'a> Parser<'a> {
 
     fn operands(&mut self, op: Opcode, suffix: &str, args: &mut Vec<Value>) -> Result<Imm> {
         let suffix_at = self.at - 1;
-        let is_memory =
-            matches!(op, Opcode::Load | Opcode::Store | Opcode::Atomic | Opcode::Lock | Opcode::UnlockStore);
+        let is_memory = matches!(
+            op,
+            Opcode::Load
+                | Opcode::Store
+                | Opcode::Atomic
+                | Opcode::Lock
+                | Opcode::UnlockStore
+                | Opcode::DenyLoad
+                | Opcode::DenyStore
+        );
         if !suffix.is_empty() && suffix != "ftz" && !is_memory {
             return self.error_at(suffix_at, format!("`{}` takes no `.{suffix}`", op.name()));
         }

@@ -22,11 +22,12 @@ use warpjit_backend::{
     self as backend, Context, FloatEnv, Options, RegionCode, Shape, SlotShape, TablePointer, Target, TrapSite,
 };
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
+use warpjit_ir::passes::windows;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize, part_lanes, versions};
-use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
+use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
@@ -331,10 +332,6 @@ impl Jit {
         let Some(mut region) = cut(kernel, at, &known) else { return Ok(None) };
         let groups = self.groups(&region);
         let chunk_lanes = u32::from(groups) * 4;
-        if !self.variant.flat_global && has_global(&region.mask) {
-            // Windows that are not the whole address space are the interpreter's.
-            return Ok(None);
-        }
         let mut assumptions = Vec::new();
         if !frames.is_empty() {
             assumptions = self.shapes(kernel, &region, frames, (chunk_lanes, self.is_start(at)));
@@ -348,6 +345,9 @@ impl Jit {
             if let Some(better) = cut(kernel, at, &known) {
                 region = better;
             }
+        }
+        if !self.through_windows(&mut region) {
+            return Ok(None);
         }
         optimize(&mut region, self.wide);
         if self.wide {
@@ -375,6 +375,12 @@ impl Jit {
         (code.exits, code.faults, code.assumptions) = (region.exits, region.faults, assumptions);
         code.written = written_slots(&region.mask);
         Ok(Some(code))
+    }
+
+    /// Makes a region go through the launch's windows to global memory; `false` where there are some that code is not made for: they are the
+    /// interpreter's.
+    fn through_windows(&self, region: &mut Region) -> bool {
+        self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds))
     }
 
     /// Code that the backend has made, in memory where it can run; what is known of it besides is still to be said.
@@ -446,13 +452,6 @@ const DEFAULT_GROUPS: u8 = 2;
 
 /// Lanes of such a vector.
 const WIDE_LANES: u32 = 16;
-
-fn has_global(func: &Function) -> bool {
-    func.blocks
-        .iter()
-        .flat_map(|b| &b.insts)
-        .any(|&i| matches!(func.mem_access(i), Some(m) if matches!(m.space, Space::Global(_))))
-}
 
 /// Something that code assumes of a warp.
 #[derive(Debug)]

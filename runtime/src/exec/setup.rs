@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
+use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
 
 /// Bytes of a const bank; what is not bound reads as zero.
@@ -277,6 +278,9 @@ impl Plan {
             return Err(Error::Launch(format!("{given} bytes for shared memory, there are {most}")));
         }
         plan.shared[..launch.shared.len()].copy_from_slice(&launch.shared);
+        if let Some(words) = plan.windows.words() {
+            banks[usize::from(windows::BANK)] = words;
+        }
         let zero: Bank = vec![0; CONST_BYTES + SLACK_BYTES].into();
         plan.consts = banks
             .into_iter()

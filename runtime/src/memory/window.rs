@@ -1,9 +1,9 @@
 //! Windows to global memory: from an address in g{n}[] to one in the guest's address space.
 
+use warpjit_ir::passes::windows::{ALIGNED, FEWEST, WINDOWS, Window, WindowWords};
+
 use crate::{Error, GlobalMode, GlobalSpace};
 
-/// Windows that a guest can name.
-pub const WINDOWS: usize = 16;
 /// Addresses that a window can have.
 const SPACE_BYTES: u64 = 1 << 32;
 /// Bytes of a row of a tile.
@@ -88,6 +88,57 @@ impl Windows {
             }
         }
     }
+
+    /// The address in a window of a place that it shows.
+    pub fn back(&self, window: u8, address: u64) -> u64 {
+        let space = self.list.as_ref().and_then(|list| list.get(usize::from(window))?.as_ref());
+        let Some(space) = space else { return address };
+        let inside = address.wrapping_sub(space.address);
+        match space.mode {
+            GlobalMode::Linear => inside,
+            GlobalMode::Tiled2d { pitch, tile_mode, .. } => {
+                let (rows, width) = (4u64 << tile_mode, u64::from(TILE_WIDTH));
+                let (tile, inside) = (inside / (rows * width), inside % (rows * width));
+                let tiles = u64::from(pitch / TILE_WIDTH);
+                let x = tile % tiles * width + inside % width;
+                let y = tile / tiles * rows + inside / width;
+                y << 16 | x
+            }
+        }
+    }
+
+    /// What compiled code reads of the windows; `None` where all are the whole address space.
+    pub fn words(&self) -> Option<Vec<u8>> {
+        let words_of = |space: &Option<GlobalSpace>| {
+            let Some(space) = space else { return WindowWords::default() };
+            // Windows are in an address space of 32 bits.
+            let words = WindowWords {
+                start: space.address as u32,
+                last: space.bytes.wrapping_sub(1) as u32,
+                ..WindowWords::default()
+            };
+            match space.mode {
+                GlobalMode::Linear => words,
+                GlobalMode::Tiled2d { pitch, width, height, tile_mode } => {
+                    WindowWords { width, height, tiles: pitch / TILE_WIDTH, rows: 2 + tile_mode, ..words }
+                }
+            }
+        };
+        let list = self.list.as_ref()?;
+        Some(list.iter().flat_map(|space| words_of(space).to_bytes()).collect())
+    }
+}
+
+/// What kinds of windows a launch has, for code; `None` where all are the whole address space.
+pub fn kinds(spaces: &[GlobalSpace]) -> Option<[Window; WINDOWS]> {
+    let kind = |space: &GlobalSpace| match space.mode {
+        _ if !space.address.is_multiple_of(ALIGNED) => Window::Other,
+        GlobalMode::Linear if space.bytes >= FEWEST => Window::Linear,
+        GlobalMode::Linear => Window::Other,
+        GlobalMode::Tiled2d { .. } => Window::Tiled,
+    };
+    let of = |number: usize| spaces.iter().find(|space| space.index as usize == number);
+    (!spaces.is_empty()).then(|| std::array::from_fn(|number| of(number).map_or(Window::None, kind)))
 }
 
 #[cfg(test)]
@@ -132,6 +183,19 @@ mod tests {
         assert_eq!(at(98, 0), None);
         assert_eq!(at(0, 20), None);
         assert_eq!(at(62, 0), None, "across tiles");
+    }
+
+    #[test]
+    fn back_from_where_they_show() {
+        for mode in [linear(2), tiled(256, 200, 50, 0), tiled(128, 128, 20, 2)] {
+            let windows = Windows::new(&[mode]).unwrap();
+            for (x, y) in [(0u64, 0u64), (4, 0), (60, 0), (64, 3), (100, 4), (124, 19)] {
+                let address = y << 16 | x;
+                if let Some(place) = windows.translate(2, address, 4) {
+                    assert_eq!(windows.back(2, place), address, "{mode:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,10 @@ impl Folder<'_> {
         let same = |args| Some(Act::Now(data.op, args, data.imm));
         // A guard that always holds, or never.
         let values = match data.op {
-            Opcode::Store => 2,
+            Opcode::DenyLoad | Opcode::DenyStore if self.c(data.args[1]) == Some(0) => {
+                return Some(Act::Gone);
+            }
+            Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore => 2,
             Opcode::Atomic => data.atomic_operands(),
             _ => 1,
         };

@@ -171,7 +171,8 @@ impl Folder<'_> {
     }
 
     fn step(&mut self, data: &InstData) -> Option<Act> {
-        if matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic | Opcode::SlotSet) {
+        use Opcode::{Atomic, DenyLoad, DenyStore, Load, SlotSet, Store};
+        if matches!(data.op, Load | Store | Atomic | SlotSet | DenyLoad | DenyStore) {
             return self.memory(data);
         }
         if data.op == Opcode::LaneBit {

@@ -15,7 +15,7 @@ use warpjit_ir::{Block, Slot, Terminator};
 use super::rows::BlockLook;
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::{accesses_lanes, fits_whole};
-use super::{Jit, WIDE_LANES, has_global, lock, written_slots};
+use super::{Jit, WIDE_LANES, lock, written_slots};
 
 /// Most pieces of a kernel.
 const MOST_PIECES: usize = 48;
@@ -75,9 +75,6 @@ impl Jit {
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
             let region = kernel.region(at, &none)?;
-            if !self.variant.flat_global && has_global(&region.mask) {
-                return None;
-            }
             insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
             let mut number = |block: Block| match starts.iter().position(|&known| known == block) {
                 Some(found) => found,
@@ -193,6 +190,9 @@ impl Jit {
                     shapes[slot.index()] = Some(known);
                 }
                 region = kernel.region(entry, &facts(&shapes, lanes))?;
+            }
+            if !self.through_windows(&mut region) {
+                return None;
             }
             if look.whole {
                 full::all_enter(&mut region.mask);
