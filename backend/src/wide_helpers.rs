@@ -1,7 +1,9 @@
 //! Rust functions that code with vectors of 512 bits calls through its context.
 
+#[cfg(target_arch = "x86_64")]
 use warpjit_ir::Space;
 
+#[cfg(target_arch = "x86_64")]
 use crate::CONST_BANKS;
 
 /// A function that calls another and preserves every register, AVX-512's too: what a call loses would be spilled around it even

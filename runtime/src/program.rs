@@ -124,7 +124,7 @@ impl Variant {
 }
 
 /// Most groups of four lanes that are taken with vectors of 128 bits if they are asked for.
-const MOST_NARROW: u8 = 4;
+pub(crate) const MOST_NARROW: u8 = 4;
 
 /// A kernel, ready to be launched any number of times, from any thread. Clones share all that is compiled.
 #[derive(Clone)]

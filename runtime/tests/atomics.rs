@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::{launch, program, words_of};
-use warpjit_runtime::{Access, CancelToken, Config, Engine, Fault, FaultKind, Launch, Program, Tier};
+use warpjit_runtime::{
+    Access, CancelToken, Config, Engine, Fault, FaultKind, HostLevel, Launch, Program, Tier,
+};
 
 const OUT: u64 = 0x1_0000;
 /// Two pages that can be written, then one that can only be read, then nothing.
@@ -27,6 +29,10 @@ fn engines(threads: usize) -> Vec<(String, Engine)> {
     for groups in [1, 2, 4, 8, 16] {
         list.push((format!("chunk {groups}"), Config { chunk_groups: Some(groups), ..jit.clone() }));
     }
+    // What has no vectors of 512 bits takes fewer lanes.
+    let eight = Config { chunk_groups: Some(8), ..jit };
+    list.push(("chunk 8, checked".into(), Config { checked_memory: true, ..eight.clone() }));
+    list.push(("chunk 8, SSE4.1".into(), Config { host: HostLevel::Sse41, ..eight }));
     list.into_iter().map(|(name, config)| (name, Engine::new(config).expect("engine"))).collect()
 }
 

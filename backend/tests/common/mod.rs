@@ -63,7 +63,10 @@ impl Executable {
                 exit
             }
             #[cfg(not(target_arch = "x86_64"))]
-            entry(context, frame.as_mut_ptr().cast())
+            {
+                assert_eq!(self.code.float_env, FloatEnv::Default);
+                entry(context, frame.as_mut_ptr().cast())
+            }
         }
     }
 }
@@ -83,13 +86,10 @@ pub fn context() -> Context {
 /// Options of each group count and host level: what this host has, AVX2 with FMA where it has more, SSE4.1.
 pub fn all_options() -> Vec<Options> {
     let mut list = Vec::new();
-    let mut targets =
-        vec![Target::host(HostLevel::Native).expect("host"), Target::host(HostLevel::Sse41).expect("host")];
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512dq") {
-        targets.push(Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("target"));
-    }
-    for target in targets {
+    let host = [HostLevel::Native, HostLevel::Sse41].map(|level| Target::host(level).expect("host"));
+    let avx2 = warpjit_backend::host_has_wide_vectors()
+        .then(|| Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("target"));
+    for target in host.into_iter().chain(avx2) {
         for groups in [1, 2, 4] {
             list.push(Options { groups, ..Options::new(target.clone()) });
         }

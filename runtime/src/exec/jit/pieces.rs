@@ -16,6 +16,7 @@ use super::rows::BlockLook;
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::{accesses_lanes, fits_whole};
 use super::{Jit, WIDE_LANES, lock, written_slots};
+use crate::program::MOST_NARROW;
 
 /// Most pieces of a kernel.
 const MOST_PIECES: usize = 48;
@@ -309,7 +310,8 @@ impl Jit {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
-            Some(groups) => groups.min(most),
+            Some(groups) if self.wide => groups.min(most),
+            Some(groups) => groups.min(MOST_NARROW).min(most),
             None if self.wide && !region.whole => {
                 (super::width::vectors(&region.mask) * (WIDE_LANES as u8 / 4)).min(most)
             }

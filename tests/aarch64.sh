@@ -1,0 +1,40 @@
+#!/bin/sh
+# Builds for AArch64 and runs tests there, emulated by QEMU: a Debian (sid) in a folder has a compiler for it. Takes root, debootstrap, Debian's
+# packages, and an hour for all tests.
+#
+#   tests/aarch64.sh FOLDER [arguments of `cargo test`; --workspace where there are none]
+set -eu
+root=$(realpath -m "${1:?a folder for Debian}")
+shift
+repository=$(realpath "$(dirname "$0")/..")
+crates=${CARGO_HOME:-$HOME/.cargo}/registry
+target=aarch64-unknown-linux-gnu
+
+if [ ! -e "$root/ready" ]; then
+    debootstrap --variant=minbase --include=ca-certificates sid "$root" http://deb.debian.org/debian
+    # Mirrors may stand still for longer than a list is valid.
+    echo 'Acquire::Check-Valid-Until "false";' > "$root/etc/apt/apt.conf.d/99valid"
+    chroot "$root" sh -euc 'dpkg --add-architecture arm64
+        apt-get update
+        DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends rustc cargo gcc \
+            gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstd-rust-dev:arm64 qemu-user'
+    touch "$root/ready"
+fi
+cargo fetch --locked --manifest-path "$repository/Cargo.toml"
+[ $# -gt 0 ] || set -- --workspace
+# What is mounted here is so for this command only.
+exec unshare --mount sh -euc '
+    root=$1 repository=$2 crates=$3 target=$4
+    shift 4
+    mkdir -p "$root/warpjit" "$root/cargo/registry" "$root/target"
+    mount --bind "$repository" "$root/warpjit"
+    mount --bind "$crates" "$root/cargo/registry"
+    mount --bind /dev "$root/dev"
+    mount --bind /proc "$root/proc"
+    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
+        CARGO_HOME=/cargo CARGO_TARGET_DIR=/target CARGO_NET_OFFLINE=true CARGO_PROFILE_RELEASE_DEBUG=0 \
+        CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+        QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+        WARPJIT_RANDOM="${WARPJIT_RANDOM:-}" \
+        chroot "$root" sh -euc "cd /warpjit; exec cargo test --release --locked --target $target --no-fail-fast \"\$@\"" sh "$@"
+' sh "$root" "$repository" "$crates" "$target" "$@"
