@@ -7,7 +7,7 @@ use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 /// An engine, with its name.
 pub type Named = (String, Engine);
 
-/// The interpreter, then compiled code in all widths, with and without newer host instructions, and with checked accesses.
+/// The interpreter, then compiled code: as it is by default, in all widths, with and without newer host instructions, and with checked accesses.
 pub fn interpreter_and_compiled() -> Vec<Named> {
     let mut configs = vec![("interp".to_owned(), Config { tier: Tier::Interp, ..Config::default() })];
     for groups in [1, 2, 4] {
@@ -16,8 +16,11 @@ pub fn interpreter_and_compiled() -> Vec<Named> {
             configs.push((format!("jit {groups} {host:?}"), config));
         }
     }
-    configs
-        .push(("jit checked".into(), Config { tier: Tier::Jit, checked_memory: true, ..Config::default() }));
+    let jit = Config { tier: Tier::Jit, ..Config::default() };
+    configs.push(("jit checked".into(), Config { checked_memory: true, ..jit.clone() }));
+    // With vectors of 512 bits, where the host has them.
+    configs.push(("jit 8".into(), Config { chunk_groups: Some(8), ..jit.clone() }));
+    configs.push(("jit".into(), jit));
     configs.into_iter().filter_map(|(name, config)| named(name, config)).collect()
 }
 

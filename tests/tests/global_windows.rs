@@ -1,7 +1,9 @@
 //! Tesla's windows to global memory: what is inside, what faults and where, in the interpreter and in compiled code of all kinds.
 
 use warpjit::outcome::Status;
-use warpjit_runtime::{Config, Tier};
+use warpjit_frontend::tesla::{Chip, Target, assemble};
+use warpjit_runtime::{Access, Config, GlobalMode, GlobalSpace, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_tests::engines::interpreter_and_compiled;
 use warpjit_tests::guest::Guest;
 
 /// g0[] shows 64 bytes of words 100, 101, ...; g1[] 256 bytes that are written; g2[] a picture of 96 bytes by 6 rows in tiles of 64 by 4;
@@ -133,4 +135,49 @@ fn what_is_outside_of_a_picture_faults() {
     faults("shl b32 $r1 $r0 0x10\nst b32 g2[$r1] $r0", &at(0x18, 6, "store to global 0x60000"));
     faults("add b32 $r1 $r1 0x2\nst b32 g2[$r1] $r0", &at(0x18, 0, "store to global 0x2"));
     faults("mov b32 $r2 0x50002\nld b32 $r2 g2[$r2]", &at(0x18, 0, "load from global 0x50002"));
+}
+
+/// Windows may show what is not mapped, or must not be written: an access there has the window's address, too.
+#[test]
+fn what_memory_refuses_faults_at_the_address_in_the_window() {
+    const START: u64 = 0x1002_0000;
+    let tiled = GlobalMode::Tiled2d { pitch: 128, width: 128, height: 64, tile_mode: 3 };
+    // One page can be written, the next one only read, a third one is not there.
+    for (mode, addresses, wanted) in [
+        (
+            GlobalMode::Linear,
+            "add b32 $r1 $r1 0xfe0",
+            ["lane 8: store to global 0x1000", "lane 8: load from global 0x2000"],
+        ),
+        // Tiles of 64 by 32: two pages are four of them, the two rows of tiles.
+        (
+            tiled,
+            "shl b32 $r1 $r0 0x11",
+            ["lane 16: store to global 0x200000", "lane 0: load from global 0x0"],
+        ),
+    ] {
+        let second = if mode == GlobalMode::Linear { "add b32 $r1 $r1 0x1000\n" } else { "" };
+        for (access, text) in ["st b32 g5[$r1] $r0", "ld b32 $r2 g5[$r1]"].into_iter().zip(wanted) {
+            let load = access.starts_with("ld");
+            let more = if load { second } else { "" };
+            let source = format!("{LANES}{addresses}\n{more}{access}\nexit nop\n");
+            let code = assemble(&source, Target::compute(Chip::G84)).expect("assembles").code;
+            let options =
+                ProgramOptions { raw: true, chip: Some("g84".into()), ..ProgramOptions::new(Isa::Tesla) };
+            let program = Program::load(&code, &options).expect("loads");
+            for (name, engine) in interpreter_and_compiled() {
+                let mut memory = engine.memory().expect("memory");
+                memory.map(Some(START), 4096, Access::ReadWrite).expect("room");
+                memory.map(Some(START + 4096), 4096, Access::ReadOnly).expect("room");
+                // The picture's second launch begins where nothing is.
+                let start = if load && mode != GlobalMode::Linear { START + 8192 } else { START };
+                let window = GlobalSpace { index: 5, address: start, bytes: 3 * 4096, mode };
+                let launch =
+                    Launch { grid: [1, 1, 1], block: [32, 1, 1], globals: vec![window], ..Launch::default() };
+                let report = engine.run(&program, &mut memory, &launch).expect("runs");
+                let fault = report.fault.expect("faults").to_string();
+                assert!(fault.ends_with(text), "{name}, {mode:?}: {fault}, want {text}");
+            }
+        }
+    }
 }
