@@ -264,9 +264,10 @@ impl Through<'_> {
         self.make(Opcode::Const, &[], Imm::Bits(n.into()), Scalar::I32)
     }
 
-    /// Appends an operation on lanes; what is the same in all of them is found by `uniform`.
+    /// Appends an operation, the same for all lanes if its operands are.
     fn make(&mut self, op: Opcode, args: &[Value], imm: Imm, scalar: Scalar) -> Value {
-        let inst = self.func.make_inst(op, args, imm, Some(Type::varying(scalar)), self.data.pc);
+        let uniform = args.iter().all(|&a| self.func.ty(a).uniform);
+        let inst = self.func.make_inst(op, args, imm, Some(Type { scalar, uniform }), self.data.pc);
         self.func.block_mut(self.block).insts.push(inst);
         Value::new(self.func.values.len() - 1)
     }
