@@ -41,6 +41,10 @@ fn faults(source: &str, text: &str) {
     assert_eq!(fault.to_string(), text);
 }
 
+fn at(pc: u32, lane: u32, what: &str) -> String {
+    format!("memory fault at pc {pc:#x}, block (0, 0, 0), warp 0, lane {lane}: {what}")
+}
+
 fn words(list: impl IntoIterator<Item = u32>) -> String {
     let list: Vec<String> = list.into_iter().map(|word| word.to_string()).collect();
     format!("[[expect]]\ntype = 'u32'\nu32 = [{}]\nbuffer = ", list.join(", "))
@@ -103,9 +107,6 @@ fn lanes_that_take_no_part_may_point_anywhere() {
 
 #[test]
 fn what_is_outside_faults() {
-    let at = |pc: u32, lane: u32, what: &str| {
-        format!("memory fault at pc {pc:#x}, block (0, 0, 0), warp 0, lane {lane}: {what}")
-    };
     // Lanes side by side, the first one outside; the address is the window's.
     faults("ld b32 $r2 g0[$r1]", &at(0x10, 16, "load from global 0x40"));
     faults("add b32 $r1 $r1 0xa0\nst b32 g1[$r1] $r0", &at(0x18, 24, "store to global 0x100"));
@@ -128,9 +129,6 @@ fn what_is_outside_faults() {
 
 #[test]
 fn what_is_outside_of_a_picture_faults() {
-    let at = |pc: u32, lane: u32, what: &str| {
-        format!("memory fault at pc {pc:#x}, block (0, 0, 0), warp 0, lane {lane}: {what}")
-    };
     faults("ld b32 $r2 g2[$r1]", &at(0x10, 24, "load from global 0x60"));
     faults("shl b32 $r1 $r0 0x10\nst b32 g2[$r1] $r0", &at(0x18, 6, "store to global 0x60000"));
     faults("add b32 $r1 $r1 0x2\nst b32 g2[$r1] $r0", &at(0x18, 0, "store to global 0x2"));

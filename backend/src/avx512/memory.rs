@@ -240,7 +240,7 @@ impl Lower<'_> {
         self.a.jump(target, &[pc, space, store, bytes, lane, address]);
     }
 
-    /// Faults where any lane of the guard takes part.
+    /// Faults where an access is denied to a lane that takes part: with the lowest of these, or one below that is not aligned.
     pub fn deny(&mut self, data: &InstData) -> Result<(), Error> {
         let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
         let is_wide = wide(self.scalar_of(address));

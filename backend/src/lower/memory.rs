@@ -142,7 +142,7 @@ impl Lower<'_, '_> {
         self.e.uextend(I64, word)
     }
 
-    /// Faults where any lane of the guard takes part.
+    /// Faults where an access is denied to a lane that takes part: with the lowest of these, or one below that is not aligned.
     pub(super) fn deny(&mut self, data: &InstData) -> Result<(), Error> {
         let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
         if wide(self.f.ty(address).scalar) || mem.offset != 0 {
