@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds for AArch64 and runs tests there, emulated by QEMU: a Debian (sid) in a folder has a compiler for it. Takes root, debootstrap, Debian's
-# packages, and an hour for all tests.
+# packages, and half an hour for all tests.
 #
 #   tests/aarch64.sh FOLDER [arguments of `cargo test`; --workspace where there are none]
 set -eu

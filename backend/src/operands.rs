@@ -28,11 +28,11 @@ pub(crate) fn constant(f: &Function, data: &InstData) -> Result<(Value, u64), Er
     Ok((r, bits & f.ty(r).scalar.bit_mask()))
 }
 
-/// Operands of a load or store.
+/// Operands of a load or store, or of what denies one.
 pub(crate) struct MemoryOperands {
     pub mem: MemAccess,
     pub address: Value,
-    /// Of a store.
+    /// Of a store; of what denies an access, where it does.
     pub value: Option<Value>,
     pub guard: Option<Value>,
 }

@@ -105,6 +105,25 @@ fn lanes_that_take_no_part_may_point_anywhere() {
     holds(source, &format!("{out}'out'\n"));
 }
 
+/// Windows of less than a double word, or that begin anywhere, are the interpreter's, whatever the tier.
+#[test]
+fn windows_that_code_is_not_made_for() {
+    let launch = LAUNCH
+        .replace("0x10000100", "0x10000104")
+        .replace("bytes = 256\n[[buffer]]\nname = 'rest'", "bytes = 4\n[[buffer]]\nname = 'rest'");
+    assert_ne!(launch, LAUNCH);
+    let source =
+        |lanes: &str| format!("{lanes}ld b32 $r3 g0[$r1]\nmov b32 $r2 0x0\nst b32 g1[$r2] $r3\nexit nop\n");
+    // Of lanes that store to one word the highest wins: it has the last word.
+    let inside = Guest::new(
+        &source("and b32 $r0 $r0 0xf\nshl b32 $r1 $r0 0x2\n"),
+        &format!("{launch}{}'out'\n", words([115])),
+    );
+    assert_eq!(inside.run_everywhere().status, Status::Ok);
+    let fault = Guest::new(&source(LANES), &launch).fault().to_string();
+    assert_eq!(fault, at(0x10, 16, "load from global 0x40"));
+}
+
 #[test]
 fn what_is_outside_faults() {
     // Lanes side by side, the first one outside; the address is the window's.

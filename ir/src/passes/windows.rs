@@ -4,7 +4,7 @@
 //! Where a window begins and ends is a matter of the launch: code reads it from a const bank that no guest names ([`BANK`]). What kind of
 //! window it is the code depends on ([`Window`]).
 
-use crate::entities::{Block, Value};
+use crate::entities::{Block, Inst, Value};
 use crate::function::{Form, Function, Imm, InstData};
 use crate::opcodes::{IntCC, MemAccess, Opcode, Space};
 use crate::types::{Scalar, Type};
@@ -16,7 +16,7 @@ pub const WINDOWS: usize = 16;
 pub const BANK: u8 = 17;
 
 /// Bytes of a row of a tile.
-const TILE_WIDTH: u32 = 64;
+pub const TILE_WIDTH: u32 = 64;
 
 /// A window that is not the whole address space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -89,27 +89,34 @@ pub fn through(space: Space) -> Option<u8> {
     }
 }
 
-/// Takes the windows out of a function in mask form, of a guest with 32-bit addresses; `false`, with the function as it was, if it
-/// accesses one that this cannot be done for.
+/// The window of an access of global memory.
+fn window_of(func: &Function, inst: Inst, windows: &[Window; WINDOWS]) -> Option<Window> {
+    match func.mem_access(inst)?.space {
+        Space::Global(n) => Some(windows.get(usize::from(n)).copied().unwrap_or(Window::None)),
+        _ => None,
+    }
+}
+
+/// Whether [`run`] can take the windows out of a function: addresses have 32 bits, and no window that is accessed is [`Window::Other`].
+pub fn can(func: &Function, windows: &[Window; WINDOWS]) -> bool {
+    let fits = |inst: Inst| {
+        let data = func.inst(inst);
+        window_of(func, inst, windows).is_none_or(|window| {
+            let known = matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic);
+            known && window != Window::Other && func.ty(data.args[0]).scalar == Scalar::I32
+        })
+    };
+    func.form == Form::Mask && func.block_ids().flat_map(|b| &func.block(b).insts).all(|&inst| fits(inst))
+}
+
+/// Takes the windows out of a function in mask form; `false`, with the function as it was, if it [cannot](can).
 pub fn run(func: &mut Function, windows: &[Window; WINDOWS]) -> bool {
-    let of = |func: &Function, inst| -> Option<Window> {
-        match func.mem_access(inst)?.space {
-            Space::Global(n) => Some(windows.get(usize::from(n)).copied().unwrap_or(Window::None)),
-            _ => None,
-        }
-    };
-    let fits = |data: &InstData, window: Window| {
-        let known = matches!(data.op, Opcode::Load | Opcode::Store | Opcode::Atomic);
-        known && window != Window::Other && func.ty(data.args[0]).scalar == Scalar::I32
-    };
-    let all = || func.block_ids().flat_map(|b| &func.block(b).insts);
-    let can = all().all(|&inst| of(func, inst).is_none_or(|window| fits(func.inst(inst), window)));
-    if !can || func.form != Form::Mask {
+    if !can(func, windows) {
         return false;
     }
     for block in func.block_ids() {
         for inst in std::mem::take(&mut func.block_mut(block).insts) {
-            if let Some(window) = of(func, inst) {
+            if let Some(window) = window_of(func, inst, windows) {
                 let data = func.inst(inst).clone();
                 let through = Through { func, block, data: &data }.access(window);
                 *func.inst_mut(inst) = through;

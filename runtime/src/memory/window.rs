@@ -1,13 +1,11 @@
 //! Windows to global memory: from an address in g{n}[] to one in the guest's address space.
 
-use warpjit_ir::passes::windows::{ALIGNED, FEWEST, WINDOWS, Window, WindowWords};
+use warpjit_ir::passes::windows::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 
 use crate::{Error, GlobalMode, GlobalSpace};
 
 /// Addresses that a window can have.
 const SPACE_BYTES: u64 = 1 << 32;
-/// Bytes of a row of a tile.
-const TILE_WIDTH: u32 = 64;
 
 /// All windows of a launch.
 #[derive(Debug, Clone, Default)]

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
+use warpjit_ir::passes::windows;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, versions};
@@ -76,6 +77,9 @@ impl Jit {
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
             let region = kernel.region(at, &none)?;
+            if self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds)) {
+                return None;
+            }
             insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
             let mut number = |block: Block| match starts.iter().position(|&known| known == block) {
                 Some(found) => found,
