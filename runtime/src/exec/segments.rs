@@ -85,23 +85,20 @@ impl Segments {
 
     /// Maps all of them, for blocks of `warps` warps of which at most `places` are there at a time.
     pub fn map(&mut self, memory: &mut Memory, warps: u32, places: u32) -> Result<(), Error> {
+        let addresses: Vec<u64> = self.list.iter().map(|segment| segment.address).collect();
+        memory.give_back_others(&addresses)?;
         for number in 0..self.list.len() {
-            let segment = &mut self.list[number];
+            let segment = &self.list[number];
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
             let name = segment.name;
-            if let Err(error) = memory.map(Some(segment.address), bytes.max(1), access) {
+            if let Err(error) = memory.map_parked(segment.address, bytes.max(1), access, &segment.contents) {
                 self.list.truncate(number);
                 self.unmap(memory);
                 return Err(Error::Launch(format!("no room for the {name}: {error}")));
-            }
-            if let Err(error) = memory.write(segment.address, &segment.contents) {
-                self.list.truncate(number + 1);
-                self.unmap(memory);
-                return Err(error);
             }
         }
         if self.have_places() {
@@ -111,11 +108,11 @@ impl Segments {
         Ok(())
     }
 
-    /// Takes all of them out of memory again.
+    /// Takes all of them out of memory again; it may keep them for the next launch.
     pub fn unmap(&mut self, memory: &mut Memory) {
         for segment in self.list.drain(..) {
             // It was mapped by `map`, and nobody but the owner of both can have unmapped it since.
-            let _ = memory.unmap(segment.address);
+            let _ = memory.park(segment.address, segment.contents);
         }
     }
 

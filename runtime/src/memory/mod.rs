@@ -9,6 +9,7 @@
 //! here is a relaxed atomic one of at most eight bytes.
 
 mod access;
+mod parked;
 mod reservation;
 mod update;
 pub(crate) mod window;
@@ -56,7 +57,7 @@ impl Access {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Buffer {
     bytes: u64,
     access: Access,
@@ -69,6 +70,7 @@ pub struct Memory {
     /// Rights of each page of [`PAGE_BYTES`], for checked accesses.
     pages: Box<[AtomicU8]>,
     buffers: BTreeMap<u64, Buffer>,
+    parked: parked::Parked,
     /// Unit of the host's own protection, at least [`PAGE_BYTES`].
     host_page: u64,
 }
@@ -86,6 +88,7 @@ impl Memory {
             // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
             pages: unsafe { pages.assume_init() },
             buffers: BTreeMap::new(),
+            parked: parked::Parked::default(),
             host_page,
         })
     }
@@ -128,6 +131,7 @@ impl Memory {
                 )));
             }
         }
+        self.give_back_within(first, last)?;
         let mut page = first;
         let mut fresh = first;
         while page <= last {

@@ -1,0 +1,188 @@
+//! What launches map for themselves ([`crate::exec`]'s segments), parked between two of them.
+//!
+//! Small launches follow one another by the thousands, each with the same few pages around its buffers: the kernel's code, its
+//! arguments. To map, fill and protect them anew takes longer than such a launch. So they stay the host's when it has ended, but
+//! neither guest code's nor the user's: the page table says that nothing is there, and what another launch does not take up is
+//! given back before it starts, so that its compiled code faults there as well.
+
+use super::reservation::Rights;
+use super::{Access, Buffer, Memory};
+use crate::Error;
+use std::collections::BTreeMap;
+
+/// Most bytes that are kept.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Parked memory by address.
+#[derive(Debug, Default)]
+pub(super) struct Parked {
+    by_address: BTreeMap<u64, Pages>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Pages {
+    buffer: Buffer,
+    /// What was written there at first; guest code can have changed it where that is writable.
+    contents: Vec<u8>,
+}
+
+impl Parked {
+    fn take(&mut self, address: u64) -> Option<Pages> {
+        let pages = self.by_address.remove(&address)?;
+        self.bytes -= pages.buffer.bytes;
+        Some(pages)
+    }
+
+    fn put(&mut self, address: u64, pages: Pages) {
+        self.bytes += pages.buffer.bytes;
+        self.by_address.insert(address, pages);
+    }
+}
+
+impl Memory {
+    /// Maps memory that begins with `contents`, as [`Memory::map`] and [`Memory::write`] do; if the same has been parked, that is taken.
+    /// What lies behind the contents is then as the last launch left it.
+    pub(crate) fn map_parked(
+        &mut self,
+        address: u64,
+        bytes: u64,
+        access: Access,
+        contents: &[u8],
+    ) -> Result<(), Error> {
+        let wanted = Buffer { bytes, access };
+        let Some(parked) = self.parked.take(address) else {
+            self.map(Some(address), bytes, access)?;
+            return self.write_first(address, contents);
+        };
+        if parked.buffer != wanted {
+            self.give_back(address, parked.buffer)?;
+            return self.map_parked(address, bytes, access, contents);
+        }
+        let (first, last) = self.covering(address, address + bytes);
+        self.set_pages(first, last, access.flags());
+        self.buffers.insert(address, wanted);
+        if access == Access::ReadOnly && parked.contents == contents {
+            return Ok(());
+        }
+        self.write_first(address, contents)
+    }
+
+    /// Writes what has just been mapped; if that fails, nothing is mapped.
+    fn write_first(&mut self, address: u64, contents: &[u8]) -> Result<(), Error> {
+        self.write(address, contents).inspect_err(|_| {
+            let _ = self.unmap(address);
+        })
+    }
+
+    /// Unmaps a buffer that was mapped with `contents`, and keeps it for [`Memory::map_parked`] if it is small.
+    pub(crate) fn park(&mut self, address: u64, contents: Vec<u8>) -> Result<(), Error> {
+        let Some(&buffer) = self.buffers.get(&address) else { return self.unmap(address) };
+        let (first, last) = self.covering(address, address + buffer.bytes);
+        if self.shared_page(address, first, last) || self.parked.bytes + buffer.bytes > MOST_BYTES {
+            return self.unmap(address);
+        }
+        self.buffers.remove(&address);
+        self.set_pages(first, last, 0);
+        self.parked.put(address, Pages { buffer, contents });
+        Ok(())
+    }
+
+    /// Gives back what is parked, but for what begins at one of these addresses.
+    pub(crate) fn give_back_others(&mut self, wanted: &[u64]) -> Result<(), Error> {
+        let others = self.parked.by_address.keys().copied().filter(|address| !wanted.contains(address));
+        for address in others.collect::<Vec<u64>>() {
+            self.give_back_at(address)?;
+        }
+        Ok(())
+    }
+
+    /// Gives back what is parked in pages from `first` to `last`, before somebody else gets them.
+    pub(super) fn give_back_within(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        let touches = |(&at, pages): (&u64, &Pages)| {
+            let (start, end) = self.covering(at, at + pages.buffer.bytes);
+            (start < last && first < end).then_some(at)
+        };
+        for address in self.parked.by_address.iter().filter_map(touches).collect::<Vec<u64>>() {
+            self.give_back_at(address)?;
+        }
+        Ok(())
+    }
+
+    fn give_back_at(&mut self, address: u64) -> Result<(), Error> {
+        let parked = self.parked.take(address);
+        parked.map_or(Ok(()), |parked| self.give_back(address, parked.buffer))
+    }
+
+    fn give_back(&mut self, address: u64, buffer: Buffer) -> Result<(), Error> {
+        let (first, last) = self.covering(address, address + buffer.bytes);
+        self.space.map(first, last - first, Rights::None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 0x7000_0000;
+
+    fn host_reads(memory: &Memory, at: u64, bytes: usize) -> Option<Vec<u8>> {
+        let mut out = vec![0; bytes];
+        memory.read(at, &mut out).ok().map(|()| out)
+    }
+
+    #[test]
+    fn parked_memory_is_not_mapped_and_comes_back() {
+        let mut memory = Memory::new().unwrap();
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            for contents in [[1, 2], [1, 2], [3, 4]] {
+                memory.map_parked(AT, 5000, access, &contents).unwrap();
+                assert_eq!(host_reads(&memory, AT, 2).unwrap(), contents);
+                assert!(memory.map(Some(AT + 4096), 1, access).is_err(), "taken");
+                assert_eq!(memory.store(AT, 1, 9).is_ok(), access == Access::ReadWrite);
+                memory.park(AT, contents.to_vec()).unwrap();
+                assert_eq!(memory.buffers().count(), 0);
+                assert!(host_reads(&memory, AT, 1).is_none() && memory.load(AT + 4096, 1).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn others_get_zeroed_pages_where_something_was_parked() {
+        let mut memory = Memory::new().unwrap();
+        for at in [AT, AT + 4096] {
+            memory.map_parked(AT, 8192, Access::ReadWrite, &[7; 8192]).unwrap();
+            memory.park(AT, vec![7; 8192]).unwrap();
+            memory.map(Some(at), 1, Access::ReadWrite).unwrap();
+            assert_eq!(host_reads(&memory, at, 1).unwrap(), [0]);
+            assert!(memory.parked.by_address.is_empty() && memory.parked.bytes == 0);
+            memory.unmap(at).unwrap();
+        }
+        // Of another size, with other rights.
+        for (bytes, access) in
+            [(8192, Access::ReadWrite), (4096, Access::ReadWrite), (4096, Access::ReadOnly)]
+        {
+            memory.map_parked(AT, bytes, access, &[7; 16]).unwrap();
+            assert_eq!(host_reads(&memory, AT, 17).unwrap()[15..], [7, 0]);
+            assert_eq!(host_reads(&memory, AT + 4096, 1).is_some(), bytes > 4096);
+            memory.park(AT, vec![7; 16]).unwrap();
+        }
+        memory.give_back_others(&[AT]).unwrap();
+        assert_eq!(memory.parked.bytes, 4096);
+        memory.give_back_others(&[]).unwrap();
+        assert_eq!(memory.parked.bytes, 0);
+    }
+
+    #[test]
+    fn what_is_large_or_shares_a_page_is_unmapped() {
+        let mut memory = Memory::new().unwrap();
+        memory.map_parked(AT, MOST_BYTES + 1, Access::ReadWrite, &[]).unwrap();
+        memory.park(AT, Vec::new()).unwrap();
+        memory.map_parked(AT, 16, Access::ReadWrite, &[1]).unwrap();
+        memory.map(Some(AT + 16), 16, Access::ReadWrite).unwrap();
+        memory.park(AT, vec![1]).unwrap();
+        assert!(memory.parked.by_address.is_empty());
+        assert_eq!(memory.buffers().count(), 1);
+        assert!(memory.park(AT, Vec::new()).is_err(), "nothing begins there");
+    }
+}
