@@ -360,6 +360,14 @@ impl Asm {
         d
     }
 
+    /// `code dst, a, b, imm`.
+    pub fn v3i(&mut self, code: Code, a: R, b: R, imm: u8) -> R {
+        let d = self.zmm();
+        let args = [A::Def(d, Size::Z), A::Use(a, Size::Z), A::Use(b, Size::Z), A::I8(imm)];
+        self.put(code, &args, With::default());
+        d
+    }
+
     /// `code dst{mask}, a, b`: elsewhere `old`.
     pub fn v3m(&mut self, code: Code, mask: R, old: R, a: R, b: Src) -> R {
         let d = self.zmm();

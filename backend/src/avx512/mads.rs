@@ -58,6 +58,9 @@ const INT_CMPU: Code = int::CMPU[0];
 const OR_MASKS: Code = Code::VEX_Korw_kr_kr_kr;
 const AND_OF_THREE: u8 = 0x80;
 const LESS: u8 = 1;
+const NOT_LESS: u8 = 5;
+/// Of two floats the one that is farther from zero, as a positive one; one that is no number is left out.
+const LARGER_MAGNITUDE: (Code, u8) = (Code::EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae, 0b1011);
 
 /// A stretch that is being written.
 pub(super) struct Stretch {
@@ -338,8 +341,11 @@ impl Lower<'_> {
                             None => self.a.vcmp(INT_CMPU, least, below, LESS),
                         });
                     }
-                    if let Some(least) = product {
-                        wrong.push(test(self, least, Src::R(least)));
+                    if let Some(largest) = product {
+                        wrong.push(match lanes {
+                            Some(k) => self.a.vcmpm(INT_CMPU, k, largest, Src::C32(LARGEST), NOT_LESS),
+                            None => self.a.vcmp(INT_CMPU, largest, Src::C32(LARGEST), NOT_LESS),
+                        });
                     }
                 }
                 (false, _) => {}
@@ -416,6 +422,7 @@ impl Lower<'_> {
             let place = if one { stretch.tested.len() - 1 } else { n };
             let to_zero = With { to_zero: true, ..With::default() };
             let mut safe = false;
+            let mut both = None;
             let product = match constant {
                 Some(bits) if bits & EXPONENT == 0 => self.a.v3(MUL[0], a, b),
                 _ => {
@@ -423,21 +430,30 @@ impl Lower<'_> {
                     let (cut, was_safe) = known.unwrap_or_else(|| (self.a.v3w(MUL[0], a, b, to_zero), false));
                     safe = was_safe;
                     stretch.products.insert((x[n], y[n]), (cut, true));
-                    if constant.is_none() && rounds {
-                        let zero = match stretch.zeros.get(&plain[n]) {
-                            Some(&k) => k,
-                            None => self.a.vtest(TEST_NOT[0], plain[n], Src::C32(EXPONENT)),
-                        };
-                        stretch.zeros.insert(plain[n], zero);
+                    if constant.is_none() && stretch.careful {
+                        // An addend that has just been made waits for as little as can be: both sums are made.
+                        both = Some((self.zeros(&mut stretch, plain[n]), self.a.v3(MUL[0], a, b)));
+                        cut
+                    } else if constant.is_none() && rounds {
+                        let zero = self.zeros(&mut stretch, plain[n]);
                         self.a.v3m(MUL[0], zero, cut, a, b)
                     } else {
                         cut
                     }
                 }
             };
-            let sum = self.a.v3(add, product, Src::R(c));
+            let sum = match both {
+                Some((zero, rounded)) => {
+                    let sum = self.a.v3(add, product, Src::R(c));
+                    self.a.v3m(add, zero, sum, rounded, Src::R(c))
+                }
+                None => self.a.v3(add, product, Src::R(c)),
+            };
             if stretch.careful {
-                self.note_operands(&mut stretch, place, product, c);
+                self.note_product(&mut stretch, place, product);
+                if both.is_some() {
+                    self.note_addend(&mut stretch, place, c);
+                }
             } else {
                 if note || note_sign {
                     let moved = self.moved_to_middle(&mut stretch, plain[n]);
@@ -528,16 +544,24 @@ impl Lower<'_> {
         };
     }
 
-    fn note_operands(&mut self, stretch: &mut Stretch, place: usize, product: R, addend: R) {
-        let mut note = |l: &mut Self, which: usize, x: R, from: u32| {
-            let twice = l.a.v3(INT_ADD, x, Src::R(x));
-            let above = l.a.v3(INT_SUB, twice, Src::C32(from));
-            let least = &mut stretch.tested[place][which];
-            *least = Some(least.map_or(above, |so_far| l.a.v3(INT_MINU, so_far, Src::R(above))));
-        };
-        // A zero comes out above all others.
-        note(self, 0, addend, 1);
-        note(self, 1, product, LARGEST << 1);
+    /// Where an addend is zero.
+    fn zeros(&mut self, stretch: &mut Stretch, addend: R) -> R {
+        *stretch.zeros.entry(addend).or_insert_with(|| self.a.vtest(TEST_NOT[0], addend, Src::C32(EXPONENT)))
+    }
+
+    /// The least addend, twice as large, which leaves no sign, and less one: a zero is above all others then.
+    fn note_addend(&mut self, stretch: &mut Stretch, place: usize, addend: R) {
+        let twice = self.a.v3(INT_ADD, addend, Src::R(addend));
+        let above = self.a.v3(INT_SUB, twice, Src::C32(1));
+        let least = &mut stretch.tested[place][0];
+        *least = Some(least.map_or(above, |so_far| self.a.v3(INT_MINU, so_far, Src::R(above))));
+    }
+
+    /// The largest product without its sign. (An infinite one hides that another is the largest number, so it counts as such.)
+    fn note_product(&mut self, stretch: &mut Stretch, place: usize, product: R) {
+        let largest = &mut stretch.tested[place][1];
+        let so_far = largest.unwrap_or_else(|| self.a.constant(false, 0));
+        *largest = Some(self.a.v3i(LARGER_MAGNITUDE.0, so_far, product, LARGER_MAGNITUDE.1));
     }
 }
 
