@@ -6,7 +6,7 @@ use crate::memory::window::Windows;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
@@ -21,8 +21,11 @@ pub const SLACK_BYTES: usize = 8;
 /// Alignment of what an argument points to in shared memory.
 const SHARED_ARG_ALIGN: u64 = 16;
 
-/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`].
-pub type Bank = Arc<[u8]>;
+/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`]. (A vector, for it becomes one without being copied: launches are short.)
+pub type Bank = Arc<Vec<u8>>;
+
+/// What banks hold that nobody has put anything in.
+static EMPTY_BANK: LazyLock<Bank> = LazyLock::new(|| Arc::new(vec![0; CONST_BYTES + SLACK_BYTES]));
 
 /// What a kernel needs, from its container or from the options of raw code.
 #[derive(Debug, Clone)]
@@ -281,17 +284,14 @@ impl Plan {
         if let Some(words) = plan.windows.words() {
             banks[usize::from(windows::BANK)] = words;
         }
-        let zero: Bank = vec![0; CONST_BYTES + SLACK_BYTES].into();
-        plan.consts = banks
-            .into_iter()
-            .map(|mut bytes| {
-                if bytes.is_empty() {
-                    return zero.clone();
-                }
-                bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
-                bytes.into()
-            })
-            .collect();
+        let bank = |mut bytes: Vec<u8>| {
+            if bytes.is_empty() {
+                return EMPTY_BANK.clone();
+            }
+            bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
+            Arc::new(bytes)
+        };
+        plan.consts = banks.into_iter().map(bank).collect();
         Ok(plan)
     }
 
