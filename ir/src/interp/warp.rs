@@ -125,7 +125,8 @@ impl Warp {
                 self.frame.write(place.word * 4, place.scalar, 0, bits);
                 continue;
             }
-            let mut lanes = self.active;
+            // Of all lanes: those that no thread has look like others to compiled code then.
+            let mut lanes = self.all;
             while lanes != 0 {
                 let lane = lanes.trailing_zeros();
                 lanes &= lanes - 1;

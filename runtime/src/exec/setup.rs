@@ -338,6 +338,7 @@ impl Plan {
         let [x, y, _] = self.block;
         let axis = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().unwrap_or(0);
         match value {
+            Builtin::Tid(n) if thread >= self.threads && !self.full_warps => self.behind_last(thread, n),
             Builtin::Tid(n) => axis([thread % x, thread / x % y, thread / x / y], n),
             Builtin::Ctaid(n) => axis(self.coordinates(block), n),
             Builtin::Ntid(n) => axis(self.block, n),
@@ -354,6 +355,17 @@ impl Plan {
             }
             Builtin::SharedBytes => self.shared.len() as u32,
         }
+    }
+}
+
+impl Plan {
+    /// A coordinate of a lane that no thread of the block has. It goes on as those of the threads before, so that compiled code finds the
+    /// lanes of the last warp side by side as it does in others.
+    fn behind_last(&self, thread: u32, axis: u8) -> u32 {
+        let last = self.threads - 1;
+        let more = self.block.iter().position(|&n| n > 1).unwrap_or(0);
+        let own = self.builtin(Builtin::Tid(axis), 0, 0, last);
+        if usize::from(axis) == more { own + (thread - last) } else { own }
     }
 }
 
