@@ -54,10 +54,11 @@ impl Emit<'_> {
 
     /// Writes a 16-bit result, the low half of an i32. What becomes of the register's other half is the rule of the
     /// generation and the form (facts/gcn.md section 5): it becomes zero but for the operations of 1.4 that exist as
-    /// VOP3 only, which keep it, and where `op_sel` names the high half.
+    /// VOP3 only, which keep it, and where `op_sel` names the high half. SDWA with a whole dword as its destination
+    /// makes it zero too: compilers rely on that.
     pub(super) fn set_dst16(&mut self, inst: &Inst, value: Value) {
         let high = inst.format == Format::Vop3 && inst.op_sel & 8 != 0;
-        let value = if inst.sdwa.is_some() { value } else { self.and_const(value, 0xffff) };
+        let value = self.and_const(value, 0xffff);
         if high || keeps_other_half(inst) {
             return self.set_dst_half(inst, value, high);
         }

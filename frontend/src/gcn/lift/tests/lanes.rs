@@ -87,6 +87,24 @@ fn sdwa_parts() {
 }
 
 #[test]
+fn sdwa_of_16_bits_leaves_zero_above() {
+    // Compilers take u16 differences and products written as a whole dword for numbers below 65536.
+    let text = "
+        v_sub_u16_sdwa v3, v2, v4 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:DWORD
+        v_mul_lo_u16_sdwa v5, v2, v4 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0 src1_sel:DWORD
+        v_lshlrev_b16_sdwa v6, v7, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:WORD_0
+        v_sub_u16_sdwa v8, v2, v4 dst_sel:WORD_1 dst_unused:UNUSED_SEXT src0_sel:WORD_1 src1_sel:DWORD
+        s_endpgm
+    ";
+    let registers = [("v2", 0x0012_8001), ("v4", 0x1234_7788), ("v7", 1)];
+    for generation in [Generation::Gfx8, Generation::Gfx9] {
+        let ran = run(generation, text, &registers);
+        assert_eq!((ran.v(3, 5), ran.v(5, 5)), (0x888a, 0x7788));
+        assert_eq!((ran.v(6, 5), ran.v(8, 5)), (0x0002, 0x888a_0000));
+    }
+}
+
+#[test]
 fn indexed_registers() {
     let text = "
         s_mov_b32 m0, 2
