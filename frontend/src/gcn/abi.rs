@@ -277,14 +277,16 @@ impl Builder<'_> {
         let abi = &mut self.setup.abi;
         abi.params.max_bytes = crate::container::KERNARG_BYTES;
         let Some(args) = &self.object.args else {
-            // Behind the arguments of Mesa's form stand the number of axes, and the global offsets.
+            // Behind the arguments of Mesa's form stand the number of axes, and the global offsets. Where a kernel does
+            // not read them, newer compilers leave no room for them, and nothing says so: arguments may take all there
+            // is, and lie over what is behind them in the other case.
             const MESA_HIDDEN: u32 = 16;
             if let Some(hidden) = self.object.kernarg_bytes.checked_sub(MESA_HIDDEN)
                 && self.object.mesa
             {
-                abi.params.max_bytes = hidden;
                 abi.header.push(field(hidden, 4, Builtin::Axes));
-            } else if self.object.kernarg_bytes != 0 {
+            }
+            if self.object.kernarg_bytes != 0 {
                 abi.params.max_bytes = self.object.kernarg_bytes;
             }
             return;
@@ -507,10 +509,10 @@ mod tests {
         assert_eq!(found(Builtin::Ntid(1)), Some((38, 2)));
         assert_eq!(found(Builtin::Axes), Some((88, 2)));
         assert_eq!(setup.abi.segments[0].size, SegmentSize::Bytes(280));
-        // Mesa's are behind what the descriptor leaves for them.
+        // Mesa's are the last 16 bytes of what the descriptor says, or not there: arguments may take their place.
         let mesa = super::tests::setup("ids3d/tahiti.co", |_| ()).unwrap();
         let axes = mesa.abi.header.iter().find(|field| field.space == Space::Global(KERNARG)).unwrap();
-        assert_eq!((axes.offset, axes.value, mesa.abi.params.max_bytes), (8, Builtin::Axes, 8));
+        assert_eq!((axes.offset, axes.value, mesa.abi.params.max_bytes), (8, Builtin::Axes, 24));
     }
 
     #[test]
