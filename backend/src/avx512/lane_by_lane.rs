@@ -2,14 +2,18 @@
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
+use warpjit_ir::Space;
 
-use super::asm::{A, Mem, R, With};
+use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
 use super::lower::Lower;
-use super::memory::Access;
+use super::memory::{Access, Address};
 use crate::Error;
 use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
+
+/// Of comparisons.
+const LESS: u8 = 1;
 
 impl Lower<'_> {
     /// Puts what an access is where the helper finds it.
@@ -81,10 +85,33 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// An access of lanes side by side of which some may be out of bounds. For loads of words that is not rare: a round of a reduction
+    /// looks at `l + s` for all lanes, and what those that are done get is not used.
+    pub fn partly_outside(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        let side_by_side =
+            matches!(x.address, Address::Affine(_, 4)) && x.rest.is_empty() && x.mem.bytes == 4;
+        let word = side_by_side && x.value.is_none() && x.mem.far && x.mem.space == Space::Shared;
+        let Some(limit) = self.limit(x.mem.space, x.mem.bytes).filter(|_| word) else {
+            return self.by_helper(x);
+        };
+        let base = self.base(x.mem.space);
+        let limit = self.a.splat(false, limit);
+        let loaded = self.address_parts(x).into_iter().map(|index| {
+            let inside =
+                self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, index, Src::R(limit), LESS);
+            // Below zero where the first lanes are out of bounds on that side.
+            let first = self.a.first32(index);
+            let first = self.a.g1(Code::Movsxd_r64_rm32, first, Size::Q, Size::D);
+            let with = With { mask: Some(inside), zeroing: true, ..With::default() };
+            self.a.vload(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, Mem::indexed(base, first, 1, 0), with)
+        });
+        Ok(loaded.collect())
+    }
+
     /// The slow way of an access in its own block, then what follows: defines the result as what either way has loaded.
     pub fn slow_way(&mut self, x: &Access<'_>, slow: HostBlock, end: HostBlock) -> Result<(), Error> {
         self.a.switch_to(slow);
-        let loaded = self.aside(|l| l.by_helper(x))?;
+        let loaded = self.aside(|l| l.partly_outside(x))?;
         self.a.jump(end, &loaded);
         let params: Vec<R> = loaded.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);

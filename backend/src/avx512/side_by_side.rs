@@ -28,7 +28,7 @@ impl Lower<'_> {
     pub fn contiguous_bounded(&mut self, x: &Access<'_>) -> Result<(), Error> {
         let Address::Affine(addresses, _) = &x.address else { return Err(malformed(x.data)) };
         if self.bounds == Bounds::Outside {
-            let loaded = self.by_helper(x)?;
+            let loaded = self.partly_outside(x)?;
             return self.give(x, loaded);
         }
         let rows = self.each_group(addresses.len(), |l| l.row(x))?;

@@ -338,7 +338,7 @@ impl Plan {
         let [x, y, _] = self.block;
         let axis = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().unwrap_or(0);
         match value {
-            Builtin::Tid(n) if thread >= self.threads && !self.full_warps => self.behind_last(thread, n),
+            Builtin::Tid(n) if thread >= self.threads => self.behind_last(thread, n),
             Builtin::Tid(n) => axis([thread % x, thread / x % y, thread / x / y], n),
             Builtin::Ctaid(n) => axis(self.coordinates(block), n),
             Builtin::Ntid(n) => axis(self.block, n),
