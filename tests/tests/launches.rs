@@ -3,9 +3,9 @@
 
 use warpjit::launch_file::{Expect, ExpectBuffer, LaunchFile, Unit};
 use warpjit::outcome::Status;
-use warpjit::session::Session;
+use warpjit::session::{Session, load_program};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
-use warpjit_runtime::{Config, Engine, Tier};
+use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 use warpjit_tests::corpus;
 use warpjit_tests::guest::Guest;
 
@@ -243,4 +243,37 @@ fn buffers_without_an_address_keep_clear_of_those_with_one() {
          [[expect]]\nbuffer = 'fixed'\nu32 = [0]\ntype = 'u32'\n"
     );
     holds(source, &launch);
+}
+
+/// Pages that a launch has mapped for itself (here GCN's arguments) are parked for the next one, and nobody else's: compiled code faults
+/// at them as the interpreter does.
+#[test]
+fn what_a_launch_maps_for_itself_is_not_there_for_others() {
+    let file = LaunchFile::load(&corpus::corpus().join("gcn/fft2_pass/fiji.launch.toml")).unwrap();
+    let gcn = load_program(&file).unwrap();
+    let code = warpjit_tests::fermi::code(
+        "long mov b32 $r6 0x10000000\nlong mov b32 $r7 0xf\nlong ld b32 $r4 ca g[$r6d]\nlong exit",
+        warpjit_frontend::fermi::Chip::Gf100,
+    );
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some("gf100".into()),
+        registers: Some(16),
+        ..ProgramOptions::new(Isa::Fermi)
+    };
+    let wild = Program::load(&code, &options).unwrap();
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
+        let mut memory = engine.memory().unwrap();
+        let buffers: Vec<u64> = (0..3).map(|_| memory.map(None, 4096, Access::ReadWrite).unwrap()).collect();
+        let args = buffers.iter().map(|&b| Arg::u64(b)).chain([Arg::u32(4), Arg::u32(256)]).collect();
+        let fft = Launch { grid: [2, 1, 1], block: [64, 1, 1], args, ..Launch::default() };
+        for _ in 0..2 {
+            assert_eq!(engine.run(&gcn, &mut memory, &fft).unwrap().fault, None, "{tier:?}");
+            assert_eq!(memory.buffers().count(), 3);
+            let one = Launch { grid: [1; 3], block: [32, 1, 1], ..Launch::default() };
+            let fault = engine.run(&wild, &mut memory, &one).unwrap().fault.expect("a fault");
+            assert_eq!((fault.pc, fault.address), (0x10, Some(0xf_1000_0000)), "{tier:?}");
+        }
+    }
 }
