@@ -6,7 +6,7 @@ use warpjit_ir::{Block, Function, Opcode, Space, Value};
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
-use super::int::AND;
+use super::int::{AND, CMPU, LESS};
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use super::scalar::{SHL, SHR};
@@ -72,9 +72,7 @@ impl Lower<'_> {
             guard = indices
                 .iter()
                 .zip(guard.iter())
-                .map(|(&i, &k)| {
-                    self.a.vcmpm(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, k, i, Src::R(splat), 1)
-                })
+                .map(|(&i, &k)| self.a.vcmpm(CMPU[0], k, i, Src::R(splat), LESS))
                 .collect();
         }
         let places = if local { self.local_places(&indices) } else { indices };

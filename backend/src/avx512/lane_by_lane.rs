@@ -6,14 +6,13 @@ use warpjit_ir::Space;
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::{Flags, Size};
+use super::int::{CMPU, LESS};
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use crate::Error;
 use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
-
-/// Of comparisons.
-const LESS: u8 = 1;
+use crate::operands::malformed;
 
 impl Lower<'_> {
     /// Puts what an access is where the helper finds it.
@@ -88,17 +87,16 @@ impl Lower<'_> {
     /// An access of lanes side by side of which some may be out of bounds. For loads of words that is not rare: a round of a reduction
     /// looks at `l + s` for all lanes, and what those that are done get is not used.
     pub fn partly_outside(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
-        let side_by_side =
-            matches!(x.address, Address::Affine(_, 4)) && x.rest.is_empty() && x.mem.bytes == 4;
-        let word = side_by_side && x.value.is_none() && x.mem.far && x.mem.space == Space::Shared;
-        let Some(limit) = self.limit(x.mem.space, x.mem.bytes).filter(|_| word) else {
+        let side_by_side = matches!(x.address, Address::Affine(_, 4)) && x.rest.is_empty();
+        let loads_words = x.value.is_none() && x.mem.bytes == 4;
+        if !side_by_side || !loads_words || !x.mem.far || x.mem.space != Space::Shared {
             return self.by_helper(x);
-        };
+        }
+        let Some(limit) = self.limit(x.mem.space, x.mem.bytes) else { return Err(malformed(x.data)) };
         let base = self.base(x.mem.space);
         let limit = self.a.splat(false, limit);
         let loaded = self.address_parts(x).into_iter().map(|index| {
-            let inside =
-                self.a.vcmp(Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, index, Src::R(limit), LESS);
+            let inside = self.a.vcmp(CMPU[0], index, Src::R(limit), LESS);
             // Below zero where the first lanes are out of bounds on that side.
             let first = self.a.first32(index);
             let first = self.a.g1(Code::Movsxd_r64_rm32, first, Size::Q, Size::D);

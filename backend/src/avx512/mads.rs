@@ -27,7 +27,7 @@ use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Space, Value};
 use super::asm::{R, Src, With};
 use super::code::Flags;
 use super::float::{ADD, MUL, SUB};
-use super::int::{self, AND, TEST_NOT};
+use super::int::{self, AND, LESS, NOT_LESS, TEST_NOT};
 use super::lower::{Kept, Lower};
 use super::rows::Bounds;
 use crate::Error;
@@ -57,8 +57,6 @@ const INT_MINU: Code = int::UMIN[0];
 const INT_CMPU: Code = int::CMPU[0];
 const OR_MASKS: Code = Code::VEX_Korw_kr_kr_kr;
 const AND_OF_THREE: u8 = 0x80;
-const LESS: u8 = 1;
-const NOT_LESS: u8 = 5;
 /// Of two floats the one that is farther from zero, as a positive one; one that is no number is left out.
 const LARGER_MAGNITUDE: (Code, u8) = (Code::EVEX_Vrangeps_zmm_k1z_zmm_zmmm512b32_imm8_sae, 0b1011);
 
@@ -324,29 +322,21 @@ impl Lower<'_> {
         let mut wrong = Vec::new();
         for (n, tested) in stretch.tested.into_iter().enumerate() {
             let lanes = lanes.get(n).copied();
-            let test = |l: &mut Self, x: R, with: Src| match lanes {
-                Some(k) => l.a.vtestm(TEST_NOT[0], k, x, with),
-                None => l.a.vtest(TEST_NOT[0], x, with),
+            let compare = |l: &mut Self, x: R, with: u32, condition: u8| match lanes {
+                Some(k) => l.a.vcmpm(INT_CMPU, k, x, Src::C32(with), condition),
+                None => l.a.vcmp(INT_CMPU, x, Src::C32(with), condition),
             };
             match (stretch.careful, tested) {
                 (false, [Some(all), waiting]) => {
                     let all = waiting.map_or(all, |w| self.a.v3(AND[0], all, Src::R(w)));
-                    wrong.push(test(self, all, Src::C32(UPPER_BIT)));
+                    wrong.push(match lanes {
+                        Some(k) => self.a.vtestm(TEST_NOT[0], k, all, Src::C32(UPPER_BIT)),
+                        None => self.a.vtest(TEST_NOT[0], all, Src::C32(UPPER_BIT)),
+                    });
                 }
-                (true, [addend, product]) => {
-                    if let Some(least) = addend {
-                        let below = Src::C32((ADDENDS_FROM << 1) - 1);
-                        wrong.push(match lanes {
-                            Some(k) => self.a.vcmpm(INT_CMPU, k, least, below, LESS),
-                            None => self.a.vcmp(INT_CMPU, least, below, LESS),
-                        });
-                    }
-                    if let Some(largest) = product {
-                        wrong.push(match lanes {
-                            Some(k) => self.a.vcmpm(INT_CMPU, k, largest, Src::C32(LARGEST), NOT_LESS),
-                            None => self.a.vcmp(INT_CMPU, largest, Src::C32(LARGEST), NOT_LESS),
-                        });
-                    }
+                (true, [least, largest]) => {
+                    wrong.extend(least.map(|x| compare(self, x, (ADDENDS_FROM << 1) - 1, LESS)));
+                    wrong.extend(largest.map(|x| compare(self, x, LARGEST, NOT_LESS)));
                 }
                 (false, _) => {}
             }
@@ -442,18 +432,13 @@ impl Lower<'_> {
                     }
                 }
             };
-            let sum = match both {
-                Some((zero, rounded)) => {
-                    let sum = self.a.v3(add, product, Src::R(c));
-                    self.a.v3m(add, zero, sum, rounded, Src::R(c))
-                }
-                None => self.a.v3(add, product, Src::R(c)),
-            };
+            let mut sum = self.a.v3(add, product, Src::R(c));
+            if let Some((zero, rounded)) = both {
+                sum = self.a.v3m(add, zero, sum, rounded, Src::R(c));
+                self.note_addend(&mut stretch, place, c);
+            }
             if stretch.careful {
                 self.note_product(&mut stretch, place, product);
-                if both.is_some() {
-                    self.note_addend(&mut stretch, place, c);
-                }
             } else {
                 if note || note_sign {
                     let moved = self.moved_to_middle(&mut stretch, plain[n]);

@@ -61,7 +61,7 @@ pub struct Warp {
 }
 
 impl Warp {
-    /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values of those lanes.
+    /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values, of the other lanes, too.
     /// Slots that get an offset in a segment are zero: who knows where the warp's part is writes them.
     pub fn new(code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) -> Warp {
         let mut warp = Warp {

@@ -332,6 +332,15 @@ impl Plan {
         lanes_below(count)
     }
 
+    /// A coordinate of a lane that no thread of the block has. It goes on as those of the threads before, so that compiled code finds the
+    /// lanes of the last warp side by side as it does in others.
+    fn behind_last(&self, thread: u32, axis: u8) -> u32 {
+        let last = self.threads - 1;
+        let more = self.block.iter().position(|&n| n > 1).unwrap_or(0);
+        let own = self.builtin(Builtin::Tid(axis), 0, 0, last);
+        if usize::from(axis) == more { own + (thread - last) } else { own }
+    }
+
     /// A launch value.
     pub fn builtin(&self, value: Builtin, block: u64, warp: u32, lane: u32) -> u32 {
         let thread = warp * self.lanes + lane;
@@ -355,17 +364,6 @@ impl Plan {
             }
             Builtin::SharedBytes => self.shared.len() as u32,
         }
-    }
-}
-
-impl Plan {
-    /// A coordinate of a lane that no thread of the block has. It goes on as those of the threads before, so that compiled code finds the
-    /// lanes of the last warp side by side as it does in others.
-    fn behind_last(&self, thread: u32, axis: u8) -> u32 {
-        let last = self.threads - 1;
-        let more = self.block.iter().position(|&n| n > 1).unwrap_or(0);
-        let own = self.builtin(Builtin::Tid(axis), 0, 0, last);
-        if usize::from(axis) == more { own + (thread - last) } else { own }
     }
 }
 

@@ -51,14 +51,14 @@ impl Memory {
         contents: &[u8],
     ) -> Result<(), Error> {
         let wanted = Buffer { bytes, access };
-        let Some(parked) = self.parked.take(address) else {
-            self.map(Some(address), bytes, access)?;
-            return self.write_first(address, contents);
+        let parked = match self.parked.take(address) {
+            Some(parked) if parked.buffer == wanted => parked,
+            other => {
+                other.map_or(Ok(()), |other| self.give_back(address, other.buffer))?;
+                self.map(Some(address), bytes, access)?;
+                return self.write_first(address, contents);
+            }
         };
-        if parked.buffer != wanted {
-            self.give_back(address, parked.buffer)?;
-            return self.map_parked(address, bytes, access, contents);
-        }
         let (first, last) = self.covering(address, address + bytes);
         self.set_pages(first, last, access.flags());
         self.buffers.insert(address, wanted);
