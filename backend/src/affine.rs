@@ -214,7 +214,7 @@ impl Analysis<'_> {
                 (Form::Affine { stride, .. }, Some(c)) => Form::affine(stride.wrapping_shl(c as u32)),
                 _ => Form::Varying,
             },
-            Opcode::Ineg => match form(0) {
+            Opcode::Ineg | Opcode::Inot => match form(0) {
                 Form::Affine { stride, .. } => Form::affine(stride.wrapping_neg()),
                 _ => Form::Varying,
             },

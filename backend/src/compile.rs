@@ -75,11 +75,11 @@ pub enum TrapLane {
         first: u8,
         /// How many.
         lanes: u8,
-        /// Bytes from lane to lane.
-        step: u8,
+        /// Bytes from lane to lane; below zero where the last lane is first in memory.
+        step: i8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The register with the place of the first lane.
+        /// The register with the place of the lane that is first in memory.
         register: u8,
         /// What is added to it.
         disp: i32,
@@ -134,11 +134,15 @@ impl TrapSite {
             }
             TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
             TrapLane::Run { first, lanes, step, guarded, register, disp } => {
-                let step = u64::from(step);
-                let start = registers[usize::from(register % 16)].wrapping_add(disp as i64 as u64);
+                let step = i64::from(step);
+                let mut start = registers[usize::from(register % 16)].wrapping_add(disp as i64 as u64);
+                if step < 0 {
+                    start = start.wrapping_sub((step * (i64::from(lanes) - 1)) as u64);
+                }
+                let step = step as u64;
                 // As if the chunk's lanes before lay in front.
-                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first) * step);
-                let place = |lane: u32| start.wrapping_add(u64::from(lane) * step);
+                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first).wrapping_mul(step));
+                let place = |lane: u32| start.wrapping_add(u64::from(lane).wrapping_mul(step));
                 let range = u32::from(first)..u32::from(first) + u32::from(lanes);
                 let lane = lane_on_page(range, guard_of(context, guarded), address, bytes, place);
                 address = place(lane);

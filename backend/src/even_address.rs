@@ -56,9 +56,14 @@ pub(crate) fn is_even(bytes: u8, step: i64) -> bool {
     step == bytes || bytes >= 4 && [2 * bytes, 4 * bytes].contains(&step)
 }
 
-/// The same, where only the first lane's alignment is looked at, so that it must be all others'.
+/// Whether lanes lie side by side from the last to the first.
+pub(crate) fn is_descending(bytes: u8, step: i64) -> bool {
+    step == -i64::from(bytes)
+}
+
+/// Whether either holds, where only the first lane's alignment is looked at, so that it must be all others'.
 pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
-    is_even(mem.bytes, step) && step % i64::from(mem.align.max(1)) == 0
+    (is_even(mem.bytes, step) || is_descending(mem.bytes, step)) && step % i64::from(mem.align.max(1)) == 0
 }
 
 /// The bytes from lane to lane of an access whose lanes lie side by side, or, with `apart`, evenly apart.

@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+pub mod arrays;
 pub mod corpus;
 pub mod dialects;
 pub mod engines;

@@ -2,7 +2,8 @@
 //! apart; all lanes or some; and memory that ends in between. Both tiers against the same in Rust, and their faults against each other.
 
 use warpjit_frontend::{fermi, tesla};
-use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_runtime::{Engine, Fault, Isa, Program, ProgramOptions};
+use warpjit_tests::arrays::{self, engines, random};
 
 const BLOCK: u32 = 64;
 
@@ -79,30 +80,6 @@ impl Case {
     }
 }
 
-fn random(count: usize, seed: u64) -> Vec<u32> {
-    let mut state = seed;
-    let next = |_| {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (state >> 32) as u32
-    };
-    (0..count).map(next).collect()
-}
-
-fn engines() -> Vec<(String, Engine)> {
-    let kinds = [
-        (Tier::Interp, None),
-        (Tier::Jit, None),
-        (Tier::Jit, Some(1)),
-        (Tier::Jit, Some(2)),
-        (Tier::Jit, Some(4)),
-    ];
-    let engine = |(tier, chunk_groups)| {
-        let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
-        (format!("{tier:?} {chunk_groups:?}"), Engine::new(config).unwrap())
-    };
-    kinds.into_iter().map(engine).collect()
-}
-
 /// Runs threads of a case on arrays of so many bytes of `from`; gives the fault, or what the second array holds behind.
 fn run(
     engine: &Engine,
@@ -112,27 +89,7 @@ fn run(
     from: &[u32],
     to: &[u32],
 ) -> Result<Vec<u32>, Fault> {
-    let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = engine.memory().unwrap();
-    let places = [from, to].map(|words| {
-        let place = memory.map(None, words.len() as u64 * 4, Access::ReadWrite).unwrap();
-        memory.write(place, &bytes(words)).unwrap();
-        place
-    });
-    let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };
-    let launch = Launch {
-        grid: [blocks, 1, 1],
-        block: [BLOCK, 1, 1],
-        args: places.map(arg).to_vec(),
-        ..Launch::default()
-    };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
-    if let Some(fault) = report.fault {
-        return Err(fault);
-    }
-    let mut data = vec![0; to.len() * 4];
-    memory.read(places[1], &mut data).unwrap();
-    Ok(data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect())
+    arrays::run(engine, program, isa, (blocks, BLOCK), from, to)
 }
 
 /// All distances, widths and components of them, of both kinds of addresses.

@@ -29,7 +29,7 @@ struct Apart {
 
 impl Apart {
     fn of(x: &Access<'_>) -> Apart {
-        Apart { words: usize::from(x.mem.bytes / 4), step: usize::from(x.step / 4) }
+        Apart { words: usize::from(x.mem.bytes / 4), step: usize::from(x.step.unsigned_abs() / 4) }
     }
 
     /// Vectors of memory in which the lanes of one vector lie.
@@ -54,11 +54,11 @@ impl Lower<'_> {
     /// their distance: either the guest wants that, or it is tested.
     pub fn accessed_behind(&mut self, x: &Access<'_>, tested: bool) -> Vec<Value> {
         let (mem, f) = (x.mem, self.f);
-        let count = usize::from(x.step / mem.bytes);
+        let count = usize::try_from(x.step).unwrap_or(0) / usize::from(mem.bytes);
         let insts = &f.block(self.blocks.current).insts;
         let place = insts.iter().position(|&i| std::ptr::eq(f.inst(i), x.data));
         let first = (mem.bytes == 4 || mem.bytes == 8 && count == 2)
-            && (tested || mem.align >= x.step)
+            && (tested || mem.align >= x.step.unsigned_abs())
             && mem.align_offset == 0;
         let (Some(place), true) = (place, first && count > 1) else { return Vec::new() };
         let behind = &insts[place + 1..insts.len().min(place + count)];
@@ -158,7 +158,7 @@ impl Lower<'_> {
                 let place = place.plus(64 * chunk as i32);
                 if stored.is_empty() {
                     if global {
-                        self.fetch_ahead(place);
+                        self.fetch_ahead(place, x.step);
                     }
                     chunks.push(self.a.vload(Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, place, with));
                 } else {
@@ -238,7 +238,7 @@ impl Lower<'_> {
                 }
                 None => {
                     if global {
-                        self.fetch_ahead(place);
+                        self.fetch_ahead(place, x.step);
                     }
                     let code = match apart.words {
                         1 => Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512,

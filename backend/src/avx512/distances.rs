@@ -123,7 +123,7 @@ impl Distances<'_> {
             _ if f.ty(r).scalar != warpjit_ir::Scalar::I32 => None,
             (Opcode::Iadd, _) => arg(0).zip(arg(1)).map(|(a, b)| a.wrapping_add(b)),
             (Opcode::Isub, _) => arg(0).zip(arg(1)).map(|(a, b)| a.wrapping_sub(b)),
-            (Opcode::Ineg, _) => arg(0).map(i32::wrapping_neg),
+            (Opcode::Ineg | Opcode::Inot, _) => arg(0).map(i32::wrapping_neg),
             (Opcode::Imul, _) => match (constant(0), constant(1)) {
                 (_, Some(by)) => arg(0).map(|a| a.wrapping_mul(by)),
                 (Some(by), _) => arg(1).map(|b| b.wrapping_mul(by)),

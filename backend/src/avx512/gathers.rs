@@ -32,13 +32,6 @@ pub(super) fn worth_many_loads(f: &Function, order: &[Block], forms: &Forms, gro
 impl Lower<'_> {
     /// Shared, const or local memory, each lane at its own place.
     pub fn bounded_lanes(&mut self, x: &Access<'_>) -> Result<(), Error> {
-        let mem = x.mem;
-        let local = mem.space == Space::Local;
-        let straddles = local && mem.align < mem.bytes.min(4);
-        if straddles || x.value.is_some() && mem.bytes < 4 {
-            let loaded = self.by_helper(x)?;
-            return self.give(x, loaded);
-        }
         let loaded = match self.alike(x)? {
             Some(alike) => {
                 // Made here, so that it is good behind.
@@ -50,10 +43,18 @@ impl Lower<'_> {
         self.give(x, loaded)
     }
 
-    /// An access of bounded memory whose lanes lie anywhere.
-    fn lanes_anywhere(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+    /// An access of bounded memory, and those behind it, whose lanes lie anywhere.
+    pub fn lanes_anywhere(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        if !x.rest.is_empty() {
+            let each = self.each_of(x).into_iter().map(|one| self.lanes_anywhere(&one));
+            return each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat());
+        }
         let mem = x.mem;
         let local = mem.space == Space::Local;
+        let straddles = local && mem.align < mem.bytes.min(4);
+        if straddles || x.value.is_some() && mem.bytes < 4 {
+            return self.by_helper(x);
+        }
         let mut indices = self.address_parts(x);
         if !mem.far {
             let small = match (&x.address, mem.space) {
@@ -359,7 +360,7 @@ impl Lower<'_> {
     }
 
     /// Global memory, each lane at its own 32-bit address.
-    pub fn global_lanes(&mut self, x: &Access<'_>) -> Result<(), Error> {
+    pub fn global_lanes(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
         let mem = x.mem;
         let parts = self.address_parts(x);
         let guard = self.guard(x.guard)?;
@@ -368,8 +369,7 @@ impl Lower<'_> {
         let base = self.base(mem.space);
         let whole_words = mem.bytes >= 4 || x.value.is_none() && (mem.bytes == 1 || mem.align >= 2);
         if !whole_words {
-            let loaded = self.lane_loop(x, base, false, guarded)?;
-            return self.give(x, loaded);
+            return self.lane_loop(x, base, false, guarded);
         }
         // Indices are signed: the middle of the space is their zero.
         let half = self.a.imm(true, 1 << 31);
@@ -400,7 +400,7 @@ impl Lower<'_> {
                 (Some(v), _) => self.scatter32(middle, moved, k, v[g], 0, site),
             }
         }
-        self.give(x, loaded)
+        Ok(loaded)
     }
 
     /// Words moved down by as many bytes as the low two bits of addresses say.

@@ -17,7 +17,7 @@ use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::context::{CONST_BANKS, at, encode_space};
-use crate::even_address::is_even;
+use crate::even_address::{is_descending, is_even};
 use crate::flow::Flow;
 use crate::operands::{MemoryOperands, arg, malformed, result, wide};
 
@@ -41,8 +41,9 @@ pub(super) struct Access<'a> {
     pub value: Option<Value>,
     pub guard: Option<Value>,
     pub address: Address,
-    /// Bytes from lane to lane where lanes lie side by side or evenly apart.
-    pub step: u8,
+    /// Bytes from lane to lane where lanes lie side by side or evenly apart; below zero where they lie side by side from the last to the
+    /// first.
+    pub step: i8,
     /// What is loaded or stored right behind, up to the next lane's: see [`Lower::accessed_behind`].
     pub rest: Vec<Value>,
 }
@@ -56,7 +57,7 @@ impl<'a> Access<'a> {
         guard: Option<Value>,
         address: Address,
     ) -> Self {
-        Access { data, mem, value, guard, address, step: mem.bytes, rest: Vec::new() }
+        Access { data, mem, value, guard, address, step: mem.bytes as i8, rest: Vec::new() }
     }
 
     pub fn offset(&self) -> u32 {
@@ -103,7 +104,7 @@ impl Lower<'_> {
         let mut even = false;
         if let (true, &Address::Affine(_, stride)) = (global || shared, &x.address) {
             even = is_even(mem.bytes, i64::from(stride));
-            x.step = if even { stride as u8 } else { mem.bytes };
+            x.step = if even { stride as i8 } else { mem.bytes as i8 };
             // Where the bounds of shared memory are tested nothing faults.
             x.rest = self.accessed_behind(&x, shared);
         }
@@ -137,7 +138,17 @@ impl Lower<'_> {
                     false => self.contiguous_bounded(&x),
                 }
             }
-            _ if global => self.global_lanes(&x),
+            Address::Affine(s, stride)
+                if (global || shared) && is_descending(mem.bytes, i64::from(*stride)) =>
+            {
+                x.step = *stride as i8;
+                let firsts = s.clone();
+                self.descending(&x, &firsts)
+            }
+            _ if global => {
+                let loaded = self.global_lanes(&x)?;
+                self.give(&x, loaded)
+            }
             _ => self.bounded_lanes(&x),
         }
     }

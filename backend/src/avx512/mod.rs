@@ -17,6 +17,7 @@ mod block_row;
 mod code;
 mod control;
 mod convert;
+mod descending;
 mod distances;
 mod emit;
 mod even;

@@ -79,7 +79,7 @@ impl Lower<'_> {
         let step = step_of(self.f, &self.forms, a);
         let even = step.filter(|&step| is_even_as_first(mem, step));
         let loaded = if let Some(step) = even {
-            x.step = step as u8;
+            x.step = step as i8;
             x.rest = self.accessed_behind(&x, true);
             self.make_values(&x)?;
             let (root, more) = self.without_constants(a);
@@ -97,7 +97,7 @@ impl Lower<'_> {
                 Ok::<_, Error>(l.moved(&parts, offset))
             };
             if let Some((word, step, bytes)) = word {
-                x.step = bytes;
+                x.step = bytes as i8;
                 x.rest = self.accessed_behind(&x, true);
                 self.make_values(&x)?;
                 let words = self.regs(word)?;
@@ -496,6 +496,6 @@ impl Lower<'_> {
 fn as_whole(x: &Access<'_>) -> MemAccess {
     match x.rest.is_empty() {
         true => x.mem,
-        false => MemAccess { align: x.step, align_offset: 0, ..x.mem },
+        false => MemAccess { align: x.step.unsigned_abs(), align_offset: 0, ..x.mem },
     }
 }

@@ -15,7 +15,7 @@ use crate::operands::malformed;
 
 /// What [`Lower::vectors`] access.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Global,
     /// Memory whose bounds have been tested.
     Bounded,
@@ -77,7 +77,7 @@ impl Lower<'_> {
 
     /// Vectors from a place on for each sixteen lanes: loads where the masks hold, or stores. Gives what is loaded, or what is there
     /// behind a store that is held.
-    fn vectors(
+    pub fn vectors(
         &mut self,
         x: &Access<'_>,
         places: &[Mem],
@@ -154,26 +154,35 @@ impl Lower<'_> {
             }
             for v in 0..vectors {
                 let n = vectors * g + v;
-                if x.step != mem.bytes {
+                let descending = x.step < 0;
+                if !descending && x.step != mem.bytes as i8 {
                     let place = place.plus(i32::from(per) * i32::from(x.step) * v as i32);
                     let (value, mask) = (value.as_ref().map(|parts| parts[n]), masks.map(|m| m[n]));
                     loaded.extend(self.vector_apart(x, n, place, value, mask, (global, guarded))?);
                     continue;
                 }
                 let site = self.site_of_run(x, per * n as u8, per, (global, guarded));
-                let mask = masks.map(|m| m[n]);
-                let place = place.plus(size * v as i32);
+                let mut mask = masks.map(|m| m[n]);
+                let place = match descending {
+                    true => place.plus(i32::from(mem.bytes) - size * (v as i32 + 1)),
+                    false => place.plus(size * v as i32),
+                };
+                if descending {
+                    mask = mask.map(|k| self.reversed_mask(k, per));
+                }
                 match &value {
                     Some(parts) => {
                         let with = With { mask, site, ..With::default() };
-                        self.a.vstore(store, place, parts[n], Size::Z, with);
+                        let part = if descending { self.reversed(parts[n], per) } else { parts[n] };
+                        self.a.vstore(store, place, part, Size::Z, with);
                     }
                     None => {
                         if global {
-                            self.fetch_ahead(place);
+                            self.fetch_ahead(place, x.step);
                         }
                         let with = With { mask, zeroing: mask.is_some(), site, ..With::default() };
-                        loaded.push(self.a.vload(load, place, with));
+                        let part = self.a.vload(load, place, with);
+                        loaded.push(if descending { self.reversed(part, per) } else { part });
                     }
                 }
             }

@@ -24,10 +24,14 @@ impl Lower<'_> {
     }
 
     /// Asks for memory that lanes of later warps or blocks are going to load, where lanes of this one load side by side.
-    pub fn fetch_ahead(&mut self, place: Mem) {
+    pub fn fetch_ahead(&mut self, place: Mem, step: i8) {
         let current = self.blocks.current.index();
         if self.streams.get(current).copied().unwrap_or(false) {
-            self.a.put(Code::Prefetcht0_m8, &[A::Mem(place.plus(AHEAD))], With::default());
+            self.a.put(
+                Code::Prefetcht0_m8,
+                &[A::Mem(place.plus(AHEAD * i32::from(step.signum())))],
+                With::default(),
+            );
         }
     }
 }

@@ -453,7 +453,7 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
     flags.into_iter().for_each(|flag| out.u8(flag.into()));
     if let TrapLane::Run { lanes, step, register, disp, .. } = site.lane {
         out.u8(lanes);
-        out.u8(step);
+        out.u8(step as u8);
         out.u8(register);
         out.u32(disp as u32);
     }
@@ -475,7 +475,7 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
             first,
             guarded,
             lanes: from.u8()?,
-            step: from.u8()?,
+            step: from.u8()? as i8,
             register: from.u8().filter(|&register| register < 16)?,
             disp: from.u32()? as i32,
         },

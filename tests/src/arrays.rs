@@ -1,0 +1,66 @@
+//! Kernels that read one array and write another, in all tiers.
+
+use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, Tier};
+
+/// So many words, the same for a seed.
+pub fn random(count: usize, seed: u64) -> Vec<u32> {
+    let mut state = seed;
+    let next = |_| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 32) as u32
+    };
+    (0..count).map(next).collect()
+}
+
+/// The interpreter, then compiled code with chunks of all sizes, each with one thread.
+pub fn engines() -> Vec<(String, Engine)> {
+    let kinds = [
+        (Tier::Interp, None),
+        (Tier::Jit, None),
+        (Tier::Jit, Some(1)),
+        (Tier::Jit, Some(2)),
+        (Tier::Jit, Some(4)),
+    ];
+    let engine = |(tier, chunk_groups)| {
+        let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
+        (format!("{tier:?} {chunk_groups:?}"), Engine::new(config).unwrap())
+    };
+    kinds.into_iter().map(engine).collect()
+}
+
+/// Runs `shape` (blocks and threads of each) on two arrays, whose addresses are the arguments; gives the fault, or what the second array
+/// holds behind.
+///
+/// # Panics
+///
+/// Where the launch is refused.
+pub fn run(
+    engine: &Engine,
+    program: &Program,
+    isa: Isa,
+    shape: (u32, u32),
+    from: &[u32],
+    to: &[u32],
+) -> Result<Vec<u32>, Fault> {
+    let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let mut memory = engine.memory().unwrap();
+    let places = [from, to].map(|words| {
+        let place = memory.map(None, words.len() as u64 * 4, Access::ReadWrite).unwrap();
+        memory.write(place, &bytes(words)).unwrap();
+        place
+    });
+    let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };
+    let launch = Launch {
+        grid: [shape.0, 1, 1],
+        block: [shape.1, 1, 1],
+        args: places.map(arg).to_vec(),
+        ..Launch::default()
+    };
+    let report = engine.run(program, &mut memory, &launch).unwrap();
+    if let Some(fault) = report.fault {
+        return Err(fault);
+    }
+    let mut data = vec![0; to.len() * 4];
+    memory.read(places[1], &mut data).unwrap();
+    Ok(data.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect())
+}
