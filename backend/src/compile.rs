@@ -79,10 +79,17 @@ pub enum TrapLane {
         step: i8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The register with the place of the lane that is first in memory.
-        register: u8,
-        /// What is added to it.
-        disp: i32,
+        /// The place of the lane that is first in memory, without an index.
+        place: HostPlace,
+    },
+    /// This lane of the chunk if it takes part, else the first of those of its sixteen that do, the guard in [`Context::guard_lanes`].
+    One {
+        /// The lane.
+        lane: u8,
+        /// Whether the access has a guard of its own.
+        guarded: bool,
+        /// The lane's place.
+        place: HostPlace,
     },
     /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
     Gather {
@@ -93,6 +100,26 @@ pub enum TrapLane {
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
+}
+
+/// An address of the host in general registers, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct HostPlace {
+    /// The register that it starts from.
+    pub base: u8,
+    /// Another, and what it is multiplied by.
+    pub index: Option<(u8, u8)>,
+    /// What is added.
+    pub disp: i32,
+}
+
+impl HostPlace {
+    /// The address when registers hold these values.
+    fn address(&self, registers: &HostRegisters) -> u64 {
+        let value = |register: u8| registers[usize::from(register % 16)];
+        let index = self.index.map_or(0, |(register, scale)| value(register).wrapping_mul(scale.into()));
+        value(self.base).wrapping_add(index).wrapping_add(self.disp as i64 as u64)
+    }
 }
 
 /// General registers of the host when it trapped, in the order in which x86-64 numbers them; zeros on other hosts.
@@ -133,9 +160,18 @@ impl TrapSite {
                 if lanes == 0 { 0 } else { lanes.trailing_zeros() }
             }
             TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
-            TrapLane::Run { first, lanes, step, guarded, register, disp } => {
+            TrapLane::One { lane, guarded, place } => {
+                address = place.address(registers).wrapping_sub(base);
+                let guard = guard_of(context, guarded);
+                let own = guard >> (lane & 48) & 0xffff;
+                match guard >> (lane & 63) & 1 {
+                    0 if own != 0 => u32::from(lane & 48) + own.trailing_zeros(),
+                    _ => lane.into(),
+                }
+            }
+            TrapLane::Run { first, lanes, step, guarded, place } => {
                 let step = i64::from(step);
-                let mut start = registers[usize::from(register % 16)].wrapping_add(disp as i64 as u64);
+                let mut start = place.address(registers);
                 if step < 0 {
                     start = start.wrapping_sub((step * (i64::from(lanes) - 1)) as u64);
                 }

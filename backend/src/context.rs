@@ -133,6 +133,8 @@ pub struct Context {
     pub global_base: *mut u8,
     /// The bits that no guest address has set: a 64-bit address with any of them faults.
     pub global_high: u64,
+    /// Not 0 where less than 18 GiB on each side of global memory are unmapped: an index of 32 bits may reach what is not the guest's.
+    pub near_guards: u64,
     /// Checked memory: a byte for each 4 KiB page of the 4 GiB and 2 more; bit 0 readable, bit 1 writable.
     pub page_table: *const u8,
     /// Shared memory of the block.
@@ -168,6 +170,8 @@ pub struct Context {
     pub thread_insts: u64,
     /// Where lanes that do not take part load from and store to.
     pub scratch: [u64; 2],
+    /// An index that leads to an element: what lanes load as one that do not take part.
+    pub index: u64,
     /// As `guard_bits`, of chunks of up to 64 lanes.
     pub guard_lanes: u64,
     /// As `poll_preserving`, preserving the registers of AVX-512, too.
@@ -275,6 +279,7 @@ impl Context {
             vector_base: 0,
             global_base: std::ptr::null_mut(),
             global_high: !0xffff_ffff,
+            near_guards: 1,
             page_table: std::ptr::null(),
             shared_base: std::ptr::null_mut(),
             shared_bytes: 0,
@@ -292,6 +297,7 @@ impl Context {
             user: std::ptr::null_mut(),
             thread_insts: 0,
             scratch: [0; 2],
+            index: 0,
             guard_lanes: 0,
             poll_wide: crate::wide_helpers::poll_wide,
             access_wide: crate::wide_helpers::access_wide,
@@ -352,6 +358,8 @@ offsets! {
     VECTOR_BASE = vector_base;
     GLOBAL_BASE = global_base;
     GLOBAL_HIGH = global_high;
+    NEAR_GUARDS = near_guards;
+    INDEX = index;
     PAGE_TABLE = page_table;
     SHARED_BASE = shared_base;
     SHARED_BYTES = shared_bytes;

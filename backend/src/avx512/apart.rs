@@ -10,7 +10,7 @@ use super::lower::Lower;
 use super::memory::Access;
 use crate::Error;
 use crate::affine::Form;
-use crate::compile::TrapLane;
+use crate::compile::{HostPlace, TrapLane};
 use crate::operands::MemoryOperands;
 
 const PERMUTE: Code = Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32;
@@ -111,7 +111,7 @@ impl Lower<'_> {
         lanes: u8,
         (global, guarded): (bool, bool),
     ) -> Option<u32> {
-        let run = TrapLane::Run { first, lanes, step: x.step, guarded, register: 0, disp: 0 };
+        let run = TrapLane::Run { first, lanes, step: x.step, guarded, place: HostPlace::default() };
         if global { self.site(x.data, run) } else { None }
     }
 

@@ -248,6 +248,7 @@ impl<'a> Flow<'a> for Lower<'a> {
 
     fn new_block_of(&mut self, b: Block) -> HostBlock {
         self.expect_walks(b);
+        self.expect_indices(b);
         // Mostly all lanes take part.
         if self.some_lack[b.index()] { self.a.cold_block() } else { self.a.block() }
     }
@@ -382,6 +383,7 @@ impl<'a> Flow<'a> for Lower<'a> {
         self.forget_block();
         self.leave_fuel(b);
         self.begin_walks(b)?;
+        self.begin_indices(b)?;
         for &p in &self.f.block(b).params {
             let kept = self.kept(p)?;
             if matches!(kept, Kept::General(_)) {
@@ -392,6 +394,11 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn insts_from(&mut self, b: Block, start: usize, _: Inst) -> Result<usize, Error> {
+        let indexed = self.indexed.get(&b).map(|(indexed, _)| indexed.clone());
+        if let Some(indexed) = indexed.filter(|indexed| indexed.range.start == start) {
+            self.indexed_versions(b, &indexed)?;
+            return Ok(indexed.range.end);
+        }
         match self.row_stretch(b, start) {
             Some(range) => {
                 let end = range.end;

@@ -8,6 +8,7 @@ use regalloc2::{
 };
 
 use super::code::{Arg, Flags, Kind, MInst, NO_SITE, Place, Size, VCode};
+use crate::compile::HostPlace;
 use crate::{Error, listing};
 
 /// General registers that a call loses.
@@ -67,8 +68,8 @@ pub(super) struct EmittedSite {
     pub offset: u32,
     /// Number of the site.
     pub site: u32,
-    /// The register, and what is added to it, where these are all of the address.
-    pub accessed: Option<(u8, i32)>,
+    /// The registers that its address is made of.
+    pub accessed: Option<HostPlace>,
 }
 
 /// Encoded code.
@@ -459,9 +460,12 @@ impl Emitter<'_> {
                         }
                         Place::At { base, index, disp } => {
                             let base = allocs[usize::from(base)];
-                            let number = base.as_reg().map_or(0, |r| r.hw_enc() as u8);
+                            let number = |of: Allocation| of.as_reg().map_or(0, |r| r.hw_enc() as u8);
+                            let general = index
+                                .filter(|&(_, size, _)| size == Size::Q)
+                                .map(|(at, _, scale)| (number(allocs[usize::from(at)]), scale));
+                            accessed = Some(HostPlace { base: number(base), index: general, disp });
                             let base = reg_of(base, Size::Q)?;
-                            accessed = index.is_none().then_some((number, disp));
                             let index = match index {
                                 Some((at, size, scale)) => {
                                     Some((reg_of(allocs[usize::from(at)], size)?, scale))

@@ -251,7 +251,7 @@ impl Lower<'_> {
     }
 
     /// The double words of a quarter of a vector.
-    fn two_of(&mut self, a: R, quarter: u8) -> [R; 2] {
+    pub fn two_of(&mut self, a: R, quarter: u8) -> [R; 2] {
         let own = match quarter {
             0 => a,
             n => {
@@ -268,18 +268,26 @@ impl Lower<'_> {
     }
 
     fn four_words(&mut self, base: R, places: &[R], site: Option<u32>) -> R {
+        let first = self.first_word(Mem::indexed(base, places[0], 1, 0), site);
+        (1..)
+            .zip(&places[1..])
+            .fold(first, |words, (n, &place)| self.next_word(words, n, Mem::indexed(base, place, 1, 0), site))
+    }
+
+    /// The first word of four, loaded.
+    pub fn first_word(&mut self, place: Mem, site: Option<u32>) -> R {
+        let d = self.a.zmm();
         let with = With { site, ..With::default() };
-        let mut words = self.a.zmm();
-        let first = Mem::indexed(base, places[0], 1, 0);
-        self.a.put(Code::EVEX_Vmovd_xmm_rm32, &[A::Def(words, Size::X), A::Mem(first)], with);
-        for (n, &place) in places.iter().enumerate().skip(1) {
-            let d = self.a.zmm();
-            let place = A::Mem(Mem::indexed(base, place, 1, 0));
-            let args = [A::Def(d, Size::X), A::Use(words, Size::X), place, A::I8(n as u8)];
-            self.a.put(Code::EVEX_Vpinsrd_xmm_xmm_rm32_imm8, &args, with);
-            words = d;
-        }
-        words
+        self.a.put(Code::EVEX_Vmovd_xmm_rm32, &[A::Def(d, Size::X), A::Mem(place)], with);
+        d
+    }
+
+    /// Four words of which the `n`th is loaded.
+    pub fn next_word(&mut self, words: R, n: u8, place: Mem, site: Option<u32>) -> R {
+        let d = self.a.zmm();
+        let args = [A::Def(d, Size::X), A::Use(words, Size::X), A::Mem(place), A::I8(n)];
+        self.a.put(Code::EVEX_Vpinsrd_xmm_xmm_rm32_imm8, &args, With { site, ..With::default() });
+        d
     }
 
     pub fn quarters_as_one(&mut self, quarters: [R; 4]) -> R {

@@ -132,6 +132,8 @@ pub(super) struct Lower<'a> {
     pub accessed: HashSet<Inst>,
     /// Loops of single lanes.
     pub single: super::single::SingleLoops,
+    /// Loops that begin with loads at indices.
+    pub indexed: super::indexed::IndexedLoops,
     /// Where on the stack single lanes of values are found.
     pub spreads: HashMap<Value, i32>,
     /// Uniform words that are wanted in vectors only.
@@ -291,6 +293,7 @@ impl<'a> Lower<'a> {
             trees,
             accessed: HashSet::new(),
             single,
+            indexed: HashMap::new(),
             spreads: HashMap::new(),
             as_vector,
             aside: false,

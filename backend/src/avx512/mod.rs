@@ -26,6 +26,7 @@ mod gathers;
 mod general;
 mod held;
 mod hoist;
+mod indexed;
 mod int;
 mod lane_by_lane;
 mod lookups;
@@ -102,8 +103,8 @@ fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<R
         let Some(&(mut site)) = lowered.sites.get(site as usize) else {
             return Err(Error::Codegen(format!("trap at {offset:#x} without a site")));
         };
-        if let TrapLane::Run { register, disp, .. } = &mut site.lane {
-            (*register, *disp) =
+        if let TrapLane::Run { place, .. } | TrapLane::One { place, .. } = &mut site.lane {
+            *place =
                 accessed.ok_or_else(|| Error::Codegen(format!("trap at {offset:#x} without a place")))?;
         }
         traps.push((offset, site));

@@ -144,7 +144,7 @@ impl Lower<'_> {
     }
 
     /// Bits of a scalar address that must not be set: beyond the address space, or misaligned.
-    fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
+    pub fn bad_bits(&mut self, address: R, mem: MemAccess) -> R {
         let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
         let bad = self.a.g2(true, super::scalar::AND, high, address);
         if mem.align <= 1 {

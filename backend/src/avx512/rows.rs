@@ -173,22 +173,43 @@ impl Lower<'_> {
         let Some(inside) = inside else {
             return insts.iter().try_for_each(|&inst| self.inst(inst));
         };
-        let live = self.live_behind(block, &range);
-        let known = self.known_now();
-        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
         self.a.test(false, inside, inside);
-        self.a.branch(Flags::NotEqual, (quick, &[]), (slow, &[]));
         let before = (self.bounds, std::mem::replace(&mut self.known_rows, tested));
+        self.versions(block, &range, Flags::NotEqual, |l, quick| {
+            l.bounds = if quick { Bounds::Inside } else { Bounds::Outside };
+            l.as_it_stands(block, &range)
+        })?;
+        (self.bounds, self.known_rows) = before;
+        Ok(())
+    }
+
+    /// Writes the instructions of a stretch.
+    pub fn as_it_stands(&mut self, block: Block, range: &Range<usize>) -> Result<(), Error> {
+        let mut next = range.start;
+        while next < range.end {
+            next = self.mads_or_inst(block, next, range.end)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a stretch of a block twice: `write` is asked for what runs where the flags say so, then for the other, which is cold.
+    pub fn versions(
+        &mut self,
+        block: Block,
+        range: &Range<usize>,
+        condition: Flags,
+        mut write: impl FnMut(&mut Self, bool) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let live = self.live_behind(block, range);
+        let known = self.known_now();
+        let (first, second, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.a.branch(condition, (first, &[]), (second, &[]));
         let mut shape: Vec<(Value, Kept)> = Vec::new();
         let mut classes: Option<Vec<RegClass>> = None;
-        for (version, bounds) in [(quick, Bounds::Inside), (slow, Bounds::Outside)] {
+        for version in [first, second] {
             self.a.switch_to(version);
             self.restore(&known);
-            self.bounds = bounds;
-            let mut next = range.start;
-            while next < range.end {
-                next = self.mads_or_inst(block, next, range.end)?;
-            }
+            write(self, version == first)?;
             shape.clear();
             let mut args = Vec::new();
             for &v in &live {
@@ -203,7 +224,6 @@ impl Lower<'_> {
             }
             self.a.jump(end, &args);
         }
-        (self.bounds, self.known_rows) = before;
         self.a.switch_to(end);
         self.restore(&known);
         for (v, kept) in shape {

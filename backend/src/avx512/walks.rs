@@ -141,7 +141,7 @@ impl Lower<'_> {
     }
 
     /// Ends the block that is written with a jump to another, with parameters of its own, to which the loop's own jumps go.
-    fn go_on_in(&mut self, b: Block, inner: HostBlock) -> Result<(), Error> {
+    pub fn go_on_in(&mut self, b: Block, inner: HostBlock) -> Result<(), Error> {
         let mut args = Vec::new();
         for &p in &self.f.block(b).params {
             if self.single.is_led(p) {

@@ -1,6 +1,7 @@
 //! Loads and stores at 64-bit addresses of global memory, each lane at its own place.
 
 use iced_x86::Code;
+use warpjit_ir::MemAccess;
 
 use super::asm::{A, Mem, R, Src, With};
 use super::code::Size;
@@ -18,26 +19,7 @@ impl Lower<'_> {
         let base = self.base(mem.space);
         let guard = self.guard(x.guard)?;
         let masks = self.widen(&guard);
-        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
-        let high = self.a.splat(true, high);
-        let low = u64::from(mem.align - 1);
-        let bad: Vec<R> = addresses
-            .iter()
-            .zip(&masks)
-            .map(|(&a, &k)| {
-                let beyond = self.a.vtestm(TEST[1], k, a, Src::R(high));
-                if low == 0 {
-                    return beyond;
-                }
-                let back = 0u64.wrapping_sub(mem.align_offset.into());
-                let whole = match back {
-                    0 => a,
-                    _ => self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, a, Src::C64(back)),
-                };
-                let odd = self.a.vtestm(TEST[1], k, whole, Src::C64(low));
-                self.a.k3(Code::VEX_Korw_kr_kr_kr, beyond, odd)
-            })
-            .collect();
+        let bad = self.places_beyond(mem, addresses, &masks);
         let bad = self.narrow(&bad);
         self.fault_lanes(data, mem, &bad, addresses, true);
         self.note_addresses(addresses);
@@ -126,6 +108,27 @@ impl Lower<'_> {
             }
         }
         Ok(loaded)
+    }
+
+    /// Those of eight lanes each whose addresses are beyond the address space, or not aligned.
+    pub fn places_beyond(&mut self, mem: MemAccess, addresses: &[R], masks: &[R]) -> Vec<R> {
+        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+        let high = self.a.splat(true, high);
+        let low = u64::from(mem.align.max(1) - 1);
+        let bad = |(&a, &k): (&R, &R)| {
+            let beyond = self.a.vtestm(TEST[1], k, a, Src::R(high));
+            if low == 0 {
+                return beyond;
+            }
+            let back = 0u64.wrapping_sub(mem.align_offset.into());
+            let whole = match back {
+                0 => a,
+                _ => self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, a, Src::C64(back)),
+            };
+            let odd = self.a.vtestm(TEST[1], k, whole, Src::C64(low));
+            self.a.k3(Code::VEX_Korw_kr_kr_kr, beyond, odd)
+        };
+        addresses.iter().zip(masks).map(bad).collect()
     }
 
     fn gather_at(&mut self, code: Code, size: Size, base: R, index: R, mask: R, site: Option<u32>) -> R {

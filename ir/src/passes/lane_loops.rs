@@ -58,13 +58,25 @@ pub fn run_with(func: &mut Function, most: impl Fn(&Function, Block) -> u32) -> 
 
 /// Lanes that are few: where a turn of the loop for each costs less than one for all. Loads from places of their own make the difference:
 /// for sixteen lanes each costs some 8 ns, any other operation 0.3; a lane's turn costs some 0.05 ns for each of both (Zen 5), and leaving
-/// the loop for the next lane 5.
+/// the loop for the next lane 5. What is loaded at an index that another load has just given costs half: all of a lane is loaded at once.
 fn few(func: &Function, head: Block) -> u32 {
     let insts = || func.block(head).insts.iter().map(|&i| func.inst(i));
     let anywhere = |data: &&InstData| data.op == Opcode::Load && !func.ty(data.args[0]).uniform;
-    let loads = insts().filter(anywhere).count();
+    let indices: Vec<Value> = insts().filter(anywhere).filter_map(|data| data.result).collect();
+    let indexed = |data: &&InstData| comes_from(func, data.args[0], &indices, 8);
+    let loads = insts().filter(anywhere).filter(|data| !indexed(data)).count();
     let all = insts().filter(|data| data.op != Opcode::Const).count();
     if loads == 0 { 0 } else { (2 + 60 * loads / all).min(MOST_FEW) as u32 }
+}
+
+/// Whether an address is made of one of the values and of what is uniform, by so many operations at most.
+fn comes_from(func: &Function, address: Value, values: &[Value], depth: u32) -> bool {
+    if values.contains(&address) {
+        return true;
+    }
+    let Some(data) = func.def_inst(address).filter(|_| depth > 0) else { return false };
+    let adds = matches!(data.op, Opcode::Iadd | Opcode::Isub | Opcode::Ishl | Opcode::Zext | Opcode::Sext);
+    adds && data.args.iter().any(|&a| comes_from(func, a, values, depth - 1))
 }
 
 /// A loop that can be left to single lanes.

@@ -292,6 +292,7 @@ impl<'a> Stepper<'a> {
         let mut context = Box::new(Context::new());
         context.global_base = memory.base();
         context.global_high = !(memory.space_bytes() - 1);
+        context.near_guards = memory.has_near_guards().into();
         context.page_table = memory.page_table();
         context.poll = poll;
         context.global_atomic = global_atomic;

@@ -236,6 +236,11 @@ impl Memory {
         self.space.bytes()
     }
 
+    /// Whether an index of 32 bits may lead from a guest address to memory of the host.
+    pub fn has_near_guards(&self) -> bool {
+        self.space.has_near_guards()
+    }
+
     /// The host address of guest address 0, for compiled code.
     pub fn base(&self) -> *mut u8 {
         self.space.base()

@@ -1,8 +1,9 @@
 //! A piece of host address space that stands for a guest address space.
 //!
 //! Compiled code adds to [`Reservation::base`] either a zero-extended 32-bit guest address and a signed 32-bit displacement,
-//! or a 64-bit guest address that it has found to be below [`Reservation::bytes`], and accesses at most 64 bytes there.
-//! Guards of more than 2 GiB on both sides make sure that whatever it computes, it meets guest memory or a page without
+//! or a 64-bit guest address that it has found to be below [`Reservation::bytes`], and accesses at most 64 bytes there; or, unless
+//! [`Reservation::has_near_guards`], such an address and an index of 32 bits, which makes up to 16 GiB.
+//! Guards of more than that on both sides make sure that whatever it computes, it meets guest memory or a page without
 //! rights, never memory of the host.
 
 use crate::Error;
@@ -13,8 +14,10 @@ use std::ffi::c_void;
 pub const SPACE_BYTES: u64 = 1 << 40;
 /// Sizes of the address space, all powers of two: the first that the host has room for is taken.
 const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
-/// Room without rights on each side: displacement, widest access, rounded up to any host page and to a huge one.
-const GUARD_BYTES: usize = (1 << 31) + (1 << 22);
+/// Room without rights on each side that there is always: displacement, widest access, rounded up to any host page and to a huge one.
+const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
+/// The same with room for an index.
+const FAR_BYTES: usize = (1 << 34) + NEAR_BYTES;
 
 /// A huge page of the host: one entry of its tables for addresses where small pages take hundreds, which streams of loads wait for.
 pub(super) const HUGE_BYTES: usize = 1 << 21;
@@ -62,6 +65,8 @@ impl Rights {
 pub struct Reservation {
     start: *mut u8,
     space: u64,
+    /// Bytes of each guard.
+    guard: usize,
     length: usize,
 }
 
@@ -74,14 +79,18 @@ unsafe impl Sync for Reservation {}
 impl Reservation {
     /// Reserves the addresses; nothing is accessible yet.
     pub fn new() -> Result<Self, Error> {
-        let [first, rest @ ..] = SIZES;
-        rest.into_iter().fold(Self::of_size(first), |made, size| made.or_else(|_| Self::of_size(size)))
+        let [first, rest @ ..] = SIZES.map(|size| (size, FAR_BYTES));
+        let smallest = (1 << 32, NEAR_BYTES);
+        let made = Self::of_size(first.0, first.1);
+        rest.into_iter()
+            .chain([smallest])
+            .fold(made, |made, (size, guard)| made.or_else(|_| Self::of_size(size, guard)))
     }
 
-    fn of_size(space: u64) -> Result<Self, Error> {
+    fn of_size(space: u64, guard: usize) -> Result<Self, Error> {
         let length = usize::try_from(space)
             .ok()
-            .and_then(|space| space.checked_add(2 * GUARD_BYTES))
+            .and_then(|space| space.checked_add(2 * guard))
             .ok_or_else(|| Error::os("reserve guest address space", "needs a 64-bit host"))?;
         // SAFETY: a new anonymous mapping at an address the kernel chooses touches nothing that exists.
         let start = unsafe {
@@ -93,7 +102,7 @@ impl Reservation {
             )
         }
         .map_err(|error| Error::os("reserve guest address space", error))?;
-        Ok(Reservation { start: start.cast(), space, length })
+        Ok(Reservation { start: start.cast(), space, guard, length })
     }
 
     /// Guest addresses that exist: a power of two, at least 4 GiB.
@@ -101,10 +110,15 @@ impl Reservation {
         self.space
     }
 
+    /// Whether the guards have no room for an index of 32 bits: where the host has room for little.
+    pub fn has_near_guards(&self) -> bool {
+        self.guard < FAR_BYTES
+    }
+
     /// The host address of guest address 0.
     pub fn base(&self) -> *mut u8 {
         // Down to where a huge page may begin; the guard has room for that.
-        let base = self.start.wrapping_add(GUARD_BYTES);
+        let base = self.start.wrapping_add(self.guard);
         base.wrapping_sub(base.addr() % HUGE_BYTES)
     }
 

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
+use warpjit_backend::{HostPlace, Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
 use warpjit_frontend::registry;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
@@ -447,19 +447,29 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
         TrapLane::Run { first, guarded, .. } => (4, first, [guarded, false]),
         TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
         TrapLane::Single => (6, 0, [false; 2]),
+        TrapLane::One { lane, guarded, .. } => (7, lane, [guarded, false]),
     };
     out.u8(kind);
     out.u8(lane);
     flags.into_iter().for_each(|flag| out.u8(flag.into()));
-    if let TrapLane::Run { lanes, step, register, disp, .. } = site.lane {
+    if let TrapLane::Run { lanes, step, .. } = site.lane {
         out.u8(lanes);
         out.u8(step as u8);
-        out.u8(register);
-        out.u32(disp as u32);
+    }
+    if let TrapLane::Run { place, .. } | TrapLane::One { place, .. } = site.lane {
+        let (index, scale) = place.index.unwrap_or((0, 0));
+        [place.base, index, scale].into_iter().for_each(|byte| out.u8(byte));
+        out.u32(place.disp as u32);
     }
     out.u32(encode_space(space));
     out.u8(store.into());
     out.u8(bytes);
+}
+
+fn read_place(from: &mut Reader<'_>) -> Option<HostPlace> {
+    let mut register = || from.u8().filter(|&register| register < 16);
+    let (base, index, scale) = (register()?, register()?, register()?);
+    Some(HostPlace { base, index: (scale != 0).then_some((index, scale)), disp: from.u32()? as i32 })
 }
 
 fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
@@ -476,11 +486,11 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
             guarded,
             lanes: from.u8()?,
             step: from.u8()? as i8,
-            register: from.u8().filter(|&register| register < 16)?,
-            disp: from.u32()? as i32,
+            place: read_place(from)?,
         },
         5 => TrapLane::Gather { first, wide: other, guarded },
         6 => TrapLane::Single,
+        7 => TrapLane::One { lane: first, guarded, place: read_place(from)? },
         _ => return None,
     };
     let space = from.u32()?;
