@@ -138,6 +138,9 @@ impl Outcome {
             let _ = write!(text, "ok: ");
         }
         let _ = writeln!(text, "{}", summary(&self.stats, verbose));
+        if let Some(reason) = &self.stats.not_compiled {
+            let _ = writeln!(text, "left to the interpreter: {reason}");
+        }
         if verbose {
             text += &statistics(&self.stats);
         }
@@ -274,6 +277,7 @@ fn stats_json(stats: &Stats, verbose: bool) -> Value {
         object["jit_share"] = json!(stats.jit_share);
         object["tiers"] = json!({ "interp": stats.tiers.interpreted, "jit": stats.tiers.compiled });
         object["cached_regions"] = json!(stats.cached_regions);
+        object["not_compiled"] = json!(stats.not_compiled);
         object["compile_behind_ms"] = json!(stats.compile_behind.as_secs_f64() * 1e3);
         let traffic = stats.traffic.iter().map(|(space, (loaded, stored))| {
             ((*space).to_owned(), json!({ "loaded_bytes": loaded, "stored_bytes": stored }))

@@ -232,9 +232,9 @@ impl Comparison {
         }
     }
 
-    /// Whether a row could not be compared.
+    /// Whether a row could not be compared, or there is none to compare.
     pub fn failed(&self) -> bool {
-        self.rows.iter().any(|row| row.error.is_some())
+        self.rows.is_empty() || self.rows.iter().any(|row| row.error.is_some())
     }
 }
 
@@ -359,6 +359,9 @@ impl Table {
             for name in names {
                 let _ = writeln!(text, "{name:width$} {what}");
             }
+        }
+        if comparison.rows.is_empty() {
+            text += "error: no row is in both\n";
         }
         if let Some(mean) = comparison.geometric_mean {
             let count = comparison.rows.iter().filter(|row| row.ratio.is_some()).count();

@@ -146,6 +146,44 @@ fn the_page_needs_nothing_else() {
     }
 }
 
+/// Instructions of several blocks of IR, as atomics and votes are, and such as leave no operation count once, in the line that they are.
+#[test]
+fn lines_are_executed_as_often_as_was_counted() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
+    let home = folder("profile_counts", IOTA, "");
+    // And whether there are atomics.
+    for (name, has_atomics) in [
+        ("tesla/atom_red/launch.toml", true),
+        ("tesla/vote_any_all/launch.toml", false),
+        ("tesla/shared_reduce_sum/launch.toml", false),
+        ("fermi/gk104_shfl/launch.toml", false),
+        ("fermi/div_nested_join/launch.toml", false),
+        ("gcn/nbody/fiji.launch.toml", false),
+        ("gcn/xorshift64/fiji.launch.toml", false),
+        ("gcn/histogram/hawaii.launch.toml", true),
+    ] {
+        let file = corpus.join(name);
+        let file = file.to_str().unwrap();
+        let (status, profile) = json(&home, &["profile", file, "--seconds", "0", "--no-cache"]);
+        assert_eq!(status, 0, "{name}: {profile}");
+        let lines = profile["lines"].as_array().unwrap();
+        let accesses = profile["accesses"].as_array().unwrap();
+        let executed = |line: &Value| line["executions"].as_u64().unwrap_or(0);
+        let all: u64 = lines.iter().map(executed).sum();
+        assert_eq!(profile["counted"]["warp_instructions"], all, "{name}");
+        // The listing is that of the kernel, not of its container.
+        let seen = lines.iter().filter(|line| executed(line) > 0).count();
+        assert!(lines.len() < 4 * seen, "{name}: {} lines, {seen} of them executed", lines.len());
+        let is_atomic = |line: &&Value| {
+            accesses.iter().any(|access| access["pc"] == line["pc"] && access["direction"] == "atomic")
+        };
+        let atomics: u64 = lines.iter().filter(is_atomic).map(executed).sum();
+        assert_eq!(atomics > 0, has_atomics, "{name}");
+        let (_, run) = json(&home, &["run", file, "-v", "--tier", "interp", "--no-cache"]);
+        assert_eq!(run["stats"]["groups"]["atomic"], atomics, "{name}");
+    }
+}
+
 #[test]
 fn all_instruction_sets_have_profiles() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");

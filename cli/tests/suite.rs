@@ -84,6 +84,14 @@ fn a_baseline_with_other_instruction_counts_is_status_1() {
     assert_eq!(status, 1);
     assert!(out.contains("error: thread instructions differ: 20 here, 21 in the baseline"), "{out}");
     assert!(out.contains("geometric mean of 1: "), "{out}");
+    // Nothing to compare.
+    for row in saved["rows"].as_array_mut().unwrap() {
+        row["name"] = value!(format!("{}.before", row["name"].as_str().unwrap()));
+    }
+    fs::write(home.join("base.json"), saved.to_string()).unwrap();
+    let (status, out, _) = warpjit(&home, &[&args[..], &["--baseline", "base.json"]].concat());
+    assert_eq!(status, 1);
+    assert!(out.contains("error: no row is in both"), "{out}");
 }
 
 #[test]

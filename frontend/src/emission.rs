@@ -43,8 +43,10 @@ impl<'f> Emission<'f> {
 
     /// Counts a guest instruction in the current block.
     pub(crate) fn count(&mut self) {
-        let block = self.b.block;
-        self.b.func.block_mut(block).guest_insts += 1;
+        let (block, pc) = (self.b.block, self.b.pc);
+        let data = self.b.func.block_mut(block);
+        data.guest_insts += 1;
+        data.counted.0.push(pc);
     }
 
     /// Whether the block has its terminator.

@@ -47,8 +47,11 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     let image = counted.program.image();
     setting.kernel.clone_from(&image.function.name);
     let front_end = code.module.isa.front_end();
-    let listing = front_end.listing(&image.code, image.code_address, &code.chip, code.program_type)?;
-    let listing = parse_listing(&listing, front_end.listing_unit());
+    let mut listing = Vec::new();
+    for (words, address) in parts_to_list(&code, image, &counted.profile) {
+        let text = front_end.listing(words, address, &code.chip, code.program_type)?;
+        listing.extend(parse_listing(&text, front_end.listing_unit()));
+    }
     let profile = Profile::new(Parts {
         setting,
         listing: &listing,
@@ -66,6 +69,29 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
         print(&to_text(&profile))?;
     }
     Ok(Status::Ok)
+}
+
+/// What to list: of code that is all of a container its kernels, without headers and data, unless something else was executed.
+fn parts_to_list<'c>(
+    code: &'c Code,
+    image: &'c warpjit_runtime::KernelImage,
+    profile: &warpjit_runtime::Profile,
+) -> Vec<(&'c [u8], u32)> {
+    let mut parts: Vec<(&[u8], u32)> = Vec::new();
+    for kernel in &code.module.kernels {
+        let behind = kernel.address.checked_sub(image.code_address).map(|start| start as usize);
+        let inside =
+            behind.and_then(|start| image.code.get(start..)).is_some_and(|at| at.starts_with(&kernel.code));
+        if inside && parts.iter().all(|&(_, start)| start != kernel.address) {
+            parts.push((&kernel.code, kernel.address));
+        }
+    }
+    let holds = |pc: u32| parts.iter().any(|(code, start)| (pc.wrapping_sub(*start) as usize) < code.len());
+    if profile.instructions.keys().all(|&pc| holds(pc)) {
+        parts
+    } else {
+        vec![(&image.code, image.code_address)]
+    }
 }
 
 /// Runs until there is enough to say, but for the run that compiles.

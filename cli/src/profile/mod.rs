@@ -361,13 +361,6 @@ fn lines(
         })
         .collect();
     lines.sort_by_key(|line| line.pc);
-    // Instructions that do nothing to data are in no operation, but in a block.
-    for block in &counts.blocks {
-        let first = lines.partition_point(|line| line.pc < block.pc);
-        for line in lines[first..].iter_mut().take_while(|line| line.pc <= block.term_pc) {
-            line.executions.get_or_insert(block.executions);
-        }
-    }
     lines
 }
 

@@ -125,7 +125,9 @@ pub(super) struct BlockCode {
     /// Whether lanes see values of inactive ones.
     pub cross_lane: bool,
     pub groups: [u32; Stats::GROUPS.len()],
-    /// Group of each of `pcs`.
+    /// Addresses of those that the block counts: an instruction may begin in a block before.
+    pub counted: Vec<u32>,
+    /// Group of each of these.
     pub step_groups: Vec<u8>,
     /// Instructions that work under a mask held in a register, each with the place of the mask.
     pub masks: Vec<(u32, u32)>,
@@ -164,8 +166,12 @@ impl Code {
             order: vec![0],
             cross: find_cross(func),
             has_lane_register: func.slots.iter().any(|slot| slot.name == crate::regions::EXEC_SLOT),
+            tallies: HashMap::new(),
         };
         prepare.collect_constants();
+        for data in func.blocks.iter().flat_map(|block| &block.insts).map(|&inst| func.inst(inst)) {
+            prepare.tallies.entry(data.pc).or_default().add(data);
+        }
         let mut blocks = Vec::with_capacity(func.blocks.len());
         let mut scratch_lines = prepare.order.len();
         let mut places = Places { of: vec![(0, 0); func.values.len()] };
@@ -226,10 +232,9 @@ impl Code {
         self.blocks[block.index()].pc
     }
 
-    /// Guest addresses of the instructions that one pass through a block executes, as far as operations show them.
+    /// Guest addresses of the instructions that one pass through a block executes, as far as it is known.
     pub fn block_pcs(&self, block: Block) -> &[u32] {
-        let block = &self.blocks[block.index()];
-        &block.pcs[..block.pcs.len().min(block.guest_insts as usize)]
+        &self.blocks[block.index()].counted
     }
 
     /// Guest addresses of the operations of a block, each as often as it has operations.
@@ -320,6 +325,8 @@ struct Prepare<'a> {
     cross: Lines,
     /// Whether a register says which lanes an instruction is for.
     has_lane_register: bool,
+    /// What the operations of guest instructions are, by address: they may be in several blocks.
+    tallies: HashMap<u32, Tally>,
 }
 
 /// Where values are in the block that is being made.
@@ -445,7 +452,6 @@ impl Prepare<'_> {
         };
         let mut pcs = Vec::new();
         let mut highest = None;
-        let mut tallies: Vec<Tally> = Vec::new();
         let mut cross_lane = false;
         for &inst in &data.insts {
             let data = func.inst(inst);
@@ -458,10 +464,8 @@ impl Prepare<'_> {
             let step = known.unwrap_or_else(|| {
                 highest = highest.max(Some(data.pc));
                 pcs.push(data.pc);
-                tallies.push(Tally::default());
                 pcs.len() - 1
             });
-            tallies[step].add(data);
             // Steps must not decrease along the block, so that stopping at one stops before all later ones.
             draft.step = draft.step.max(step as u32);
             draft.pc = data.pc;
@@ -471,18 +475,24 @@ impl Prepare<'_> {
         let last_step = data.guest_insts.saturating_sub(1);
         if pcs.last() != Some(&data.term_pc) && pcs.len() < data.guest_insts as usize {
             pcs.push(data.term_pc);
-            tallies.push(Tally::default());
         }
+        let of_block = data.guest_insts as usize;
+        let counted = match data.counted.0.len() == of_block {
+            true => data.counted.0.clone(),
+            // As operations show them.
+            false => pcs[..pcs.len().min(of_block)].to_vec(),
+        };
         let in_control = !matches!(data.term, Some(Terminator::Jump(_) | Terminator::Join { .. }) | None);
         let mut groups = [0; Stats::GROUPS.len()];
         let mut step_groups = Vec::new();
-        for (pc, tally) in pcs.iter().zip(&tallies).take(data.guest_insts as usize) {
+        for pc in &counted {
+            let tally = self.tallies.get(pc).copied().unwrap_or_default();
             let group = Stats::group_index(tally.group(in_control && *pc == data.term_pc));
             groups[group] += 1;
             step_groups.push(group as u8);
         }
         // Guest instructions that left no operation.
-        groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(tallies.len() as u32);
+        groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(counted.len() as u32);
 
         let term = data.term.clone().ok_or(InvalidCode::BadTerminator { block })?;
         draft.step = draft.step.max(last_step);
@@ -499,6 +509,7 @@ impl Prepare<'_> {
             pcs,
             cross_lane,
             groups,
+            counted,
             step_groups,
             masks: draft.masks,
         };

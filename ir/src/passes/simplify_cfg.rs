@@ -205,12 +205,14 @@ fn merge(func: &mut Function) -> bool {
             let data = func.block_mut(next);
             let params = std::mem::take(&mut data.params);
             let insts = std::mem::take(&mut data.insts);
+            let counted = std::mem::take(&mut data.counted.0);
             let (term, term_pc, guest_insts) = (data.term.take(), data.term_pc, data.guest_insts);
             let data = func.block_mut(block);
             data.insts.extend(insts);
             data.term = term;
             data.term_pc = term_pc;
             data.guest_insts = data.guest_insts.saturating_add(guest_insts);
+            data.counted.0.extend(counted);
             for (param, arg) in params.into_iter().zip(args) {
                 aliases.set(param, arg);
             }

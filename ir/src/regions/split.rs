@@ -274,6 +274,7 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
 
     let mut held: HashMap<Value, Slot> = HashMap::new();
     let (mut at, mut left) = (block, total);
+    let mut counted = std::mem::take(&mut func.block_mut(block).counted.0);
     for part in 0..parts {
         let own = &insts[bounds[part]..bounds[part + 1]];
         let mut replaced: HashMap<Value, Value> = HashMap::new();
@@ -316,12 +317,15 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
         let tail = func.add_block(pc);
         let head = func.block_mut(at);
         head.guest_insts = count;
+        let behind = counted.split_off(counted.len().min(count as usize));
+        head.counted.0 = std::mem::replace(&mut counted, behind);
         head.term = Some(Terminator::Jump(tail.into()));
         head.term_pc = pc;
         at = tail;
     }
     let data = func.block_mut(at);
     data.guest_insts = left;
+    data.counted.0 = counted;
     data.term = Some(term);
     data.term_pc = term_pc;
 }
