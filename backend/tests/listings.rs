@@ -3,8 +3,9 @@
 use warpjit_backend::{
     BlockRow, HostLevel, Options, Piece, Shape, Target, Way, compile_pieces, compile_region,
 };
-use warpjit_ir::Slot;
+use warpjit_ir::passes::{dce, fold, gvn, lane_loops, simplify_cfg};
 use warpjit_ir::text::parse_function;
+use warpjit_ir::{Function, Slot};
 
 const ACCESS: &str = "
 function @f mask lanes 32 {
@@ -34,6 +35,47 @@ block0 at 0x0:
     v2: i32 = load.u32 global0[v0 + 0x4] align 8 part 4
     v3: i32 = iadd v1, v2
     store.u32 global0[v0 + 0x40000], v3 align 8
+    return 0
+}
+";
+
+/// Rows of a sparse matrix: lanes leave the loop at different times, and load an index and the element there.
+const INDEXED: &str = "
+function @f mask lanes 32 {
+    slot s0: i64 place
+    slot s1: i32 entries
+    slot s2: ui64 elements
+    slot s3: i32 sum
+
+block0 at 0x0:
+    v0: i64 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: ui64 = slot.get s2
+    v3: i32 = const 0x0
+    v4: ui64 = const 0x2
+    v5: i64 = const 0x4
+    v6: i32 = const 0x1
+    v7: mask = active
+    v8: mask = icmp ne v1, v3
+    v9: mask = iand v7, v8
+    br_any v9, block1(v0, v1, v3, v9), block2(v3)
+
+block1(v10: i64, v11: i32, v12: i32, v13: mask) at 0x10:
+    v14: i32 = load.u32 global0[v10] align 4 if v13
+    v15: i64 = sext v14
+    v16: i64 = ishl v15, v4
+    v17: i64 = iadd v16, v2
+    v18: i32 = load.u32 global0[v17] align 4 if v13
+    v19: i32 = iadd v12, v18
+    v20: i32 = select v13, v19, v12
+    v21: i64 = iadd v10, v5
+    v22: i32 = isub v11, v6
+    v23: mask = icmp ne v22, v3
+    v24: mask = iand v13, v23
+    br_any v24, block1(v21, v22, v20, v24), block2(v20)
+
+block2(v25: i32) at 0x20:
+    slot.set s3, v25
     return 0
 }
 ";
@@ -109,7 +151,17 @@ fn listing_of_parts(
     apart: &[Option<i32>],
 ) -> Option<String> {
     let func = parse_function(text, &[]).expect("parses");
-    warpjit_ir::verify::verify(&func).expect("valid");
+    listing_of(&func, wide, if wide { 8 } else { 2 }, shapes, apart)
+}
+
+fn listing_of(
+    func: &Function,
+    wide: bool,
+    groups: u8,
+    shapes: &[Option<Shape>],
+    apart: &[Option<i32>],
+) -> Option<String> {
+    warpjit_ir::verify::verify(func).expect("valid");
     let target = match wide {
         true => Target::host(HostLevel::Native),
         // The same everywhere.
@@ -120,14 +172,14 @@ fn listing_of_parts(
         return None;
     }
     let options = Options {
-        groups: if wide { 8 } else { 2 },
+        groups,
         wide_vectors: wide,
         list: true,
         apart: apart.to_vec(),
         slot_shapes: shapes.to_vec(),
         ..Options::new(target)
     };
-    let made = compile_region(&func, &options).expect("compiles").listing;
+    let made = compile_region(func, &options).expect("compiles").listing;
     Some(if wide { made.assembly } else { made.clif })
 }
 
@@ -219,6 +271,61 @@ fn lanes_evenly_apart_are_vectors() {
     assert_eq!(of_memory(|line| line.contains(", [r") && !line.contains("{k")), 4, "{apart}");
     assert_eq!(of_memory(|line| line.contains("{z}")), 8, "{apart}");
     assert_eq!(of_memory(|line| line.contains("]{k")), 8, "{apart}");
+}
+
+/// From the last lane to the first: vectors whose elements change places.
+#[test]
+fn lanes_in_descending_order_are_vectors() {
+    let text = "
+function @f mask lanes 32 {
+    slot s0: i32 place
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = load.u32 global0[v0] align 4
+    v2: i32 = load.u32 shared[v0] align 4 far
+    v3: i32 = iadd v1, v2
+    store.u32 global0[v0 + 0x40000], v3 align 4
+    return 0
+}
+";
+    let Some(anywhere) = listing(text, true, &[]) else { return };
+    assert_eq!(
+        (anywhere.matches("vpscatter").count(), anywhere.matches("vpermd").count()),
+        (2, 0),
+        "{anywhere}"
+    );
+    let descending = listing(text, true, &[Some(Shape::Affine(-4))]).expect("a host that has it");
+    // What is cold stands behind the way out; of two vectors each for two loads and the store.
+    let hot = &descending[..descending.find("ret").expect("a way out")];
+    assert!(
+        !hot.contains("gather") && !hot.contains("vpscatter") && !hot.contains("vpinsrd"),
+        "{descending}"
+    );
+    assert_eq!(hot.matches("vpermd").count(), 6, "{descending}");
+}
+
+/// A lane's index is loaded into a general register, and the element right behind; no index goes through a vector.
+#[test]
+fn elements_at_indices_just_loaded_are_loaded_lane_by_lane() {
+    let made = |split: bool| {
+        let mut func = parse_function(INDEXED, &[]).expect("parses");
+        if split {
+            assert!(lane_loops::run_with(&mut func, |_, head| 6 * u32::from(head.index() == 1)));
+            fold::run(&mut func);
+            simplify_cfg::run(&mut func);
+            gvn::run(&mut func);
+            dce::run(&mut func);
+        }
+        let shapes = [None, None, Some(Shape::Uniform), None];
+        listing_of(&func, true, 4, &shapes, &[None, None, Some(0), None])
+    };
+    let (Some(before), Some(behind)) = (made(false), made(true)) else { return };
+    let indices =
+        |code: &str| code.lines().filter(|line| line.contains("movsxd") && line.contains("[r")).count();
+    assert_eq!(indices(&before), 0, "{before}");
+    // One for each of sixteen lanes, one before the loop, and one where a lane goes on alone.
+    assert_eq!(indices(&behind), 18, "{behind}");
 }
 
 /// Sixteens that know how far they are apart: what all of them load is loaded once, and bounds are tested once for all.
