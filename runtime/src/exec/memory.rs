@@ -27,6 +27,9 @@ impl Shared {
 
     /// Fills memory for a block; all locks are free.
     pub fn reset(&mut self, plan: &Plan, block: u64) {
+        if self.size == 0 {
+            return;
+        }
         plan.init_shared(block, &mut self.bytes);
         self.locks.fill(0);
     }
