@@ -476,8 +476,13 @@ impl Asm {
     }
 
     pub fn vload(&mut self, code: Code, mem: Mem, with: With) -> R {
+        self.vload_of(code, Size::Z, mem, with)
+    }
+
+    /// A load of a part of a vector, that is zero elsewhere.
+    pub fn vload_of(&mut self, code: Code, size: Size, mem: Mem, with: With) -> R {
         let d = self.zmm();
-        self.put(code, &[A::Def(d, Size::Z), A::Mem(mem)], with);
+        self.put(code, &[A::Def(d, size), A::Mem(mem)], with);
         d
     }
 

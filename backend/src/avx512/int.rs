@@ -48,6 +48,7 @@ const CMP: [Code; 2] =
     [Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8];
 /// Conditions of comparisons.
 pub(super) const LESS: u8 = 1;
+pub(super) const NOT_EQUAL: u8 = 4;
 pub(super) const NOT_LESS: u8 = 5;
 pub(super) const CMPU: [Code; 2] =
     [Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8];

@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod descending;
 mod distances;
+mod eights;
 mod emit;
 mod even;
 mod float;

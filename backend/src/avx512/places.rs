@@ -399,7 +399,7 @@ impl Lower<'_> {
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         let places: Vec<Mem> = start.places.iter().map(|&place| Mem::at(place, offset as i32)).collect();
         self.a.switch_to(quick);
-        self.quick_and_slow(x, &places, slow, parts)
+        self.quick_and_slow(x, (&places, true), slow, parts)
     }
 
     /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes
@@ -433,14 +433,15 @@ impl Lower<'_> {
         self.a.switch_to(quick);
         let base = self.base(x.mem.space);
         let places: Vec<Mem> = given.iter().map(|&first| Mem::at(self.a.add(true, base, first), 0)).collect();
-        self.quick_and_slow(x, &places, slow, parts)
+        self.quick_and_slow(x, (&places, false), slow, parts)
     }
 
-    /// The two ways of an access: vectors from the places of the first lanes on, written to the current block, or lane by lane.
+    /// The two ways of an access: vectors from the places of the first lanes on, written to the current block, or lane by lane; `known`: these
+    /// mostly lie side by side.
     fn quick_and_slow(
         &mut self,
         x: &Access<'_>,
-        starts: &[Mem],
+        (starts, known): (&[Mem], bool),
         slow: HostBlock,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
@@ -454,12 +455,7 @@ impl Lower<'_> {
         self.a.switch_to(slow);
         let lanes = self.aside(|l| {
             let parts = parts(l)?;
-            let mut lanes = Vec::new();
-            for (n, one) in l.each_of(x).into_iter().enumerate() {
-                let parts = l.moved(&parts, n as i64 * i64::from(x.mem.bytes));
-                lanes.extend(l.wide_lanes(&one, &parts)?);
-            }
-            Ok::<_, Error>(lanes)
+            if known { l.each_by_lanes(x, &parts) } else { l.eights_or_lanes(x, &parts) }
         })?;
         self.a.jump(end, &lanes);
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
@@ -467,8 +463,18 @@ impl Lower<'_> {
         Ok(params)
     }
 
+    /// An access and those of [`Lower::accessed_behind`], each lane at its own place.
+    pub fn each_by_lanes(&mut self, x: &Access<'_>, parts: &[R]) -> Result<Vec<R>, Error> {
+        let mut lanes = Vec::new();
+        for (n, one) in self.each_of(x).into_iter().enumerate() {
+            let parts = self.moved(parts, n as i64 * i64::from(x.mem.bytes));
+            lanes.extend(self.wide_lanes(&one, &parts)?);
+        }
+        Ok(lanes)
+    }
+
     /// Zero unless `odd` is not, or a first lane's address is none for an access.
-    fn bad_firsts(&mut self, x: &Access<'_>, firsts: &[R], odd: Option<R>) -> R {
+    pub fn bad_firsts(&mut self, x: &Access<'_>, firsts: &[R], odd: Option<R>) -> R {
         let mut bad = odd;
         let any = |l: &mut Self, found: &[R]| -> Option<R> {
             found.iter().copied().reduce(|a, b| l.a.g2(true, super::scalar::OR, a, b))
