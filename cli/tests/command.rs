@@ -232,3 +232,22 @@ fn closed_pipe_is_reported() {
     assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
     assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
 }
+
+/// With room for no guards that an index of 32 bits cannot pass, then with room for all: the same results.
+#[cfg(target_os = "linux")]
+#[test]
+fn little_address_space_is_enough() {
+    let home = folder("little_space", IOTA, LAUNCH);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/gcn/spmv_csr/fiji.launch.toml");
+    for kilobytes in [80_000_000u64, 120_000_000] {
+        let script =
+            format!("ulimit -v {kilobytes}; exec \"$0\" run --tier jit --threads 1 --no-cache \"$1\"");
+        let output = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_warpjit"), file.to_str().unwrap()])
+            .current_dir(&home)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.starts_with("ok: "), "{kilobytes}: {text} {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,7 +1,8 @@
 //! Loads and stores of lanes that lie side by side from the last to the first: vectors whose elements change places.
 
 use iced_x86::Code;
-use regalloc2::Block as HostBlock;
+use regalloc2::{Block as HostBlock, RegClass};
+use warpjit_ir::Space;
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
@@ -12,7 +13,6 @@ use super::scalar::{AND, OR};
 use super::side_by_side::Kind;
 use crate::Error;
 use crate::operands::malformed;
-use warpjit_ir::Space;
 
 impl Lower<'_> {
     /// A vector's elements, eight or sixteen, from the last to the first.
@@ -49,7 +49,7 @@ impl Lower<'_> {
         let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
         // The last lane's of each sixteen.
         let lasts = match global {
-            true => self.global_lasts(x, firsts, back, quick, slow),
+            true => self.global_lasts(x, firsts, back, quick, slow)?,
             false => self.bounded_lasts(x, firsts, back, quick, slow)?,
         };
         self.a.switch_to(quick);
@@ -69,7 +69,7 @@ impl Lower<'_> {
             false => l.lanes_anywhere(x),
         })?;
         self.a.jump(end, &lanes);
-        let params = lanes.iter().map(|_| self.a.param(end, regalloc2::RegClass::Float)).collect();
+        let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
         self.give(x, params)
     }
@@ -82,15 +82,15 @@ impl Lower<'_> {
         back: i32,
         quick: HostBlock,
         slow: HostBlock,
-    ) -> Vec<R> {
+    ) -> Result<Vec<R>, Error> {
         let firsts = self.global_places(firsts, x.mem);
         let lasts: Vec<R> =
             firsts.iter().map(|&first| self.a.add_imm(true, first, -i64::from(back))).collect();
         let any = lasts.iter().copied().reduce(|a, b| self.a.g2(true, OR, a, b));
-        let any = any.unwrap_or(lasts[0]);
+        let any = any.ok_or_else(|| malformed(x.data))?;
         self.a.test(true, any, any);
         self.a.branch(Flags::Negative, (slow, &[]), (quick, &[]));
-        lasts
+        Ok(lasts)
     }
 
     /// Addresses of shared memory so far back; goes on where all lanes are inside.

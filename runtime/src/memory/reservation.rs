@@ -12,7 +12,7 @@ use std::ffi::c_void;
 
 /// Guest addresses that exist, at most: 40 bits, as many as GPUs of the time had.
 pub const SPACE_BYTES: u64 = 1 << 40;
-/// Sizes of the address space, all powers of two: the first that the host has room for is taken.
+/// Sizes of the address space, all powers of two: the first that the host has room for is taken, with far guards if there is room for these.
 const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
 /// Room without rights on each side that there is always: displacement, widest access, rounded up to any host page and to a huge one.
 const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
@@ -79,12 +79,15 @@ unsafe impl Sync for Reservation {}
 impl Reservation {
     /// Reserves the addresses; nothing is accessible yet.
     pub fn new() -> Result<Self, Error> {
-        let [first, rest @ ..] = SIZES.map(|size| (size, FAR_BYTES));
-        let smallest = (1 << 32, NEAR_BYTES);
-        let made = Self::of_size(first.0, first.1);
-        rest.into_iter()
-            .chain([smallest])
-            .fold(made, |made, (size, guard)| made.or_else(|_| Self::of_size(size, guard)))
+        let ways = SIZES.map(|size| [(size, FAR_BYTES), (size, NEAR_BYTES)]);
+        let mut made = Err(Error::os("reserve guest address space", "no size"));
+        for &(size, guard) in ways.as_flattened() {
+            made = Self::of_size(size, guard);
+            if made.is_ok() {
+                break;
+            }
+        }
+        made
     }
 
     fn of_size(space: u64, guard: usize) -> Result<Self, Error> {
