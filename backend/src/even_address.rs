@@ -184,8 +184,10 @@ pub(crate) trait EvenAddress<'a> {
     fn first_lane(&mut self, v: Value) -> Result<Self::Reg, Error>;
     /// A word to 64 bits: zext or sext.
     fn extend(&mut self, op: Opcode, word: Self::Reg) -> Self::Reg;
-    /// Whether that of the last lane's word is something else than `first` and the strides between them.
-    fn wraps(&mut self, op: Opcode, first: Self::Reg, stride: i64) -> Self::Reg;
+    /// What the last lane's word, which grows by `stride` from lane to lane, has more than the first's.
+    fn reach(&self, word: Value, stride: i64) -> i64;
+    /// Whether that of a word so much greater is something else than `first` and that much.
+    fn wraps(&mut self, op: Opcode, first: Self::Reg, more: i64) -> Self::Reg;
     fn either(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     /// iadd or isub, 64 bits.
     fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
@@ -221,8 +223,9 @@ pub(crate) trait EvenAddress<'a> {
                     _ => 0,
                 };
                 let first = self.extend(data.op, word);
-                if stride != 0 {
-                    let odd = self.wraps(data.op, first, stride);
+                let more = self.reach(data.args[0], stride);
+                if more != 0 {
+                    let odd = self.wraps(data.op, first, more);
                     *wraps = Some(match *wraps {
                         Some(w) => self.either(w, odd),
                         None => odd,

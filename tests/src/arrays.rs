@@ -20,6 +20,7 @@ pub fn engines() -> Vec<(String, Engine)> {
         (Tier::Jit, Some(1)),
         (Tier::Jit, Some(2)),
         (Tier::Jit, Some(4)),
+        (Tier::Jit, Some(8)),
     ];
     let engine = |(tier, chunk_groups)| {
         let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
@@ -42,6 +43,22 @@ pub fn run(
     from: &[u32],
     to: &[u32],
 ) -> Result<Vec<u32>, Fault> {
+    run_rows(engine, program, isa, (shape.0, [shape.1, 1]), from, to)
+}
+
+/// As [`run`], with blocks of so many threads along two axes.
+///
+/// # Panics
+///
+/// Where the launch is refused.
+pub fn run_rows(
+    engine: &Engine,
+    program: &Program,
+    isa: Isa,
+    shape: (u32, [u32; 2]),
+    from: &[u32],
+    to: &[u32],
+) -> Result<Vec<u32>, Fault> {
     let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let mut memory = engine.memory().unwrap();
     let places = [from, to].map(|words| {
@@ -52,7 +69,7 @@ pub fn run(
     let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };
     let launch = Launch {
         grid: [shape.0, 1, 1],
-        block: [shape.1, 1, 1],
+        block: [shape.1[0], shape.1[1], 1],
         args: places.map(arg).to_vec(),
         ..Launch::default()
     };

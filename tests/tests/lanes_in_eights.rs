@@ -1,9 +1,9 @@
 //! Threads of which each eight take elements side by side, as those of blocks that are eight wide do: eights apart, behind each other, over each
-//! other, or at one place; all lanes or some. All tiers against the same in Rust, and their faults against each other.
+//! other, or at one place; all lanes or some. And blocks sixteen wide, whose sixteens are a known distance apart. All tiers against the same in Rust, and their faults against each other.
 
 use warpjit_frontend::fermi;
 use warpjit_runtime::{Isa, Program, ProgramOptions};
-use warpjit_tests::arrays::{engines, random, run};
+use warpjit_tests::arrays::{engines, random, run, run_rows};
 
 const BLOCK: u32 = 64;
 
@@ -110,4 +110,65 @@ fn faults_of_eights() {
         }
     }
     assert!(faults > 40, "{faults} programs fault");
+}
+
+/// Blocks of 16 by 4: a thread takes the word at `start` plus its place in rows of `pitch` words, and adds one;
+/// those whose place is below zero end.
+fn rows_of_sixteen(pitch: u32, start: u32, skipped: u32) -> Program {
+    let text = format!(
+        "mov b32 $r0 $ctaidx\nmov b32 $r1 $tidy\nmov b32 $r2 $tidx\nmov b32 $r3 0x4\nmov b32 $r7 {pitch:#x}\n\
+         add $r1 (mul u32 $r0 u32 $r3) $r1\nadd $r0 (mul u32 $r1 u32 $r7) $r2\nmov b32 $r7 {start:#x}\n\
+         add b32 $r0 $r0 $r7\nset $p1 0x1 lt s32 $r0 0x0\n$p1 exit\nadd $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\n\
+         add $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\nadd $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\n\
+         add $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\nld b32 $r4 ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\n\
+         set $p0 0x1 eq s32 $r2 0x0\nadd b32 $r4 $r4 0x1\n$p0 st b32 wb g[$r10d] $r4\nexit\n"
+    );
+    let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some("gf100".into()),
+        registers: Some(16),
+        ..ProgramOptions::new(Isa::Fermi)
+    };
+    Program::load(&code, &options).unwrap()
+}
+
+/// All there, memory that ends in a row or between two, and indices that wrap within a block.
+#[test]
+fn sixteens_a_known_distance_apart() {
+    let engines = engines();
+    let (mut faults, blocks, rows) = (0, 3, 12);
+    for pitch in [0, 8, 16, 20, 24, 64, 100, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
+        for start in [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX - 2 * pitch] {
+            for skipped in [0, 1] {
+                let program = rows_of_sixteen(pitch, start, skipped);
+                let places: Vec<u32> = (0..16 * rows)
+                    .map(|n: u32| start.wrapping_add((n / 16).wrapping_mul(pitch)).wrapping_add(n % 16))
+                    .collect();
+                let places: Vec<u32> = places.into_iter().filter(|&place| place as i32 >= 0).collect();
+                let last = places.iter().max().map_or(0, |&last| last as usize);
+                let all = if last < 1 << 16 { last + 1 } else { 3000 };
+                let from = random(all, 7);
+                for length in [all, all.min(1024), all.min(2048)] {
+                    let (from, to) = (&from[..length], &from[..all]);
+                    let run = |engine| run_rows(engine, &program, Isa::Fermi, (blocks, [16, 4]), from, to);
+                    let wanted = run(&engines[0].1);
+                    faults += u32::from(wanted.is_err());
+                    if length == all && last < all {
+                        let mut model = to.to_vec();
+                        for &place in places.iter().filter(|&&place| from[place as usize] & skipped == 0) {
+                            model[place as usize] = from[place as usize].wrapping_add(1);
+                        }
+                        assert_eq!(wanted.as_ref().ok(), Some(&model), "{pitch} {start}");
+                    }
+                    for (kind, engine) in &engines[1..] {
+                        let got = run(engine);
+                        let (text, wanted) = (format!("{pitch} {start} {skipped} {length} {kind}"), &wanted);
+                        assert!(got == *wanted, "{text}: {:?}, not {:?}", got.err(), wanted.as_ref().err());
+                    }
+                }
+            }
+        }
+    }
+    assert!(faults > 50, "{faults} launches fault");
 }

@@ -37,8 +37,16 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
         }
     }
 
-    fn wraps(&mut self, op: Opcode, first: R, stride: i64) -> R {
-        let last = self.a.add_imm(true, first, stride * (self.span_lanes as i64 - 1));
+    fn reach(&self, word: Value, stride: i64) -> i64 {
+        let lanes = stride * (self.span_lanes as i64 - 1);
+        match self.span_groups {
+            0 => lanes,
+            groups => lanes + i64::from(self.apart[word.index()].unwrap_or(0)) * groups as i64,
+        }
+    }
+
+    fn wraps(&mut self, op: Opcode, first: R, more: i64) -> R {
+        let last = self.a.add_imm(true, first, more);
         let want = self.extend(op, last);
         self.a.g2(true, (Code::Xor_r32_rm32, Code::Xor_r64_rm64), want, last)
     }

@@ -97,6 +97,8 @@ pub(super) struct Lower<'a> {
     pub some_lack: Vec<bool>,
     /// Lanes of an even address's span ([`crate::even_address::EvenAddress::span`]).
     pub span_lanes: usize,
+    /// Sixteens behind the first that such a span reaches over, a known distance from each other.
+    pub span_groups: usize,
     known_bits: Option<Rc<KnownBits>>,
     pub blocks: HostBlocks<HostBlock>,
     pub slot_offsets: Vec<u32>,
@@ -273,6 +275,7 @@ impl<'a> Lower<'a> {
             all_entered,
             some_lack,
             span_lanes: 16,
+            span_groups: 0,
             known_bits: None,
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],

@@ -18,6 +18,11 @@ use crate::operands::MemoryOperands;
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
 const MOST_OFFSET: i64 = 1 << 30;
 
+/// Farthest that the last sixteen of a chunk may be from the first: much less than that.
+const MOST_APART: i64 = 1 << 24;
+/// Most bytes that vectors of lanes are aligned to.
+const MOST_ALIGN: i64 = 32;
+
 /// Where the lanes of an even address start.
 #[derive(Clone)]
 pub(super) struct Start {
@@ -29,6 +34,8 @@ pub(super) struct Start {
     places: Vec<R>,
     /// Not 0 where it is beyond the space, or a word in it wraps within these lanes.
     bad: R,
+    /// Bytes from each sixteen to the next, where the first's tells all.
+    apart: Option<i32>,
 }
 
 impl Lower<'_> {
@@ -340,6 +347,36 @@ impl Lower<'_> {
         (v, sum)
     }
 
+    /// How far the sixteens of an even address are from each other, if their words do not go back within a chunk, and all are aligned as
+    /// the first one.
+    fn sixteens_apart(&self, v: Value) -> Option<i32> {
+        let apart = self.bytes_apart(v)?;
+        let near = apart.checked_mul(self.groups as i64)?.abs() < MOST_APART && apart % MOST_ALIGN == 0;
+        near.then_some(apart as i32)
+    }
+
+    fn bytes_apart(&self, v: Value) -> Option<i64> {
+        if self.forms.of(v) == Form::Uniform {
+            return self.apart[v.index()].filter(|&apart| apart == 0).map(i64::from);
+        }
+        let data = self.f.def_inst(v)?;
+        let of = |n: usize| self.bytes_apart(data.args[n]);
+        match data.op {
+            Opcode::Zext | Opcode::Sext => {
+                let word = data.args[0];
+                let apart = self.apart[word.index()]?;
+                (self.stride_of(word) >= 0 && apart >= 0).then_some(apart.into())
+            }
+            Opcode::Iadd => of(0)?.checked_add(of(1)?),
+            Opcode::Isub => of(0)?.checked_sub(of(1)?),
+            Opcode::Ishl => {
+                let count = self.f.as_const(data.args[1]).filter(|&count| count < 32)?;
+                of(0)?.checked_mul(1 << count)
+            }
+            _ => None,
+        }
+    }
+
     /// Where the lanes of an even address start: computed once for all accesses of a block at some offset from it.
     fn start_of(&mut self, root: Value, space: Space) -> Result<Start, Error> {
         if let Some(start) = self.known.starts.iter().find(|s| s.root == root && s.space == space) {
@@ -347,8 +384,10 @@ impl Lower<'_> {
         }
         let mut wraps = None;
         let one = self.is_one_span(root);
-        let count = if one { 1 } else { self.groups };
+        let apart = if one { None } else { self.sixteens_apart(root) };
+        let count = if one || apart.is_some() { 1 } else { self.groups };
         self.span_lanes = if one { self.lanes() } else { 16 };
+        self.span_groups = if apart.is_some() { self.groups - 1 } else { 0 };
         let firsts = self.each_group(count, |l| {
             let span = l.span(root)?;
             wraps = match (wraps, span.wraps) {
@@ -367,7 +406,7 @@ impl Lower<'_> {
             None => beyond,
         };
         let places = firsts.iter().map(|&first| self.a.add(true, base, first)).collect();
-        let start = Start { root, space, firsts, places, bad };
+        let start = Start { root, space, firsts, places, bad, apart };
         if !self.aside {
             self.known.starts.push(start.clone());
         }
@@ -397,7 +436,11 @@ impl Lower<'_> {
         let (quick, slow) = (self.a.block(), self.a.cold_block());
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
-        let places: Vec<Mem> = start.places.iter().map(|&place| Mem::at(place, offset as i32)).collect();
+        let first = Mem::at(start.places[0], offset as i32);
+        let places: Vec<Mem> = match start.apart {
+            Some(apart) => (0..self.groups as i32).map(|g| first.plus(g * apart)).collect(),
+            None => start.places.iter().map(|&place| Mem::at(place, offset as i32)).collect(),
+        };
         self.a.switch_to(quick);
         self.quick_and_slow(x, (&places, true), slow, parts)
     }

@@ -278,8 +278,12 @@ impl<'a> EvenAddress<'a> for Lower<'a, '_> {
         if op == Opcode::Zext { self.e.uextend(I64, word) } else { self.e.sextend(I64, word) }
     }
 
-    fn wraps(&mut self, op: Opcode, first: V, stride: i64) -> V {
-        let last = self.e.iadd_imm(first, (stride * (self.lanes() as i64 - 1)) as u64);
+    fn reach(&self, _: Value, stride: i64) -> i64 {
+        stride * (self.lanes() as i64 - 1)
+    }
+
+    fn wraps(&mut self, op: Opcode, first: V, more: i64) -> V {
+        let last = self.e.iadd_imm(first, more as u64);
         let low = self.e.ireduce(I32, last);
         let want = self.extend(op, low);
         self.e.icmp(HostIntCC::NotEqual, last, want)
