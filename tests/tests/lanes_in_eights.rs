@@ -139,7 +139,7 @@ fn sixteens_a_known_distance_apart() {
     let engines = engines();
     let (mut faults, blocks, rows) = (0, 3, 12);
     for pitch in [0, 8, 16, 20, 24, 64, 100, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
-        for start in [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX - 2 * pitch] {
+        for start in [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX.wrapping_sub(pitch.wrapping_mul(2))] {
             for skipped in [0, 1] {
                 let program = rows_of_sixteen(pitch, start, skipped);
                 let places: Vec<u32> = (0..16 * rows)
