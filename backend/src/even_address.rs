@@ -76,13 +76,23 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Opt
     (step == i64::from(mem.bytes) || apart && is_even_as_first(mem, step)).then_some(())
 }
 
-/// The one word of a 64-bit address that is not the same in all lanes, and by how many bits it is shifted up.
-pub(crate) fn word_of(f: &Function, forms: &Forms, address: Value) -> Option<(Value, u8)> {
+/// The one word of a 64-bit address that is not the same in all lanes.
+#[derive(Clone, Copy)]
+pub(crate) struct AddressWord {
+    pub word: Value,
+    /// What makes it a double word: zext or sext.
+    pub extension: Opcode,
+    /// By how many bits that is shifted up.
+    pub by: u8,
+}
+
+/// The word of an address, if it depends on one only.
+pub(crate) fn word_of(f: &Function, forms: &Forms, address: Value) -> Option<AddressWord> {
     word_within(f, forms, address, DEPTH).flatten()
 }
 
 /// None where an address is made in another way; no word where it is uniform.
-fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Option<(Value, u8)>> {
+fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Option<AddressWord>> {
     if f.ty(v).uniform || forms.of(v) == Form::Uniform {
         return Some(None);
     }
@@ -94,7 +104,8 @@ fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Opti
     match data.op {
         Opcode::Zext | Opcode::Sext => {
             let word = data.args[0];
-            (f.ty(word).scalar.bits() == 32).then_some(Some((word, 0)))
+            let extended = AddressWord { word, extension: data.op, by: 0 };
+            (f.ty(word).scalar.bits() == 32).then_some(Some(extended))
         }
         Opcode::Iadd => match (of(0)?, of(1)?) {
             (word, None) | (None, word) => Some(word),
@@ -107,7 +118,7 @@ fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Opti
         Opcode::Ishl => {
             let count = f.as_const(data.args[1])?;
             match of(0)? {
-                Some((word, by)) if count < 8 => Some(Some((word, by + count as u8))),
+                Some(word) if count < 8 => Some(Some(AddressWord { by: word.by + count as u8, ..word })),
                 Some(_) => None,
                 None => Some(None),
             }
@@ -123,7 +134,7 @@ pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Optio
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 || step_of(f, forms, data.args[0]).is_some() {
         return None;
     }
-    let (word, by) = word_of(f, forms, data.args[0])?;
+    let AddressWord { word, by, .. } = word_of(f, forms, data.args[0])?;
     // Words that are shifted farther up are elements of vectors.
     let bytes = 1i64.checked_shl(by.into())?.max(mem.bytes.into());
     is_even_as_first(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))

@@ -1,6 +1,31 @@
 //! Kernels that read one array and write another, in all tiers.
 
-use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, Tier};
+use warpjit_frontend::{fermi, tesla};
+use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
+
+/// Assembles a kernel of Tesla (for the G84) or Fermi (the GF100), with so many bytes of shared memory if it says so.
+///
+/// # Panics
+///
+/// Where that is no program.
+pub fn program(text: &str, isa: Isa, shared: Option<u32>) -> Program {
+    let (code, chip) = match isa {
+        Isa::Tesla => {
+            let target = tesla::Target::compute(tesla::Chip::G84);
+            (tesla::assemble(text, target).map_err(|e| e.to_string()).map(|p| p.code), "g84")
+        }
+        _ => (fermi::assemble(text, fermi::Chip::Gf100).map_err(|e| e.to_string()).map(|p| p.code), "gf100"),
+    };
+    let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some(chip.into()),
+        registers: Some(20),
+        shared,
+        ..ProgramOptions::new(isa)
+    };
+    Program::load(&code, &options).unwrap()
+}
 
 /// So many words, the same for a seed.
 pub fn random(count: usize, seed: u64) -> Vec<u32> {

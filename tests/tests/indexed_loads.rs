@@ -3,9 +3,8 @@
 
 use std::collections::HashSet;
 
-use warpjit_frontend::fermi;
-use warpjit_runtime::{Isa, Program, ProgramOptions};
-use warpjit_tests::arrays::{engines, random, run};
+use warpjit_runtime::{Isa, Program};
+use warpjit_tests::arrays::{engines, program, random, run};
 
 const BLOCKS: u32 = 3;
 const BLOCK: u32 = 64;
@@ -70,14 +69,7 @@ impl Case {
              add $r8 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
              st b32 wb g[$r8d] $r12\nexit\n"
         );
-        let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some("gf100".into()),
-            registers: Some(20),
-            ..ProgramOptions::new(Isa::Fermi)
-        };
-        Program::load(&code, &options).unwrap()
+        program(&text, Isa::Fermi, None)
     }
 
     /// The array: rows of so many entries at most, and indices of elements that are all there; behind each row is one that leads nowhere.

@@ -1,9 +1,8 @@
 //! Words of which each thread has some, so many bytes from lane to lane: side by side, as a component of vectors of two or four, and farther
 //! apart; all lanes or some; and memory that ends in between. Both tiers against the same in Rust, and their faults against each other.
 
-use warpjit_frontend::{fermi, tesla};
-use warpjit_runtime::{Engine, Fault, Isa, Program, ProgramOptions};
-use warpjit_tests::arrays::{self, engines, random};
+use warpjit_runtime::{Isa, Program};
+use warpjit_tests::arrays::{engines, program, random, run};
 
 const BLOCK: u32 = 64;
 
@@ -18,53 +17,38 @@ struct Case {
     isa: Isa,
 }
 
+/// How instructions name so many words, and the registers for them.
+fn width_and_vector(words: u32) -> (&'static str, &'static str) {
+    match words {
+        1 => ("b32", "$r4"),
+        2 => ("b64", "$r4d"),
+        _ => ("b128", "$r4q"),
+    }
+}
+
 impl Case {
     fn program(self) -> Program {
         let Case { shift, words, offset, skipped, isa } = self;
-        let (width, tesla_vector, fermi_vector) = match words {
-            1 => ("b32", "$r4", "$r4"),
-            2 => ("b64", "$r4d", "$r4d"),
-            _ => ("b128", "$r4q", "$r4q"),
+        let (width, vector) = width_and_vector(words);
+        let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
+        let text = match isa {
+            Isa::Tesla => format!(
+                "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
+                 add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 {shift:#x}\nadd b32 $r0 $r0 {offset:#x}\n\
+                 add b32 $r1 b32 s[0x10] $r0\nadd b32 $r0 b32 s[0x14] $r0\nld {width} {vector} g14[$r1]\n\
+                 mov b32 $r2 {skipped:#x}\nand b32 $c0 # $r4 $r2\n{sums}\
+                 (e $c0) st {width} g14[$r0] {vector}\nexit nop\n"
+            ),
+            _ => format!(
+                "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nadd $r0 (mul u32 $r0 u32 c0[0x8]) $r2\nmov b32 $r3 {:#x}\n\
+                 add $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
+                 add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
+                 ld {width} {vector} ca g[$r8d+{offset:#x}]\nand b32 $r2 $r4 {skipped:#x}\n\
+                 set $p0 0x1 eq s32 $r2 0x0\n{sums}$p0 st {width} wb g[$r10d+{offset:#x}] {vector}\nexit\n",
+                1 << shift
+            ),
         };
-        let (code, chip) = match isa {
-            Isa::Tesla => {
-                let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
-                let text = format!(
-                    "cvt u32 $r1 u16 $r0l\ncvt u32 $r2 u16 u16 s[0xc]\ncvt u32 $r3 u16 u16 s[0x2]\n\
-                     add $r0 (mul u16 $r2l $r3l) $r1\nshl b32 $r0 $r0 {shift:#x}\nadd b32 $r0 $r0 {offset:#x}\n\
-                     add b32 $r1 b32 s[0x10] $r0\nadd b32 $r0 b32 s[0x14] $r0\nld {width} {tesla_vector} g14[$r1]\n\
-                     mov b32 $r2 {skipped:#x}\nand b32 $c0 # $r4 $r2\n{sums}\
-                     (e $c0) st {width} g14[$r0] {tesla_vector}\nexit nop\n"
-                );
-                let target = tesla::Target::compute(tesla::Chip::G84);
-                (tesla::assemble(&text, target).map_err(|e| format!("{e}\n{text}")).map(|p| p.code), "g84")
-            }
-            _ => {
-                let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
-                let text = format!(
-                    "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nadd $r0 (mul u32 $r0 u32 c0[0x8]) $r2\nmov b32 $r3 {:#x}\n\
-                     add $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
-                     add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
-                     ld {width} {fermi_vector} ca g[$r8d+{offset:#x}]\nand b32 $r2 $r4 {skipped:#x}\n\
-                     set $p0 0x1 eq s32 $r2 0x0\n{sums}$p0 st {width} wb g[$r10d+{offset:#x}] {fermi_vector}\nexit\n",
-                    1 << shift
-                );
-                (
-                    fermi::assemble(&text, fermi::Chip::Gf100)
-                        .map_err(|e| format!("{e}\n{text}"))
-                        .map(|p| p.code),
-                    "gf100",
-                )
-            }
-        };
-        let code = code.unwrap_or_else(|e| panic!("{e}"));
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(chip.into()),
-            registers: Some(16),
-            ..ProgramOptions::new(isa)
-        };
-        Program::load(&code, &options).unwrap()
+        program(&text, isa, None)
     }
 
     /// What an array is behind, whose words were `to`, by one whose words are `from`, if these are all of the threads'.
@@ -78,18 +62,6 @@ impl Case {
             }
         }
     }
-}
-
-/// Runs threads of a case on arrays of so many bytes of `from`; gives the fault, or what the second array holds behind.
-fn run(
-    engine: &Engine,
-    program: &Program,
-    isa: Isa,
-    blocks: u32,
-    from: &[u32],
-    to: &[u32],
-) -> Result<Vec<u32>, Fault> {
-    arrays::run(engine, program, isa, (blocks, BLOCK), from, to)
 }
 
 /// All distances, widths and components of them, of both kinds of addresses.
@@ -124,7 +96,7 @@ fn words_of_each_lane() {
         let mut wanted = to.clone();
         case.model(&from, &mut wanted, threads);
         for (kind, engine) in &engines {
-            let got = run(engine, &program, case.isa, blocks, &from, &to);
+            let got = run(engine, &program, case.isa, (blocks, BLOCK), &from, &to);
             assert!(got.as_ref() == Ok(&wanted), "{case:?}, {kind}: {:?}", got.err());
         }
     }
@@ -143,10 +115,10 @@ fn faults_of_lanes_apart() {
         let all = ((blocks * BLOCK + 1) << case.shift) as usize / 4 + 16;
         let long = random(all, 3);
         for (from, to) in [(&long[..1024], &long[..]), (&long[..], &long[..1024])] {
-            let wanted = run(&engines[0].1, &program, case.isa, blocks, from, to);
+            let wanted = run(&engines[0].1, &program, case.isa, (blocks, BLOCK), from, to);
             faults += u32::from(wanted.is_err());
             for (kind, engine) in &engines[1..] {
-                let got = run(engine, &program, case.isa, blocks, from, to);
+                let got = run(engine, &program, case.isa, (blocks, BLOCK), from, to);
                 assert!(got == wanted, "{case:?}, {kind}: {:?}, not {:?}", got.err(), wanted.err());
             }
         }
@@ -156,11 +128,7 @@ fn faults_of_lanes_apart() {
 
 /// Words that go through shared memory, of which there is enough or not: a thread stores its words, or not, and loads them back.
 fn through_shared(shift: u32, words: u32, offset: u32, skipped: u32, bytes: u32) -> Program {
-    let (width, vector) = match words {
-        1 => ("b32", "$r4"),
-        2 => ("b64", "$r4d"),
-        _ => ("b128", "$r4q"),
-    };
+    let (width, vector) = width_and_vector(words);
     let sums: String = (4..4 + words).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
     let text = format!(
         "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nshl b32 $r12 $r2 {shift:#x}\nadd $r0 (mul u32 $r0 u32 c0[0x8]) $r2\n\
@@ -171,15 +139,7 @@ fn through_shared(shift: u32, words: u32, offset: u32, skipped: u32, bytes: u32)
          st {width} wb g[$r10d+{offset:#x}] {vector}\nexit\n",
         1 << shift
     );
-    let code = fermi::assemble(&text, fermi::Chip::Gf100).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some("gf100".into()),
-        registers: Some(16),
-        shared: Some(bytes),
-        ..ProgramOptions::new(Isa::Fermi)
-    };
-    Program::load(&code, &options).unwrap()
+    program(&text, Isa::Fermi, Some(bytes))
 }
 
 #[test]
@@ -196,14 +156,14 @@ fn words_of_shared_memory() {
             let program = through_shared(shift, words, offset, skipped, bytes);
             let all = (2 * whole) as usize / 4;
             let (from, to) = (random(all, 4), random(all, 5));
-            let wanted = run(&engines[0].1, &program, Isa::Fermi, 2, &from, &to);
+            let wanted = run(&engines[0].1, &program, Isa::Fermi, (2, BLOCK), &from, &to);
             if bytes >= whole && skipped == 0 {
                 let mut model = to.clone();
                 case.model(&from, &mut model, 2 * BLOCK);
                 assert!(wanted.as_ref() == Ok(&model), "{case:?}: {:?}", wanted.err());
             }
             for (kind, engine) in &engines[1..] {
-                let got = run(engine, &program, Isa::Fermi, 2, &from, &to);
+                let got = run(engine, &program, Isa::Fermi, (2, BLOCK), &from, &to);
                 assert!(
                     got == wanted,
                     "{case:?}, {bytes} bytes, {kind}: {:?}, {:?}",

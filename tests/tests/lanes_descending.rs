@@ -1,9 +1,8 @@
 //! Threads of which the last takes the first element of an array: vectors whose elements change places, in global and shared memory, of all widths;
 //! all lanes or some; and arrays that begin in between. All tiers against the same in Rust, and their faults against each other.
 
-use warpjit_frontend::{fermi, tesla};
-use warpjit_runtime::{Isa, Program, ProgramOptions};
-use warpjit_tests::arrays::{engines, random, run};
+use warpjit_runtime::{Isa, Program};
+use warpjit_tests::arrays::{engines, program, random, run};
 
 const BLOCK: u32 = 64;
 
@@ -17,25 +16,6 @@ struct Case {
     /// Whether it stores in ascending order.
     turns: bool,
     isa: Isa,
-}
-
-fn program(text: &str, isa: Isa, shared: Option<u32>) -> Program {
-    let (code, chip) = match isa {
-        Isa::Tesla => {
-            let target = tesla::Target::compute(tesla::Chip::G84);
-            (tesla::assemble(text, target).map_err(|e| e.to_string()).map(|p| p.code), "g84")
-        }
-        _ => (fermi::assemble(text, fermi::Chip::Gf100).map_err(|e| e.to_string()).map(|p| p.code), "gf100"),
-    };
-    let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip.into()),
-        registers: Some(16),
-        shared,
-        ..ProgramOptions::new(isa)
-    };
-    Program::load(&code, &options).unwrap()
 }
 
 impl Case {

@@ -1,7 +1,7 @@
 //! Loads and stores of lanes that lie side by side from the last to the first: vectors whose elements change places.
 
 use iced_x86::Code;
-use regalloc2::{Block as HostBlock, RegClass};
+use regalloc2::RegClass;
 use warpjit_ir::Space;
 
 use super::asm::{Mem, R, Src};
@@ -9,7 +9,7 @@ use super::code::{Flags, Size};
 use super::int::TEST;
 use super::lower::Lower;
 use super::memory::Access;
-use super::scalar::{AND, OR};
+use super::scalar::{OR, SHR};
 use super::side_by_side::Kind;
 use crate::Error;
 use crate::operands::malformed;
@@ -48,10 +48,12 @@ impl Lower<'_> {
         let back = 15 * i32::from(x.mem.bytes);
         let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
         // The last lane's of each sixteen.
-        let lasts = match global {
-            true => self.global_lasts(x, firsts, back, quick, slow)?,
-            false => self.bounded_lasts(x, firsts, back, quick, slow)?,
+        let (lasts, outside) = match global {
+            true => self.global_lasts(x, firsts, back)?,
+            false => self.bounded_lasts(x, firsts, back)?,
         };
+        self.a.test(true, outside, outside);
+        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         self.a.switch_to(quick);
         let places: Vec<Mem> = (0..self.groups)
             .map(|g| {
@@ -74,37 +76,21 @@ impl Lower<'_> {
         self.give(x, params)
     }
 
-    /// Addresses of global memory so far back; goes on where none wraps round.
-    fn global_lasts(
-        &mut self,
-        x: &Access<'_>,
-        firsts: &[R],
-        back: i32,
-        quick: HostBlock,
-        slow: HostBlock,
-    ) -> Result<Vec<R>, Error> {
+    /// Addresses of global memory so far back, and whether one of them wraps round (0 or not).
+    fn global_lasts(&mut self, x: &Access<'_>, firsts: &[R], back: i32) -> Result<(Vec<R>, R), Error> {
         let firsts = self.global_places(firsts, x.mem);
         let lasts: Vec<R> =
             firsts.iter().map(|&first| self.a.add_imm(true, first, -i64::from(back))).collect();
         let any = lasts.iter().copied().reduce(|a, b| self.a.g2(true, OR, a, b));
         let any = any.ok_or_else(|| malformed(x.data))?;
-        self.a.test(true, any, any);
-        self.a.branch(Flags::Negative, (slow, &[]), (quick, &[]));
-        Ok(lasts)
+        let below = self.a.shift(true, SHR, any, 63);
+        Ok((lasts, below))
     }
 
-    /// Addresses of shared memory so far back; goes on where all lanes are inside.
-    fn bounded_lasts(
-        &mut self,
-        x: &Access<'_>,
-        firsts: &[R],
-        back: i32,
-        quick: HostBlock,
-        slow: HostBlock,
-    ) -> Result<Vec<R>, Error> {
+    /// Addresses of shared memory so far back, and whether a lane is outside (0 or not).
+    fn bounded_lasts(&mut self, x: &Access<'_>, firsts: &[R], back: i32) -> Result<(Vec<R>, R), Error> {
         let size = self.space_bytes(x.mem.space).ok_or_else(|| malformed(x.data))?;
-        let mut inside: Option<R> = None;
-        let mut lasts = Vec::new();
+        let (mut lasts, mut outside) = (Vec::new(), Vec::new());
         for &first in firsts {
             let last = self.a.add_imm(false, first, i64::from(x.mem.offset) - i64::from(back));
             let last = match x.mem.far {
@@ -114,16 +100,10 @@ impl Lower<'_> {
             // Where a lane's address wraps round, this is beyond any size.
             let end = self.a.add_imm(true, last, i64::from(back) + i64::from(x.mem.bytes));
             self.a.cmp(true, end, size);
-            let own = self.a.set_if(Code::Setbe_rm8);
-            inside = Some(match inside {
-                Some(all) => self.a.g2(false, AND, all, own),
-                None => own,
-            });
+            outside.push(self.a.set_if(Code::Seta_rm8));
             lasts.push(last);
         }
-        let inside = inside.ok_or_else(|| malformed(x.data))?;
-        self.a.test(false, inside, inside);
-        self.a.branch(Flags::NotEqual, (quick, &[]), (slow, &[]));
-        Ok(lasts)
+        let outside = outside.into_iter().reduce(|a, b| self.a.g2(false, OR, a, b));
+        Ok((lasts, outside.ok_or_else(|| malformed(x.data))?))
     }
 }

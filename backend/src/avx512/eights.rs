@@ -32,8 +32,7 @@ impl Lower<'_> {
         self.a.switch_to(others);
         let odd: Vec<R> =
             parts.iter().zip(&masks).skip(1).map(|(&part, &mask)| self.odd_of_eight(x, part, mask)).collect();
-        let odd = odd.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
-        let bad = odd.map(|odd| self.a.bits_of(odd)).ok_or_else(|| malformed(x.data))?;
+        let bad = self.any_of(odd).map(|odd| self.a.bits_of(odd)).ok_or_else(|| malformed(x.data))?;
         let firsts: Vec<R> = parts.iter().map(|&part| self.a.first64(part)).collect();
         let bad = self.bad_firsts(x, &firsts, Some(bad));
         self.a.test(true, bad, bad);

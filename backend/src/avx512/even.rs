@@ -38,11 +38,8 @@ impl<'a> EvenAddress<'a> for Lower<'a> {
     }
 
     fn reach(&self, word: Value, stride: i64) -> i64 {
-        let lanes = stride * (self.span_lanes as i64 - 1);
-        match self.span_groups {
-            0 => lanes,
-            groups => lanes + i64::from(self.apart[word.index()].unwrap_or(0)) * groups as i64,
-        }
+        let apart = i64::from(self.apart[word.index()].unwrap_or(0));
+        15 * stride + apart * self.span_groups as i64
     }
 
     fn wraps(&mut self, op: Opcode, first: R, more: i64) -> R {

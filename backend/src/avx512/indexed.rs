@@ -21,12 +21,12 @@ use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
 use super::lower::Lower;
 use super::rows::Bounds;
-use super::scalar::{OR, SHL, SUB};
+use super::scalar::{OR, SUB};
 use crate::Error;
 use crate::affine::Form;
 use crate::compile::{HostPlace, TrapLane};
 use crate::context::at;
-use crate::even_address::{EvenAddress, access_word, step_of, word_of};
+use crate::even_address::{AddressWord, EvenAddress, access_word, step_of, word_of};
 use crate::operands::{MemoryOperands, malformed, result, wide};
 
 /// Farthest that an element may be from the first: less than there is beyond the address space on each side.
@@ -80,7 +80,7 @@ impl Lower<'_> {
     }
 
     /// Such loads from an instruction of a block on.
-    pub fn indexed_stretch(&self, block: Block, start: usize) -> Option<Indexed> {
+    fn indexed_stretch(&self, block: Block, start: usize) -> Option<Indexed> {
         if self.groups != 1 || !self.one_by_one || self.bounds != Bounds::Tested || !self.lanes_part() {
             return None;
         }
@@ -114,11 +114,10 @@ impl Lower<'_> {
     /// Whether a load's place is told by the index, which nothing else needs.
     fn is_element(&self, data: &InstData, operands: &MemoryOperands, index: Value) -> bool {
         let &MemoryOperands { mem, address, .. } = operands;
-        let Some((word, by)) = word_of(self.f, &self.forms, address) else { return false };
-        let reach = match self.extension_of(address) {
-            Some(Opcode::Sext) => 1u64 << 31,
-            _ => 1 << 32,
+        let Some(AddressWord { word, extension, by }) = word_of(self.f, &self.forms, address) else {
+            return false;
         };
+        let reach = if extension == Opcode::Sext { 1u64 << 31 } else { 1 << 32 };
         word == index
             && by <= 3
             && reach << by <= MOST_INDEX
@@ -126,46 +125,6 @@ impl Lower<'_> {
             && self.address_only[address.index()]
             && access_word(data, &self.forms, self.f).is_some()
             && self.uses.count(index) == 1
-    }
-
-    /// How the word of an address is extended.
-    fn extension_of(&self, address: Value) -> Option<Opcode> {
-        if self.forms.of(address) == Form::Uniform {
-            return None;
-        }
-        let data = self.f.def_inst(address)?;
-        match data.op {
-            op @ (Opcode::Zext | Opcode::Sext) => Some(op),
-            _ => data.args.iter().find_map(|&a| self.extension_of(a)),
-        }
-    }
-
-    /// An address with a word of zero; none where that is zero.
-    fn without_word(&mut self, v: Value) -> Result<Option<R>, Error> {
-        if self.forms.of(v) == Form::Uniform {
-            return self.general(v).map(Some);
-        }
-        let Some(data) = self.f.def_inst(v) else {
-            return Err(Error::Malformed("an address from nowhere".into()));
-        };
-        Ok(match data.op {
-            Opcode::Zext | Opcode::Sext => None,
-            Opcode::Iadd | Opcode::Isub => {
-                match (self.without_word(data.args[0])?, self.without_word(data.args[1])?) {
-                    (Some(a), Some(b)) => Some(self.sum(data.op, a, b)),
-                    (None, Some(b)) if data.op == Opcode::Isub => {
-                        let zero = self.a.imm(true, 0);
-                        Some(self.a.g2(true, SUB, zero, b))
-                    }
-                    (a, b) => a.or(b),
-                }
-            }
-            Opcode::Ishl => {
-                let by = self.f.as_const(data.args[1]).unwrap_or(0) as u8;
-                self.without_word(data.args[0])?.map(|a| self.a.shift(true, SHL, a, by))
-            }
-            op => return Err(Error::Malformed(format!("{} in an address of one word", op.name()))),
-        })
     }
 
     /// The stretch at the beginning of a loop that lanes leave at different times, if nothing else accesses memory before.
@@ -265,8 +224,7 @@ impl Lower<'_> {
             let &[low, high] = &parts[..] else { return Err(malformed(data(n))) };
             own.push(Own { data: data(n), mem, addresses: [low, high] });
         }
-        let odd = odd.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
-        let odd = odd.map(|odd| self.a.bits_of(odd)).ok_or_else(|| malformed(element))?;
+        let odd = self.any_of(odd).map(|odd| self.a.bits_of(odd)).ok_or_else(|| malformed(element))?;
         let (elements, beyond) = self.elements(element)?;
         let bad = self.a.g2(true, OR, odd, beyond);
         self.a.test(true, bad, bad);
@@ -289,7 +247,7 @@ impl Lower<'_> {
     fn elements<'d>(&mut self, data: &'d InstData) -> Result<(Elements<'d>, R), Error> {
         self.a.pc = data.pc;
         let MemoryOperands { mem, address, .. } = MemoryOperands::of(data)?;
-        let first = match self.without_word(address)? {
+        let first = match self.made_with(address, &mut |_, _| None)? {
             Some(first) => self.a.add_imm(true, first, mem.offset.into()),
             None => self.a.imm(true, i64::from(mem.offset) as u64),
         };
@@ -298,12 +256,12 @@ impl Lower<'_> {
         let bad = self.a.g2(true, OR, near, bad);
         let base = self.base(mem.space);
         let start = self.a.add(true, base, first);
-        let load = match self.extension_of(address) {
-            Some(Opcode::Sext) => (Code::Movsxd_r64_rm32, Size::Q),
+        let word = word_of(self.f, &self.forms, address).ok_or_else(|| malformed(data))?;
+        let load = match word.extension {
+            Opcode::Sext => (Code::Movsxd_r64_rm32, Size::Q),
             _ => (Code::Mov_r32_rm32, Size::D),
         };
-        let (_, by) = word_of(self.f, &self.forms, address).ok_or_else(|| malformed(data))?;
-        Ok((Elements { data, start, scale: 1 << by, load }, bad))
+        Ok((Elements { data, start, scale: 1 << word.by, load }, bad))
     }
 
     /// Loads of each lane at once; gives the words of all but the indices.

@@ -95,9 +95,8 @@ pub(super) struct Lower<'a> {
     pub all_entered: Vec<bool>,
     /// Blocks that run only where some have not, or lack the mask that those others run under.
     pub some_lack: Vec<bool>,
-    /// Lanes of an even address's span ([`crate::even_address::EvenAddress::span`]).
-    pub span_lanes: usize,
-    /// Sixteens behind the first that such a span reaches over, a known distance from each other.
+    /// Sixteens behind the first that an even address's span ([`crate::even_address::EvenAddress::span`]) reaches over, a known distance from
+    /// each other.
     pub span_groups: usize,
     known_bits: Option<Rc<KnownBits>>,
     pub blocks: HostBlocks<HostBlock>,
@@ -274,7 +273,6 @@ impl<'a> Lower<'a> {
             group: 0,
             all_entered,
             some_lack,
-            span_lanes: 16,
             span_groups: 0,
             known_bits: None,
             slot_offsets: f.frame_layout().0,

@@ -52,6 +52,12 @@ impl Lower<'_> {
         }
         h
     }
+
+    /// Where any of some masks holds.
+    pub fn any_of(&mut self, masks: impl IntoIterator<Item = R>) -> Option<R> {
+        masks.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b))
+    }
+
     /// Masks for the vectors of wide values.
     pub fn widen(&mut self, masks: &[R]) -> Vec<R> {
         masks.iter().flat_map(|&k| [k, self.upper(k)]).collect()

@@ -7,6 +7,7 @@ use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{Mem, R, Src, With};
 use super::code::{Flags, Size};
+use super::int::NOT_EQUAL;
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use crate::Error;
@@ -20,15 +21,13 @@ const MOST_OFFSET: i64 = 1 << 30;
 
 /// Farthest that the last sixteen of a chunk may be from the first: much less than that.
 const MOST_APART: i64 = 1 << 24;
-/// Most bytes that vectors of lanes are aligned to.
-const MOST_ALIGN: i64 = 32;
 
 /// Where the lanes of an even address start.
 #[derive(Clone)]
 pub(super) struct Start {
     root: Value,
     space: Space,
-    /// The guest's address of the first lane: of the chunk, or of each sixteen.
+    /// The guest's address of the first lane: of each sixteen, or of the first.
     firsts: Vec<R>,
     /// The same for the host.
     places: Vec<R>,
@@ -127,18 +126,6 @@ impl Lower<'_> {
         self.give(&x, loaded)
     }
 
-    /// Whether the first lane's tells an even address of all lanes of the chunk, not only of its sixteen.
-    fn is_one_span(&self, v: Value) -> bool {
-        if self.forms.of(v) == Form::Uniform {
-            return !self.is_by_sixteen(v);
-        }
-        self.f.def_inst(v).is_some_and(|data| match data.op {
-            Opcode::Zext | Opcode::Sext => !self.is_by_sixteen(data.args[0]),
-            Opcode::Ishl => self.is_one_span(data.args[0]),
-            _ => data.args.iter().all(|&a| self.is_one_span(a)),
-        })
-    }
-
     /// Addresses so many bytes further.
     pub fn moved(&mut self, parts: &[R], offset: i64) -> Vec<R> {
         if offset == 0 {
@@ -230,7 +217,7 @@ impl Lower<'_> {
             for (n, (&a, &k)) in pair.iter().zip(masks).enumerate() {
                 let want = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, splat, steps[n]);
                 let differs =
-                    self.a.vcmpm(Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8, k, a, Src::R(want), 4);
+                    self.a.vcmpm(Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8, k, a, Src::R(want), NOT_EQUAL);
                 odd = Some(match odd {
                     Some(o) => self.a.k3(Code::VEX_Korw_kr_kr_kr, o, differs),
                     None => differs,
@@ -270,7 +257,8 @@ impl Lower<'_> {
             let first = l.a.first32(from);
             let splat = l.a.splat(false, first);
             let want = l.a.v3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, splat, steps);
-            let differs = l.a.vcmpm(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, k, w, Src::R(want), 4);
+            let differs =
+                l.a.vcmpm(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, k, w, Src::R(want), NOT_EQUAL);
             odd = Some(match odd {
                 Some(o) => l.a.k3(Code::VEX_Korw_kr_kr_kr, o, differs),
                 None => differs,
@@ -298,38 +286,54 @@ impl Lower<'_> {
     /// An address with a word as given. Adds to what tells whether the word of a last lane, in 64 bits, is none of 32: for zext the last
     /// lanes' words, or-ed; for sext how far they are below 2^31, and-ed.
     fn first_with(&mut self, v: Value, given: (R, i64), wraps: &mut Option<(Opcode, R)>) -> Result<R, Error> {
+        let mut word = |l: &mut Self, op: Opcode| {
+            let first = l.extend(op, given.0);
+            let (more, code) = match op {
+                Opcode::Zext => (0, super::scalar::OR),
+                _ => (-1 << 31, super::scalar::AND),
+            };
+            let last = l.a.add_imm(true, first, 15 * given.1 + more);
+            let all = match *wraps {
+                Some((_, before)) => l.a.g2(true, code, before, last),
+                None => last,
+            };
+            *wraps = Some((op, all));
+            Some(first)
+        };
+        let made = self.made_with(v, &mut word)?;
+        made.ok_or_else(|| Error::Malformed("an address of nothing".into()))
+    }
+
+    /// An address of one word, with what `word` makes of that word's extension; none where that is all and it makes none.
+    pub fn made_with(
+        &mut self,
+        v: Value,
+        word: &mut dyn FnMut(&mut Self, Opcode) -> Option<R>,
+    ) -> Result<Option<R>, Error> {
         if self.forms.of(v) == Form::Uniform {
-            return self.general(v);
+            return self.general(v).map(Some);
         }
         let Some(data) = self.f.def_inst(v) else {
             return Err(Error::Malformed("an address from nowhere".into()));
         };
-        match data.op {
-            Opcode::Zext | Opcode::Sext => {
-                let first = self.extend(data.op, given.0);
-                let (more, code) = match data.op {
-                    Opcode::Zext => (0, super::scalar::OR),
-                    _ => (-1 << 31, super::scalar::AND),
-                };
-                let last = self.a.add_imm(true, first, 15 * given.1 + more);
-                let all = match *wraps {
-                    Some((_, before)) => self.a.g2(true, code, before, last),
-                    None => last,
-                };
-                *wraps = Some((data.op, all));
-                Ok(first)
-            }
+        Ok(match data.op {
+            Opcode::Zext | Opcode::Sext => word(self, data.op),
             Opcode::Iadd | Opcode::Isub => {
-                let a = self.first_with(data.args[0], given, wraps)?;
-                let b = self.first_with(data.args[1], given, wraps)?;
-                Ok(self.sum(data.op, a, b))
+                let (a, b) = (self.made_with(data.args[0], word)?, self.made_with(data.args[1], word)?);
+                match (a, b) {
+                    (Some(a), Some(b)) => Some(self.sum(data.op, a, b)),
+                    (None, Some(b)) if data.op == Opcode::Isub => {
+                        Some(self.a.g1r(true, (Code::Neg_rm32, Code::Neg_rm64), b))
+                    }
+                    (a, b) => a.or(b),
+                }
             }
             Opcode::Ishl => {
-                let a = self.first_with(data.args[0], given, wraps)?;
-                Ok(self.shift_left(a, self.f.as_const(data.args[1]).unwrap_or(0) as u8))
+                let by = self.f.as_const(data.args[1]).unwrap_or(0) as u8;
+                self.made_with(data.args[0], word)?.map(|a| self.shift_left(a, by))
             }
-            op => Err(Error::Malformed(format!("{} in an address of one word", op.name()))),
-        }
+            op => return Err(Error::Malformed(format!("{} in an address of one word", op.name()))),
+        })
     }
 
     /// An address without the constants added to it, and their sum.
@@ -347,12 +351,10 @@ impl Lower<'_> {
         (v, sum)
     }
 
-    /// How far the sixteens of an even address are from each other, if their words do not go back within a chunk, and all are aligned as
-    /// the first one.
+    /// How far the sixteens of an even address are from each other, if that is known and not far, and no word in it turns back within a chunk.
     fn sixteens_apart(&self, v: Value) -> Option<i32> {
         let apart = self.bytes_apart(v)?;
-        let near = apart.checked_mul(self.groups as i64)?.abs() < MOST_APART && apart % MOST_ALIGN == 0;
-        near.then_some(apart as i32)
+        (apart.checked_mul(self.groups as i64)?.abs() < MOST_APART).then_some(apart as i32)
     }
 
     fn bytes_apart(&self, v: Value) -> Option<i64> {
@@ -365,7 +367,7 @@ impl Lower<'_> {
             Opcode::Zext | Opcode::Sext => {
                 let word = data.args[0];
                 let apart = self.apart[word.index()]?;
-                (self.stride_of(word) >= 0 && apart >= 0).then_some(apart.into())
+                (self.stride_of(word).signum() * apart.signum() >= 0).then_some(apart.into())
             }
             Opcode::Iadd => of(0)?.checked_add(of(1)?),
             Opcode::Isub => of(0)?.checked_sub(of(1)?),
@@ -383,11 +385,9 @@ impl Lower<'_> {
             return Ok(start.clone());
         }
         let mut wraps = None;
-        let one = self.is_one_span(root);
-        let apart = if one { None } else { self.sixteens_apart(root) };
-        let count = if one || apart.is_some() { 1 } else { self.groups };
-        self.span_lanes = if one { self.lanes() } else { 16 };
-        self.span_groups = if apart.is_some() { self.groups - 1 } else { 0 };
+        let apart = self.sixteens_apart(root);
+        let count = if apart.is_some() { 1 } else { self.groups };
+        self.span_groups = self.groups - count;
         let firsts = self.each_group(count, |l| {
             let span = l.span(root)?;
             wraps = match (wraps, span.wraps) {
@@ -432,15 +432,19 @@ impl Lower<'_> {
                 let low = self.a.g2i(false, super::scalar::AND_IMM, whole, i32::from(mem.align - 1));
                 bad = self.a.g2(true, super::scalar::OR, low, bad);
             }
+            if start.apart.is_some_and(|apart| apart % i32::from(mem.align) != 0) && self.groups > 1 {
+                // The others are not aligned as the first.
+                bad = self.a.imm(true, 1);
+            }
         }
         let (quick, slow) = (self.a.block(), self.a.cold_block());
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
-        let first = Mem::at(start.places[0], offset as i32);
-        let places: Vec<Mem> = match start.apart {
-            Some(apart) => (0..self.groups as i32).map(|g| first.plus(g * apart)).collect(),
-            None => start.places.iter().map(|&place| Mem::at(place, offset as i32)).collect(),
+        let place = |g: usize| match start.apart {
+            Some(apart) => Mem::at(start.places[0], offset as i32 + g as i32 * apart),
+            None => Mem::at(start.places[g], offset as i32),
         };
+        let places: Vec<Mem> = (0..self.groups).map(place).collect();
         self.a.switch_to(quick);
         self.quick_and_slow(x, (&places, true), slow, parts)
     }
@@ -479,21 +483,17 @@ impl Lower<'_> {
         self.quick_and_slow(x, (&places, false), slow, parts)
     }
 
-    /// The two ways of an access: vectors from the places of the first lanes on, written to the current block, or lane by lane; `known`: these
+    /// The two ways of an access: vectors from the places of each sixteen's first lane on, written to the current block, or lane by lane; `known`: these
     /// mostly lie side by side.
     fn quick_and_slow(
         &mut self,
         x: &Access<'_>,
-        (starts, known): (&[Mem], bool),
+        (places, known): (&[Mem], bool),
         slow: HostBlock,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         let end = self.a.block();
-        // One start, behind which all of the chunk lie.
-        let next = if starts.len() < self.groups { 16 * i32::from(x.step) } else { 0 };
-        let place = |g: usize| starts[g.min(starts.len() - 1)].plus(g as i32 * next);
-        let places: Vec<Mem> = (0..self.groups).map(place).collect();
-        let loaded = self.aside(|l| l.run(x, &places))?;
+        let loaded = self.aside(|l| l.run(x, places))?;
         self.a.jump(end, &loaded);
         self.a.switch_to(slow);
         let lanes = self.aside(|l| {

@@ -80,14 +80,9 @@ impl Reservation {
     /// Reserves the addresses; nothing is accessible yet.
     pub fn new() -> Result<Self, Error> {
         let ways = SIZES.map(|size| [(size, FAR_BYTES), (size, NEAR_BYTES)]);
-        let mut made = Err(Error::os("reserve guest address space", "no size"));
-        for &(size, guard) in ways.as_flattened() {
-            made = Self::of_size(size, guard);
-            if made.is_ok() {
-                break;
-            }
-        }
-        made
+        let first = Self::of_size(SPACE_BYTES, FAR_BYTES);
+        let others = ways.as_flattened().iter().skip(1);
+        others.fold(first, |made, &(size, guard)| made.or_else(|_| Self::of_size(size, guard)))
     }
 
     fn of_size(space: u64, guard: usize) -> Result<Self, Error> {
