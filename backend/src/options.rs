@@ -190,7 +190,7 @@ impl Shape {
 }
 
 /// The shape of a slot in parts of a warp.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SlotShape {
     /// The shape, of each part or of each sixteen lanes of it.
     pub shape: Shape,

@@ -18,6 +18,8 @@ use super::tiers::{Stepper, Tiers};
 /// What a thread runs rows with.
 pub struct RowRunner {
     code: Arc<Compiled>,
+    /// It was made for blocks of another kind, when there were so many versions.
+    others: Option<usize>,
     block: Box<RunningBlock>,
     /// The warps' frames as blocks find them.
     firsts: Vec<Frame>,
@@ -71,14 +73,21 @@ impl RowRunner {
         let known = block.get_or_insert_with(first);
         let frames = known.frames();
         let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
-        let look = BlockLook { frames: &words, shared: plan.shared.len(), whole: plan.all_lanes() };
-        let code = stepper.code_for_rows(look)?;
+        let (shared, whole) = (plan.shared.len(), plan.all_lanes());
+        let look = BlockLook { frames: &words, shared, whole, threads: plan.block };
+        let versions = stepper.row_versions();
+        let (code, is_own) = stepper.code_for_rows(look)?;
         let firsts: Vec<Frame> = frames.into_iter().cloned().collect();
         let size = if code.copies_shared() { known.shared_with_slack().len() } else { 0 };
         let mut block = block.take()?;
         let warps = block.row_warps(plan, &firsts);
         let shared = Lines::new(size, tiers.start().shared_line);
-        Some(RowRunner { code, block, firsts, warps, shared })
+        Some(RowRunner { code, others: (!is_own).then_some(versions), block, firsts, warps, shared })
+    }
+
+    /// Whether there is no code since that may be better.
+    pub fn is_best(&self, stepper: &Stepper<'_>) -> bool {
+        self.others.is_none_or(|versions| stepper.row_versions() == versions)
     }
 
     /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`. Where a block had to go on by itself there

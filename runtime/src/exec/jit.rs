@@ -8,6 +8,7 @@
 mod behind;
 mod firsts;
 mod listing;
+mod looks;
 mod pieces;
 mod rows;
 mod shapes;
@@ -36,13 +37,18 @@ use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{CodeListing, Error, HostLevel};
 
 pub use behind::Ready;
+pub use looks::BlockLook;
+use looks::Kinds;
 use pieces::Pieces;
 use rows::RowNeeds;
-pub use rows::{BlockLook, Make, Parted, RowFacts, RowFlow};
-use shapes::Assumption;
+pub use rows::{Make, Parted, RowFacts, RowFlow};
+use shapes::{Assumption, StartShapes};
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
+
+/// The same of regions that warps start with: their shapes come from the sizes of blocks.
+const MOST_START_VERSIONS: usize = 8;
 
 /// Machine code of a region.
 #[derive(Debug)]
@@ -60,6 +66,8 @@ pub struct Compiled {
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
+    /// What it was made for, of a region that warps start with.
+    start: Option<StartShapes>,
     /// It is code for rows of blocks, and needs this besides what it assumes.
     row: Option<RowNeeds>,
     /// Slots that it writes.
@@ -95,26 +103,21 @@ struct Versions {
     impossible: bool,
     /// Another version is being made, or waits for that.
     queued: bool,
+    /// Another version could not be made: what there is must do.
+    full: bool,
 }
 
 impl Versions {
-    /// The version that fits a warp.
-    fn fitting(&self, warp: &Warp) -> Option<Arc<Compiled>> {
-        self.list.iter().find(|code| code.fits(warp)).cloned()
-    }
-
-    /// Whether the next version may assume something.
-    fn may_assume(&self) -> bool {
-        self.list.len() < MOST_VERSIONS
-    }
-
-    /// Adds what compiling has given.
+    /// Adds what compiling has given; `last`, where no other could be made.
     fn add(
         &mut self,
         made: Result<Option<Compiled>, Error>,
+        last: bool,
         announce: impl FnOnce(&mut Compiled) -> Announced,
     ) -> Result<Option<Arc<Compiled>>, Error> {
-        self.impossible |= !matches!(made, Ok(Some(_)));
+        let refused = !matches!(made, Ok(Some(_)));
+        self.impossible |= refused && (last || self.list.is_empty());
+        self.full |= refused;
         let Some(mut code) = made? else { return Ok(None) };
         code.number = self.list.len() as u32;
         code.announced = announce(&mut code);
@@ -148,6 +151,13 @@ impl Compiling {
     }
 }
 
+/// A version that fits a warp.
+struct Fitting {
+    code: Arc<Compiled>,
+    /// It assumes all that can be assumed of the warp.
+    suits: bool,
+}
+
 /// The compiled regions of a kernel, shared by all threads.
 #[derive(Debug)]
 pub struct Jit {
@@ -158,8 +168,9 @@ pub struct Jit {
     variant: Variant,
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
-    /// Code for rows of blocks.
+    /// Code for rows of blocks, and of what kinds blocks have been.
     rows: Mutex<Versions>,
+    kinds: Mutex<Kinds>,
     /// Where the pieces of the kernel start, once somebody has asked; and the pieces, until code is made of them.
     starts: OnceLock<Vec<Block>>,
     found: Mutex<Option<Pieces>>,
@@ -219,6 +230,7 @@ impl Jit {
             memory: CodeMemory::new(),
             versions: kernel.func.blocks.iter().map(|_| Mutex::default()).collect(),
             rows: Mutex::default(),
+            kinds: Mutex::default(),
             starts: OnceLock::new(),
             found: Mutex::default(),
             facts,
@@ -257,20 +269,39 @@ impl Jit {
     pub fn region(&self, warp: &Warp) -> Option<Arc<Compiled>> {
         let at = warp.block;
         let mut versions = lock(&self.versions[at.index()]);
-        if versions.impossible {
-            return None;
-        }
-        if let Some(found) = versions.fitting(warp) {
-            return Some(found);
+        let found = match self.fitting(&versions, warp) {
+            Some(Fitting { code, suits: true }) => return Some(code),
+            found => found.map(|found| found.code),
+        };
+        let may_assume = self.may_assume(&versions, at);
+        if versions.impossible || found.is_some() && !may_assume {
+            return found;
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = self.compile(at, versions.may_assume().then(|| warp.frame.words()));
+        let made = self.compile(at, may_assume.then(|| warp.frame.words()));
         lock(&self.compiling).end();
-        versions.add(made, |code| self.announce(at, code)).unwrap_or_else(|error| {
-            self.refuse(&error);
-            None
-        })
+        let added = versions.add(made, !may_assume, |code| self.announce(at, code));
+        added
+            .unwrap_or_else(|error| {
+                self.refuse(&error);
+                None
+            })
+            .or(found)
+    }
+
+    /// The version of a region that fits a warp, one that was made for such warps if there is any.
+    fn fitting(&self, versions: &Versions, warp: &Warp) -> Option<Fitting> {
+        let mut fitting = versions.list.iter().filter(|code| code.fits(warp));
+        let suits = |code: &Arc<Compiled>| self.suits(code, warp);
+        let of = |suits| move |code: &Arc<Compiled>| Fitting { code: code.clone(), suits };
+        fitting.clone().find(|code| suits(code)).map(of(true)).or_else(|| fitting.next().map(of(false)))
+    }
+
+    /// Whether the next version of a region may assume something.
+    fn may_assume(&self, versions: &Versions, at: Block) -> bool {
+        let most = if self.is_start(at) { MOST_START_VERSIONS } else { MOST_VERSIONS };
+        !versions.full && versions.list.len() < most
     }
 
     /// Regions that were not compiled but came from the cache.
@@ -333,8 +364,12 @@ impl Jit {
         let groups = self.groups(&region);
         let chunk_lanes = u32::from(groups) * 4;
         let mut assumptions = Vec::new();
+        let mut start = None;
         if !frames.is_empty() {
-            assumptions = self.shapes(kernel, &region, frames, (chunk_lanes, self.is_start(at)));
+            let at_start = self.is_start(at);
+            let shapes = self.shapes(kernel, &region, frames, (chunk_lanes, at_start));
+            assumptions = shapes.list;
+            start = at_start.then(|| StartShapes::new(shapes.looked_at, chunk_lanes, &assumptions));
             for a in &assumptions {
                 match a.known.shape {
                     Shape::Uniform if a.known.is_whole(chunk_lanes) => known.uniform.insert(a.slot),
@@ -372,7 +407,8 @@ impl Jit {
         let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
         let mut code = self.compiled(made, at)?;
         code.listing = listing;
-        (code.exits, code.faults, code.assumptions) = (region.exits, region.faults, assumptions);
+        (code.exits, code.faults) = (region.exits, region.faults);
+        (code.assumptions, code.start) = (assumptions, start);
         code.written = written_slots(&region.mask);
         Ok(Some(code))
     }
@@ -401,6 +437,7 @@ impl Jit {
             exits: Vec::new(),
             faults: Vec::new(),
             assumptions: Vec::new(),
+            start: None,
             written: SlotSet::empty(self.kernel.func.slots.len()),
             at,
             lanes: self.kernel.func.lanes as usize,
@@ -473,6 +510,12 @@ impl Compiled {
     /// Whether it may change a register.
     pub fn writes(&self, slot: Slot) -> bool {
         self.written.contains(slot)
+    }
+
+    /// Whether more may be known of a warp that it fits.
+    #[inline]
+    pub fn assumes_little(&self) -> bool {
+        self.start.as_ref().is_some_and(|start| start.little)
     }
 
     /// Whether the warp has what the code assumes.

@@ -238,7 +238,7 @@ impl<'a> Scheduler<'a> {
         let mut rows = Rows {
             runner: None,
             block: None,
-            wait: may.then(|| stepper.blocks_before_rows()),
+            wait: may.then(|| stepper.blocks_before_rows(self.plan)),
             together: 0,
             alone: 0,
         };
@@ -331,7 +331,7 @@ impl<'a> Scheduler<'a> {
             if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) {
                 return;
             }
-            let runner = match rows.runner.take() {
+            let runner = match rows.runner.take().filter(|runner| runner.is_best(stepper)) {
                 Some(runner) => runner,
                 None => match RowRunner::new(self.plan, self.tiers, stepper, &mut rows.block) {
                     Some(runner) => runner,

@@ -510,23 +510,31 @@ impl<'a> Stepper<'a> {
         self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_near(!self.tiers.behind || is_hot()))
     }
 
-    /// Code for rows of blocks that fits a block with these frames and so much shared memory. Where code is compiled behind, it is asked
-    /// for once there is code for single warps.
-    pub fn code_for_rows(&self, look: BlockLook<'_>) -> Option<Arc<Compiled>> {
+    /// Code for rows of blocks that fits a block like that, and whether it was made for such. Where code is compiled behind, it is asked for
+    /// once there is some for single warps, or for other rows.
+    pub fn code_for_rows(&self, look: BlockLook<'_>) -> Option<(Arc<Compiled>, bool)> {
         let jit = self.tiers.jit.as_ref()?;
         let at = self.tiers.kernel.func.entry;
+        let is_cold = || self.entries[self.tiers.start.block.index()].versions.is_empty();
         let make = match self.tiers.behind {
             false => Make::Now,
-            true if self.entries[self.tiers.start.block.index()].versions.is_empty() => Make::Never,
+            true if is_cold() && jit.row_versions() == 0 => Make::Never,
             true => Make::Behind(self.background),
         };
         jit.rows(at, look, make)
     }
 
+    /// How many versions of code for rows of blocks there are.
+    pub fn row_versions(&self) -> usize {
+        self.tiers.jit.as_ref().map_or(0, |jit| jit.row_versions())
+    }
+
     /// Blocks that are to run one by one before code for rows is asked for.
-    pub fn blocks_before_rows(&self) -> u32 {
+    pub fn blocks_before_rows(&self, plan: &Plan) -> u32 {
         // Where code is made behind, blocks have run before it is asked for; and looking would find all regions first.
-        (!self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run())).into()
+        (!self.tiers.behind
+            && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()))))
+        .into()
     }
 
     /// Whether code for rows of blocks may be there later, if it is not now.
@@ -589,8 +597,9 @@ impl<'a> Stepper<'a> {
         } else {
             entry.versions.iter().position(|code| code.fits(warp))
         } {
-            Some(found) => found,
-            None => {
+            // Another version may have been made for such warps, or be made.
+            Some(found) if !(fresh && entry.versions[found].assumes_little()) => found,
+            _ => {
                 sampler::set_place(Place::Compiler);
                 let code = match self.tiers.behind {
                     true => jit.ready(warp, self.background),
@@ -598,14 +607,19 @@ impl<'a> Stepper<'a> {
                 };
                 sampler::set_place(Place::Runtime);
                 match code {
-                    Ready::Code(code) => entry.versions.push(code),
+                    Ready::Code(code) => {
+                        let known = entry.versions.iter().position(|known| known.number() == code.number());
+                        known.unwrap_or_else(|| {
+                            entry.versions.push(code);
+                            entry.versions.len() - 1
+                        })
+                    }
                     Ready::Later => return None,
                     Ready::Never => {
                         entry.never = true;
                         return None;
                     }
                 }
-                entry.versions.len() - 1
             }
         };
         entry.last = found;

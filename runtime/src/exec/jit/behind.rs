@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 
-use super::{BlockLook, Compiled, Jit, Versions, lock};
-use crate::Error;
+use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
 use crate::exec::background::Background;
 
 /// What there is for a warp at a block.
@@ -26,8 +25,8 @@ pub enum Ready {
 struct Ticket {
     jit: Weak<Jit>,
     at: Block,
-    /// It is for code for rows of blocks; whether of whole warps.
-    rows: Option<bool>,
+    /// It is for code for rows of blocks: of whole warps, of so many threads along each axis.
+    rows: Option<(bool, [u32; 3])>,
     /// Compiling has begun and not ended.
     begun: bool,
 }
@@ -53,27 +52,26 @@ impl Jit {
         let at = warp.block;
         let heat = &self.heat[at.index()];
         let mut versions = lock(&self.versions[at.index()]);
-        if versions.impossible {
-            return Ready::Never;
-        }
-        if let Some(found) = versions.fitting(warp) {
-            return Ready::Code(found);
-        }
-        if versions.queued {
-            return Ready::Later;
-        }
-        if heat.load(Ordering::Relaxed) < self.variant.hot_after {
-            heat.fetch_add(1, Ordering::Relaxed);
-            return Ready::Later;
-        }
+        let assume = self.may_assume(&versions, at);
+        let enough = versions.impossible || versions.queued || !assume;
+        let later = match self.fitting(&versions, warp) {
+            Some(Fitting { code, suits }) if suits || enough => return Ready::Code(code),
+            None if versions.impossible => return Ready::Never,
+            Some(found) => Ready::Code(found.code),
+            None if versions.queued => return Ready::Later,
+            None if heat.load(Ordering::Relaxed) < self.variant.hot_after => {
+                heat.fetch_add(1, Ordering::Relaxed);
+                return Ready::Later;
+            }
+            None => Ready::Later,
+        };
         // The warp goes on at once: its shapes are taken from a copy of what it has now.
-        let assume = versions.may_assume();
         versions.queued = background.push(|| {
             let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
             Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
-        Ready::Later
+        later
     }
 
     /// Has code for rows of blocks compiled for what the frames of a block's warps hold; whether there was room for that.
@@ -84,7 +82,12 @@ impl Jit {
         background: &Background,
     ) -> bool {
         background.push(|| {
-            let ticket = Ticket { jit: Arc::downgrade(self), at, rows: Some(look.whole), begun: false };
+            let ticket = Ticket {
+                jit: Arc::downgrade(self),
+                at,
+                rows: Some((look.whole, look.threads)),
+                begun: false,
+            };
             let frames: Vec<Box<[u32]>> = look.frames.iter().map(|&frame| frame.into()).collect();
             Box::new(move || ticket.compile(&frames.iter().map(|frame| &**frame).collect::<Vec<_>>()))
         })
@@ -115,17 +118,21 @@ impl Ticket {
         let Some(jit) = self.jit.upgrade() else { return };
         let start = Instant::now();
         self.begun = true;
-        let made = match self.rows {
-            Some(whole) => jit.make_rows(self.at, BlockLook { frames, shared: 0, whole }),
+        let look = self.rows.map(|(whole, threads)| BlockLook { frames, shared: 0, whole, threads });
+        let made = match look {
+            Some(look) => jit.make_rows(self.at, look),
             None => jit.make(self.at, frames),
         };
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);
-        let added: Result<_, Error> = lock(self.versions(&jit)).add(made, |code| jit.announce(self.at, code));
-        if let Err(error) = added {
+        let mut versions = lock(self.versions(&jit));
+        if let Some(look) = look {
+            jit.add_rows(&mut versions, made, look);
+        } else if let Err(error) = versions.add(made, frames.is_empty(), |code| jit.announce(self.at, code)) {
             jit.refuse(&error);
         }
+        drop(versions);
         jit.unsaved.store(true, Ordering::Relaxed);
     }
 }

@@ -13,10 +13,9 @@ use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, versions};
 use warpjit_ir::{Block, Slot, Terminator};
 
-use super::rows::BlockLook;
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::{accesses_lanes, fits_whole};
-use super::{Jit, WIDE_LANES, lock, written_slots};
+use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
 use crate::program::MOST_NARROW;
 
 /// Most pieces of a kernel.
@@ -148,7 +147,7 @@ impl Jit {
         let mut assumptions: Vec<Assumption> = Vec::new();
         for piece in &pieces.list {
             let lanes = u32::from(piece.groups) * 4;
-            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true)) {
+            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true)).list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // What fewer lanes have in common holds for both.
                     Some(known) if found.known != known.known => {

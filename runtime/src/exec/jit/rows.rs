@@ -19,13 +19,14 @@ use warpjit_ir::{
     Block, Builtin, Function, KernelAbi, Opcode, SegmentSize, Slot, SlotInit, Space, Terminator,
 };
 
-use super::{Compiled, Jit, RegionFlow, lock, pieces};
+use super::looks::{BlockLook, BlockSize};
+use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
 use crate::Error;
 use crate::exec::background::Background;
 use crate::vm;
 
-/// Versions of code for rows.
-pub(super) const MOST_ROW_VERSIONS: usize = 2;
+/// Versions of code for rows: kinds of blocks that have their own.
+pub(super) const MOST_ROW_VERSIONS: usize = 8;
 
 /// Bytes of a page: as much of a segment can be read, whatever it holds.
 const PAGE: u64 = 4096;
@@ -67,6 +68,9 @@ impl Hash for RowFacts {
 /// What code for rows needs of a launch, besides what it assumes of slots; and how its pieces come out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowNeeds {
+    /// The kind of blocks that it was made for ([`Jit::kind_of`]), and the size of one of them.
+    pub kind: u64,
+    pub size: BlockSize,
     /// Slots that must be the same in all warps.
     pub same: Vec<Slot>,
     /// Bytes of shared memory.
@@ -86,17 +90,6 @@ impl RowNeeds {
     pub fn is_plain(&self) -> bool {
         self.pieces.len() == 1 && self.pieces[0].exits.iter().all(|exit| matches!(exit, ExitKind::Ended))
     }
-}
-
-/// What the blocks of a launch are like, as one of them says.
-#[derive(Clone, Copy)]
-pub struct BlockLook<'a> {
-    /// Frames of its warps, as they start.
-    pub frames: &'a [&'a [u32]],
-    /// Bytes of shared memory.
-    pub shared: usize,
-    /// All lanes of every warp take part.
-    pub whole: bool,
 }
 
 /// A slot of words of which a frame has only the first lane of each sixteen.
@@ -155,7 +148,7 @@ impl Jit {
     }
 
     /// Whether a slot holds the same in all lanes of all warps.
-    fn is_same(&self, slot: Slot, frames: &[&[u32]]) -> bool {
+    pub(super) fn is_same(&self, slot: Slot, frames: &[&[u32]]) -> bool {
         let Some((first, others)) = frames.split_first() else { return false };
         let range = self.words_of_slot(slot);
         let unit = self.kernel.func.slots[slot.index()].ty.scalar.frame_bytes() / 4;
@@ -267,6 +260,8 @@ impl Jit {
             next: piece.ways.iter().map(|way| way.pieces().map(|to| to as u32).collect()).collect(),
         };
         let needs = RowNeeds {
+            kind: self.kind_of(look),
+            size: look.size(),
             same,
             shared: made.shared_reach,
             whole: look.whole,
@@ -283,12 +278,16 @@ impl Jit {
     /// Whether there is code for rows, or `wanted` would have it made.
     pub fn rows_are_near(&self, wanted: bool) -> bool {
         let versions = lock(&self.rows);
-        self.wide && !versions.impossible && !versions.queued && (wanted || !versions.list.is_empty())
+        let may_come = wanted && !versions.impossible && !versions.queued;
+        self.wide && (may_come || !versions.list.is_empty())
     }
 
-    /// Whether a block is to run by itself before code for rows is made, which then knows how registers are between pieces.
-    pub fn rows_need_a_run(&self) -> bool {
-        let made = { !lock(&self.rows).list.is_empty() };
+    /// Whether a block of such a size is to run by itself before code for rows of its kind is made, which then knows how registers are between
+    /// pieces.
+    pub fn rows_need_a_run(&self, size: BlockSize) -> bool {
+        let kind = self.known_kind(size);
+        let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
+        let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
         // A barrier ends a piece: no need to look for them, which takes longer than to start from the cache.
         let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
@@ -307,7 +306,7 @@ impl Jit {
     /// Whether code for rows fits the warps of a block.
     fn row_fits(&self, code: &Compiled, look: BlockLook<'_>) -> bool {
         let Some(needs) = &code.row else { return false };
-        let BlockLook { frames, shared, whole } = look;
+        let BlockLook { frames, shared, whole, .. } = look;
         let assumed = code.assumptions.iter().all(|a| {
             let start = a.offset as usize / 4;
             frames.iter().all(|frame| a.holds(&frame[start..start + code.lanes], u64::MAX))
@@ -317,41 +316,65 @@ impl Jit {
         assumed && same && waits && shared >= needs.shared as usize && (whole || !needs.whole)
     }
 
-    /// Code for rows of blocks that fits one. `None` where there is none, now or ever.
-    pub fn rows(self: &Arc<Self>, at: Block, look: BlockLook<'_>, make: Make<'_>) -> Option<Arc<Compiled>> {
+    /// How many versions of code for rows there are.
+    pub fn row_versions(&self) -> usize {
+        lock(&self.rows).list.len()
+    }
+
+    /// Code for rows of blocks that fits one, and whether it was made for such. `None` where there is none, now or ever.
+    pub fn rows(
+        self: &Arc<Self>,
+        at: Block,
+        look: BlockLook<'_>,
+        make: Make<'_>,
+    ) -> Option<(Arc<Compiled>, bool)> {
         let mut versions = lock(&self.rows);
         versions.impossible |= !self.wide;
-        if versions.impossible || versions.queued {
+        if versions.list.is_empty() && (versions.impossible || versions.queued) {
             return None;
         }
-        if let Some(found) = versions.list.iter().find(|code| self.row_fits(code, look)) {
-            return Some(found.clone());
+        let kind = self.kind_of(look);
+        let is_own = |code: &Compiled| code.row.as_ref().is_some_and(|needs| needs.kind == kind);
+        let mut fitting = versions.list.iter().filter(|code| self.row_fits(code, look));
+        let found = fitting.clone().find(|code| is_own(code)).or_else(|| fitting.next()).cloned();
+        let found = found.map(|code| (is_own(&code), code)).map(|(own, code)| (code, own));
+        if matches!(found, Some((_, true))) {
+            return found;
         }
-        if versions.list.len() >= MOST_ROW_VERSIONS {
-            return None;
-        }
+        let may = !versions.impossible
+            && !versions.queued
+            && versions.list.len() < MOST_ROW_VERSIONS
+            && lock(&self.kinds).may_try(kind);
         match make {
-            Make::Now => {}
-            Make::Behind(background) => {
-                if !self.pieces_have_code(at) {
-                    return None;
-                }
+            Make::Now if may => {}
+            Make::Behind(background) if may && self.pieces_have_code(at) => {
                 versions.queued = self.compile_rows_behind(at, look, background);
-                return None;
+                return found;
             }
-            Make::Never => return None,
+            _ => return found,
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
         let made = self.make_rows(at, look);
         lock(&self.compiling).end();
-        let added = versions.add(made, |code| self.announce(at, code));
-        let code = added.unwrap_or_else(|error| {
+        let added = self.add_rows(&mut versions, made, look).filter(|code| self.row_fits(code, look));
+        added.map(|code| (code, true)).or(found)
+    }
+
+    /// Adds what making code for rows of such blocks has given.
+    pub(super) fn add_rows(
+        &self,
+        versions: &mut Versions,
+        made: Result<Option<Compiled>, Error>,
+        look: BlockLook<'_>,
+    ) -> Option<Arc<Compiled>> {
+        let kind = self.kind_of(look);
+        lock(&self.kinds).has_tried(kind);
+        let added = versions.add(made, false, |code| self.announce(code.at, code));
+        added.unwrap_or_else(|error| {
             self.refuse(&error);
             None
-        })?;
-        drop(versions);
-        self.row_fits(&code, look).then_some(code)
+        })
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use warpjit_backend::{Shape, SlotShape};
+use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
 use warpjit_ir::{
     Block, BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
 };
 
-use super::{Jit, WIDE_LANES};
+use super::{Compiled, Jit, WIDE_LANES};
 
 /// Most lanes of a chunk.
 pub(super) const MOST_LANES: usize = 64;
@@ -107,6 +108,38 @@ impl Assumption {
     }
 }
 
+/// What can be assumed of frames.
+pub(super) struct Shapes {
+    pub list: Vec<Assumption>,
+    /// Slots that have a shape there or might have had one.
+    pub looked_at: Vec<Slot>,
+}
+
+/// What a version of a region that warps start with was made for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StartShapes {
+    /// Slots of which a shape was wanted.
+    pub slots: Vec<Slot>,
+    /// In chunks of so many lanes.
+    pub chunk_lanes: u32,
+    /// Other warps that it fits may have more to be known of.
+    pub little: bool,
+}
+
+impl StartShapes {
+    pub fn new(slots: Vec<Slot>, chunk_lanes: u32, assumptions: &[Assumption]) -> Self {
+        let most = |known: SlotShape| {
+            known.is_whole(chunk_lanes) && matches!(known.shape, Shape::Uniform | Shape::Packed(_))
+        };
+        let little = !slots.iter().all(|&slot| shape_in(assumptions, slot).is_some_and(most));
+        StartShapes { slots, chunk_lanes, little }
+    }
+}
+
+fn shape_in(assumptions: &[Assumption], slot: Slot) -> Option<SlotShape> {
+    assumptions.iter().find(|a| a.slot == slot).map(|a| a.known)
+}
+
 impl Jit {
     /// Whether warps start at a block, or behind it.
     pub(super) fn is_start(&self, at: Block) -> bool {
@@ -124,8 +157,9 @@ impl Jit {
         region: &Region,
         frames: &[&[u32]],
         (chunk_lanes, at_start): (u32, bool),
-    ) -> Vec<Assumption> {
+    ) -> Shapes {
         let mut list = self.ones(kernel, region, frames);
+        let mut looked_at = Vec::new();
         // Where all lanes take part, what they held before steers nothing.
         let mut known = SlotFacts::none(kernel.func.slots.len());
         list.iter().for_each(|a| {
@@ -137,42 +171,62 @@ impl Jit {
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
                 continue;
             }
-            let offset = self.offsets[slot.index()];
-            let words_of = |frame: &'_ [u32]| -> Vec<u32> {
-                frame[offset as usize / 4..][..kernel.func.lanes as usize].to_vec()
-            };
-            let all: Vec<Vec<u32>> = frames.iter().map(|frame| words_of(frame)).collect();
-            let Some(words) = all.first() else { continue };
-            let step = words[1].wrapping_sub(words[0]) as i32;
-            // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what each of them
-            // has is worth knowing too.
-            let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
-            let whole = |shape| Some(SlotShape::new(shape, chunk_lanes));
-            let of_parts = |shape| Some(SlotShape::new(shape, parts));
-            // Or how far the parts are apart.
-            let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
-            let far = far.filter(|_| at_start && parts < chunk_lanes);
-            let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
-            let halves_apart = far.filter(|far| far & 0xffff == 0);
-            let shapes = [
-                whole(Shape::Uniform),
-                apart(Shape::Uniform),
-                of_parts(Shape::Uniform),
-                whole(Shape::Packed(step)),
-                whole(Shape::Affine(step)),
-                halves_apart.and_then(|_| apart(Shape::Packed(step))),
-                apart(Shape::Affine(step)),
-                of_parts(Shape::Packed(step)),
-                of_parts(Shape::Affine(step)),
-            ];
-            let fits = shapes
-                .into_iter()
-                .flatten()
-                .map(|known| Assumption::new(slot, offset, known))
-                .find(|assumption| all.iter().all(|words| assumption.holds(words, u64::MAX)));
-            list.extend(fits);
+            list.extend(self.shape_of(slot, frames, (chunk_lanes, at_start)));
+            looked_at.push(slot);
         }
-        list
+        Shapes { list, looked_at }
+    }
+
+    /// Whether code that fits a warp assumes all that can be assumed of it. Only what warps start with is looked at: other shapes are as
+    /// kernels go.
+    pub(super) fn suits(&self, code: &Compiled, warp: &Warp) -> bool {
+        let Some(start) = code.start.as_ref().filter(|start| start.little) else { return true };
+        start.slots.iter().all(|&slot| {
+            let best = self.shape_of(slot, &[warp.frame.words()], (start.chunk_lanes, true));
+            best.map(|best| best.known) == shape_in(&code.assumptions, slot)
+        })
+    }
+
+    /// The shape that says most of a slot of words among those that all lanes of some frames have; the rest as for [`Jit::shapes`].
+    pub(super) fn shape_of(
+        &self,
+        slot: Slot,
+        frames: &[&[u32]],
+        (chunk_lanes, at_start): (u32, bool),
+    ) -> Option<Assumption> {
+        let offset = self.offsets[slot.index()];
+        let words_of = |frame: &&'_ [u32]| -> Vec<u32> {
+            frame[offset as usize / 4..][..self.kernel.func.lanes as usize].to_vec()
+        };
+        let all: Vec<Vec<u32>> = frames.iter().map(words_of).collect();
+        let words = all.first()?;
+        let step = words[1].wrapping_sub(words[0]) as i32;
+        // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what each of them
+        // has is worth knowing too.
+        let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
+        let whole = |shape| Some(SlotShape::new(shape, chunk_lanes));
+        let of_parts = |shape| Some(SlotShape::new(shape, parts));
+        // Or how far the parts are apart.
+        let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
+        let far = far.filter(|_| at_start && parts < chunk_lanes);
+        let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
+        let halves_apart = far.filter(|far| far & 0xffff == 0);
+        let shapes = [
+            whole(Shape::Uniform),
+            apart(Shape::Uniform),
+            of_parts(Shape::Uniform),
+            whole(Shape::Packed(step)),
+            whole(Shape::Affine(step)),
+            halves_apart.and_then(|_| apart(Shape::Packed(step))),
+            apart(Shape::Affine(step)),
+            of_parts(Shape::Packed(step)),
+            of_parts(Shape::Affine(step)),
+        ];
+        shapes
+            .into_iter()
+            .flatten()
+            .map(|known| Assumption::new(slot, offset, known))
+            .find(|assumption| all.iter().all(|words| assumption.holds(words, u64::MAX)))
     }
 }
 

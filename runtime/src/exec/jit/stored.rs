@@ -11,8 +11,8 @@ use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, WordTable};
 
 use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
-use super::shapes::{Assumption, MOST_LANES};
-use super::{Compiled, Jit, MOST_VERSIONS, Versions, lock};
+use super::shapes::{Assumption, MOST_LANES, StartShapes};
+use super::{Compiled, Jit, MOST_START_VERSIONS, MOST_VERSIONS, Versions, lock};
 use crate::Tier;
 use crate::cache::bytes::{Reader, Writer};
 use crate::cache::digest::Digest;
@@ -35,6 +35,7 @@ struct Stored<'a> {
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
+    start: Option<StartShapes>,
     written: SlotSet,
     row: Option<RowNeeds>,
 }
@@ -74,8 +75,11 @@ impl Jit {
         // Without memory for code nothing is lost: it is tried again when the code is compiled.
         let _ = self.memory.reserve(contents.regions.iter().map(|region| region.code.len()));
         for stored in contents.regions {
-            let mut versions = match stored.row {
-                Some(_) => lock(&self.rows),
+            let mut versions = match &stored.row {
+                Some(row) => {
+                    lock(&self.kinds).learn(row.size, row.kind);
+                    lock(&self.rows)
+                }
                 None => lock(&self.versions[stored.at.index()]),
             };
             let made = self.memory.add(stored.code).map(|code| {
@@ -91,6 +95,7 @@ impl Jit {
                     exits: stored.exits,
                     faults: stored.faults,
                     assumptions: stored.assumptions,
+                    start: stored.start,
                     written: stored.written,
                     row: stored.row,
                     listing: None,
@@ -100,7 +105,7 @@ impl Jit {
                 })
             });
             if made.is_ok() {
-                let _ = versions.add(made, |code| self.announce(stored.at, code));
+                let _ = versions.add(made, false, |code| self.announce(stored.at, code));
                 self.loaded.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -135,7 +140,7 @@ impl Jit {
         let mut regions: Vec<Stored<'_>> = kept.iter().map(|(at, code)| Stored::of(*at, code)).collect();
         for other in before.regions {
             let like = || regions.iter().filter(|region| region.is_like(&other));
-            let room = like().count() < most_like(&other);
+            let room = like().count() < self.most_like(&other);
             if room && like().all(|r| (&r.assumptions, &r.row) != (&other.assumptions, &other.row)) {
                 regions.push(other);
             }
@@ -174,9 +179,18 @@ impl Jit {
         let mut tables = Names { find: registry::table, known: Vec::new() };
         let regions = from.list(|from| self.read_region(from, &mut pures, &mut tables))?;
         let most = |region: &Stored<'_>| {
-            regions.iter().filter(|other| other.is_like(region)).count() <= most_like(region)
+            regions.iter().filter(|other| other.is_like(region)).count() <= self.most_like(region)
         };
         (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, no_rows, regions })
+    }
+
+    /// Most versions of what a region is a version of.
+    fn most_like(&self, region: &Stored<'_>) -> usize {
+        match region.row {
+            Some(_) => MOST_ROW_VERSIONS,
+            None if self.is_start(region.at) => MOST_START_VERSIONS + 1,
+            None => MOST_VERSIONS + 1,
+        }
     }
 
     fn block(&self, from: &mut Reader<'_>) -> Option<Block> {
@@ -264,6 +278,23 @@ impl Jit {
             };
             Some(Assumption::new(slot, self.offsets[slot.index()], known))
         })?;
+        let start = match from.u8()? {
+            0 => None,
+            1 => {
+                let slots = from.list(|from| self.slot(from))?;
+                let of_lanes = |slot: &Slot| {
+                    let ty = func.slots[slot.index()].ty;
+                    !ty.uniform && ty.scalar == Scalar::I32
+                };
+                let lanes = from.u32()?;
+                let possible = (4..=MOST_LANES as u32).contains(&lanes) && lanes.is_power_of_two();
+                if !possible || !slots.iter().all(of_lanes) {
+                    return None;
+                }
+                Some(StartShapes::new(slots, lanes, &assumptions))
+            }
+            _ => return None,
+        };
         let mut written = SlotSet::empty(func.slots.len());
         for slot in from.list(|from| self.slot(from))? {
             written.insert(slot);
@@ -271,6 +302,8 @@ impl Jit {
         let row = match from.u8()? {
             0 => None,
             1 => Some(RowNeeds {
+                kind: from.u64()?,
+                size: ([from.u32()?, from.u32()?, from.u32()?], flag(from.u8()?)?),
                 same: from.list(|from| self.slot(from))?,
                 shared: from.u32()?,
                 whole: flag(from.u8()?)?,
@@ -292,7 +325,21 @@ impl Jit {
             .filter(|row| !row.pieces.is_empty()),
             _ => return None,
         };
-        Some(Stored { at, code, pcs, traps, pures, tables, mode, exits, faults, assumptions, written, row })
+        Some(Stored {
+            at,
+            code,
+            pcs,
+            traps,
+            pures,
+            tables,
+            mode,
+            exits,
+            faults,
+            assumptions,
+            start,
+            written,
+            row,
+        })
     }
 }
 
@@ -311,6 +358,7 @@ impl<'a> Stored<'a> {
             exits,
             faults,
             assumptions,
+            start,
             written,
             row,
             at: _,
@@ -329,6 +377,7 @@ impl<'a> Stored<'a> {
             exits: exits.clone(),
             faults: faults.clone(),
             assumptions: assumptions.clone(),
+            start: start.clone(),
             written: written.clone(),
             row: row.clone(),
         }
@@ -371,10 +420,19 @@ impl<'a> Stored<'a> {
             out.u8(assumption.known.apart.is_some().into());
             out.u32(assumption.known.apart.unwrap_or(0) as u32);
         });
+        out.u8(self.start.is_some().into());
+        if let Some(start) = &self.start {
+            out.list(start.slots.iter(), |out, slot| out.u32(slot.0));
+            out.u32(start.chunk_lanes);
+        }
         let written: Vec<Slot> = self.written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
         out.u8(self.row.is_some().into());
         if let Some(row) = &self.row {
+            let (threads, whole) = row.size;
+            out.u64(row.kind);
+            threads.into_iter().for_each(|threads| out.u32(threads));
+            out.u8(whole.into());
             out.list(row.same.iter(), |out, slot| out.u32(slot.0));
             out.u32(row.shared);
             out.u8(row.whole.into());
@@ -392,11 +450,6 @@ impl<'a> Stored<'a> {
             });
         }
     }
-}
-
-/// Most versions of what a region is a version of.
-fn most_like(region: &Stored<'_>) -> usize {
-    if region.row.is_some() { MOST_ROW_VERSIONS } else { MOST_VERSIONS + 1 }
 }
 
 /// A truth value: nothing but 0 and 1 is one.

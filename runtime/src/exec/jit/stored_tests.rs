@@ -1,6 +1,7 @@
 //! Regions as bytes: the same when read, and nothing else is taken for one.
 
-use super::super::rows::{BlockLook, Make};
+use super::super::looks::BlockLook;
+use super::super::rows::Make;
 use super::*;
 use crate::cache::CacheConfig;
 use crate::exec::RowFacts;
@@ -53,7 +54,7 @@ fn compile_all(jit: &Arc<Jit>) {
         warp.block = block;
         jit.region(&warp);
     }
-    let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true };
+    let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
     let _ = jit.rows(jit.kernel.func.entry, look, Make::Now);
 }
 
