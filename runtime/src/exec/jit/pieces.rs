@@ -256,7 +256,7 @@ impl Jit {
         if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
             pieces.list[0].groups = most;
             let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;
-            let even = assumptions.iter().all(|a| a.known.shape == Shape::Ones || a.known.is_whole(lanes));
+            let even = assumptions.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes == lanes);
             if even && fits_whole(&pieces.list[0].region.mask) {
                 return Some(assumptions);
             }
