@@ -101,7 +101,7 @@ impl Forms {
 }
 
 /// For each instruction, whether it reads a slot whose entry value is sure to be still there.
-fn initial_gets(func: &Function, order: &[Block]) -> Vec<bool> {
+pub(crate) fn initial_gets(func: &Function, order: &[Block]) -> Vec<bool> {
     let mut written = vec![false; func.slots.len()];
     let mut initial = vec![false; func.insts.len()];
     let is = |data: &InstData, op: Opcode| match data.imm {

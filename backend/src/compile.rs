@@ -325,6 +325,7 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
             let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);
             let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
             row.whole
+                && !matches!(shape, Shape::Lines { .. })
                 && lanes(of)
                 && apart.is_none()
                 && ty.is_some_and(|ty| !ty.uniform && ty.scalar == scalar)

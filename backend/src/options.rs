@@ -163,6 +163,18 @@ pub enum Shape {
     /// As `Affine` in all lanes of each chunk with an active lane, active or not, and the low 16 bits never carry into
     /// the high ones within a chunk: two packed coordinates.
     Packed(i32),
+    /// Each `lanes` lanes, 8 or 4, grow by `step` from lane to lane, and each of these has `apart` more than the one before, all modulo 2^32.
+    /// With `packed`, `apart` is a multiple of 2^16, and the low 16 bits never carry into the high ones, nor those out.
+    Lines {
+        /// Lanes of a line.
+        lanes: u8,
+        /// From lane to lane.
+        step: i32,
+        /// From line to line.
+        apart: i32,
+        /// Two packed coordinates.
+        packed: bool,
+    },
     /// Nothing but ones: -1, or a truth value that holds. Code is made of it before it comes here
     /// ([`warpjit_ir::regions::SlotFacts::ones`]).
     Ones,
@@ -174,6 +186,10 @@ impl std::fmt::Display for Shape {
             Shape::Uniform => f.write_str("uniform"),
             Shape::Affine(step) => write!(f, "affine {step}"),
             Shape::Packed(step) => write!(f, "packed {step}"),
+            Shape::Lines { lanes, step, apart, packed } => {
+                let packed = if *packed { "packed " } else { "" };
+                write!(f, "{packed}lines of {lanes}, {step} from lane to lane, {apart} from line to line")
+            }
             Shape::Ones => f.write_str("all ones"),
         }
     }
@@ -185,6 +201,7 @@ impl Shape {
         match self {
             Shape::Uniform | Shape::Ones => 0,
             Shape::Affine(step) | Shape::Packed(step) => step.wrapping_mul(VECTOR_LANES as i32),
+            Shape::Lines { lanes, apart, .. } => apart.wrapping_mul(VECTOR_LANES as i32 / i32::from(lanes)),
         }
     }
 }

@@ -68,10 +68,10 @@ pub fn run(
     from: &[u32],
     to: &[u32],
 ) -> Result<Vec<u32>, Fault> {
-    run_rows(engine, program, isa, (shape.0, [shape.1, 1]), from, to)
+    run_rows(engine, program, isa, (shape.0, [shape.1, 1]), &[], [from, to])
 }
 
-/// As [`run`], with blocks of so many threads along two axes.
+/// As [`run`], with blocks of so many threads along two axes, and words behind the arrays' addresses.
 ///
 /// # Panics
 ///
@@ -81,8 +81,8 @@ pub fn run_rows(
     program: &Program,
     isa: Isa,
     shape: (u32, [u32; 2]),
-    from: &[u32],
-    to: &[u32],
+    more: &[u32],
+    [from, to]: [&[u32]; 2],
 ) -> Result<Vec<u32>, Fault> {
     let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let mut memory = engine.memory().unwrap();
@@ -95,7 +95,7 @@ pub fn run_rows(
     let launch = Launch {
         grid: [shape.0, 1, 1],
         block: [shape.1[0], shape.1[1], 1],
-        args: places.map(arg).to_vec(),
+        args: places.map(arg).into_iter().chain(more.iter().map(|&word| Arg::u32(word))).collect(),
         ..Launch::default()
     };
     let report = engine.run(program, &mut memory, &launch).unwrap();

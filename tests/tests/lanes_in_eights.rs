@@ -104,79 +104,111 @@ fn faults_of_eights() {
     assert!(faults > 40, "{faults} programs fault");
 }
 
-/// Blocks of 16 by 4: a thread takes the one or two `words` at `start` plus its place in rows of `pitch` words, and adds one to the first;
-/// those whose place is below zero end.
-fn rows_of_sixteen(words: u32, pitch: u32, start: u32, skipped: u32) -> Program {
-    let (width, vector) = if words == 1 { ("b32", "$r4") } else { ("b64", "$r4d") };
-    let text = format!(
-        "mov b32 $r0 $ctaidx\nmov b32 $r1 $tidy\nmov b32 $r2 $tidx\nshl b32 $r2 $r2 {:#x}\nmov b32 $r3 0x4\nmov b32 $r7 {pitch:#x}\n\
-         add $r1 (mul u32 $r0 u32 $r3) $r1\nadd $r0 (mul u32 $r1 u32 $r7) $r2\nmov b32 $r7 {start:#x}\n\
-         add b32 $r0 $r0 $r7\nset $p1 0x1 lt s32 $r0 0x0\n$p1 exit\nadd $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\n\
-         add $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\nadd $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\n\
-         add $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\nld {width} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\n\
-         set $p0 0x1 eq s32 $r2 0x0\nadd b32 $r4 $r4 0x1\n$p0 st {width} wb g[$r10d] {vector}\nexit\n",
-        words - 1
-    );
-    program(&text, Isa::Fermi, None)
+/// Blocks of 64 threads, so many of them in a line: a thread takes the one or two `words` at `start` plus its place in rows of `pitch` words,
+/// and adds one to the first.
+#[derive(Clone, Copy, Debug)]
+struct Lines {
+    width: u32,
+    words: u32,
+    pitch: u32,
+    /// The launch says the pitch, not the code.
+    told: bool,
+    start: u32,
+    skipped: u32,
+    /// Those whose place is below zero end; else they are beyond all memory.
+    end: bool,
 }
 
-/// All there, memory that ends in a row or between two, indices that wrap within a block, and double words of which a row's do not lie at
+const LINE_BLOCKS: u32 = 3;
+
+impl Lines {
+    fn program(self) -> Program {
+        let Lines { width, words, pitch, told, start, skipped, end } = self;
+        let end = if end { "set $p1 0x1 lt s32 $r0 0x0\n$p1 exit\n" } else { "" };
+        let (bits, vector) = if words == 1 { ("b32", "$r4") } else { ("b64", "$r4d") };
+        let pitch = if told { "c0[0x30]".into() } else { format!("{pitch:#x}") };
+        let text = format!(
+            "mov b32 $r0 $ctaidx\nmov b32 $r1 $tidy\nmov b32 $r2 $tidx\nshl b32 $r2 $r2 {:#x}\nmov b32 $r3 {:#x}\nmov b32 $r7 {pitch}\n\
+             add $r1 (mul u32 $r0 u32 $r3) $r1\nmov b32 $r3 0x4\nadd $r0 (mul u32 $r1 u32 $r7) $r2\nmov b32 $r7 {start:#x}\n\
+             add b32 $r0 $r0 $r7\n{end}add $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\n\
+             add $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\nadd $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\n\
+             add $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\nld {bits} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\n\
+             set $p0 0x1 eq s32 $r2 0x0\nadd b32 $r4 $r4 0x1\n$p0 st {bits} wb g[$r10d] {vector}\nexit\n",
+            words - 1,
+            BLOCK / width
+        );
+        program(&text, Isa::Fermi, None)
+    }
+
+    /// Where threads' words begin, of those that take part.
+    fn places(self) -> Vec<u32> {
+        let Lines { width, words, pitch, start, end, .. } = self;
+        let line = |n: u32| (n / width).wrapping_mul(pitch).wrapping_add(n % width * words);
+        let all = (0..LINE_BLOCKS * BLOCK).map(|n| start.wrapping_add(line(n)));
+        all.filter(|&place| !end || place as i32 >= 0).collect()
+    }
+}
+
+/// All there, memory that ends in a line or between two, indices that wrap within a block, and double words of which a line's do not lie at
 /// multiples of eight.
 #[test]
-fn sixteens_a_known_distance_apart() {
+fn lines_at_a_distance() {
     let engines = engines();
     let mut faults = 0;
-    for words in [1, 2] {
-        for pitch in [0, 8, 16, 20, 21, 24, 32, 64, 100, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
-            for start in [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX.wrapping_sub(pitch.wrapping_mul(2))] {
-                faults += sixteens(&engines, words, pitch, start);
+    for width in [16, 8, 4] {
+        for words in [1, 2] {
+            for pitch in [0, 4, 8, 16, 21, 24, 32, 100, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
+                for start in
+                    [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX.wrapping_sub(pitch.wrapping_mul(2))]
+                {
+                    for (told, end) in [(false, false), (true, false), (true, true)] {
+                        let skipped = u32::from(end);
+                        faults += along(&engines, Lines { width, words, pitch, told, start, skipped, end });
+                    }
+                }
             }
         }
     }
-    assert!(faults > 100, "{faults} launches fault");
+    assert!(faults > 300, "{faults} launches fault");
 }
 
-/// Launches of three blocks, whose indices begin at `start` and are `pitch` more from row to row; how many of them fault.
-fn sixteens(engines: &[(String, Engine)], words: u32, pitch: u32, start: u32) -> u32 {
-    let (blocks, rows) = (3, 12);
-    let places = (0..16 * rows)
-        .map(|n: u32| start.wrapping_add((n / 16).wrapping_mul(pitch)).wrapping_add(n % 16 * words));
-    let places: Vec<u32> = places.filter(|&place| place as i32 >= 0).collect();
-    let last = places.iter().max().map_or(0, |&last| last as usize) + words as usize;
+/// Launches of lines; how many of them fault.
+fn along(engines: &[(String, Engine)], lines: Lines) -> u32 {
+    let places = lines.places();
+    let words = lines.words as usize;
+    let last = places.iter().max().map_or(0, |&last| last as usize) + words;
     let all = if last <= 1 << 16 { last } else { 3000 };
     let random = random(all, 7);
-    let aligned = places.iter().all(|place| place % words == 0);
+    let aligned = places.iter().all(|place| place % lines.words == 0);
+    let program = lines.program();
     let mut faults = 0;
-    for skipped in [0, 1] {
-        let program = rows_of_sixteen(words, pitch, start, skipped);
-        for length in [all, all.min(1024), all.min(2048)] {
-            let (from, to) = (&random[..length], &random[..all]);
-            let run = |engine| run_rows(engine, &program, Isa::Fermi, (blocks, [16, 4]), from, to);
-            let wanted = run(&engines[0].1);
-            faults += u32::from(wanted.is_err());
-            let what = format!("{words} {pitch} {start} {skipped} {length}");
-            if length == last {
-                let mut model = to.to_vec();
-                for place in
-                    places.iter().map(|&place| place as usize).filter(|&place| from[place] & skipped == 0)
-                {
-                    model[place..place + words as usize]
-                        .copy_from_slice(&from[place..place + words as usize]);
-                    model[place] = from[place].wrapping_add(1);
+    for length in [all, all.min(1024), all.min(2048)] {
+        let (from, to) = (&random[..length], &random[..all]);
+        let shape = (LINE_BLOCKS, [lines.width, BLOCK / lines.width]);
+        let run = |engine| run_rows(engine, &program, Isa::Fermi, shape, &[lines.pitch], [from, to]);
+        let wanted = run(&engines[0].1);
+        faults += u32::from(wanted.is_err());
+        if length == last {
+            let mut model = to.to_vec();
+            // The last thread's words are what is there, where some lie over each other.
+            for place in
+                places.iter().map(|&place| place as usize).filter(|&at| from[at] & lines.skipped == 0)
+            {
+                model[place..place + words].copy_from_slice(&from[place..place + words]);
+                model[place] = from[place].wrapping_add(1);
+            }
+            assert_eq!(wanted.as_ref().ok(), aligned.then_some(&model), "{lines:?}");
+        }
+        for (kind, engine) in &engines[1..] {
+            let got = run(engine);
+            // Of several lanes' faults, the one that is not at a multiple may be named before one without memory.
+            let same = match (&got, &wanted) {
+                (Err(got), Err(wanted)) if !aligned && length != last => {
+                    (got.kind, got.pc) == (wanted.kind, wanted.pc)
                 }
-                assert_eq!(wanted.as_ref().ok(), aligned.then_some(&model), "{what}");
-            }
-            for (kind, engine) in &engines[1..] {
-                let got = run(engine);
-                // Of several lanes' faults, the one that is not at a multiple may be named before one without memory.
-                let same = match (&got, &wanted) {
-                    (Err(got), Err(wanted)) if !aligned && length != last => {
-                        (got.kind, got.pc) == (wanted.kind, wanted.pc)
-                    }
-                    _ => got == wanted,
-                };
-                assert!(same, "{what} {kind}: {:?}, not {:?}", got.err(), wanted.as_ref().err());
-            }
+                _ => got == wanted,
+            };
+            assert!(same, "{lines:?} {length} {kind}: {:?}, not {:?}", got.err(), wanted.as_ref().err());
         }
     }
     faults

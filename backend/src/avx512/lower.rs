@@ -76,6 +76,8 @@ pub(super) struct Known {
     pub alike: Vec<super::alike::Alike>,
     /// Where lanes of even addresses start.
     pub starts: Vec<super::places::Start>,
+    /// Where lines of lanes are.
+    pub lines: Vec<super::by_lines::LineStart>,
     /// Where uniform slots are written.
     pub uniform_base: Option<R>,
 }
@@ -89,6 +91,8 @@ pub(super) struct Lower<'a> {
     pub forms: Forms,
     /// What each sixteen lanes of the chunk have more than those before them, of values kept as scalars, where that is known.
     pub apart: Vec<Option<i32>>,
+    /// What is known of words along lines of threads.
+    pub lines: super::lines::Lines,
     /// The sixteen lanes whose scalar [`Lower::general`] gives.
     pub group: usize,
     /// Blocks that run only where all lanes of the chunk have entered.
@@ -250,6 +254,7 @@ impl<'a> Lower<'a> {
         let mut address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
         let apart = distances(f, &order.blocks, &forms, groups, &options.apart);
+        let lines = super::lines::Lines::new(f, &order.blocks, &forms, &apart, &options.slot_shapes);
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let mut trees = super::table_trees::Trees::default();
@@ -270,6 +275,7 @@ impl<'a> Lower<'a> {
             groups,
             forms,
             apart,
+            lines,
             group: 0,
             all_entered,
             some_lack,

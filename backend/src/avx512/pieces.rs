@@ -323,6 +323,8 @@ impl<'a> Lower<'a> {
             let step = match shape {
                 Shape::Uniform | Shape::Ones => 0,
                 Shape::Affine(step) | Shape::Packed(step) => step,
+                // Of warps as they start only.
+                Shape::Lines { .. } => continue,
             };
             // Vectors of a part that has the shape as a whole.
             let vectors = lanes / 16;

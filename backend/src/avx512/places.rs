@@ -17,10 +17,10 @@ use crate::even_address::{EvenAddress, access_word, is_even_as_first, step_of};
 use crate::operands::MemoryOperands;
 
 /// Farthest that an access may be from an address that is known to be one of the space: less than what lies beyond it unmapped.
-const MOST_OFFSET: i64 = 1 << 30;
+pub(super) const MOST_OFFSET: i64 = 1 << 30;
 
 /// Farthest that the last sixteen of a chunk may be from the first: much less than that.
-const MOST_APART: i64 = 1 << 24;
+pub(super) const MOST_APART: i64 = 1 << 24;
 
 /// Where the lanes of an even address start.
 #[derive(Clone)]
@@ -107,6 +107,10 @@ impl Lower<'_> {
                 x.rest = self.accessed_behind(&x, true);
                 self.make_values(&x)?;
                 let words = self.regs(word)?;
+                if self.is_along_lines(&x, word, step) {
+                    let loaded = self.by_lines(&x, a, offset, parts)?;
+                    return self.give(&x, loaded);
+                }
                 let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
                 self.tried_side_by_side(&x, firsts, parts)?
             } else {

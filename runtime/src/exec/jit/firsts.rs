@@ -43,7 +43,7 @@ fn step(piece: &Piece, slot: Slot) -> Option<i32> {
     match known.shape {
         Shape::Uniform => Some(0),
         Shape::Affine(step) | Shape::Packed(step) => Some(step),
-        Shape::Ones => None,
+        Shape::Ones | Shape::Lines { .. } => None,
     }
 }
 

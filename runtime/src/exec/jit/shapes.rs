@@ -25,6 +25,8 @@ pub(super) struct Assumption {
     pub known: SlotShape,
     /// What each lane of a chunk has more than the first.
     steps: [u32; MOST_LANES],
+    /// Lanes of a line where the steps are those of lines; 0 where they are the same for all.
+    line: u32,
     /// Whether the low half may not carry into the high one.
     packed: bool,
 }
@@ -35,15 +37,20 @@ impl Assumption {
             Shape::Uniform | Shape::Ones => (0, false),
             Shape::Affine(step) => (step as u32, false),
             Shape::Packed(step) => (step as u32, true),
+            Shape::Lines { step, packed, .. } => (step as u32, packed),
         };
-        let steps = std::array::from_fn(|lane| match known.apart {
-            Some(apart) => {
-                let (sixteen, lane) = (lane as u32 / WIDE_LANES, lane as u32 % WIDE_LANES);
-                step.wrapping_mul(lane).wrapping_add((apart as u32).wrapping_mul(sixteen))
+        let line = match (known.shape, known.apart) {
+            (Shape::Lines { lanes, apart, .. }, _) => Some((u32::from(lanes), apart)),
+            (_, apart) => apart.map(|apart| (WIDE_LANES, apart)),
+        };
+        let steps = std::array::from_fn(|lane| match line {
+            Some((lanes, apart)) => {
+                let (line, lane) = (lane as u32 / lanes, lane as u32 % lanes);
+                step.wrapping_mul(lane).wrapping_add((apart as u32).wrapping_mul(line))
             }
             None => step.wrapping_mul(lane as u32),
         });
-        Assumption { slot, offset, known, steps, packed }
+        Assumption { slot, offset, known, steps, line: line.map_or(0, |(lanes, _)| lanes), packed }
     }
 
     /// Whether the lanes of each chunk that has an active one have the shape.
@@ -94,11 +101,11 @@ impl Assumption {
             for lane in 0..LANES {
                 odd[lane] |= chunk[lane].wrapping_sub(steps[lane]) ^ first;
             }
-            carries |= match self.known.apart {
-                None => (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16,
-                // Nor may the high half carry, of the last sixteen.
-                Some(_) => {
-                    let own = steps[LANES.min(WIDE_LANES as usize) - 1];
+            carries |= match self.line {
+                0 => (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16,
+                // Nor may the high half carry, of the last line.
+                lanes => {
+                    let own = steps[LANES.min(lanes as usize) - 1];
                     (u64::from(first & 0xffff) + u64::from(own)) >> 16
                         | (u64::from(first) + u64::from(steps[LANES - 1])) >> 32
                 }
@@ -211,6 +218,14 @@ impl Jit {
         let far = far.filter(|_| at_start && parts < chunk_lanes);
         let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
         let halves_apart = far.filter(|far| far & 0xffff == 0);
+        // Or lines of fewer.
+        let lines = |lanes: u8| {
+            let next = *words.get(usize::from(lanes)).filter(|_| far.is_some() || at_start && self.wide)?;
+            let apart = next.wrapping_sub(words[0]) as i32;
+            let may = parts == WIDE_LANES && (lanes == 8 || step != 0 || apart != 0);
+            let packed = step & !0xffff == 0 && apart & 0xffff == 0 && apart > 0 && step > 0;
+            may.then(|| SlotShape::new(Shape::Lines { lanes, step, apart, packed }, chunk_lanes))
+        };
         let shapes = [
             whole(Shape::Uniform),
             apart(Shape::Uniform),
@@ -221,6 +236,8 @@ impl Jit {
             apart(Shape::Affine(step)),
             of_parts(Shape::Packed(step)),
             of_parts(Shape::Affine(step)),
+            lines(8),
+            lines(4),
         ];
         shapes
             .into_iter()

@@ -267,11 +267,20 @@ impl Jit {
                 (1, step) if even => Shape::Affine(step),
                 (2, step) if even => Shape::Packed(step),
                 (3, 0) if whole => Shape::Ones,
+                (4, step) if even => {
+                    let (of, apart, packed) = (from.u8()?, from.u32()? as i32, flag(from.u8()?)?);
+                    if !matches!(of, 4 | 8) || lanes < super::WIDE_LANES {
+                        return None;
+                    }
+                    Shape::Lines { lanes: of, step, apart, packed }
+                }
                 _ => return None,
             };
             let known = match (from.u8()?, from.u32()? as i32) {
                 (0, 0) => SlotShape::new(shape, lanes),
-                (1, apart) if shape != Shape::Ones && lanes > super::WIDE_LANES => {
+                (1, apart)
+                    if !matches!(shape, Shape::Ones | Shape::Lines { .. }) && lanes > super::WIDE_LANES =>
+                {
                     SlotShape::apart(shape, lanes, apart)
                 }
                 _ => return None,
@@ -412,11 +421,17 @@ impl<'a> Stored<'a> {
                 Shape::Affine(step) => (1, step),
                 Shape::Packed(step) => (2, step),
                 Shape::Ones => (3, 0),
+                Shape::Lines { step, .. } => (4, step),
             };
             out.u32(assumption.slot.0);
             out.u32(assumption.known.lanes);
             out.u8(shape);
             out.u32(step as u32);
+            if let Shape::Lines { lanes, apart, packed, .. } = assumption.known.shape {
+                out.u8(lanes);
+                out.u32(apart as u32);
+                out.u8(packed.into());
+            }
             out.u8(assumption.known.apart.is_some().into());
             out.u32(assumption.known.apart.unwrap_or(0) as u32);
         });

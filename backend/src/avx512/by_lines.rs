@@ -1,0 +1,259 @@
+//! Loads and stores of lanes that lie along lines ([`super::lines`]): one vector for each line, whose places follow from the first and the
+//! distance between two.
+
+use iced_x86::Code;
+use regalloc2::RegClass;
+use warpjit_ir::{Space, Value};
+
+use super::asm::{A, Mem, R, With};
+use super::code::{Flags, Size};
+use super::lower::Lower;
+use super::memory::Access;
+use super::places::{MOST_APART, MOST_OFFSET};
+use super::scalar::{MUL, OR, SUB, XOR};
+use crate::Error;
+use crate::compile::{HostPlace, TrapLane};
+use crate::context::at;
+use crate::even_address::{AddressWord, EvenAddress, word_of};
+use crate::operands::malformed;
+
+/// Bytes of a vector.
+const VECTOR: i32 = 64;
+
+/// How far a line is from the one before.
+#[derive(Clone, Copy)]
+enum Apart {
+    Bytes(i32),
+    Unknown(R),
+}
+
+/// Where the lines of an address are.
+#[derive(Clone, Copy)]
+pub(super) struct LineStart {
+    root: Value,
+    space: Space,
+    /// The guest's address of the first lane.
+    first: R,
+    /// The same for the host.
+    place: R,
+    apart: Apart,
+    /// Not 0 where some are beyond the space, or the word in it wraps.
+    bad: R,
+}
+
+impl Lower<'_> {
+    /// An access of words, or double words, at an address along lines: side by side in each.
+    pub fn is_along_lines(&self, x: &Access<'_>, word: Value, step: u32) -> bool {
+        let side_by_side = matches!(x.mem.bytes, 4 | 8) && x.step == x.mem.bytes as i8 && x.rest.is_empty();
+        side_by_side && self.lines.of(word).is_some_and(|line| line.step as u32 == step)
+    }
+
+    /// Such an access, at an offset from a 64-bit address; lane by lane, with the addresses that `parts` makes, where there is something wrong
+    /// with that or not all lanes take part.
+    pub fn by_lines(
+        &mut self,
+        x: &Access<'_>,
+        address: Value,
+        offset: i64,
+        parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        let (root, more) = self.without_constants(address);
+        let (root, more) = match offset + more {
+            sum if sum.abs() < MOST_OFFSET => (root, sum),
+            _ => (address, offset),
+        };
+        let start = self.line_start(x, root)?;
+        let mut bad = start.bad;
+        if x.mem.align > 1 {
+            let whole = self.a.add_imm(true, start.first, more - i64::from(x.mem.align_offset));
+            let either = match start.apart {
+                Apart::Bytes(bytes) if bytes % i32::from(x.mem.align) == 0 => whole,
+                Apart::Bytes(_) => self.a.imm(true, u64::MAX),
+                Apart::Unknown(apart) => self.a.g2(true, OR, whole, apart),
+            };
+            let low = self.a.g2i(false, super::scalar::AND_IMM, either, i32::from(x.mem.align - 1));
+            bad = self.a.g2(true, OR, low, bad);
+        }
+        if !self.takes_all(x.guard) {
+            let bits = self.guard_bits(x.guard)?;
+            let all = self.a.imm(true, u64::MAX >> (64 - 16 * self.groups));
+            let lacking = self.a.g2(true, XOR, bits, all);
+            bad = self.a.g2(true, OR, lacking, bad);
+        }
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        self.a.test(true, bad, bad);
+        self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+        self.a.switch_to(quick);
+        let loaded = self.aside(|l| l.each_line(x, &start, more as i32))?;
+        self.a.jump(end, &loaded);
+        self.a.switch_to(slow);
+        let lanes = self.aside(|l| {
+            let parts = parts(l)?;
+            l.eights_or_lanes(x, &parts)
+        })?;
+        self.a.jump(end, &lanes);
+        let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        Ok(params)
+    }
+
+    /// How many lines there are in a chunk, and lanes in each.
+    fn line_count(&self) -> (usize, usize) {
+        let lanes = usize::from(self.lines.lanes);
+        (16 * self.groups / lanes, lanes)
+    }
+
+    /// Where the lines of an address are: found once for all accesses of a block at some offset from it.
+    fn line_start(&mut self, x: &Access<'_>, root: Value) -> Result<LineStart, Error> {
+        let space = x.mem.space;
+        let known = self.known.lines.iter().find(|start| start.root == root && start.space == space);
+        if let Some(start) = known {
+            return Ok(*start);
+        }
+        let f = self.f;
+        let AddressWord { word, extension, by } =
+            word_of(f, &self.forms, root).ok_or_else(|| malformed(x.data))?;
+        let line = self.lines.of(word).ok_or_else(|| malformed(x.data))?;
+        let (count, lanes) = self.line_count();
+        let words = self.regs(word)?;
+        let first = self.a.first32(words[0]);
+        let wide = self.extend(extension, first);
+        let within = i64::from(line.step) * (lanes as i64 - 1);
+        let far = |apart: i32| i64::from(apart) * (count as i64 - 1);
+        let near = |apart: &i32| far(*apart).abs() << by < MOST_APART;
+        let (apart, reach, odd) = match line.apart.filter(near) {
+            Some(apart) => {
+                let (low, high) = (far(apart).min(0), far(apart).max(0) + within);
+                let mut odd = self.wraps(extension, wide, high);
+                if low < 0 {
+                    let below = self.wraps(extension, wide, low);
+                    odd = self.a.g2(true, OR, odd, below);
+                }
+                (Apart::Bytes(apart << by), None, odd)
+            }
+            None => {
+                let next = self.a.zmm();
+                let args = [
+                    A::Def(next, Size::Z),
+                    A::Use(words[0], Size::Z),
+                    A::Use(words[0], Size::Z),
+                    A::I8(lanes as u8),
+                ];
+                self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
+                let next = self.a.first32(next);
+                let apart = self.a.g2(false, SUB, next, first);
+                let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
+                let times = self.a.imm(true, count as u64 - 1);
+                let far = self.a.g2(true, MUL, apart, times);
+                let last = self.a.add(true, wide, far);
+                let odd = [(wide, within), (last, 0), (last, within)]
+                    .map(|(x, more)| self.wraps(extension, x, more));
+                let odd = odd.into_iter().reduce(|a, b| self.a.g2(true, OR, a, b));
+                let [apart, far] = [apart, far].map(|x| self.shift_left(x, by));
+                (Apart::Unknown(apart), Some(far), odd.ok_or_else(|| malformed(x.data))?)
+            }
+        };
+        let first = self.made_with(root, &mut |_, _| Some(wide))?.ok_or_else(|| malformed(x.data))?;
+        let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+        let either = match reach {
+            Some(far) => {
+                let last = self.a.add(true, first, far);
+                self.a.g2(true, OR, first, last)
+            }
+            None => first,
+        };
+        let beyond = self.a.g2(true, super::scalar::AND, high, either);
+        let bad = self.a.g2(true, OR, odd, beyond);
+        let base = self.base(space);
+        let place = self.a.add(true, base, first);
+        let start = LineStart { root, space, first, place, apart, bad };
+        if !self.aside {
+            self.known.lines.push(start);
+        }
+        Ok(start)
+    }
+
+    /// A vector for each line, all lanes taking part.
+    fn each_line(&mut self, x: &Access<'_>, start: &LineStart, offset: i32) -> Result<Vec<R>, Error> {
+        let guarded = self.note_guard(x.guard)?;
+        let value = x.value.map(|v| self.regs(v)).transpose()?;
+        let (count, lanes) = self.line_count();
+        let bytes = i32::from(x.mem.bytes);
+        // Of a line, or of a vector where that is less.
+        let taken = (lanes as i32 * bytes).min(VECTOR);
+        let (mut loaded, mut place): (Vec<R>, R) = (Vec::new(), start.place);
+        for line in 0..count as i32 {
+            let at = match start.apart {
+                Apart::Bytes(apart) => Mem::at(start.place, offset + line * apart),
+                Apart::Unknown(apart) => {
+                    if line > 0 {
+                        place = self.a.add(true, place, apart);
+                    }
+                    Mem::at(place, offset)
+                }
+            };
+            for part in 0..lanes as i32 * bytes / taken {
+                let before = line * lanes as i32 * bytes + part * taken;
+                let run = TrapLane::Run {
+                    first: (before / bytes) as u8,
+                    lanes: (taken / bytes) as u8,
+                    step: x.step,
+                    guarded,
+                    place: HostPlace::default(),
+                };
+                let site = self.site(x.data, run);
+                let at = at.plus(part * taken);
+                let (vector, within) = ((before / VECTOR) as usize, before % VECTOR / taken);
+                match &value {
+                    Some(parts) => self.store_part(at, parts[vector], (within, taken), site),
+                    None => {
+                        let before = (within > 0).then(|| loaded.pop()).flatten();
+                        loaded.push(self.load_part(at, before, (within, taken), site));
+                    }
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    /// The part of a vector that is `taken` bytes long, with those before it.
+    fn load_part(&mut self, at: Mem, before: Option<R>, (part, taken): (i32, i32), site: Option<u32>) -> R {
+        let with = With { site, ..With::default() };
+        let Some(before) = before else {
+            let (code, size) = match taken {
+                16 => (Code::EVEX_Vmovdqu32_xmm_k1z_xmmm128, Size::X),
+                32 => (Code::EVEX_Vmovdqu32_ymm_k1z_ymmm256, Size::Y),
+                _ => (Code::EVEX_Vmovdqu32_zmm_k1z_zmmm512, Size::Z),
+            };
+            return self.a.vload_of(code, size, at, with);
+        };
+        let code = match taken {
+            16 => Code::EVEX_Vinserti32x4_zmm_k1z_zmm_xmmm128_imm8,
+            _ => Code::EVEX_Vinserti64x4_zmm_k1z_zmm_ymmm256_imm8,
+        };
+        let both = self.a.zmm();
+        self.a.put(
+            code,
+            &[A::Def(both, Size::Z), A::Use(before, Size::Z), A::Mem(at), A::I8(part as u8)],
+            with,
+        );
+        both
+    }
+
+    fn store_part(&mut self, at: Mem, value: R, (part, taken): (i32, i32), site: Option<u32>) {
+        let with = With { site, ..With::default() };
+        let (store, size) = match taken {
+            16 => (Code::EVEX_Vmovdqu32_xmmm128_k1z_xmm, Size::X),
+            32 => (Code::EVEX_Vmovdqu32_ymmm256_k1z_ymm, Size::Y),
+            _ => (Code::EVEX_Vmovdqu32_zmmm512_k1z_zmm, Size::Z),
+        };
+        if part == 0 {
+            return self.a.vstore(store, at, value, size, with);
+        }
+        let code = match taken {
+            16 => Code::EVEX_Vextracti32x4_xmmm128_k1z_zmm_imm8,
+            _ => Code::EVEX_Vextracti64x4_ymmm256_k1z_zmm_imm8,
+        };
+        self.a.put(code, &[A::Mem(at), A::Use(value, Size::Z), A::I8(part as u8)], with);
+    }
+}

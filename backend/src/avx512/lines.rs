@@ -1,0 +1,149 @@
+//! Which words lie along lines of threads: each eight lanes, or each four, grow evenly, and so does what the first of them have from line to
+//! line. Threads of blocks that are eight or four wide have such coordinates.
+//!
+//! These words are vectors as any others. But where an address is made of one, the first lane and the distance from line to line tell where
+//! all lanes are.
+
+use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Value};
+
+use crate::affine::{Form, Forms, initial_gets};
+use crate::options::{Shape, VECTOR_LANES};
+
+/// What is known of a word along lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Line {
+    /// What each lane has more than the one before, within a line.
+    pub step: i32,
+    /// What each line has more than the one before, modulo 2^32; it is the same for all, but who knows what.
+    pub apart: Option<i32>,
+}
+
+/// What is known of all values.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Lanes of a line; 0 where there are none.
+    pub lanes: u8,
+    known: Vec<Option<Line>>,
+}
+
+impl Lines {
+    /// Of a value.
+    pub(crate) fn of(&self, v: Value) -> Option<Line> {
+        self.known.get(v.index()).copied().flatten()
+    }
+
+    /// Looks at the blocks of `order`; `apart` is what each sixteen lanes have more than those before, of values that are even in them.
+    pub(crate) fn new(
+        f: &Function,
+        order: &[Block],
+        forms: &Forms,
+        apart: &[Option<i32>],
+        shapes: &[Option<Shape>],
+    ) -> Lines {
+        let lanes = shapes.iter().find_map(|shape| match shape {
+            Some(Shape::Lines { lanes, .. }) => Some(*lanes),
+            _ => None,
+        });
+        let Some(lanes) = lanes else { return Lines::default() };
+        let mut lines = Lines { lanes, known: vec![None; f.values.len()] };
+        let initial = initial_gets(f, order);
+        for &block in order {
+            for &inst in &f.block(block).insts {
+                let data = f.inst(inst);
+                let Some(r) = data.result.filter(|&r| f.ty(r).scalar == Scalar::I32) else { continue };
+                let even = lines.of_even(f, forms, apart, r);
+                let own = || lines.transfer(f, forms, shapes, data, initial[inst.index()]);
+                lines.known[r.index()] = even.or_else(own);
+            }
+        }
+        lines
+    }
+
+    /// Of what is even in sixteen lanes, if it is even in all.
+    fn of_even(&self, f: &Function, forms: &Forms, apart: &[Option<i32>], v: Value) -> Option<Line> {
+        let step = match forms.of(v) {
+            _ if f.ty(v).uniform => return Some(Line { step: 0, apart: Some(0) }),
+            Form::Uniform => 0,
+            Form::Affine { stride, .. } => stride,
+            _ => return None,
+        };
+        let all = apart[v.index()] == Some(step.wrapping_mul(VECTOR_LANES as i32));
+        all.then(|| Line { step, apart: Some(step.wrapping_mul(self.lanes.into())) })
+    }
+
+    fn transfer(
+        &self,
+        f: &Function,
+        forms: &Forms,
+        shapes: &[Option<Shape>],
+        data: &InstData,
+        initial: bool,
+    ) -> Option<Line> {
+        let arg = |n: usize| self.of(*data.args.get(n)?);
+        let constant = |n: usize| data.args.get(n).and_then(|&a| f.as_const(a)).map(|bits| bits as i32);
+        let both = |sum: fn(i32, i32) -> i32| {
+            let (a, b) = (arg(0)?, arg(1)?);
+            Some(Line { step: sum(a.step, b.step), apart: a.apart.zip(b.apart).map(|(a, b)| sum(a, b)) })
+        };
+        let each =
+            |line: Line, by: &dyn Fn(i32) -> i32| Line { step: by(line.step), apart: line.apart.map(by) };
+        match (data.op, data.imm) {
+            (Opcode::SlotGet, Imm::Slot(slot)) => match shapes.get(slot.index()).copied().flatten() {
+                Some(Shape::Lines { lanes, step, apart, .. }) if initial && lanes == self.lanes => {
+                    Some(Line { step, apart: Some(apart) })
+                }
+                _ => None,
+            },
+            (Opcode::Iadd, _) => both(i32::wrapping_add),
+            (Opcode::Isub, _) => both(i32::wrapping_sub),
+            (Opcode::Ishl, _) => {
+                let by = constant(1)? as u32;
+                arg(0).map(|line| each(line, &|x| x.wrapping_shl(by)))
+            }
+            (Opcode::Imul, _) => {
+                let (line, by) = match (arg(0)?, arg(1)?) {
+                    (line, Line { step: 0, apart: Some(0) }) => (line, constant(1)),
+                    (Line { step: 0, apart: Some(0) }, line) => (line, constant(0)),
+                    _ => return None,
+                };
+                match by {
+                    Some(by) => Some(each(line, &|x| x.wrapping_mul(by))),
+                    None => (line.step == 0).then_some(Line { step: 0, apart: None }),
+                }
+            }
+            (Opcode::Ushr, _) => {
+                let packed = self.packed(f, shapes, data.args[0])?;
+                (constant(1)? as u32 & 31 == 16).then_some(Line { step: 0, apart: Some(packed.1 >> 16) })
+            }
+            (Opcode::Iand, _) => {
+                let (x, mask) = match (constant(0), constant(1)) {
+                    (_, Some(mask)) => (data.args[0], mask as u32),
+                    (Some(mask), _) => (data.args[1], mask as u32),
+                    _ => return None,
+                };
+                if mask & mask.wrapping_add(1) == 0 && forms.largest(f, x) <= mask {
+                    return self.of(x);
+                }
+                let (step, apart) = self.packed(f, shapes, x)?;
+                match mask {
+                    0xffff => Some(Line { step, apart: Some(0) }),
+                    0xffff_0000 => Some(Line { step: 0, apart: Some(apart) }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// Steps and distances of a slot of two packed coordinates: the high one grows from line to line, the low one within each.
+    fn packed(&self, f: &Function, shapes: &[Option<Shape>], v: Value) -> Option<(i32, i32)> {
+        self.of(v)?;
+        match f.def_inst(v).map(|data| data.imm) {
+            Some(Imm::Slot(slot)) => match shapes.get(slot.index()).copied().flatten() {
+                Some(Shape::Lines { step, apart, packed: true, .. }) => Some((step, apart)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
