@@ -134,6 +134,7 @@ fn whole(shape: Option<Shape>) -> Option<i32> {
     shape.map(|shape| match shape {
         Shape::Affine(step) | Shape::Packed(step) => 16 * step,
         Shape::Uniform | Shape::Ones => 0,
+        Shape::Lines { lanes, apart, .. } => 16 / i32::from(lanes) * apart,
     })
 }
 
@@ -226,6 +227,22 @@ fn wide_code_has_the_same_three_forms() {
     assert!(unknown.find("vpgatherqd").is_some_and(|gather| tested < gather), "{unknown}");
     assert!(!even.contains("vpcmpneqd"), "{even}");
     assert!(!same.contains("zmm") && !same.contains("gather"), "{same}");
+}
+
+#[test]
+fn lines_of_lanes_are_a_vector_each() {
+    for (lanes, vector) in [(8, "ymm"), (4, "xmm")] {
+        let shape = Shape::Lines { lanes, step: 4, apart: 1000, packed: false };
+        let Some(code) = listing(ACCESS, true, &[Some(shape)]) else { return };
+        // Lanes' own addresses are made where something is wrong with the first line's, or with the last.
+        let hot = &code[..code.find("vpmovzxdq").unwrap_or_else(|| panic!("no other way: {code}"))];
+        assert!(!["vpcmp", "gather", "scatter"].iter().any(|op| hot.contains(op)), "{code}");
+        let count = |op: &str| hot.lines().filter(|line| line.contains(op) && line.contains(vector)).count();
+        // Of two vectors, the first line is loaded and stored; the others take their places in it.
+        let others = 2 * (16 / usize::from(lanes) - 1);
+        assert_eq!((count("vmovdqu32"), hot.matches("vinserti").count()), (4, others), "{code}");
+        assert_eq!(hot.matches("vextracti").count(), others, "{code}");
+    }
 }
 
 #[test]

@@ -108,6 +108,8 @@ fn faults_of_eights() {
 /// and adds one to the first.
 #[derive(Clone, Copy, Debug)]
 struct Lines {
+    /// Tesla's addresses have 32 bits; there, one word a thread, all take part, and pitches have 16 bits.
+    isa: Isa,
     width: u32,
     words: u32,
     pitch: u32,
@@ -123,7 +125,10 @@ const LINE_BLOCKS: u32 = 3;
 
 impl Lines {
     fn program(self) -> Program {
-        let Lines { width, words, pitch, told, start, skipped, end } = self;
+        let Lines { isa, width, words, pitch, told, start, skipped, end } = self;
+        if isa == Isa::Tesla {
+            return self.tesla();
+        }
         let end = if end { "set $p1 0x1 lt s32 $r0 0x0\n$p1 exit\n" } else { "" };
         let (bits, vector) = if words == 1 { ("b32", "$r4") } else { ("b64", "$r4d") };
         let pitch = if told { "c0[0x30]".into() } else { format!("{pitch:#x}") };
@@ -138,6 +143,19 @@ impl Lines {
             BLOCK / width
         );
         program(&text, Isa::Fermi, None)
+    }
+
+    fn tesla(self) -> Program {
+        let Lines { width, pitch, told, start, .. } = self;
+        let pitch = if told { "b32 $r3 b32 s[0x18]".into() } else { format!("b32 $r3 {pitch:#x}") };
+        let text = format!(
+            "cvt u32 $r1 u16 $r0l\ncvt u32 $r5 u16 $r0h\ncvt u32 $r2 u16 u16 s[0xc]\nshl b32 $r2 $r2 {:#x}\n\
+             mov {pitch}\nadd $r1 (mul u16 $r5l $r3l) $r1\nadd $r1 (mul u16 $r2l $r3l) $r1\nmov b32 $r2 {start:#x}\n\
+             add b32 $r1 $r1 $r2\nshl b32 $r0 $r1 0x2\nadd b32 $r1 b32 s[0x10] $r0\nadd b32 $r0 b32 s[0x14] $r0\n\
+             ld b32 $r4 g14[$r1]\nadd b32 $r4 $r4 0x1\nexit st b32 g14[$r0] $r4\n",
+            (BLOCK / width).trailing_zeros()
+        );
+        program(&text, Isa::Tesla, None)
     }
 
     /// Where threads' words begin, of those that take part.
@@ -163,13 +181,32 @@ fn lines_at_a_distance() {
                 {
                     for (told, end) in [(false, false), (true, false), (true, true)] {
                         let skipped = u32::from(end);
-                        faults += along(&engines, Lines { width, words, pitch, told, start, skipped, end });
+                        let isa = Isa::Fermi;
+                        faults +=
+                            along(&engines, Lines { isa, width, words, pitch, told, start, skipped, end });
                     }
                 }
             }
         }
     }
     assert!(faults > 300, "{faults} launches fault");
+}
+
+#[test]
+fn lines_at_32_bit_addresses() {
+    let engines = engines();
+    let mut faults = 0;
+    let (isa, words, skipped, end) = (Isa::Tesla, 1, 0, false);
+    for width in [16, 8, 4] {
+        for pitch in [0, 4, 8, 16, 21, 100, 1024, 0x4001, 0xffff] {
+            for start in [0, 5, 1000, u32::MAX - 20, 0x4000_0000, 0x3fff_fff0, 0x3fff_0000] {
+                for told in [false, true] {
+                    faults += along(&engines, Lines { isa, width, words, pitch, told, start, skipped, end });
+                }
+            }
+        }
+    }
+    assert!(faults > 50, "{faults} launches fault");
 }
 
 /// Launches of lines; how many of them fault.
@@ -185,7 +222,7 @@ fn along(engines: &[(String, Engine)], lines: Lines) -> u32 {
     for length in [all, all.min(1024), all.min(2048)] {
         let (from, to) = (&random[..length], &random[..all]);
         let shape = (LINE_BLOCKS, [lines.width, BLOCK / lines.width]);
-        let run = |engine| run_rows(engine, &program, Isa::Fermi, shape, &[lines.pitch], [from, to]);
+        let run = |engine| run_rows(engine, &program, lines.isa, shape, &[lines.pitch], [from, to]);
         let wanted = run(&engines[0].1);
         faults += u32::from(wanted.is_err());
         if length == last {

@@ -48,6 +48,46 @@ impl Lower<'_> {
         side_by_side && self.lines.of(word).is_some_and(|line| line.step as u32 == step)
     }
 
+    /// Such an access of global memory at 32-bit addresses.
+    pub fn narrow_by_lines(&mut self, x: &Access<'_>, address: Value) -> Result<Vec<R>, Error> {
+        let line = self.lines.of(address).ok_or_else(|| malformed(x.data))?;
+        let (count, _) = self.line_count();
+        let base = self.base(x.mem.space);
+        let words = self.regs(address)?;
+        let first = self.a.first32(words[0]);
+        let apart = match line.apart {
+            Some(apart) => Apart::Bytes(apart),
+            None => Apart::Unknown(self.next_line(words[0], first)),
+        };
+        let lanes = |l: &mut Self| l.global_lanes(x);
+        let lines = |l: &mut Self| {
+            let mut place = l.a.add_imm(false, first, i64::from(x.mem.offset));
+            let mut places = Vec::new();
+            for line in 0..count as i32 {
+                let own = match apart {
+                    Apart::Bytes(apart) => l.a.add_imm(false, place, i64::from(apart.wrapping_mul(line))),
+                    Apart::Unknown(apart) => {
+                        if line > 0 {
+                            place = l.a.add(false, place, apart);
+                        }
+                        place
+                    }
+                };
+                places.push(Mem::indexed(base, l.a.low32(own), 1, 0));
+            }
+            l.each_line(x, &places)
+        };
+        if self.takes_all(x.guard) {
+            return lines(self);
+        }
+        if let Some(v) = x.value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+        }
+        let lacking = self.lacking(x)?;
+        self.either_way(lacking, lines, lanes)
+    }
+
     /// Such an access, at an offset from a 64-bit address; lane by lane, with the addresses that `parts` makes, where there is something wrong
     /// with that or not all lanes take part.
     pub fn by_lines(
@@ -75,26 +115,68 @@ impl Lower<'_> {
             bad = self.a.g2(true, OR, low, bad);
         }
         if !self.takes_all(x.guard) {
-            let bits = self.guard_bits(x.guard)?;
-            let all = self.a.imm(true, u64::MAX >> (64 - 16 * self.groups));
-            let lacking = self.a.g2(true, XOR, bits, all);
+            let lacking = self.lacking(x)?;
             bad = self.a.g2(true, OR, lacking, bad);
         }
+        let lines = |l: &mut Self| {
+            let mut place = start.place;
+            let (count, _) = l.line_count();
+            let places: Vec<Mem> = (0..count as i32)
+                .map(|line| match start.apart {
+                    Apart::Bytes(apart) => Mem::at(place, more as i32 + line * apart),
+                    Apart::Unknown(apart) => {
+                        if line > 0 {
+                            place = l.a.add(true, place, apart);
+                        }
+                        Mem::at(place, more as i32)
+                    }
+                })
+                .collect();
+            l.each_line(x, &places)
+        };
+        let lanes = |l: &mut Self| {
+            let parts = parts(l)?;
+            if l.lines.lanes == 8 { l.eights_or_lanes(x, &parts) } else { l.each_by_lanes(x, &parts) }
+        };
+        self.either_way(bad, lines, lanes)
+    }
+
+    /// Lines, or lanes where `bad` is not 0.
+    fn either_way(
+        &mut self,
+        bad: R,
+        lines: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+        lanes: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
         let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         self.a.switch_to(quick);
-        let loaded = self.aside(|l| l.each_line(x, &start, more as i32))?;
+        let loaded = self.aside(lines)?;
         self.a.jump(end, &loaded);
         self.a.switch_to(slow);
-        let lanes = self.aside(|l| {
-            let parts = parts(l)?;
-            l.eights_or_lanes(x, &parts)
-        })?;
+        let lanes = self.aside(lanes)?;
         self.a.jump(end, &lanes);
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
         Ok(params)
+    }
+
+    /// Lanes of the chunk that take no part in an access.
+    fn lacking(&mut self, x: &Access<'_>) -> Result<R, Error> {
+        let bits = self.guard_bits(x.guard)?;
+        let all = self.a.imm(true, u64::MAX >> (64 - 16 * self.groups));
+        Ok(self.a.g2(true, XOR, bits, all))
+    }
+
+    /// What the first lane of the second line has more than that of the first.
+    fn next_line(&mut self, words: R, first: R) -> R {
+        let next = self.a.zmm();
+        let lanes = A::I8(self.lines.lanes);
+        let args = [A::Def(next, Size::Z), A::Use(words, Size::Z), A::Use(words, Size::Z), lanes];
+        self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
+        let next = self.a.first32(next);
+        self.a.g2(false, SUB, next, first)
     }
 
     /// How many lines there are in a chunk, and lanes in each.
@@ -132,16 +214,7 @@ impl Lower<'_> {
                 (Apart::Bytes(apart << by), None, odd)
             }
             None => {
-                let next = self.a.zmm();
-                let args = [
-                    A::Def(next, Size::Z),
-                    A::Use(words[0], Size::Z),
-                    A::Use(words[0], Size::Z),
-                    A::I8(lanes as u8),
-                ];
-                self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
-                let next = self.a.first32(next);
-                let apart = self.a.g2(false, SUB, next, first);
+                let apart = self.next_line(words[0], first);
                 let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
                 let times = self.a.imm(true, count as u64 - 1);
                 let far = self.a.g2(true, MUL, apart, times);
@@ -173,25 +246,16 @@ impl Lower<'_> {
         Ok(start)
     }
 
-    /// A vector for each line, all lanes taking part.
-    fn each_line(&mut self, x: &Access<'_>, start: &LineStart, offset: i32) -> Result<Vec<R>, Error> {
+    /// A vector for each line from its place on, all lanes taking part.
+    fn each_line(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<Vec<R>, Error> {
         let guarded = self.note_guard(x.guard)?;
         let value = x.value.map(|v| self.regs(v)).transpose()?;
-        let (count, lanes) = self.line_count();
+        let (_, lanes) = self.line_count();
         let bytes = i32::from(x.mem.bytes);
         // Of a line, or of a vector where that is less.
         let taken = (lanes as i32 * bytes).min(VECTOR);
-        let (mut loaded, mut place): (Vec<R>, R) = (Vec::new(), start.place);
-        for line in 0..count as i32 {
-            let at = match start.apart {
-                Apart::Bytes(apart) => Mem::at(start.place, offset + line * apart),
-                Apart::Unknown(apart) => {
-                    if line > 0 {
-                        place = self.a.add(true, place, apart);
-                    }
-                    Mem::at(place, offset)
-                }
-            };
+        let mut loaded: Vec<R> = Vec::new();
+        for (line, &at) in (0..).zip(places) {
             for part in 0..lanes as i32 * bytes / taken {
                 let before = line * lanes as i32 * bytes + part * taken;
                 let run = TrapLane::Run {

@@ -9,6 +9,9 @@ use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Value};
 use crate::affine::{Form, Forms, initial_gets};
 use crate::options::{Shape, VECTOR_LANES};
 
+/// Values below this do not wrap where they differ by less.
+const MOST_EXACT: u32 = 1 << 30;
+
 /// What is known of a word along lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Line {
@@ -111,9 +114,18 @@ impl Lines {
                     None => (line.step == 0).then_some(Line { step: 0, apart: None }),
                 }
             }
+            // Bits that no lane has both of.
+            (Opcode::Ior, _) => self.joined(f, forms, data).and_then(|_| both(i32::wrapping_add)),
             (Opcode::Ushr, _) => {
-                let packed = self.packed(f, shapes, data.args[0])?;
-                (constant(1)? as u32 & 31 == 16).then_some(Line { step: 0, apart: Some(packed.1 >> 16) })
+                let by = constant(1)? as u32 & 31;
+                if let Some((_, apart)) = self.packed(f, shapes, data.args[0]) {
+                    return (by == 16).then_some(Line { step: 0, apart: Some(apart >> 16) });
+                }
+                let line = arg(0).filter(|_| self.is_exact(f, forms, data.args[0]))?;
+                let (step, apart) = (line.step, line.apart?);
+                let low = (1 << by) - 1;
+                (step & low == 0 && apart & low == 0)
+                    .then_some(Line { step: step >> by, apart: Some(apart >> by) })
             }
             (Opcode::Iand, _) => {
                 let (x, mask) = match (constant(0), constant(1)) {
@@ -132,6 +144,37 @@ impl Lines {
                 }
             }
             _ => None,
+        }
+    }
+
+    /// Of an `or` of what is the same in all lanes and what lies below all bits of that: the latter.
+    fn joined(&self, f: &Function, forms: &Forms, data: &InstData) -> Option<Value> {
+        let is_above = |high: Value, low: Value| {
+            let by = f
+                .def_inst(high)
+                .filter(|data| data.op == Opcode::Ishl)
+                .and_then(|data| f.as_const(data.args[1]));
+            let same = self.of(high) == Some(Line { step: 0, apart: Some(0) });
+            same && by.is_some_and(|by| u64::from(forms.largest(f, low)) < 1 << (by & 31))
+        };
+        let (a, b) = (data.args[0], data.args[1]);
+        if is_above(a, b) {
+            return Some(b);
+        }
+        is_above(b, a).then_some(a)
+    }
+
+    /// Whether no lane's value wraps round on the way from the first one's.
+    fn is_exact(&self, f: &Function, forms: &Forms, v: Value) -> bool {
+        let near = |x: i32| x.unsigned_abs() < MOST_EXACT / 64;
+        let small = |line: Line| near(line.step) && line.apart.is_some_and(near);
+        let Some(line) = self.of(v) else { return false };
+        match f.def_inst(v) {
+            _ if forms.largest(f, v) < MOST_EXACT => small(line),
+            Some(data) if data.op == Opcode::Ior => {
+                self.joined(f, forms, data).is_some_and(|low| self.is_exact(f, forms, low))
+            }
+            _ => false,
         }
     }
 

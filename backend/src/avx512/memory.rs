@@ -145,6 +145,10 @@ impl Lower<'_> {
                 let firsts = s.clone();
                 self.descending(&x, &firsts)
             }
+            _ if global && self.is_along_lines(&x, a, u32::from(mem.bytes)) => {
+                let loaded = self.narrow_by_lines(&x, a)?;
+                self.give(&x, loaded)
+            }
             _ if global => {
                 let loaded = self.global_lanes(&x)?;
                 self.give(&x, loaded)
