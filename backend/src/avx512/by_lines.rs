@@ -12,7 +12,6 @@ use super::memory::Access;
 use super::places::{MOST_APART, MOST_OFFSET};
 use super::scalar::{MUL, OR, SUB, XOR};
 use crate::Error;
-use crate::compile::{HostPlace, TrapLane};
 use crate::context::at;
 use crate::even_address::{AddressWord, EvenAddress, word_of};
 use crate::operands::malformed;
@@ -42,10 +41,17 @@ pub(super) struct LineStart {
 }
 
 impl Lower<'_> {
-    /// An access of words, or double words, at an address along lines: side by side in each.
-    pub fn is_along_lines(&self, x: &Access<'_>, word: Value, step: u32) -> bool {
-        let side_by_side = matches!(x.mem.bytes, 4 | 8) && x.step == x.mem.bytes as i8 && x.rest.is_empty();
-        side_by_side && self.lines.of(word).is_some_and(|line| line.step as u32 == step)
+    /// An access at an address along lines, as it is done by them: of words, or double words, side by side in each, or one that all lanes of a
+    /// line load. `step` is what the word that the address is made of has more from lane to lane where they lie side by side.
+    pub fn along_lines<'x>(&self, x: &Access<'x>, word: Value, step: u32) -> Option<Access<'x>> {
+        let line = self.lines.of(word)?;
+        let step = match line.step as u32 {
+            0 if x.value.is_none() => 0,
+            own if own == step => x.mem.bytes as i8,
+            _ => return None,
+        };
+        let may = matches!(x.mem.bytes, 4 | 8) && x.rest.is_empty();
+        may.then(|| Access { step, ..x.clone() })
     }
 
     /// Such an access of global memory at 32-bit addresses.
@@ -75,7 +81,7 @@ impl Lower<'_> {
                 };
                 places.push(Mem::indexed(base, l.a.low32(own), 1, 0));
             }
-            l.each_line(x, &places)
+            l.each_line(x, &places, true)
         };
         if self.takes_all(x.guard) {
             return lines(self);
@@ -119,20 +125,8 @@ impl Lower<'_> {
             bad = self.a.g2(true, OR, lacking, bad);
         }
         let lines = |l: &mut Self| {
-            let mut place = start.place;
-            let (count, _) = l.line_count();
-            let places: Vec<Mem> = (0..count as i32)
-                .map(|line| match start.apart {
-                    Apart::Bytes(apart) => Mem::at(place, more as i32 + line * apart),
-                    Apart::Unknown(apart) => {
-                        if line > 0 {
-                            place = l.a.add(true, place, apart);
-                        }
-                        Mem::at(place, more as i32)
-                    }
-                })
-                .collect();
-            l.each_line(x, &places)
+            let places = l.places_of_lines(start.place, start.apart, more as i32);
+            l.each_line(x, &places, true)
         };
         let lanes = |l: &mut Self| {
             let parts = parts(l)?;
@@ -169,6 +163,12 @@ impl Lower<'_> {
         Ok(self.a.g2(true, XOR, bits, all))
     }
 
+    /// How far the last of some lines is from the first.
+    fn far(&mut self, apart: R, count: usize) -> R {
+        let times = self.a.imm(true, count as u64 - 1);
+        self.a.g2(true, MUL, apart, times)
+    }
+
     /// What the first lane of the second line has more than that of the first.
     fn next_line(&mut self, words: R, first: R) -> R {
         let next = self.a.zmm();
@@ -177,6 +177,79 @@ impl Lower<'_> {
         self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
         let next = self.a.first32(next);
         self.a.g2(false, SUB, next, first)
+    }
+
+    /// The places of lines from a host address on.
+    fn places_of_lines(&mut self, first: R, apart: Apart, offset: i32) -> Vec<Mem> {
+        let (mut place, (count, _)) = (first, self.line_count());
+        (0..count as i32)
+            .map(|line| match apart {
+                Apart::Bytes(apart) => Mem::at(place, offset + line * apart),
+                Apart::Unknown(apart) => {
+                    if line > 0 {
+                        place = self.a.add(true, place, apart);
+                    }
+                    Mem::at(place, offset)
+                }
+            })
+            .collect()
+    }
+
+    /// An access along lines of memory that has bounds, at a 32-bit address, or one of 16 bits; as lanes that lie anywhere where a line is
+    /// not inside.
+    pub fn bounded_by_lines(&mut self, x: &Access<'_>, address: Value) -> Result<(), Error> {
+        let line = self.lines.of(address).ok_or_else(|| malformed(x.data))?;
+        let (count, lanes) = self.line_count();
+        let (base, size) = (self.base(x.mem.space), self.space_bytes(x.mem.space));
+        let size = size.ok_or_else(|| malformed(x.data))?;
+        let words = self.regs(address)?;
+        let first = self.a.first32(words[0]);
+        let index = self.a.add_imm(false, first, i64::from(x.mem.offset));
+        let index = match x.mem.far {
+            true => self.a.low32(index),
+            false => self.a.g1(Code::Movzx_r32_rm16, index, Size::D, Size::W),
+        };
+        let end = i64::from(line.step) * (lanes as i64 - 1) + i64::from(x.mem.bytes);
+        let near = |apart: &i32| apart.unsigned_abs() < 1 << 16;
+        let (apart, last) = match line.apart.filter(near) {
+            Some(apart) => {
+                let last = self.a.add_imm(true, index, i64::from(apart) * (count as i64 - 1));
+                (Apart::Bytes(apart), last)
+            }
+            None => {
+                let apart = self.next_line(words[0], first);
+                let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
+                let far = self.far(apart, count);
+                (Apart::Unknown(apart), self.a.add(true, index, far))
+            }
+        };
+        // Where lines may begin; all others are between the first and the last.
+        let room = self.a.add_imm(true, size, -end);
+        let left = self.a.g2(true, SUB, room, last);
+        let mut bad = self.a.g2(true, OR, left, last);
+        if line.apart.is_none_or(|apart| apart < 0) {
+            let left = self.a.g2(true, SUB, room, index);
+            bad = self.a.g2(true, OR, left, bad);
+        }
+        let mut bad = self.a.shift(true, super::scalar::SHR, bad, 63);
+        if let Some(v) = x.value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+            self.guard(x.guard)?;
+            if !self.takes_all(x.guard) {
+                let lacking = self.lacking(x)?;
+                bad = self.a.g2(true, OR, lacking, bad);
+            }
+        } else {
+            self.guard(x.guard)?;
+        }
+        let lines = |l: &mut Self| {
+            let first = l.a.add(true, base, index);
+            let places = l.places_of_lines(first, apart, 0);
+            l.each_line(x, &places, false)
+        };
+        let loaded = self.either_way(bad, lines, |l| l.lanes_anywhere(x))?;
+        self.give(x, loaded)
     }
 
     /// How many lines there are in a chunk, and lanes in each.
@@ -216,8 +289,7 @@ impl Lower<'_> {
             None => {
                 let apart = self.next_line(words[0], first);
                 let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
-                let times = self.a.imm(true, count as u64 - 1);
-                let far = self.a.g2(true, MUL, apart, times);
+                let far = self.far(apart, count);
                 let last = self.a.add(true, wide, far);
                 let odd = [(wide, within), (last, 0), (last, within)]
                     .map(|(x, more)| self.wraps(extension, x, more));
@@ -246,9 +318,9 @@ impl Lower<'_> {
         Ok(start)
     }
 
-    /// A vector for each line from its place on, all lanes taking part.
-    fn each_line(&mut self, x: &Access<'_>, places: &[Mem]) -> Result<Vec<R>, Error> {
-        let guarded = self.note_guard(x.guard)?;
+    /// A vector for each line from its place on, all lanes taking part; or, where all of a line load one element, that. `global`: it may trap.
+    fn each_line(&mut self, x: &Access<'_>, places: &[Mem], global: bool) -> Result<Vec<R>, Error> {
+        let guarded = global && self.note_guard(x.guard)?;
         let value = x.value.map(|v| self.regs(v)).transpose()?;
         let (_, lanes) = self.line_count();
         let bytes = i32::from(x.mem.bytes);
@@ -258,26 +330,45 @@ impl Lower<'_> {
         for (line, &at) in (0..).zip(places) {
             for part in 0..lanes as i32 * bytes / taken {
                 let before = line * lanes as i32 * bytes + part * taken;
-                let run = TrapLane::Run {
-                    first: (before / bytes) as u8,
-                    lanes: (taken / bytes) as u8,
-                    step: x.step,
-                    guarded,
-                    place: HostPlace::default(),
-                };
-                let site = self.site(x.data, run);
-                let at = at.plus(part * taken);
+                let first = (before / bytes) as u8;
+                let site = self.site_of_run(x, first, (taken / bytes) as u8, (global, guarded));
                 let (vector, within) = ((before / VECTOR) as usize, before % VECTOR / taken);
+                let before = (value.is_none() && within > 0).then(|| loaded.pop()).flatten();
                 match &value {
-                    Some(parts) => self.store_part(at, parts[vector], (within, taken), site),
+                    Some(parts) => {
+                        self.store_part(at.plus(part * taken), parts[vector], (within, taken), site);
+                    }
+                    None if x.step == 0 => loaded.push(self.same_part(x, at, before, (within, taken), site)),
                     None => {
-                        let before = (within > 0).then(|| loaded.pop()).flatten();
-                        loaded.push(self.load_part(at, before, (within, taken), site));
+                        loaded.push(self.load_part(at.plus(part * taken), before, (within, taken), site));
                     }
                 }
             }
         }
         Ok(loaded)
+    }
+
+    /// One element in all lanes of a part of a vector, with what those before have.
+    fn same_part(
+        &mut self,
+        x: &Access<'_>,
+        at: Mem,
+        before: Option<R>,
+        (part, taken): (i32, i32),
+        site: Option<u32>,
+    ) -> R {
+        let with = With { site, ..With::default() };
+        let code = match x.mem.bytes {
+            8 => Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64,
+            _ => Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32,
+        };
+        let Some(before) = before else { return self.a.vload(code, at, with) };
+        let lanes = taken / i32::from(x.mem.bytes);
+        let bits = self.a.imm(false, (u64::MAX << (part * lanes)) & 0xffff);
+        let mask = Some(self.a.k_of(bits));
+        let both = self.a.zmm();
+        self.a.put(code, &[A::Reuse(both, before, Size::Z), A::Mem(at)], With { mask, ..with });
+        both
     }
 
     /// The part of a vector that is `taken` bytes long, with those before it.

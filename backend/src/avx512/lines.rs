@@ -4,7 +4,8 @@
 //! These words are vectors as any others. But where an address is made of one, the first lane and the distance from line to line tell where
 //! all lanes are.
 
-use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Value};
+use warpjit_ir::function::BlockCall;
+use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Terminator, Value};
 
 use crate::affine::{Form, Forms, initial_gets};
 use crate::options::{Shape, VECTOR_LANES};
@@ -21,18 +22,48 @@ pub(crate) struct Line {
     pub apart: Option<i32>,
 }
 
+/// What has been found out of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Not reached yet.
+    Nothing,
+    Line(Line),
+    /// It is along no lines.
+    Any,
+}
+
+impl Found {
+    fn line(self) -> Option<Line> {
+        match self {
+            Found::Line(line) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// What holds of both: lanes go one way together, so that distances may differ by the way.
+    fn meet(self, other: Found) -> Found {
+        match (self, other) {
+            (Found::Nothing, found) | (found, Found::Nothing) => found,
+            (Found::Line(a), Found::Line(b)) if a.step == b.step => {
+                Found::Line(Line { step: a.step, apart: a.apart.filter(|_| a.apart == b.apart) })
+            }
+            _ => Found::Any,
+        }
+    }
+}
+
 /// What is known of all values.
 #[derive(Default)]
 pub(crate) struct Lines {
     /// Lanes of a line; 0 where there are none.
     pub lanes: u8,
-    known: Vec<Option<Line>>,
+    known: Vec<Found>,
 }
 
 impl Lines {
     /// Of a value.
     pub(crate) fn of(&self, v: Value) -> Option<Line> {
-        self.known.get(v.index()).copied().flatten()
+        self.known.get(v.index()).and_then(|found| found.line())
     }
 
     /// Looks at the blocks of `order`; `apart` is what each sixteen lanes have more than those before, of values that are even in them.
@@ -48,23 +79,60 @@ impl Lines {
             _ => None,
         });
         let Some(lanes) = lanes else { return Lines::default() };
-        let mut lines = Lines { lanes, known: vec![None; f.values.len()] };
+        let mut lines = Lines { lanes, known: vec![Found::Nothing; f.values.len()] };
         let initial = initial_gets(f, order);
-        for &block in order {
-            for &inst in &f.block(block).insts {
-                let data = f.inst(inst);
-                let Some(r) = data.result.filter(|&r| f.ty(r).scalar == Scalar::I32) else { continue };
-                let even = lines.of_even(f, forms, apart, r);
-                let own = || lines.transfer(f, forms, shapes, data, initial[inst.index()]);
-                lines.known[r.index()] = even.or_else(own);
+        let param = |&p: &Value| lines.known[p.index()] = Found::Any;
+        f.block(f.entry).params.iter().for_each(param);
+        loop {
+            let mut changed = false;
+            for &block in order {
+                for &inst in &f.block(block).insts {
+                    let data = f.inst(inst);
+                    let Some(r) = data.result else { continue };
+                    let even = || lines.of_even(f, forms, apart, r);
+                    let own = || lines.transfer(f, forms, shapes, data, initial[inst.index()]);
+                    let found = match data.args.iter().any(|a| lines.known[a.index()] == Found::Nothing) {
+                        _ if f.ty(r).scalar != Scalar::I32 => Found::Any,
+                        true => Found::Nothing,
+                        false => even().or_else(own).map_or(Found::Any, Found::Line),
+                    };
+                    changed |= lines.lower(r, found);
+                }
+                let mut edge = |call: &BlockCall| {
+                    for (&p, &a) in f.block(call.block).params.iter().zip(&call.args) {
+                        let found = match lines.of_even(f, forms, apart, p) {
+                            Some(line) => Found::Line(line),
+                            None => lines.known[a.index()],
+                        };
+                        changed |= lines.lower(p, found);
+                    }
+                };
+                match f.term(block) {
+                    Terminator::Jump(call) => edge(call),
+                    Terminator::BrIf { taken, next, .. } | Terminator::BrAny { taken, next, .. } => {
+                        edge(taken);
+                        edge(next);
+                    }
+                    _ => {}
+                }
+            }
+            if !changed {
+                return lines;
             }
         }
-        lines
+    }
+
+    /// Moves what is known of a value on; whether it moved.
+    fn lower(&mut self, v: Value, to: Found) -> bool {
+        let known = &mut self.known[v.index()];
+        let new = known.meet(to);
+        new != std::mem::replace(known, new)
     }
 
     /// Of what is even in sixteen lanes, if it is even in all.
     fn of_even(&self, f: &Function, forms: &Forms, apart: &[Option<i32>], v: Value) -> Option<Line> {
         let step = match forms.of(v) {
+            _ if f.ty(v).scalar != Scalar::I32 => return None,
             _ if f.ty(v).uniform => return Some(Line { step: 0, apart: Some(0) }),
             Form::Uniform => 0,
             Form::Affine { stride, .. } => stride,

@@ -108,6 +108,7 @@ impl Lower<'_> {
             // Where the bounds of shared memory are tested nothing faults.
             x.rest = self.accessed_behind(&x, shared);
         }
+        let lines = (global || shared).then(|| self.along_lines(&x, a, mem.bytes.into())).flatten();
         let uniform_value = value.is_none_or(|v| self.forms.of(v) == Form::Uniform);
         match &x.address {
             Address::Uniform(s) if mem.space != Space::Local && uniform_value => match global {
@@ -145,10 +146,13 @@ impl Lower<'_> {
                 let firsts = s.clone();
                 self.descending(&x, &firsts)
             }
-            _ if global && self.is_along_lines(&x, a, u32::from(mem.bytes)) => {
-                let loaded = self.narrow_by_lines(&x, a)?;
-                self.give(&x, loaded)
-            }
+            Address::Lanes(_) if let Some(x) = lines => match global {
+                true => {
+                    let loaded = self.narrow_by_lines(&x, a)?;
+                    self.give(&x, loaded)
+                }
+                false => self.bounded_by_lines(&x, a),
+            },
             _ if global => {
                 let loaded = self.global_lanes(&x)?;
                 self.give(&x, loaded)

@@ -107,7 +107,7 @@ impl Lower<'_> {
                 x.rest = self.accessed_behind(&x, true);
                 self.make_values(&x)?;
                 let words = self.regs(word)?;
-                if self.is_along_lines(&x, word, step) {
+                if let Some(x) = self.along_lines(&x, word, step) {
                     let loaded = self.by_lines(&x, a, offset, parts)?;
                     return self.give(&x, loaded);
                 }

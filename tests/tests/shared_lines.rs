@@ -1,0 +1,101 @@
+//! Lines of threads in shared memory: blocks sixteen, eight or four wide that store along lines, and load along them, down columns and the same
+//! in all of a line; with pitches that the code or the launch says, partly outside, over each other. All tiers against the same in Rust.
+
+use warpjit_runtime::{Isa, Program};
+use warpjit_tests::arrays::{engines, program, random, run_rows};
+
+/// Threads of a block: one warp, so that each sees what the others have stored.
+const THREADS: u32 = 32;
+const BLOCKS: u32 = 3;
+/// Bytes of shared memory.
+const SHARED: u32 = 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    width: u32,
+    /// Words from line to line.
+    pitch: u32,
+    /// The launch says the pitch, not the code.
+    told: bool,
+    /// The first word's address.
+    start: u32,
+    /// Threads that store: those with one of these bits in what they load, or all.
+    only: u32,
+}
+
+impl Case {
+    /// out = own + the line's first + the column's first word of shared memory.
+    fn program(self) -> Program {
+        let Case { width, pitch, told, start, only } = self;
+        let pitch = if told { "c0[0x30]".into() } else { format!("{pitch:#x}") };
+        let guard = if only == 0 { "" } else { "$p0 " };
+        let text = format!(
+            "mov b32 $r0 $ctaidx\nmov b32 $r1 $tidy\nmov b32 $r2 $tidx\nmov b32 $r7 {pitch}\nmov b32 $r12 {start:#x}\n\
+             mov b32 $r6 {width:#x}\nmov b32 $r5 {THREADS:#x}\nadd $r6 (mul u32 $r1 u32 $r6) $r2\n\
+             add $r6 (mul u32 $r0 u32 $r5) $r6\nmov b32 $r5 0x4\nadd $r8 $c (mul u32 $r6 u32 $r5) c0[0x20]\n\
+             add $r9 (mul high u32 $r6 u32 $r5) c0[0x24] $c\nadd $r10 $c (mul u32 $r6 u32 $r5) c0[0x28]\n\
+             add $r11 (mul high u32 $r6 u32 $r5) c0[0x2c] $c\nld b32 $r4 ca g[$r8d]\n\
+             mul $r3 u32 $r1 u32 $r7\nshl b32 $r3 $r3 clamp 0x2\nadd b32 $r3 $r3 $r12\nshl b32 $r2 $r2 clamp 0x2\n\
+             add b32 $r13 $r3 $r2\nadd b32 $r2 $r2 $r12\nand b32 $r14 $r4 {only:#x}\nset $p0 0x1 ne s32 $r14 0x0\n\
+             {guard}st b32 s[$r13] $r4\nld b32 $r4 s[$r13]\nld b32 $r14 s[$r3]\nld b32 $r15 s[$r2]\n\
+             add b32 $r4 $r4 $r14\nadd b32 $r4 $r4 $r15\nst b32 wb g[$r10d] $r4\nexit\n"
+        );
+        program(&text, Isa::Fermi, Some(SHARED))
+    }
+
+    /// What blocks store, of what they load.
+    fn model(self, from: &[u32]) -> Vec<u32> {
+        let Case { width, pitch, start, only, .. } = self;
+        let mut out = Vec::new();
+        for block in from.chunks(THREADS as usize) {
+            let mut shared = vec![0; SHARED as usize / 4];
+            let line = |n: u32| (n / width).wrapping_mul(pitch).wrapping_mul(4).wrapping_add(start);
+            let column = |n: u32| n % width * 4;
+            for (n, &word) in (0..).zip(block).filter(|(_, word)| only == 0 || *word & only != 0) {
+                if let Some(place) = shared.get_mut(line(n).wrapping_add(column(n)) as usize / 4) {
+                    *place = word;
+                }
+            }
+            let load = |at: u32| shared.get(at as usize / 4).copied().unwrap_or(0);
+            out.extend((0..THREADS).map(|n| {
+                let own = load(line(n).wrapping_add(column(n)));
+                own.wrapping_add(load(line(n))).wrapping_add(load(column(n).wrapping_add(start)))
+            }));
+        }
+        out
+    }
+}
+
+#[test]
+fn lines_in_shared_memory() {
+    let engines = engines();
+    let from = random((BLOCKS * THREADS) as usize, 5);
+    let to = vec![0; from.len()];
+    let minus = |words: u32| words.wrapping_neg();
+    for width in [16, 8, 4] {
+        for pitch in [0, 2, 4, 8, 9, 16, 33, 60, 250, 20_000, 1 << 14, minus(1), minus(8), minus(20)] {
+            for start in [
+                0,
+                4,
+                128,
+                512,
+                SHARED - 32,
+                SHARED - 16,
+                SHARED - 4,
+                SHARED,
+                minus(16),
+                minus(pitch.wrapping_mul(4)),
+            ] {
+                for (told, only) in [(false, 0), (true, 0), (true, 3)] {
+                    let case = Case { width, pitch, told, start, only };
+                    let (program, wanted) = (case.program(), case.model(&from));
+                    for (kind, engine) in &engines {
+                        let shape = (BLOCKS, [width, THREADS / width]);
+                        let got = run_rows(engine, &program, Isa::Fermi, shape, &[pitch], [&from, &to]);
+                        assert!(got.as_ref() == Ok(&wanted), "{case:?}, {kind}: {:?}", got.err());
+                    }
+                }
+            }
+        }
+    }
+}
