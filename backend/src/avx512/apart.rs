@@ -133,7 +133,7 @@ impl Lower<'_> {
         Ok(loaded)
     }
 
-    /// The accesses of [`Lower::accessed_behind`] at once, of all lanes; one's vectors behind another's.
+    /// The accesses of [`Lower::accessed_behind`] at once, of all lanes, whose vectors of memory are at `places`; one's vectors behind another's.
     pub fn whole_vectors(
         &mut self,
         x: &Access<'_>,
@@ -149,13 +149,12 @@ impl Lower<'_> {
             stored = values.iter().map(|&v| self.regs(v)).collect::<Result<Vec<_>, Error>>()?;
         }
         let mut loaded = vec![Vec::new(); 1 + x.rest.len()];
-        for (group, &place) in places.iter().enumerate() {
+        for (group, places) in places.chunks(16 / lanes).enumerate() {
             let mut chunks = Vec::new();
-            for chunk in 0..16 / lanes {
+            for (chunk, &place) in places.iter().enumerate() {
                 let first = (16 * group + chunk * lanes) as u8;
                 let site = self.site_of_run(x, first, lanes as u8, (global, guarded));
                 let with = With { site, ..With::default() };
-                let place = place.plus(64 * chunk as i32);
                 if stored.is_empty() {
                     if global {
                         self.fetch_ahead(place, x.step);

@@ -9,11 +9,11 @@ use super::asm::{A, Mem, R, With};
 use super::code::{Flags, Size};
 use super::lower::Lower;
 use super::memory::Access;
-use super::places::{MOST_APART, MOST_OFFSET};
+use super::places::{MOST_APART, MOST_OFFSET, as_whole};
 use super::scalar::{MUL, OR, SUB, XOR};
 use crate::Error;
 use crate::context::at;
-use crate::even_address::{AddressWord, EvenAddress, word_of};
+use crate::even_address::{AddressWord, EvenAddress, is_even, word_of};
 use crate::operands::malformed;
 
 /// Bytes of a vector.
@@ -45,13 +45,30 @@ impl Lower<'_> {
     /// line load. `step` is what the word that the address is made of has more from lane to lane where they lie side by side.
     pub fn along_lines<'x>(&self, x: &Access<'x>, word: Value, step: u32) -> Option<Access<'x>> {
         let line = self.lines.of(word)?;
+        let whole = i32::from(x.step) * i32::from(self.lines.lanes) % VECTOR == 0;
         let step = match line.step as u32 {
+            own if own == step && !x.rest.is_empty() && whole => x.step,
+            _ if !x.rest.is_empty() => return None,
             0 if x.value.is_none() => 0,
-            own if own == step => x.mem.bytes as i8,
+            own if own == step && x.step == x.mem.bytes as i8 => x.step,
             _ => return None,
         };
-        let may = matches!(x.mem.bytes, 4 | 8) && x.rest.is_empty();
-        may.then(|| Access { step, ..x.clone() })
+        matches!(x.mem.bytes, 4 | 8).then(|| Access { step, ..x.clone() })
+    }
+
+    /// The same of a 32-bit address, of which each lane may access a vector.
+    pub fn along_lines_at<'x>(&mut self, x: &Access<'x>, address: Value) -> Option<Access<'x>> {
+        let step = self.lines.of(address)?.step;
+        let mut x = x.clone();
+        if step > i32::from(x.mem.bytes) && is_even(x.mem.bytes, step.into()) {
+            x.step = step as i8;
+            if step * i32::from(self.lines.lanes) % VECTOR != 0 {
+                return None;
+            }
+            // Where the bounds of shared memory are tested nothing faults.
+            x.rest = self.accessed_behind(&x, x.mem.space == Space::Shared);
+        }
+        self.along_lines(&x, address, x.step as u32)
     }
 
     /// Such an access of global memory at 32-bit addresses.
@@ -86,10 +103,8 @@ impl Lower<'_> {
         if self.takes_all(x.guard) {
             return lines(self);
         }
-        if let Some(v) = x.value {
-            // Made here, so that it is good behind.
-            self.regs(v)?;
-        }
+        // Made here, so that they are good behind.
+        self.make_values(x)?;
         let lacking = self.lacking(x)?;
         self.either_way(lacking, lines, lanes)
     }
@@ -110,14 +125,15 @@ impl Lower<'_> {
         };
         let start = self.line_start(x, root)?;
         let mut bad = start.bad;
-        if x.mem.align > 1 {
-            let whole = self.a.add_imm(true, start.first, more - i64::from(x.mem.align_offset));
+        let mem = as_whole(x);
+        if mem.align > 1 {
+            let whole = self.a.add_imm(true, start.first, more - i64::from(mem.align_offset));
             let either = match start.apart {
-                Apart::Bytes(bytes) if bytes % i32::from(x.mem.align) == 0 => whole,
+                Apart::Bytes(bytes) if bytes % i32::from(mem.align) == 0 => whole,
                 Apart::Bytes(_) => self.a.imm(true, u64::MAX),
                 Apart::Unknown(apart) => self.a.g2(true, OR, whole, apart),
             };
-            let low = self.a.g2i(false, super::scalar::AND_IMM, either, i32::from(x.mem.align - 1));
+            let low = self.a.g2i(false, super::scalar::AND_IMM, either, i32::from(mem.align - 1));
             bad = self.a.g2(true, OR, low, bad);
         }
         if !self.takes_all(x.guard) {
@@ -209,7 +225,8 @@ impl Lower<'_> {
             true => self.a.low32(index),
             false => self.a.g1(Code::Movzx_r32_rm16, index, Size::D, Size::W),
         };
-        let end = i64::from(line.step) * (lanes as i64 - 1) + i64::from(x.mem.bytes);
+        let bytes = i64::from(x.mem.bytes) * (1 + x.rest.len() as i64);
+        let end = i64::from(line.step) * (lanes as i64 - 1) + bytes;
         let near = |apart: &i32| apart.unsigned_abs() < 1 << 16;
         let (apart, last) = match line.apart.filter(near) {
             Some(apart) => {
@@ -232,16 +249,12 @@ impl Lower<'_> {
             bad = self.a.g2(true, OR, left, bad);
         }
         let mut bad = self.a.shift(true, super::scalar::SHR, bad, 63);
-        if let Some(v) = x.value {
-            // Made here, so that it is good behind.
-            self.regs(v)?;
-            self.guard(x.guard)?;
-            if !self.takes_all(x.guard) {
-                let lacking = self.lacking(x)?;
-                bad = self.a.g2(true, OR, lacking, bad);
-            }
-        } else {
-            self.guard(x.guard)?;
+        // Made here, so that they are good behind.
+        self.make_values(x)?;
+        self.guard(x.guard)?;
+        if x.value.is_some() && !self.takes_all(x.guard) {
+            let lacking = self.lacking(x)?;
+            bad = self.a.g2(true, OR, lacking, bad);
         }
         let lines = |l: &mut Self| {
             let first = l.a.add(true, base, index);
@@ -323,6 +336,12 @@ impl Lower<'_> {
         let guarded = global && self.note_guard(x.guard)?;
         let value = x.value.map(|v| self.regs(v)).transpose()?;
         let (_, lanes) = self.line_count();
+        if !x.rest.is_empty() {
+            let vectors = lanes as i32 * i32::from(x.step) / VECTOR;
+            let each = |place: &Mem| (0..vectors).map(|n| place.plus(VECTOR * n)).collect::<Vec<_>>();
+            let places: Vec<Mem> = places.iter().flat_map(each).collect();
+            return self.whole_vectors(x, &places, global, guarded);
+        }
         let bytes = i32::from(x.mem.bytes);
         // Of a line, or of a vector where that is less.
         let taken = (lanes as i32 * bytes).min(VECTOR);

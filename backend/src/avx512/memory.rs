@@ -108,7 +108,8 @@ impl Lower<'_> {
             // Where the bounds of shared memory are tested nothing faults.
             x.rest = self.accessed_behind(&x, shared);
         }
-        let lines = (global || shared).then(|| self.along_lines(&x, a, mem.bytes.into())).flatten();
+        let lanes = (global || shared) && matches!(x.address, Address::Lanes(_));
+        let lines = lanes.then(|| self.along_lines_at(&x, a)).flatten();
         let uniform_value = value.is_none_or(|v| self.forms.of(v) == Form::Uniform);
         match &x.address {
             Address::Uniform(s) if mem.space != Space::Local && uniform_value => match global {
@@ -146,7 +147,7 @@ impl Lower<'_> {
                 let firsts = s.clone();
                 self.descending(&x, &firsts)
             }
-            Address::Lanes(_) if let Some(x) = lines => match global {
+            _ if let Some(x) = lines => match global {
                 true => {
                     let loaded = self.narrow_by_lines(&x, a)?;
                     self.give(&x, loaded)

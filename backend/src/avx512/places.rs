@@ -546,7 +546,7 @@ impl Lower<'_> {
 }
 
 /// An access as it must be aligned for what is done with it to be done at once.
-fn as_whole(x: &Access<'_>) -> MemAccess {
+pub(super) fn as_whole(x: &Access<'_>) -> MemAccess {
     match x.rest.is_empty() {
         true => x.mem,
         false => MemAccess { align: x.step.unsigned_abs(), align_offset: 0, ..x.mem },

@@ -133,7 +133,14 @@ impl Lower<'_> {
         if !x.rest.is_empty() {
             return match masks {
                 Some(masks) => self.each_masked(x, places, masks, global, guarded),
-                None => self.whole_vectors(x, places, global, guarded),
+                None => {
+                    // Of four bytes a lane there is one.
+                    let each = |place: &Mem| {
+                        (0..i32::from(x.step) / 4).map(|n| place.plus(64 * n)).collect::<Vec<_>>()
+                    };
+                    let places: Vec<Mem> = places.iter().flat_map(each).collect();
+                    self.whole_vectors(x, &places, global, guarded)
+                }
             };
         }
         let value = x.value.map(|v| self.regs(v)).transpose()?;
