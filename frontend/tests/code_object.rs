@@ -177,6 +177,23 @@ fn with_descriptor(name: &str, offset: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
+/// Kernels whose calls the compiler has not counted have a stack for them, and no more scratch than there is.
+#[test]
+fn uncounted_stacks() {
+    const FILE: &str = "private_sort_v5/vega10.co";
+    let bytes = |file: &[u8]| load(file).unwrap().kernel(None).unwrap().local_bytes;
+    let own = bytes(&read(FILE));
+    let properties =
+        load(&read(FILE)).unwrap().kernel(None).unwrap().code_object.as_ref().unwrap().properties;
+    let dynamic = with_descriptor(FILE, 56, &(properties as u16 | 1 << 11).to_le_bytes());
+    assert_eq!(bytes(&dynamic), own + 16384);
+    let mut most = dynamic;
+    let descriptor =
+        load(&most).unwrap().kernel(None).unwrap().code_object.as_ref().unwrap().descriptor as usize;
+    most[descriptor + 4..descriptor + 8].copy_from_slice(&131_000u32.to_le_bytes());
+    assert_eq!(bytes(&most), 131_056);
+}
+
 #[test]
 fn bad_descriptors() {
     const FILE: &str = "private_sort/vega10.co";

@@ -10,6 +10,11 @@ const CODE_T_BYTES: usize = 256;
 /// Property: the wave has 32 lanes.
 const WAVE32: u32 = 1 << 10;
 
+/// Property: functions take scratch that the compiler could not count; descriptors from version 5 on (LLVM's AMDGPU usage, "Kernel Descriptor").
+const DYNAMIC_STACK: u32 = 1 << 11;
+/// What they are given besides, bytes a lane: as much as LLVM counts for calls that it does not know, in versions before.
+const STACK_OF_CALLS: u32 = 16384;
+
 /// A kernel's resources.
 pub(super) struct Head {
     /// Where it stands in the image.
@@ -71,7 +76,9 @@ impl Head {
             }
         };
         head.check(at, name)?;
-        Ok(head)
+        let dynamic = !file.old && head.properties & DYNAMIC_STACK != 0;
+        let more = if dynamic { STACK_OF_CALLS } else { 0 };
+        Ok(Head { private_bytes: (head.private_bytes + more).min(limits::SCRATCH), ..head })
     }
 
     fn check(&self, at: u64, name: &str) -> Result<(), ContainerError> {
