@@ -197,7 +197,7 @@ impl std::fmt::Display for Shape {
 
 impl Shape {
     /// What each sixteen lanes have more than those before them where it is the shape of all these lanes.
-    fn apart(self) -> i32 {
+    pub(crate) fn apart(self) -> i32 {
         match self {
             Shape::Uniform | Shape::Ones => 0,
             Shape::Affine(step) | Shape::Packed(step) => step.wrapping_mul(VECTOR_LANES as i32),

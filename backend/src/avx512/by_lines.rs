@@ -26,6 +26,14 @@ enum Apart {
     Unknown(R),
 }
 
+/// What tells the second line's first word.
+#[derive(Clone, Copy)]
+enum Next {
+    Word(R),
+    /// The vector that it is in.
+    Within(R),
+}
+
 /// Where the lines of an address are.
 #[derive(Clone, Copy)]
 pub(super) struct LineStart {
@@ -44,7 +52,7 @@ impl Lower<'_> {
     /// An access at an address along lines, as it is done by them: of words, or double words, side by side in each, or one that all lanes of a
     /// line load. `step` is what the word that the address is made of has more from lane to lane where they lie side by side.
     pub fn along_lines<'x>(&self, x: &Access<'x>, word: Value, step: u32) -> Option<Access<'x>> {
-        let line = self.lines.of(word)?;
+        let line = self.lines.of(word).filter(|_| self.lines.lanes < 16)?;
         let whole = i32::from(x.step) * i32::from(self.lines.lanes) % VECTOR == 0;
         let step = match line.step as u32 {
             own if own == step && !x.rest.is_empty() && whole => x.step,
@@ -54,6 +62,12 @@ impl Lower<'_> {
             _ => return None,
         };
         matches!(x.mem.bytes, 4 | 8).then(|| Access { step, ..x.clone() })
+    }
+
+    /// Whether the sixteens of an even 64-bit address lie at a distance that is the same from each to the next, but not known.
+    pub fn along_sixteens(&self, address: Value) -> bool {
+        let word = word_of(self.f, &self.forms, address).filter(|_| self.lines.lanes == 16);
+        word.and_then(|word| self.lines.of(word.word)).is_some_and(|line| line.apart.is_none())
     }
 
     /// The same of a 32-bit address, of which each lane may access a vector.
@@ -76,11 +90,10 @@ impl Lower<'_> {
         let line = self.lines.of(address).ok_or_else(|| malformed(x.data))?;
         let (count, _) = self.line_count();
         let base = self.base(x.mem.space);
-        let words = self.regs(address)?;
-        let first = self.a.first32(words[0]);
+        let (first, next) = self.first_words(address)?;
         let apart = match line.apart {
             Some(apart) => Apart::Bytes(apart),
-            None => Apart::Unknown(self.next_line(words[0], first)),
+            None => Apart::Unknown(self.next_line(first, next)),
         };
         let lanes = |l: &mut Self| l.global_lanes(x);
         let lines = |l: &mut Self| {
@@ -136,13 +149,14 @@ impl Lower<'_> {
             let low = self.a.g2i(false, super::scalar::AND_IMM, either, i32::from(mem.align - 1));
             bad = self.a.g2(true, OR, low, bad);
         }
-        if !self.takes_all(x.guard) {
+        let sixteens = self.lines.lanes == 16;
+        if !sixteens && !self.takes_all(x.guard) {
             let lacking = self.lacking(x)?;
             bad = self.a.g2(true, OR, lacking, bad);
         }
         let lines = |l: &mut Self| {
             let places = l.places_of_lines(start.place, start.apart, more as i32);
-            l.each_line(x, &places, true)
+            if sixteens { l.run(x, &places) } else { l.each_line(x, &places, true) }
         };
         let lanes = |l: &mut Self| {
             let parts = parts(l)?;
@@ -185,13 +199,28 @@ impl Lower<'_> {
         self.a.g2(true, MUL, apart, times)
     }
 
+    /// The first lane's word, and what tells that of the second line: its vector, or that of the second sixteen.
+    fn first_words(&mut self, word: Value) -> Result<(R, Next), Error> {
+        if self.lines.lanes == 16 {
+            let words = self.each_group(2, |l| l.general(word))?;
+            return Ok((words[0], Next::Word(words[1])));
+        }
+        let words = self.regs(word)?;
+        Ok((self.a.first32(words[0]), Next::Within(words[0])))
+    }
+
     /// What the first lane of the second line has more than that of the first.
-    fn next_line(&mut self, words: R, first: R) -> R {
-        let next = self.a.zmm();
-        let lanes = A::I8(self.lines.lanes);
-        let args = [A::Def(next, Size::Z), A::Use(words, Size::Z), A::Use(words, Size::Z), lanes];
-        self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
-        let next = self.a.first32(next);
+    fn next_line(&mut self, first: R, next: Next) -> R {
+        let next = match next {
+            Next::Word(next) => next,
+            Next::Within(words) => {
+                let next = self.a.zmm();
+                let lanes = A::I8(self.lines.lanes);
+                let args = [A::Def(next, Size::Z), A::Use(words, Size::Z), A::Use(words, Size::Z), lanes];
+                self.a.put(Code::EVEX_Valignd_zmm_k1z_zmm_zmmm512b32_imm8, &args, With::default());
+                self.a.first32(next)
+            }
+        };
         self.a.g2(false, SUB, next, first)
     }
 
@@ -218,8 +247,7 @@ impl Lower<'_> {
         let (count, lanes) = self.line_count();
         let (base, size) = (self.base(x.mem.space), self.space_bytes(x.mem.space));
         let size = size.ok_or_else(|| malformed(x.data))?;
-        let words = self.regs(address)?;
-        let first = self.a.first32(words[0]);
+        let (first, next) = self.first_words(address)?;
         let index = self.a.add_imm(false, first, i64::from(x.mem.offset));
         let index = match x.mem.far {
             true => self.a.low32(index),
@@ -234,7 +262,7 @@ impl Lower<'_> {
                 (Apart::Bytes(apart), last)
             }
             None => {
-                let apart = self.next_line(words[0], first);
+                let apart = self.next_line(first, next);
                 let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
                 let far = self.far(apart, count);
                 (Apart::Unknown(apart), self.a.add(true, index, far))
@@ -283,8 +311,7 @@ impl Lower<'_> {
             word_of(f, &self.forms, root).ok_or_else(|| malformed(x.data))?;
         let line = self.lines.of(word).ok_or_else(|| malformed(x.data))?;
         let (count, lanes) = self.line_count();
-        let words = self.regs(word)?;
-        let first = self.a.first32(words[0]);
+        let (first, next) = self.first_words(word)?;
         let wide = self.extend(extension, first);
         let within = i64::from(line.step) * (lanes as i64 - 1);
         let far = |apart: i32| i64::from(apart) * (count as i64 - 1);
@@ -300,7 +327,7 @@ impl Lower<'_> {
                 (Apart::Bytes(apart << by), None, odd)
             }
             None => {
-                let apart = self.next_line(words[0], first);
+                let apart = self.next_line(first, next);
                 let apart = self.a.g1(Code::Movsxd_r64_rm32, apart, Size::Q, Size::D);
                 let far = self.far(apart, count);
                 let last = self.a.add(true, wide, far);

@@ -1,4 +1,4 @@
-//! Which words lie along lines of threads: each eight lanes, or each four, grow evenly, and so does what the first of them have from line to
+//! Which words lie along lines of threads: each eight lanes, or each four (or sixteen), grow evenly, and so does what the first of them have from line to
 //! line. Threads of blocks that are eight or four wide have such coordinates.
 //!
 //! These words are vectors as any others. But where an address is made of one, the first lane and the distance from line to line tell where
@@ -66,19 +66,28 @@ impl Lines {
         self.known.get(v.index()).and_then(|found| found.line())
     }
 
-    /// Looks at the blocks of `order`; `apart` is what each sixteen lanes have more than those before, of values that are even in them.
+    /// Looks at the blocks of `order`; `apart` is what each sixteen lanes have more than those before, of values that are even in them;
+    /// `chunk` says how many of these there are, and the same of slots.
     pub(crate) fn new(
         f: &Function,
         order: &[Block],
         forms: &Forms,
         apart: &[Option<i32>],
         shapes: &[Option<Shape>],
+        chunk: (usize, &[Option<i32>]),
     ) -> Lines {
+        let (groups, of_slots) = chunk;
         let lanes = shapes.iter().find_map(|shape| match shape {
             Some(Shape::Lines { lanes, .. }) => Some(*lanes),
             _ => None,
         });
-        let Some(lanes) = lanes else { return Lines::default() };
+        // Lines of sixteen are even as they are; from line to line they may be so by distances that nobody knows yet.
+        let sixteens = shapes.iter().zip(of_slots).any(|(shape, apart)| {
+            shape.zip(*apart).is_some_and(|(shape, apart)| shape != Shape::Ones && apart != shape.apart())
+        });
+        let Some(lanes) = lanes.or((sixteens && groups > 2).then_some(VECTOR_LANES as u8)) else {
+            return Lines::default();
+        };
         let mut lines = Lines { lanes, known: vec![Found::Nothing; f.values.len()] };
         let initial = initial_gets(f, order);
         let param = |&p: &Value| lines.known[p.index()] = Found::Any;
@@ -138,6 +147,9 @@ impl Lines {
             Form::Affine { stride, .. } => stride,
             _ => return None,
         };
+        if u32::from(self.lanes) == VECTOR_LANES {
+            return apart[v.index()].map(|apart| Line { step, apart: Some(apart) });
+        }
         let all = apart[v.index()] == Some(step.wrapping_mul(VECTOR_LANES as i32));
         all.then(|| Line { step, apart: Some(step.wrapping_mul(self.lanes.into())) })
     }

@@ -254,7 +254,14 @@ impl<'a> Lower<'a> {
         let mut address_only = address_only(f, &forms, true);
         let groups = usize::from(options.groups) / 4;
         let apart = distances(f, &order.blocks, &forms, groups, &options.apart);
-        let lines = super::lines::Lines::new(f, &order.blocks, &forms, &apart, &options.slot_shapes);
+        let lines = super::lines::Lines::new(
+            f,
+            &order.blocks,
+            &forms,
+            &apart,
+            &options.slot_shapes,
+            (groups, &options.apart),
+        );
         let one_by_one = super::gathers::worth_many_loads(f, &order.blocks, &forms, groups);
         let pairs = super::lookups::Pairs::new(f, &order.blocks);
         let mut trees = super::table_trees::Trees::default();

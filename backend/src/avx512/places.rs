@@ -88,6 +88,13 @@ impl Lower<'_> {
             x.step = step as i8;
             x.rest = self.accessed_behind(&x, true);
             self.make_values(&x)?;
+            if x.step > 0 && self.along_sixteens(a) {
+                let loaded = self.by_lines(&x, a, offset, |l| {
+                    let parts = l.address_parts_of(a)?;
+                    Ok(l.moved(&parts, offset))
+                })?;
+                return self.give(&x, loaded);
+            }
             let (root, more) = self.without_constants(a);
             let (root, more) =
                 if (offset + more).abs() < MOST_OFFSET { (root, offset + more) } else { (a, offset) };
