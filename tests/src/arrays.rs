@@ -86,9 +86,12 @@ pub fn run_rows(
 ) -> Result<Vec<u32>, Fault> {
     let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let mut memory = engine.memory().unwrap();
+    // What is beyond the first must not be of the second: there, who stores and loads first would matter.
+    let mut next = 1 << 16;
     let places = [from, to].map(|words| {
-        let place = memory.map(None, words.len() as u64 * 4, Access::ReadWrite).unwrap();
+        let place = memory.map(Some(next), words.len() as u64 * 4, Access::ReadWrite).unwrap();
         memory.write(place, &bytes(words)).unwrap();
+        next = (place + words.len() as u64 * 4).next_multiple_of(1 << 16) + (1 << 20);
         place
     });
     let arg = |place: u64| if isa == Isa::Tesla { Arg::u32(place as u32) } else { Arg::u64(place) };

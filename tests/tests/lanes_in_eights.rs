@@ -104,13 +104,14 @@ fn faults_of_eights() {
     assert!(faults > 40, "{faults} programs fault");
 }
 
-/// Blocks of 64 threads, so many of them in a line: a thread takes the one, two or four `words` at `start` plus its place in rows of `pitch` words,
+/// Blocks of some lines, so many threads in each: a thread takes the one, two or four `words` at `start` plus its place in rows of `pitch` words,
 /// and adds one to the first.
 #[derive(Clone, Copy, Debug)]
 struct Lines {
-    /// Tesla's addresses have 32 bits; there, all take part, and pitches have 16 bits.
+    /// Tesla's addresses have 32 bits; there, threads are skipped by `tid.x`, and pitches have 16 bits.
     isa: Isa,
     width: u32,
+    height: u32,
     words: u32,
     pitch: u32,
     /// The launch says the pitch, not the code.
@@ -122,10 +123,12 @@ struct Lines {
 }
 
 const LINE_BLOCKS: u32 = 3;
+/// Lines from block to block.
+const BLOCK_LINES: u32 = 16;
 
 impl Lines {
     fn program(self) -> Program {
-        let Lines { isa, width, words, pitch, told, start, skipped, end } = self;
+        let Lines { isa, words, pitch, told, start, skipped, end, .. } = self;
         if isa == Isa::Tesla {
             return self.tesla();
         }
@@ -144,31 +147,34 @@ impl Lines {
              add $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\nld {bits} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\n\
              set $p0 0x1 eq s32 $r2 0x0\nadd b32 $r4 $r4 0x1\n$p0 st {bits} wb g[$r10d] {vector}\nexit\n",
             words.trailing_zeros(),
-            BLOCK / width
+            BLOCK_LINES
         );
         program(&text, Isa::Fermi, None)
     }
 
     fn tesla(self) -> Program {
-        let Lines { width, words, pitch, told, start, .. } = self;
+        let Lines { words, pitch, told, start, skipped, .. } = self;
         let (bits, vector) = if words == 1 { ("b32", "$r4") } else { ("b128", "$r4q") };
         let pitch = if told { "b32 $r3 b32 s[0x18]".into() } else { format!("b32 $r3 {pitch:#x}") };
         let text = format!(
-            "cvt u32 $r1 u16 $r0l\nshl b32 $r1 $r1 {:#x}\ncvt u32 $r5 u16 $r0h\ncvt u32 $r2 u16 u16 s[0xc]\nshl b32 $r2 $r2 {:#x}\n\
+            "cvt u32 $r1 u16 $r0l\nand b32 $r8 $r1 {skipped:#x}\nmov b32 $r9 0x0\nset $c0 # e u32 $r8 $r9\nshl b32 $r1 $r1 {:#x}\ncvt u32 $r5 u16 $r0h\ncvt u32 $r2 u16 u16 s[0xc]\nshl b32 $r2 $r2 0x4\n\
              mov {pitch}\nadd $r1 (mul u16 $r5l $r3l) $r1\nadd $r1 (mul u16 $r2l $r3l) $r1\nmov b32 $r2 {start:#x}\n\
              add b32 $r1 $r1 $r2\nshl b32 $r0 $r1 0x2\nadd b32 $r1 b32 s[0x10] $r0\nadd b32 $r0 b32 s[0x14] $r0\n\
-             ld {bits} {vector} g14[$r1]\nadd b32 $r4 $r4 0x1\nexit st {bits} g14[$r0] {vector}\n",
-            words.trailing_zeros(),
-            (BLOCK / width).trailing_zeros()
+             (lg $c0) ld {bits} {vector} g14[$r1]\nadd b32 $r4 $r4 0x1\n(lg $c0) st {bits} g14[$r0] {vector}\nexit nop\n",
+            words.trailing_zeros()
         );
         program(&text, Isa::Tesla, None)
     }
 
     /// Where threads' words begin, of those that take part.
     fn places(self) -> Vec<u32> {
-        let Lines { width, words, pitch, start, end, .. } = self;
-        let line = |n: u32| (n / width).wrapping_mul(pitch).wrapping_add(n % width * words);
-        let all = (0..LINE_BLOCKS * BLOCK).map(|n| start.wrapping_add(line(n)));
+        let Lines { isa, width, height, words, pitch, start, skipped, end, .. } = self;
+        let takes = move |x: &u32| isa != Isa::Tesla || x & skipped == 0;
+        let line = |n: u32| (n / height * BLOCK_LINES + n % height).wrapping_mul(pitch);
+        let lines = 0..LINE_BLOCKS * height;
+        let all = lines.flat_map(|n| {
+            (0..width).filter(takes).map(move |x| start.wrapping_add(line(n)).wrapping_add(x * words))
+        });
         all.filter(|&place| !end || place as i32 >= 0).collect()
     }
 }
@@ -179,7 +185,7 @@ impl Lines {
 fn lines_at_a_distance() {
     let engines = engines();
     let mut faults = 0;
-    for width in [16, 8, 4] {
+    for (width, height) in [(16, 4), (8, 8), (4, 16), (8, 3)] {
         for words in [1, 2, 4] {
             for pitch in [0, 8, 16, 21, 32, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
                 for start in
@@ -188,8 +194,10 @@ fn lines_at_a_distance() {
                     for (told, end) in [(false, false), (true, false), (true, true)] {
                         let skipped = u32::from(end);
                         let isa = Isa::Fermi;
-                        faults +=
-                            along(&engines, Lines { isa, width, words, pitch, told, start, skipped, end });
+                        faults += along(
+                            &engines,
+                            Lines { isa, width, height, words, pitch, told, start, skipped, end },
+                        );
                     }
                 }
             }
@@ -202,12 +210,16 @@ fn lines_at_a_distance() {
 fn lines_at_32_bit_addresses() {
     let engines = engines();
     let mut faults = 0;
-    let (isa, skipped, end) = (Isa::Tesla, 0, false);
-    for (width, words) in [(16, 1), (8, 1), (4, 1), (16, 4), (8, 4), (4, 4)] {
+    let (isa, end) = (Isa::Tesla, false);
+    let sizes = [(16, 4, 1), (8, 8, 1), (4, 16, 1), (16, 4, 4), (8, 8, 4), (4, 16, 4), (8, 3, 4), (4, 9, 1)];
+    for (width, height, words) in sizes {
         for pitch in [0, 8, 16, 21, 1024, 0x4001, 0xffff] {
             for start in [0, 5, 1000, u32::MAX - 20, 0x4000_0000, 0x3fff_fff0, 0x3fff_0000] {
-                for told in [false, true] {
-                    faults += along(&engines, Lines { isa, width, words, pitch, told, start, skipped, end });
+                for (told, skipped) in [(false, 0), (true, 0), (false, 2), (true, 5)] {
+                    faults += along(
+                        &engines,
+                        Lines { isa, width, height, words, pitch, told, start, skipped, end },
+                    );
                 }
             }
         }
@@ -227,15 +239,17 @@ fn along(engines: &[(String, Engine)], lines: Lines) -> u32 {
     let mut faults = 0;
     for length in [all, all.min(1024), all.min(2048)] {
         let (from, to) = (&random[..length], &random[..all]);
-        let shape = (LINE_BLOCKS, [lines.width, BLOCK / lines.width]);
+        let shape = (LINE_BLOCKS, [lines.width, lines.height]);
         let run = |engine| run_rows(engine, &program, lines.isa, shape, &[lines.pitch], [from, to]);
         let wanted = run(&engines[0].1);
         faults += u32::from(wanted.is_err());
         if length == last {
             let mut model = to.to_vec();
             // The last thread's words are what is there, where some lie over each other.
-            for place in
-                places.iter().map(|&place| place as usize).filter(|&at| from[at] & lines.skipped == 0)
+            for place in places
+                .iter()
+                .map(|&place| place as usize)
+                .filter(|&at| lines.isa == Isa::Tesla || from[at] & lines.skipped == 0)
             {
                 model[place..place + words].copy_from_slice(&from[place..place + words]);
                 model[place] = from[place].wrapping_add(1);

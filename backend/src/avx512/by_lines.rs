@@ -72,7 +72,7 @@ impl Lower<'_> {
 
     /// The same of a 32-bit address, of which each lane may access a vector.
     pub fn along_lines_at<'x>(&mut self, x: &Access<'x>, address: Value) -> Option<Access<'x>> {
-        let step = self.lines.of(address)?.step;
+        let step = self.lines.of(address).filter(|_| self.lines.lanes < 16)?.step;
         let mut x = x.clone();
         if step > i32::from(x.mem.bytes) && is_even(x.mem.bytes, step.into()) {
             x.step = step as i8;
@@ -95,7 +95,10 @@ impl Lower<'_> {
             Some(apart) => Apart::Bytes(apart),
             None => Apart::Unknown(self.next_line(first, next)),
         };
-        let lanes = |l: &mut Self| l.global_lanes(x);
+        let lanes = |l: &mut Self| {
+            let each = l.each_of(x).into_iter().map(|one| l.global_lanes(&one));
+            each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat())
+        };
         let lines = |l: &mut Self| {
             let mut place = l.a.add_imm(false, first, i64::from(x.mem.offset));
             let mut places = Vec::new();
