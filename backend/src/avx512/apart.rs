@@ -103,6 +103,16 @@ impl Lower<'_> {
         each.collect()
     }
 
+    /// What `access` loads for an access and those of [`Lower::accessed_behind`], one after the other.
+    pub fn one_after_another<'x>(
+        &mut self,
+        x: &Access<'x>,
+        access: impl Fn(&mut Self, &Access<'x>) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        let each = self.each_of(x).into_iter().map(|one| access(self, &one));
+        each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat())
+    }
+
     /// Where a vector of so many lanes traps, if it may: which register its place is in, is known later.
     pub fn site_of_run(
         &mut self,

@@ -72,7 +72,8 @@ impl Lower<'_> {
 
     /// The same of a 32-bit address, of which each lane may access a vector.
     pub fn along_lines_at<'x>(&mut self, x: &Access<'x>, address: Value) -> Option<Access<'x>> {
-        let step = self.lines.of(address).filter(|_| self.lines.lanes < 16)?.step;
+        // As for 64-bit addresses: where lanes go on alone, most lack.
+        let step = self.lines.of(address).filter(|_| self.lines.lanes < 16 && !self.lanes_part())?.step;
         let mut x = x.clone();
         if step > i32::from(x.mem.bytes) && is_even(x.mem.bytes, step.into()) {
             x.step = step as i8;
@@ -94,10 +95,6 @@ impl Lower<'_> {
         let apart = match line.apart {
             Some(apart) => Apart::Bytes(apart),
             None => Apart::Unknown(self.next_line(first, next)),
-        };
-        let lanes = |l: &mut Self| {
-            let each = l.each_of(x).into_iter().map(|one| l.global_lanes(&one));
-            each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat())
         };
         let lines = |l: &mut Self| {
             let mut place = l.a.add_imm(false, first, i64::from(x.mem.offset));
@@ -122,7 +119,7 @@ impl Lower<'_> {
         // Made here, so that they are good behind.
         self.make_values(x)?;
         let lacking = self.lacking(x)?;
-        self.either_way(lacking, lines, lanes)
+        self.either_way(lacking, lines, |l| l.global_lanes(x))
     }
 
     /// Such an access, at an offset from a 64-bit address; lane by lane, with the addresses that `parts` makes, where there is something wrong

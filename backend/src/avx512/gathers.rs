@@ -46,8 +46,7 @@ impl Lower<'_> {
     /// An access of bounded memory, and those behind it, whose lanes lie anywhere.
     pub fn lanes_anywhere(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
         if !x.rest.is_empty() {
-            let each = self.each_of(x).into_iter().map(|one| self.lanes_anywhere(&one));
-            return each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat());
+            return self.one_after_another(x, Self::lanes_anywhere);
         }
         let mem = x.mem;
         let local = mem.space == Space::Local;
@@ -369,6 +368,9 @@ impl Lower<'_> {
 
     /// Global memory, each lane at its own 32-bit address.
     pub fn global_lanes(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
+        if !x.rest.is_empty() {
+            return self.one_after_another(x, Self::global_lanes);
+        }
         let mem = x.mem;
         let parts = self.address_parts(x);
         let guard = self.guard(x.guard)?;

@@ -31,8 +31,7 @@ impl Lower<'_> {
     /// An access lane by lane through the helper; gives what was loaded.
     pub fn by_helper(&mut self, x: &Access<'_>) -> Result<Vec<R>, Error> {
         if !x.rest.is_empty() {
-            let each = self.each_of(x).into_iter().map(|one| self.by_helper(&one));
-            return each.collect::<Result<Vec<_>, Error>>().map(|loaded| loaded.concat());
+            return self.one_after_another(x, Self::by_helper);
         }
         if !self.is_guarded(x) {
             return self.call_helper(x);

@@ -220,11 +220,11 @@ impl Jit {
         let halves_apart = far.filter(|far| far & 0xffff == 0);
         // Or lines of fewer.
         let lines = |lanes: u8| {
-            let next = *words.get(usize::from(lanes)).filter(|_| far.is_some() || at_start && self.wide)?;
+            let next =
+                words.get(usize::from(lanes)).filter(|_| at_start && self.wide && parts == WIDE_LANES)?;
             let apart = next.wrapping_sub(words[0]) as i32;
-            let may = parts == WIDE_LANES && (lanes == 8 || step != 0 || apart != 0);
-            let packed = step & !0xffff == 0 && apart & 0xffff == 0 && apart > 0 && step > 0;
-            may.then(|| SlotShape::new(Shape::Lines { lanes, step, apart, packed }, chunk_lanes))
+            let packed = step > 0 && step & !0xffff == 0 && apart > 0 && apart & 0xffff == 0;
+            Some(SlotShape::new(Shape::Lines { lanes, step, apart, packed }, chunk_lanes))
         };
         let shapes = [
             whole(Shape::Uniform),
