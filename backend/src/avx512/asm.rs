@@ -113,6 +113,12 @@ fn operand(v: R, constraint: OperandConstraint, kind: OperandKind, pos: OperandP
     Operand::new(v, constraint, kind, pos)
 }
 
+/// Whether an operand of 512 bits may be one in memory.
+fn takes_memory(code: Code, operand: usize) -> bool {
+    use iced_x86::OpCodeOperandKind::zmm_or_mem;
+    operand < 4 && code.op_code().op_kind(operand as u32) == zmm_or_mem
+}
+
 impl Asm {
     pub fn new() -> Asm {
         Asm {
@@ -219,7 +225,14 @@ impl Asm {
                     let old = add(list, operand(old, Reg, Use, Early));
                     Arg::Reg(add(list, operand(v, Reuse(usize::from(old)), Def, Late)), size)
                 }
-                A::Use(v, size) => Arg::Reg(add(list, operand(v, Reg, Use, Early)), size),
+                A::Use(v, size) => {
+                    let constraint = if size == Size::Z && !with.to_zero && takes_memory(code, at) {
+                        OperandConstraint::Any
+                    } else {
+                        Reg
+                    };
+                    Arg::Reg(add(list, operand(v, constraint, Use, Early)), size)
+                }
                 A::Mem(mem) => {
                     let base = match mem.base {
                         Base::Stack => None,

@@ -140,6 +140,8 @@ struct Emitter<'a> {
     saved: Vec<u8>,
     frame: i32,
     saved_sp: i32,
+    /// Where what registers do not hold stands from the stack pointer on.
+    slots: i32,
     sites: Vec<EmittedSite>,
     pcs: Vec<(u32, u32)>,
     list: Option<String>,
@@ -192,6 +194,7 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         saved,
         frame: (saved_sp as u32 + 8).next_multiple_of(64) as i32,
         saved_sp,
+        slots: buffer_bytes.next_multiple_of(64) as i32,
         sites: Vec::new(),
         pcs: vec![(0, crate::NO_PC)],
         list: list.then(String::new),
@@ -199,7 +202,6 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         at: 0,
         forward: Vec::new(),
     };
-    let slots = buffer_bytes.next_multiple_of(64) as i32;
     e.prologue()?;
     let mut pc = None;
     // Blocks that are nothing but a jump.
@@ -226,7 +228,7 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         }
         for item in out.block_insts_and_edits(vcode, regalloc2::Block::new(block)) {
             match item {
-                InstOrEdit::Edit(Edit::Move { from, to }) => e.move_between(*from, *to, slots)?,
+                InstOrEdit::Edit(Edit::Move { from, to }) => e.move_between(*from, *to)?,
                 InstOrEdit::Inst(inst) => {
                     let data = &vcode.insts[inst.index()];
                     if pc != Some(data.pc) {
@@ -346,11 +348,16 @@ impl Emitter<'_> {
         self.simple(Code::Retnq, &[])
     }
 
-    fn move_between(&mut self, from: Allocation, to: Allocation, slots: i32) -> Result<(), Error> {
+    /// Where a spilled value stands from the stack pointer on.
+    fn slot(&self, a: Allocation) -> i32 {
+        self.slots + a.as_stack().map_or(0, |s| s.index() as i32 * 8)
+    }
+
+    fn move_between(&mut self, from: Allocation, to: Allocation) -> Result<(), Error> {
         if from == to {
             return Ok(());
         }
-        let place = |a: Allocation| slots + a.as_stack().map_or(0, |s| s.index() as i32 * 8);
+        let place = |a: Allocation| self.slot(a);
         let codes = |class: RegClass| match class {
             RegClass::Int => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Code::Mov_r64_rm64),
             RegClass::Float => (
@@ -420,6 +427,11 @@ impl Emitter<'_> {
         for (n, arg) in data.args.iter().flatten().enumerate() {
             let n = n as u32;
             match *arg {
+                Arg::Reg(at, _) if allocs[usize::from(at)].is_stack() => {
+                    i.set_op_kind(n, OpKind::Memory);
+                    let disp = self.slot(allocs[usize::from(at)]);
+                    stack_operand(&mut i, disp);
+                }
                 Arg::Reg(at, size) => {
                     i.set_op_kind(n, OpKind::Register);
                     i.set_op_register(n, reg_of(allocs[usize::from(at)], size)?);
