@@ -138,7 +138,7 @@ impl Lower<'_> {
         let rows = (0..128).map(|i| f.table[i ^ f.turned]);
         let square_scale = f.scale + if f.doubled == 0 { 2 } else { 0 };
         let slopes = rows.clone().map(|[_, c1, c2]| c1.unsigned_abs() << 16 | (c2 as u32) << square_scale);
-        let slopes = self.permuted_halves(&bytes_of(slopes), &index);
+        let slopes = self.permuted(&bytes_of(slopes), 0, &index);
         // The lower half of the value in the upper one: as large as the sum, values are shifted by 16. So is the rounding's.
         let rounding = f.rounding << f.scale;
         let values = rows.map(|[c0, ..]| (c0 as u32).wrapping_add(rounding >> 16) << 16);
@@ -230,13 +230,12 @@ impl Lower<'_> {
         let [first, second] = self.halves(&kept_products());
         let product: [u8; 64] = std::array::from_fn(|i| ((i >> 3) * (i & 7)) as u8);
         let products = self.a.pool.add(&product);
-        let lowest = self.shared(x.len(), 0xff);
+        let lowest = self.byte_mask(0);
         let weights = self.shared(x.len(), 0x0101_0104);
         let mut out = Vec::new();
         for (&x, &index) in x.iter().zip(&index) {
             let others = self.a.v4(PERMUTE_128, index, first, Src::R(second));
-            let of_lowest = self.a.v3(PERMUTE_64, index, Src::Pool(products));
-            let all = self.a.ternary(CHOOSE, of_lowest, others, lowest);
+            let all = self.a.v3m(PERMUTE_64, lowest, others, index, Src::Pool(products));
             let high = self.a.v2i(SHR, x, 9 - doubled);
             let square = self.a.v3(MUL_ADD_HALVES, high, Src::R(high));
             let half = self.a.v2i(SHR, square, 1);
@@ -273,14 +272,6 @@ impl Lower<'_> {
             }
         }
         out
-    }
-
-    /// Words by tables of their four bytes: two and two side by side.
-    fn permuted_halves(&mut self, tables: &[[u8; 128]], index: &[R]) -> Vec<R> {
-        let low = self.permuted(&tables[..2], 0, index);
-        let high = self.permuted(&tables[2..], 2, index);
-        let half = self.shared(index.len(), 0xffff);
-        low.iter().zip(&high).map(|(&low, &high)| self.a.ternary(CHOOSE, low, high, half)).collect()
     }
 
     /// The mask of one byte of every word.
