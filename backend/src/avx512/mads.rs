@@ -34,7 +34,7 @@ use crate::Error;
 use crate::wanted::Wanted;
 
 /// Instructions between two multiply-adds, other than loads, from which on they are apart.
-const MOST_OTHERS: usize = 8;
+const MOST_OTHERS: usize = 16;
 
 /// Most multiply-adds of a stretch: what they read must be there at its end.
 const MOST_MADS: usize = 24;

@@ -14,6 +14,7 @@ pub mod gvn;
 pub mod lane_loops;
 pub mod licm;
 pub mod pairs;
+pub mod schedule;
 pub mod simplify_cfg;
 pub mod uniform;
 pub mod whole;
@@ -46,6 +47,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("lane_loops", lane_loops::run),
     ("licm", licm::run),
     ("pairs", pairs::run),
+    ("schedule", schedule::run),
     ("simplify_cfg", simplify_cfg::run),
     ("uniform", uniform::run),
     ("whole", whole::run),

@@ -450,3 +450,11 @@ fn passes_in_random_order_keep_what_functions_give() {
         check(seed, &passes);
     }
 }
+
+/// Most random blocks are too short for the pass to look at.
+#[test]
+fn blocks_in_the_order_of_starts_keep_what_functions_give() {
+    for seed in seeds(100) {
+        check(seed, &[("schedule", super::schedule::run_always)]);
+    }
+}

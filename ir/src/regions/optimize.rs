@@ -4,7 +4,7 @@ use super::{Region, full};
 use crate::function::Function;
 use crate::passes::{
     canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
-    simplify_cfg, uniform, whole,
+    schedule, simplify_cfg, uniform, whole,
 };
 
 /// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
@@ -73,6 +73,7 @@ pub fn versions(region: &mut Region, all_enter: bool) {
     } else {
         pipeline(&mut region.mask, &[conjunctions::run, gvn::run, dce::run]);
     }
+    pipeline(&mut region.mask, &[schedule::run]);
 }
 
 /// Optimises a region in SSA, before its branches become masks: whatever is gone here needs no mask and no blend.

@@ -1,0 +1,303 @@
+//! Instructions of long blocks in the order in which a host that looks ahead without limits would begin them.
+//!
+//! A host looks ahead over some hundred operations. Where chains that do not depend on each other stand one behind the other (rounds
+//! of an unrolled loop, a root and what another quotient needs), it sees the next one only when it is nearly through with the one
+//! before. Here each block is executed by a model of it that sees all of the block ([`Graph::starts`]), and its instructions are put
+//! into the order in which they started. Values live longer then, so the order is kept only where a model with the real limits
+//! ([`host::cycles`]) and a count of what registers will not hold ([`registers::moves`]) say that it pays.
+//!
+//! All that is not pure stays in its order. A truncating multiply-add stays behind the masks that stood in front of it: code that is
+//! quick for most operands is told by them in which lanes it matters what they are.
+
+mod host;
+mod registers;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::entities::{Block, Inst, Value};
+use crate::function::{Function, ValueDef};
+use crate::opcodes::Opcode;
+use crate::types::Scalar;
+use host::{Cost, Units};
+
+/// Cycles that a value may be there before it is used, where it could be made later.
+const MOST_WAIT: u32 = 80;
+
+/// What the new order must take at most, in hundredths of the old one.
+const WORTH: usize = 95;
+
+/// Cycles for a register that goes to memory, or comes from there: four bring one into it or out of it.
+const MOVES_A_CYCLE: usize = 4;
+
+/// Runs the pass.
+pub fn run(func: &mut Function) -> bool {
+    let mut leaving = None;
+    let mut changed = false;
+    for block in func.block_ids() {
+        let insts = &func.block(block).insts;
+        if !host::is_longer_than_window(func, insts) {
+            continue;
+        }
+        let order = in_order_of_start(func, block);
+        let leaving = leaving.get_or_insert_with(|| registers::leaving(func));
+        if cost(func, block, &order, leaving) * 100 < cost(func, block, insts, leaving) * WORTH {
+            func.block_mut(block).insts = order;
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Cycles that a block takes with its instructions in an order.
+fn cost(func: &Function, block: Block, order: &[Inst], leaving: &[bool]) -> usize {
+    host::cycles(func, block, order) as usize + registers::moves(func, order, leaving) / MOVES_A_CYCLE
+}
+
+/// The block's instructions as a host without limits of sight begins them.
+fn in_order_of_start(func: &Function, block: Block) -> Vec<Inst> {
+    let insts = &func.block(block).insts;
+    let graph = Graph::new(func, insts);
+    let mut starts = graph.starts();
+    graph.delay(&mut starts);
+    let mut order: Vec<usize> = (0..insts.len()).collect();
+    order.sort_by_key(|&n| (starts[n], n));
+    order.into_iter().map(|n| insts[n]).collect()
+}
+
+/// What waits for what in a block; instructions are places in it.
+struct Graph {
+    costs: Vec<Cost>,
+    /// By instruction, those that wait for it, and how long from its start.
+    behind: Vec<Vec<(usize, u32)>>,
+    /// By instruction, how many it waits for.
+    waits: Vec<usize>,
+}
+
+impl Graph {
+    fn new(func: &Function, insts: &[Inst]) -> Graph {
+        let costs: Vec<Cost> = insts.iter().map(|&inst| host::cost(func, func.inst(inst))).collect();
+        let mut graph = Graph { behind: vec![Vec::new(); insts.len()], waits: vec![0; insts.len()], costs };
+        let mut places = vec![None; func.values.len()];
+        let mut last_effect = None;
+        let mut masks = Vec::new();
+        for (n, &inst) in insts.iter().enumerate() {
+            let data = func.inst(inst);
+            for a in &data.args {
+                if let Some(before) = places[a.index()] {
+                    graph.wait(n, before, graph.costs[before].latency);
+                }
+            }
+            if !data.op.is_pure()
+                && let Some(before) = last_effect.replace(n)
+            {
+                graph.wait(n, before, 0);
+            }
+            if data.op == Opcode::FmadTrunc {
+                masks.iter().for_each(|&before| graph.wait(n, before, 0));
+            }
+            if let Some(r) = data.result {
+                places[r.index()] = Some(n);
+                if func.ty(r).scalar == Scalar::I1 {
+                    masks.push(n);
+                }
+            }
+        }
+        graph
+    }
+
+    fn wait(&mut self, n: usize, before: usize, latency: u32) {
+        self.behind[before].push((n, latency));
+        self.waits[n] += 1;
+    }
+
+    /// The cycles in which instructions start: the first of those that are ready, as many as the host's units take.
+    fn starts(&self) -> Vec<u32> {
+        let mut waits = self.waits.clone();
+        let mut ready_at = vec![0; waits.len()];
+        let mut starts = vec![0; waits.len()];
+        let mut ready: BinaryHeap<Reverse<usize>> =
+            (0..waits.len()).filter(|&n| waits[n] == 0).map(Reverse).collect();
+        // Those that are ready later, by when.
+        let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
+        let mut units = Units::default();
+        loop {
+            while let Some(&Reverse((at, n))) = later.peek()
+                && at <= units.now
+            {
+                later.pop();
+                ready.push(Reverse(n));
+            }
+            while units.are_free()
+                && let Some(Reverse(n)) = ready.pop()
+            {
+                if self.costs[n].divides > 0 && units.divider_free > units.now {
+                    later.push(Reverse((units.divider_free, n)));
+                    continue;
+                }
+                starts[n] = units.now;
+                units.start(&self.costs[n]);
+                for &(next, latency) in &self.behind[n] {
+                    ready_at[next] = ready_at[next].max(units.now + latency);
+                    waits[next] -= 1;
+                    if waits[next] == 0 && ready_at[next] <= units.now {
+                        ready.push(Reverse(next));
+                    } else if waits[next] == 0 {
+                        later.push(Reverse((ready_at[next], next)));
+                    }
+                }
+            }
+            match later.peek() {
+                None if ready.is_empty() => return starts,
+                // Nothing to do until then.
+                Some(&Reverse((at, _))) if ready.is_empty() => units.go_on_to(at),
+                _ => units.go_on_to(units.now + 1),
+            }
+        }
+    }
+
+    /// Puts off what would wait long for its use.
+    fn delay(&self, starts: &mut [u32]) {
+        for n in (0..starts.len()).rev() {
+            let slack = |latency: u32| if latency == 0 { 0 } else { latency + MOST_WAIT };
+            let latest =
+                self.behind[n].iter().map(|&(next, latency)| starts[next].saturating_sub(slack(latency)));
+            starts[n] = starts[n].max(latest.min().unwrap_or(0));
+        }
+    }
+}
+
+/// The value whose register a value is in: what only has another type, or other NaNs, is in that of its operand.
+fn register_of(func: &Function, value: Value) -> Value {
+    match func.values[value.index()].def {
+        ValueDef::Inst(inst) => {
+            let data = func.inst(inst);
+            match (data.op, data.args.first()) {
+                (Opcode::Bitcast | Opcode::Fcanon, Some(&a)) => register_of(func, a),
+                _ => value,
+            }
+        }
+        ValueDef::Param(..) => value,
+    }
+}
+
+/// Puts every block into the order of starts, whether it pays or not.
+#[cfg(test)]
+pub(super) fn run_always(func: &mut Function) -> bool {
+    let mut changed = false;
+    for block in func.block_ids() {
+        let order = in_order_of_start(func, block);
+        changed |= order != func.block(block).insts;
+        func.block_mut(block).insts = order;
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builder::Builder;
+    use crate::function::{Form, Imm, SlotInit, Terminator};
+    use crate::types::Type;
+
+    /// A block that reads values from slots, and what `write` adds; the result is written to another slot.
+    fn block(values: usize, write: impl FnOnce(&mut Builder<'_>, &[Value]) -> Value) -> (Function, Block) {
+        let mut func = Function::new("f", Form::Mask, 32);
+        let slots: Vec<_> =
+            (0..=values).map(|n| func.add_slot(format!("s{n}"), Type::F32, SlotInit::Zero)).collect();
+        let block = func.add_block(0);
+        let mut b = Builder::new(&mut func, block);
+        let read: Vec<Value> = slots[1..].iter().map(|&slot| b.get(slot)).collect();
+        let result = write(&mut b, &read);
+        b.set(slots[0], result);
+        b.terminate(Terminator::Return { exit: 0, exited: None, cond: None });
+        (func, block)
+    }
+
+    fn add(b: &mut Builder<'_>, x: Value, y: Value) -> Value {
+        b.push(Opcode::Fadd, &[x, y], Imm::None, Some(Type::F32)).expect("has a result")
+    }
+
+    fn chain(b: &mut Builder<'_>, from: Value, length: usize) -> Value {
+        (0..length).fold(from, |sum, _| add(b, sum, from))
+    }
+
+    fn moves(func: &Function, block: Block) -> usize {
+        registers::moves(func, &func.block(block).insts, &registers::leaving(func))
+    }
+
+    #[test]
+    fn a_chain_takes_what_its_links_wait_for() {
+        let (func, block) = block(1, |b, v| chain(b, v[0], 10));
+        // Slots are read in two cycles; ten sums start every four cycles, the slot is written behind the last.
+        assert_eq!(host::cycles(&func, block, &func.block(block).insts), 2 + 10 * 4);
+    }
+
+    #[test]
+    fn chains_beyond_the_window_are_brought_together() {
+        let (mut func, block) = block(2, |b, v| {
+            let (x, y) = (chain(b, v[0], 60), chain(b, v[1], 60));
+            add(b, x, y)
+        });
+        let before = host::cycles(&func, block, &func.block(block).insts);
+        assert!(run(&mut func));
+        let after = host::cycles(&func, block, &func.block(block).insts);
+        // Each takes 240 cycles. The window holds the rest of one and 48 sums of both chains.
+        assert!((240..260).contains(&after), "{after}");
+        assert!(before > 280, "{before}");
+        assert!(!run(&mut func), "there is nothing left to do");
+    }
+
+    #[test]
+    fn a_round_of_a_loop_counts_without_those_before() {
+        let mut func = Function::new("f", Form::Mask, 32);
+        let (entry, body) = (func.add_block(0), func.add_block(0));
+        let mut b = Builder::new(&mut func, entry);
+        let (zero, more) = (b.f32(0.0), b.i32(1));
+        let call = |block, arg| crate::function::BlockCall { block, args: vec![arg] };
+        b.terminate(Terminator::Jump(call(body, zero)));
+        let sum = func.add_param(body, Type::F32);
+        let mut b = Builder::new(&mut func, body);
+        let next = chain(&mut b, sum, 10);
+        let mask = b.icmp(crate::opcodes::IntCC::Ne, more, more);
+        let after = func.add_block(0);
+        let end = crate::function::BlockCall { block: after, args: Vec::new() };
+        Builder::new(&mut func, body).terminate(Terminator::BrAny {
+            mask,
+            taken: call(body, next),
+            next: end,
+        });
+        Builder::new(&mut func, after).terminate(Terminator::Return { exit: 0, exited: None, cond: None });
+        // The first link waits for the last one.
+        assert_eq!(host::cycles(&func, body, &func.block(body).insts), 10 * 4);
+    }
+
+    #[test]
+    fn what_registers_do_not_hold_goes_to_memory_and_comes_back() {
+        let sum = |b: &mut Builder<'_>, v: &[Value]| v[1..].iter().fold(v[0], |sum, &x| add(b, sum, x));
+        // Two vectors a value, and registers for thirty.
+        let (func, at) = block(15, sum);
+        assert_eq!(moves(&func, at), 0);
+        let (func, at) = block(17, sum);
+        assert_eq!(moves(&func, at), 2 * (2 + 2));
+    }
+
+    #[test]
+    fn an_order_that_registers_do_not_hold_costs_its_moves() {
+        // Sixty short chains, each of which is added to the sum of those before: in the order of starts all come first.
+        let write = |b: &mut Builder<'_>, v: &[Value]| {
+            v.iter().fold(v[0], |sum, &x| {
+                let own = chain(b, x, 3);
+                add(b, sum, own)
+            })
+        };
+        let (mut func, at) = block(60, write);
+        let order = in_order_of_start(&func, at);
+        let leaving = registers::leaving(&func);
+        let (before, after) = (moves(&func, at), registers::moves(&func, &order, &leaving));
+        assert!(after > before + 20, "{before} and {after} moves");
+        let cycles = host::cycles(&func, at, &order) as usize;
+        assert_eq!(cost(&func, at, &order, &leaving), cycles + after / 4);
+        assert!(!run(&mut func));
+    }
+}

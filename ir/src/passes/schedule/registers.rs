@@ -1,0 +1,146 @@
+//! What registers will not hold.
+
+use std::collections::HashMap;
+
+use super::host::VECTORS;
+use super::register_of;
+use crate::entities::{Inst, Value};
+use crate::function::Function;
+use crate::opcodes::Opcode;
+use crate::types::Scalar;
+
+/// Vector registers for values; constants and what has just been computed take the others.
+const REGISTERS: u32 = 30;
+
+/// A use behind the block.
+const BEHIND: usize = usize::MAX - 1;
+
+/// No use any more.
+const NONE: usize = usize::MAX;
+
+/// By value, whether blocks other than its own, or terminators, use it.
+pub(super) fn leaving(func: &Function) -> Vec<bool> {
+    let mut home = vec![None; func.values.len()];
+    let mut leaving = vec![false; func.values.len()];
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            if let Some(r) = func.inst(inst).result {
+                home[r.index()] = Some(block);
+            }
+        }
+    }
+    for block in func.block_ids() {
+        for &inst in &func.block(block).insts {
+            for &a in &func.inst(inst).args {
+                leaving[register_of(func, a).index()] |= home[a.index()] != Some(block);
+            }
+        }
+        func.term(block).for_each_use(|v| leaving[register_of(func, v).index()] = true);
+    }
+    leaving
+}
+
+/// Vectors that a value is in registers; none for what is in other registers, or a constant.
+fn vectors(func: &Function, value: Value) -> u32 {
+    let ty = func.ty(value);
+    match ty.scalar {
+        _ if ty.uniform || func.as_const(value).is_some() => 0,
+        Scalar::I1 => 0,
+        Scalar::I32 | Scalar::F32 => VECTORS,
+        Scalar::I64 | Scalar::F64 => 2 * VECTORS,
+    }
+}
+
+/// Moves of vectors between registers and memory that an order needs, where what is used last of all leaves first.
+pub(super) fn moves(func: &Function, order: &[Inst], leaving: &[bool]) -> usize {
+    let is_code = |op: Opcode| !matches!(op, Opcode::Bitcast | Opcode::Fcanon | Opcode::Const);
+    // By value, the places where it is used, the last first.
+    let mut uses: HashMap<Value, Vec<usize>> = HashMap::new();
+    for (n, &inst) in order.iter().enumerate().rev() {
+        let data = func.inst(inst);
+        for &a in data.args.iter().filter(|_| is_code(data.op)) {
+            let v = register_of(func, a);
+            let first = if leaving[v.index()] { vec![BEHIND] } else { Vec::new() };
+            uses.entry(v).or_insert(first).push(n);
+        }
+    }
+    let mut held = Held { func, in_registers: Vec::new(), taken: 0, in_memory: Vec::new(), moves: 0 };
+    for (n, &inst) in order.iter().enumerate() {
+        let data = func.inst(inst);
+        if !is_code(data.op) {
+            continue;
+        }
+        for &a in &data.args {
+            let v = register_of(func, a);
+            let next = uses.get_mut(&v).and_then(|places| {
+                while places.last().is_some_and(|&place| place <= n) {
+                    places.pop();
+                }
+                places.last().copied()
+            });
+            held.use_value(v, next.unwrap_or(NONE));
+        }
+        if let Some(r) = data.result {
+            let behind = leaving[r.index()].then_some(BEHIND);
+            if let Some(next) = uses.get(&r).and_then(|places| places.last().copied()).or(behind) {
+                held.put(r, next);
+            }
+        }
+        held.make_room();
+    }
+    held.moves
+}
+
+/// Registers, as the order goes on.
+struct Held<'a> {
+    func: &'a Function,
+    /// Values and where they are used next.
+    in_registers: Vec<(Value, usize)>,
+    taken: u32,
+    in_memory: Vec<Value>,
+    moves: usize,
+}
+
+impl Held<'_> {
+    /// A value is used; next at another place.
+    fn use_value(&mut self, v: Value, next: usize) {
+        match self.in_registers.iter().position(|&(held, _)| held == v) {
+            Some(at) if next == NONE => {
+                self.in_registers.swap_remove(at);
+                self.taken -= vectors(self.func, v);
+            }
+            Some(at) => self.in_registers[at].1 = next,
+            None => {
+                let vectors = vectors(self.func, v);
+                self.moves += vectors as usize;
+                if next != NONE && vectors > 0 {
+                    self.in_memory.push(v);
+                    self.put(v, next);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, v: Value, next: usize) {
+        let vectors = vectors(self.func, v);
+        if vectors > 0 {
+            self.in_registers.push((v, next));
+            self.taken += vectors;
+        }
+    }
+
+    fn make_room(&mut self) {
+        while self.taken > REGISTERS
+            && let Some((at, &(v, _))) =
+                self.in_registers.iter().enumerate().max_by_key(|(_, (_, next))| *next)
+        {
+            self.in_registers.swap_remove(at);
+            let vectors = vectors(self.func, v);
+            self.taken -= vectors;
+            if !self.in_memory.contains(&v) {
+                self.in_memory.push(v);
+                self.moves += vectors as usize;
+            }
+        }
+    }
+}
