@@ -276,15 +276,15 @@ impl Arg {
     /// operands that of f32 (f64 in 64-bit ones); integers extend by their sign; a literal is the high dword of an
     /// f64, else it extends by its sign (unsigned and untyped ones by zero: LLVM 14 makes `s_mov_b64 s[4:5], 0xfffe0001`
     /// of 0xfffe0001, which bench/gcn/montecarlo_pi compares with). A 16-bit or packed operand gets an integer's
-    /// or literal's 32 bits; a float constant is f16 in the low half, zero in the high one.
+    /// or literal's 32 bits; where it is a float, a float constant is f16 in the low half, zero in the high one. As an
+    /// integer it has f32's 32 bits there too, of which 16-bit operations see the low half (LLVM's `getInlineEncodingV216`).
     pub fn constant(&self) -> Option<u64> {
         let narrow = |value: i64| if self.ty.bits() == 64 { value as u64 } else { value as u32 as u64 };
         match self.operand {
             Operand::Int(value) => Some(narrow(value.into())),
-            Operand::Float(float) => Some(match self.ty.bits() {
-                16 => float.bits16().into(),
-                64 => float.bits64(),
-                _ if matches!(self.ty, Type::Pk16 | Type::PkF16) => float.bits16().into(),
+            Operand::Float(float) => Some(match self.ty {
+                Type::F16 | Type::PkF16 => float.bits16().into(),
+                ty if ty.bits() == 64 => float.bits64(),
                 _ => float.bits32().into(),
             }),
             Operand::Literal(word) => Some(match self.ty {

@@ -51,6 +51,8 @@ pub(super) struct Emit<'f> {
     pub(super) live_after: Views,
     /// Which views of scalar pairs hold now.
     pub(super) views: Views,
+    /// Whether the program has scratch instructions, as those of 1.4 that know no buffer for it.
+    pub(super) scratch_instructions: bool,
     /// DPP of the current instruction.
     pub(super) dpp: Option<DppState>,
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
@@ -76,6 +78,7 @@ impl<'f> Emit<'f> {
             in_lanes: false,
             live_after: Views::all_scalar(),
             views: Views::all_scalar(),
+            scratch_instructions: true,
             dpp: None,
             zero_flags: [None; 2],
             slots,

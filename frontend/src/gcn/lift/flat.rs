@@ -3,13 +3,13 @@
 //! The high dword of a flat address says for each lane whether it is in LDS, in scratch or in global memory. Where the program
 //! cannot know the apertures ([`Options`](super::Options) has none), all is global.
 
-use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Space, Value};
+use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Space, Terminator, Value};
 
 use super::access::{self, GLOBAL, Shape, Unit, access};
 use super::atomic::{self, Rmw};
 use super::emit::Emit;
 use super::scratch;
-use crate::gcn::{Format, Inst, Segment};
+use crate::gcn::{Format, Generation, Inst, Segment};
 
 /// Emits one flat, global or scratch access; false for what is not one.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -32,23 +32,108 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         }
         return true;
     }
-    let place = match inst.mem.segment {
-        Segment::Scratch => in_scratch(e, inst),
-        _ => anywhere(e, inst),
+    let split = match straddles(e, inst, shape.unit) {
+        Straddles::Never => {
+            pieces(e, inst, shape, false);
+            return true;
+        }
+        Straddles::Always => {
+            pieces(e, inst, shape, true);
+            return true;
+        }
+        Straddles::In(lanes) => e.vote_any(lanes),
     };
+    let [bytes, words, behind] = [(); 3].map(|()| e.core.b.func.add_block(e.b.pc));
+    e.terminate(Terminator::Branch { cond: split, taken: bytes.into(), next: words.into() });
+    for (block, bytewise) in [(bytes, true), (words, false)] {
+        e.start(block);
+        pieces(e, inst, shape, bytewise);
+        e.terminate(Terminator::Jump(behind.into()));
+    }
+    e.start(behind);
+    true
+}
+
+/// Which lanes access two dwords of scratch at a time. These do not lie side by side: bytes have to be accessed one by one.
+enum Straddles {
+    Never,
+    /// All that are in scratch.
+    Always,
+    /// These, where they are active.
+    In(Value),
+}
+
+/// Compilers make such accesses for 1.4 only, and only in programs that have its scratch instructions.
+fn straddles(e: &mut Emit<'_>, inst: &Inst, unit: Unit) -> Straddles {
+    let most = match unit {
+        _ if e.generation != Generation::Gfx9 || !e.scratch_instructions => return Straddles::Never,
+        Unit::Byte { .. } => return Straddles::Never,
+        Unit::Short { .. } => 2,
+        Unit::Words(_) => 0,
+    };
+    if inst.mem.segment == Segment::Scratch {
+        let known = match inst.mem.saddr.or(inst.mem.addr) {
+            None => Some(0),
+            Some(arg) => arg.operand.scalar_code().and_then(|code| match e.statics.bits(code) {
+                (known, value) if known & 3 == 3 => Some(value),
+                _ => None,
+            }),
+        };
+        if let Some(offset) = known {
+            let over = offset.wrapping_add(inst.mem.offset as u32) & 3 > most;
+            return if over { Straddles::Always } else { Straddles::Never };
+        }
+    }
+    let Some((_, offset, lanes)) = place(e, inst).scratch else { return Straddles::Never };
+    let byte = e.and_const(offset, 3);
+    let most = e.b.i32(most);
+    let over = e.b.icmp(IntCC::Ugt, byte, most);
+    let over = access::and(e, lanes, Some(over));
+    Straddles::In(access::guard(e, over))
+}
+
+/// The whole access, in dwords or byte by byte.
+fn pieces(e: &mut Emit<'_>, inst: &Inst, shape: Shape, bytewise: bool) {
+    let place = place(e, inst);
+    let parts = shape.unit.parts(false);
     if shape.store {
         let values = access::stored(e, inst, shape, false);
-        for ((at, bytes), value) in shape.unit.parts(false).into_iter().zip(values) {
-            place.store(e, at, bytes, value);
+        for ((at, bytes), value) in parts.into_iter().zip(values) {
+            if !bytewise {
+                place.store(e, at, bytes, value);
+                continue;
+            }
+            for byte in 0..u32::from(bytes) {
+                let value = if byte == 0 { value } else { e.ushr_const(value, 8 * byte) };
+                place.store(e, at + byte, 1, value);
+            }
         }
     } else {
         let signed = matches!(shape.unit, Unit::Byte { signed: true } | Unit::Short { signed: true });
-        let parts = shape.unit.parts(false);
-        let values: Vec<Value> =
-            parts.into_iter().map(|(at, bytes)| place.load(e, at, bytes, signed)).collect();
+        let mut values = Vec::new();
+        for (at, bytes) in parts {
+            if !bytewise {
+                values.push(place.load(e, at, bytes, signed));
+                continue;
+            }
+            let last = u32::from(bytes) - 1;
+            let mut value = place.load(e, at + last, 1, signed);
+            for byte in (0..last).rev() {
+                let high = e.shl_const(value, 8);
+                let low = place.load(e, at + byte, 1, false);
+                value = e.b.ior(high, low);
+            }
+            values.push(value);
+        }
         finish_load(e, inst, shape, &values);
     }
-    true
+}
+
+fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
+    match inst.mem.segment {
+        Segment::Scratch => in_scratch(e, inst),
+        _ => anywhere(e, inst),
+    }
 }
 
 fn finish_load(e: &mut Emit<'_>, inst: &Inst, shape: Shape, values: &[Value]) {

@@ -11,7 +11,7 @@ use super::options::Options;
 use super::slots::{EXEC, M0};
 use super::statics::Statics;
 use super::views::{Analysis, HI, LANE, LO, View};
-use crate::gcn::{Inst, Op, Operand};
+use crate::gcn::{Inst, Op, Operand, Segment};
 
 /// A block.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +32,8 @@ pub(super) struct Graph {
     statics: BTreeMap<u32, Statics>,
     entry: u32,
     indirect: BTreeSet<u32>,
+    /// Whether the code, explored or not, seems to have scratch instructions: those of 1.4 that take no buffer.
+    pub(super) scratch_instructions: bool,
 }
 
 /// A program's instructions and leaders so far.
@@ -321,7 +323,14 @@ impl Explorer<'_> {
 
     fn graph(&self) -> Graph {
         let nodes = self.leaders.iter().map(|&start| (start, self.node(start))).collect();
-        Graph { nodes, statics: BTreeMap::new(), entry: self.options.entry, indirect: self.indirect.clone() }
+        Graph {
+            nodes,
+            statics: BTreeMap::new(),
+            entry: self.options.entry,
+            indirect: self.indirect.clone(),
+            scratch_instructions: self.insts.values().any(|inst| inst.mem.segment == Segment::Scratch)
+                || self.code.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
+        }
     }
 
     fn node(&self, start: u32) -> Node {

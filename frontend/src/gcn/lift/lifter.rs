@@ -51,6 +51,7 @@ pub(super) fn lift(func: &mut Function, graph: &Graph, analysis: &Analysis, opti
     }
     let mut lifter =
         Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
+    lifter.e.scratch_instructions = graph.scratch_instructions;
     lifter.prologue(options);
     for (start, node) in graph.nodes() {
         lifter.block(start, node);

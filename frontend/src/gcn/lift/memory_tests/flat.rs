@@ -112,6 +112,84 @@ fn scratch_is_interleaved() {
     }
 }
 
+/// What lies in two dwords of scratch is as far apart as these are.
+#[test]
+fn unaligned_scratch() {
+    let mut random = Random(44);
+    let base = BASE + 0x200;
+    let ops = [
+        (Op::FLAT_LOAD_DWORDX3, Op::FLAT_STORE_DWORDX3, 12),
+        (Op::FLAT_LOAD_DWORD, Op::FLAT_STORE_DWORD, 4),
+        (Op::FLAT_LOAD_SSHORT, Op::FLAT_STORE_SHORT, 2),
+    ];
+    // An offset of the lane's, a scalar one, a known one; generic addresses.
+    for (kind, &(load, store, bytes)) in (0..4).flat_map(|kind| ops.iter().map(move |op| (kind, op))) {
+        let mut m = Machine::new(Generation::Gfx9, &mut random);
+        m.apertures = kind == 3;
+        m.set("flat_scratch_lo", base as u32);
+        m.set("flat_scratch_hi", (base >> 32) as u32);
+        m.set("s30", 21);
+        let noise = random.lanes(|r| r.below(40));
+        match kind {
+            3 => set_addresses(&mut m, |lane| match lane % 2 {
+                0 => (u64::from(PRIVATE) << 32) + u64::from(noise[lane]),
+                _ => BASE + 0x3001 + 16 * lane as u64,
+            }),
+            _ => m.vgprs[1] = noise,
+        }
+        let with = |op, offset: i32| {
+            let mut with = flat(op, if kind == 3 { Segment::Flat } else { Segment::Scratch });
+            with.mem.offset = offset;
+            if kind != 3 {
+                with.mem.addr = if kind == 0 { v(1, 1) } else { None };
+                with.mem.saddr = if kind == 1 { s(30, 1) } else { None };
+            }
+            with
+        };
+        let at = |lane: usize, offset: u32, byte: u32| match kind {
+            0 => in_scratch(base, lane, noise[lane] + offset + byte),
+            1 => in_scratch(base, lane, 21 + offset + byte),
+            2 => in_scratch(base, lane, offset + byte),
+            _ if lane % 2 == 0 => in_scratch(base, lane, noise[lane] + offset + byte),
+            _ => BASE + 0x3001 + 16 * lane as u64 + u64::from(offset + byte),
+        };
+        for offset in 3..6 {
+            let before = m.clone();
+            let (mut load, mut store) = (with(load, offset), with(store, offset + 60));
+            (load.dst, store.mem.data) = (v(8, 3), v(12, 3));
+            if kind == 3 {
+                store.mem.offset = offset;
+            }
+            let stored = store.mem.offset as u32;
+            // Generic accesses are split where the program has scratch instructions, too.
+            let mut other = flat(Op::FLAT_LOAD_UBYTE, Segment::Scratch);
+            (other.mem.addr, other.dst) = (None, v(20, 1));
+            m.run(&[load, store, other]);
+            let read = |m: &Machine, lane, offset: u32| {
+                (0..bytes).map(|byte| m.global_at(at(lane, offset, byte), 1) as u8).collect::<Vec<u8>>()
+            };
+            for lane in 0..64 {
+                let registers = |m: &Machine, first: usize, bytes: u32| {
+                    let words = (0..3).flat_map(|n| m.vgprs[first + n][lane].to_le_bytes());
+                    words.take(bytes as usize).collect::<Vec<u8>>()
+                };
+                if !before.active(lane) {
+                    assert_eq!(registers(&m, 8, 12), registers(&before, 8, 12));
+                    assert_eq!(read(&m, lane, stored), read(&before, lane, stored));
+                    continue;
+                }
+                let mut want = read(&before, lane, offset as u32);
+                if bytes == 2 {
+                    let sign = if want[1] > 0x7f { 0xff } else { 0 };
+                    want.extend([sign, sign]);
+                }
+                assert_eq!(registers(&m, 8, bytes.max(4)), want, "{kind} {load:?} {lane}");
+                assert_eq!(read(&m, lane, stored), registers(&before, 12, bytes), "{kind} {store:?} {lane}");
+            }
+        }
+    }
+}
+
 /// Every lane somewhere else.
 #[test]
 fn apertures() {
