@@ -102,7 +102,11 @@ impl Ops for Lanes<'_, '_> {
         wide_add(x: Value, y: Value) = b.iadd(x, y);
         wide_sub(x: Value, y: Value) = b.isub(x, y);
         wide_and(x: Value, y: Value) = b.iand(x, y);
+        wide_or(x: Value, y: Value) = b.ior(x, y);
+        wide_shr_by(x: Value, n: Value) = b.ushr(x, n);
         wide_eq(x: Value, y: Value) = b.icmp(IntCC::Eq, x, y);
+        wide_slt(x: Value, y: Value) = b.icmp(IntCC::Slt, x, y);
+        wide_select(when: Value, x: Value, y: Value) = b.select(when, x, y);
         low(x: Value) = b.convert(Opcode::Trunc, x, Scalar::I32);
         extend(x: Value) = b.convert(Opcode::Zext, x, Scalar::I64);
         wide_bits(x: Value) = b.bitcast(x, Scalar::I64);

@@ -156,8 +156,16 @@ ops! {
     wide_sub(a: Wide, b: Wide) -> Wide;
     /// And.
     wide_and(a: Wide, b: Wide) -> Wide;
+    /// Or.
+    wide_or(a: Wide, b: Wide) -> Wide;
+    /// Logical right shift.
+    wide_shr_by(a: Wide, n: Wide) -> Wide;
     /// Whether equal.
     wide_eq(a: Wide, b: Wide) -> Truth;
+    /// Whether less, signed.
+    wide_slt(a: Wide, b: Wide) -> Truth;
+    /// The second where the first holds, else the third.
+    wide_select(when: Truth, a: Wide, b: Wide) -> Wide;
     /// Low half.
     low(a: Wide) -> Word;
     /// Zero extension.

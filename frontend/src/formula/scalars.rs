@@ -64,7 +64,11 @@ impl Ops for Scalars {
         wide_add(a: u64, b: u64) -> u64 = a.wrapping_add(b);
         wide_sub(a: u64, b: u64) -> u64 = a.wrapping_sub(b);
         wide_and(a: u64, b: u64) -> u64 = a & b;
+        wide_or(a: u64, b: u64) -> u64 = a | b;
+        wide_shr_by(a: u64, n: u64) -> u64 = a >> (n & 63);
         wide_eq(a: u64, b: u64) -> bool = a == b;
+        wide_slt(a: u64, b: u64) -> bool = (a as i64) < b as i64;
+        wide_select(when: bool, a: u64, b: u64) -> u64 = if when { a } else { b };
         low(a: u64) -> u32 = a as u32;
         extend(a: u32) -> u64 = a.into();
         wide_bits(a: f64) -> u64 = a.to_bits();

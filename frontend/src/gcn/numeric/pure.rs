@@ -5,7 +5,7 @@
 
 use super::divide::FmasScale;
 use super::trans::Function;
-use super::{Mode, Width, arith, bytes, convert, divide, trans};
+use super::{Mode, Width, arith, bytes, convert, divide, scaling, trans};
 use crate::formula::Scalars;
 use crate::pure_table::{a, functions, w};
 use crate::soft::Rounding;
@@ -63,21 +63,21 @@ functions! {
     /// f32 minimum or maximum
     MIN_MAX_F32 = "gcn.minmax.f32" (I32, F32, F32) -> F32, |x| min_max(Single, x, a(x, 1), a(x, 2));
     /// f32 times a power of two
-    LDEXP_F32 = "gcn.ldexp.f32" (I32, F32, I32) -> F32, |x| arith::ldexp(Single, mode(x), a(x, 1), w(x, 2) as i32);
+    LDEXP_F32 = "gcn.ldexp.f32" (I32, F32, I32) -> F32, |x| arith::ldexp(Single, mode(x), a(x, 1), w(x, 2) as i32), expand scaling::ldexp_f32;
     /// f32 significand; form 1: NaN for infinities
-    FREXP_MANT_F32 = "gcn.frexp_mant.f32" (I32, F32) -> F32, |x| arith::frexp_mant(Single, mode(x), a(x, 1), form(x) != 0);
+    FREXP_MANT_F32 = "gcn.frexp_mant.f32" (I32, F32) -> F32, |x| arith::frexp_mant(Single, mode(x), a(x, 1), form(x) != 0), expand scaling::significand_f32;
     /// f32 exponent; form 1: -1 for infinities and NaNs
     FREXP_EXP_F32 = "gcn.frexp_exp.f32" (I32, F32) -> I32,
-        |x| u64::from(arith::frexp_exp(Single, mode(x), a(x, 1), -(form(x) as i32)) as u32);
+        |x| u64::from(arith::frexp_exp(Single, mode(x), a(x, 1), -(form(x) as i32)) as u32), expand scaling::power_f32;
     /// f32 multiply-add of the division; the form is [`FmasScale`]
     FMAS_F32 = "gcn.div_fmas.f32" (I32, F32, F32, F32) -> F32,
         |x| divide::fmas(Single, mode(x), fmas_scale(form(x)), a(x, 1), a(x, 2), a(x, 3));
     /// f32 scaling for the division
-    DIV_SCALE_F32 = "gcn.div_scale.f32" (F32, F32, F32) -> F32, |x| divide::scale(Single, a(x, 0), a(x, 1), a(x, 2)).0;
+    DIV_SCALE_F32 = "gcn.div_scale.f32" (F32, F32, F32) -> F32, |x| divide::scale(Single, a(x, 0), a(x, 1), a(x, 2)).0, expand scaling::scale_f32;
     /// Whether the f32 quotient has to be scaled back
-    DIV_FLAG_F32 = "gcn.div_flag.f32" (F32, F32) -> I1, |x| divide::scale(Single, a(x, 0), a(x, 0), a(x, 1)).1.into();
+    DIV_FLAG_F32 = "gcn.div_flag.f32" (F32, F32) -> I1, |x| divide::scale(Single, a(x, 0), a(x, 0), a(x, 1)).1.into(), expand scaling::flag_f32;
     /// f32 fix-up of the division
-    DIV_FIXUP_F32 = "gcn.div_fixup.f32" (F32, F32, F32) -> F32, |x| divide::fixup(Single, a(x, 0), a(x, 1), a(x, 2));
+    DIV_FIXUP_F32 = "gcn.div_fixup.f32" (F32, F32, F32) -> F32, |x| divide::fixup(Single, a(x, 0), a(x, 1), a(x, 2)), expand scaling::fixup_f32;
     /// 2^x
     EXP_F32 = "gcn.exp.f32" (F32) -> F32, |x| trans::exp_f32(&mut Scalars, w(x, 0)).into(), inline trans::exp_f32, fast trans::quick::exp_f32;
     /// log2(x)
@@ -98,21 +98,21 @@ functions! {
     /// f64 minimum or maximum
     MIN_MAX_F64 = "gcn.minmax.f64" (I32, F64, F64) -> F64, |x| min_max(Double, x, a(x, 1), a(x, 2));
     /// f64 times a power of two
-    LDEXP_F64 = "gcn.ldexp.f64" (I32, F64, I32) -> F64, |x| arith::ldexp(Double, mode(x), a(x, 1), w(x, 2) as i32);
+    LDEXP_F64 = "gcn.ldexp.f64" (I32, F64, I32) -> F64, |x| arith::ldexp(Double, mode(x), a(x, 1), w(x, 2) as i32), expand scaling::ldexp_f64;
     /// f64 significand; form 1: NaN for infinities
-    FREXP_MANT_F64 = "gcn.frexp_mant.f64" (I32, F64) -> F64, |x| arith::frexp_mant(Double, mode(x), a(x, 1), form(x) != 0);
+    FREXP_MANT_F64 = "gcn.frexp_mant.f64" (I32, F64) -> F64, |x| arith::frexp_mant(Double, mode(x), a(x, 1), form(x) != 0), expand scaling::significand_f64;
     /// f64 exponent; form 1: -1 for infinities and NaNs
     FREXP_EXP_F64 = "gcn.frexp_exp.f64" (I32, F64) -> I32,
-        |x| u64::from(arith::frexp_exp(Double, mode(x), a(x, 1), -(form(x) as i32)) as u32);
+        |x| u64::from(arith::frexp_exp(Double, mode(x), a(x, 1), -(form(x) as i32)) as u32), expand scaling::power_f64;
     /// f64 multiply-add of the division; the form is [`FmasScale`]
     FMAS_F64 = "gcn.div_fmas.f64" (I32, F64, F64, F64) -> F64,
         |x| divide::fmas(Double, mode(x), fmas_scale(form(x)), a(x, 1), a(x, 2), a(x, 3));
     /// f64 scaling for the division
-    DIV_SCALE_F64 = "gcn.div_scale.f64" (F64, F64, F64) -> F64, |x| divide::scale(Double, a(x, 0), a(x, 1), a(x, 2)).0;
+    DIV_SCALE_F64 = "gcn.div_scale.f64" (F64, F64, F64) -> F64, |x| divide::scale(Double, a(x, 0), a(x, 1), a(x, 2)).0, expand scaling::scale_f64;
     /// Whether the f64 quotient has to be scaled back
-    DIV_FLAG_F64 = "gcn.div_flag.f64" (F64, F64) -> I1, |x| divide::scale(Double, a(x, 0), a(x, 0), a(x, 1)).1.into();
+    DIV_FLAG_F64 = "gcn.div_flag.f64" (F64, F64) -> I1, |x| divide::scale(Double, a(x, 0), a(x, 0), a(x, 1)).1.into(), expand scaling::flag_f64;
     /// f64 fix-up of the division
-    DIV_FIXUP_F64 = "gcn.div_fixup.f64" (F64, F64, F64) -> F64, |x| divide::fixup(Double, a(x, 0), a(x, 1), a(x, 2));
+    DIV_FIXUP_F64 = "gcn.div_fixup.f64" (F64, F64, F64) -> F64, |x| divide::fixup(Double, a(x, 0), a(x, 1), a(x, 2)), expand scaling::fixup_f64;
     /// Bits of 2 / pi
     TRIG_PREOP_F64 = "gcn.trig_preop.f64" (F64, I32) -> F64, |x| trans::trig_preop(a(x, 0), w(x, 1));
 

@@ -5,7 +5,7 @@ use rustc_apfloat::{Float, FloatConvert, Round};
 
 use super::divide::FmasScale;
 use super::trans::Function;
-use super::{Mode, Width, arith, bytes, convert, divide, trans};
+use super::{Mode, Width, arith, bytes, convert, divide, scaling, trans};
 use crate::formula::Scalars;
 use crate::soft::Rounding;
 
@@ -308,6 +308,112 @@ fn division_works_out() {
             let distance = ulps(got as u32, want as u32);
             let denormal = want & !w.format().sign_bit() <= 0x0080_0000;
             assert!(distance == 0 || (denormal && distance == 1), "{n:x} / {d:x}: {got:x}, want {want:x}");
+        }
+    }
+}
+
+#[test]
+fn division_steps_as_formulas() {
+    use super::scaling::{Double, Single};
+    let mut o = crate::formula::Scalars;
+    let mut flags = [0; 2];
+    for (double, w) in [(false, Width::Single), (true, Width::Double)] {
+        let mut scale = |a: u64, d: u64, n: u64| {
+            let [value, flag] = match double {
+                false => scaling::scale::<Single, _>(&mut o, a as u32, d as u32, n as u32).map(u64::from),
+                true => scaling::scale::<Double, _>(&mut o, a, d, n),
+            };
+            let all = if double { u64::MAX } else { u32::MAX.into() };
+            assert!(flag == 0 || flag == all, "{a:x} of {n:x} / {d:x}: {flag:x}");
+            (value, flag == all)
+        };
+        // Exponents all over, and those near each other or near a limit.
+        let mut samples = samples(w, 150);
+        let format = w.format();
+        for exponent in [0, 1, 22, 23, 24, 53, 54, 96, 128, 768].into_iter().filter(|&e| e <= format.bias) {
+            for field in [exponent, 2 * format.bias - exponent] {
+                samples.extend([0, 1, 5].map(|x| (field as u64) << format.fraction | x));
+            }
+        }
+        for &n in &samples {
+            for &d in &samples {
+                for a in [d, n, samples[(n ^ d) as usize % samples.len()]] {
+                    let (got, want) = (scale(a, d, n), divide::scale(w, a, d, n));
+                    assert_eq!(got, want, "{a:x} of {n:x} / {d:x}");
+                    flags[usize::from(got.1)] += 1;
+                }
+            }
+        }
+        for &n in &samples {
+            for &d in &samples {
+                for q in [
+                    d,
+                    n,
+                    0,
+                    format.infinity(),
+                    format.infinity() | 1,
+                    samples[(n ^ d) as usize % samples.len()],
+                ] {
+                    let got = match double {
+                        false => scaling::fixup::<Single, _>(
+                            &mut crate::formula::Scalars,
+                            q as u32,
+                            d as u32,
+                            n as u32,
+                        )
+                        .into(),
+                        true => scaling::fixup::<Double, _>(&mut crate::formula::Scalars, q, d, n),
+                    };
+                    assert_eq!(got, divide::fixup(w, q, d, n), "{q:x} for {n:x} / {d:x}");
+                }
+            }
+        }
+    }
+    assert!(flags[0].min(flags[1]) > 10_000, "{flags:?}");
+}
+
+#[test]
+fn powers_of_two_as_formulas() {
+    use super::scaling::{Double, Flush, Single, ldexp, power, significand};
+    let o = &mut crate::formula::Scalars;
+    let powers = [
+        0, 1, 22, 23, 24, 25, 52, 53, 54, 100, 126, 149, 150, 254, 277, 300, 1022, 1074, 1075, 2046, 2100,
+        4999, 6000,
+    ];
+    let powers = powers.iter().flat_map(|&p| [p, -p]).chain([i32::MIN, i32::MAX]);
+    let powers: Vec<i32> = powers.collect();
+    for bits in [0x0, 0x50, 0xa0, 0xf0] {
+        let mode = Mode(bits);
+        for (double, w) in [(false, Width::Single), (true, Width::Double)] {
+            let flush = Flush { inputs: mode.flushes_inputs(w), outputs: mode.flushes_outputs(w) };
+            let samples = samples(w, 400).into_iter().flat_map(|x| [x, x ^ w.format().sign_bit()]);
+            for a in samples {
+                for &p in &powers {
+                    let got = match double {
+                        false => ldexp::<Single, _>(o, a as u32, p as u32, flush).into(),
+                        true => ldexp::<Double, _>(o, a, p as u32, flush),
+                    };
+                    assert_eq!(got, arith::ldexp(w, mode, a, p), "{a:x} * 2^{p} with {bits:x}");
+                }
+                for form in [false, true] {
+                    let (got, got_power) = match double {
+                        false => (
+                            significand::<Single, _>(o, a as u32, form, flush).into(),
+                            power::<Single, _>(o, a as u32, -i32::from(form), flush),
+                        ),
+                        true => (
+                            significand::<Double, _>(o, a, form, flush),
+                            power::<Double, _>(o, a, -i32::from(form), flush),
+                        ),
+                    };
+                    assert_eq!(got, arith::frexp_mant(w, mode, a, form), "{a:x} with {bits:x}");
+                    assert_eq!(
+                        got_power as i32,
+                        arith::frexp_exp(w, mode, a, -i32::from(form)),
+                        "{a:x} with {bits:x}"
+                    );
+                }
+            }
         }
     }
 }
