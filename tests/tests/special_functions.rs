@@ -283,6 +283,88 @@ fn gcn() {
     }
 }
 
+/// What takes numbers apart, in vector code where MODE is known: all that the interpreter's calls give, in each format.
+#[test]
+fn gcn_powers_and_divisions() {
+    const INPUTS: u32 = 12;
+    let ops = [
+        "v_ldexp_f32 v12, v0, v1",
+        "v_frexp_mant_f32 v13, v0",
+        "v_frexp_exp_i32_f32 v14, v1",
+        "v_div_scale_f32 v15, vcc, v2, v2, v3",
+        "v_cndmask_b32 v16, 0, 1, vcc",
+        "v_div_scale_f32 v17, vcc, v3, v2, v3",
+        "v_div_fixup_f32 v18, v1, v2, v3",
+        "v_ldexp_f64 v[20:21], v[4:5], v1",
+        "v_frexp_mant_f64 v[22:23], v[4:5]",
+        "v_frexp_exp_i32_f64 v24, v[6:7]",
+        "v_div_scale_f64 v[26:27], vcc, v[6:7], v[6:7], v[8:9]",
+        "v_cndmask_b32 v25, 0, 1, vcc",
+        "v_div_scale_f64 v[28:29], vcc, v[8:9], v[6:7], v[8:9]",
+        "v_div_fixup_f64 v[30:31], v[4:5], v[6:7], v[8:9]",
+        "v_rcp_f16 v32, v10",
+        "v_rsq_f16 v33, v10",
+        "v_sqrt_f16 v34, v10",
+        "v_exp_f16 v35, v10",
+        "v_log_f16 v36, v10",
+        "v_sin_f16 v37, v10",
+        "v_cos_f16 v38, v10",
+        "v_frexp_mant_f16 v39, v10",
+        "v_frexp_exp_i16_f16 v40, v10",
+        "v_ldexp_f16 v41, v10, v1",
+        "v_div_fixup_f16 v42, v10, v11, v2",
+    ];
+    let mut state = 5u64;
+    let mut random = move || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 32) as u32
+    };
+    // MODE as it is, with all denormals, with none, rounding up.
+    for mode in ["", "(HW_REG_MODE, 4, 4), 0xf", "(HW_REG_MODE, 4, 4), 0", "(HW_REG_MODE, 0, 4), 5"] {
+        let mode = if mode.is_empty() { String::new() } else { format!("s_setreg_imm32_b32 hwreg{mode}\n") };
+        let text = format!("{mode}{}\ns_endpgm\n", ops.join("\n"));
+        let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(Generation::Gfx9.name().into()),
+            registers: Some(44),
+            sgprs: Some(16),
+            ..ProgramOptions::new(Isa::Gcn)
+        };
+        let program = Program::load(&code, &options).unwrap();
+        for round in 0..24 {
+            // Any bits; exponents near the ends; small ones, which are powers for `ldexp` as well.
+            let mut value = |n: u32| match (round + n) % 4 {
+                0 => random(),
+                1 => random() & 0x81ff_ffff | (random() & 1) << 30,
+                2 => random() & 0x8000_ffff | 0x7ef0_0000,
+                _ => (random() & 0x1ff).wrapping_sub(0x100),
+            };
+            let lanes =
+                |value: &mut dyn FnMut(u32) -> u32, n| (0..64).map(|_| value(n).into()).collect::<Vec<u64>>();
+            let registers: Vec<_> = (0..INPUTS).map(|n| (format!("v{n}"), lanes(&mut value, n))).collect();
+            let mut wanted = None;
+            for (kind, engine) in engines(Numerics::Exact) {
+                let launch = Launch {
+                    grid: [1; 3],
+                    block: [64, 1, 1],
+                    registers: registers.clone(),
+                    capture_registers: true,
+                    ..Launch::default()
+                };
+                let mut memory = engine.memory().unwrap();
+                let report = engine.run(&program, &mut memory, &launch).unwrap();
+                assert!(report.fault.is_none(), "{:?}", report.fault);
+                let all: Vec<_> = (INPUTS..43).map(|n| report.registers[&format!("v{n}")].clone()).collect();
+                let wanted = wanted.get_or_insert_with(|| all.clone());
+                for (n, (want, got)) in wanted.iter().zip(&all).enumerate() {
+                    assert_eq!(want, got, "v{} with {mode:?}, {kind}", n + 12);
+                }
+            }
+        }
+    }
+}
+
 /// Multiply-add of each argument with its neighbours: a fused one differs by no more than a unit of the product, which the exact one
 /// truncates, and one of the result.
 #[test]

@@ -96,6 +96,8 @@ impl Ops for Lanes<'_, '_> {
         single_div(x: Value, y: Value) = b.float(Opcode::Fdiv, &[x, y], true);
         single_sqrt(x: Value) = b.float(Opcode::Fsqrt, &[x], true);
         single_nearest(x: Value) = b.fnearest(x);
+        widen(x: Value) = b.convert(Opcode::F16ToF32, x, Scalar::F32);
+        narrow(x: Value) = b.convert(Opcode::F32ToF16, x, Scalar::I32);
         bits(x: Value) = b.bitcast(x, Scalar::I32);
         of_bits(x: Value) = b.bitcast(x, Scalar::F32);
 

@@ -145,6 +145,10 @@ ops! {
     single_sqrt(a: Single) -> Single;
     /// Nearest integer, ties to even.
     single_nearest(a: Single) -> Single;
+    /// A binary16 number in the low half of a word, exactly; which NaN is not said.
+    widen(a: Word) -> Single;
+    /// Conversion to binary16, nearest even, with denormals; 0x7e00 and the sign for NaNs.
+    narrow(a: Single) -> Word;
     /// Bits of a float.
     bits(a: Single) -> Word;
     /// Float of bits.

@@ -1,6 +1,7 @@
 //! Formulas in Rust, one lane.
 
 use super::Ops;
+use crate::soft::{self, Rounding};
 use warpjit_ir::{PureFn, WordTable};
 
 /// Computes at once.
@@ -58,6 +59,14 @@ impl Ops for Scalars {
         single_div(a: f32, b: f32) -> f32 = demoted(f64::from(flushed(a)) / f64::from(flushed(b)));
         single_sqrt(a: f32) -> f32 = flushed(a).sqrt();
         single_nearest(a: f32) -> f32 = a.round_ties_even();
+        widen(a: u32) -> f32 = {
+            let number = soft::F16.number((a & 0xffff).into());
+            f32::from_bits(number.round(&soft::F32, Rounding::Nearest, 0x7fc0_0000) as u32)
+        };
+        narrow(a: f32) -> u32 = {
+            let nan = if a.is_sign_negative() { 0xfe00 } else { 0x7e00 };
+            soft::F32.number(a.to_bits().into()).round(&soft::F16, Rounding::Nearest, nan) as u32
+        };
         bits(a: f32) -> u32 = a.to_bits();
         of_bits(a: u32) -> f32 = f32::from_bits(a);
 

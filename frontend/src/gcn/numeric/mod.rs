@@ -11,6 +11,7 @@ pub mod arith;
 pub mod bytes;
 pub mod convert;
 pub mod divide;
+pub mod halves;
 pub mod pure;
 pub mod scaling;
 pub mod trans;

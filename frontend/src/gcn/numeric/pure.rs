@@ -5,7 +5,7 @@
 
 use super::divide::FmasScale;
 use super::trans::Function;
-use super::{Mode, Width, arith, bytes, convert, divide, scaling, trans};
+use super::{Mode, Width, arith, bytes, convert, divide, halves, scaling, trans};
 use crate::formula::Scalars;
 use crate::pure_table::{a, functions, w};
 use crate::soft::Rounding;
@@ -129,27 +129,27 @@ functions! {
     /// f16 minimum or maximum
     MIN_MAX_F16 = "gcn.minmax.f16" (I32, I32, I32) -> I32, |x| min_max(Half, x, h(x, 1), h(x, 2));
     /// f16 times a power of two, whose exponent is a half too
-    LDEXP_F16 = "gcn.ldexp.f16" (I32, I32, I32) -> I32, |x| arith::ldexp(Half, mode(x), h(x, 1), i32::from(w(x, 2) as i16));
+    LDEXP_F16 = "gcn.ldexp.f16" (I32, I32, I32) -> I32, |x| arith::ldexp(Half, mode(x), h(x, 1), i32::from(w(x, 2) as i16)), expand halves::ldexp_f16;
     /// f16 significand
-    FREXP_MANT_F16 = "gcn.frexp_mant.f16" (I32, I32) -> I32, |x| arith::frexp_mant(Half, mode(x), h(x, 1), false);
+    FREXP_MANT_F16 = "gcn.frexp_mant.f16" (I32, I32) -> I32, |x| arith::frexp_mant(Half, mode(x), h(x, 1), false), expand halves::significand_f16;
     /// f16 exponent, a half
-    FREXP_EXP_F16 = "gcn.frexp_exp.f16" (I32, I32) -> I32, |x| (arith::frexp_exp(Half, mode(x), h(x, 1), 0) as u32 & 0xffff).into();
+    FREXP_EXP_F16 = "gcn.frexp_exp.f16" (I32, I32) -> I32, |x| (arith::frexp_exp(Half, mode(x), h(x, 1), 0) as u32 & 0xffff).into(), expand halves::power_f16;
     /// f16 fix-up of the division
-    DIV_FIXUP_F16 = "gcn.div_fixup.f16" (I32, I32, I32) -> I32, |x| divide::fixup(Half, h(x, 0), h(x, 1), h(x, 2));
+    DIV_FIXUP_F16 = "gcn.div_fixup.f16" (I32, I32, I32) -> I32, |x| divide::fixup(Half, h(x, 0), h(x, 1), h(x, 2)), expand halves::fixup_f16;
     /// 2^x of an f16
-    EXP_F16 = "gcn.exp.f16" (I32, I32) -> I32, |x| trans::half(Function::Exp, mode(x), h(x, 1));
+    EXP_F16 = "gcn.exp.f16" (I32, I32) -> I32, |x| trans::half(Function::Exp, mode(x), h(x, 1)), expand halves::exp_f16;
     /// log2(x) of an f16
-    LOG_F16 = "gcn.log.f16" (I32, I32) -> I32, |x| trans::half(Function::Log, mode(x), h(x, 1));
+    LOG_F16 = "gcn.log.f16" (I32, I32) -> I32, |x| trans::half(Function::Log, mode(x), h(x, 1)), expand halves::log_f16;
     /// Sine of turns, f16
-    SIN_F16 = "gcn.sin.f16" (I32, I32) -> I32, |x| trans::half(Function::Sin, mode(x), h(x, 1));
+    SIN_F16 = "gcn.sin.f16" (I32, I32) -> I32, |x| trans::half(Function::Sin, mode(x), h(x, 1)), expand halves::sin_f16;
     /// Cosine of turns, f16
-    COS_F16 = "gcn.cos.f16" (I32, I32) -> I32, |x| trans::half(Function::Cos, mode(x), h(x, 1));
+    COS_F16 = "gcn.cos.f16" (I32, I32) -> I32, |x| trans::half(Function::Cos, mode(x), h(x, 1)), expand halves::cos_f16;
     /// 1 / x of an f16
-    RCP_F16 = "gcn.rcp.f16" (I32, I32) -> I32, |x| trans::half(Function::Rcp, mode(x), h(x, 1));
+    RCP_F16 = "gcn.rcp.f16" (I32, I32) -> I32, |x| trans::half(Function::Rcp, mode(x), h(x, 1)), expand halves::rcp_f16;
     /// 1 / sqrt(x) of an f16
-    RSQ_F16 = "gcn.rsq.f16" (I32, I32) -> I32, |x| trans::half(Function::Rsq, mode(x), h(x, 1));
+    RSQ_F16 = "gcn.rsq.f16" (I32, I32) -> I32, |x| trans::half(Function::Rsq, mode(x), h(x, 1)), expand halves::rsq_f16;
     /// sqrt(x) of an f16
-    SQRT_F16 = "gcn.sqrt.f16" (I32, I32) -> I32, |x| trans::half(Function::Sqrt, mode(x), h(x, 1));
+    SQRT_F16 = "gcn.sqrt.f16" (I32, I32) -> I32, |x| trans::half(Function::Sqrt, mode(x), h(x, 1)), expand halves::sqrt_f16;
 
     // Conversions.
 

@@ -419,6 +419,44 @@ fn powers_of_two_as_formulas() {
 }
 
 #[test]
+fn functions_of_halves_as_formulas() {
+    use super::halves;
+    use trans::Function;
+    type Formula = fn(&mut crate::formula::Scalars, u32) -> u32;
+    let o = &mut crate::formula::Scalars;
+    let (w, mode) = (Width::Half, Mode::NEAREST);
+    let functions: [(Function, Formula); 7] = [
+        (Function::Exp, halves::exp),
+        (Function::Log, halves::log),
+        (Function::Sin, halves::sin),
+        (Function::Cos, halves::cos),
+        (Function::Rcp, halves::rcp),
+        (Function::Rsq, halves::rsq),
+        (Function::Sqrt, halves::sqrt),
+    ];
+    let samples = samples(w, 60);
+    for x in 0..1 << 16 {
+        let wide = u64::from(x);
+        for (function, formula) in functions {
+            assert_eq!(u64::from(formula(o, x)), trans::half(function, mode, wide), "{function:?} of {x:x}");
+        }
+        assert_eq!(u64::from(halves::significand(o, x)), arith::frexp_mant(w, mode, wide, false), "{x:x}");
+        assert_eq!(halves::power(o, x), arith::frexp_exp(w, mode, wide, 0) as u32 & 0xffff, "{x:x}");
+        for p in [0i16, 1, -1, 9, -9, 15, -15, 24, -25, 40, -41, 200, -300, i16::MAX, i16::MIN] {
+            let want = arith::ldexp(w, mode, wide, p.into());
+            assert_eq!(u64::from(halves::ldexp(o, x, p as u16 as u32)), want, "{x:x} * 2^{p}");
+        }
+        let other = samples[x as usize % samples.len()];
+        for (q, d, n) in
+            [(wide, other, wide ^ other), (other, wide, wide), (wide, wide, other), (other, other, wide)]
+        {
+            let got = halves::fixup(o, q as u32, d as u32, n as u32);
+            assert_eq!(u64::from(got), divide::fixup(w, q, d, n), "{q:x} for {n:x} / {d:x}");
+        }
+    }
+}
+
+#[test]
 fn permutation_and_differences() {
     assert_eq!(bytes::perm(0x8899_aabb, 0x4455_6677, 0x0706_0504), 0x8899_aabb);
     assert_eq!(bytes::perm(0x8899_aabb, 0x4455_6677, 0x0001_0203), 0x7766_5544);
