@@ -216,7 +216,7 @@ pub(super) const TEXTURE: &[Line] = &[
     (0x8000000_00000006, 0xfc000000_00000007, Op::StAttr, "st <patch> <ldvf> ATTR ASRC SRC3 <unk39>"),
     (0xc000000_00000006, 0xfc000000_00000007, Op::Al2p, "al2p DST <outa> SRC1 TEXIMM [F_GK104]"),
     (0x10000000_00000006, 0xfc000000_00000007, Op::PixInfo, "pixinfo DST PDST3 <pixinfo> PIX"),
-    (0x14000000_00000006, 0xfc000000_00000007, Op::LdConst, "ld <ldstt> <ldstd> FCONST"),
+    (0x14000000_00000006, 0xfc000000_00000007, Op::LdConst, "ld <ldcm> <ldstt> <ldstd> FCONST"),
     (0x1c000000_00000006, 0xfc000000_00000007, Op::Out, "out <emit> <restart> DST SRC1 <is2>"),
     (0x80000000_00000006, 0xf0000000_00000007, Op::Tex, "tex <texm> <lodt> <texshd> <texoff> <texf> TDST <text> <texi> TEX SAMP <texsrc1> <texsrc2>"),
     (0x90000000_00000006, 0xf0000000_00000007, Op::TexFetch, "texfetch <texm> <lodf> <texcl> <texms> <texoff> <ltex> TDST <text> <texi> TEX SAMP <texsrc1> <texfsrc2>"),

@@ -4,10 +4,11 @@
 //! and local memory as well. Constant spaces take any address (chosen: the documents do not say). Wide accesses go word by word,
 //! each part with the alignment of the whole.
 
-use warpjit_ir::{MemAccess, Space, Value};
+use warpjit_ir::{GuestFault, IntCC, MemAccess, Space, Value};
 
 use super::emit::{Emit, constant};
 use super::generic;
+use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, MemSpace, Op, Operand, Type};
 
 /// Emits one load or store.
@@ -113,15 +114,40 @@ pub(super) fn store(e: &mut Emit<'_>, operand: Operand, ty: Type, values: &[Valu
     }
 }
 
+/// In the mode `is` the upper half of the register counts banks on from the encoded one, and the address is the lower half (Mesa's
+/// nv50_ir_lowering_nvc0.cpp, for arrays of constant buffers). What the other modes do is not documented.
 fn load_constant(e: &mut Emit<'_>, inst: &Inst, ty: Type) {
+    if inst.mods.has("il") || inst.mods.has("isl") {
+        return e.fault(GuestFault::Illegal);
+    }
     let Some(Operand::Const { space, base, offset }) = inst.src(0).map(|src| src.operand) else { return };
     let base = e.group(base, 0);
     let bytes = ty.bytes().min(4) as u8;
-    let values: Vec<Value> = (0..words(ty))
-        .map(|n| {
-            let offset = offset.wrapping_add(4 * i32::from(n));
-            e.b.load(constant(space, offset, bytes, ty.is_signed()), base, None)
-        })
-        .collect();
+    let offsets = (0..words(ty)).map(|n| offset.wrapping_add(4 * i32::from(n)));
+    let load = |e: &mut Emit<'_>, bank: u8, offset: i32, address: Value| {
+        e.b.load(constant(bank, offset, bytes, ty.is_signed()), address, None)
+    };
+    let values: Vec<Value> = if inst.mods.has("is") {
+        let (on, address) = (e.ushr_const(base, 16), e.and_const(base, 0xffff));
+        let banks = space..BANKS as u8;
+        let is_it: Vec<Value> = banks
+            .clone()
+            .map(|bank| {
+                let number = e.b.i32((bank - space).into());
+                e.b.icmp(IntCC::Eq, on, number)
+            })
+            .collect();
+        // Beyond the last bank there are zeros, as in one that is not bound.
+        let zero = e.b.i32(0);
+        let word = |offset| {
+            banks.clone().zip(&is_it).fold(zero, |value, (bank, &is_it)| {
+                let there = load(e, bank, offset, address);
+                e.b.select(is_it, there, value)
+            })
+        };
+        offsets.map(word).collect()
+    } else {
+        offsets.map(|offset| load(e, space, offset, base)).collect()
+    };
     write(e, inst.dst, &values);
 }

@@ -1,4 +1,5 @@
-//! `cvt` in all combinations (PTX manual, `cvt`): a NaN becomes the integer 0, what does not fit is clamped.
+//! `cvt` in all combinations (PTX manual, `cvt`): a NaN becomes the integer 0, but the upper bit alone where f64, s64 or u64 takes part;
+//! what does not fit is clamped.
 
 use std::ops::Deref;
 
@@ -99,7 +100,14 @@ impl Convert {
 
     fn of_float(&self, bits: u64, format: Format) -> u64 {
         let number = format.number(self.modified(&format, self.flush(bits, self.from)));
-        let Some(to) = self.to.format() else { return self.integer(whole(number, self.rounding), true) };
+        let Some(to) = self.to.format() else {
+            return match number {
+                Number::Nan if self.from.bits() == 64 || self.to.bits() == 64 => {
+                    self.integer(1 << (self.to.bits() - 1), false)
+                }
+                number => self.integer(whole(number, self.rounding), true),
+            };
+        };
         let integral = |real: Real| match real.exponent {
             // Whatever is that large is integral.
             0.. => real,

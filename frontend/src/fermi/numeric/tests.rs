@@ -102,7 +102,11 @@ fn conversions() {
     assert_eq!(convert(Kind::S32, Kind::F32).apply(f(3e9)), 0x7fff_ffff);
     assert_eq!(convert(Kind::S32, Kind::F32).apply(f(f32::NEG_INFINITY)), 0x8000_0000);
     assert_eq!(convert(Kind::U64, Kind::F32).apply(f(f32::INFINITY)), u64::MAX);
-    assert_eq!(convert(Kind::S64, Kind::F64).apply(f64::NAN.to_bits()), 0);
+    // PTX: zero if neither f64 nor a 64-bit integer takes part.
+    assert_eq!(convert(Kind::S32, Kind::F32).apply(f(f32::NAN)), 0);
+    assert_eq!(convert(Kind::S64, Kind::F64).apply(f64::NAN.to_bits()), 1 << 63);
+    assert_eq!(convert(Kind::U64, Kind::F32).apply(f(f32::NAN)), 1 << 63);
+    assert_eq!(convert(Kind::U32, Kind::F64).apply(f64::NAN.to_bits()), 1 << 31);
     assert_eq!(convert(Kind::U16, Kind::F32).apply(f(70000.0)), 0xffff);
     assert_eq!(convert(Kind::S16, Kind::F32).apply(f(-70000.0)), 0xffff_8000);
     assert_eq!(convert(Kind::S8, Kind::U32).apply(0x1ff), 0xffff_ffff);
@@ -171,6 +175,11 @@ fn video_instructions() {
         Form { saturate: true, signs: signed, ..video(Op::Add, 1) }.apply(0x7fff_ffff, 2, 0),
         0x7fff_ffff
     );
+    // All bits shifted out: what is too large all the same.
+    let shifted = |signs| Form { saturate: true, signs, ..video(Op::Shl, 1) }.apply(0x8000_0001, 32, 0);
+    assert_eq!(shifted(video(Op::Shl, 1).signs), max);
+    assert_eq!(shifted(Signs { to: true, ..video(Op::Shl, 1).signs }), 0x7fff_ffff);
+    assert_eq!(shifted(signed), 0x8000_0000);
     // Saturated to the part that is merged.
     let into = |merge, signs| {
         Form { saturate: true, signs, merge, ..video(Op::Add, 1) }.apply(0x1234, 0x7111, 0xaabb_ccdd)

@@ -204,7 +204,12 @@ impl Form {
                 // The count is unsigned, of the part's width.
                 let count = (b as u64) & u64::MAX >> (64 - bits);
                 let count = if self.wrap { count % u64::from(bits) } else { count.min(bits.into()) };
-                if self.op == Op::Shr { a >> count } else { a << count }
+                match self.op {
+                    Op::Shr => a >> count,
+                    // Beyond 63 bits: as large as can be, and nothing in the low word.
+                    _ if a > 0 && a << count >> count != a => i64::MAX & !0xffff_ffff,
+                    _ => a << count,
+                }
             }
             Op::First | Op::Mad => a,
             Op::Second => b,

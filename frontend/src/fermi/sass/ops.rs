@@ -446,7 +446,11 @@ fn memory(inst: &Inst, text: &mut Text) {
                 Op::LdConst => "LDC".into(),
                 _ => format!("LD{letter}"),
             };
-            text.flag(extended, "E").suffix(cache(mods.cache)).suffix(&access(mods.ty));
+            text.flag(extended, "E").suffix(cache(mods.cache));
+            for (word, name) in [("il", "IL"), ("is", "IS"), ("isl", "ISL")] {
+                text.flag(mods.has(word), name);
+            }
+            text.suffix(&access(mods.ty));
             text.dst(inst).srcs(inst, 0);
         }
         Op::St => {

@@ -3,7 +3,7 @@
 use super::Options;
 use super::{atomic, is_areg};
 use crate::simt::{Graph, Leads, Source};
-use crate::tesla::{DecodeError, End, Inst, Op, Operand, decode};
+use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode, decode_word};
 
 /// A program's code.
 pub(super) struct Program<'a> {
@@ -52,11 +52,43 @@ fn decode_at(code: &[u8], pc: u32, options: &Options<'_>) -> Option<Inst> {
     }
     let inst = match decode(code, pc, options.target) {
         Ok(inst) => inst,
-        Err(DecodeError::Undefined { raw, .. }) => atomic::decode_odd(raw, pc, options.target)?,
+        Err(DecodeError::Undefined { raw, .. }) => {
+            atomic::decode_odd(raw, pc, options.target).or_else(|| decode_odd(raw, pc, options.target))?
+        }
         Err(_) => return None,
     };
     // Long instructions are aligned, and $a registers that are not there cannot be stepped.
     (inst.len == 4 || pc.is_multiple_of(8)).then_some(inst).filter(|inst| !steps_missing_areg(inst))
+}
+
+/// Decodes a word that the table does not have but whose effect tests of real chips show: as the one that has the same
+/// effect (envytools' `hwtest/g80_int.cc`, `g80_fp.cc` and `g80_sfu.cc`).
+fn decode_odd(raw: u64, pc: u32, target: Target) -> Option<Inst> {
+    const OPCODE: u64 = 0xf000_0000;
+    const SELECTORS: u64 = 0x0180_0000;
+    const WIDE: u64 = 1 << 54;
+    if raw & 3 != 1 {
+        return None;
+    }
+    let mut known = raw;
+    match (raw >> 28 & 0xf, raw >> 61) {
+        // The multiply-add forms left over are all the plain u24 one.
+        (7, 1..) => known = raw & !(OPCODE | 7 << 61) | 0x6000_0000 | 3 << 61,
+        // No c[] operand, so that the selectors of one select nothing; what makes a conversion a double-width one is
+        // ignored where there are none.
+        (0xa, _) | (0xb, 6) => {
+            if raw >> 53 & 1 == 0 {
+                known &= !SELECTORS;
+            }
+            let is_float_cvt = raw & OPCODE == 0xa000_0000 && raw >> 62 != 0;
+            if is_float_cvt && !target.chip.features().contains(Features::FP64) {
+                known &= !WIDE;
+            }
+        }
+        _ => return None,
+    }
+    let inst = decode_word(known, pc, target).ok()?;
+    Some(Inst { raw, ..inst })
 }
 
 /// Whether an instruction begins at `pc`. Long ones only stand at multiples of eight, so looking at the word

@@ -118,7 +118,9 @@ impl Convert {
             }
             _ => {
                 let single = round(&F32, real) as u32;
-                u64::from(if self.saturate { f32::saturate(single) } else { single })
+                // The double-width forms ignore `sat`.
+                let saturate = self.saturate && !self.is_wide();
+                u64::from(if saturate { f32::saturate(single) } else { single })
             }
         }
     }

@@ -150,7 +150,7 @@ fn unaligned_scratch() {
             0 => in_scratch(base, lane, noise[lane] + offset + byte),
             1 => in_scratch(base, lane, 21 + offset + byte),
             2 => in_scratch(base, lane, offset + byte),
-            _ if lane % 2 == 0 => in_scratch(base, lane, noise[lane] + offset + byte),
+            _ if lane.is_multiple_of(2) => in_scratch(base, lane, noise[lane] + offset + byte),
             _ => BASE + 0x3001 + 16 * lane as u64 + u64::from(offset + byte),
         };
         for offset in 3..6 {
