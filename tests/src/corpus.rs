@@ -105,6 +105,7 @@ pub fn gcn() -> io::Result<Vec<Case>> {
 pub fn tesla() -> io::Result<Vec<Case>> {
     let mut cases = in_folder(&corpus().join("tesla"), "tesla")?;
     cases.extend(in_archive(&corpus().join("tesla-op.tar.gz"), "tesla-op")?);
+    cases.extend(in_folder(&corpus().join("tesla-words"), "tesla-words")?);
     if let Some(shared) = shared() {
         let folder = shared.join("corpus/third-party/tesla");
         if folder.is_dir() {

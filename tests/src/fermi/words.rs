@@ -150,7 +150,10 @@ fn acceptable(inst: &Inst) -> bool {
         Operand::Sreg(number) => !matches!(number, 4..=11 | 64..),
         _ => true,
     };
+    // Modes of `ld c[]` that are illegal.
+    let known = !inst.mods.has("il") && !inst.mods.has("isl");
     !inst.join
+        && known
         && inst.dst.is_none_or(free)
         && inst.srcs().iter().all(|src| free(src.operand))
         && inst.pdst != Some(6)
