@@ -10,24 +10,25 @@ use super::{Mode, Width};
 use crate::formula::{Lanes, Ops};
 use crate::soft::Rounding;
 
+/// What differs between the formats; the last four as `divide::Limits`.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    fraction: u32,
+    bias: i64,
+    /// Bits in all.
+    width: u32,
+    scale: i64,
+    large: i64,
+    tiny: i64,
+    underflow: i64,
+}
+
 /// The bits of a format as formulas handle them.
 pub trait Number<O: Ops> {
     /// All bits of a number.
     type Bits: Copy;
-    /// Fraction bits.
-    const FRACTION: u32;
-    /// Exponent bias.
-    const BIAS: i64;
-    /// Bits in all.
-    const WIDTH: u64;
-    /// As `divide::Limits`.
-    const SCALE: i64;
-    /// As `divide::Limits`.
-    const LARGE: i64;
-    /// As `divide::Limits`.
-    const TINY: i64;
-    /// As `divide::Limits`.
-    const UNDERFLOW: i64;
+    /// The format.
+    const LIMITS: Limits;
 
     /// A constant, cut to the width.
     fn bits(o: &mut O, bits: i64) -> Self::Bits;
@@ -59,123 +60,87 @@ pub trait Number<O: Ops> {
     fn of_integer(o: &mut O, a: Self::Bits) -> Self::Bits;
 }
 
-/// Binary32.
-pub struct Single;
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident: $bits:ident as $int:ty, $limits:expr, [$constant:ident $and:ident $or:ident $add:ident $sub:ident
+        $shl:ident $shr:ident $shr_by:ident $eq:ident $slt:ident $select:ident], |$o:ident, $a:ident| of_word $of_word:expr,
+        low_word $low_word:expr, of_integer $of_integer:expr;)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name;
 
-/// Binary64.
-pub struct Double;
+            impl<O: Ops> Number<O> for $name {
+                type Bits = O::$bits;
+                const LIMITS: Limits = $limits;
 
-macro_rules! operations {
-    ($bits:ident: $($name:ident = $op:ident($($arg:ident),*);)*) => {
-        $(fn $name(o: &mut O, $($arg: O::$bits),*) -> O::$bits {
-            o.$op($($arg),*)
-        })*
+                fn bits(o: &mut O, bits: i64) -> O::$bits {
+                    o.$constant(bits as $int)
+                }
+                fn and(o: &mut O, a: O::$bits, b: O::$bits) -> O::$bits {
+                    o.$and(a, b)
+                }
+                fn or(o: &mut O, a: O::$bits, b: O::$bits) -> O::$bits {
+                    o.$or(a, b)
+                }
+                fn add(o: &mut O, a: O::$bits, b: O::$bits) -> O::$bits {
+                    o.$add(a, b)
+                }
+                fn sub(o: &mut O, a: O::$bits, b: O::$bits) -> O::$bits {
+                    o.$sub(a, b)
+                }
+                fn shl(o: &mut O, a: O::$bits, n: u32) -> O::$bits {
+                    o.$shl(a, n)
+                }
+                fn shr(o: &mut O, a: O::$bits, n: u32) -> O::$bits {
+                    o.$shr(a, n)
+                }
+                fn shr_by(o: &mut O, a: O::$bits, n: O::$bits) -> O::$bits {
+                    o.$shr_by(a, n)
+                }
+                fn eq(o: &mut O, a: O::$bits, b: O::$bits) -> O::Truth {
+                    o.$eq(a, b)
+                }
+                fn slt(o: &mut O, a: O::$bits, b: O::$bits) -> O::Truth {
+                    o.$slt(a, b)
+                }
+                fn select(o: &mut O, when: O::Truth, a: O::$bits, b: O::$bits) -> O::$bits {
+                    o.$select(when, a, b)
+                }
+                #[allow(unused_variables)]
+                fn of_word($o: &mut O, $a: O::Word) -> O::$bits {
+                    $of_word
+                }
+                #[allow(unused_variables)]
+                fn low_word($o: &mut O, $a: O::$bits) -> O::Word {
+                    $low_word
+                }
+                fn of_integer($o: &mut O, $a: O::$bits) -> O::$bits {
+                    $of_integer
+                }
+            }
+        )*
     };
 }
 
-impl<O: Ops> Number<O> for Single {
-    type Bits = O::Word;
-    const FRACTION: u32 = 23;
-    const BIAS: i64 = 127;
-    const WIDTH: u64 = 32;
-    const SCALE: i64 = 64;
-    const LARGE: i64 = 96;
-    const TINY: i64 = 23;
-    const UNDERFLOW: i64 = -150;
-
-    operations! { Word: and = and(a, b); or = or(a, b); add = add(a, b); sub = sub(a, b); shr_by = shr_by(a, n); }
-
-    fn bits(o: &mut O, bits: i64) -> O::Word {
-        o.word(bits as u32)
-    }
-
-    fn shl(o: &mut O, a: O::Word, n: u32) -> O::Word {
-        o.shl(a, n)
-    }
-
-    fn shr(o: &mut O, a: O::Word, n: u32) -> O::Word {
-        o.shr(a, n)
-    }
-
-    fn of_word(_: &mut O, a: O::Word) -> O::Word {
-        a
-    }
-
-    fn low_word(_: &mut O, a: O::Word) -> O::Word {
-        a
-    }
-
-    fn eq(o: &mut O, a: O::Word, b: O::Word) -> O::Truth {
-        o.eq(a, b)
-    }
-
-    fn slt(o: &mut O, a: O::Word, b: O::Word) -> O::Truth {
-        o.slt(a, b)
-    }
-
-    fn select(o: &mut O, when: O::Truth, a: O::Word, b: O::Word) -> O::Word {
-        o.select(when, a, b)
-    }
-
-    fn of_integer(o: &mut O, a: O::Word) -> O::Word {
-        let float = o.to_single(a);
-        O::bits(o, float)
-    }
-}
-
-impl<O: Ops> Number<O> for Double {
-    type Bits = O::Wide;
-    const FRACTION: u32 = 52;
-    const BIAS: i64 = 1023;
-    const WIDTH: u64 = 64;
-    const SCALE: i64 = 128;
-    const LARGE: i64 = 768;
-    const TINY: i64 = 53;
-    const UNDERFLOW: i64 = -1075;
-
-    operations! { Wide: and = wide_and(a, b); or = wide_or(a, b); add = wide_add(a, b); sub = wide_sub(a, b); shr_by = wide_shr_by(a, n); }
-
-    fn bits(o: &mut O, bits: i64) -> O::Wide {
-        o.wide(bits as u64)
-    }
-
-    fn shl(o: &mut O, a: O::Wide, n: u32) -> O::Wide {
-        o.wide_shl(a, n)
-    }
-
-    fn shr(o: &mut O, a: O::Wide, n: u32) -> O::Wide {
-        o.wide_shr(a, n)
-    }
-
-    fn of_word(o: &mut O, a: O::Word) -> O::Wide {
-        o.extend(a)
-    }
-
-    fn low_word(o: &mut O, a: O::Wide) -> O::Word {
-        o.low(a)
-    }
-
-    fn eq(o: &mut O, a: O::Wide, b: O::Wide) -> O::Truth {
-        o.wide_eq(a, b)
-    }
-
-    fn slt(o: &mut O, a: O::Wide, b: O::Wide) -> O::Truth {
-        o.wide_slt(a, b)
-    }
-
-    fn select(o: &mut O, when: O::Truth, a: O::Wide, b: O::Wide) -> O::Wide {
-        o.wide_select(when, a, b)
-    }
-
-    fn of_integer(o: &mut O, a: O::Wide) -> O::Wide {
-        let high = o.wide_shr(a, 32);
-        let [high, low] = [high, a].map(|half| o.low(half));
-        let [high, low] = [high, low].map(|half| o.double_of_unsigned(half));
-        let weight = o.double(4_294_967_296.0);
-        let high = o.double_mul(high, weight);
-        let sum = o.double_add(high, low);
-        o.wide_bits(sum)
-    }
+numbers! {
+    /// Binary32.
+    Single: Word as u32, Limits { fraction: 23, bias: 127, width: 32, scale: 64, large: 96, tiny: 23, underflow: -150 },
+        [word and or add sub shl shr shr_by eq slt select],
+        |o, a| of_word a, low_word a, of_integer {
+            let float = o.to_single(a);
+            O::bits(o, float)
+        };
+    /// Binary64.
+    Double: Wide as u64, Limits { fraction: 52, bias: 1023, width: 64, scale: 128, large: 768, tiny: 53, underflow: -1075 },
+        [wide wide_and wide_or wide_add wide_sub wide_shl wide_shr wide_shr_by wide_eq wide_slt wide_select],
+        |o, a| of_word o.extend(a), low_word o.low(a), of_integer {
+            let high = o.wide_shr(a, 32);
+            let [high, low] = [high, a].map(|half| o.low(half));
+            let [high, low] = [high, low].map(|half| o.double_of_unsigned(half));
+            let weight = o.double(4_294_967_296.0);
+            let high = o.double_mul(high, weight);
+            let sum = o.double_add(high, low);
+            o.wide_bits(sum)
+        };
 }
 
 /// What the steps look at: a number's magnitude and, shifted by the fraction's bits, its exponent field.
@@ -213,26 +178,26 @@ struct Formulas<'o, O: Ops, N: Number<O>> {
 
 impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
     fn new(o: &'o mut O) -> Self {
-        let infinity = N::bits(o, (2 * N::BIAS + 1) << N::FRACTION);
+        let infinity = N::bits(o, (2 * N::LIMITS.bias + 1) << N::LIMITS.fraction);
         let zero = N::bits(o, 0);
         Formulas { o, infinity, zero }
     }
 
     /// The bits of an exponent, as a difference.
     fn exponent(&mut self, exponent: i64) -> N::Bits {
-        N::bits(self.o, exponent << N::FRACTION)
+        N::bits(self.o, exponent << N::LIMITS.fraction)
     }
 
     fn sign_bit(&mut self) -> N::Bits {
-        N::bits(self.o, (1u64 << (N::WIDTH - 1)) as i64)
+        N::bits(self.o, (1u64 << (N::LIMITS.width - 1)) as i64)
     }
 
     fn nan(&mut self) -> N::Bits {
-        N::bits(self.o, ((2 * N::BIAS + 1) << N::FRACTION) | (1 << (N::FRACTION - 1)))
+        N::bits(self.o, ((2 * N::LIMITS.bias + 1) << N::LIMITS.fraction) | (1 << (N::LIMITS.fraction - 1)))
     }
 
     fn operand(&mut self, all: N::Bits) -> Operand<N::Bits> {
-        let magnitude = N::bits(self.o, ((1u64 << (N::WIDTH - 1)) - 1) as i64);
+        let magnitude = N::bits(self.o, ((1u64 << (N::LIMITS.width - 1)) - 1) as i64);
         let size = N::and(self.o, all, magnitude);
         let field = N::and(self.o, all, self.infinity);
         Operand { all, size, field }
@@ -254,17 +219,17 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let integer = N::of_integer(self.o, of.size);
         let is_denormal = N::eq(self.o, of.field, self.zero);
         let bits = self.choose(is_denormal, integer, of.size);
-        let exponent = N::shr(self.o, bits, N::FRACTION);
-        let weight = N::bits(self.o, N::BIAS + i64::from(N::FRACTION) - 1);
+        let exponent = N::shr(self.o, bits, N::LIMITS.fraction);
+        let weight = N::bits(self.o, N::LIMITS.bias + i64::from(N::LIMITS.fraction) - 1);
         let weight = self.choose(is_denormal, weight, self.zero);
         let exponent = N::sub(self.o, exponent, weight);
-        let mask = N::bits(self.o, (1 << N::FRACTION) - 1);
+        let mask = N::bits(self.o, (1 << N::LIMITS.fraction) - 1);
         Parts { exponent, fraction: N::and(self.o, bits, mask) }
     }
 
     /// Both as one, for magnitudes to be compared.
     fn key(&mut self, parts: &Parts<N::Bits>) -> N::Bits {
-        let exponent = N::shl(self.o, parts.exponent, N::FRACTION);
+        let exponent = N::shl(self.o, parts.exponent, N::LIMITS.fraction);
         N::or(self.o, exponent, parts.fraction)
     }
 
@@ -272,9 +237,9 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
     /// zero, if they are finite; else none. The denominator is no denormal; where the difference wraps the quotient is far below.
     fn is_denormal(&mut self, numerator: N::Bits, denominator: N::Bits) -> N::Bits {
         let difference = N::sub(self.o, numerator, denominator);
-        let least = 1 - N::BIAS;
+        let least = 1 - N::LIMITS.bias;
         let small = self.below(difference, least);
-        let none = self.below(difference, least - i64::from(N::FRACTION) - 1);
+        let none = self.below(difference, least - i64::from(N::LIMITS.fraction) - 1);
         let all = N::bits(self.o, -1);
         let result = self.choose(small, all, self.zero);
         let result = self.choose(none, self.zero, result);
@@ -291,7 +256,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let result = self.key(parts);
         let normal = N::slt(self.o, self.zero, exponent);
         let result = self.choose(normal, result, small);
-        let largest = N::bits(self.o, 2 * N::BIAS);
+        let largest = N::bits(self.o, 2 * N::LIMITS.bias);
         let large = N::slt(self.o, largest, exponent);
         let result = self.choose(large, self.infinity, result);
         self.like(a, result)
@@ -321,12 +286,12 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let significand = N::or(self.o, parts.fraction, implicit);
         // Bits to be shifted out. All are out before the width is reached.
         let shift = N::sub(self.o, one, parts.exponent);
-        let most = N::bits(self.o, N::WIDTH as i64 - 1);
+        let most = N::bits(self.o, i64::from(N::LIMITS.width) - 1);
         let is_less = N::slt(self.o, shift, most);
         let shift = self.choose(is_less, shift, most);
         // Less than half of the last bit's weight, and that bit: to even.
-        let ones = N::bits(self.o, ((1u64 << (N::WIDTH - 1)) - 1) as i64);
-        let width = N::bits(self.o, N::WIDTH as i64);
+        let ones = N::bits(self.o, ((1u64 << (N::LIMITS.width - 1)) - 1) as i64);
+        let width = N::bits(self.o, N::LIMITS.width.into());
         let rest = N::sub(self.o, width, shift);
         let half = N::shr_by(self.o, ones, rest);
         let odd = N::shr_by(self.o, significand, shift);
@@ -369,7 +334,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
     fn significand(&mut self, a: N::Bits, nan_of_infinity: bool, flush: Flush) -> N::Bits {
         let a = self.source(a, flush.inputs);
         let parts = self.split(&a);
-        let half = self.exponent(N::BIAS - 1);
+        let half = self.exponent(N::LIMITS.bias - 1);
         let result = N::or(self.o, parts.fraction, half);
         let result = self.like(&a, result);
         let nan = self.nan();
@@ -380,7 +345,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
     fn power(&mut self, a: N::Bits, special: i32, flush: Flush) -> O::Word {
         let a = self.source(a, flush.inputs);
         let parts = self.split(&a);
-        let bias = N::bits(self.o, N::BIAS - 1);
+        let bias = N::bits(self.o, N::LIMITS.bias - 1);
         let power = N::sub(self.o, parts.exponent, bias);
         let power = self.where_is(a.size, self.zero, self.zero, power);
         let special = N::bits(self.o, special.into());
@@ -392,7 +357,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
     fn scale(&mut self, a: N::Bits, denominator: N::Bits, numerator: N::Bits) -> [N::Bits; 2] {
         let [of, d, n] = [a, denominator, numerator].map(|x| self.operand(x));
         let parts = self.split(&of);
-        let [up, down] = [N::SCALE, -N::SCALE].map(|by| self.scaled(&of, &parts, by));
+        let [up, down] = [N::LIMITS.scale, -N::LIMITS.scale].map(|by| self.scaled(&of, &parts, by));
         let [d_key, n_key] = [&d, &n].map(|x| {
             let parts = self.split(x);
             self.key(&parts)
@@ -400,13 +365,13 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let is_denominator = N::eq(self.o, of.all, d.all);
         let is_numerator = N::eq(self.o, of.all, n.all);
         let [all, none] = [N::bits(self.o, -1), self.zero];
-        let one = self.exponent(N::BIAS);
+        let one = self.exponent(N::LIMITS.bias);
         let small_quotient = self.is_denormal(n_key, d_key);
         let small_reciprocal = self.is_denormal(one, d_key);
 
         // Of several cases the last one of these is the one.
         let mut result = [a, none];
-        let tiny = self.below(n.field, N::TINY + 1);
+        let tiny = self.below(n.field, N::LIMITS.tiny + 1);
         result = self.case(tiny, [up, none], result);
         let small = N::eq(self.o, small_quotient, all);
         let scaled = self.choose(is_numerator, up, a);
@@ -420,7 +385,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let denormal = N::eq(self.o, d.field, self.zero);
         result = self.case(denormal, [up, none], result);
         let difference = N::sub(self.o, n.field, d.field);
-        let small = self.below(difference, N::LARGE);
+        let small = self.below(difference, N::LIMITS.large);
         let scaled = self.choose(is_denominator, up, a);
         result = self.case(small, result, [scaled, all]);
         let nan = self.nan();
@@ -449,7 +414,7 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let is_nan = N::slt(self.o, self.infinity, q.size);
         let result = self.choose(is_nan, infinity, result);
         let difference = N::sub(self.o, n.field, d.field);
-        let underflow = self.below(difference, N::UNDERFLOW);
+        let underflow = self.below(difference, N::LIMITS.underflow);
         let result = self.choose(underflow, sign, result);
         let result = self.where_is(d.size, self.infinity, sign, result);
         let result = self.where_is(n.size, self.zero, sign, result);

@@ -2,9 +2,9 @@
 //!
 //! A host looks ahead over some hundred operations. Where chains that do not depend on each other stand one behind the other (rounds
 //! of an unrolled loop, a root and what another quotient needs), it sees the next one only when it is nearly through with the one
-//! before. Here each block is executed by a model of it that sees all of the block ([`Graph::starts`]), and its instructions are put
+//! before. Here each block is executed by a model of it that sees all of the block (`Graph::starts`), and its instructions are put
 //! into the order in which they started. Values live longer then, so the order is kept only where a model with the real limits
-//! ([`host::cycles`]) and a count of what registers will not hold ([`registers::moves`]) say that it pays.
+//! (`host.rs`) and a count of what registers will not hold (`registers.rs`) say that it pays.
 //!
 //! All that is not pure stays in its order. A truncating multiply-add stays behind the masks that stood in front of it: code that is
 //! quick for most operands is told by them in which lanes it matters what they are.
