@@ -116,7 +116,7 @@ fn operand(v: R, constraint: OperandConstraint, kind: OperandKind, pos: OperandP
 /// Whether an operand of 512 bits may be one in memory.
 fn takes_memory(code: Code, operand: usize) -> bool {
     use iced_x86::OpCodeOperandKind::zmm_or_mem;
-    operand < 4 && code.op_code().op_kind(operand as u32) == zmm_or_mem
+    code.op_code().op_kind(operand as u32) == zmm_or_mem
 }
 
 impl Asm {

@@ -357,7 +357,6 @@ impl Emitter<'_> {
         if from == to {
             return Ok(());
         }
-        let place = |a: Allocation| self.slot(a);
         let codes = |class: RegClass| match class {
             RegClass::Int => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Code::Mov_r64_rm64),
             RegClass::Float => (
@@ -376,11 +375,16 @@ impl Emitter<'_> {
             }
             (Some(a), None) => {
                 let (_, store, _) = codes(a.class());
-                self.with_stack(store, register(a.class(), a.hw_enc(), wide(a.class())), true, place(to))
+                self.with_stack(store, register(a.class(), a.hw_enc(), wide(a.class())), true, self.slot(to))
             }
             (None, Some(b)) => {
                 let (.., load) = codes(b.class());
-                self.with_stack(load, register(b.class(), b.hw_enc(), wide(b.class())), false, place(from))
+                self.with_stack(
+                    load,
+                    register(b.class(), b.hw_enc(), wide(b.class())),
+                    false,
+                    self.slot(from),
+                )
             }
             (None, None) => Err(Error::Codegen("a move between stack slots".into())),
         }
@@ -429,8 +433,7 @@ impl Emitter<'_> {
             match *arg {
                 Arg::Reg(at, _) if allocs[usize::from(at)].is_stack() => {
                     i.set_op_kind(n, OpKind::Memory);
-                    let disp = self.slot(allocs[usize::from(at)]);
-                    stack_operand(&mut i, disp);
+                    stack_operand(&mut i, self.slot(allocs[usize::from(at)]));
                 }
                 Arg::Reg(at, size) => {
                     i.set_op_kind(n, OpKind::Register);

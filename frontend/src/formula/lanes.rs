@@ -86,6 +86,7 @@ impl Ops for Lanes<'_, '_> {
         eq(x: Value, y: Value) = b.icmp(IntCC::Eq, x, y);
         ult(x: Value, y: Value) = b.icmp(IntCC::Ult, x, y);
         slt(x: Value, y: Value) = b.icmp(IntCC::Slt, x, y);
+        both(x: Value, y: Value) = b.iand(x, y);
         select(when: Value, x: Value, y: Value) = b.select(when, x, y);
         to_single(x: Value) = b.convert(Opcode::FcvtFromSint, x, Scalar::F32);
         to_word(x: Value) = b.convert(Opcode::FcvtToSint, x, Scalar::I32);

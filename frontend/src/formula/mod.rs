@@ -125,6 +125,8 @@ ops! {
     ult(a: Word, b: Word) -> Truth;
     /// Whether less, signed.
     slt(a: Word, b: Word) -> Truth;
+    /// Whether both hold.
+    both(a: Truth, b: Truth) -> Truth;
     /// The second where the first holds, else the third.
     select(when: Truth, a: Word, b: Word) -> Word;
     /// Signed integer to float, nearest even.

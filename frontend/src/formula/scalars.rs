@@ -48,6 +48,7 @@ impl Ops for Scalars {
         eq(a: u32, b: u32) -> bool = a == b;
         ult(a: u32, b: u32) -> bool = a < b;
         slt(a: u32, b: u32) -> bool = (a as i32) < b as i32;
+        both(a: bool, b: bool) -> bool = a && b;
         select(when: bool, a: u32, b: u32) -> u32 = if when { a } else { b };
         to_single(a: u32) -> f32 = a as i32 as f32;
         to_word(a: f32) -> u32 = a as i32 as u32;

@@ -207,8 +207,7 @@ impl Form {
                 match self.op {
                     Op::Shr => a >> count,
                     // Beyond 63 bits: as large as can be, and nothing in the low word.
-                    _ if a > 0 && a << count >> count != a => i64::MAX & !0xffff_ffff,
-                    _ => a << count,
+                    _ => i64::try_from(i128::from(a) << count).unwrap_or(i64::MAX & !0xffff_ffff),
                 }
             }
             Op::First | Op::Mad => a,

@@ -18,10 +18,15 @@ fn one_nan<O: Ops>(o: &mut O, result: O::Word) -> O::Word {
     o.put(is_nan, 0x7e00, result)
 }
 
-/// The function `of` of an f16's bits.
-fn through_single<O: Ops>(o: &mut O, x: O::Word, of: impl FnOnce(&mut O, O::Word) -> O::Word) -> O::Word {
+/// The bits of the f32 that an f16 is.
+fn widened<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let wide = o.widen(x);
-    let bits = o.bits(wide);
+    o.bits(wide)
+}
+
+/// The function `of` of an f16, on the bits of f32.
+fn through_single<O: Ops>(o: &mut O, x: O::Word, of: impl FnOnce(&mut O, O::Word) -> O::Word) -> O::Word {
+    let bits = widened(o, x);
     let result = of(o, bits);
     let result = o.of_bits(result);
     let half = o.narrow(result);
@@ -110,8 +115,7 @@ pub fn significand<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
 
 /// The exponent of `frexp`, a half.
 pub fn power<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    let wide = o.widen(x);
-    let bits = o.bits(wide);
+    let bits = widened(o, x);
     let power = scaling::power::<Single, _>(o, bits, 0, KEEP);
     o.and_bits(power, 0xffff)
 }
@@ -125,10 +129,7 @@ pub fn ldexp<O: Ops>(o: &mut O, x: O::Word, exponent: O::Word) -> O::Word {
 
 /// `v_div_fixup_f16`; no quotient of f16 is too small for that of f32.
 pub fn fixup<O: Ops>(o: &mut O, quotient: O::Word, denominator: O::Word, numerator: O::Word) -> O::Word {
-    let [d, n] = [denominator, numerator].map(|x| {
-        let wide = o.widen(x);
-        o.bits(wide)
-    });
+    let [d, n] = [denominator, numerator].map(|x| widened(o, x));
     through_single(o, quotient, |o, quotient| scaling::fixup::<Single, _>(o, quotient, d, n))
 }
 

@@ -233,19 +233,17 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         N::or(self.o, exponent, parts.fraction)
     }
 
-    /// All bits where a quotient of numbers with these keys is denormal, less than the smallest normal number but not rounded to
-    /// zero, if they are finite; else none. The denominator is no denormal; where the difference wraps the quotient is far below.
-    fn is_denormal(&mut self, numerator: N::Bits, denominator: N::Bits) -> N::Bits {
+    /// Whether a quotient of numbers with these keys is denormal, less than the smallest normal number but not rounded to zero, and
+    /// they are finite. The denominator is no denormal; where the difference wraps the quotient is far below.
+    fn is_denormal(&mut self, numerator: N::Bits, denominator: N::Bits) -> O::Truth {
         let difference = N::sub(self.o, numerator, denominator);
         let least = 1 - N::LIMITS.bias;
         let small = self.below(difference, least);
-        let none = self.below(difference, least - i64::from(N::LIMITS.fraction) - 1);
-        let all = N::bits(self.o, -1);
-        let result = self.choose(small, all, self.zero);
-        let result = self.choose(none, self.zero, result);
+        let zero_below =
+            N::bits(self.o, ((least - i64::from(N::LIMITS.fraction) - 1) << N::LIMITS.fraction) - 1);
+        let some = N::slt(self.o, zero_below, difference);
         let [finite_n, finite_d] = [numerator, denominator].map(|key| N::slt(self.o, key, self.infinity));
-        let result = self.choose(finite_n, result, self.zero);
-        self.choose(finite_d, result, self.zero)
+        [some, finite_n, finite_d].into_iter().fold(small, |all, one| self.o.both(all, one))
     }
 
     /// The number of this sign, exponent field and fraction, to nearest even where it is denormal, or a zero with `flush`; zeros,
@@ -373,15 +371,12 @@ impl<'o, O: Ops, N: Number<O>> Formulas<'o, O, N> {
         let mut result = [a, none];
         let tiny = self.below(n.field, N::LIMITS.tiny + 1);
         result = self.case(tiny, [up, none], result);
-        let small = N::eq(self.o, small_quotient, all);
         let scaled = self.choose(is_numerator, up, a);
-        result = self.case(small, [scaled, all], result);
-        let small = N::eq(self.o, small_reciprocal, all);
-        result = self.case(small, [down, none], result);
-        let both = N::and(self.o, small_quotient, small_reciprocal);
-        let small = N::eq(self.o, both, all);
+        result = self.case(small_quotient, [scaled, all], result);
+        result = self.case(small_reciprocal, [down, none], result);
+        let both = self.o.both(small_quotient, small_reciprocal);
         let scaled = self.choose(is_denominator, down, a);
-        result = self.case(small, [scaled, all], result);
+        result = self.case(both, [scaled, all], result);
         let denormal = N::eq(self.o, d.field, self.zero);
         result = self.case(denormal, [up, none], result);
         let difference = N::sub(self.o, n.field, d.field);

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::keeps_register;
 use crate::entities::{Block, Inst};
 use crate::function::{Function, InstData};
 use crate::opcodes::{Group, Opcode};
@@ -37,7 +38,7 @@ pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
     let ty = data.result.map(|r| func.ty(r));
     let is_wide = ty.is_some_and(|ty| matches!(ty.scalar, Scalar::I64 | Scalar::F64));
     let (operations, latency, divides) = match data.op {
-        Opcode::Const | Opcode::Splat | Opcode::Bitcast | Opcode::Fcanon => (0, 0, 0),
+        op if matches!(op, Opcode::Const | Opcode::Splat) || keeps_register(op) => (0, 0, 0),
         // In general registers and units.
         _ if ty.is_some_and(|ty| ty.uniform) => (0, if data.op == Opcode::Load { 5 } else { 1 }, 0),
         // Tables and polynomials of special-function units.
@@ -62,7 +63,6 @@ pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
 
 /// Whether a block has more operations than a host sees at once.
 pub(super) fn is_longer_than_window(func: &Function, insts: &[Inst]) -> bool {
-    // Most blocks have few instructions, and none has more than thirty operations a vector.
     let operations = insts.iter().map(|&inst| cost(func, func.inst(inst)).operations);
     operations.sum::<u32>() > WINDOW
 }

@@ -18,7 +18,7 @@ use std::collections::BinaryHeap;
 use crate::entities::{Block, Inst, Value};
 use crate::function::{Function, ValueDef};
 use crate::opcodes::Opcode;
-use crate::types::Scalar;
+use crate::types::Type;
 use host::{Cost, Units};
 
 /// Cycles that a value may be there before it is used, where it could be made later.
@@ -98,7 +98,7 @@ impl Graph {
             }
             if let Some(r) = data.result {
                 places[r.index()] = Some(n);
-                if func.ty(r).scalar == Scalar::I1 {
+                if func.ty(r) == Type::MASK {
                     masks.push(n);
                 }
             }
@@ -167,13 +167,18 @@ impl Graph {
     }
 }
 
-/// The value whose register a value is in: what only has another type, or other NaNs, is in that of its operand.
+/// Whether an operation only gives its operand another type, or other NaNs: what it makes is in the operand's register.
+fn keeps_register(op: Opcode) -> bool {
+    matches!(op, Opcode::Bitcast | Opcode::Fcanon)
+}
+
+/// The value whose register a value is in.
 fn register_of(func: &Function, value: Value) -> Value {
     match func.values[value.index()].def {
         ValueDef::Inst(inst) => {
             let data = func.inst(inst);
-            match (data.op, data.args.first()) {
-                (Opcode::Bitcast | Opcode::Fcanon, Some(&a)) => register_of(func, a),
+            match data.args.first() {
+                Some(&a) if keeps_register(data.op) => register_of(func, a),
                 _ => value,
             }
         }
@@ -198,7 +203,6 @@ mod tests {
     use super::*;
     use crate::builder::Builder;
     use crate::function::{Form, Imm, SlotInit, Terminator};
-    use crate::types::Type;
 
     /// A block that reads values from slots, and what `write` adds; the result is written to another slot.
     fn block(values: usize, write: impl FnOnce(&mut Builder<'_>, &[Value]) -> Value) -> (Function, Block) {

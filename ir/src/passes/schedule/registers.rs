@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::host::VECTORS;
-use super::register_of;
+use super::{keeps_register, register_of};
 use crate::entities::{Inst, Value};
 use crate::function::Function;
 use crate::opcodes::Opcode;
@@ -53,7 +53,7 @@ fn vectors(func: &Function, value: Value) -> u32 {
 
 /// Moves of vectors between registers and memory that an order needs, where what is used last of all leaves first.
 pub(super) fn moves(func: &Function, order: &[Inst], leaving: &[bool]) -> usize {
-    let is_code = |op: Opcode| !matches!(op, Opcode::Bitcast | Opcode::Fcanon | Opcode::Const);
+    let is_code = |op: Opcode| op != Opcode::Const && !keeps_register(op);
     // By value, the places where it is used, the last first.
     let mut uses: HashMap<Value, Vec<usize>> = HashMap::new();
     for (n, &inst) in order.iter().enumerate().rev() {
