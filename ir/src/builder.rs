@@ -165,6 +165,11 @@ impl<'a> Builder<'a> {
         self.push(Opcode::Ballot, &[mask], Imm::None, Some(Type::uniform(Scalar::I64))).expect("has a result")
     }
 
+    /// Whether `mask` holds in any lane, uniform; of lanes that are not active it must not hold.
+    pub fn any(&mut self, mask: Value) -> Value {
+        self.push(Opcode::Any, &[mask], Imm::None, Some(Type::uniform(Scalar::I1))).expect("has a result")
+    }
+
     /// Whether `mask` holds in any active lane, uniform. Cross-lane.
     pub fn vote_any(&mut self, mask: Value) -> Value {
         self.push(Opcode::VoteAny, &[mask], Imm::None, Some(Type::uniform(Scalar::I1))).expect("has a result")

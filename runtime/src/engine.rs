@@ -64,8 +64,14 @@ impl Engine {
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         let start = Instant::now();
-        let tiers = program.tiers(Variant::new(&self.config, launch), self.config.cache.as_ref())?;
+        let mut variant = Variant::new(&self.config, launch);
+        let unlimited = program.ends_within(launch.max_steps);
+        variant.exact_steps &= !unlimited;
+        let tiers = program.tiers(variant, self.config.cache.as_ref())?;
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
+        if unlimited {
+            plan.max_steps = 0;
+        }
         if launch.capture_registers && (plan.blocks.end - plan.blocks.start != 1 || plan.warps != 1) {
             return Err(Error::Launch("registers can be captured of one warp only".into()));
         }

@@ -16,8 +16,8 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of shared memory beyond what the kernel has of its own.
     pub dynamic_shared: u32,
-    /// Warp instructions after which a warp ends with a `timeout` fault; 0: no limit. It is exact, which makes launches several times slower, some a
-    /// hundred times: [`CancelToken`] ends those that take too long at no cost.
+    /// Warp instructions after which a warp ends with a `timeout` fault; 0: no limit. It is exact: with AVX-512 most launches take up to twice as long, without
+    /// it some take 40 times as long (code is compiled block by block). [`CancelToken`] ends those that take too long at no cost.
     pub max_steps: u64,
     /// Kernel arguments, laid out in order with natural alignment.
     pub args: Vec<Arg>,

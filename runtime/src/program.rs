@@ -7,12 +7,12 @@ use crate::memory::window::kinds;
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
-use warpjit_ir::regions::RegionOptions;
+use warpjit_ir::regions::{RegionOptions, steps};
 
 /// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub(crate) struct Variant {
     pub host: HostLevel,
     pub count: bool,
     pub keep_registers: bool,
-    pub single_blocks: bool,
+    pub exact_steps: bool,
     /// Kinds of the windows to global memory, where they are not the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
     /// Code tells of which guest instruction it is.
@@ -92,7 +92,7 @@ impl Variant {
             host: config.host,
             count: config.count,
             keep_registers: launch.capture_registers,
-            single_blocks: launch.max_steps != 0,
+            exact_steps: launch.max_steps != 0,
             windows: kinds(&launch.globals),
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
@@ -105,7 +105,7 @@ impl Variant {
             lockstep: self.lockstep,
             keep_registers: self.keep_registers,
             count: self.count,
-            single_blocks: self.single_blocks,
+            exact_steps: self.exact_steps,
             whole_lanes: if self.wide_vectors() {
                 self.chunk_groups.map_or(64, |groups| 4 * u32::from(groups))
             } else {
@@ -135,6 +135,8 @@ type Settings = (Variant, Option<CacheConfig>);
 
 struct Inner {
     image: KernelImage,
+    /// [`steps::most`] of it.
+    most_steps: OnceLock<Option<u64>>,
     variants: Mutex<HashMap<Settings, Arc<Tiers>>>,
 }
 
@@ -148,7 +150,7 @@ impl Program {
     /// Takes a kernel that has been lifted already. The function must be valid
     /// ([`warpjit_ir::verify`]); what frontends lift is.
     pub fn from_image(image: KernelImage) -> Self {
-        Program(Arc::new(Inner { image, variants: Mutex::default() }))
+        Program(Arc::new(Inner { image, most_steps: OnceLock::new(), variants: Mutex::default() }))
     }
 
     /// The kernel's name.
@@ -182,6 +184,12 @@ impl Program {
             compiler_bank: image.compiler_bank,
             aliases: &image.aliases,
         }
+    }
+
+    /// Whether no warp can take more instructions than a limit: then it needs none.
+    pub(crate) fn ends_within(&self, max_steps: u64) -> bool {
+        let most = self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function));
+        most.is_some_and(|most| most <= max_steps)
     }
 
     /// The code for some settings, made at first use.

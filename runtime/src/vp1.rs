@@ -214,7 +214,8 @@ impl Loaded {
     }
 
     fn warp(&mut self, config: &Config) -> Result<Warp, Error> {
-        let tiers = self.tiers(false, config)?;
+        // Its frame has a slot more at the end, for the steps that are left.
+        let tiers = self.tiers(true, config)?;
         let plan = &self.plan;
         Ok(Warp::new(tiers.code(), plan.lane_mask(0), |value, lane| plan.builtin(value, 0, 0, lane)))
     }

@@ -16,6 +16,7 @@ pub mod licm;
 pub mod pairs;
 pub mod schedule;
 pub mod simplify_cfg;
+pub mod sink;
 pub mod uniform;
 pub mod whole;
 pub mod windows;
@@ -49,6 +50,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("pairs", pairs::run),
     ("schedule", schedule::run),
     ("simplify_cfg", simplify_cfg::run),
+    ("sink", sink::run),
     ("uniform", uniform::run),
     ("whole", whole::run),
     ("windows", |func| windows::run(func, &ONE_OF_EACH)),

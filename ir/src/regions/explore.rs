@@ -51,12 +51,33 @@ pub enum NodeTerm {
     Jump(usize),
     /// Goes one way or the other.
     Branch(Value, usize, usize),
+    /// Goes one way or the other where all lanes agree; else the region comes out there, by index in [`Plan::exits`]. Without
+    /// one they always do.
+    Agree(Value, usize, usize, Option<usize>),
+    /// Goes on if the condition holds in no lane; else the region comes out.
+    Unless(Value, usize, usize),
+    /// Goes on if the steps that are left suffice for a way through the region ([`Plan::steps`]); else the region comes out.
+    Limit(usize, usize),
     /// The thread ends.
     End,
     /// The region comes out, by index in [`Plan::exits`]; with the condition for the terminator.
     Exit(usize, Option<Value>),
     /// The guest faults.
     Fault(GuestFault),
+}
+
+impl NodeTerm {
+    /// The nodes that it may go on at.
+    fn targets_mut(&mut self) -> impl Iterator<Item = &mut usize> {
+        let targets = match self {
+            NodeTerm::Jump(to) | NodeTerm::Unless(_, to, _) | NodeTerm::Limit(to, _) => [Some(to), None],
+            NodeTerm::Branch(_, taken, next) | NodeTerm::Agree(_, taken, next, _) => {
+                [Some(taken), Some(next)]
+            }
+            NodeTerm::End | NodeTerm::Exit(..) | NodeTerm::Fault(_) => [None, None],
+        };
+        targets.into_iter().flatten()
+    }
 }
 
 /// A block in the context of what was pushed since the region's start.
@@ -80,15 +101,46 @@ pub struct Plan {
 impl Plan {
     /// Successor lists of the nodes.
     pub fn successors(&self) -> Vec<Vec<usize>> {
-        self.nodes
-            .iter()
-            .map(|n| match n.term {
-                NodeTerm::Jump(a) => vec![a],
-                NodeTerm::Branch(_, a, b) if a == b => vec![a],
-                NodeTerm::Branch(_, a, b) => vec![a, b],
-                _ => vec![],
-            })
-            .collect()
+        let of = |node: &Node| {
+            let mut list: Vec<usize> = node.term.clone().targets_mut().map(|to| *to).collect();
+            list.dedup();
+            list
+        };
+        self.nodes.iter().map(of).collect()
+    }
+
+    /// The most guest instructions of a way through the region that goes through no loop twice.
+    pub fn steps(&self, func: &Function) -> u32 {
+        let blocks = self.nodes.iter().filter_map(|node| node.block);
+        blocks.fold(0, |sum, block| sum.saturating_add(func.block(block).guest_insts))
+    }
+
+    /// Puts a [`NodeTerm::Limit`] on every edge that leads back; `None` for an irreducible graph.
+    fn limit_loops(mut self) -> Option<Plan> {
+        let loops = graph::natural_loops(&self.successors(), 0)?;
+        let mut limits: HashMap<usize, usize> = HashMap::new();
+        for n in 0..self.nodes.len() {
+            let mut term = self.nodes[n].term;
+            for to in term.targets_mut() {
+                let header = *to;
+                let leads_back =
+                    |(l, of): (usize, &graph::Loop<usize>)| of.header == header && loops.is_in(l, n);
+                if !loops.loops.iter().enumerate().any(leads_back) {
+                    continue;
+                }
+                *to = *limits.entry(header).or_insert_with(|| {
+                    let kind = ExitKind::Enter(self.nodes[header].block.expect("a loop's header has a body"));
+                    let exit = self.exits.iter().position(|e| *e == kind).unwrap_or_else(|| {
+                        self.exits.push(kind);
+                        self.exits.len() - 1
+                    });
+                    self.nodes.push(Node { block: None, term: NodeTerm::Limit(header, exit) });
+                    self.nodes.len() - 1
+                });
+            }
+            self.nodes[n].term = term;
+        }
+        Some(self)
     }
 }
 
@@ -103,6 +155,8 @@ pub struct Run {
     pub across: bool,
     /// A warp is alone in its block.
     pub alone: bool,
+    /// The warp's steps are counted: lanes stay together, and loops come out where steps run short.
+    pub counted: bool,
 }
 
 /// What exploring needs to know of the kernel.
@@ -176,6 +230,10 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
     }
     // First see whether all lanes can run to their end; else come out where lanes are together.
     for to_end in [true, false] {
+        // Then they part.
+        if to_end && facts.run.counted {
+            continue;
+        }
         let mut stops = Stops::default();
         for _ in 0..200 {
             let mut e = Explorer {
@@ -195,6 +253,7 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
                 chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
             };
             match e.run() {
+                Ok(plan) if facts.run.counted => return plan.limit_loops(),
                 Ok(plan) => return Some(plan),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
@@ -385,13 +444,34 @@ impl Explorer<'_> {
         match term {
             Terminator::Jump(to) => Ok(NodeTerm::Jump(self.visit(to.block, stack.to_vec())?)),
             Terminator::Branch { cond, taken, next } => {
-                if stack.is_empty() && !self.to_end && !self.facts.uniform.cond_is_uniform(block) {
+                let counted = self.facts.run.counted;
+                let parts = stack.is_empty() && !self.to_end && !self.facts.uniform.cond_is_uniform(block);
+                if parts && !counted {
                     return Err(self.fail_at(block, stack, false));
                 }
                 self.chain = None;
                 let next = self.visit(next.block, stack.to_vec())?;
                 let taken = self.visit(taken.block, stack.to_vec())?;
-                Ok(NodeTerm::Branch(*cond, taken, next))
+                Ok(match counted && !self.func.ty(*cond).uniform {
+                    true => {
+                        let exit = parts.then(|| self.exit(ExitKind::Terminator(block)));
+                        NodeTerm::Agree(*cond, taken, next, exit)
+                    }
+                    false => NodeTerm::Branch(*cond, taken, next),
+                })
+            }
+            // What is on the stack is the driver's; nothing is done to it where no lane leaves.
+            Terminator::Leave { cond: Some(cond), next, .. }
+            | Terminator::Join { cond: Some(cond), next, .. }
+                if self.facts.run.counted =>
+            {
+                let exit = self.exit(ExitKind::Terminator(block));
+                Ok(NodeTerm::Unless(*cond, self.visit(*next, stack.to_vec())?, exit))
+            }
+            Terminator::Push { .. } | Terminator::Call { .. } | Terminator::Join { .. }
+                if self.facts.run.counted =>
+            {
+                Err(self.fail_at(block, stack, false))
             }
             Terminator::Push { kind, target, next } => {
                 Ok(NodeTerm::Jump(self.visit(*next, push(*kind, *target))?))

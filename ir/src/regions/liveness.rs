@@ -1,7 +1,14 @@
 //! Which slots a lane may still read, at the start of each block of a kernel in SPMD form.
+//!
+//! Where the guest keeps the lanes that instructions are for in a register, a write leaves the others' values as they are. Is such a slot live? For
+//! the lanes in the register ("own") the write ends what was before, for the others it does not; and as long as the register stays
+//! the same, reads whose results go into such writes only are the own lanes' (`lanes.rs`).
 
+use super::EXEC_SLOT;
+use super::lanes::{self, Event, ReadBy};
+use super::steps;
 use crate::entities::{Block, Slot};
-use crate::function::{BarrierSpec, Function, Imm, LeaveKind, PushKind, Terminator};
+use crate::function::{BarrierSpec, Function, Imm, Terminator};
 use crate::opcodes::Opcode;
 
 /// A set of slots.
@@ -73,8 +80,13 @@ pub struct SlotLiveness {
     succs: Vec<Vec<Block>>,
     slots: usize,
     keep_all: bool,
-    /// Someone may look at the registers behind every block.
+    /// Someone may look at the registers at any place.
     everywhere: bool,
+    /// The slot of lanes that instructions are for, if there is one.
+    exec: Option<Slot>,
+    /// `live_in`, of the lanes in that slot and of the others.
+    own_in: Vec<SlotSet>,
+    others_in: Vec<SlotSet>,
     /// Slots that count even in lanes that are not active: those that a cross-lane read takes, and all that are ever
     /// read if there is a `quadon`, which wakes lanes wherever they are.
     pinned: SlotSet,
@@ -103,80 +115,33 @@ impl SlotLiveness {
     /// (someone wants to look at the registers).
     pub fn compute(func: &Function, keep_all: bool) -> SlotLiveness {
         let slots = func.slots.len();
-        let mut targets: Vec<(PushKind, Block)> = Vec::new();
-        for b in func.block_ids() {
-            match func.term(b) {
-                Terminator::Push { kind, target, .. } => targets.push((*kind, *target)),
-                Terminator::Call { ret, .. } => targets.push((PushKind::Call, *ret)),
-                _ => {}
-            }
-        }
-        let of = |kind: PushKind| targets.iter().filter(move |t| t.0 == kind).map(|t| t.1);
-        let succs: Vec<Vec<Block>> = func
-            .block_ids()
-            .map(|b| {
-                let mut list = Vec::new();
-                match func.term(b) {
-                    // The target of a push is reached by the leave or join, not from here.
-                    Terminator::Push { next, .. } => list.push(*next),
-                    Terminator::Call { target, .. } => list.push(*target),
-                    Terminator::Leave { kind, cond, next } => {
-                        list.extend(cond.map(|_| *next));
-                        match kind {
-                            LeaveKind::Break => list.extend(of(PushKind::Break)),
-                            LeaveKind::Continue => list.extend(of(PushKind::Continue)),
-                            LeaveKind::Return => list.extend(of(PushKind::Call)),
-                            LeaveKind::Long => list.extend(of(PushKind::Long)),
-                            LeaveKind::Exit => {}
-                        }
-                    }
-                    Terminator::Join { next, .. } => {
-                        list.push(*next);
-                        list.extend(of(PushKind::Join));
-                    }
-                    Terminator::BranchIndirect { .. } => list.extend(func.block_at.values()),
-                    other => other.for_each_successor(|s| list.push(s)),
-                }
-                list
-            })
-            .collect();
         let mut this = SlotLiveness {
             live_in: vec![SlotSet::empty(slots); func.blocks.len()],
-            succs,
+            succs: steps::successors(func),
             slots,
             keep_all,
             everywhere: false,
+            exec: func.slots.iter().position(|slot| slot.name == EXEC_SLOT).map(Slot::new),
+            own_in: vec![SlotSet::empty(slots); func.blocks.len()],
+            others_in: vec![SlotSet::empty(slots); func.blocks.len()],
             pinned: pinned(func),
         };
         this.solve(func);
         this
     }
 
-    /// Liveness where someone may look at all registers behind every block, as where `max_steps` ends a warp.
-    pub fn keep_everywhere(mut self, func: &Function) -> SlotLiveness {
+    /// Liveness where someone may look at all registers at any place, as where `max_steps` ends a warp.
+    pub fn keep_everywhere(mut self) -> SlotLiveness {
         (self.keep_all, self.everywhere) = (true, true);
-        self.solve(func);
+        let all = SlotSet::full(self.slots);
+        for sets in [&mut self.live_in, &mut self.own_in, &mut self.others_in] {
+            sets.fill(all.clone());
+        }
         self
     }
 
     fn solve(&mut self, func: &Function) {
-        // What each block reads before it writes it, and what it writes.
-        let none = SlotSet::empty(self.slots);
-        let mut effects = vec![(none.clone(), none); func.blocks.len()];
-        for (b, (reads, writes)) in func.block_ids().zip(&mut effects) {
-            for &inst in &func.block(b).insts {
-                let data = func.inst(inst);
-                match (data.op, data.imm) {
-                    (Opcode::SlotSet, Imm::Slot(s)) => {
-                        writes.insert(s);
-                    }
-                    (Opcode::SlotGet, Imm::Slot(s)) if !writes.contains(s) => {
-                        reads.insert(s);
-                    }
-                    _ => {}
-                }
-            }
-        }
+        let events: Vec<Vec<Event>> = func.block_ids().map(|b| lanes::events(func, b, self.exec)).collect();
         let mut preds = vec![Vec::new(); func.blocks.len()];
         for (b, succs) in self.succs.iter().enumerate() {
             succs.iter().for_each(|s| preds[s.index()].push(b));
@@ -186,11 +151,31 @@ impl SlotLiveness {
         let mut work: Vec<usize> = (0..func.blocks.len()).collect();
         while let Some(b) = work.pop() {
             waiting[b] = false;
-            let (reads, writes) = &effects[b];
-            let mut live = self.live_out(func, Block::new(b));
-            live.subtract(writes);
-            live.union(reads);
-            if self.live_in[b].union(&live) {
+            let mut own = self.live_behind(func, Block::new(b), &self.own_in);
+            let mut others = self.live_behind(func, Block::new(b), &self.others_in);
+            for event in events[b].iter().rev() {
+                match *event {
+                    Event::Read(s, ReadBy::Own) => {
+                        own.insert(s);
+                    }
+                    Event::Read(s, ReadBy::All) => {
+                        own.insert(s);
+                        others.insert(s);
+                    }
+                    Event::WriteOwn(s) => own.remove(s),
+                    Event::WriteAll(s) => {
+                        own.remove(s);
+                        others.remove(s);
+                    }
+                    Event::Lanes => {
+                        own.union(&others);
+                        others.clone_from(&own);
+                    }
+                }
+            }
+            if self.own_in[b].union(&own) | self.others_in[b].union(&others) {
+                self.live_in[b].union(&own);
+                self.live_in[b].union(&others);
                 for &p in &preds[b] {
                     if !std::mem::replace(&mut waiting[p], true) {
                         work.push(p);
@@ -205,8 +190,27 @@ impl SlotLiveness {
         &self.live_in[block.index()]
     }
 
+    /// Slots live where `block` starts, if the slot of [`SlotLiveness::exec`] has all lanes there.
+    pub fn live_in_full(&self, block: Block) -> &SlotSet {
+        &self.own_in[block.index()]
+    }
+
+    /// The slot of lanes that instructions are for ([`EXEC_SLOT`]), if there is one.
+    pub fn exec(&self) -> Option<Slot> {
+        self.exec
+    }
+
     /// Slots live behind the body of `block`, before its terminator.
     pub fn live_out(&self, func: &Function, block: Block) -> SlotSet {
+        self.live_behind(func, block, &self.live_in)
+    }
+
+    /// The same, if the slot of [`SlotLiveness::exec`] has all lanes there.
+    pub fn live_out_full(&self, func: &Function, block: Block) -> SlotSet {
+        self.live_behind(func, block, &self.own_in)
+    }
+
+    fn live_behind(&self, func: &Function, block: Block, live_in: &[SlotSet]) -> SlotSet {
         let ends = matches!(
             func.term(block),
             Terminator::Leave { .. }
@@ -220,7 +224,7 @@ impl SlotLiveness {
             self.pinned.clone()
         };
         for s in &self.succs[block.index()] {
-            live.union(&self.live_in[s.index()]);
+            live.union(&live_in[s.index()]);
         }
         if let Terminator::Barrier { spec: BarrierSpec { from: Some(slot), .. }, .. } = func.term(block) {
             live.insert(*slot);

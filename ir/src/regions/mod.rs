@@ -6,6 +6,7 @@
 
 pub mod explore;
 pub mod full;
+mod lanes;
 pub mod linearize;
 pub mod liveness;
 pub mod optimize;
@@ -13,6 +14,7 @@ pub mod promote;
 pub mod shapes;
 pub mod split;
 pub mod ssa;
+pub mod steps;
 pub mod uniform;
 mod unread;
 pub mod votes;
@@ -25,13 +27,16 @@ use std::sync::OnceLock;
 
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, SlotInit};
-use crate::types::Type;
+use crate::types::{Scalar, Type};
 use explore::{ExitKind, KernelFacts, Plan};
 use liveness::{SlotLiveness, SlotSet};
 use promote::RegionFault;
 
 /// Name of the slot in which compiled code counts the guest instructions of each lane.
 pub const COUNT_SLOT: &str = "#count";
+
+/// Name of the slot in which a region finds the steps that its warp has left, and leaves those behind it.
+pub const STEPS_SLOT: &str = "#steps";
 
 /// How regions are made.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -42,8 +47,9 @@ pub struct RegionOptions {
     pub keep_registers: bool,
     /// Each lane counts its guest instructions in [`COUNT_SLOT`].
     pub count: bool,
-    /// Every region is a single block (`max_steps` is exact then).
-    pub single_blocks: bool,
+    /// Regions count the warp's steps, so that `max_steps` is exact: where all lanes of the warp run at once regions have the steps
+    /// that are left in [`STEPS_SLOT`], and lanes stay together in them; else every region is a single block.
+    pub exact_steps: bool,
     /// Most lanes that code can run at once, operations across lanes included; 0: those of the smallest warps.
     pub whole_lanes: u32,
 }
@@ -55,6 +61,7 @@ pub struct Kernel {
     pub func: Function,
     options: RegionOptions,
     count: Option<Slot>,
+    steps: Option<Slot>,
     /// Lanes never part ([`wave`]).
     wave: bool,
     whole: bool,
@@ -112,6 +119,9 @@ pub struct Region {
     pub blocks: Vec<Block>,
     /// Whether it must be run for all lanes of the warp at once ([`Kernel::whole_warps`]).
     pub whole: bool,
+    /// The most guest instructions of a way through it that goes through no loop twice: so many must be left where it begins
+    /// if the kernel has [`Kernel::steps_slot`].
+    pub steps: u32,
 }
 
 impl Region {
@@ -146,22 +156,25 @@ impl Kernel {
         }
         let whole = small
             || fits
-                && (split::lanes_meet(&func, wave)
+                && (options.exact_steps
+                    || split::lanes_meet(&func, wave)
                     || wave && votes::some_stay(&func, options.keep_registers));
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }
         split::split_long(&mut func, explore::MAX_INSTS);
         let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
-        Kernel { func, options, count, wave, whole, analysis: OnceLock::new() }
+        let steps = (options.exact_steps && whole)
+            .then(|| func.add_slot(STEPS_SLOT, Type::uniform(Scalar::I32), SlotInit::Zero));
+        Kernel { func, options, count, steps, wave, whole, analysis: OnceLock::new() }
     }
 
     fn analysis(&self) -> &Analysis {
         self.analysis.get_or_init(|| {
-            let RegionOptions { lockstep, keep_registers, single_blocks, .. } = self.options;
+            let RegionOptions { lockstep, keep_registers, exact_steps, .. } = self.options;
             let mut live = SlotLiveness::compute(&self.func, keep_registers);
-            if keep_registers && single_blocks {
-                live = live.keep_everywhere(&self.func);
+            if keep_registers && exact_steps {
+                live = live.keep_everywhere();
             }
             let (mut func, mut taken) = (None, Default::default());
             if self.wave && !self.whole {
@@ -174,6 +187,7 @@ impl Kernel {
                 whole: self.whole,
                 across: self.whole && self.wave,
                 alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
+                counted: self.steps.is_some(),
             };
             let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken);
             let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
@@ -196,6 +210,11 @@ impl Kernel {
         self.count
     }
 
+    /// The slot of [`STEPS_SLOT`], if regions count their warp's steps.
+    pub fn steps_slot(&self) -> Option<Slot> {
+        self.steps
+    }
+
     /// The region that starts at `entry`; `None` when that block must run in the interpreter, as all blocks must of a function where
     /// a value is used in another block than its own. Pure: the same
     /// arguments give the same region.
@@ -207,7 +226,7 @@ impl Kernel {
             return None;
         }
         let func = func.as_ref().unwrap_or(&self.func);
-        let plan = if self.options.single_blocks {
+        let plan = if self.options.exact_steps && self.steps.is_none() {
             explore::single_block(func, facts, entry)?
         } else {
             explore::explore(func, facts, entry)?
@@ -228,16 +247,17 @@ impl Kernel {
     fn build(&self, entry: Block, plan: Plan, known: &SlotFacts) -> Option<Region> {
         let Analysis { func, live, .. } = self.analysis();
         let (mut ssa, faults) =
-            promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones);
+            promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones, self.steps);
         optimize::optimize_ssa(&mut ssa);
-        let mask = if self.wave {
+        let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform, self.count)
         } else {
             shapes::infer_uniform(&mut ssa, &known.uniform);
             linearize::to_mask(&ssa, self.count)?
         };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
-        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks, whole: self.whole })
+        let steps = plan.steps(&self.func);
+        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks, whole: self.whole, steps })
     }
 }
 

@@ -11,7 +11,8 @@ use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator, ValueDef};
 use crate::graph;
-use crate::opcodes::Opcode;
+use crate::opcodes::{IntCC, Opcode};
+use crate::types::Type;
 
 /// Exit numbers from here on are guest faults: the region returns at once, with the lanes concerned as exited mask.
 pub const FAULT_EXIT: u32 = 0x4000_0000;
@@ -26,17 +27,21 @@ pub struct RegionFault {
 }
 
 /// Builds the function of a region; with it the faults by exit number. The slots of `ones` hold nothing but ones where it starts.
+/// With `steps`, that slot has the steps that are left, and each block takes its guest instructions from it.
 pub fn promote(
     func: &Function,
     plan: &Plan,
     live: &SlotLiveness,
     ones: &SlotSet,
+    steps: Option<Slot>,
 ) -> (Function, Vec<RegionFault>) {
     let succs = plan.successors();
     let preds = graph::predecessors(&succs);
     let order = graph::reverse_postorder(&succs, 0);
     let slots = func.slots.len();
-    let (live_in, written) = node_liveness(func, plan, &succs, &order, live);
+    let exec = live.exec().filter(|exec| ones.contains(*exec));
+    let full = exec.map_or(vec![false; plan.nodes.len()], |exec| still_full(func, plan, &succs, exec));
+    let (live_in, written) = node_liveness(func, plan, &order, live, &full, steps);
 
     let mut out =
         Function::new(format!("{}@{:#x}", func.name, region_pc(func, plan)), Form::Spmd, func.lanes);
@@ -68,6 +73,8 @@ pub fn promote(
     let mut state_out: Vec<HashMap<Slot, Value>> = vec![HashMap::new(); plan.nodes.len()];
     let mut params: Vec<Vec<Slot>> = vec![Vec::new(); plan.nodes.len()];
     let mut undefined: HashMap<Slot, Value> = HashMap::new();
+    // Blocks of nodes besides their own.
+    let mut more: Vec<(Block, usize)> = Vec::new();
     for &n in &order {
         let block = Block::new(n + 1);
         let incoming = preds[n].len() + usize::from(n == 0);
@@ -91,14 +98,89 @@ pub fn promote(
             for &inst in &func.block(src).insts {
                 copy_inst(func, &mut out, block, inst, &mut map, &mut state, &mut undefined, prologue);
             }
+            if let (Some(steps), taken @ 1..) = (steps, func.block(src).guest_insts) {
+                let mut b = Builder::new(&mut out, block);
+                let taken = b.i32(taken);
+                let left = b.isub(state[&steps], taken);
+                state.insert(steps, left);
+            }
         }
         // A node without a block is where an instruction before it has led.
         let own = plan.nodes[n].block.or_else(|| preds[n].iter().find_map(|&p| plan.nodes[p].block));
         let pc = own.map_or(out.block(block).pc, |b| func.block(b).term_pc);
+        // Leaves the region from a block.
+        let leave = |out: &mut Function, block: Block, exit: usize, cond: Option<Value>| {
+            let live_here = exit_liveness(func, plan.exits[exit], live, full[n], steps);
+            let mut b = Builder::new(out, block);
+            b.pc = pc;
+            for slot in live_here.iter().filter(|s| written.contains(*s)) {
+                if let Some(&v) = state.get(&slot)
+                    && entry_state.get(&slot) != Some(&v)
+                {
+                    b.set(slot, v);
+                }
+            }
+            Terminator::Return { exit: exit as u32, exited: None, cond }
+        };
+        // Leaves it from a block of its own.
+        let leave_behind = |out: &mut Function, exit: usize, cond: Option<Value>| {
+            let outside = out.add_block(pc);
+            let term = leave(out, outside, exit, cond);
+            let data = out.block_mut(outside);
+            (data.term, data.term_pc) = (Some(term), pc);
+            outside
+        };
         let term = match plan.nodes[n].term {
+            NodeTerm::Agree(cond, taken, next, exit) if !out.ty(map[&cond]).uniform => {
+                let cond = map[&cond];
+                let mut b = Builder::new(&mut out, block);
+                b.pc = pc;
+                let active =
+                    b.push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK)).expect("has a result");
+                let some = b.iand(cond, active);
+                let some = b.any(some);
+                let mut all = Block::new(taken + 1);
+                if let Some(exit) = exit {
+                    let others = b.inot(cond);
+                    let others = b.iand(others, active);
+                    let others = b.any(others);
+                    let outside = leave_behind(&mut out, exit, Some(cond));
+                    let agreed = out.add_block(pc);
+                    let data = out.block_mut(agreed);
+                    data.term =
+                        Some(Terminator::Branch { cond: others, taken: outside.into(), next: all.into() });
+                    data.term_pc = pc;
+                    more.push((agreed, n));
+                    all = agreed;
+                }
+                Terminator::Branch { cond: some, taken: all.into(), next: Block::new(next + 1).into() }
+            }
+            NodeTerm::Unless(cond, next, exit) => {
+                let cond = map[&cond];
+                let mut b = Builder::new(&mut out, block);
+                b.pc = pc;
+                let active =
+                    b.push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK)).expect("has a result");
+                let taking = b.splat(cond);
+                let taking = b.iand(taking, active);
+                let some = b.any(taking);
+                let outside = leave_behind(&mut out, exit, Some(cond));
+                Terminator::Branch { cond: some, taken: outside.into(), next: Block::new(next + 1).into() }
+            }
+            NodeTerm::Limit(next, exit) => {
+                let mut b = Builder::new(&mut out, block);
+                b.pc = pc;
+                let wanted = b.i32(plan.steps(func));
+                let steps = steps.expect("limits come with steps");
+                let short = b.icmp(IntCC::Slt, state[&steps], wanted);
+                let outside = leave_behind(&mut out, exit, None);
+                Terminator::Branch { cond: short, taken: outside.into(), next: Block::new(next + 1).into() }
+            }
             NodeTerm::Jump(t) => Terminator::Jump(Block::new(t + 1).into()),
-            NodeTerm::Branch(_, a, b) if a == b => Terminator::Jump(Block::new(a + 1).into()),
-            NodeTerm::Branch(cond, a, b) => Terminator::Branch {
+            NodeTerm::Branch(_, a, b) | NodeTerm::Agree(_, a, b, _) if a == b => {
+                Terminator::Jump(Block::new(a + 1).into())
+            }
+            NodeTerm::Branch(cond, a, b) | NodeTerm::Agree(cond, a, b, _) => Terminator::Branch {
                 cond: map[&cond],
                 taken: Block::new(a + 1).into(),
                 next: Block::new(b + 1).into(),
@@ -112,17 +194,7 @@ pub fn promote(
                     NodeTerm::Exit(k, cond) => (k, cond),
                     _ => (0, None),
                 };
-                let live_here = exit_liveness(func, plan.exits[exit], live);
-                let mut b = Builder::new(&mut out, block);
-                b.pc = pc;
-                for slot in live_here.iter().filter(|s| written.contains(*s)) {
-                    if let Some(&v) = state.get(&slot)
-                        && entry_state.get(&slot) != Some(&v)
-                    {
-                        b.set(slot, v);
-                    }
-                }
-                Terminator::Return { exit: exit as u32, exited: None, cond: cond.map(|c| map[&c]) }
+                leave(&mut out, block, exit, cond.map(|c| map[&c]))
             }
         };
         let data = out.block_mut(block);
@@ -149,10 +221,15 @@ pub fn promote(
     };
     let entry_args = args(&entry_state, 0, &mut out, &mut undefined);
     out.block_mut(prologue).term = Some(Terminator::Jump(BlockCall { block: Block(1), args: entry_args }));
-    for &n in &order {
-        let mut term = out.block_mut(Block::new(n + 1)).term.take().expect("set above");
+    let own = order.iter().map(|&n| (Block::new(n + 1), n));
+    for (block, n) in own.chain(more) {
+        let mut term = out.block_mut(block).term.take().expect("set above");
+        let outside = plan.nodes.len();
         let mut fill = |call: &mut BlockCall, out: &mut Function| {
-            call.args = args(&state_out[n], call.block.index() - 1, out, &mut undefined);
+            // Blocks that are no node's have no parameters.
+            if (1..=outside).contains(&call.block.index()) {
+                call.args = args(&state_out[n], call.block.index() - 1, out, &mut undefined);
+            }
         };
         match &mut term {
             Terminator::Jump(c) => fill(c, &mut out),
@@ -162,7 +239,7 @@ pub fn promote(
             }
             _ => {}
         }
-        out.block_mut(Block::new(n + 1)).term = Some(term);
+        out.block_mut(block).term = Some(term);
     }
     prune_params(&mut out);
     (out, faults)
@@ -172,32 +249,70 @@ fn region_pc(func: &Function, plan: &Plan) -> u32 {
     plan.nodes[0].block.map_or(0, |b| func.block(b).pc)
 }
 
-fn exit_liveness(func: &Function, exit: ExitKind, live: &SlotLiveness) -> SlotSet {
-    match exit {
+/// Slots live where a region comes out; `full`: the slot of lanes has all of them.
+fn exit_liveness(
+    func: &Function,
+    exit: ExitKind,
+    live: &SlotLiveness,
+    full: bool,
+    steps: Option<Slot>,
+) -> SlotSet {
+    let mut set = match exit {
         ExitKind::Ended => live.live_at_end(),
+        ExitKind::Terminator(b) if full => live.live_out_full(func, b),
         ExitKind::Terminator(b) => live.live_out(func, b),
+        ExitKind::Enter(b) if full => live.live_in_full(b).clone(),
         ExitKind::Enter(b) => live.live_in(b).clone(),
+    };
+    if let Some(steps) = steps {
+        set.insert(steps);
     }
+    set
 }
 
-/// Slots live at the start of each node, and all slots that the region writes.
+/// Behind which nodes a slot is what it was at the start.
+fn still_full(func: &Function, plan: &Plan, succs: &[Vec<usize>], slot: Slot) -> Vec<bool> {
+    let writes = |node: usize| {
+        let insts = plan.nodes[node].block.map_or(&[][..], |block| &func.block(block).insts);
+        insts.iter().any(|&i| func.inst(i).op == Opcode::SlotSet && func.inst(i).imm == Imm::Slot(slot))
+    };
+    let mut still = vec![true; plan.nodes.len()];
+    let mut work: Vec<usize> = (0..plan.nodes.len()).filter(|&n| writes(n)).collect();
+    while let Some(n) = work.pop() {
+        if std::mem::replace(&mut still[n], false) {
+            work.extend(&succs[n]);
+        }
+    }
+    still
+}
+
+/// Slots live at the start of each node, and all slots that the region writes; behind the nodes of `full` the slot of lanes has all of them.
 fn node_liveness(
     func: &Function,
     plan: &Plan,
-    succs: &[Vec<usize>],
     order: &[usize],
     live: &SlotLiveness,
+    full: &[bool],
+    steps: Option<Slot>,
 ) -> (Vec<SlotSet>, SlotSet) {
+    let succs = plan.successors();
     let slots = func.slots.len();
     let mut written = SlotSet::empty(slots);
-    let mut live_in = vec![SlotSet::empty(slots); plan.nodes.len()];
+    // Every block takes some, whether it leads to an exit or not.
+    if let Some(steps) = steps {
+        written.insert(steps);
+    }
+    let mut live_in = vec![written.clone(); plan.nodes.len()];
     let mut changed = true;
     while changed {
         changed = false;
         for &n in order.iter().rev() {
             let mut set = match plan.nodes[n].term {
-                NodeTerm::End => exit_liveness(func, ExitKind::Ended, live),
-                NodeTerm::Exit(k, _) => exit_liveness(func, plan.exits[k], live),
+                NodeTerm::End => exit_liveness(func, ExitKind::Ended, live, full[n], steps),
+                NodeTerm::Exit(k, _)
+                | NodeTerm::Agree(_, _, _, Some(k))
+                | NodeTerm::Unless(_, _, k)
+                | NodeTerm::Limit(_, k) => exit_liveness(func, plan.exits[k], live, full[n], steps),
                 _ => SlotSet::empty(slots),
             };
             for &s in &succs[n] {

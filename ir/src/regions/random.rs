@@ -414,8 +414,20 @@ impl WarpMemory for Memory {
     }
 }
 
+/// Steps that a region of a kernel with [`Kernel::steps_slot`] is given: it often has to come out of a loop.
+const FEW_STEPS: u64 = 60;
+
+/// What a run has come to.
+struct Ran {
+    memory: Memory,
+    /// Of the warp, and of its threads.
+    steps: (u64, u64),
+    /// Regions that were run.
+    by_region: u64,
+}
+
 /// Runs to the end; `None` when it takes too long.
-fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u64)> {
+fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<Ran> {
     let code = Code::new(&kernel.func).expect("valid code");
     let mut scratch = Scratch::new(&code);
     let mut warp = Warp::new(&code, launched, |_, lane| lane);
@@ -424,6 +436,7 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
     let mut by_region = 0;
     // A chunk is a narrow warp.
     let lanes = if kernel.whole_warps() { 32 } else { 4 };
+    let steps_at = kernel.steps_slot().map(|slot| kernel.func.frame_layout().0[slot.index()]);
     for _ in 0..20_000 {
         let compiled = regions
             .then(|| {
@@ -446,10 +459,14 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
                     Some((region, code))
                 })
             })
-            .and_then(|r| r.as_ref());
+            .and_then(|r| r.as_ref())
+            .filter(|(region, _)| steps_at.is_none() || u64::from(region.steps) <= FEW_STEPS);
         let flow = match compiled {
             Some((region, region_code)) => {
                 by_region += 1;
+                if let Some(at) = steps_at {
+                    warp.frame.write(at, Scalar::I32, 0, FEW_STEPS);
+                }
                 let mut scratch = Scratch::new(region_code);
                 let (mut exit, mut exited, mut cond) = (0, 0, 0);
                 for first in (0..32).step_by(lanes) {
@@ -465,12 +482,19 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<(Memory, u64, u6
                     exited |= out.exited & mask;
                     cond |= out.cond.unwrap_or(0) & mask;
                 }
+                if let Some(at) = steps_at {
+                    let left = warp.frame.read(at, Scalar::I32, 0);
+                    assert!(left <= FEW_STEPS, "more steps than were left:\n{}\n{}", region.ssa, region.mask);
+                    warp.count(FEW_STEPS - left);
+                }
                 code.finish_region(&mut warp, region.exits[exit as usize], exited, Some(cond))
             }
             None => code.run_block(&mut scratch, &mut warp, &mut memory),
         };
         match flow {
-            Flow::Ended => return Some((memory, warp.thread_steps, by_region)),
+            Flow::Ended => {
+                return Some(Ran { memory, steps: (warp.steps, warp.thread_steps), by_region });
+            }
             Flow::Next => {}
             other => panic!("{other:?}"),
         }
@@ -491,9 +515,13 @@ fn check(seed: u64, options: RegionOptions) -> bool {
     let kernel = Kernel::new(func, options);
     let cut = Kernel::new(cut, options);
     let launched = if seed.is_multiple_of(3) { 0x0ffe_f0ff } else { 0xffff_ffff };
-    let Some((want, ..)) = run(&kernel, launched, false) else { return false };
-    let Some((got, _, used)) = run(&cut, launched, true) else { panic!("seed {seed}: regions do not end") };
-    assert!(used > 0);
+    let Some(wanted) = run(&kernel, launched, false) else { return false };
+    let Some(ran) = run(&cut, launched, true) else { panic!("seed {seed}: regions do not end") };
+    assert!(ran.by_region > 0 || cut.steps_slot().is_some());
+    if cut.steps_slot().is_some() {
+        assert_eq!(ran.steps, wanted.steps, "seed {seed}: steps\n{}", cut.func);
+    }
+    let (want, got) = (wanted.memory, ran.memory);
     if want != got {
         let differ: Vec<_> = want.0.iter().filter(|(k, v)| got.0.get(k) != Some(v)).take(8).collect();
         let more = got.0.keys().filter(|k| !want.0.contains_key(k)).count();
@@ -511,8 +539,9 @@ fn regions_do_what_the_stack_does() {
         check(seed, RegionOptions { whole_lanes: 32, ..Default::default() });
         if seed.is_multiple_of(8) {
             check(seed, RegionOptions { lockstep: true, ..Default::default() });
-            check(seed, RegionOptions { single_blocks: true, ..Default::default() });
+            check(seed, RegionOptions { exact_steps: true, ..Default::default() });
         }
+        check(seed, RegionOptions { exact_steps: true, whole_lanes: 32, ..Default::default() });
     }
     assert!(all < 20 || ran > all / 2, "only {ran} of {all} programs ended");
 }

@@ -217,3 +217,97 @@ fn where_all_lanes_take_part_no_mask_is_left() {
     });
     assert_eq!(masks(&known), 0);
 }
+
+/// A wave's loop: v1 is written under exec, and read there only; v2 is, too, but behind the loop by all lanes; v3 in a lane by another's number.
+const MASKED: &str = r#"
+function @masked spmd lanes 64 entry block0 {
+    slot s0: mask exec
+    slot s1: i32 v0 = tid.x
+    slot s2: i32 v1
+    slot s3: i32 v2
+    slot s4: i32 v3
+    slot s5: ui32 n
+
+block0 at 0x0 insts 1:
+    jump block1
+
+block1 at 0x8 insts 6:
+    v0: mask = slot.get s0
+    v1: i32 = slot.get s1
+    v2: i32 = iadd v1, v1
+    v3: i32 = slot.get s2
+    v4: i32 = select v0, v2, v3
+    v5: i32 = iadd v4, v1
+    v6: i32 = slot.get s3
+    v7: i32 = select v0, v5, v6
+    v8: i32 = slot.get s4
+    v9: i32 = select v0, v7, v8
+    store.u32 global0[v1], v9 align 4 if v0
+    v10: ui32 = slot.get s5
+    v11: ui32 = const 1
+    v12: ui32 = isub v10, v11
+    v13: ui32 = const 0
+    v14: ui1 = icmp eq v12, v13
+    slot.set s2, v4
+    slot.set s3, v7
+    slot.set s4, v9
+    slot.set s5, v12
+    branch v14, block2, block1
+
+block2 at 0x30 insts 3:
+    v20: ui1 = const 1
+    v21: mask = splat v20
+    slot.set s0, v21
+    v22: i32 = slot.get s3
+    store.u32 global0[v22], v22 align 4 if v21
+    leave.exit -> block2
+}
+"#;
+
+fn masked() -> crate::Function {
+    let func = parse_function(MASKED, &[]).expect("parses");
+    verify(&func).expect("valid");
+    func
+}
+
+#[test]
+fn what_lanes_out_of_the_register_hold_is_live_where_it_is_read() {
+    let func = masked();
+    let live = super::liveness::SlotLiveness::compute(&func, false);
+    let names = |set: &super::liveness::SlotSet| {
+        let names = set.iter().filter_map(|s| func.slots.get(s.index())).map(|slot| slot.name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    // Lanes that the loop writes do not need what v2 was; others show it behind.
+    assert_eq!(names(live.live_in(Block(1))), "exec v0 v2 n");
+    assert_eq!(names(live.live_in_full(Block(1))), "exec v0 n");
+    assert_eq!(names(live.live_in(Block(2))), "v2");
+    // Who looks at all registers at the end sees the old values of all.
+    let kept = super::liveness::SlotLiveness::compute(&func, true);
+    assert_eq!(names(kept.live_in(Block(1))), "exec v0 v1 v2 v3 n");
+}
+
+/// With limits, loops come out where steps run short, and branches where lanes part; registers that nobody reads again are not written there.
+#[test]
+fn regions_that_count_steps_are_more_than_blocks() {
+    let options = RegionOptions { exact_steps: true, whole_lanes: 64, ..RegionOptions::default() };
+    let kernel = Kernel::new(masked(), options);
+    let steps = kernel.steps_slot().expect("steps are counted");
+    let region = kernel.region(Block(0), &SlotFacts::none(kernel.func.slots.len())).expect("a region");
+    assert_eq!((region.blocks.len(), region.steps), (3, 10));
+    assert!(region.exits.contains(&super::explore::ExitKind::Enter(Block(1))), "{:?}", region.exits);
+    let text = region.ssa.to_string();
+    assert!(text.contains(&format!("slot.set {steps}")) && !text.contains("slot.set s2"), "{text}");
+
+    let kernel = Kernel::new(parse_function(MANDEL, &[]).expect("parses"), options);
+    let region = kernel.region(Block(1), &SlotFacts::none(kernel.func.slots.len())).expect("a region");
+    let exits = [Block(1), Block(3)].map(super::explore::ExitKind::Terminator);
+    // Where some lanes break, or all do; and where the loop begins again.
+    assert!(exits.iter().all(|exit| region.exits.contains(exit)), "{:?}", region.exits);
+    assert!(region.exits.contains(&super::explore::ExitKind::Enter(Block(1))), "{:?}", region.exits);
+    // Without the whole warp, each block is one.
+    let kernel = Kernel::new(masked(), RegionOptions { whole_lanes: 0, ..options });
+    assert_eq!(kernel.steps_slot(), None);
+    let region = kernel.region(Block(0), &SlotFacts::none(kernel.func.slots.len())).expect("a region");
+    assert_eq!(region.blocks, [Block(0)]);
+}

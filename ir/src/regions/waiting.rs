@@ -114,6 +114,6 @@ impl Tainted {
 
     /// Whether they decide where a node goes on.
     fn decides(&self, plan: &Plan, node: usize) -> bool {
-        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) if self.values.contains(&cond))
+        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if self.values.contains(&cond))
     }
 }

@@ -72,6 +72,8 @@ pub struct Compiled {
     row: Option<RowNeeds>,
     /// Slots that it writes.
     written: SlotSet,
+    /// See [`Region::steps`].
+    steps: u32,
     /// Where its region starts.
     at: Block,
     /// Lanes of a warp.
@@ -409,7 +411,7 @@ impl Jit {
         code.listing = listing;
         (code.exits, code.faults) = (region.exits, region.faults);
         (code.assumptions, code.start) = (assumptions, start);
-        code.written = written_slots(&region.mask);
+        (code.written, code.steps) = (written_slots(&region.mask), region.steps);
         Ok(Some(code))
     }
 
@@ -439,6 +441,7 @@ impl Jit {
             assumptions: Vec::new(),
             start: None,
             written: SlotSet::empty(self.kernel.func.slots.len()),
+            steps: 0,
             at,
             lanes: self.kernel.func.lanes as usize,
             number: 0,
@@ -510,6 +513,12 @@ impl Compiled {
     /// Whether it may change a register.
     pub fn writes(&self, slot: Slot) -> bool {
         self.written.contains(slot)
+    }
+
+    /// Steps that a warp must have left where it begins, if they are limited.
+    #[inline]
+    pub fn steps(&self) -> u64 {
+        self.steps.into()
     }
 
     /// Whether more may be known of a warp that it fits.

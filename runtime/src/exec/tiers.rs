@@ -22,7 +22,7 @@ use warpjit_backend::{Context, RowWarp};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, Function, Slot};
+use warpjit_ir::{Block, Function, Scalar, Slot};
 
 /// A kernel ready to run, shared by all threads and launches with the same settings.
 #[derive(Debug)]
@@ -262,6 +262,8 @@ pub struct Stepper<'a> {
     scratch: Scratch,
     context: Box<Context>,
     entries: Vec<Entry>,
+    /// Where the frame has the steps that a warp has left, if regions count them.
+    steps_at: Option<u32>,
     threads: (u64, u64),
     /// The block whose terminator was executed last.
     last: Block,
@@ -300,10 +302,10 @@ impl<'a> Stepper<'a> {
             *pointer = bank.as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        // Local memory is each warp's own, exact counts and limits need a look after each region.
+        // Local memory is each warp's own, exact counts need a look after each region, and limits, where regions do not count themselves.
         let together = tiers.jit.is_some()
             && !tiers.start.uses_local
-            && plan.max_steps == 0
+            && (plan.max_steps == 0 || tiers.kernel.steps_slot().is_some())
             && tiers.kernel.count_slot().is_none();
         let credit = if together { MOST_CREDIT } else { 0 };
         let last = tiers.code.entry();
@@ -313,6 +315,7 @@ impl<'a> Stepper<'a> {
             scratch,
             context,
             entries,
+            steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
             last,
             credit,
@@ -347,9 +350,35 @@ impl<'a> Stepper<'a> {
         let at = warp.block;
         let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
+        self.give_steps(warp, warp.steps);
         let code = &self.entries[at.index()].versions[version];
         let outcome = code.run(&mut self.context, warp);
         self.finish(warp, outcome)
+    }
+
+    /// Steps that regions of a warp that has taken so many are told are left.
+    fn steps_given(&self, taken: u64) -> u64 {
+        self.scratch.max_steps.saturating_sub(taken).min(i32::MAX as u64)
+    }
+
+    /// Tells the regions that a warp runs next how many steps are left if it has taken so many.
+    pub fn give_steps(&self, warp: &mut Warp, taken: u64) {
+        if let Some(offset) = self.steps_at {
+            warp.frame.write(offset, Scalar::I32, 0, self.steps_given(taken));
+        }
+    }
+
+    /// Steps that a warp has taken in regions since it had taken so many, when it was told; none if they do not count.
+    pub fn steps_since(&self, warp: &Warp, taken: u64) -> Option<u64> {
+        let left = warp.frame.read(self.steps_at?, Scalar::I32, 0);
+        Some(self.steps_given(taken).saturating_sub(left))
+    }
+
+    /// Whether warps have steps enough left for a version of the code at a block.
+    pub fn have_steps<'w>(&self, at: Block, place: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
+        let Some(offset) = self.steps_at else { return true };
+        let wanted = self.entries[at.index()].versions[place].steps();
+        warps.all(|warp| warp.frame.read(offset, Scalar::I32, 0) >= wanted)
     }
 
     /// Makes the context that of a warp's memory.
@@ -369,14 +398,15 @@ impl<'a> Stepper<'a> {
         self.last = at;
         let flow = match outcome {
             RegionFlow::Exit(exit, exited, cond) => {
-                self.count(at, warp);
+                let steps = self.steps_since(warp, warp.steps);
+                self.count(at, steps, warp);
                 if let ExitKind::Terminator(block) = exit {
                     self.last = block;
                 }
                 self.tiers.code.finish_region(warp, exit, exited, Some(cond))
             }
             RegionFlow::Fault(fault) => {
-                self.count(at, warp);
+                self.count(at, None, warp);
                 Flow::Fault(fault)
             }
             RegionFlow::Stopped => return None,
@@ -623,19 +653,27 @@ impl<'a> Stepper<'a> {
             }
         };
         entry.last = found;
+        if max_steps != 0 && warp.steps + entry.versions[found].steps() > max_steps {
+            return None;
+        }
         if fresh {
             hint.version = Some(entry.versions[found].number());
         }
         Some(found)
     }
 
-    /// Adds what a region counted to the warp: its threads' instructions exactly, of the warp those of the longest
-    /// thread (less than the hardware's where lanes went different ways).
-    fn count(&self, at: Block, warp: &mut Warp) {
-        let Some(slot) = self.tiers.kernel.count_slot() else {
-            warp.count(u64::from(self.tiers.code.guest_insts(at)));
-            // Time that loops took, for the turns of warps and blocks.
-            warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
+    /// Adds what a region counted to the warp: the warp's `steps` if it counted those; else its threads' instructions exactly, of the
+    /// warp those of the longest thread (less than the hardware's where lanes went different ways).
+    fn count(&self, at: Block, steps: Option<u64>, warp: &mut Warp) {
+        let slot = self.tiers.kernel.count_slot();
+        if slot.is_none() || steps.is_some() {
+            warp.count(steps.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at))));
+        }
+        let Some(slot) = slot else {
+            if steps.is_none() {
+                // Time that loops took, for the turns of warps and blocks.
+                warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
+            }
             return;
         };
         let lanes = self.tiers.kernel.func.lanes as usize;
@@ -644,8 +682,10 @@ impl<'a> Stepper<'a> {
         let longest = counts.iter().copied().max().unwrap_or(0);
         let all: u64 = counts.iter().map(|&c| u64::from(c)).sum();
         counts.fill(0);
-        warp.steps += u64::from(longest);
-        warp.thread_steps += all;
+        if steps.is_none() {
+            warp.steps += u64::from(longest);
+            warp.thread_steps += all;
+        }
     }
 
     /// Guest address of the terminator that was executed last.

@@ -89,7 +89,7 @@ impl RunningBlock {
                     let group = group.map(|resident| &resident.warp);
                     let Some(found) = stepper.place_for_all(at, group, &known) else {
                         if whole {
-                            self.land(at, steps, stepper);
+                            self.land(at, steps, !calls.is_empty(), stepper);
                         }
                         return None;
                     };
@@ -103,7 +103,17 @@ impl RunningBlock {
                 }
             }
             if calls.is_empty() {
-                self.list_calls(launch.plan, at, whole, calls);
+                self.list_calls(launch.plan, at, whole, stepper, calls);
+            }
+            let called = calls.iter().map(|call| &self.warps[call.tag].warp);
+            if !stepper.have_steps(at, found, called) {
+                if self.fresh {
+                    return self.part_ways(launch);
+                }
+                if whole {
+                    self.land(at, steps, true, stepper);
+                }
+                return None;
             }
             let local = &mut self.warps.first_mut()?.local;
             let mut view = View { plan: launch.plan, memory: launch.memory, shared: &mut self.shared, local };
@@ -125,7 +135,7 @@ impl RunningBlock {
                         return Some(Turn::Stopped);
                     }
                     if *spent >= BLOCK_SLICE {
-                        self.land(at, steps, stepper);
+                        self.land(at, steps, true, stepper);
                         return Some(Turn::Suspended);
                     }
                     came = stop.take().map(|stop| (stop, way));
@@ -147,7 +157,7 @@ impl RunningBlock {
                 self.restart(launch.plan, launch.tiers);
             }
             if whole {
-                self.land(at, std::mem::take(&mut steps), stepper);
+                self.land(at, std::mem::take(&mut steps), true, stepper);
             }
             known = KnownShapes::default();
             (stop, came) = (None, None);
@@ -204,22 +214,36 @@ impl RunningBlock {
     }
 
     /// The warps of a group as calls.
-    fn list_calls(&mut self, plan: &Plan, at: Block, whole: bool, calls: &mut Vec<Call>) {
+    fn list_calls(
+        &mut self,
+        plan: &Plan,
+        at: Block,
+        whole: bool,
+        stepper: &Stepper<'_>,
+        calls: &mut Vec<Call>,
+    ) {
         for (number, resident) in self.warps.iter_mut().enumerate() {
             let lanes = match self.fresh {
                 true => plan.lane_mask(number as u32),
                 false if !resident.is_in_group(at, whole) => continue,
                 false => resident.warp.active,
             };
+            let taken = if self.fresh { 0 } else { resident.warp.steps };
+            stepper.give_steps(&mut resident.warp, taken);
             calls.push(Call::new(resident.warp.frame.as_mut_ptr().cast(), lanes, number));
         }
     }
 
     /// All warps have run to their ends from their first state.
     fn end_all(&mut self, calls: &[Call], insts: u64, stepper: &mut Stepper<'_>) {
-        let threads = calls.iter().map(|call| u64::from(call.word.count_ones())).sum::<u64>() * insts;
+        let (mut steps, mut threads) = (0, 0);
+        for call in calls {
+            let own = stepper.steps_since(&self.warps[call.tag].warp, 0).unwrap_or(insts);
+            steps += own;
+            threads += own * u64::from(call.word.count_ones());
+        }
         stepper.add_threads(threads);
-        self.ended_steps = (insts * calls.len() as u64, threads);
+        self.ended_steps = (steps, threads);
         self.living = 0;
     }
 
@@ -260,13 +284,16 @@ impl RunningBlock {
         }
     }
 
-    /// Puts all living warps at a block, `steps` instructions further.
-    fn land(&mut self, at: Block, steps: u64, stepper: &mut Stepper<'_>) {
+    /// Puts all living warps at a block, `steps` instructions further, or as many as regions have counted if they have been `called`.
+    fn land(&mut self, at: Block, steps: u64, called: bool, stepper: &mut Stepper<'_>) {
         for resident in self.warps.iter_mut().filter(|resident| !resident.warp.ended) {
             resident.warp.block = at;
             resident.hint.run();
             let before = resident.warp.thread_steps;
-            resident.warp.count(steps);
+            let counted = stepper.steps_since(&resident.warp, resident.warp.steps).filter(|_| called);
+            resident.warp.count(counted.unwrap_or(steps));
+            let taken = resident.warp.steps;
+            stepper.give_steps(&mut resident.warp, taken);
             stepper.add_threads(resident.warp.thread_steps - before);
         }
     }
@@ -281,7 +308,7 @@ impl RunningBlock {
         parted: Option<(Parted, usize)>,
     ) -> Option<Turn> {
         self.restart(launch.plan, launch.tiers);
-        self.land(at, insts, stepper);
+        self.land(at, insts, false, stepper);
         let (parted, last) = parted?;
         let call = |(number, resident): (usize, &mut Resident)| {
             let mut call = Call::new(resident.warp.frame.as_mut_ptr().cast(), resident.warp.active, number);

@@ -37,6 +37,7 @@ struct Stored<'a> {
     assumptions: Vec<Assumption>,
     start: Option<StartShapes>,
     written: SlotSet,
+    steps: u32,
     row: Option<RowNeeds>,
 }
 
@@ -97,6 +98,7 @@ impl Jit {
                     assumptions: stored.assumptions,
                     start: stored.start,
                     written: stored.written,
+                    steps: stored.steps,
                     row: stored.row,
                     listing: None,
                     at: stored.at,
@@ -308,6 +310,7 @@ impl Jit {
         for slot in from.list(|from| self.slot(from))? {
             written.insert(slot);
         }
+        let steps = from.u32()?;
         let row = match from.u8()? {
             0 => None,
             1 => Some(RowNeeds {
@@ -347,6 +350,7 @@ impl Jit {
             assumptions,
             start,
             written,
+            steps,
             row,
         })
     }
@@ -369,6 +373,7 @@ impl<'a> Stored<'a> {
             assumptions,
             start,
             written,
+            steps,
             row,
             at: _,
             lanes: _,
@@ -388,6 +393,7 @@ impl<'a> Stored<'a> {
             assumptions: assumptions.clone(),
             start: start.clone(),
             written: written.clone(),
+            steps: *steps,
             row: row.clone(),
         }
     }
@@ -442,6 +448,7 @@ impl<'a> Stored<'a> {
         }
         let written: Vec<Slot> = self.written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
+        out.u32(self.steps);
         out.u8(self.row.is_some().into());
         if let Some(row) = &self.row {
             let (threads, whole) = row.size;

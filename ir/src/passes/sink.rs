@@ -1,0 +1,120 @@
+//! Pure operations of a loop that only serve where the function returns go there: what registers hold is then computed once, behind the
+//! loop, and not in every round.
+//!
+//! Where a region can come out at the head of a loop (`max_steps`), all registers that the loop's code reads at any place are wanted there,
+//! the ones for intermediate results, too.
+
+use std::collections::HashMap;
+
+use crate::analysis::{Cfg, Dominators, Loops};
+use crate::entities::{Block, Inst, Value};
+use crate::function::{Form, Function, Terminator};
+
+/// Most blocks that a value is computed in instead.
+const MOST_PLACES: usize = 4;
+
+/// Most operations that a function has more behind it.
+const MOST_COPIES: usize = 400;
+
+/// Runs the pass, on mask form only.
+pub fn run(func: &mut Function) -> bool {
+    if func.form != Form::Mask {
+        return false;
+    }
+    let cfg = Cfg::new(func);
+    let dom = Dominators::new(&cfg);
+    let loops = Loops::new(&cfg, &dom);
+    if loops.loops.is_empty() {
+        return false;
+    }
+    let returns =
+        |func: &Function, block: Block| matches!(func.block(block).term, Some(Terminator::Return { .. }));
+    let mut users = users(func);
+    let (mut changed, mut copies) = (false, 0);
+    // Users before what they use.
+    for &block in cfg.rpo.iter().rev() {
+        if loops.innermost[block.index()].is_none() {
+            continue;
+        }
+        let insts = func.block(block).insts.clone();
+        let mut gone: Vec<Inst> = Vec::new();
+        for &inst in insts.iter().rev() {
+            let data = func.inst(inst);
+            let Some(result) = data.result.filter(|_| data.op.is_pure()) else { continue };
+            let Some(places) = users.get(&result).filter(|places| places.len() <= MOST_PLACES) else {
+                continue;
+            };
+            let outside = |b: &Block| loops.innermost[b.index()].is_none() && returns(func, *b);
+            if !places.iter().all(outside) || copies + places.len() > MOST_COPIES {
+                continue;
+            }
+            let places = places.clone();
+            copies += places.len();
+            for &arg in &func.inst(inst).args {
+                let of = users.entry(arg).or_default();
+                of.retain(|b| *b != block || uses_besides(func, block, arg, &gone, inst));
+                places.iter().for_each(|p| {
+                    if !of.contains(p) {
+                        of.push(*p)
+                    }
+                });
+            }
+            gone.push(inst);
+            for &place in &places {
+                copy_to(func, inst, place);
+            }
+            changed = true;
+        }
+        func.block_mut(block).insts.retain(|inst| !gone.contains(inst));
+    }
+    changed
+}
+
+/// The blocks that use each value.
+fn users(func: &Function) -> HashMap<Value, Vec<Block>> {
+    let mut users: HashMap<Value, Vec<Block>> = HashMap::new();
+    for block in func.block_ids() {
+        let mut note = |v: Value| {
+            let of = users.entry(v).or_default();
+            if of.last() != Some(&block) {
+                of.push(block);
+            }
+        };
+        for &inst in &func.block(block).insts {
+            func.inst(inst).args.iter().copied().for_each(&mut note);
+        }
+        if let Some(term) = &func.block(block).term {
+            term.for_each_use(note);
+        }
+    }
+    users
+}
+
+/// Whether a block uses a value but in instructions that leave it.
+fn uses_besides(func: &Function, block: Block, value: Value, gone: &[Inst], leaving: Inst) -> bool {
+    let data = func.block(block);
+    let stays = |inst: &&Inst| **inst != leaving && !gone.contains(inst);
+    let mut used = data.insts.iter().filter(stays).any(|&inst| func.inst(inst).args.contains(&value));
+    if let Some(term) = &data.term {
+        term.for_each_use(|v| used |= v == value);
+    }
+    used
+}
+
+/// Puts a copy of an instruction in front of a block, whose uses of the result become uses of the copy's.
+fn copy_to(func: &mut Function, inst: Inst, place: Block) {
+    let data = func.inst(inst).clone();
+    let Some(old) = data.result else { return };
+    let ty = func.ty(old);
+    let copy = func.make_inst(data.op, &data.args, data.imm, Some(ty), data.pc);
+    let Some(new) = func.inst(copy).result else { return };
+    let map = |v: Value| if v == old { new } else { v };
+    for other in func.block(place).insts.clone() {
+        func.inst_mut(other).args.iter_mut().for_each(|a| *a = map(*a));
+    }
+    let block = func.block_mut(place);
+    block.insts.insert(0, copy);
+    if let Some(term) = &mut block.term {
+        term.map_uses(map);
+    }
+}
