@@ -489,7 +489,7 @@ impl Lower<'_> {
             let found = self.aside(|l| {
                 let (mut found, odd) = firsts(l, any)?;
                 if any {
-                    l.lend_firsts(bits, &mut found);
+                    l.lend_firsts(x.guard, &mut found)?;
                 }
                 let bad = l.bad_firsts(x, &found, Some(odd));
                 l.a.test(true, bad, bad);
@@ -504,20 +504,21 @@ impl Lower<'_> {
         self.quick_and_slow(x, (&places, false), slow, parts)
     }
 
-    /// Gives sixteens of which no lane takes part (`bits`: those that do) the first address of another: a masked vector of nothing takes hundreds
-    /// of cycles where no memory is (Zen 5).
-    fn lend_firsts(&mut self, bits: R, firsts: &mut [R]) {
-        let Some((&first, others @ [_, ..])) = firsts.split_first() else { return };
-        let own: Vec<R> = (0..=others.len()).map(|g| self.bits_of_group(bits, g)).collect();
+    /// Gives sixteens of which no lane takes part the first address of another: a masked vector of nothing takes hundreds of cycles where no
+    /// memory is (Zen 5).
+    fn lend_firsts(&mut self, guard: Option<Value>, firsts: &mut [R]) -> Result<(), Error> {
+        let Some((&first, others @ [_, ..])) = firsts.split_first() else { return Ok(()) };
+        let masks = self.guard(guard)?;
         let mut lent = first;
-        for (&of, &bits) in others.iter().zip(&own[1..]) {
-            self.a.test(false, bits, bits);
+        for (&of, &mask) in others.iter().zip(&masks[1..]) {
+            self.a.kortest(mask, mask);
             lent = self.a.pick_if(Code::Cmovne_r64_rm64, of, lent);
         }
-        for (first, bits) in firsts.iter_mut().zip(own) {
-            self.a.test(false, bits, bits);
+        for (first, &mask) in firsts.iter_mut().zip(masks.iter()) {
+            self.a.kortest(mask, mask);
             *first = self.a.pick_if(Code::Cmove_r64_rm64, lent, *first);
         }
+        Ok(())
     }
 
     /// The two ways of an access: vectors from the places of each sixteen's first lane on, written to the current block, or lane by lane; `known`: these

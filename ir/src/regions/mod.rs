@@ -122,6 +122,8 @@ pub struct Region {
     /// The most guest instructions of a way through it that goes through no loop twice: so many must be left where it begins
     /// if the kernel has [`Kernel::steps_slot`].
     pub steps: u32,
+    /// Whether it counts its steps.
+    pub counted: bool,
 }
 
 impl Region {
@@ -257,7 +259,17 @@ impl Kernel {
         };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         let steps = plan.steps(&self.func);
-        Some(Region { entry, ssa, mask, exits: plan.exits, faults, blocks, whole: self.whole, steps })
+        Some(Region {
+            entry,
+            ssa,
+            mask,
+            exits: plan.exits,
+            faults,
+            blocks,
+            whole: self.whole,
+            steps,
+            counted: self.steps.is_some(),
+        })
     }
 }
 

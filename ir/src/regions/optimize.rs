@@ -30,9 +30,12 @@ pub fn optimize(region: &mut Region, special: bool) {
             licm::run,
             gvn::run,
             dce::run,
-            sink::run,
         ],
     );
+    // Registers are wanted at the heads of loops there.
+    if region.counted {
+        sink::run(&mut region.mask);
+    }
     if ends::run(&mut region.mask) {
         pipeline(&mut region.mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run]);
     }
