@@ -148,6 +148,19 @@ pub enum LeaveKind {
     Exit,
 }
 
+impl LeaveKind {
+    /// The kind of entries that say where such lanes go on; none for those whose threads end.
+    pub fn entry(self) -> Option<PushKind> {
+        match self {
+            LeaveKind::Break => Some(PushKind::Break),
+            LeaveKind::Continue => Some(PushKind::Continue),
+            LeaveKind::Return => Some(PushKind::Call),
+            LeaveKind::Long => Some(PushKind::Long),
+            LeaveKind::Exit => None,
+        }
+    }
+}
+
 /// The guest faults that code itself can raise.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum GuestFault {

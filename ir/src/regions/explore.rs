@@ -410,14 +410,7 @@ impl Explorer<'_> {
 
     /// The node that a leaving lane gets to.
     fn leave(&mut self, block: Block, kind: LeaveKind, stack: &[Entry]) -> Result<usize, Failure> {
-        let wanted = match kind {
-            LeaveKind::Break => Some(PushKind::Break),
-            LeaveKind::Continue => Some(PushKind::Continue),
-            LeaveKind::Return => Some(PushKind::Call),
-            LeaveKind::Long => Some(PushKind::Long),
-            LeaveKind::Exit => None,
-        };
-        let found = wanted.and_then(|k| stack.iter().rposition(|e| e.kind == k));
+        let found = kind.entry().and_then(|k| stack.iter().rposition(|e| e.kind == k));
         let kept = found.unwrap_or(0);
         self.crossed.extend(stack[kept..].iter().filter(|e| e.kind == PushKind::Join));
         match (found, kind) {

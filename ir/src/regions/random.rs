@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::SlotFacts;
 use super::promote::FAULT_EXIT;
 use super::split;
+use super::steps;
 use super::{Kernel, RegionOptions};
 use crate::abi::Builtin;
 use crate::builder::Builder;
@@ -518,6 +519,14 @@ fn check(seed: u64, options: RegionOptions) -> bool {
     let Some(wanted) = run(&kernel, launched, false) else { return false };
     let Some(ran) = run(&cut, launched, true) else { panic!("seed {seed}: regions do not end") };
     assert!(ran.by_region > 0 || cut.steps_slot().is_some());
+    if let Some(most) = steps::most(&kernel.func) {
+        assert!(
+            wanted.steps.0 <= most,
+            "seed {seed}: {} steps, {most} at most\n{}",
+            wanted.steps.0,
+            kernel.func
+        );
+    }
     if cut.steps_slot().is_some() {
         assert_eq!(ran.steps, wanted.steps, "seed {seed}: steps\n{}", cut.func);
     }

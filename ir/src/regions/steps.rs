@@ -26,13 +26,7 @@ pub fn successors(func: &Function) -> Vec<Vec<Block>> {
             Terminator::Call { target, .. } => list.push(*target),
             Terminator::Leave { kind, cond, next } => {
                 list.extend(cond.map(|_| *next));
-                match kind {
-                    LeaveKind::Break => list.extend(of(PushKind::Break)),
-                    LeaveKind::Continue => list.extend(of(PushKind::Continue)),
-                    LeaveKind::Return => list.extend(of(PushKind::Call)),
-                    LeaveKind::Long => list.extend(of(PushKind::Long)),
-                    LeaveKind::Exit => {}
-                }
+                list.extend(kind.entry().into_iter().flat_map(of));
             }
             Terminator::Join { next, .. } => {
                 list.push(*next);
@@ -90,14 +84,7 @@ fn places_behind(func: &Function, (block, stack): &Place) -> Option<Vec<Place>> 
         Terminator::Push { kind, target, next } => vec![(*next, with(*kind, *target))],
         Terminator::Call { target, ret } => vec![(*target, with(PushKind::Call, *ret))],
         Terminator::Leave { kind, cond, next } => {
-            let wanted = match kind {
-                LeaveKind::Break => Some(PushKind::Break),
-                LeaveKind::Continue => Some(PushKind::Continue),
-                LeaveKind::Return => Some(PushKind::Call),
-                LeaveKind::Long => Some(PushKind::Long),
-                LeaveKind::Exit => None,
-            };
-            let at = wanted.and_then(|kind| stack.iter().rposition(|entry| entry.0 == kind));
+            let at = kind.entry().and_then(|kind| stack.iter().rposition(|entry| entry.0 == kind));
             let away = match (at, kind) {
                 (Some(at), _) => Some((stack[at].1, stack[..at].to_vec())),
                 // The thread ends.
