@@ -293,4 +293,6 @@ fn crosses_blocks(func: &Function) -> bool {
 #[cfg(test)]
 pub(crate) mod random;
 #[cfg(test)]
+mod random_wave;
+#[cfg(test)]
 mod tests;
