@@ -226,6 +226,11 @@ impl Lower<'_> {
         }
         self.a.switch_to(end);
         self.restore(&known);
+        // Multiply-adds look through what changes no magnitude, at what nothing else uses behind.
+        for v in self.f.block(block).insts[range.clone()].iter().filter_map(|&i| self.f.inst(i).result) {
+            let kept = &mut self.values[v.index()];
+            kept.take_if(|kept| kept.registers().next().is_some());
+        }
         for (v, kept) in shape {
             let kept = self.params_like(end, &kept);
             self.define(v, kept);

@@ -193,3 +193,59 @@ fn double_words_that_lanes_share_are_those_of_each() {
         }
     }
 }
+
+/// A sum of words of a row, as a float the addend of a multiply-add behind it.
+const LOOKED_THROUGH: &str = "
+function @looked_through mask lanes 32 {
+    slot s0: i32 lane
+    slot s1: i32 a
+    slot s2: i32 first
+    slot s3: i32 second
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: ui32 = const 0x2
+    v3: i32 = ishl v0, v2
+    v4: i32 = load.u32 shared[v3] align 1
+    v5: i32 = load.u32 shared[v3 + 0x40] align 1
+    v6: i32 = load.u32 shared[v3 + 0x80] align 1
+    v7: i32 = iadd v4, v5
+    v8: f32 = bitcast v7
+    v9: f32 = bitcast v6
+    v10: f32 = fmad_trunc v9, v8, v9
+    v11: mask = active
+    store.u32 shared[v1], v0 align 1 if v11
+    v12: f32 = bitcast v1
+    v13: f32 = fmad_trunc v12, v12, v8
+    v16: f32 = fcanon v10, 0x7fffffff
+    v17: f32 = fcanon v13, 0x7fffffff
+    v14: i32 = bitcast v16
+    v15: i32 = bitcast v17
+    slot.set s2, v14
+    slot.set s3, v15
+    return 0
+}
+";
+
+#[test]
+fn addends_of_a_row_are_looked_through() {
+    let mut random = Random(7);
+    let func = parse_function(LOOKED_THROUGH, &[]).expect("parses");
+    verify(&func).expect("valid");
+    for (n, mut options) in all_options().into_iter().enumerate() {
+        options.slot_shapes = vec![Some(Shape::Affine(1))];
+        for round in 0..40 {
+            let memory = Memory::new(&mut random, 32, 3);
+            let mut words = frame(&func);
+            let first = random.below(400) as u64;
+            for lane in 0..32 {
+                write(&func, &mut words, 0, lane, first + lane as u64);
+                write(&func, &mut words, 1, lane, random.next() & 0xff);
+            }
+            let want = interpreted(&func, options.groups, &words, &memory, 0xffff_ffff);
+            let got = compiled(&func, &options, &words, &memory, 0xffff_ffff);
+            assert_eq!((got.result, got.frame), (want.result, want.frame), "options {n}, round {round}");
+        }
+    }
+}
