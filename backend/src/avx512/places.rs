@@ -119,7 +119,9 @@ impl Lower<'_> {
                     return self.give(&x, loaded);
                 }
                 let firsts = |l: &mut Self, any| l.word_evenness(a, step, &words, guard, offset, any);
-                self.tried_side_by_side(&x, firsts, parts)?
+                // With none of the word, the address is a buffer's start.
+                let nowhere = matches!(mem.space, Space::Global(_)) && !self.has_base(a);
+                self.tried_side_by_side(&x, firsts, nowhere, parts)?
             } else {
                 let parts = parts(self)?;
                 if (4..=8).contains(&mem.bytes)
@@ -128,7 +130,7 @@ impl Lower<'_> {
                     && !self.lanes_part()
                 {
                     let firsts = |l: &mut Self, any| l.evenness(&parts, guard, mem.bytes, any);
-                    self.tried_side_by_side(&x, firsts, |_| Ok(parts.clone()))?
+                    self.tried_side_by_side(&x, firsts, true, |_| Ok(parts.clone()))?
                 } else {
                     self.wide_lanes(&x, &parts)?
                 }
@@ -347,6 +349,18 @@ impl Lower<'_> {
         })
     }
 
+    /// Whether something that all lanes share, and that the code does not tell, is added to an address of one word.
+    fn has_base(&self, v: Value) -> bool {
+        if self.forms.of(v) == Form::Uniform {
+            return self.f.as_const(v).is_none();
+        }
+        self.f.def_inst(v).is_some_and(|data| match data.op {
+            Opcode::Iadd => data.args.iter().any(|&a| self.has_base(a)),
+            Opcode::Isub => self.has_base(data.args[0]),
+            _ => false,
+        })
+    }
+
     /// An address without the constants added to it, and their sum.
     pub fn without_constants(&self, mut v: Value) -> (Value, i64) {
         let mut sum = 0i64;
@@ -461,11 +475,12 @@ impl Lower<'_> {
     }
 
     /// As [`Lower::side_by_side`], where `firsts` tells the first lanes' addresses and whether others are odd: from the first lanes
-    /// themselves where they take part, else from any lane that does.
+    /// themselves where they take part, else from any lane that does. `nowhere`: where none of a sixteen does, that is no place in memory.
     fn tried_side_by_side(
         &mut self,
         x: &Access<'_>,
         firsts: impl Fn(&mut Self, bool) -> Result<(Vec<R>, R), Error>,
+        nowhere: bool,
         parts: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
     ) -> Result<Vec<R>, Error> {
         self.base(x.mem.space);
@@ -488,7 +503,7 @@ impl Lower<'_> {
             }
             let found = self.aside(|l| {
                 let (mut found, odd) = firsts(l, any)?;
-                if any {
+                if any && nowhere {
                     l.lend_firsts(x.guard, &mut found)?;
                 }
                 let bad = l.bad_firsts(x, &found, Some(odd));
