@@ -82,6 +82,15 @@ impl Lower<'_> {
         Ok(a.iter().copied().zip(b).collect())
     }
 
+    /// Both operands, a constant as the second one where they may change places.
+    fn constant_last(&mut self, data: &InstData) -> Result<Vec<(R, Src)>, Error> {
+        let (mut p, mut q) = (arg(data, 0)?, arg(data, 1)?);
+        if data.op.is_commutative() && self.f.as_const(p).is_some() {
+            std::mem::swap(&mut p, &mut q);
+        }
+        self.pairs(p, q)
+    }
+
     /// Vectors of an integer operation; masks of a comparison or of logic on masks.
     pub fn int(&mut self, data: &InstData) -> Result<Vec<R>, Error> {
         let x = arg(data, 0)?;
@@ -91,12 +100,7 @@ impl Lower<'_> {
         }
         let w = usize::from(wide(scalar));
         let list = |l: &mut Self, codes: [Code; 2]| -> Result<Vec<R>, Error> {
-            let (mut p, mut q) = (x, arg(data, 1)?);
-            // Constants are last operands.
-            if data.op.is_commutative() && l.f.as_const(p).is_some() {
-                std::mem::swap(&mut p, &mut q);
-            }
-            Ok(l.pairs(p, q)?.into_iter().map(|(a, b)| l.a.v3(codes[w], a, b)).collect())
+            Ok(l.constant_last(data)?.into_iter().map(|(a, b)| l.a.v3(codes[w], a, b)).collect())
         };
         let ones = if w == 1 { Src::C64(u64::MAX) } else { Src::C32(u32::MAX) };
         match data.op {
@@ -180,11 +184,17 @@ impl Lower<'_> {
                     std::mem::swap(&mut p, &mut q);
                     cc = cc.swapped();
                 }
-                let pairs = self.pairs(p, q)?;
                 let zero = self.f.as_const(q) == Some(0);
+                let bits = self.f.def_inst(p).filter(|_| self.address_only[p.index()]);
+                let pairs = match bits {
+                    Some(data) => self.constant_last(data)?,
+                    None => self.pairs(p, q)?,
+                };
                 let masks: Vec<R> = pairs
                     .into_iter()
                     .map(|(a, b)| match cc {
+                        IntCC::Ne if bits.is_some() => self.a.vtest(TEST[w], a, b),
+                        IntCC::Eq if bits.is_some() => self.a.vtest(TEST_NOT[w], a, b),
                         IntCC::Ne if zero => self.a.vtest(TEST[w], a, Src::R(a)),
                         IntCC::Eq if zero => self.a.vtest(TEST_NOT[w], a, Src::R(a)),
                         _ => {

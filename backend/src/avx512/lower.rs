@@ -13,7 +13,7 @@ use super::asm::{Asm, R, Src};
 use super::code::VCode;
 use super::distances::distances;
 use super::emit::{self, Pool};
-use super::uses::{extended_loads, fused_comparisons, words_for_vectors};
+use super::uses::{extended_loads, fused_comparisons, tested_bits, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::compile::{TrapLane, TrapSite};
@@ -269,6 +269,7 @@ impl<'a> Lower<'a> {
             trees = super::table_trees::Trees::new(f, &order.blocks, &forms, &uses);
             trees.parts.iter().for_each(|v| address_only[v.index()] = true);
         }
+        tested_bits(f, &order.blocks, &forms, &uses).iter().for_each(|v| address_only[v.index()] = true);
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
         let (all_entered, some_lack) = super::masks::versions(f, whole);
         let mut single = super::single::SingleLoops::new(f, &order.blocks);

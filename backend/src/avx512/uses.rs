@@ -4,7 +4,7 @@
 use warpjit_ir::analysis::Uses;
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Block, Function, Imm, Opcode, Space, Value};
+use warpjit_ir::{Block, Function, Imm, IntCC, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
 
@@ -46,6 +46,33 @@ pub(super) fn fused_comparisons(f: &Function, order: &[Block], uses: &Uses) -> V
         }
     }
     fused
+}
+
+/// Conjunctions of words that nothing uses but a comparison with zero in the same block, which is one instruction with them.
+pub(super) fn tested_bits(f: &Function, order: &[Block], forms: &Forms, uses: &Uses) -> Vec<Value> {
+    let mut tested = Vec::new();
+    for &b in order {
+        let insts = &f.block(b).insts;
+        for &inst in insts {
+            let data = f.inst(inst);
+            let (Opcode::Icmp, Imm::Int(IntCC::Eq | IntCC::Ne), &[a, zero]) =
+                (data.op, &data.imm, &data.args[..])
+            else {
+                continue;
+            };
+            let ValueDef::Inst(by) = f.values[a.index()].def else { continue };
+            let bits = f.inst(by).op == Opcode::Iand && f.ty(a).scalar != Scalar::I1;
+            if bits
+                && f.as_const(zero) == Some(0)
+                && forms.of(a) == Form::Varying
+                && uses.count(a) == 1
+                && insts.contains(&by)
+            {
+                tested.push(a);
+            }
+        }
+    }
+    tested
 }
 
 /// Words that are the same in all lanes and that nothing uses but operations on lanes, or as floats.

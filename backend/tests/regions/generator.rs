@@ -37,6 +37,16 @@ const SLOTS: [(&str, Type, Option<Shape>); 10] = [
     ("o2", Type::MASK, None),
 ];
 
+/// What a condition compares.
+#[derive(Clone, Copy, PartialEq)]
+enum Tested {
+    Word,
+    /// Bits of a word: constant ones, another word's; of a double word.
+    Bits,
+    OwnBits,
+    WideBits,
+}
+
 impl Gen {
     fn pick(&mut self, list: &[Value]) -> Value {
         list[self.random.below(list.len())]
@@ -394,8 +404,27 @@ impl Gen {
                 let (all, within) = (self.masks[0], self.pick(&list));
                 let odd = self.random.below(16) == 0;
                 let kind = self.random.below(4);
+                let longs = self.longs.clone();
+                let wide = self.pick(&longs);
+                // A few bits.
+                let mask = (0..4).fold(u64::MAX, |bits, _| bits & self.random.next());
+                let tested =
+                    [Tested::Word, Tested::Bits, Tested::OwnBits, Tested::WideBits][self.random.below(4)];
                 let mut b = self.b();
-                let m = b.icmp(cc, a, c);
+                let same = if kind.is_multiple_of(2) { IntCC::Eq } else { IntCC::Ne };
+                let m = match tested {
+                    Tested::Word => b.icmp(cc, a, c),
+                    Tested::Bits | Tested::OwnBits => {
+                        let bits = if tested == Tested::Bits { b.i32(mask as u32) } else { c };
+                        let (bits, zero) = (b.iand(a, bits), b.i32(0));
+                        b.icmp(same, bits, zero)
+                    }
+                    Tested::WideBits => {
+                        let bits = b.constant(Scalar::I64, mask);
+                        let (bits, zero) = (b.iand(wide, bits), b.constant(Scalar::I64, 0));
+                        b.icmp(same, bits, zero)
+                    }
+                };
                 let has = b.iand(m, within);
                 // What lacks it within the same lanes, or within others.
                 let lacks = b.same(Opcode::Inot, &[m], Imm::None);

@@ -4,10 +4,12 @@ mod bits;
 mod cfg;
 mod dominators;
 mod loops;
+mod masks;
 mod uses;
 
 pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops};
+pub(crate) use masks::{Edge, Masks};
 pub use uses::Uses;

@@ -3,10 +3,11 @@
 //! Guests with a mask of lanes (EXEC of GCN, predicates) write each register as `select mask, new, old`. Where the register is only
 //! looked at under the same mask or a narrower one, `new` may stand for it: in the other lanes nobody sees the value.
 //! For each value the pass finds a mask outside of which no use looks at it, from the uses backwards; then it replaces selects.
+//! A register that is written under a mask, and then under a wider one, needs the first write no more.
 
 use super::Aliases;
-use crate::analysis::{Cfg, Dominators};
-use crate::entities::{Block, Value};
+use crate::analysis::{Edge, Masks};
+use crate::entities::Value;
 use crate::function::{Form, Function, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
@@ -22,8 +23,6 @@ enum Demand {
 
 /// Times that the demand of a value may grow before it counts as all lanes: keeps the search linear.
 const MOST_CHANGES: u8 = 6;
-/// Values looked at to see whether a mask implies another.
-const MOST_STEPS: u32 = 48;
 
 /// Runs the pass. In SPMD form it does nothing: there, masks are not values.
 pub fn run(func: &mut Function) -> bool {
@@ -69,48 +68,7 @@ pub fn run(func: &mut Function) -> bool {
     changed
 }
 
-/// An edge's arguments, with the block it leads to.
-type Edge = (Block, Vec<Value>);
-
-/// What masks imply of each other.
-struct Masks<'a> {
-    func: &'a Function,
-    dominators: Dominators,
-    /// The block of each value.
-    block_of: Vec<Block>,
-    /// Edges into each block.
-    edges: Vec<Vec<Edge>>,
-}
-
-impl<'a> Masks<'a> {
-    fn new(func: &'a Function) -> Self {
-        let mut edges = vec![Vec::new(); func.blocks.len()];
-        for call in func.blocks.iter().filter_map(|b| b.term.as_ref()).flat_map(|term| term.calls()) {
-            edges[call.block.index()].push((call.block, call.args.clone()));
-        }
-        let mut block_of = vec![func.entry; func.values.len()];
-        for block in func.block_ids() {
-            let data = func.block(block);
-            let results = data.insts.iter().filter_map(|&i| func.inst(i).result);
-            results.chain(data.params.iter().copied()).for_each(|v| block_of[v.index()] = block);
-        }
-        Masks { func, dominators: Dominators::new(&Cfg::new(func)), block_of, edges }
-    }
-
-    /// Whether `mask` holds in no lane where `of` does not.
-    fn implies(&self, mask: Value, of: Value) -> bool {
-        mask == of || {
-            let mut steps = MOST_STEPS;
-            self.search(mask, of, &mut Vec::new(), &mut steps)
-        }
-    }
-
-    /// Whether a value is the same one whenever `block` is entered from a place that it dominates: not made in a loop round the block.
-    fn is_older(&self, value: Value, block: Block) -> bool {
-        let made = self.block_of[value.index()];
-        made != block && self.dominators.dominates(made, block)
-    }
-
+impl Masks<'_> {
     /// What a union or intersection of masks is, if one of them implies the other.
     fn implied(&self, data: &InstData) -> Option<Value> {
         let (Opcode::Ior | Opcode::Iand, &[a, b]) = (data.op, &data.args[..]) else { return None };
@@ -127,9 +85,15 @@ impl<'a> Masks<'a> {
         Some(if data.op == Opcode::Ior { wide } else { narrow })
     }
 
-    /// What an instruction may read in place of an operand: what a select chooses in all lanes that matter here.
+    /// What an instruction may read in place of an operand: what a select chooses in all lanes that matter here, of another
+    /// select's operand in all that this one leaves.
     fn visit_uses(&self, data: &InstData, demand: &[Demand], mut found: impl FnMut(usize, Value)) {
         let guard = guarded(data);
+        let chooses = |v: Value| {
+            let data = self.func.def_inst(v)?;
+            let words = data.op == Opcode::Select && self.func.ty(v).scalar != Scalar::I1;
+            words.then_some(&data.args[..])
+        };
         let here = match (guard, data.result) {
             (Some(n), _) => data.args.get(n).map_or(Demand::All, |&guard| Demand::In(guard)),
             (None, Some(result)) if data.op.is_pure() && !self.func.ty(result).uniform => {
@@ -138,74 +102,27 @@ impl<'a> Masks<'a> {
             _ => return,
         };
         for (n, &arg) in data.args.iter().enumerate().take(guard.unwrap_or(usize::MAX)) {
-            // What is chosen matters only where it is.
-            let masks = match (data.op, here) {
-                (Opcode::Select, Demand::In(mask)) if n == 1 => [Some(mask), Some(data.args[0])],
-                (Opcode::Select, _) if n == 1 => [None, Some(data.args[0])],
-                (_, Demand::In(mask)) => [Some(mask), None],
+            // What is chosen matters only where it is, and what is not only where nothing else is.
+            let (masks, chosen) = match (data.op, here) {
+                (Opcode::Select, Demand::In(mask)) if n == 1 => ([Some(mask), Some(data.args[0])], None),
+                (Opcode::Select, _) if n == 1 => ([None, Some(data.args[0])], None),
+                (Opcode::Select, Demand::In(mask)) if n == 2 => ([Some(mask), None], Some(data.args[0])),
+                (Opcode::Select, _) if n == 2 => ([None, None], Some(data.args[0])),
+                (_, Demand::In(mask)) => ([Some(mask), None], None),
                 _ => continue,
             };
             let mut by = arg;
-            while let Some(InstData { op: Opcode::Select, args, .. }) = self.func.def_inst(by)
-                && self.func.ty(by).scalar != Scalar::I1
-                && masks.iter().flatten().any(|&mask| self.implies(mask, args[0]))
-            {
-                by = args[1];
+            while let Some(&[cond, then, other]) = chooses(by) {
+                by = if masks.iter().flatten().any(|&mask| self.implies(mask, cond)) {
+                    then
+                } else if chosen.is_some_and(|chosen| self.implies(cond, chosen)) {
+                    other
+                } else {
+                    break;
+                };
             }
             if by != arg {
                 found(n, by);
-            }
-        }
-    }
-
-    fn search(&self, mask: Value, of: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
-        // Parameters met again are assumed to: if each way into a loop does and each iteration keeps it so, all do.
-        if mask == of || seen.contains(&(mask, of)) {
-            return true;
-        }
-        if *steps == 0 {
-            return false;
-        }
-        *steps -= 1;
-        // Half of what a union is suffices.
-        if let Some(InstData { op: Opcode::Ior, args, .. }) = self.func.def_inst(of)
-            && args.contains(&mask)
-        {
-            return true;
-        }
-        match self.func.values[mask.index()].def {
-            ValueDef::Param(block, n) => {
-                // What an edge passes was made in another iteration: the other mask must be one of before the loop, or what that
-                // edge passes for it.
-                let place = match self.func.values[of.index()].def {
-                    ValueDef::Param(other, n) if other == block => Some(n),
-                    _ if self.is_older(of, block) => None,
-                    _ => return false,
-                };
-                let edges = &self.edges[block.index()];
-                seen.push((mask, of));
-                let all = !edges.is_empty()
-                    && edges.iter().all(|(_, args)| {
-                        let of = place.map_or(Some(of), |place| args.get(place as usize).copied());
-                        let arg = args.get(n as usize).copied();
-                        arg.zip(of).is_some_and(|(arg, of)| self.search(arg, of, seen, steps))
-                    });
-                seen.pop();
-                all
-            }
-            ValueDef::Inst(inst) => {
-                let data = self.func.inst(inst);
-                match data.op {
-                    Opcode::Iand => data.args.iter().any(|&a| self.search(a, of, seen, steps)),
-                    Opcode::Ior | Opcode::Ixor => data.args.iter().all(|&a| self.search(a, of, seen, steps)),
-                    Opcode::Splat => self.search(data.args[0], of, seen, steps),
-                    Opcode::Select => {
-                        self.search(data.args[1], of, seen, steps)
-                            && self.search(data.args[2], of, seen, steps)
-                    }
-                    Opcode::Const => self.func.as_const(mask) == Some(0),
-                    _ => false,
-                }
             }
         }
     }

@@ -14,6 +14,7 @@ pub mod gvn;
 pub mod lane_loops;
 pub mod licm;
 pub mod pairs;
+pub mod remaining;
 pub mod schedule;
 pub mod simplify_cfg;
 pub mod sink;
@@ -48,6 +49,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("lane_loops", lane_loops::run),
     ("licm", licm::run),
     ("pairs", pairs::run),
+    ("remaining", remaining::run),
     ("schedule", schedule::run),
     ("simplify_cfg", simplify_cfg::run),
     ("sink", sink::run),

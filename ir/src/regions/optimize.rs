@@ -4,7 +4,7 @@ use super::{Region, full};
 use crate::function::Function;
 use crate::passes::{
     canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
-    schedule, simplify_cfg, sink, uniform, whole,
+    remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
 /// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
@@ -23,6 +23,7 @@ pub fn optimize(region: &mut Region, special: bool) {
             fold::run,
             gvn::run,
             demand::run,
+            remaining::run,
             pairs::run,
             fold::run,
             canon::run,

@@ -428,7 +428,15 @@ struct Ran {
 }
 
 /// Runs to the end; `None` when it takes too long.
-fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<Ran> {
+/// How a kernel is run.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum By {
+    Blocks,
+    Regions,
+    OptimizedRegions,
+}
+
+fn run(kernel: &Kernel, launched: u64, by: By) -> Option<Ran> {
     let code = Code::new(&kernel.func).expect("valid code");
     let mut scratch = Scratch::new(&code);
     let mut warp = Warp::new(&code, launched, |_, lane| lane);
@@ -439,7 +447,7 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<Ran> {
     let lanes = if kernel.whole_warps() { 32 } else { 4 };
     let steps_at = kernel.steps_slot().map(|slot| kernel.func.frame_layout().0[slot.index()]);
     for _ in 0..20_000 {
-        let compiled = regions
+        let compiled = (by != By::Blocks)
             .then(|| {
                 // What holds in this warp now; the runtime checks it per chunk.
                 let mut known = SlotFacts::none(kernel.func.slots.len());
@@ -453,8 +461,12 @@ fn run(kernel: &Kernel, launched: u64, regions: bool) -> Option<Ran> {
                     }
                 }
                 cache.entry((warp.block, format!("{known:?}"))).or_insert_with(|| {
-                    let region = kernel.region(warp.block, &known)?;
+                    let mut region = kernel.region(warp.block, &known)?;
                     verify(&region.ssa).expect("valid SSA");
+                    if by == By::OptimizedRegions {
+                        super::optimize(&mut region, false);
+                        super::versions(&mut region, false);
+                    }
                     verify(&region.mask).expect("valid mask form");
                     let code = Code::new(&region.mask).expect("valid code");
                     Some((region, code))
@@ -522,9 +534,7 @@ pub(crate) fn check_kernel(seed: u64, func: Function, options: RegionOptions) ->
     // All lanes of a wave are there, whatever EXEC says.
     let some = seed.is_multiple_of(3) && !super::wave::is_wave(&kernel.func);
     let launched = if some { 0x0ffe_f0ff } else { 0xffff_ffff };
-    let Some(wanted) = run(&kernel, launched, false) else { return false };
-    let Some(ran) = run(&cut, launched, true) else { panic!("seed {seed}: regions do not end") };
-    assert!(ran.by_region > 0 || cut.steps_slot().is_some());
+    let Some(wanted) = run(&kernel, launched, By::Blocks) else { return false };
     if let Some(most) = steps::most(&kernel.func) {
         assert!(
             wanted.steps.0 <= most,
@@ -533,14 +543,18 @@ pub(crate) fn check_kernel(seed: u64, func: Function, options: RegionOptions) ->
             kernel.func
         );
     }
-    if cut.steps_slot().is_some() {
-        assert_eq!(ran.steps, wanted.steps, "seed {seed}: steps\n{}", cut.func);
-    }
-    let (want, got) = (wanted.memory, ran.memory);
-    if want != got {
-        let differ: Vec<_> = want.0.iter().filter(|(k, v)| got.0.get(k) != Some(v)).take(8).collect();
-        let more = got.0.keys().filter(|k| !want.0.contains_key(k)).count();
-        panic!("seed {seed} {options:?}: {differ:?} wanted, {more} words too many\n{}", cut.func);
+    for by in [By::Regions, By::OptimizedRegions] {
+        let Some(ran) = run(&cut, launched, by) else { panic!("seed {seed}: {by:?} do not end") };
+        assert!(ran.by_region > 0 || cut.steps_slot().is_some());
+        if cut.steps_slot().is_some() {
+            assert_eq!(ran.steps, wanted.steps, "seed {seed}: steps of {by:?}\n{}", cut.func);
+        }
+        let (want, got) = (&wanted.memory, &ran.memory);
+        if want != got {
+            let differ: Vec<_> = want.0.iter().filter(|(k, v)| got.0.get(k) != Some(v)).take(8).collect();
+            let more = got.0.keys().filter(|k| !want.0.contains_key(k)).count();
+            panic!("seed {seed} {options:?} {by:?}: {differ:?} wanted, {more} words too many\n{}", cut.func);
+        }
     }
     true
 }

@@ -28,6 +28,8 @@ struct Wave {
     /// By depth: what EXEC was, and how often a loop still runs.
     saved: Vec<Slot>,
     counts: Vec<Slot>,
+    /// By depth: who has left the loop.
+    left: Vec<Slot>,
     /// What registers hold where the block stands, and which of these are still to be written: as front ends do, at its end at last.
     known: BTreeMap<Slot, Value>,
     unwritten: BTreeSet<Slot>,
@@ -225,6 +227,48 @@ impl Wave {
         self.end(Terminator::Branch { cond: again, taken: head.into(), next: next.into() }, next);
     }
 
+    /// A loop that lanes leave one after another: who has left is gathered, and taken out of EXEC in each round.
+    fn repeat_for_lanes(&mut self, depth: usize) {
+        let (exec, left, count) = (self.exec, self.left[depth], self.counts[depth]);
+        let times = 1 + self.rng.below(5) as u32;
+        let mut b = self.b();
+        let (times, none) = (b.i32(times), b.constant(Scalar::I1, 0));
+        let none = b.splat(none);
+        let before = self.get(exec);
+        self.set(self.saved[depth], before);
+        self.set(left, none);
+        self.set(count, times);
+        self.jump();
+        let head = self.cur;
+        self.stmts(depth + 1);
+        let (lanes, gone, cond, still) = (self.get(exec), self.get(left), self.cond(), self.get(count));
+        let (either, by_all) = (self.rng.chance(50), self.rng.chance(70));
+        let mut b = self.b();
+        let (one, zero) = (b.i32(1), b.i32(0));
+        let still = b.isub(still, one);
+        let last = b.icmp(IntCC::Eq, still, zero);
+        let last = b.splat(last);
+        let leaves = b.ior(cond, last);
+        let leaves = if by_all { b.iand(lanes, leaves) } else { leaves };
+        let gone = if either { b.ior(leaves, gone) } else { b.ior(gone, leaves) };
+        let stay = b.inot(gone);
+        let lanes = b.iand(lanes, stay);
+        let any = b.vote_any(lanes);
+        self.set(count, still);
+        self.set(left, gone);
+        self.set(exec, lanes);
+        let next = self.block();
+        self.end(Terminator::Branch { cond: any, taken: head.into(), next: next.into() }, next);
+        // As it was before, or as LLVM does.
+        let lanes = if self.rng.chance(50) {
+            self.get(self.saved[depth])
+        } else {
+            let (lanes, gone) = (self.get(exec), self.get(left));
+            self.b().ior(lanes, gone)
+        };
+        self.set(exec, lanes);
+    }
+
     fn stmts(&mut self, depth: usize) {
         for _ in 0..2 + self.rng.below(4) {
             if self.budget == 0 {
@@ -233,7 +277,8 @@ impl Wave {
             self.budget -= 1;
             match self.rng.below(10) {
                 0 | 1 if depth < DEPTH => self.condition(depth),
-                2 if depth < DEPTH => self.repeat(depth),
+                2 if depth < DEPTH && self.rng.chance(50) => self.repeat(depth),
+                2 if depth < DEPTH => self.repeat_for_lanes(depth),
                 3 if self.rng.chance(30) => {
                     let all = self.all();
                     self.set(self.exec, all);
@@ -252,12 +297,14 @@ fn random_wave(seed: u64) -> Function {
     let regs = (0..REGS).map(|n| slot(format!("v{n}"), Type::I32)).collect();
     let vcc = slot("vcc".into(), Type::MASK);
     let saved = (0..DEPTH).map(|n| slot(format!("m{n}"), Type::MASK)).collect();
+    let left = (0..DEPTH).map(|n| slot(format!("l{n}"), Type::MASK)).collect();
     let counts = (0..DEPTH).map(|n| slot(format!("s{n}"), Type::uniform(Scalar::I32))).collect();
     let cur = func.add_block(0);
     let mut rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     rng.below(2);
     let (known, unwritten) = Default::default();
-    let mut g = Wave { rng, func, cur, exec, lane, regs, vcc, saved, counts, known, unwritten, budget: 40 };
+    let mut g =
+        Wave { rng, func, cur, exec, lane, regs, vcc, saved, counts, left, known, unwritten, budget: 40 };
     let all = g.all();
     g.set(exec, all);
     for n in 0..REGS as usize {

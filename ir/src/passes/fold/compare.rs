@@ -149,6 +149,21 @@ impl Folder<'_> {
             (Opcode::Iand, &[x, y]) if equality && n == 0 && self.c(y) == Some(sign) => {
                 self.icmp_by(if cc == Eq { Sge } else { Slt }, x, 0)
             }
+            // Any one bit.
+            (Opcode::Iand, &[_, y]) if equality && n.is_power_of_two() && self.c(y) == Some(n) => {
+                self.icmp_by(cc.inverse(), a, 0)
+            }
+            // Bits of a lower half, of the whole where they lie.
+            (Opcode::Iand, &[x, y]) if equality && n == 0 && self.uses.count(a) == 1 => {
+                let bits = self.c(y)?;
+                let half = self.def(x).filter(|data| data.op == Opcode::Trunc)?.args[0];
+                if self.uses.count(x) != 1 {
+                    return None;
+                }
+                let bits = self.constant(Scalar::I64, bits);
+                let whole = self.make(Opcode::Iand, &[half, bits], Imm::None, Scalar::I64);
+                self.icmp_by(cc, whole, 0)
+            }
             (Opcode::Ushr, &[x, y]) if equality && n == 0 && self.c(y)? == u64::from(scalar.bits()) - 1 => {
                 self.icmp_by(if cc == Eq { Sge } else { Slt }, x, 0)
             }

@@ -1,0 +1,176 @@
+//! What masks of lanes imply of each other.
+
+use super::{Cfg, Dominators};
+use crate::entities::{Block, Value};
+use crate::function::{Function, InstData, ValueDef};
+use crate::opcodes::Opcode;
+
+/// Pairs of values looked at to answer a question.
+const MOST_STEPS: u32 = 48;
+
+/// An edge's arguments, with the block it leads to.
+pub type Edge = (Block, Vec<Value>);
+
+/// What masks imply of each other, in a function's mask form.
+pub struct Masks<'a> {
+    /// The function.
+    pub func: &'a Function,
+    dominators: Dominators,
+    /// The block of each value.
+    block_of: Vec<Block>,
+    /// Edges into each block.
+    pub edges: Vec<Vec<Edge>>,
+}
+
+impl<'a> Masks<'a> {
+    /// Of a function as it is now.
+    pub fn new(func: &'a Function) -> Self {
+        let mut edges = vec![Vec::new(); func.blocks.len()];
+        for call in func.blocks.iter().filter_map(|b| b.term.as_ref()).flat_map(|term| term.calls()) {
+            edges[call.block.index()].push((call.block, call.args.clone()));
+        }
+        let mut block_of = vec![func.entry; func.values.len()];
+        for block in func.block_ids() {
+            let data = func.block(block);
+            let results = data.insts.iter().filter_map(|&i| func.inst(i).result);
+            results.chain(data.params.iter().copied()).for_each(|v| block_of[v.index()] = block);
+        }
+        Masks { func, dominators: Dominators::new(&Cfg::new(func)), block_of, edges }
+    }
+
+    /// Whether `mask` holds in no lane where `of` does not.
+    pub fn implies(&self, mask: Value, of: Value) -> bool {
+        mask == of || {
+            let mut steps = MOST_STEPS;
+            self.search(mask, of, &mut Vec::new(), &mut steps)
+        }
+    }
+
+    /// Whether there is no lane where both hold.
+    pub fn are_apart(&self, a: Value, b: Value) -> bool {
+        self.search_apart(a, b, &mut Vec::new(), &mut { MOST_STEPS })
+    }
+
+    /// Whether a value is the same one whenever `block` is entered from a place that it dominates: not made in a loop round the block.
+    pub fn is_older(&self, value: Value, block: Block) -> bool {
+        let made = self.block_of[value.index()];
+        made != block && self.dominators.dominates(made, block)
+    }
+
+    /// Whether each edge passes something for a parameter that `holds` of another mask.
+    ///
+    /// What it passes was made in another iteration: the other mask must be one of before the loop, or what that edge passes for it.
+    fn holds_on_edges(
+        &self,
+        (block, n): (Block, u32),
+        other: Value,
+        mut holds: impl FnMut(Value, Value) -> bool,
+    ) -> bool {
+        let place = match self.func.values[other.index()].def {
+            ValueDef::Param(of, n) if of == block => Some(n),
+            _ if self.is_older(other, block) => None,
+            _ => return false,
+        };
+        let edges = &self.edges[block.index()];
+        !edges.is_empty()
+            && edges.iter().all(|(_, args)| {
+                let other = place.map_or(Some(other), |place| args.get(place as usize).copied());
+                args.get(n as usize).zip(other).is_some_and(|(&arg, other)| holds(arg, other))
+            })
+    }
+
+    fn search(&self, mask: Value, of: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
+        // Parameters met again are assumed to: if each way into a loop does and each iteration keeps it so, all do.
+        if mask == of || seen.contains(&(mask, of)) {
+            return true;
+        }
+        if *steps == 0 {
+            return false;
+        }
+        *steps -= 1;
+        // Half of what a union is suffices.
+        if let Some(InstData { op: Opcode::Ior, args, .. }) = self.func.def_inst(of)
+            && args.contains(&mask)
+        {
+            return true;
+        }
+        match self.func.values[mask.index()].def {
+            ValueDef::Param(block, n) => {
+                seen.push((mask, of));
+                let all = self.holds_on_edges((block, n), of, |arg, of| self.search(arg, of, seen, steps));
+                seen.pop();
+                all
+            }
+            ValueDef::Inst(inst) => {
+                let data = self.func.inst(inst);
+                match data.op {
+                    Opcode::Iand => data.args.iter().any(|&a| self.search(a, of, seen, steps)),
+                    Opcode::Ior | Opcode::Ixor => data.args.iter().all(|&a| self.search(a, of, seen, steps)),
+                    Opcode::Splat => self.search(data.args[0], of, seen, steps),
+                    Opcode::Select => {
+                        self.search(data.args[1], of, seen, steps)
+                            && self.search(data.args[2], of, seen, steps)
+                    }
+                    Opcode::Const => self.func.as_const(mask) == Some(0),
+                    _ => false,
+                }
+            }
+        }
+    }
+
+    fn search_apart(&self, a: Value, b: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
+        if seen.contains(&(a, b)) || self.lacks(a, b) || self.lacks(b, a) {
+            return true;
+        }
+        if *steps == 0 || a == b {
+            return false;
+        }
+        *steps -= 1;
+        self.is_apart_by(a, b, seen, steps) || self.is_apart_by(b, a, seen, steps)
+    }
+
+    /// Whether `mask` is one without another, or never holds: what can be seen at once.
+    fn lacks(&self, mask: Value, other: Value) -> bool {
+        match self.func.def_inst(mask) {
+            Some(InstData { op: Opcode::Iand, args, .. }) => {
+                args.iter().any(|&a| self.is_complement(a, other))
+            }
+            Some(InstData { op: Opcode::Const, .. }) => self.func.as_const(mask) == Some(0),
+            _ => self.is_complement(mask, other),
+        }
+    }
+
+    fn is_complement(&self, mask: Value, of: Value) -> bool {
+        matches!(self.func.def_inst(mask), Some(InstData { op: Opcode::Inot, args, .. }) if args[0] == of)
+    }
+
+    /// Whether what `mask` is made of shows that it is apart from `other`.
+    fn is_apart_by(
+        &self,
+        mask: Value,
+        other: Value,
+        seen: &mut Vec<(Value, Value)>,
+        steps: &mut u32,
+    ) -> bool {
+        match self.func.values[mask.index()].def {
+            ValueDef::Param(block, n) => {
+                seen.push((mask, other));
+                let all = self.holds_on_edges((block, n), other, |arg, other| {
+                    self.search_apart(arg, other, seen, steps)
+                });
+                seen.pop();
+                all
+            }
+            ValueDef::Inst(inst) => {
+                let data = self.func.inst(inst);
+                match data.op {
+                    Opcode::Inot => self.search(other, data.args[0], &mut Vec::new(), steps),
+                    Opcode::Iand => data.args.iter().any(|&a| self.search_apart(a, other, seen, steps)),
+                    Opcode::Ior => data.args.iter().all(|&a| self.search_apart(a, other, seen, steps)),
+                    Opcode::Splat => self.search_apart(data.args[0], other, seen, steps),
+                    _ => false,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The lanes that remain where some leave.
+//!
+//! LLVM's divergent loops gather in a register the lanes that have left, and take them all out of EXEC in each round: `lanes & !(left |
+//! leaves)`. Who had left before is not among the lanes any more, so `lanes & !leaves` are the same, and what was gathered is needed no more
+//! where the guest restores EXEC from another register. Nor is a part of a condition that all those lanes have.
+
+use crate::analysis::{Masks, Uses};
+use crate::entities::{Inst, Value};
+use crate::function::{Form, Function, Imm, InstData};
+use crate::opcodes::Opcode;
+use crate::types::Scalar;
+
+/// Parts of what is taken away that are looked at.
+const MOST: usize = 8;
+
+/// Runs the pass. In SPMD form it does nothing: there, masks are not values.
+pub fn run(func: &mut Function) -> bool {
+    if func.form == Form::Spmd {
+        return false;
+    }
+    let (masks, uses) = (Masks::new(func), Uses::new(func));
+    let mut found: Vec<(Inst, usize, Value)> = Vec::new();
+    for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
+        let data = func.inst(inst);
+        if let Some((n, less)) = simpler(&masks, &uses, data) {
+            found.push((inst, n, less));
+        }
+    }
+    for block in func.block_ids() {
+        let mut at = 0;
+        while at < func.block(block).insts.len() {
+            let inst = func.block(block).insts[at];
+            if let Some(&(_, n, less)) = found.iter().find(|(of, ..)| *of == inst) {
+                let (old, pc) = (func.inst(inst).args[n], func.inst(inst).pc);
+                let made = func.make_inst(Opcode::Inot, &[less], Imm::None, Some(func.ty(old)), pc);
+                let not = Value::new(func.values.len() - 1);
+                func.inst_mut(inst).args[n] = not;
+                func.block_mut(block).insts.insert(at, made);
+                at += 1;
+            }
+            at += 1;
+        }
+    }
+    !found.is_empty()
+}
+
+/// Of lanes but those of a mask: the operand that takes them away, and what suffices in place of that mask.
+fn simpler(masks: &Masks<'_>, uses: &Uses, data: &InstData) -> Option<(usize, Value)> {
+    let func = masks.func;
+    let (Opcode::Iand, &[a, b]) = (data.op, &data.args[..]) else { return None };
+    let is_mask = |v: Value| func.ty(v).scalar == Scalar::I1 && !func.ty(v).uniform;
+    [(a, b, 1), (b, a, 0)].into_iter().find_map(|(lanes, not, n)| {
+        let taken = func.def_inst(not).filter(|data| data.op == Opcode::Inot && is_mask(not))?.args[0];
+        let (mut less, mut only) = (taken, uses.count(not) == 1);
+        for _ in 0..MOST {
+            let Some(data) = func.def_inst(less) else { break };
+            only &= uses.count(less) == 1;
+            let needless = |&part: &Value| match data.op {
+                Opcode::Ior => masks.are_apart(lanes, part),
+                // What others need is there anyway, and its parts would be kept for longer.
+                Opcode::Iand => only && masks.implies(lanes, part),
+                _ => false,
+            };
+            let &[a, b] = &data.args[..] else { break };
+            less = match (needless(&a), needless(&b)) {
+                (true, _) if is_mask(b) => b,
+                (_, true) if is_mask(a) => a,
+                _ => break,
+            };
+        }
+        (less != taken).then_some((n, less))
+    })
+}
