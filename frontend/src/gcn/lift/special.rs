@@ -5,7 +5,8 @@
 //! sources as zeros and make zeros of denormal results in every mode; those of f64 obey MODE. None obeys MODE's
 //! rounding.
 
-use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
+use warpjit_ir::function::InstData;
+use warpjit_ir::{FloatCC, Function, Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
 use super::modes::Way;
@@ -165,13 +166,31 @@ fn finish_division(e: &mut Emit<'_>, inst: &Inst, width: Width, value: Value) ->
     true
 }
 
+/// Whether a mask is a number that this block makes, not from what other blocks have left.
+fn is_made_as_number(func: &Function, flag: Value) -> bool {
+    let Some(InstData { op: Opcode::LaneBit, args, .. }) = func.def_inst(flag) else { return false };
+    let mut work = args.clone();
+    while let Some(v) = work.pop() {
+        match func.def_inst(v) {
+            None | Some(InstData { op: Opcode::SlotGet, .. }) => return false,
+            Some(data) => match data.op {
+                Opcode::Zext | Opcode::Ishl | Opcode::Ior | Opcode::Trunc | Opcode::Ushr => {
+                    work.extend(&data.args);
+                }
+                _ => {}
+            },
+        }
+    }
+    true
+}
+
 /// `v_div_fmas`. The vendor's documents give 2^32 (f32) and 2^64 (f64) as the factor where VCC is set. No quotient would
 /// come out right with that; with flags from `v_div_scale` the hardware scales back by what that scaled, up or down by
-/// the addend's size (CLRX's description, from tests on chips). So a VCC that was made as a number has
-/// the documented meaning, and one that is the result of an instruction has that one.
+/// the addend's size (CLRX's description, from tests on chips). So a VCC that is seen to be made as a number has
+/// the documented meaning, and one that is the result of an instruction, or comes from elsewhere, has that one.
 fn fmas(e: &mut Emit<'_>, width: Width, flag: Value, a: Value, b: Value, c: Value) -> Value {
     let double = width == Width::Double;
-    let as_number = e.b.func.def_inst(flag).is_some_and(|inst| inst.op == Opcode::LaneBit);
+    let as_number = is_made_as_number(e.b.func, flag);
     let Way::Plain { ftz } = e.way(width) else {
         let form = if as_number { FmasScale::Up } else { FmasScale::Back };
         let callee = if double { &pure::FMAS_F64 } else { &pure::FMAS_F32 };
