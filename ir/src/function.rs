@@ -243,7 +243,7 @@ pub enum Terminator {
         cond: Option<Value>,
         /// Tesla: behind the joining instruction. Fermi: where lanes go that do not join.
         next: Block,
-        /// Whether a popped join entry goes on at its target (Fermi) instead of at `next` (Tesla).
+        /// Whether a popped join entry goes on at its target (Fermi) instead of at `next` (Tesla, see [`Terminator::behind_target`]).
         at_target: bool,
     },
     /// Pushes a quad entry and enables all lanes of every quad that has an active one.
@@ -304,6 +304,18 @@ pub enum Terminator {
 }
 
 impl Terminator {
+    /// Of the terminator of a block that a join entry names (with the block's address and the terminator's): where lanes go on that arrive at
+    /// another join of Tesla's and pop that entry. They do so behind the join that the entry names, where the block is one.
+    ///
+    /// facts/divergence.md has joins at their entries' targets only. Mesa's compiler replaces a branch to the join by a join
+    /// (`FlatteningPass::tryPropagateBranch`, nv50_ir): where no lane takes the other side, it pops the entry itself.
+    pub fn behind_target(&self, pc: u32, term_pc: u32) -> Option<Block> {
+        match self {
+            Terminator::Join { next, at_target: false, .. } if pc == term_pc => Some(*next),
+            _ => None,
+        }
+    }
+
     /// Calls `f` with each successor reached by an edge with arguments or by going on; pushed targets included.
     pub fn for_each_successor(&self, mut f: impl FnMut(Block)) {
         match self {
@@ -582,6 +594,14 @@ impl Function {
     /// When the block is still being built.
     pub fn term(&self, block: Block) -> &Terminator {
         self.blocks[block.index()].term.as_ref().expect("block without terminator")
+    }
+
+    /// Where lanes go on that arrive at the join that `block` ends with, and pop an entry which names `target`; `next` is behind that join
+    /// ([`Terminator::behind_target`]).
+    pub fn behind_join(&self, block: Block, next: Block, target: Block) -> Block {
+        let named = self.block(target);
+        let behind = named.term.as_ref().filter(|_| target != block);
+        behind.and_then(|term| term.behind_target(named.pc, named.term_pc)).unwrap_or(next)
     }
 
     /// Data of an instruction.

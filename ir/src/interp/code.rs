@@ -222,6 +222,13 @@ impl Code {
         &self.blocks[block.index()].term
     }
 
+    /// See [`Function::behind_join`].
+    pub(super) fn behind_join(&self, block: Block, next: Block, target: Block) -> Block {
+        let named = &self.blocks[target.index()];
+        let behind = if target == block { None } else { named.term.behind_target(named.pc, named.term_pc) };
+        behind.unwrap_or(next)
+    }
+
     /// Guest instructions that one pass through a block executes.
     pub fn guest_insts(&self, block: Block) -> u32 {
         self.blocks[block.index()].guest_insts

@@ -31,7 +31,11 @@ impl Code {
             Terminator::Leave { kind, next, .. } => Ok(warp.leave(*kind, taken, *next, self.joins_at_target)),
             Terminator::Join { next, at_target, .. } => {
                 if taken == mask {
-                    warp.join((!at_target).then_some(*next), self.joins_at_target)
+                    let behind = |target: Block| match at_target {
+                        true => target,
+                        false => self.behind_join(stay, *next, target),
+                    };
+                    warp.join(behind, self.joins_at_target)
                 } else {
                     warp.active &= !taken;
                     Ok(warp.go(*next))
@@ -203,8 +207,8 @@ impl Warp {
         self.go_or_unwind(next, joins_at_target)
     }
 
-    /// All active lanes have arrived at a join; a join entry goes on at `behind`, or at its target without one.
-    fn join(&mut self, behind: Option<Block>, joins_at_target: bool) -> Result<Flow, BadStack> {
+    /// All active lanes have arrived at a join; a join entry goes on where `behind` says for its target.
+    fn join(&mut self, behind: impl Fn(Block) -> Block, joins_at_target: bool) -> Result<Flow, BadStack> {
         // Nothing is popped until it is known that the stack holds what the rule wants.
         let top =
             self.stack.iter().rposition(|e| e.kind != EntryKind::Branch || e.mask & self.running() != 0);
@@ -212,7 +216,7 @@ impl Warp {
         let entry = self.stack[top];
         let target = match entry.kind {
             EntryKind::Branch => entry.target,
-            EntryKind::Push(PushKind::Join) => behind.unwrap_or(entry.target),
+            EntryKind::Push(PushKind::Join) => behind(entry.target),
             _ => return Err(BadStack),
         };
         self.stack.truncate(top);

@@ -486,7 +486,10 @@ impl Explorer<'_> {
             Terminator::Join { cond, next, at_target } => match stack.split_last() {
                 Some((top, below)) if top.kind == PushKind::Join => {
                     self.joined.push((*top, block));
-                    let arrived = if *at_target { top.target } else { *next };
+                    let arrived = match at_target {
+                        true => top.target,
+                        false => self.func.behind_join(block, *next, top.target),
+                    };
                     let arrived = self.visit(arrived, below.to_vec())?;
                     match cond {
                         None => Ok(NodeTerm::Jump(arrived)),

@@ -284,7 +284,12 @@ impl Gen {
         let n = self.rng.below(4) + 1;
         self.stmts(n);
         if other != join {
-            self.term(Terminator::Jump(join.into()), other);
+            // A join of its own stands for a jump to the one that the entry names.
+            let to_join = match self.rng.chance(30) {
+                true => Terminator::Join { cond: None, next: other, at_target: false },
+                false => Terminator::Jump(join.into()),
+            };
+            self.term(to_join, other);
             let n = self.rng.below(4) + 1;
             self.stmts(n);
         }

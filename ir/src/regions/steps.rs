@@ -30,7 +30,9 @@ pub fn successors(func: &Function) -> Vec<Vec<Block>> {
             }
             Terminator::Join { next, .. } => {
                 list.push(*next);
-                list.extend(of(PushKind::Join));
+                list.extend(
+                    of(PushKind::Join).flat_map(|target| [target, func.behind_join(b, *next, target)]),
+                );
             }
             Terminator::BranchIndirect { .. } => list.extend(func.block_at.values()),
             other => other.for_each_successor(|s| list.push(s)),
@@ -95,7 +97,7 @@ fn places_behind(func: &Function, (block, stack): &Place) -> Option<Vec<Place>> 
         }
         Terminator::Join { cond, next, at_target } => {
             let (&(PushKind::Join, target), below) = stack.split_last()? else { return None };
-            let arrived = if *at_target { target } else { *next };
+            let arrived = if *at_target { target } else { func.behind_join(*block, *next, target) };
             let mut list = vec![(arrived, below.to_vec())];
             // Lanes that wait here when others leave across it go on at the target, with the entry in place.
             if !at_target && target != *block {

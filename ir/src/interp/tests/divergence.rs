@@ -157,6 +157,17 @@ fn join_of_fermi_goes_on_at_the_target() {
     g.expect(0xff, [0x0f, 0, 0], &[(0, 0xff), (1, 0xff), (2, 0x0f), (3, 0xf0), (5, 0xff)]);
 }
 
+/// As Mesa's compiler writes an if and else for Tesla: block 2 ends in a join in place of a jump to block 4, which the entry names.
+#[test]
+fn join_of_tesla_goes_on_behind_the_join_that_the_entry_names() {
+    let mut g = Graph::new(6);
+    g.push(0, PushKind::Join, 4, 1).branch(1, 0, 3, 2).join(2, 3).jump(3, 4).join(4, 5).exit(5);
+    // Both sides, one, the other.
+    g.expect(0xff, [0x0f, 0, 0], &[(0, 0xff), (1, 0xff), (3, 0x0f), (4, 0x0f), (2, 0xf0), (5, 0xff)]);
+    g.expect(0xff, [0, 0, 0], &[(0, 0xff), (1, 0xff), (2, 0xff), (5, 0xff)]);
+    g.expect(0xff, [0xff, 0, 0], &[(0, 0xff), (1, 0xff), (3, 0xff), (4, 0xff), (5, 0xff)]);
+}
+
 #[test]
 fn guarded_join_of_fermi_is_a_branch_to_the_join_point() {
     let mut g = Graph::new(5);
