@@ -15,8 +15,8 @@ use crate::operands::malformed;
 const LANES: u8 = 8;
 
 impl Lower<'_> {
-    /// An access at the 64-bit addresses of eight lanes each, whose sixteens do not lie side by side: vectors of eight where these do, else
-    /// each lane by itself.
+    /// An access at the 64-bit addresses of eight lanes each, whose sixteens do not lie side by side: vectors of eight where these do, or
+    /// of four, else each lane by itself.
     pub fn eights_or_lanes(&mut self, x: &Access<'_>, parts: &[R]) -> Result<Vec<R>, Error> {
         if !self.one_by_one || !matches!(x.mem.bytes, 4 | 8) || x.step != x.mem.bytes as i8 {
             return self.each_by_lanes(x, parts);
@@ -25,27 +25,46 @@ impl Lower<'_> {
         let masks = self.widen(&guard);
         let (others, quick, slow, end) =
             (self.a.block(), self.a.block(), self.a.cold_block(), self.a.block());
-        // The first eight tell mostly.
-        let odd = self.odd_of_eight(x, parts[0], masks[0]);
+        // The first sixteen tell mostly.
+        let (first, rest) = parts.split_at(2);
+        let odd = self.any_odd(&mut first.iter().zip(&masks), |l, part, mask| l.odd_of_eight(x, part, mask));
+        let odd = odd.ok_or_else(|| malformed(x.data))?;
         self.a.kortest(odd, odd);
         self.a.branch(Flags::NotEqual, (slow, &[]), (others, &[]));
         self.a.switch_to(others);
-        let odd: Vec<R> =
-            parts.iter().zip(&masks).skip(1).map(|(&part, &mask)| self.odd_of_eight(x, part, mask)).collect();
-        let bad = self.any_of(odd).map(|odd| self.a.bits_of(odd)).ok_or_else(|| malformed(x.data))?;
+        let bad = self
+            .any_odd(&mut rest.iter().zip(&masks[2..]), |l, part, mask| l.odd_of_eight(x, part, mask))
+            .map(|odd| self.a.bits_of(odd));
         let firsts: Vec<R> = parts.iter().map(|&part| self.a.first64(part)).collect();
-        let bad = self.bad_firsts(x, &firsts, Some(bad));
+        let bad = self.bad_firsts(x, &firsts, bad);
         self.a.test(true, bad, bad);
         self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
         self.a.switch_to(quick);
         let loaded = self.aside(|l| l.vectors_of_eight(x, &firsts, &masks))?;
         self.a.jump(end, &loaded);
         self.a.switch_to(slow);
-        let lanes = self.aside(|l| l.wide_lanes(x, parts))?;
+        let lanes = self.aside(|l| l.fours_or_lanes(x, parts, &masks))?;
         self.a.jump(end, &lanes);
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
         Ok(params)
+    }
+
+    /// Any of the lanes that `odd` tells of some addresses and masks; one after the other, since masks have few registers.
+    pub fn any_odd(
+        &mut self,
+        parts: &mut dyn Iterator<Item = (&R, &R)>,
+        mut odd: impl FnMut(&mut Self, R, R) -> R,
+    ) -> Option<R> {
+        let mut all = None;
+        for (&part, &mask) in parts {
+            let own = odd(self, part, mask);
+            all = Some(match all {
+                Some(all) => self.a.k3(Code::VEX_Korw_kr_kr_kr, all, own),
+                None => own,
+            });
+        }
+        all
     }
 
     /// Those of eight lanes that take part and do not follow the first side by side.

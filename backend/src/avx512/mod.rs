@@ -24,6 +24,7 @@ mod eights;
 mod emit;
 mod even;
 mod float;
+mod fours;
 mod gathers;
 mod general;
 mod held;

@@ -1,35 +1,44 @@
-//! Threads of which each eight take elements side by side, as those of blocks that are eight wide do: eights apart, behind each other, over each
-//! other, or at one place; all lanes or some. And blocks sixteen wide, whose sixteens are a known distance apart. All tiers against the same in Rust, and their faults against each other.
+//! Threads of which each eight, or each four, take elements side by side, as those of blocks that are eight wide do, or twelve: runs apart,
+//! behind each other, over each other, or at one place; all lanes or some. And blocks sixteen wide, whose sixteens are a known distance apart. All tiers against the same in Rust, and their faults against each other.
 
 use warpjit_runtime::{Engine, Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run, run_rows};
 
 const BLOCK: u32 = 64;
 
-/// What a thread does: of the element that it has by its place in its eight, and by the eight, it takes `bytes` and stores them, each word plus
+/// What a thread does: of the element that it has by its place in its run, and by the run, it takes `bytes` and stores them, each word plus
 /// one, at the same place of another array, unless the first has one of the bits of `skipped`.
 #[derive(Clone, Copy, Debug)]
 struct Case {
+    /// Threads of a run: 8 or 4.
+    run: u32,
     bytes: u32,
-    /// Elements from eight to eight.
+    /// Elements from run to run.
     pitch: u32,
-    /// Elements that each lane has more in odd eights, so that these do not lie side by side.
+    /// Elements that each lane has more in odd runs, so that these do not lie side by side.
     odd: u32,
     skipped: u32,
+    /// What the addresses of both arrays have more: not aligned, or beyond the address space.
+    moved: u64,
 }
 
 impl Case {
     fn program(self) -> Program {
-        let Case { bytes, pitch, odd, skipped } = self;
+        let Case { run, bytes, pitch, odd, skipped, moved } = self;
+        let (low, high) = (moved as u32, moved >> 32);
+        let moved = [8, 10]
+            .map(|r| format!("add b32 $r{r} $r{r} {low:#x}\nadd b32 $r{0} $r{0} {high:#x}\n", r + 1))
+            .concat();
+        let (shift, within) = (run.trailing_zeros(), run - 1);
         let (width, vector) = if bytes == 4 { ("b32", "$r4") } else { ("b64", "$r4d") };
         let sums: String = (4..4 + bytes / 4).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
         let text = format!(
-            "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nadd $r6 (mul u32 $r0 u32 c0[0x8]) $r2\nshr u32 $r3 $r6 clamp 0x3\n\
-             and b32 $r0 $r6 0x7\nmov b32 $r7 {pitch:#x}\nand b32 $r12 $r3 0x1\nadd $r3 (mul u32 $r3 u32 $r7) $r0\n\
+            "mov b32 $r0 $ctaidx\nmov b32 $r2 $tidx\nadd $r6 (mul u32 $r0 u32 c0[0x8]) $r2\nshr u32 $r3 $r6 clamp {shift:#x}\n\
+             and b32 $r0 $r6 {within:#x}\nmov b32 $r7 {pitch:#x}\nand b32 $r12 $r3 0x1\nadd $r3 (mul u32 $r3 u32 $r7) $r0\n\
              mov b32 $r7 {odd:#x}\nmul $r12 u32 $r12 u32 $r7\nadd $r0 (mul u32 $r12 u32 $r0) $r3\n\
              mov b32 $r3 {bytes:#x}\nadd $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
              add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
-             ld {width} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\nset $p0 0x1 eq s32 $r2 0x0\n{sums}\
+             {moved}ld {width} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\nset $p0 0x1 eq s32 $r2 0x0\n{sums}\
              $p0 st {width} wb g[$r10d] {vector}\nexit\n"
         );
         program(&text, Isa::Fermi, None)
@@ -37,8 +46,8 @@ impl Case {
 
     /// The word where a thread's element begins.
     fn place(self, thread: u32) -> usize {
-        let (eight, lane) = (thread / 8, thread % 8);
-        ((eight * self.pitch + lane + eight % 2 * self.odd * lane) * self.bytes / 4) as usize
+        let (run, lane) = (thread / self.run, thread % self.run);
+        ((run * self.pitch + lane + run % 2 * self.odd * lane) * self.bytes / 4) as usize
     }
 
     /// What an array is behind, whose words were `to`, by one whose words are `from`.
@@ -55,10 +64,10 @@ impl Case {
 
 fn cases() -> Vec<Case> {
     let mut list = Vec::new();
-    for bytes in [4, 8] {
+    for (run, bytes) in [(8, 4), (8, 8), (4, 4), (4, 8)] {
         for pitch in [0, 3, 4, 8, 12, 100] {
             for odd in [0, 1] {
-                list.extend([0, 1, 0x7000].map(|skipped| Case { bytes, pitch, odd, skipped }));
+                list.extend([0, 1, 0x7000].map(|skipped| Case { run, bytes, pitch, odd, skipped, moved: 0 }));
             }
         }
     }
@@ -66,7 +75,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn eights_side_by_side() {
+fn runs_side_by_side() {
     let engines = engines();
     for case in cases() {
         let program = case.program();
@@ -81,9 +90,9 @@ fn eights_side_by_side() {
     }
 }
 
-/// Memory ends in the midst of some eight: all tiers say where.
+/// Memory ends in the midst of some run: all tiers say where.
 #[test]
-fn faults_of_eights() {
+fn faults_of_runs() {
     let engines = engines();
     let mut faults = 0;
     for case in cases() {
@@ -102,6 +111,29 @@ fn faults_of_eights() {
         }
     }
     assert!(faults > 40, "{faults} programs fault");
+}
+
+/// Addresses that are none.
+#[test]
+fn runs_of_no_addresses() {
+    let engines = engines();
+    let words = random(4096, 4);
+    for case in cases().into_iter().filter(|case| case.odd == 0) {
+        for moved in [1, 2, 1 << 33, 1 << 40] {
+            let program = Case { moved, ..case }.program();
+            let wanted = run(&engines[0].1, &program, Isa::Fermi, (1, BLOCK), &words, &words);
+            assert!(wanted.is_err(), "{case:?} {moved:#x}");
+            for (kind, engine) in &engines[1..] {
+                let got = run(engine, &program, Isa::Fermi, (1, BLOCK), &words, &words);
+                assert!(
+                    got == wanted,
+                    "{case:?} {moved:#x}, {kind}: {:?}, not {:?}",
+                    got.err(),
+                    wanted.err()
+                );
+            }
+        }
+    }
 }
 
 /// Blocks of some lines, so many threads in each: a thread takes the one, two or four `words` at `start` plus its place in rows of `pitch` words,
@@ -185,7 +217,7 @@ impl Lines {
 fn lines_at_a_distance() {
     let engines = engines();
     let mut faults = 0;
-    for (width, height) in [(16, 4), (8, 8), (4, 16), (8, 3)] {
+    for (width, height) in [(16, 4), (8, 8), (4, 16), (8, 3), (12, 5)] {
         for words in [1, 2, 4] {
             for pitch in [0, 8, 16, 21, 32, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
                 for start in
