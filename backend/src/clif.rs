@@ -265,9 +265,10 @@ impl Emit<'_> {
         self.b.ins().uload8(I32, MemFlagsData::new().with_notrap(), place, 0)
     }
 
-    /// Stores the low 1 or 2 bytes of an i32.
-    pub(crate) fn store_narrow(&mut self, bytes: u8, v: V, base: V, offset: i32) {
+    /// Stores the low 1 or 2 bytes of an i32; `may_fault` as of loads.
+    pub(crate) fn store_narrow(&mut self, bytes: u8, v: V, base: V, offset: i32, may_fault: bool) {
         let flags = MemFlagsData::new();
+        let flags = if may_fault { flags } else { flags.with_notrap() };
         match bytes {
             1 => self.b.ins().istore8(flags, v, base, offset),
             _ => self.b.ins().istore16(flags, v, base, offset),

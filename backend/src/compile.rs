@@ -11,7 +11,7 @@ use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
 use crate::listing;
 use crate::lower;
-use crate::options::{BlockRow, Options, Piece, Shape, SlotShape, Way};
+use crate::options::{BlockRow, Options, Piece, Shape, SlotShape, VECTOR_LANES, Way};
 
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
@@ -308,11 +308,9 @@ fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
-/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece; with [`Options::wide_vectors`] only.
+/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece.
 pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
-    if !options.wide_vectors {
-        return Err(Error::Host("rows of blocks without vectors of 512 bits".into()));
-    }
+    let wide = options.wide_vectors;
     let mut of_pieces = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let mut own = Options { groups: piece.groups, count: false, ..options.clone() };
@@ -320,7 +318,8 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         own.apart.clone_from(&piece.apart);
         check(piece.func, &own)?;
         let known = |way: &Way| way.pieces().all(|n| n < pieces.len());
-        let lanes = |of: u32| of.is_power_of_two() && (16..=piece.func.lanes).contains(&of);
+        let fewest = if wide { VECTOR_LANES } else { 4 };
+        let lanes = |of: u32| of.is_power_of_two() && (fewest..=piece.func.lanes).contains(&of);
         let checked = |&(slot, SlotShape { shape, lanes: of, apart }): &(Slot, SlotShape)| {
             let ty = piece.func.slots.get(slot.index()).map(|data| data.ty);
             let scalar = if shape == Shape::Ones { Scalar::I1 } else { Scalar::I32 };
@@ -336,27 +335,44 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         if !piece.ways.iter().all(known) || piece.func.slots.len() != pieces[0].func.slots.len() {
             return Err(Error::Malformed("pieces that do not fit together".into()));
         }
+        if !wide && piece.by_firsts.iter().any(|slots| !slots.is_empty()) {
+            return Err(Error::Malformed("slots by first lanes, which vectors of 512 bits only have".into()));
+        }
         of_pieces.push(own);
     }
     if pieces.is_empty() {
         return Err(Error::Malformed("a kernel without pieces".into()));
     }
-    let env = float_env(pieces.iter().map(|piece| piece.func), true);
-    crate::avx512::compile_pieces(pieces, row, &of_pieces, env)
+    let env = float_env(pieces.iter().map(|piece| piece.func), options.target.host.x86);
+    if wide {
+        return crate::avx512::compile_pieces(pieces, row, &of_pieces, env);
+    }
+    with_cranelift(options, env, |list, builder| {
+        lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
+    })
 }
 
-/// Compiles with Cranelift.
+/// Compiles a region with Cranelift.
 fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
+    let env = float_env(std::iter::once(func), options.target.host.x86);
+    with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
+}
+
+/// Compiles with Cranelift what `lower` writes; it is told whether code is attributed to guest addresses.
+fn with_cranelift(
+    options: &Options,
+    env: FloatEnv,
+    lower: impl FnOnce(bool, FunctionBuilder<'_>) -> Result<lower::Lowered, Error>,
+) -> Result<RegionCode, Error> {
     let list = options.list;
     let isa = options.target.isa(options.fast_compile);
-    let env = float_env(std::iter::once(func), options.target.host.x86);
     let mut sig = Signature::new(CallConv::SystemV);
     sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
     sig.returns.push(AbiParam::new(types::I64));
     let mut codegen = Codegen::for_function(HostFunction::with_name_signature(Default::default(), sig));
     let mut builder_context = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut codegen.func, &mut builder_context);
-    let lowered = lower::lower(func, options, env, list || options.pcs, builder)?;
+    let lowered = lower(list || options.pcs, builder)?;
     let clif =
         if list { listing::clif(&codegen.func.display().to_string(), &lowered.sites) } else { String::new() };
     if let Err(e) = codegen.compile(&**isa, &mut ControlPlane::default()) {

@@ -24,6 +24,7 @@ mod operands;
 mod options;
 mod slots_after;
 mod wanted;
+mod ways;
 mod wide_helpers;
 
 pub use atomics::LaneAtomic;

@@ -23,7 +23,11 @@ pub fn slots_after(
     let chunk_lanes = u32::from(groups) * 4;
     let of_slots: Vec<Option<i32>> =
         before.iter().map(|known| known.and_then(|known| known.apart_in(chunk_lanes))).collect();
-    let apart = avx512::distances(func, &order.blocks, &forms, usize::from(groups) / 4, &of_slots);
+    let apart = match usize::from(groups) / 4 {
+        // A chunk of less than sixteen lanes has no two of them.
+        0 => vec![None; func.values.len()],
+        vectors => avx512::distances(func, &order.blocks, &forms, vectors, &of_slots),
+    };
     let shape_of = |v: Value| {
         let shape = match forms.of(v) {
             _ if func.ty(v).scalar == Scalar::I1 && func.as_const(v) == Some(1) => {

@@ -79,7 +79,8 @@ block0 at 0x8 insts 3:
 
 #[test]
 fn an_endless_loop_can_be_cancelled() {
-    for (tier, threads) in support::SETTINGS {
+    for config in support::settings() {
+        let engine = warpjit_runtime::Engine::new(config).unwrap();
         let token = CancelToken::new();
         let launch = Launch { cancel: Some(token.clone()), ..launch(3, 64) };
         let report = std::thread::scope(|scope| {
@@ -87,7 +88,7 @@ fn an_endless_loop_can_be_cancelled() {
                 std::thread::sleep(std::time::Duration::from_millis(30));
                 token.cancel();
             });
-            run(&engine(tier, threads), &program(FOREVER), &launch, 1).unwrap().0
+            run(&engine, &program(FOREVER), &launch, 1).unwrap().0
         });
         assert!(report.cancelled);
         assert_eq!(report.fault, None);
@@ -284,9 +285,9 @@ fn misaligned_is_a_memory_fault() {
 #[test]
 fn read_only_buffers_are() {
     let body = bad_store("0x20008", 4);
-    for (tier, threads) in support::SETTINGS {
+    for config in support::settings() {
         for checked_memory in [false, true] {
-            let config = warpjit_runtime::Config { tier, threads, checked_memory, ..Default::default() };
+            let config = warpjit_runtime::Config { checked_memory, ..config.clone() };
             let engine = warpjit_runtime::Engine::new(config).unwrap();
             let mut memory = engine.memory().unwrap();
             memory.map(Some(0x1_0000), 16, Access::ReadWrite).unwrap();

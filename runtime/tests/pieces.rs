@@ -91,11 +91,20 @@ block7 at 0x50 insts 1:
 
 /// What the kernel leaves if the threads of a block that `runs` names run, each taking words from where `from` says.
 fn model(from: impl Fn(u32, u32) -> u32, runs: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+    model_of_sums(|_, _| 0, from, runs)
+}
+
+/// The same, where sums start with what `first` says.
+fn model_of_sums(
+    first: impl Fn(u32, u32) -> u32,
+    from: impl Fn(u32, u32) -> u32,
+    runs: impl Fn(u32, u32) -> bool,
+) -> Vec<u32> {
     let mut out = vec![0; WORDS];
     for block in 0..BLOCKS {
         let threads: Vec<u32> = (0..THREADS).filter(|&thread| runs(block, thread)).collect();
         let mut shared: Vec<u32> = (0..THREADS).map(|thread| 3 * thread + block).collect();
-        let mut sums = vec![0u32; THREADS as usize];
+        let mut sums: Vec<u32> = (0..THREADS).map(|thread| first(block, thread)).collect();
         for _ in 0..4 {
             for &thread in &threads {
                 sums[thread as usize] =
@@ -150,6 +159,90 @@ fn registers_of_another_shape_are_seen() {
         let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
         let from = |block: u32, thread: u32| if block % 2 == 1 { thread ^ 3 } else { thread };
         assert_eq!(out, model(from, |_, thread| thread < threads), "{threads}");
+    }
+}
+
+/// The register that a block's index is in holds something else for a while.
+#[test]
+fn block_indices_that_kernels_change_are_each_blocks_own() {
+    let before = "
+    v10: ui32 = const 1000
+    v11: i32 = iadd v61, v10
+    slot.set s1, v11
+    jump block8
+block8 at 0x60 insts 1:
+    barrier 0 arrive wait -> block9
+block9 at 0x68 insts 2:
+    v12: i32 = slot.get s1
+    v13: ui32 = const 1000
+    v14: i32 = isub v12, v13
+    slot.set s1, v14
+    jump block2";
+    for threads in SOME_AND_WHOLE {
+        let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
+        assert_eq!(out, model(own, |_, thread| thread < threads), "{threads}");
+    }
+}
+
+/// Behind a barrier, quads take what their third lanes have written. Of the last quad that lane has no thread: it has what it started with.
+#[test]
+fn lanes_without_a_thread_keep_their_registers() {
+    let before = "
+    v10: ui32 = const 3
+    v11: i32 = imul v60, v10
+    slot.set s6, v11
+    jump block8
+block8 at 0x60 insts 1:
+    barrier 0 arrive wait -> block9
+block9 at 0x68 insts 4:
+    v12: i32 = slot.get s6
+    v13: i32 = quad_lane v12, 2
+    v14: ui32 = const 31
+    v15: i32 = iand v13, v14
+    v16: ui32 = const 2
+    v17: i32 = ishl v15, v16
+    slot.set s5, v17
+    jump block2";
+    let (_, out) = run_all(&kernel(before), &launch(BLOCKS, THREADS), WORDS);
+    let from = |_: u32, thread: u32| if thread >= 68 { 0 } else { 3 * (thread & !3 | 2) & 31 };
+    assert_eq!(out, model(from, all));
+}
+
+/// Two numbers in one register, of which only frames tell that they are even: in odd blocks the lower one carries into the upper one, from
+/// thread 12 on.
+#[test]
+fn halves_that_carry_are_seen() {
+    let before = "
+    v10: ui32 = const 1
+    v11: i32 = iand v61, v10
+    v12: ui32 = const 0xffd0
+    v13: i32 = imul v11, v12
+    v14: ui32 = const 0x300
+    v62: ui32 = load.u32 shared[v14] align 4
+    v63: ui32 = const 4
+    v64: ui32 = iadd v62, v63
+    v15: i32 = imul v60, v64
+    v16: i32 = iadd v13, v15
+    slot.set s6, v16
+    jump block8
+block8 at 0x60 insts 1:
+    barrier 0 arrive wait -> block9
+block9 at 0x68 insts 4:
+    v70: i32 = slot.get s6
+    v71: ui32 = const 16
+    v72: i32 = ushr v70, v71
+    v73: ui32 = const 12
+    v74: i32 = imul v72, v73
+    v75: i32 = slot.get s4
+    v76: i32 = ixor v75, v74
+    v77: i32 = load.u32 shared[v76 + 0x80] align 4
+    slot.set s3, v77
+    jump block2";
+    for threads in [32, 64] {
+        let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
+        let from = |block: u32, thread: u32| if block % 2 == 1 && thread >= 12 { thread ^ 3 } else { thread };
+        let first = |block, thread| 3 * from(block, thread) + block;
+        assert_eq!(out, model_of_sums(first, own, |_, thread| thread < threads), "{threads}");
     }
 }
 

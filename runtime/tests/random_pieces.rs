@@ -5,8 +5,8 @@ mod support;
 
 use std::fmt::Write;
 
-use support::{engine, launch, program, run};
-use warpjit_runtime::Tier;
+use support::{launch, program, run};
+use warpjit_runtime::{Config, Engine, Tier};
 
 const BLOCKS: u32 = 9;
 const USUAL: u64 = 60;
@@ -328,15 +328,20 @@ fn pieces_do_what_the_interpreter_does() {
         let kernel = program(&text);
         let launch = launch(blocks, threads);
         let words = (stored + SHARED_BY_ALL + 4 * blocks) as usize;
-        let once = |tier, threads| {
-            let (report, out) = run(&engine(tier, threads), &kernel, &launch, words).expect("launch");
+        let once = |tier, threads, chunk_groups| {
+            let engine =
+                Engine::new(Config { tier, threads, chunk_groups, ..Config::default() }).expect("engine");
+            let (report, out) = run(&engine, &kernel, &launch, words).expect("launch");
             assert_eq!(report.stats.not_compiled, None);
             (report.fault, out)
         };
-        let want = once(Tier::Interp, 1);
+        let want = once(Tier::Interp, 1, None);
         assert_eq!(want.0, None);
-        for threads in [1, 2] {
-            assert!(once(Tier::Jit, threads) == want, "seed {seed}, {threads} threads:\n{text}");
+        for (threads, groups) in [(1, None), (2, None), (1, Some(1)), (2, Some(2)), (1, Some(4))] {
+            assert!(
+                once(Tier::Jit, threads, groups) == want,
+                "seed {seed}, {threads} threads, groups {groups:?}:\n{text}"
+            );
         }
     }
 }

@@ -2,9 +2,9 @@
 
 mod support;
 
-use support::{SETTINGS, abi, engine, launch, program, run};
+use support::{abi, engine, launch, program, run, settings, told};
 use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};
-use warpjit_runtime::{Arg, FaultKind, KernelImage, Launch, Memory, Program};
+use warpjit_runtime::{Arg, Engine, FaultKind, KernelImage, Launch, Memory, Program, Tier};
 
 /// Segment 0: arguments and sizes; 1: constants; 2: memory of each warp.
 ///
@@ -79,8 +79,8 @@ fn segmented() -> Program {
 #[test]
 fn kernels_find_what_is_provided() {
     let program = segmented();
-    for (tier, threads) in SETTINGS {
-        let engine = engine(tier, threads);
+    for config in settings() {
+        let engine = Engine::new(config.clone()).unwrap();
         let launch = Launch { args: vec![Arg::u32(5), Arg::shared(40)], ..launch(3, 64) };
         let mut memory = engine.memory().unwrap();
         memory.map(Some(0x1_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
@@ -89,7 +89,7 @@ fn kernels_find_what_is_provided() {
             assert_eq!(report.fault, None);
             // The kernel's own shared memory ends at 1024; 192 threads.
             let want = 5 + 1000 + 192 + 1024 + 7;
-            assert_eq!(support::words_of(&memory, 192), vec![want; 192], "{tier:?}, {threads} threads");
+            assert_eq!(support::words_of(&memory, 192), vec![want; 192], "{}", told(&config));
         }
         assert_eq!(mapped(&memory), [(0x1_0000, 4096)], "what was provided is gone");
     }
@@ -102,7 +102,7 @@ fn mapped(memory: &Memory) -> Vec<(u64, u64)> {
 #[test]
 fn segments_need_room() {
     let program = segmented();
-    let engine = engine(SETTINGS[0].0, 1);
+    let engine = engine(Tier::Interp, 1);
     let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
     let mut memory = engine.memory().unwrap();
     memory.map(Some(0xe001_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
@@ -116,9 +116,9 @@ fn segments_may_be_read_only() {
     let mut image = segmented().image().clone();
     image.abi.segments[2].writable = false;
     let program = Program::from_image(image);
-    for (tier, threads) in SETTINGS {
+    for config in settings() {
         let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
-        let (report, _) = run(&engine(tier, threads), &program, &launch, 16).unwrap();
+        let (report, _) = run(&Engine::new(config).unwrap(), &program, &launch, 16).unwrap();
         let fault = report.fault.expect("a fault");
         assert_eq!((fault.kind, fault.store), (FaultKind::Memory, true));
     }
@@ -127,7 +127,7 @@ fn segments_may_be_read_only() {
 #[test]
 fn pointers_to_shared_memory_count() {
     let program = segmented();
-    let engine = engine(SETTINGS[0].0, 1);
+    let engine = engine(Tier::Interp, 1);
     let too_much = Launch { args: vec![Arg::shared(1), Arg::shared(15361 - 16)], ..launch(1, 64) };
     let error = run(&engine, &program, &too_much, 1024).unwrap_err().to_string();
     assert_eq!(error, "launch: test needs 16385 bytes of shared memory, the chip has 16384");

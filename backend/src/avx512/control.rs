@@ -338,7 +338,7 @@ impl<'a> Flow<'a> for Lower<'a> {
     }
 
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
-        if add && self.in_row.as_ref().is_some_and(|row| !row.piece.notes(offset)) {
+        if add && self.in_row.as_ref().is_some_and(|row| !row.piece.ways.notes(offset)) {
             return Ok(());
         }
         let mut bits = self.guard_bits(mask)?;

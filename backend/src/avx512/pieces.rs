@@ -6,8 +6,7 @@
 //! returns and the runtime goes on with the block, warp by warp; what warps keep from piece to piece is in their frames.
 
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::regions::promote::FAULT_EXIT;
-use warpjit_ir::{Function, Imm, Opcode, Slot, Space, Terminator};
+use warpjit_ir::{Function, Imm, Opcode, Slot, Space};
 
 use iced_x86::Code;
 
@@ -18,32 +17,20 @@ use super::emit::preg;
 use super::int::{CMPU, SUB};
 use super::lower::Lower;
 use crate::Error;
-use crate::context::{PARTED, RowWarp, SUSPENDED, UNFIT, at};
+use crate::context::{PARTED, SUSPENDED, UNFIT, at};
 use crate::flow::Flow;
 use crate::options::{BlockRow, Piece, Shape, SlotShape, Way};
-
-const WARP_BYTES: i64 = size_of::<RowWarp>() as i64;
-
-/// Guest instructions of a warp after which other blocks may go on first, where a block takes a loop over pieces: it may wait for them.
-const PATIENCE: i32 = 1 << 20;
+use crate::ways::{NO_WAY, PATIENCE, WARP_BYTES, Ways, number};
 
 /// Of comparisons of vectors.
 const NOT_EQUAL: u8 = 4;
 
-/// What the first warp finds in place of how those before it came out.
-const NO_WAY: u64 = u32::MAX as u64;
-
 /// A piece while it is written.
 pub(super) struct OfPiece {
     number: usize,
-    /// Guest instructions that it counts for, where they are counted.
-    insts: Option<u32>,
-    /// By exit that the code may come out at.
-    ways: Vec<(u32, Way)>,
+    pub ways: Ways,
     /// By exit, slots of which only first lanes are stored.
     by_firsts: Vec<Vec<Slot>>,
-    /// Whether threads may end while others go on.
-    some_end: bool,
     /// The loop over warps.
     warp_head: HostBlock,
     warp: R,
@@ -54,28 +41,10 @@ pub(super) struct OfPiece {
 }
 
 impl OfPiece {
-    /// Whether the exits' conditions, or threads that have ended, are to be noted.
-    pub fn notes(&self, offset: i32) -> bool {
-        match offset {
-            at::COND => self.ways.iter().any(|(_, way)| matches!(way, Way::Branch { .. })),
-            _ => self.some_end,
-        }
-    }
-
     /// Whether only the first lane of each sixteen of a slot is stored at an exit.
     pub fn is_by_firsts(&self, exit: u32, slot: usize) -> bool {
         self.by_firsts.get(exit as usize).is_some_and(|slots| slots.iter().any(|known| known.index() == slot))
     }
-
-    /// How many ways warps may take.
-    fn count(&self) -> usize {
-        self.ways.iter().map(|(_, way)| if matches!(way, Way::Branch { .. }) { 2 } else { 1 }).sum()
-    }
-}
-
-/// A way as [`crate::Context::way`] has it.
-fn number(exit: u32, condition: u32) -> u64 {
-    u64::from(4 * exit + condition)
 }
 
 /// Whether a function stores to shared memory.
@@ -133,10 +102,8 @@ impl<'a> Lower<'a> {
         // There are no loops yet: the first piece makes them.
         let piece = OfPiece {
             number: 0,
-            insts: None,
-            ways: Vec::new(),
+            ways: Ways::default(),
             by_firsts: Vec::new(),
-            some_end: false,
             warp_head: block_head,
             warp: warps,
             way: None,
@@ -234,38 +201,19 @@ impl<'a> Lower<'a> {
     /// Begins a piece: the loop over warps. Gives the lanes of the warp, unless all take part.
     pub fn begin_piece(&mut self, number: usize, piece: &Piece<'_>) -> Result<Option<R>, Error> {
         let f = self.f;
-        let (mut ways, mut some_end): (Vec<(u32, Way)>, _) = (Vec::new(), false);
-        for &b in &self.blocks.order.blocks {
-            if let Terminator::Return { exit, exited, .. } = f.term(b)
-                && *exit < FAULT_EXIT
-            {
-                let Some(&way) = piece.ways.get(*exit as usize) else {
-                    return Err(Error::Malformed(format!("no way behind exit {exit}")));
-                };
-                some_end |= way != Way::Ended && exited.is_some_and(|lanes| f.as_const(lanes) != Some(0));
-                if ways.iter().all(|(known, _)| known != exit) {
-                    ways.push((*exit, way));
-                }
-            }
-        }
-        ways.sort_by_key(|(exit, _)| *exit);
-        // With others that go on, the threads of some chunks may end.
-        some_end |= ways.len() > 1 && ways.iter().any(|(_, way)| *way == Way::Ended);
         let Some(InRow { heads, warps, row, .. }) = &self.in_row else {
             return Err(Error::Malformed("a piece of no row".into()));
         };
         let (own, warps, whole) = (heads[number], *warps, row.whole);
-        let plain = heads.len() == 1 && piece.ways.iter().all(|way| *way == Way::Ended);
+        let ways = Ways::new(f, &self.blocks.order.blocks, piece, heads.len() == 1)?;
         let one_chunk = self.lanes() >= f.lanes as usize;
         let a = &mut self.a;
         let (warp_head, warp_done) = (a.block(), a.block());
         let warp = a.param(warp_head, RegClass::Int);
         let mut of_piece = OfPiece {
             number,
-            insts: (!plain).then_some(piece.insts),
             ways,
             by_firsts: piece.by_firsts.clone(),
-            some_end,
             warp_head,
             warp,
             way: None,
@@ -276,13 +224,13 @@ impl<'a> Lower<'a> {
         if one_chunk {
             a.store_imm32(Mem::at(self.context, at::CHUNK_LANE), 0);
         }
-        if !plain {
+        if !of_piece.ways.are_plain() {
             a.store_imm32(Mem::at(self.context, at::PIECE), number as i32);
+            if let Some(only) = of_piece.ways.only() {
+                a.store_imm32(Mem::at(self.context, at::WAY), only as i32);
+            }
         }
-        if let (false, [(exit, Way::Ended | Way::Next(_))]) = (plain, &of_piece.ways[..]) {
-            a.store_imm32(Mem::at(self.context, at::WAY), self::number(*exit, 0) as i32);
-        }
-        if of_piece.count() > 1 {
+        if of_piece.ways.count() > 1 {
             let way = a.param(warp_head, RegClass::Int);
             of_piece.way = Some(way);
             let none = a.imm(false, NO_WAY);
@@ -303,7 +251,7 @@ impl<'a> Lower<'a> {
         };
         let lanes = (!whole).then_some(of_piece.lanes);
         for offset in [at::COND, at::EXITED] {
-            if of_piece.notes(offset) {
+            if of_piece.ways.notes(offset) {
                 let zero = a.imm(false, 0);
                 a.store64g(Mem::at(self.context, offset), zero);
             }
@@ -378,19 +326,8 @@ impl<'a> Lower<'a> {
     pub fn end_piece(&mut self) {
         let Some(row) = &mut self.in_row else { return };
         let (warps, heads, block_done) = (row.warps, row.heads.clone(), row.block_done);
-        let OfPiece {
-            number: own,
-            insts,
-            ref ways,
-            some_end,
-            warp_head,
-            warp,
-            way: so_far,
-            lanes,
-            warp_done,
-            ..
-        } = row.piece;
-        let ways = ways.clone();
+        let OfPiece { number: own, ref ways, warp_head, warp, way: so_far, lanes, warp_done, .. } = row.piece;
+        let Ways { insts, list: ways, some_end } = ways.clone();
         let exit = self.a.blocks[warp_done.index()].params[0];
         let parted = self.a.cold_block();
         // The piece is done by this warp, and by all of them.
@@ -540,7 +477,7 @@ impl<'a> Lower<'a> {
     pub fn end_row(&mut self) {
         let Some(row) = &self.in_row else { return };
         let (block, block_head, block_done) = (row.block, row.block_head, row.block_done);
-        let counts = row.piece.insts.is_some();
+        let counts = !row.piece.ways.are_plain();
         self.a.switch_to(block_done);
         if counts {
             let insts = self.a.load64g(self.of_context(at::INSTS));

@@ -52,11 +52,11 @@ impl Lower<'_, '_> {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);
         }
-        let sig = match self.atomic_sig {
+        let sig = match self.sigs.atomic {
             Some(sig) => sig,
             None => self.signature(&[I64], None),
         };
-        self.atomic_sig = Some(sig);
+        self.sigs.atomic = Some(sig);
         let callee = self.e.load(I64, self.context, at::ATOMIC_LANES);
         self.e.call(sig, callee, &[self.context]);
         if may_fault(mem) {

@@ -10,7 +10,7 @@ use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostBlock, HostIntCC, I8, I32, I64, V, element, vector};
+use crate::clif::{HostBlock, HostIntCC, I8, I32, I32X4, I64, V, element, vector};
 use crate::context::{FAULT, FaultKind, at};
 use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
@@ -19,50 +19,64 @@ use crate::operands::number;
 use crate::options::Options;
 
 impl Lower<'_, '_> {
-    /// The whole function: for each chunk with an active lane, the region.
+    /// The whole function for a single warp.
     pub(super) fn function(&mut self) -> Result<(), Error> {
         let entry = self.e.block();
         self.context = self.e.param(entry, I64);
         self.frame = self.e.param(entry, I64);
-        let head = self.e.block();
-        self.lane = self.e.param(head, I64);
-        let so_far = self.e.param(head, I64);
-        self.exit_so_far = so_far;
-        let start = self.e.block();
-        let next = self.e.block();
-        let exit = self.e.param(next, I64);
-        let done = self.e.block();
-        let last_exit = self.e.param(done, I64);
-        self.next_chunk = next;
-
         self.e.switch_to(entry);
         let zero = self.e.imm(I64, 0);
         self.e.store(zero, self.context, at::EXITED);
         self.e.store(zero, self.context, at::COND);
         self.preload()?;
+        self.chunks(false, None)
+    }
+
+    /// The region for each chunk with an active lane, `whole` where all lanes are; then back, or to where a warp of a row is done.
+    pub(super) fn chunks(&mut self, whole: bool, warp_done: Option<HostBlock>) -> Result<(), Error> {
+        let (head, start, next, done) = (self.e.block(), self.e.block(), self.e.block(), self.e.block());
+        self.lane = self.e.param(head, I64);
+        let so_far = self.e.param(head, I64);
+        let exit = self.e.param(next, I64);
+        let last_exit = self.e.param(done, I64);
+        (self.exit_so_far, self.next_chunk) = (so_far, next);
+        let zero = self.e.imm(I64, 0);
         self.e.jump(head, &[zero, zero]);
 
         self.e.switch_to(head);
-        let active = self.e.load(I64, self.context, at::ACTIVE);
-        let shifted = self.e.ushr(active, self.lane);
-        let bits = self.e.ireduce(I32, shifted);
-        self.bits = self.e.band_imm(bits, self.full_bits());
-        self.e.brif(self.bits, (start, &[]), (next, &[so_far]));
+        if whole {
+            self.e.jump(start, &[]);
+        } else {
+            let active = self.e.load(I64, self.context, at::ACTIVE);
+            let shifted = self.e.ushr(active, self.lane);
+            let bits = self.e.ireduce(I32, shifted);
+            self.bits = self.e.band_imm(bits, self.full_bits());
+            self.e.brif(self.bits, (start, &[]), (next, &[so_far]));
+        }
 
         self.e.switch_to(next);
         let lane = self.e.iadd_imm(self.lane, self.lanes() as u64);
         let more = self.e.icmp_imm(HostIntCC::UnsignedLessThan, lane, u64::from(self.f.lanes));
         self.e.brif(more, (head, &[lane, exit]), (done, &[exit]));
         self.e.switch_to(done);
-        self.e.ret(last_exit);
+        match warp_done {
+            Some(warp_done) => self.e.jump(warp_done, &[last_exit]),
+            None => self.e.ret(last_exit),
+        }
 
         self.e.switch_to(start);
         let lane = self.e.ireduce(I32, self.lane);
         self.e.store(lane, self.context, at::CHUNK_LANE);
         let offset = self.e.shl(self.lane, 2);
         self.frame_lane = self.e.iadd(self.frame, offset);
-        self.first_active = self.e.ctz(self.bits);
-        self.active = self.lanes_of_bits(self.bits);
+        if whole {
+            self.bits = self.e.imm(I32, self.full_bits());
+            self.first_active = self.e.imm(I32, 0);
+            self.active = vec![self.e.imm(I32X4, u64::from(u32::MAX)); self.groups].into();
+        } else {
+            self.first_active = self.e.ctz(self.bits);
+            self.active = self.lanes_of_bits(self.bits);
+        }
         self.body()
     }
 
@@ -142,17 +156,20 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn poll(&mut self) -> V {
-        let sig = match self.poll_sig {
+        let sig = match self.sigs.poll {
             Some(sig) => sig,
             None => self.preserving_signature(&[I64]),
         };
-        self.poll_sig = Some(sig);
+        self.sigs.poll = Some(sig);
         let callee = self.e.load(I64, self.context, at::POLL_PRESERVING);
         self.e.call(sig, callee, &[self.context]);
         self.e.load(I32, self.context, at::STOP)
     }
 
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error> {
+        if add && self.of_row.as_ref().is_some_and(|row| !row.notes(offset)) {
+            return Ok(());
+        }
         let mut lanes = self.lanes_of_warp(mask)?;
         if add {
             let so_far = self.e.load(I64, self.context, offset);
@@ -162,8 +179,14 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         Ok(())
     }
 
-    /// The loop over chunks needs nothing more.
-    fn end_loops(&mut self) {}
+    fn end_loops(&mut self) {
+        if let Some(last) = self.of_row.as_ref().map(|row| row.is_last_piece()) {
+            self.end_piece();
+            if last {
+                self.end_row();
+            }
+        }
+    }
 
     fn fault_code(&mut self) {
         let Some(b) = self.blocks.fault else { return };
@@ -273,6 +296,10 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         let r = result(data)?;
         let ty = self.f.slots[slot].ty;
         let offset = self.slot_offsets[slot] as i32;
+        if let Some(s) = self.row_slot(r, slot) {
+            self.define_scalar(r, s);
+            return Ok(());
+        }
         if self.forms.of(r) != Form::Varying {
             let base = match (ty.uniform, self.forms.of(r)) {
                 (true, _) => self.frame,
@@ -337,19 +364,25 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             self.e.store(s, base, offset);
             return Ok(());
         }
-        let masks = self.guard_parts(data.args.get(1).copied())?;
-        let masks = if wide(ty.scalar) { self.widen_mask(&masks) } else { masks };
+        let guard = data.args.get(1).copied();
+        // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.
+        let is_free = self.of_row.as_ref().is_some_and(|row| !row.row.keeps_lanes)
+            && guard.is_none_or(|m| self.is_active_mask(m));
+        let ones = is_free || guard.is_some_and(|m| self.f.as_const(m) == Some(1));
         let parts = self.parts(x)?;
         let base = self.frame_base(ty.scalar);
-        let ones = data.args.get(1).is_some_and(|&m| self.f.as_const(m) == Some(1));
+        if ones {
+            for (g, &p) in parts.iter().enumerate() {
+                self.e.store(p, base, offset + 16 * g as i32);
+            }
+            return Ok(());
+        }
+        let masks = self.guard_parts(guard)?;
+        let masks = if wide(ty.scalar) { self.widen_mask(&masks) } else { masks };
         for (g, (&p, &m)) in parts.iter().zip(masks.iter()).enumerate() {
             let at = offset + 16 * g as i32;
-            let new = if ones {
-                p
-            } else {
-                let old = self.e.load(vector(ty.scalar), base, at);
-                self.e.sel(m, p, old)
-            };
+            let old = self.e.load(vector(ty.scalar), base, at);
+            let new = self.e.sel(m, p, old);
             self.e.store(new, base, at);
         }
         Ok(())
@@ -378,11 +411,11 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 }
             }
         }
-        let sig = match self.pure_sig {
+        let sig = match self.sigs.pure {
             Some(sig) => sig,
             None => self.signature(&[I64, I32, I32, I64], None),
         };
-        self.pure_sig = Some(sig);
+        self.sigs.pure = Some(sig);
         let callee = self.e.load(I64, self.context, at::CALL_PURE);
         let table = self.e.load(I64, self.context, at::PURES);
         let index = self.e.imm(I32, index as u64);

@@ -195,11 +195,11 @@ impl Lower<'_, '_> {
     }
 
     fn call_fma(&mut self, a: V, b: V, c: V, ftz: bool) -> V {
-        let sig = match self.fma_sig {
+        let sig = match self.sigs.fma {
             Some(sig) => sig,
             None => self.signature(&[I64, I64, I64, I32], Some(I64)),
         };
-        self.fma_sig = Some(sig);
+        self.sigs.fma = Some(sig);
         let callee = self.e.load(I64, self.context, at::FMA_F64);
         let mut args: Vec<V> = [a, b, c].iter().map(|&v| self.e.cast(v, I64)).collect();
         args.push(self.e.imm(I32, u64::from(ftz)));

@@ -353,7 +353,7 @@ impl Lower<'_, '_> {
 
     pub(super) fn store_scalar(&mut self, bytes: u8, v: V, place: V, offset: i32) {
         match bytes {
-            1 | 2 => self.e.store_narrow(bytes, v, place, offset),
+            1 | 2 => self.e.store_narrow(bytes, v, place, offset, true),
             _ => self.e.store_guest(v, place, offset),
         }
     }

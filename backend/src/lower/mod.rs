@@ -14,6 +14,7 @@ mod lanes;
 mod mads;
 mod mask;
 mod memory;
+mod pieces;
 mod preload;
 mod rows;
 mod wide;
@@ -37,7 +38,7 @@ use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
-use crate::options::Options;
+use crate::options::{BlockRow, Options, Piece};
 use crate::{Error, FloatEnv};
 
 /// The vectors of a value, or its one scalar.
@@ -56,6 +57,54 @@ enum Kept {
 
 /// Vectors of `fmad_trunc` in a region up to which they are compiled for speed.
 const MOST_FAST_MADS: usize = 48;
+
+/// What one piece of code for rows leaves for the next: all that is of the host's function, not of the piece's.
+struct Carried<'a, 'b> {
+    e: Emit<'b>,
+    marks: u32,
+    sites: Vec<TrapSite>,
+    pures: Vec<&'static PureFn>,
+    tables: Vec<&'static WordTable>,
+    call_buffer: Option<StackSlot>,
+    lane_buffer: Option<StackSlot>,
+    sigs: Signatures,
+    context: V,
+    of_row: Option<pieces::OfRow<'a>>,
+}
+
+impl<'b> Carried<'_, 'b> {
+    fn new(e: Emit<'b>) -> Self {
+        Carried {
+            e,
+            marks: 0,
+            sites: Vec::new(),
+            pures: Vec::new(),
+            tables: Vec::new(),
+            call_buffer: None,
+            lane_buffer: None,
+            sigs: Signatures::default(),
+            context: V::from_u32(0),
+            of_row: None,
+        }
+    }
+
+    /// Ends the function.
+    fn finish(self, options: &Options) -> Lowered {
+        let mut b = self.e.b;
+        b.seal_all_blocks();
+        b.finalize(options.target.isa(options.fast_compile).frontend_config());
+        Lowered { sites: self.sites, pures: self.pures, tables: self.tables }
+    }
+}
+
+/// Signatures of what code calls, once they are known to the function.
+#[derive(Clone, Copy, Default)]
+struct Signatures {
+    pure: Option<SigRef>,
+    poll: Option<SigRef>,
+    atomic: Option<SigRef>,
+    fma: Option<SigRef>,
+}
 
 /// What lowering a function gives besides the code.
 pub(crate) struct Lowered {
@@ -131,6 +180,8 @@ pub(crate) struct Lower<'a, 'b> {
     call_buffer: Option<StackSlot>,
     lane_buffer: Option<StackSlot>,
     context: V,
+    /// In code for rows of blocks.
+    of_row: Option<pieces::OfRow<'a>>,
     frame: V,
     /// First lane of the chunk, i64.
     lane: V,
@@ -144,10 +195,7 @@ pub(crate) struct Lower<'a, 'b> {
     next_chunk: HostBlock,
     /// The exit of the chunks before this one.
     exit_so_far: V,
-    pure_sig: Option<SigRef>,
-    poll_sig: Option<SigRef>,
-    atomic_sig: Option<SigRef>,
-    fma_sig: Option<SigRef>,
+    sigs: Signatures,
 }
 
 /// Lowers `f` into the empty function of `builder`.
@@ -158,69 +206,105 @@ pub(crate) fn lower(
     list: bool,
     builder: FunctionBuilder<'_>,
 ) -> Result<Lowered, Error> {
-    let order = Order::new(f);
-    let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
-    let hoist = hoisted_values(f, &order, &forms);
-    let address_only = address_only(f, &forms, false);
-    let e = Emit { b: builder, host: options.target.host };
-    // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
-    let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
-    let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
-    let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
-    let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
-    let none = V::from_u32(0);
-    let mut lower = Lower {
-        e,
-        f,
-        options,
-        groups: usize::from(options.groups),
-        forms,
-        slot_offsets: f.frame_layout().0,
-        values: vec![None; f.values.len()],
-        hoist,
-        address_only,
-        known_bits: None,
-        fast_mads,
-        mads: None,
-        inside: Vec::new(),
-        preloaded: HashMap::new(),
-        marks: 0,
-        uses,
-        used: Uses::new(f),
-        blocks: HostBlocks::new(f, order),
-        hoisted: HashMap::new(),
-        known: Known::default(),
-        aside: false,
-        explicit_flush: env == FloatEnv::Default,
-        env,
-        sites: Vec::new(),
-        list,
-        location: SourceLoc::default(),
-        pures: Vec::new(),
-        tables: Vec::new(),
-        last_offsets: None,
-        call_buffer: None,
-        lane_buffer: None,
-        context: none,
-        frame: none,
-        lane: none,
-        frame_lane: none,
-        bits: none,
-        first_active: none,
-        active: Rc::new([]),
-        next_chunk: HostBlock::from_u32(0),
-        exit_so_far: V::from_u32(0),
-        pure_sig: None,
-        poll_sig: None,
-        atomic_sig: None,
-        fma_sig: None,
-    };
+    let carried = Carried::new(Emit { b: builder, host: options.target.host });
+    let mut lower = Lower::new(f, options, env, list, carried);
     lower.function()?;
-    let Lower { e, sites, pures, tables, .. } = lower;
-    let mut b = e.b;
-    b.seal_all_blocks();
-    b.finalize(options.target.isa(options.fast_compile).frontend_config());
-    Ok(Lowered { sites, pures, tables })
+    Ok(lower.into_carried().finish(options))
+}
+
+/// Lowers a kernel for rows of blocks, likewise; `options` by piece.
+pub(crate) fn lower_pieces(
+    pieces: &[Piece<'_>],
+    row: &BlockRow,
+    options: &[Options],
+    env: FloatEnv,
+    list: bool,
+    builder: FunctionBuilder<'_>,
+) -> Result<Lowered, Error> {
+    let Some(first) = options.first() else { return Err(Error::Malformed("a kernel without pieces".into())) };
+    let mut carried = Carried::new(Emit { b: builder, host: first.target.host });
+    for (number, (piece, options)) in pieces.iter().zip(options).enumerate() {
+        let mut lower = Lower::new(piece.func, options, env, list, carried);
+        if number == 0 {
+            lower.begin_row(row, pieces.len());
+        }
+        lower.piece(number, piece)?;
+        carried = lower.into_carried();
+    }
+    Ok(carried.finish(first))
+}
+
+impl<'a, 'b> Lower<'a, 'b> {
+    fn new(
+        f: &'a Function,
+        options: &'a Options,
+        env: FloatEnv,
+        list: bool,
+        carried: Carried<'a, 'b>,
+    ) -> Lower<'a, 'b> {
+        let Carried { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row } =
+            carried;
+        let order = Order::new(f);
+        let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+        let hoist = hoisted_values(f, &order, &forms);
+        let address_only = address_only(f, &forms, false);
+        // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
+        let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
+        let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
+        let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
+        let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
+        let none = V::from_u32(0);
+        Lower {
+            e,
+            f,
+            options,
+            groups: usize::from(options.groups),
+            forms,
+            slot_offsets: f.frame_layout().0,
+            values: vec![None; f.values.len()],
+            hoist,
+            address_only,
+            known_bits: None,
+            fast_mads,
+            mads: None,
+            inside: Vec::new(),
+            preloaded: HashMap::new(),
+            marks,
+            uses,
+            used: Uses::new(f),
+            blocks: HostBlocks::new(f, order),
+            hoisted: HashMap::new(),
+            known: Known::default(),
+            aside: false,
+            explicit_flush: env == FloatEnv::Default,
+            env,
+            sites,
+            list,
+            location: SourceLoc::default(),
+            pures,
+            tables,
+            last_offsets: None,
+            call_buffer,
+            lane_buffer,
+            context,
+            of_row,
+            frame: none,
+            lane: none,
+            frame_lane: none,
+            bits: none,
+            first_active: none,
+            active: Rc::new([]),
+            next_chunk: HostBlock::from_u32(0),
+            exit_so_far: none,
+            sigs,
+        }
+    }
+
+    fn into_carried(self) -> Carried<'a, 'b> {
+        let Lower { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row, .. } =
+            self;
+        Carried { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row }
+    }
 }
 
 /// Scalars that some deeper loop uses as a vector.

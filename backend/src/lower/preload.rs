@@ -1,8 +1,8 @@
 //! Loads that give every chunk the same, done once for all chunks.
 //!
-//! Launch parameters lie in shared memory at constant addresses. Where a region stores nothing there, they are loaded before
-//! the first chunk, with one test of bounds for all. Memory within the bounds is there, so it does not matter whether a
-//! chunk comes to the load.
+//! Launch parameters lie in shared memory or in const banks, at constant addresses. Where a region stores nothing there, they are loaded before
+//! the first chunk, of shared memory with one test of bounds for all. Memory within the bounds is there, so it does not matter whether a
+//! chunk comes to the load. In code for rows of blocks, so are slots that hold the same in all warps.
 
 use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
 
@@ -36,29 +36,56 @@ impl Load {
 }
 
 impl Lower<'_, '_> {
-    /// Emits the loads before the first chunk.
+    /// Emits the loads before the first chunk, in code for rows before the first warp.
     pub(super) fn preload(&mut self) -> Result<(), Error> {
-        if self.f.lanes as usize <= self.lanes() {
+        if self.of_row.is_none() && self.f.lanes as usize <= self.lanes() {
             return Ok(());
         }
-        let mut loads = Vec::new();
-        for &block in &self.blocks.order.blocks {
-            for &inst in &self.f.block(block).insts {
-                let data = self.f.inst(inst);
-                match (data.op, data.imm) {
-                    (Opcode::Store, Imm::Mem(mem)) | (_, Imm::Atomic(mem, _))
-                        if mem.space == Space::Shared =>
-                    {
-                        return Ok(());
-                    }
-                    (Opcode::Load, Imm::Mem(mem)) if mem.space == Space::Shared => {
-                        loads.extend(self.constant_load(data, mem));
-                    }
-                    _ => {}
+        let mut shared: Vec<Load> = Vec::new();
+        let mut writes_shared = false;
+        let mut others = Vec::new();
+        let f = self.f;
+        let insts = self.blocks.order.blocks.iter().flat_map(|&block| &f.block(block).insts);
+        for data in insts.map(|&inst| f.inst(inst)) {
+            match (data.op, data.imm) {
+                (Opcode::Load, Imm::Mem(mem)) if mem.space == Space::Shared => {
+                    shared.extend(self.constant_load(data, mem));
                 }
+                (_, Imm::Mem(mem) | Imm::Atomic(mem, _)) if mem.space == Space::Shared => {
+                    writes_shared = true
+                }
+                (Opcode::Load, Imm::Mem(MemAccess { space: Space::Const(_), .. })) | (Opcode::SlotGet, _) => {
+                    others.push(data)
+                }
+                _ => {}
             }
         }
-        let Some(first) = loads.iter().map(|load| load.place).min() else { return Ok(()) };
+        if !writes_shared {
+            self.preload_at(shared);
+        }
+        for data in others {
+            if self.preloaded.len() >= MOST {
+                break;
+            }
+            let loaded = match (data.imm, data.result) {
+                (Imm::Mem(mem), _) => self.preload_const(data, mem),
+                (Imm::Slot(slot), Some(r)) => self.same_slot(r, slot.index()).map(|v| (r, v)),
+                _ => None,
+            };
+            self.preloaded.extend(loaded);
+        }
+        Ok(())
+    }
+
+    /// A load from a const bank: they all have their 64 KiB.
+    fn preload_const(&mut self, data: &InstData, mem: MemAccess) -> Option<(Value, V)> {
+        let load = self.constant_load(data, mem).filter(|load| load.end() <= 0x1_0000)?;
+        let base = self.base(mem.space);
+        Some((load.result, self.load_at(base, &load)))
+    }
+
+    fn preload_at(&mut self, mut loads: Vec<Load>) {
+        let Some(first) = loads.iter().map(|load| load.place).min() else { return };
         loads.retain(|load| load.end() <= first + REACH);
         loads.truncate(MOST);
         let end = loads.iter().map(Load::end).max().unwrap_or(first);
@@ -71,7 +98,7 @@ impl Lower<'_, '_> {
         let params: Vec<V> = loads.iter().map(|load| self.e.param(merged, load.ty())).collect();
         self.e.brif(inside, (quick, &[]), (slow, &[]));
         self.e.switch_to(quick);
-        let values: Vec<V> = loads.iter().map(|load| self.load_shared(base, load)).collect();
+        let values: Vec<V> = loads.iter().map(|load| self.load_at(base, load)).collect();
         self.e.jump(merged, &values);
         self.e.switch_to(slow);
         let mut values = Vec::new();
@@ -83,7 +110,7 @@ impl Lower<'_, '_> {
             let zero = self.e.imm(load.ty(), 0);
             self.e.brif(inside, (there, &[]), (next, &[zero]));
             self.e.switch_to(there);
-            let loaded = self.load_shared(base, load);
+            let loaded = self.load_at(base, load);
             self.e.jump(next, &[loaded]);
             self.e.switch_to(next);
             values.push(value);
@@ -91,7 +118,6 @@ impl Lower<'_, '_> {
         self.e.jump(merged, &values);
         self.e.switch_to(merged);
         self.preloaded.extend(loads.iter().map(|load| load.result).zip(params));
-        Ok(())
     }
 
     /// A load that can be done before the first chunk.
@@ -104,7 +130,7 @@ impl Lower<'_, '_> {
         known.then_some(Load { result, mem, place: u64::from(place) })
     }
 
-    fn load_shared(&mut self, base: V, load: &Load) -> V {
+    fn load_at(&mut self, base: V, load: &Load) -> V {
         match load.mem.bytes {
             4 | 8 => self.e.load(load.ty(), base, load.place as i32),
             n => self.e.load_narrow(n, load.mem.signed, base, load.place as i32, false),

@@ -63,30 +63,44 @@ pub fn engine(tier: Tier, threads: usize) -> Engine {
     Engine::new(Config { tier, threads, ..Config::default() }).expect("engine")
 }
 
-/// Tiers and thread counts that everything runs with.
-pub const SETTINGS: [(Tier, usize); 4] =
-    [(Tier::Interp, 1), (Tier::Interp, 3), (Tier::Jit, 1), (Tier::Jit, 3)];
+/// What everything runs with: tiers, thread counts, and chunks as of hosts without vectors of 512 bits.
+pub fn settings() -> Vec<Config> {
+    let config = |(tier, threads, chunk_groups)| Config { tier, threads, chunk_groups, ..Config::default() };
+    let plain =
+        [(Tier::Interp, 1, None), (Tier::Interp, 3, None), (Tier::Jit, 1, None), (Tier::Jit, 3, None)];
+    let narrow = [(Tier::Jit, 1, Some(1)), (Tier::Jit, 3, Some(2)), (Tier::Jit, 1, Some(4))];
+    plain.into_iter().chain(narrow).map(config).collect()
+}
+
+/// What tells one of the [`settings`] from others.
+pub fn told(config: &Config) -> String {
+    let Config { tier, threads, chunk_groups, .. } = config;
+    format!("{tier:?}, {threads} threads, groups {chunk_groups:?}")
+}
 
 /// Launches with one buffer of `words` words at 0x10000 and gives the report and the buffer, which must
 /// not depend on tier and threads.
 pub fn run_all(body: &str, launch: &Launch, words: usize) -> (Report, Vec<u32>) {
     let program = program(body);
-    let mut results = SETTINGS.map(|(tier, threads)| {
-        let (report, out) = run(&engine(tier, threads), &program, launch, words).expect("launch");
+    let once = |config: &Config| {
+        let engine = Engine::new(config.clone()).expect("engine");
+        let (report, out) = run(&engine, &program, launch, words).expect("launch");
         assert_eq!(report.stats.not_compiled, None);
-        (report.fault, out, report.registers, report.stats.blocks)
-    });
-    for (at, result) in results.iter().enumerate().skip(1) {
-        assert_eq!(result.0, results[0].0, "fault with {:?}", SETTINGS[at]);
-        if result.0.is_none() {
-            assert_eq!(result.1, results[0].1, "memory with {:?}", SETTINGS[at]);
-            assert_eq!(result.2, results[0].2, "registers with {:?}", SETTINGS[at]);
-            assert_eq!(result.3, results[0].3, "blocks with {:?}", SETTINGS[at]);
+        (report, out)
+    };
+    let settings = settings();
+    let (want, wanted) = once(&settings[0]);
+    for config in &settings[1..] {
+        let (report, out) = once(config);
+        let with = told(config);
+        assert_eq!(report.fault, want.fault, "fault with {with}");
+        if want.fault.is_none() {
+            assert_eq!(out, wanted, "memory with {with}");
+            assert_eq!(report.registers, want.registers, "registers with {with}");
+            assert_eq!(report.stats.blocks, want.stats.blocks, "blocks with {with}");
         }
     }
-    let (report, out) = run(&engine(Tier::Interp, 1), &program, launch, words).expect("launch");
-    results[0].1.clear();
-    (report, out)
+    (want, wanted)
 }
 
 /// Launches on one engine.

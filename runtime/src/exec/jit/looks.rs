@@ -10,6 +10,7 @@ use warpjit_ir::{Scalar, Slot, SlotInit};
 use super::shapes::MOST_LANES;
 use super::{Jit, WIDE_LANES, lock};
 use crate::cache::digest::Digest;
+use crate::program::MOST_NARROW;
 
 /// Sizes of blocks that are remembered with their kinds.
 const MOST_SIZES: usize = 64;
@@ -84,8 +85,12 @@ impl Jit {
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
                 continue;
             }
-            let mut lanes = WIDE_LANES;
-            while lanes <= self.kernel.func.lanes.min(MOST_LANES as u32) {
+            // Lanes that chunks may have.
+            let (mut lanes, most) = match self.wide {
+                true => (WIDE_LANES, MOST_LANES as u32),
+                false => (4, 4 * u32::from(MOST_NARROW)),
+            };
+            while lanes <= self.kernel.func.lanes.min(most) {
                 self.shape_of(slot, look.frames, (lanes, true)).map(|found| found.known).hash(&mut digest);
                 lanes *= 2;
             }

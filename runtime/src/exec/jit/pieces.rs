@@ -181,7 +181,7 @@ impl Jit {
             let lanes = u32::from(piece.groups) * 4;
             let mut region = kernel.region(entry, &facts(&shapes, lanes))?;
             let mut checks = match look.whole && number > 0 {
-                true => self.checks(entry, written, &shapes),
+                true => self.checks(entry, written, &shapes, lanes.min(WIDE_LANES)),
                 false => Vec::new(),
             };
             if !checks.is_empty() {
@@ -229,13 +229,15 @@ impl Jit {
                 }
             }
         }
-        for piece in &mut pieces.list {
-            // As for single regions.
-            if !part_lanes(&mut piece.region.mask) {
-                versions(&mut piece.region, look.whole);
+        if self.wide {
+            for piece in &mut pieces.list {
+                // As for single regions.
+                if !part_lanes(&mut piece.region.mask) {
+                    versions(&mut piece.region, look.whole);
+                }
             }
+            super::firsts::know(kernel, pieces);
         }
-        super::firsts::know(kernel, pieces);
         Some(assumptions)
     }
 
@@ -252,7 +254,8 @@ impl Jit {
         let before = pieces.list[0].groups;
         let most = lanes.div_ceil(4) as u8;
         let first = &pieces.list[0].region;
-        let may = self.variant.chunk_groups.is_none() && !first.whole && accesses_lanes(&first.mask);
+        let may =
+            self.wide && self.variant.chunk_groups.is_none() && !first.whole && accesses_lanes(&first.mask);
         if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
             pieces.list[0].groups = most;
             let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;
@@ -267,12 +270,18 @@ impl Jit {
 
     /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at
     /// each warp.
-    fn checks(&self, at: Block, written: &SlotSet, known: &Shapes) -> Vec<(Slot, SlotShape)> {
+    fn checks(
+        &self,
+        at: Block,
+        written: &SlotSet,
+        known: &Shapes,
+        fewest_lanes: u32,
+    ) -> Vec<(Slot, SlotShape)> {
         let versions = lock(&self.versions[at.index()]);
         let Some((first, others)) = versions.list.split_first() else { return Vec::new() };
         let mut checks = Vec::new();
-        for a in first.assumptions.iter().filter(|a| written.contains(a.slot) && a.known.lanes >= WIDE_LANES)
-        {
+        let may = |a: &&Assumption| written.contains(a.slot) && a.known.lanes >= fewest_lanes;
+        for a in first.assumptions.iter().filter(may) {
             let all = others.iter().try_fold(a.known, |met, code| {
                 let other = code.assumptions.iter().find(|other| other.slot == a.slot);
                 meet_shapes(Some(met), other.map(|other| other.known))

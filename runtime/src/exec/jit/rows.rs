@@ -234,6 +234,7 @@ impl Jit {
         }
         let mut options = Options::new(self.target.clone());
         options.wide_vectors = self.wide;
+        options.checked_memory = self.variant.checked_memory;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
             .list
@@ -279,7 +280,7 @@ impl Jit {
     pub fn rows_are_near(&self, wanted: bool) -> bool {
         let versions = lock(&self.rows);
         let may_come = wanted && !versions.impossible && !versions.queued;
-        self.wide && (may_come || !versions.list.is_empty())
+        may_come || !versions.list.is_empty()
     }
 
     /// Whether a block of such a size is to run by itself before code for rows of its kind is made, which then knows how registers are between
@@ -291,7 +292,7 @@ impl Jit {
         let func = &self.kernel.func;
         // A barrier ends a piece: no need to look for them, which takes longer than to start from the cache.
         let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
-        !made && self.wide && (waits() || self.piece_starts(func.entry).len() > 1)
+        !made && (waits() || self.piece_starts(func.entry).len() > 1)
     }
 
     /// Whether there may be code for rows.
@@ -329,7 +330,6 @@ impl Jit {
         make: Make<'_>,
     ) -> Option<(Arc<Compiled>, bool)> {
         let mut versions = lock(&self.rows);
-        versions.impossible |= !self.wide;
         if versions.list.is_empty() && (versions.impossible || versions.queued) {
             return None;
         }
