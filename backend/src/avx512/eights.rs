@@ -27,13 +27,13 @@ impl Lower<'_> {
             (self.a.block(), self.a.block(), self.a.cold_block(), self.a.block());
         // The first sixteen tell mostly.
         let (first, rest) = parts.split_at(2);
-        let odd = self.any_odd(&mut first.iter().zip(&masks), |l, part, mask| l.odd_of_eight(x, part, mask));
+        let odd = self.any_odd(&mut first.iter().zip(&masks), |l, of| l.odd_of_runs(x, of, LANES));
         let odd = odd.ok_or_else(|| malformed(x.data))?;
         self.a.kortest(odd, odd);
         self.a.branch(Flags::NotEqual, (slow, &[]), (others, &[]));
         self.a.switch_to(others);
         let bad = self
-            .any_odd(&mut rest.iter().zip(&masks[2..]), |l, part, mask| l.odd_of_eight(x, part, mask))
+            .any_odd(&mut rest.iter().zip(&masks[2..]), |l, of| l.odd_of_runs(x, of, LANES))
             .map(|odd| self.a.bits_of(odd));
         let firsts: Vec<R> = parts.iter().map(|&part| self.a.first64(part)).collect();
         let bad = self.bad_firsts(x, &firsts, bad);
@@ -54,11 +54,11 @@ impl Lower<'_> {
     pub fn any_odd(
         &mut self,
         parts: &mut dyn Iterator<Item = (&R, &R)>,
-        mut odd: impl FnMut(&mut Self, R, R) -> R,
+        mut odd: impl FnMut(&mut Self, (R, R)) -> R,
     ) -> Option<R> {
         let mut all = None;
         for (&part, &mask) in parts {
-            let own = odd(self, part, mask);
+            let own = odd(self, (part, mask));
             all = Some(match all {
                 Some(all) => self.a.k3(Code::VEX_Korw_kr_kr_kr, all, own),
                 None => own,
@@ -67,11 +67,15 @@ impl Lower<'_> {
         all
     }
 
-    /// Those of eight lanes that take part and do not follow the first side by side.
-    fn odd_of_eight(&mut self, x: &Access<'_>, part: R, mask: R) -> R {
-        let steps = self.a.doubles(&std::array::from_fn(|lane| lane as u64 * u64::from(x.mem.bytes)));
-        let first = self.a.v2(Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64, Src::R(part), Size::Z, Size::X);
-        let wanted = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, first, Src::Pool(steps));
+    /// Those of eight lanes that take part and do not follow the first of their run, of eight or four, side by side.
+    pub fn odd_of_runs(&mut self, x: &Access<'_>, (part, mask): (R, R), run: u8) -> R {
+        let steps = std::array::from_fn(|lane| lane as u64 % u64::from(run) * u64::from(x.mem.bytes));
+        let steps = self.a.doubles(&steps);
+        let firsts = match run {
+            LANES => self.a.v2(Code::EVEX_Vpbroadcastq_zmm_k1z_xmmm64, Src::R(part), Size::Z, Size::X),
+            _ => self.a.v2i(Code::EVEX_Vpermq_zmm_k1z_zmmm512b64_imm8, part, 0),
+        };
+        let wanted = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, firsts, Src::Pool(steps));
         let code = Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8;
         self.a.vcmpm(code, mask, part, Src::R(wanted), NOT_EQUAL)
     }

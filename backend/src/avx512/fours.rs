@@ -3,9 +3,8 @@
 use iced_x86::Code;
 use regalloc2::RegClass;
 
-use super::asm::{A, Mem, R, Src, With};
+use super::asm::{A, Mem, R, With};
 use super::code::{Flags, Size};
-use super::int::NOT_EQUAL;
 use super::lower::Lower;
 use super::memory::Access;
 use crate::Error;
@@ -20,16 +19,16 @@ impl Lower<'_> {
     pub fn fours_or_lanes(&mut self, x: &Access<'_>, parts: &[R], masks: &[R]) -> Result<Vec<R>, Error> {
         let [others, quick, slow, end] = [0; 4].map(|_| self.a.cold_block());
         // The first eight tell mostly.
-        let odd = self.odd_of_four(x, parts[0], masks[0]);
+        let odd = self.odd_of_runs(x, (parts[0], masks[0]), LANES);
         self.a.kortest(odd, odd);
         self.a.branch(Flags::NotEqual, (slow, &[]), (others, &[]));
         self.a.switch_to(others);
-        let bad = self.any_odd(&mut parts.iter().zip(masks), |l, part, mask| {
+        let bad = self.any_odd(&mut parts.iter().zip(masks), |l, (part, mask)| {
             let beyond = l.places_beyond(x.mem, &[part], &[mask])[0];
             if part == parts[0] {
                 return beyond;
             }
-            let odd = l.odd_of_four(x, part, mask);
+            let odd = l.odd_of_runs(x, (part, mask), LANES);
             l.a.k3(Code::VEX_Korw_kr_kr_kr, beyond, odd)
         });
         let bad = bad.ok_or_else(|| malformed(x.data))?;
@@ -44,16 +43,6 @@ impl Lower<'_> {
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
         self.a.switch_to(end);
         Ok(params)
-    }
-
-    /// Those of eight lanes that take part and do not follow the first of their four side by side.
-    fn odd_of_four(&mut self, x: &Access<'_>, part: R, mask: R) -> R {
-        let steps = std::array::from_fn(|lane| lane as u64 % u64::from(LANES) * u64::from(x.mem.bytes));
-        let steps = self.a.doubles(&steps);
-        let firsts = self.a.v2i(Code::EVEX_Vpermq_zmm_k1z_zmmm512b64_imm8, part, 0);
-        let wanted = self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, firsts, Src::Pool(steps));
-        let code = Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8;
-        self.a.vcmpm(code, mask, part, Src::R(wanted), NOT_EQUAL)
     }
 
     fn vectors_of_four(&mut self, x: &Access<'_>, parts: &[R], masks: &[R]) -> Result<Vec<R>, Error> {
