@@ -204,7 +204,7 @@ block9 at 0x68 insts 4:
     slot.set s5, v17
     jump block2";
     let (_, out) = run_all(&kernel(before), &launch(BLOCKS, THREADS), WORDS);
-    let from = |_: u32, thread: u32| if thread >= 68 { 0 } else { 3 * (thread & !3 | 2) & 31 };
+    let from = |_: u32, thread: u32| if thread >= 68 { 0 } else { (3 * (thread & !3 | 2)) & 31 };
     assert_eq!(out, model(from, all));
 }
 

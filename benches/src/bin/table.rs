@@ -2,12 +2,13 @@
 //! process, interleaved, each result verified.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [KERNEL...]]
+//! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [--chunk N] [KERNEL...]]
 //! ```
 //!
 //! Rows of Fermi kernels begin with `fermi/`; `--isa tesla` and `--isa fermi` leave the others out, and names without a slash are
 //! kernels of both. Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
-//! time that the process had a processor (then "2 threads" is what two would reach if each had one).
+//! time that the process had a processor (then "2 threads" is what two would reach if each had one). `--chunk 1`, 2 or 4 has Cranelift's
+//! code, as on hosts without AVX-512, in chunks of so many vectors.
 #![warn(missing_docs)]
 
 use std::time::{Duration, Instant};
@@ -38,14 +39,22 @@ struct Options {
     best: bool,
     cpu: bool,
     interp: bool,
+    chunk: Option<u8>,
     isa: Option<String>,
     kernels: Vec<String>,
 }
 
 impl Options {
     fn parse() -> anyhow::Result<Options> {
-        let mut options =
-            Options { runs: 11, best: false, cpu: false, interp: true, isa: None, kernels: Vec::new() };
+        let mut options = Options {
+            runs: 11,
+            best: false,
+            cpu: false,
+            interp: true,
+            chunk: None,
+            isa: None,
+            kernels: Vec::new(),
+        };
         let mut arguments = std::env::args().skip(1);
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
@@ -57,12 +66,16 @@ impl Options {
                     let isa = arguments.next().filter(|isa| ["tesla", "fermi"].contains(&isa.as_str()));
                     options.isa = Some(isa.context("--isa needs tesla or fermi")?);
                 }
+                "--chunk" => {
+                    let chunk = arguments.next().and_then(|chunk| chunk.parse().ok());
+                    options.chunk = Some(chunk.context("--chunk needs a number")?);
+                }
                 "--best" => options.best = true,
                 "--cpu" => options.cpu = true,
                 "--no-interp" => options.interp = false,
                 name if !name.starts_with('-') => options.kernels.push(name.to_owned()),
                 other => bail!(
-                    "{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, and names"
+                    "{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, --chunk N, and names"
                 ),
             }
         }
@@ -111,7 +124,10 @@ struct Engines {
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse()?;
-    let engine = |tier, threads, count| Engine::new(Config { tier, threads, count, ..Config::default() });
+    let engine = |tier, threads, count| {
+        let chunk_groups = options.chunk.filter(|_| tier == Tier::Jit);
+        Engine::new(Config { tier, threads, count, chunk_groups, ..Config::default() })
+    };
     let engines = Engines {
         interp: engine(Tier::Interp, 1, false)?,
         counting: engine(Tier::Interp, 1, true)?,
