@@ -51,8 +51,8 @@ impl Lower<'_, '_> {
                 (Opcode::Load, Imm::Mem(mem)) if mem.space == Space::Shared => {
                     shared.extend(self.constant_load(data, mem));
                 }
-                (_, Imm::Mem(mem) | Imm::Atomic(mem, _)) if mem.space == Space::Shared => {
-                    writes_shared = true
+                (Opcode::Store, Imm::Mem(mem)) | (_, Imm::Atomic(mem, _)) if mem.space == Space::Shared => {
+                    writes_shared = true;
                 }
                 (Opcode::Load, Imm::Mem(MemAccess { space: Space::Const(_), .. })) | (Opcode::SlotGet, _) => {
                     others.push(data)
@@ -61,7 +61,7 @@ impl Lower<'_, '_> {
             }
         }
         if !writes_shared {
-            self.preload_at(shared);
+            self.preload_shared(shared);
         }
         for data in others {
             if self.preloaded.len() >= MOST {
@@ -84,7 +84,7 @@ impl Lower<'_, '_> {
         Some((load.result, self.load_at(base, &load)))
     }
 
-    fn preload_at(&mut self, mut loads: Vec<Load>) {
+    fn preload_shared(&mut self, mut loads: Vec<Load>) {
         let Some(first) = loads.iter().map(|load| load.place).min() else { return };
         loads.retain(|load| load.end() <= first + REACH);
         loads.truncate(MOST);
