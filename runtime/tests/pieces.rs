@@ -278,17 +278,20 @@ fn threads_that_end_are_not_waited_for() {
     v17: i32 = iadd v15, v16
     v18: mask = icmp uge v60, v17
     v19: mask = iand v13, v18
-    branch v19, block8, block2
-block8 at 0x60 insts 1:
-    leave.exit -> block8";
-    for threads in SOME_AND_WHOLE {
-        let (_, out) = run_all(&kernel(before), &launch(BLOCKS, threads), WORDS);
+";
+    // By a branch, and by an exit that some lanes take.
+    let ends = [
+        "    branch v19, block8, block2\nblock8 at 0x60 insts 1:\n    leave.exit -> block8",
+        "    leave.exit if v19 -> block2",
+    ];
+    for (threads, end) in SOME_AND_WHOLE.into_iter().flat_map(|threads| ends.map(|end| (threads, end))) {
+        let (_, out) = run_all(&kernel(&format!("{before}{end}")), &launch(BLOCKS, threads), WORDS);
         let runs = |block: u32, thread: u32| match block {
             7 => thread < 32,
             8 => thread < 40,
             _ => thread < threads,
         };
-        assert_eq!(out, model(own, runs), "{threads}");
+        assert_eq!(out, model(own, runs), "{threads}, {end}");
     }
 }
 
