@@ -20,15 +20,30 @@ struct Case {
     skipped: u32,
     /// What the addresses of both arrays have more: not aligned, or beyond the address space.
     moved: u64,
+    /// Every other run takes no part, and its addresses are none of the host's.
+    wild: bool,
 }
 
 impl Case {
     fn program(self) -> Program {
-        let Case { run, bytes, pitch, odd, skipped, moved } = self;
+        let Case { run, bytes, pitch, odd, skipped, moved, wild } = self;
         let (low, high) = (moved as u32, moved >> 32);
         let moved = [8, 10]
             .map(|r| format!("add b32 $r{r} $r{r} {low:#x}\nadd b32 $r{0} $r{0} {high:#x}\n", r + 1))
             .concat();
+        let (wild, reads, also) = match wild {
+            // What the upper halves have more is not known until the code runs.
+            true => (
+                format!(
+                    "and b32 $r13 $r6 {:#x}\nmov b32 $r12 0x6f56df77\nmul $r12 u32 $r13 u32 $r12\nadd b32 $r9 $r9 $r12\n\
+                     add b32 $r11 $r11 $r12\nset $p1 0x1 eq s32 $r13 0x0\nmov b32 $r4 0x0\nmov b32 $r5 0x0\n",
+                    run
+                ),
+                "$p1 ",
+                "or b32 $r2 $r2 $r13\n",
+            ),
+            false => Default::default(),
+        };
         let (shift, within) = (run.trailing_zeros(), run - 1);
         let (width, vector) = if bytes == 4 { ("b32", "$r4") } else { ("b64", "$r4d") };
         let sums: String = (4..4 + bytes / 4).map(|r| format!("add b32 $r{r} $r{r} 0x1\n")).collect();
@@ -38,7 +53,7 @@ impl Case {
              mov b32 $r7 {odd:#x}\nmul $r12 u32 $r12 u32 $r7\nadd $r0 (mul u32 $r12 u32 $r0) $r3\n\
              mov b32 $r3 {bytes:#x}\nadd $r8 $c (mul u32 $r0 u32 $r3) c0[0x20]\nadd $r9 (mul high u32 $r0 u32 $r3) c0[0x24] $c\n\
              add $r10 $c (mul u32 $r0 u32 $r3) c0[0x28]\nadd $r11 (mul high u32 $r0 u32 $r3) c0[0x2c] $c\n\
-             {moved}ld {width} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\nset $p0 0x1 eq s32 $r2 0x0\n{sums}\
+             {moved}{wild}{reads}ld {width} {vector} ca g[$r8d]\nand b32 $r2 $r4 {skipped:#x}\n{also}set $p0 0x1 eq s32 $r2 0x0\n{sums}\
              $p0 st {width} wb g[$r10d] {vector}\nexit\n"
         );
         program(&text, Isa::Fermi, None)
@@ -52,7 +67,8 @@ impl Case {
 
     /// What an array is behind, whose words were `to`, by one whose words are `from`.
     fn model(self, from: &[u32], to: &mut [u32], threads: u32) {
-        for place in (0..threads).map(|thread| self.place(thread)) {
+        let takes_part = |thread: &u32| !self.wild || thread & self.run == 0;
+        for place in (0..threads).filter(takes_part).map(|thread| self.place(thread)) {
             if from[place] & self.skipped == 0 {
                 for word in place..place + self.bytes as usize / 4 {
                     to[word] = from[word].wrapping_add(1);
@@ -67,7 +83,16 @@ fn cases() -> Vec<Case> {
     for (run, bytes) in [(8, 4), (8, 8), (4, 4), (4, 8)] {
         for pitch in [0, 3, 4, 8, 12, 100] {
             for odd in [0, 1] {
-                list.extend([0, 1, 0x7000].map(|skipped| Case { run, bytes, pitch, odd, skipped, moved: 0 }));
+                let skipped = [(0, false), (1, false), (0x7000, false), (0, true), (0x7000, true)];
+                list.extend(skipped.map(|(skipped, wild)| Case {
+                    run,
+                    bytes,
+                    pitch,
+                    odd,
+                    skipped,
+                    moved: 0,
+                    wild,
+                }));
             }
         }
     }

@@ -160,7 +160,7 @@ impl Lower<'_> {
         };
         let lanes = |l: &mut Self| {
             let parts = parts(l)?;
-            if l.lines.lanes == 8 { l.eights_or_lanes(x, &parts) } else { l.each_by_lanes(x, &parts) }
+            if l.lines.lanes == 8 { l.runs_or_lanes(x, &parts) } else { l.each_by_lanes(x, &parts) }
         };
         self.either_way(bad, lines, lanes)
     }

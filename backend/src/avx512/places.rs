@@ -551,7 +551,7 @@ impl Lower<'_> {
         self.a.switch_to(slow);
         let lanes = self.aside(|l| {
             let parts = parts(l)?;
-            if known { l.each_by_lanes(x, &parts) } else { l.eights_or_lanes(x, &parts) }
+            if known { l.each_by_lanes(x, &parts) } else { l.runs_or_lanes(x, &parts) }
         })?;
         self.a.jump(end, &lanes);
         let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();

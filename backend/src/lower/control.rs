@@ -28,7 +28,7 @@ impl Lower<'_, '_> {
         let zero = self.e.imm(I64, 0);
         self.e.store(zero, self.context, at::EXITED);
         self.e.store(zero, self.context, at::COND);
-        self.preload()?;
+        self.preload();
         self.chunks(false, None)
     }
 

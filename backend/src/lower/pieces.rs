@@ -223,7 +223,7 @@ impl<'a> Lower<'a, '_> {
                 self.store_word(at::WAY, only);
             }
         }
-        self.preload()?;
+        self.preload();
         let mut so_far = None;
         if ways.count() > 1 {
             so_far = Some(self.e.param(warp_head, I32));

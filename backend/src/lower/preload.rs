@@ -7,7 +7,6 @@
 use warpjit_ir::{Imm, InstData, MemAccess, Opcode, Space, Value};
 
 use super::Lower;
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, HostType, I32, I64, V};
 use crate::context::at;
@@ -37,9 +36,9 @@ impl Load {
 
 impl Lower<'_, '_> {
     /// Emits the loads before the first chunk, in code for rows before the first warp.
-    pub(super) fn preload(&mut self) -> Result<(), Error> {
+    pub(super) fn preload(&mut self) {
         if self.of_row.is_none() && self.f.lanes as usize <= self.lanes() {
-            return Ok(());
+            return;
         }
         let mut shared: Vec<Load> = Vec::new();
         let mut writes_shared = false;
@@ -74,7 +73,6 @@ impl Lower<'_, '_> {
             };
             self.preloaded.extend(loaded);
         }
-        Ok(())
     }
 
     /// A load from a const bank: they all have their 64 KiB.

@@ -4,6 +4,8 @@
 //! leaves)`. Who had left before is not among the lanes any more, so `lanes & !leaves` are the same, and what was gathered is needed no more
 //! where the guest restores EXEC from another register. Nor is a part of a condition that all those lanes have.
 
+use std::collections::HashMap;
+
 use crate::analysis::{Masks, Uses};
 use crate::entities::{Inst, Value};
 use crate::function::{Form, Function, Imm, InstData};
@@ -19,18 +21,14 @@ pub fn run(func: &mut Function) -> bool {
         return false;
     }
     let (masks, uses) = (Masks::new(func), Uses::new(func));
-    let mut found: Vec<(Inst, usize, Value)> = Vec::new();
-    for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
-        let data = func.inst(inst);
-        if let Some((n, less)) = simpler(&masks, &uses, data) {
-            found.push((inst, n, less));
-        }
-    }
+    let insts = func.blocks.iter().flat_map(|b| &b.insts);
+    let found: HashMap<Inst, (usize, Value)> =
+        insts.filter_map(|&inst| Some((inst, simpler(&masks, &uses, func.inst(inst))?))).collect();
     for block in func.block_ids() {
         let mut at = 0;
         while at < func.block(block).insts.len() {
             let inst = func.block(block).insts[at];
-            if let Some(&(_, n, less)) = found.iter().find(|(of, ..)| *of == inst) {
+            if let Some(&(n, less)) = found.get(&inst) {
                 let (old, pc) = (func.inst(inst).args[n], func.inst(inst).pc);
                 let made = func.make_inst(Opcode::Inot, &[less], Imm::None, Some(func.ty(old)), pc);
                 let not = Value::new(func.values.len() - 1);

@@ -432,7 +432,6 @@ struct Ran {
     by_region: u64,
 }
 
-/// Runs to the end; `None` when it takes too long.
 /// How a kernel is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum By {
@@ -441,6 +440,7 @@ enum By {
     OptimizedRegions,
 }
 
+/// Runs to the end; `None` when it takes too long.
 fn run(kernel: &Kernel, launched: u64, by: By) -> Option<Ran> {
     let code = Code::new(&kernel.func).expect("valid code");
     let mut scratch = Scratch::new(&code);
