@@ -25,7 +25,7 @@ pub enum Error {
     /// The host is not supported.
     #[error("no code for this host: {0}")]
     Host(String),
-    /// The number of groups is not 1, 2 or 4, or does not divide the warp.
+    /// The number of groups is no power of two, or does not divide the warp.
     #[error("chunks of {groups} groups do not fit warps of {lanes} lanes")]
     Groups {
         /// Groups asked for.
@@ -57,12 +57,7 @@ pub enum TrapLane {
         /// First lane of this vector in the chunk.
         first: u8,
     },
-    /// The lowest lane that takes part: of [`Context::guard_bits`] where `guarded`, else of the active ones.
-    Lowest {
-        /// Whether the access has a guard of its own.
-        guarded: bool,
-    },
-    /// As `Lowest`, the guard in [`Context::guard_lanes`].
+    /// The lowest lane that takes part: of [`Context::guard_lanes`] where `guarded`, else of the active ones.
     First {
         /// Whether the access has a guard of its own.
         guarded: bool,
@@ -190,11 +185,6 @@ impl TrapSite {
                     lane_on_page(u32::from(first)..64, guard_of(context, guarded), address, bytes, place);
                 address = place(lane);
                 lane
-            }
-            TrapLane::Lowest { guarded } => {
-                let active = (context.active >> chunk) as u32;
-                let lanes = if guarded { context.guard_bits } else { active };
-                if lanes == 0 { 0 } else { lanes.trailing_zeros() }
             }
         };
         FaultRecord {
@@ -453,7 +443,7 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
     }
     let groups = match options.wide_vectors {
         true => matches!(options.groups, 4 | 8 | 16) && u32::from(options.groups) * 4 <= func.lanes,
-        false => matches!(options.groups, 1 | 2 | 4),
+        false => matches!(options.groups, 1 | 2 | 4 | 8 | 16) && u32::from(options.groups) * 4 <= func.lanes,
     };
     if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
         return Err(Error::Host("no vectors of 512 bits".into()));

@@ -125,8 +125,6 @@ pub struct Context {
     pub fault: FaultRecord,
     /// First lane of the chunk that runs.
     pub chunk_lane: u32,
-    /// Lanes of the chunk (a bit each) that take part in the uniform access that runs, see [`crate::TrapLane::Lowest`].
-    pub guard_bits: u32,
     /// Host address of the first lane of the vector access that runs.
     pub vector_base: u64,
     /// Host address of guest global address 0.
@@ -172,7 +170,7 @@ pub struct Context {
     pub scratch: [u64; 2],
     /// An index that leads to an element: what lanes load as one that do not take part.
     pub index: u64,
-    /// As `guard_bits`, of chunks of up to 64 lanes.
+    /// Lanes of the chunk (a bit each) that take part in the access that runs, see [`crate::TrapLane::First`].
     pub guard_lanes: u64,
     /// As `poll_preserving`, preserving the registers of AVX-512, too.
     pub poll_wide: unsafe extern "C" fn(context: *mut Context),
@@ -275,7 +273,6 @@ impl Context {
             cond: 0,
             fault: FaultRecord::NONE,
             chunk_lane: 0,
-            guard_bits: 0,
             vector_base: 0,
             global_base: std::ptr::null_mut(),
             global_high: !0xffff_ffff,
@@ -354,7 +351,6 @@ offsets! {
     FAULT_STORE = fault.store;
     FAULT_BYTES = fault.bytes;
     CHUNK_LANE = chunk_lane;
-    GUARD_BITS = guard_bits;
     VECTOR_BASE = vector_base;
     GLOBAL_BASE = global_base;
     GLOBAL_HIGH = global_high;

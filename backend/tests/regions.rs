@@ -643,7 +643,7 @@ fn traps_know_pc_and_lane() {
     let code = compile_region(&func, &options).expect("compiles");
     assert!(code.traps.is_sorted_by_key(|t| t.0));
     let at = |pc: u32| code.traps.iter().filter(move |t| t.1.pc == pc).map(|t| t.1.lane).collect::<Vec<_>>();
-    assert_eq!(at(0x10), [TrapLane::Lowest { guarded: false }]);
+    assert_eq!(at(0x10), [TrapLane::First { guarded: false }]);
     let lanes: Vec<_> = (0..8).map(TrapLane::Lane).collect();
     let vectors = [TrapLane::Vector { first: 0 }, TrapLane::Vector { first: 4 }];
     let mixed = at(0x18);

@@ -105,7 +105,7 @@ impl Lower<'_> {
         for n in 0..parts.len() * usize::from(LANES / run) {
             let lane = n as u8 * run;
             let (mut first, mut mask) = (parts[usize::from(lane / LANES)], masks[usize::from(lane / LANES)]);
-            if lane % LANES != 0 {
+            if !lane.is_multiple_of(LANES) {
                 (first, mask) = (self.a.high_half(first), self.a.kshr(mask, lane % LANES));
             }
             let first = self.a.first64(first);

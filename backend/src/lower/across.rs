@@ -2,7 +2,7 @@
 
 use warpjit_ir::{InstData, Opcode};
 
-use super::{Kept, Lower, Parts, arg, operands, result};
+use super::{Kept, LANES_BYTES, Lower, Parts, arg, operands, result};
 use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I32X4, I64, V, element, vector};
@@ -17,7 +17,7 @@ impl Lower<'_, '_> {
         // The active lanes where the mask holds.
         let bits = self.guard_bits(Some(mask))?;
         let s = match data.op {
-            Opcode::Ballot => self.e.uextend(I64, bits),
+            Opcode::Ballot => self.bits_as_long(bits),
             Opcode::VoteAny => self.e.icmp_imm(HostIntCC::NotEqual, bits, 0),
             _ => self.e.icmp(HostIntCC::Equal, bits, self.bits),
         };
@@ -98,7 +98,7 @@ impl Lower<'_, '_> {
     fn shuffle_words_of(&mut self, parts: &[V], index: &[V]) -> Vec<V> {
         let slot = match self.lane_buffer {
             Some(slot) => slot,
-            None => self.stack_slot(128),
+            None => self.stack_slot(LANES_BYTES),
         };
         self.lane_buffer = Some(slot);
         let buffer = self.e.stack_addr(slot);

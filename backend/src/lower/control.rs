@@ -1,7 +1,5 @@
 //! The chunk loop, blocks and terminators, slots, calls.
 
-use std::rc::Rc;
-
 use cranelift_codegen::ir::SourceLoc;
 use warpjit_ir::function::{BlockCall, Terminator};
 use warpjit_ir::types::Scalar;
@@ -17,6 +15,9 @@ use crate::helpers::OPERAND_BYTES;
 use crate::listing;
 use crate::operands::number;
 use crate::options::Options;
+
+/// Groups of lanes that a pure function is called for at once: what its buffer has room for.
+const CALL_GROUPS: usize = 4;
 
 impl Lower<'_, '_> {
     /// The whole function for a single warp.
@@ -49,8 +50,13 @@ impl Lower<'_, '_> {
         } else {
             let active = self.e.load(I64, self.context, at::ACTIVE);
             let shifted = self.e.ushr(active, self.lane);
-            let bits = self.e.ireduce(I32, shifted);
-            self.bits = self.e.band_imm(bits, self.full_bits());
+            self.bits = match self.bits_type() {
+                I64 => shifted,
+                _ => {
+                    let bits = self.e.ireduce(I32, shifted);
+                    self.e.band_imm(bits, self.full_bits())
+                }
+            };
             self.e.brif(self.bits, (start, &[]), (next, &[so_far]));
         }
 
@@ -70,11 +76,11 @@ impl Lower<'_, '_> {
         let offset = self.e.shl(self.lane, 2);
         self.frame_lane = self.e.iadd(self.frame, offset);
         if whole {
-            self.bits = self.e.imm(I32, self.full_bits());
+            self.bits = self.e.imm(self.bits_type(), self.full_bits());
             self.first_active = self.e.imm(I32, 0);
             self.active = vec![self.e.imm(I32X4, u64::from(u32::MAX)); self.groups].into();
         } else {
-            self.first_active = self.e.ctz(self.bits);
+            self.first_active = self.lowest_lane(self.bits);
             self.active = self.lanes_of_bits(self.bits);
         }
         self.body()
@@ -83,7 +89,7 @@ impl Lower<'_, '_> {
     /// Lanes of a mask at their places in the warp, i64.
     fn lanes_of_warp(&mut self, mask: Option<Value>) -> Result<V, Error> {
         let bits = self.guard_bits(mask)?;
-        let bits = self.e.uextend(I64, bits);
+        let bits = self.bits_as_long(bits);
         Ok(self.e.ishl(bits, self.lane))
     }
 
@@ -205,7 +211,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     fn count(&mut self, mask: Value, guest_insts: u32) -> Result<(), Error> {
         let bits = self.guard_bits(Some(mask))?;
         let lanes = self.e.popcnt(bits);
-        let lanes = self.e.uextend(I64, lanes);
+        let lanes = self.bits_as_long(lanes);
         let insts = self.e.imm(I64, u64::from(guest_insts));
         let more = self.e.imul(lanes, insts);
         let so_far = self.e.load(I64, self.context, at::THREAD_INSTS);
@@ -350,6 +356,8 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             // Each chunk reads what was there before: only the last one writes. The others write beside it, where nobody looks.
             let base = match self.known.uniform_base {
                 Some(base) => base,
+                // The only chunk.
+                None if self.lanes() >= self.f.lanes as usize => self.frame,
                 None => {
                     let active = self.e.load(I64, self.context, at::ACTIVE);
                     let shifted = self.e.ushr(active, self.lane);
@@ -388,7 +396,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         Ok(())
     }
 
-    /// Calls a pure function once for the chunk's active lanes, operands and results in a buffer on the stack.
+    /// Calls a pure function for up to sixteen of the chunk's active lanes at a time, operands and results in a buffer on the stack.
     fn call_pure(&mut self, data: &InstData, pure: &'static PureFn) -> Result<(), Error> {
         let r = result(data)?;
         let index = number(&mut self.pures, pure);
@@ -398,19 +406,6 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         };
         self.call_buffer = Some(slot);
         let buffer = self.e.stack_addr(slot);
-        let once = self.is_uniform(r);
-        for (k, &a) in data.args.iter().enumerate() {
-            let offset = (k as u32 * OPERAND_BYTES) as i32;
-            if once {
-                let s = self.scalar(a)?;
-                let s = self.truth_word(s);
-                self.e.store(s, buffer, offset);
-            } else {
-                for (g, &p) in self.parts(a)?.iter().enumerate() {
-                    self.e.store(p, buffer, offset + 16 * g as i32);
-                }
-            }
-        }
         let sig = match self.sigs.pure {
             Some(sig) => sig,
             None => self.signature(&[I64, I32, I32, I64], None),
@@ -419,20 +414,44 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
         let callee = self.e.load(I64, self.context, at::CALL_PURE);
         let table = self.e.load(I64, self.context, at::PURES);
         let index = self.e.imm(I32, index as u64);
-        let lanes = if once { self.e.imm(I32, 1) } else { self.bits };
-        self.e.call(sig, callee, &[table, index, lanes, buffer]);
-        let out = 4 * OPERAND_BYTES as i32;
-        if once {
+        let place = |k: usize| (k as u32 * OPERAND_BYTES) as i32;
+        let out = place(4);
+        if self.is_uniform(r) {
+            for (k, &a) in data.args.iter().enumerate() {
+                let s = self.scalar(a)?;
+                let s = self.truth_word(s);
+                self.e.store(s, buffer, place(k));
+            }
+            let one = self.e.imm(I32, 1);
+            self.e.call(sig, callee, &[table, index, one, buffer]);
             let ty = element(pure.result);
             let s = self.e.load(if ty == I8 { I32 } else { ty }, buffer, out);
             let s = if ty == I8 { self.e.icmp_imm(HostIntCC::NotEqual, s, 0) } else { s };
             self.define_scalar(r, s);
-        } else {
-            let parts: Rc<[V]> = (0..self.part_count(pure.result))
-                .map(|g| self.e.load(vector(pure.result), buffer, out + 16 * g as i32))
-                .collect();
-            self.define(r, Kept::Parts(parts));
+            return Ok(());
         }
+        let operands: Vec<Parts> = data.args.iter().map(|&a| self.parts(a)).collect::<Result<_, _>>()?;
+        let mut parts = Vec::new();
+        for first in (0..self.groups).step_by(CALL_GROUPS) {
+            let groups = CALL_GROUPS.min(self.groups - first);
+            for (k, operand) in operands.iter().enumerate() {
+                // Vectors of double words are two for each group.
+                let each = operand.len() / self.groups;
+                for (n, &p) in operand[each * first..each * (first + groups)].iter().enumerate() {
+                    self.e.store(p, buffer, place(k) + 16 * n as i32);
+                }
+            }
+            let mut lanes = self.bits;
+            if self.groups > CALL_GROUPS {
+                lanes = self.e.shr(lanes, 4 * first as u32);
+                lanes = if self.bits_type() == I64 { self.e.ireduce(I32, lanes) } else { lanes };
+                lanes = self.e.band_imm(lanes, 0xffff);
+            }
+            self.e.call(sig, callee, &[table, index, lanes, buffer]);
+            let vectors = groups * self.part_count(pure.result) / self.groups;
+            parts.extend((0..vectors).map(|g| self.e.load(vector(pure.result), buffer, out + 16 * g as i32)));
+        }
+        self.define(r, Kept::Parts(parts.into()));
         Ok(())
     }
 }

@@ -242,7 +242,7 @@ impl Lower<'_, '_> {
             for (lane, &offset) in offsets.iter().enumerate() {
                 let ok = self.page_ok(offset, mem, mem.bytes.into(), x.store());
                 let own = self.e.band_imm(bits, 1 << lane);
-                let zero = self.e.imm(I32, 0);
+                let zero = self.e.imm(self.bits_type(), 0);
                 let bad = self.e.select(ok, zero, own);
                 self.fault_lanes(data, mem, bad, |l, _| l.e.iadd_imm(offset, 0));
             }

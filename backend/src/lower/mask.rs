@@ -6,7 +6,7 @@ use warpjit_ir::{InstData, Opcode, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I32, I32X4, V};
+use crate::clif::{HostIntCC, I32, I32X4, I64, V};
 
 impl Lower<'_, '_> {
     pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {
@@ -18,8 +18,10 @@ impl Lower<'_, '_> {
         }
         if data.op == Opcode::LaneBit {
             let all = self.scalar(arg(data, 0)?)?;
-            let own = self.e.ushr(all, self.lane);
-            let own = self.e.ireduce(I32, own);
+            let mut own = self.e.ushr(all, self.lane);
+            if self.bits_type() != I64 {
+                own = self.e.ireduce(I32, own);
+            }
             let parts = self.lanes_of_bits(own);
             self.define(r, Kept::Parts(parts));
             return Ok(());
@@ -84,8 +86,21 @@ impl Lower<'_, '_> {
         masks.chunks(2).map(|m| self.e.shuffle_words(I32X4, m[0], m[1], [0, 2, 4, 6])).collect()
     }
 
-    /// A bit for each lane of the chunk, i32.
+    /// A bit for each lane of the chunk, as [`Lower::bits_type`] says.
     pub(super) fn bits_of(&mut self, masks: &[V]) -> V {
+        let words: Vec<V> = masks.chunks(8).map(|masks| self.bits_of_word(masks)).collect();
+        match words[..] {
+            [low, high] => {
+                let [low, high] = [low, high].map(|word| self.e.uextend(I64, word));
+                let high = self.e.shl(high, 32);
+                self.e.bor(low, high)
+            }
+            _ => words[0],
+        }
+    }
+
+    /// Of up to 32 lanes.
+    fn bits_of_word(&mut self, masks: &[V]) -> V {
         let mut all = None;
         for (g, &m) in masks.iter().enumerate() {
             let bits = self.e.vhigh_bits(I32, m);
@@ -95,13 +110,21 @@ impl Lower<'_, '_> {
         all.expect("at least one group")
     }
 
-    /// The lanes of the chunk whose bits (i32, the first lane's lowest) are set.
+    /// The lanes of the chunk whose bits (the first lane's lowest, as [`Lower::bits_type`] says) are set.
     pub(super) fn lanes_of_bits(&mut self, bits: V) -> Parts {
-        let splat = self.e.splat(I32X4, bits);
+        let words = match self.bits_type() {
+            I64 => {
+                let high = self.e.shr(bits, 32);
+                vec![self.e.ireduce(I32, bits), self.e.ireduce(I32, high)]
+            }
+            _ => vec![bits],
+        };
+        let splats: Vec<V> = words.iter().map(|&word| self.e.splat(I32X4, word)).collect();
         (0..self.groups)
             .map(|g| {
-                let lane_bits = self.e.lanes(I32X4, &std::array::from_fn::<u64, 4, _>(|l| 1 << (4 * g + l)));
-                let own = self.e.band(splat, lane_bits);
+                let lane_bits =
+                    self.e.lanes(I32X4, &std::array::from_fn::<u64, 4, _>(|l| 1 << (4 * (g % 8) + l)));
+                let own = self.e.band(splats[g / 8], lane_bits);
                 self.e.icmp(HostIntCC::Equal, own, lane_bits)
             })
             .collect()
@@ -116,7 +139,7 @@ impl Lower<'_, '_> {
         let bits = match self.forms.of(guard) {
             Form::Uniform => {
                 let s = self.scalar(guard)?;
-                let none = self.e.imm(I32, 0);
+                let none = self.e.imm(self.bits_type(), 0);
                 self.e.select(s, self.bits, none)
             }
             _ => {

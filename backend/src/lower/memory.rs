@@ -5,7 +5,7 @@
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
-use super::{Kept, Lower, Parts, arg, malformed, result, wide};
+use super::{Kept, LANES_BYTES, Lower, Parts, arg, malformed, result, wide};
 use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
@@ -124,7 +124,7 @@ impl Lower<'_, '_> {
     pub(super) fn dynamic_lane(&mut self, parts: &[V], lane: V) -> V {
         let slot = match self.lane_buffer {
             Some(slot) => slot,
-            None => self.stack_slot(128),
+            None => self.stack_slot(LANES_BYTES),
         };
         self.lane_buffer = Some(slot);
         let buffer = self.e.stack_addr(slot);
@@ -166,14 +166,20 @@ impl Lower<'_, '_> {
         let odd = self.bits_of(&odd);
         let odd = self.e.band(odd, lanes);
         let bad = self.e.bor(odd, denied);
-        let lane = self.e.ctz(bad);
+        let lane = self.lowest_lane(bad);
         let address = self.dynamic_lane(&parts, lane);
         self.jump_to_fault(data, mem, lane, address);
         self.e.switch_to(go_on);
         Ok(())
     }
 
-    /// Faults if any lane of `bad` (i32, a bit a lane) is set; `address` gives the guest address of a lane (i32), as i64.
+    /// Tells the faults of an access which lanes take part.
+    pub(super) fn note_guard(&mut self, bits: V) {
+        let bits = self.bits_as_long(bits);
+        self.e.store(bits, self.context, at::GUARD_LANES);
+    }
+
+    /// Faults if any lane of `bad` (a bit a lane) is set; `address` gives the guest address of a lane (i32), as i64.
     pub(super) fn fault_lanes(
         &mut self,
         data: &InstData,
@@ -184,7 +190,7 @@ impl Lower<'_, '_> {
         let (cold, go_on) = (self.e.cold_block(), self.e.block());
         self.e.brif(bad, (cold, &[]), (go_on, &[]));
         self.e.switch_to(cold);
-        let lane = self.e.ctz(bad);
+        let lane = self.lowest_lane(bad);
         let address = address(self, lane);
         self.jump_to_fault(data, mem, lane, address);
         self.e.switch_to(go_on);
@@ -249,7 +255,7 @@ impl Lower<'_, '_> {
                 let faulting = self.e.cold_block();
                 self.e.brif(bits, (faulting, &[]), (go_on, &[]));
                 self.e.switch_to(faulting);
-                let lane = self.e.ctz(bits);
+                let lane = self.lowest_lane(bits);
                 let address = self.lane_address(x, lane);
                 self.jump_to_fault(data, mem, lane, address);
                 self.e.switch_to(go_on);
@@ -278,7 +284,7 @@ impl Lower<'_, '_> {
                 let faulting = self.e.cold_block();
                 self.e.brif(lanes, (faulting, &[]), (go_on, &[]));
                 self.e.switch_to(faulting);
-                let lane = self.e.ctz(lanes);
+                let lane = self.lowest_lane(lanes);
                 let address = self.lane_address(x, lane);
                 self.jump_to_fault(data, mem, lane, address);
                 self.e.switch_to(go_on);
@@ -384,7 +390,7 @@ impl Lower<'_, '_> {
         let mut fast = row.inside;
         if x.store() {
             let bits = self.guard_bits(x.guard)?;
-            let none = self.e.imm(I32, 0);
+            let none = self.e.imm(self.bits_type(), 0);
             fast = self.e.select(fast, bits, none);
         }
         let ty = if mem.bytes == 8 { I64 } else { I32 };
@@ -405,7 +411,7 @@ impl Lower<'_, '_> {
         let (quick, slow, end) = (self.e.block(), self.e.cold_block(), self.e.block());
         self.e.brif(fast, (quick, &[]), (slow, &[]));
         self.e.switch_to(quick);
-        self.site(data, TrapLane::Lowest { guarded: false });
+        self.site(data, TrapLane::First { guarded: false });
         let quick_value: Vec<V> = match value {
             Some(v) => {
                 self.store_scalar(mem.bytes, v, row.place, row.offset);
@@ -445,10 +451,10 @@ impl Lower<'_, '_> {
             let end = self.e.iadd_imm(wide_index, u64::from(mem.bytes));
             let size = self.e.uextend(I64, size);
             let inside = self.e.icmp(HostIntCC::UnsignedLessThanOrEqual, end, size);
-            let zero = self.e.imm(I32, 0);
+            let zero = self.e.imm(self.bits_type(), 0);
             let one = match allowed {
                 Some(bits) => bits,
-                None => self.e.imm(I32, 1),
+                None => self.e.imm(self.bits_type(), 1),
             };
             allowed = Some(self.e.select(inside, one, zero));
         }
@@ -471,7 +477,7 @@ impl Lower<'_, '_> {
         if global && self.options.checked_memory {
             let ok = self.page_ok(wide_index, mem, mem.bytes.into(), x.store());
             let bad = self.e.bxor_imm(ok, 1);
-            let zero = self.e.imm(I32, 0);
+            let zero = self.e.imm(self.bits_type(), 0);
             let aside = std::mem::replace(&mut self.aside, true);
             let bits = self.guard_bits(x.guard)?;
             self.aside = aside;
@@ -482,9 +488,9 @@ impl Lower<'_, '_> {
             let aside = std::mem::replace(&mut self.aside, true);
             let bits = self.guard_bits(x.guard)?;
             self.aside = aside;
-            self.e.store(bits, self.context, at::GUARD_BITS);
+            self.note_guard(bits);
         }
-        self.site(data, TrapLane::Lowest { guarded: !active });
+        self.site(data, TrapLane::First { guarded: !active });
         match value {
             Some(v) => {
                 self.store_scalar(mem.bytes, v, place, 0);

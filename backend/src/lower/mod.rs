@@ -32,7 +32,7 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
-use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, SigRef, StackSlot, V, element, vector};
+use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, I64, SigRef, StackSlot, V, element, vector};
 use crate::compile::{TrapLane, TrapSite};
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
@@ -344,6 +344,9 @@ pub(crate) fn hoisted_values(f: &Function, order: &Order, forms: &Forms) -> Vec<
     hoist
 }
 
+/// A double word for each lane of the widest chunk.
+const LANES_BYTES: u32 = 512;
+
 impl Lower<'_, '_> {
     /// Vectors of a chunk of the element type.
     fn part_count(&self, scalar: Scalar) -> usize {
@@ -357,7 +360,23 @@ impl Lower<'_, '_> {
 
     /// A bit for each lane of a chunk.
     fn full_bits(&self) -> u64 {
-        (1 << self.lanes()) - 1
+        u64::MAX >> (64 - self.lanes())
+    }
+
+    /// The type of a bit for each lane of a chunk.
+    fn bits_type(&self) -> HostType {
+        if self.lanes() > 32 { I64 } else { I32 }
+    }
+
+    /// Such bits as an i64.
+    fn bits_as_long(&mut self, bits: V) -> V {
+        if self.lanes() > 32 { bits } else { self.e.uextend(I64, bits) }
+    }
+
+    /// The lowest lane (i32) whose bit is set.
+    fn lowest_lane(&mut self, bits: V) -> V {
+        let lane = self.e.ctz(bits);
+        if self.lanes() > 32 { self.e.ireduce(I32, lane) } else { lane }
     }
 
     fn scalar_of(&self, v: Value) -> Scalar {

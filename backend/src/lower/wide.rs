@@ -108,7 +108,7 @@ impl Lower<'_, '_> {
             self.e.switch_to(go);
         }
         let bad = self.bad_bits(address, mem);
-        let zero = self.e.imm(I32, 0);
+        let zero = self.e.imm(self.bits_type(), 0);
         let bad = self.e.select(bad, bits, zero);
         self.fault_lanes(x.data, mem, bad, |_, _| address);
         if self.options.checked_memory {
@@ -117,10 +117,10 @@ impl Lower<'_, '_> {
             self.fault_lanes(x.data, mem, bad, |_, _| address);
         }
         if !active {
-            self.e.store(bits, self.context, at::GUARD_BITS);
+            self.note_guard(bits);
         }
         let place = self.e.iadd(base, address);
-        self.site(x.data, TrapLane::Lowest { guarded: !active });
+        self.site(x.data, TrapLane::First { guarded: !active });
         match value {
             Some(v) => {
                 self.store_scalar(mem.bytes, v, place, 0);
@@ -238,7 +238,7 @@ impl Lower<'_, '_> {
                 let inside = self.e.band_not(offset, high);
                 let ok = self.page_ok(inside, mem, mem.bytes.into(), x.store());
                 let own = self.e.band_imm(bits, 1 << lane);
-                let zero = self.e.imm(I32, 0);
+                let zero = self.e.imm(self.bits_type(), 0);
                 let bad = self.e.select(ok, zero, own);
                 self.fault_lanes(data, mem, bad, |_, _| offset);
             }

@@ -90,7 +90,7 @@ pub fn all_options() -> Vec<Options> {
     let avx2 = warpjit_backend::host_has_wide_vectors()
         .then(|| Target::triple("x86_64-unknown-linux-gnu", HostLevel::Native).expect("target"));
     for target in host.into_iter().chain(avx2) {
-        for groups in [1, 2, 4] {
+        for groups in [1, 2, 4, 8] {
             list.push(Options { groups, ..Options::new(target.clone()) });
         }
         if target.has_wide_vectors() {

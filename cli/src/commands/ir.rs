@@ -10,7 +10,7 @@ use warpjit_ir::function::SlotData;
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, Region, RegionOptions, optimize};
+use warpjit_ir::regions::{Kernel, NARROW_WHOLE_LANES, Region, RegionOptions, optimize};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -34,8 +34,11 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         None if options.wide_vectors => MOST_NARROW,
         None => options.groups,
     };
-    let regions =
-        RegionOptions { whole_lanes: if options.wide_vectors { 64 } else { 0 }, ..RegionOptions::default() };
+    let regions = RegionOptions {
+        whole_lanes: if options.wide_vectors { 64 } else { NARROW_WHOLE_LANES },
+        whole_is_slow: !options.wide_vectors,
+        ..RegionOptions::default()
+    };
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
         let mut options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
         if region.whole {
@@ -133,7 +136,7 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        optimize(&mut region, options.whole_lanes > 0);
+        optimize(&mut region, !options.whole_is_slow);
         let _ = writeln!(text, "{}", show(&region, shapes)?);
     }
     Ok(())

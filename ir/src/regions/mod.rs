@@ -52,6 +52,8 @@ pub struct RegionOptions {
     pub exact_steps: bool,
     /// Most lanes that code can run at once, operations across lanes included; 0: those of the smallest warps.
     pub whole_lanes: u32,
+    /// It is slower to run them at once than a few after the others: done only where those would go from cut to cut.
+    pub whole_is_slow: bool,
 }
 
 /// A kernel in SPMD form, ready to be run by the interpreter and to be cut into regions.
@@ -99,8 +101,19 @@ impl SlotFacts {
     }
 }
 
+/// Most instructions of a kernel, for four lanes each, that is run for all lanes at once where that is slow: it takes long to compile, too.
+const MOST_SLOW: usize = 16_000;
+
+/// Lanes up to which regions from a store to the next read are worth less than a whole warp that is slow: reductions take a tenth of the time
+/// with 32, while GCN's scan takes 1.3 times as long with 64.
+const FEW_LANES: u32 = 32;
+
 /// Most lanes that compiled code keeps in registers at once.
 pub const MAX_CHUNK_LANES: u32 = 16;
+
+/// Most lanes that code for vectors of 128 bits runs at once, where it must be a whole warp. It does so slowly: each value is several vectors,
+/// and more than the host has registers for.
+pub const NARROW_WHOLE_LANES: u32 = 64;
 
 /// A lane region.
 #[derive(Debug)]
@@ -146,6 +159,20 @@ impl Region {
     }
 }
 
+/// Whether a kernel is run for all lanes of a warp at once where code can.
+fn runs_whole(func: &Function, wave: bool, options: RegionOptions) -> bool {
+    let RegionOptions { lockstep, keep_registers, exact_steps, whole_is_slow, .. } = options;
+    if !whole_is_slow {
+        return exact_steps
+            || split::lanes_meet(func, wave)
+            || wave && votes::some_stay(func, keep_registers);
+    }
+    func.insts.len() * func.lanes as usize / 4 <= MOST_SLOW
+        && (exact_steps && split::loops_are_short(func)
+            || func.lanes <= FEW_LANES && split::stores_are_read(func, lockstep)
+            || split::has_atomics_in_loops(func))
+}
+
 impl Kernel {
     /// Readies a kernel as a frontend lifts it.
     pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
@@ -156,11 +183,7 @@ impl Kernel {
         if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
             unread::drop_unread(&mut func);
         }
-        let whole = small
-            || fits
-                && (options.exact_steps
-                    || split::lanes_meet(&func, wave)
-                    || wave && votes::some_stay(&func, options.keep_registers));
+        let whole = small || fits && runs_whole(&func, wave, options);
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }

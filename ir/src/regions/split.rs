@@ -16,6 +16,9 @@ use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Type;
 
+/// Most guest instructions of a block that is short ([`loops_are_short`]).
+const MOST_SHORT: u32 = 16;
+
 /// Whether accesses to `space` are ordered between lanes: shared memory always, global memory with `lockstep`.
 pub fn is_ordered(space: Space, lockstep: bool) -> bool {
     match space {
@@ -164,28 +167,78 @@ pub fn lanes_meet(func: &Function, wave: bool) -> bool {
     let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
         (Opcode::Atomic, Imm::Atomic(m, _)) => m.space == Space::Shared,
-        (Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll, _) => wave,
         _ => false,
     };
-    func.blocks.iter().any(|block| block.insts.iter().any(meets)) || has_atomics_in_loops(func)
+    func.blocks.iter().any(|block| block.insts.iter().any(meets))
+        || wave && lanes_look(func)
+        || has_atomics_in_loops(func)
 }
 
-/// Whether there are loops with atomics that cannot be run a few lanes at a time.
-fn has_atomics_in_loops(func: &Function) -> bool {
-    if !func.insts.iter().any(|inst| inst.op == Opcode::Atomic) {
-        return false;
+/// Whether there are operations across lanes.
+pub fn lanes_look(func: &Function) -> bool {
+    let looks = |i: &Inst| {
+        matches!(func.inst(*i).op, Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll)
+    };
+    func.blocks.iter().any(|block| block.insts.iter().any(looks))
+}
+
+/// Whether lanes may read what others have stored since the last barrier: there few lanes at a time go a few instructions only, from a cut to
+/// the next. Reads of a constant address (a last sum, or what a launch has put there) do not count: one cut is no loss.
+pub fn stores_are_read(func: &Function, lockstep: bool) -> bool {
+    // Blocks that begin behind a store without a barrier between.
+    let mut behind = vec![false; func.blocks.len()];
+    let mut work: Vec<Block> = func.block_ids().collect();
+    while let Some(block) = work.pop() {
+        let mut stored = behind[block.index()];
+        for &i in &func.block(block).insts {
+            let (data, Some(m)) = (func.inst(i), func.mem_access(i)) else { continue };
+            if !is_ordered(m.space, lockstep) {
+                continue;
+            }
+            if data.op == Opcode::Load && stored && func.as_const(data.args[0]).is_none() {
+                return true;
+            }
+            stored |= data.op == Opcode::Store;
+        }
+        if stored && !matches!(func.term(block), Terminator::Barrier { .. }) {
+            func.term(block).for_each_successor(|next| {
+                if !std::mem::replace(&mut behind[next.index()], true) {
+                    work.push(next);
+                }
+            });
+        }
     }
+    false
+}
+
+/// Blocks that lead to themselves, each with those on the ways back.
+fn loops(func: &Function) -> Vec<Vec<usize>> {
     let mut succs: Vec<Vec<usize>> = vec![Vec::new(); func.blocks.len()];
     for block in func.block_ids() {
         func.term(block).for_each_successor(|s| succs[block.index()].push(s.index()));
     }
-    graph::strongly_connected(&succs).into_iter().any(|component| {
-        let cyclic = component.len() > 1 || succs[component[0]].contains(&component[0]);
+    let mut list = graph::strongly_connected(&succs);
+    list.retain(|component| component.len() > 1 || succs[component[0]].contains(&component[0]));
+    list
+}
+
+/// Whether there are loops, and all blocks in them have few guest instructions: regions of one block each would do little.
+pub fn loops_are_short(func: &Function) -> bool {
+    let mut blocks = loops(func).into_iter().flatten().peekable();
+    blocks.peek().is_some() && blocks.all(|n| func.blocks[n].guest_insts <= MOST_SHORT)
+}
+
+/// Whether there are loops with atomics that cannot be run a few lanes at a time.
+pub fn has_atomics_in_loops(func: &Function) -> bool {
+    if !func.insts.iter().any(|inst| inst.op == Opcode::Atomic) {
+        return false;
+    }
+    loops(func).into_iter().any(|component| {
         let of_block = |sum: OrderedAccesses, &n: &usize| {
             sum.plus(OrderedAccesses::of_block(func, Block::new(n), false))
         };
         let all = component.iter().fold(OrderedAccesses::default(), of_block);
-        cyclic && all.atomics != Atomics::None && (all.needs_all() || all.conflicts_with(all))
+        all.atomics != Atomics::None && (all.needs_all() || all.conflicts_with(all))
     })
 }
 

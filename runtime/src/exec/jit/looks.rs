@@ -5,12 +5,12 @@
 
 use std::hash::{Hash, Hasher};
 
+use warpjit_ir::regions::NARROW_WHOLE_LANES;
 use warpjit_ir::{Scalar, Slot, SlotInit};
 
 use super::shapes::MOST_LANES;
 use super::{Jit, WIDE_LANES, lock};
 use crate::cache::digest::Digest;
-use crate::program::MOST_NARROW;
 
 /// Sizes of blocks that are remembered with their kinds.
 const MOST_SIZES: usize = 64;
@@ -88,7 +88,7 @@ impl Jit {
             // Lanes that chunks may have.
             let (mut lanes, most) = match self.wide {
                 true => (WIDE_LANES, MOST_LANES as u32),
-                false => (4, 4 * u32::from(MOST_NARROW)),
+                false => (4, NARROW_WHOLE_LANES),
             };
             while lanes <= self.kernel.func.lanes.min(most) {
                 self.shape_of(slot, look.frames, (lanes, true)).map(|found| found.known).hash(&mut digest);

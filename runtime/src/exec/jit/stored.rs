@@ -517,12 +517,11 @@ fn write_site(out: &mut Writer, site: &TrapSite) {
     let (kind, lane, flags) = match lane {
         TrapLane::Lane(lane) => (0, lane, [false; 2]),
         TrapLane::Vector { first } => (1, first, [false; 2]),
-        TrapLane::Lowest { guarded } => (2, 0, [guarded, false]),
-        TrapLane::First { guarded } => (3, 0, [guarded, false]),
-        TrapLane::Run { first, guarded, .. } => (4, first, [guarded, false]),
-        TrapLane::Gather { first, wide, guarded } => (5, first, [guarded, wide]),
-        TrapLane::Single => (6, 0, [false; 2]),
-        TrapLane::One { lane, guarded, .. } => (7, lane, [guarded, false]),
+        TrapLane::First { guarded } => (2, 0, [guarded, false]),
+        TrapLane::Run { first, guarded, .. } => (3, first, [guarded, false]),
+        TrapLane::Gather { first, wide, guarded } => (4, first, [guarded, wide]),
+        TrapLane::Single => (5, 0, [false; 2]),
+        TrapLane::One { lane, guarded, .. } => (6, lane, [guarded, false]),
     };
     out.u8(kind);
     out.u8(lane);
@@ -554,18 +553,17 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
     let lane = match kind {
         0 => TrapLane::Lane(first),
         1 => TrapLane::Vector { first },
-        2 => TrapLane::Lowest { guarded },
-        3 => TrapLane::First { guarded },
-        4 => TrapLane::Run {
+        2 => TrapLane::First { guarded },
+        3 => TrapLane::Run {
             first,
             guarded,
             lanes: from.u8()?,
             step: from.u8()? as i8,
             place: read_place(from)?,
         },
-        5 => TrapLane::Gather { first, wide: other, guarded },
-        6 => TrapLane::Single,
-        7 => TrapLane::One { lane: first, guarded, place: read_place(from)? },
+        4 => TrapLane::Gather { first, wide: other, guarded },
+        5 => TrapLane::Single,
+        6 => TrapLane::One { lane: first, guarded, place: read_place(from)? },
         _ => return None,
     };
     let space = from.u32()?;

@@ -147,8 +147,8 @@ fn every_kind_of_site_comes_back() {
     let lanes = [
         TrapLane::Lane(13),
         TrapLane::Vector { first: 4 },
-        TrapLane::Lowest { guarded: false },
-        TrapLane::Lowest { guarded: true },
+        TrapLane::First { guarded: false },
+        TrapLane::First { guarded: true },
     ];
     let spaces = [Space::Global(14), Space::Shared, Space::Local, Space::Const(3)];
     for lane in lanes {
