@@ -14,6 +14,8 @@ use crate::Error;
 pub enum HostLevel {
     /// All that the host has.
     Native,
+    /// All that an x86-64 host has but vectors of 512 bits and what came with them; other hosts as `Native`.
+    Avx2,
     /// x86-64 with SSE4.1 and nothing newer; other hosts as `Native`.
     Sse41,
 }
@@ -45,21 +47,27 @@ impl Target {
     pub fn host(level: HostLevel) -> Result<Target, Error> {
         match level {
             HostLevel::Sse41 if cfg!(target_arch = "x86_64") => Target::with_features(Triple::host(), &SSE41),
+            HostLevel::Avx2 if cfg!(target_arch = "x86_64") => Target::build(|| {
+                let mut builder = native()?;
+                for feature in AVX512 {
+                    builder.set(feature, "false").map_err(|e| Error::Host(e.to_string()))?;
+                }
+                Ok(builder)
+            }),
             _ => {
-                let mut target =
-                    Target::build(|| cranelift_native::builder().map_err(|e| Error::Host(e.to_owned())))?;
+                let mut target = Target::build(native)?;
                 target.wide_vectors = crate::avx512::host_has_it();
                 Ok(target)
             }
         }
     }
 
-    /// The machine of a target triple, with what every such machine of the level has: `Native` is AVX2 and FMA on x86-64.
+    /// The machine of a target triple, with what every such machine of the level has: on x86-64 AVX2 and FMA unless it is SSE4.1.
     pub fn triple(triple: &str, level: HostLevel) -> Result<Target, Error> {
         let triple: Triple = triple.parse().map_err(|_| Error::Host(format!("no target `{triple}`")))?;
         let features: &[&str] = match (triple.architecture, level) {
             (Architecture::X86_64, HostLevel::Sse41) => &SSE41,
-            (Architecture::X86_64, HostLevel::Native) => &AVX2,
+            (Architecture::X86_64, _) => &AVX2,
             _ => &[],
         };
         Target::with_features(triple, features)
@@ -135,6 +143,14 @@ impl std::fmt::Debug for Target {
     }
 }
 
+/// What this machine has.
+fn native() -> Result<isa::Builder, Error> {
+    cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))
+}
+
+/// What [`HostLevel::Avx2`] is without.
+const AVX512: [&str; 5] =
+    ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vbmi", "has_avx512vl"];
 const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];
 const AVX2: [&str; 10] = [
     "has_sse3",

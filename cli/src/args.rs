@@ -275,6 +275,8 @@ pub enum NumericsName {
 pub enum HostName {
     /// All that this host has.
     Native,
+    /// Nothing of AVX-512.
+    Avx2,
     /// Nothing beyond SSE4.1.
     #[value(name = "sse4.1")]
     Sse41,
@@ -285,6 +287,7 @@ impl HostName {
     pub fn level(self) -> warpjit_backend::HostLevel {
         match self {
             HostName::Native => warpjit_backend::HostLevel::Native,
+            HostName::Avx2 => warpjit_backend::HostLevel::Avx2,
             HostName::Sse41 => warpjit_backend::HostLevel::Sse41,
         }
     }
@@ -309,6 +312,7 @@ impl EngineArgs {
             },
             host: match self.host {
                 HostName::Native => HostLevel::Native,
+                HostName::Avx2 => HostLevel::Avx2,
                 HostName::Sse41 => HostLevel::Sse41,
             },
             count: self.verbose,
@@ -329,6 +333,7 @@ impl EngineArgs {
         parts.extend(self.chunk.as_deref().map(|groups| format!("chunks of {groups}")));
         parts.extend(self.checked_memory.then(|| "checked memory".to_owned()));
         parts.extend(self.lockstep.then(|| "lockstep".to_owned()));
+        parts.extend((self.host == HostName::Avx2).then(|| "AVX2".to_owned()));
         parts.extend((self.host == HostName::Sse41).then(|| "SSE4.1".to_owned()));
         parts.join(", ")
     }

@@ -21,6 +21,8 @@ pub enum HostLevel {
     /// All that this processor has.
     #[default]
     Native,
+    /// On x86-64 nothing of AVX-512 (to test what hosts without it get); on others as [`HostLevel::Native`].
+    Avx2,
     /// On x86-64 nothing newer than SSE4.1 (to test what older hosts get); on others as [`HostLevel::Native`].
     Sse41,
 }

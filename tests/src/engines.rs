@@ -20,6 +20,8 @@ pub fn interpreter_and_compiled() -> Vec<Named> {
     configs.push(("jit checked".into(), Config { checked_memory: true, ..jit.clone() }));
     // With vectors of 512 bits, where the host has them.
     configs.push(("jit 8".into(), Config { chunk_groups: Some(8), ..jit.clone() }));
+    // With vectors of 128 bits, as many as the compiler chooses.
+    configs.push(("jit AVX2".into(), Config { host: HostLevel::Avx2, ..jit.clone() }));
     configs.push(("jit".into(), jit));
     configs.into_iter().filter_map(|(name, config)| named(name, config)).collect()
 }
@@ -30,8 +32,12 @@ pub fn named(name: impl Into<String>, config: Config) -> Option<Named> {
 }
 
 /// Host instructions and groups of lanes that GCN's programs are compiled with.
-pub const GCN_WAYS: [(HostLevel, Option<u8>); 3] =
-    [(HostLevel::Native, None), (HostLevel::Sse41, Some(1)), (HostLevel::Native, Some(4))];
+pub const GCN_WAYS: [(HostLevel, Option<u8>); 4] = [
+    (HostLevel::Native, None),
+    (HostLevel::Avx2, None),
+    (HostLevel::Sse41, Some(1)),
+    (HostLevel::Native, Some(4)),
+];
 
 /// The first lane's register that is not as wanted; names of `wanted` that `looked_at` refuses are left out.
 pub fn differing_register(

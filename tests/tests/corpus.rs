@@ -38,6 +38,7 @@ fn ways() -> Result<Vec<Way>, String> {
             list.push(("compiled", Config { threads, chunk_groups, ..jit.clone() }));
         }
     }
+    list.push(("compiled for AVX2", Config { host: HostLevel::Avx2, chunk_groups: None, ..jit.clone() }));
     list.push(("compiled for SSE4.1", Config { host: HostLevel::Sse41, ..jit.clone() }));
     list.push((
         "compiled with checks and counts",

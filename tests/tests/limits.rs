@@ -3,14 +3,14 @@
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::session::{Session, load_program};
-use warpjit_runtime::{Config, Engine, FaultKind, Program, Report, Tier};
+use warpjit_runtime::{Config, Engine, FaultKind, HostLevel, Program, Report, Tier};
 use warpjit_tests::corpus::{self, Case};
 
 /// More than any launch here takes, and more than regions are told of at once.
 const NEVER: u64 = 1 << 40;
 
-fn engine(tier: Tier) -> Engine {
-    Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap()
+fn engine(tier: Tier, host: HostLevel) -> Engine {
+    Engine::new(Config { tier, host, threads: 1, ..Config::default() }).unwrap()
 }
 
 /// A file's launch with a limit; whether its expectations hold, and the report.
@@ -29,7 +29,16 @@ fn kernels() -> Vec<Case> {
 
 #[test]
 fn compiled_code_counts_what_the_interpreter_counts() {
-    let (interp, jit) = (engine(Tier::Interp), engine(Tier::Jit));
+    counts_as_the_interpreter(HostLevel::Native);
+}
+
+#[test]
+fn so_does_code_without_vectors_of_512_bits() {
+    counts_as_the_interpreter(HostLevel::Avx2);
+}
+
+fn counts_as_the_interpreter(host: HostLevel) {
+    let (interp, jit) = (engine(Tier::Interp, host), engine(Tier::Jit, host));
     let (mut limited, mut skipped) = (0, 0);
     for case in kernels() {
         let mut file = case.load().unwrap();

@@ -2,13 +2,13 @@
 //! process, interleaved, each result verified.
 //!
 //! ```text
-//! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [--chunk N] [KERNEL...]]
+//! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [--host LEVEL] [KERNEL...]]
 //! ```
 //!
 //! Rows of Fermi kernels begin with `fermi/`; `--isa tesla` and `--isa fermi` leave the others out, and names without a slash are
 //! kernels of both. Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
-//! time that the process had a processor (then "2 threads" is what two would reach if each had one). `--chunk 1`, 2 or 4 has Cranelift's
-//! code, as on hosts without AVX-512, in chunks of so many vectors.
+//! time that the process had a processor (then "2 threads" is what two would reach if each had one). `--host avx2` or `sse4.1` has
+//! the code that hosts without AVX-512, or with nothing newer, get.
 #![warn(missing_docs)]
 
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use warpjit::session::{Session, load_program};
 use warpjit_benches::halves;
 use warpjit_benches::kernels::{Native, Way};
 use warpjit_benches::suite::{self, Entry};
-use warpjit_runtime::{Config, Engine, Tier};
+use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 
 /// What the issues want: share of native 128-bit speed (issue 2), of 128-bit and of any width (issue 4).
 const WANTED: &[(&str, Option<f64>, f64, f64)] = &[
@@ -39,7 +39,7 @@ struct Options {
     best: bool,
     cpu: bool,
     interp: bool,
-    chunk: Option<u8>,
+    host: HostLevel,
     isa: Option<String>,
     kernels: Vec<String>,
 }
@@ -51,7 +51,7 @@ impl Options {
             best: false,
             cpu: false,
             interp: true,
-            chunk: None,
+            host: HostLevel::Native,
             isa: None,
             kernels: Vec::new(),
         };
@@ -66,16 +66,19 @@ impl Options {
                     let isa = arguments.next().filter(|isa| ["tesla", "fermi"].contains(&isa.as_str()));
                     options.isa = Some(isa.context("--isa needs tesla or fermi")?);
                 }
-                "--chunk" => {
-                    let chunk = arguments.next().and_then(|chunk| chunk.parse().ok());
-                    options.chunk = Some(chunk.context("--chunk needs a number")?);
+                "--host" => {
+                    options.host = match arguments.next().as_deref() {
+                        Some("avx2") => HostLevel::Avx2,
+                        Some("sse4.1") => HostLevel::Sse41,
+                        _ => bail!("--host is avx2 or sse4.1"),
+                    };
                 }
                 "--best" => options.best = true,
                 "--cpu" => options.cpu = true,
                 "--no-interp" => options.interp = false,
                 name if !name.starts_with('-') => options.kernels.push(name.to_owned()),
                 other => bail!(
-                    "{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, --chunk N, and names"
+                    "{other}: unknown; there are --isa NAME, --runs N, --best, --cpu, --no-interp, --host LEVEL, and names"
                 ),
             }
         }
@@ -125,8 +128,7 @@ struct Engines {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse()?;
     let engine = |tier, threads, count| {
-        let chunk_groups = options.chunk.filter(|_| tier == Tier::Jit);
-        Engine::new(Config { tier, threads, count, chunk_groups, ..Config::default() })
+        Engine::new(Config { tier, threads, count, host: options.host, ..Config::default() })
     };
     let engines = Engines {
         interp: engine(Tier::Interp, 1, false)?,

@@ -220,6 +220,7 @@ impl Jit {
     ) -> Result<Jit, Error> {
         let level = match variant.host {
             HostLevel::Native => backend::HostLevel::Native,
+            HostLevel::Avx2 => backend::HostLevel::Avx2,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
         };
         let target = Target::host(level).map_err(|e| Error::Config(e.to_string()))?;

@@ -124,9 +124,9 @@ impl Way {
 
     /// All combinations for compiled code, one after the other in an order that changes everything early.
     pub fn rotate(number: u64) -> Way {
-        let groups = [Some(1), Some(2), Some(4)][(number % 3) as usize];
-        let checked = number & 1 != 0;
-        let host = if (number / 2).is_multiple_of(2) { HostLevel::Native } else { HostLevel::Sse41 };
+        let groups = [Some(1), Some(2), Some(4), None][(number % 4) as usize];
+        let checked = (number / 2) & 1 != 0;
+        let host = [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41][(number % 3) as usize];
         let threads = if (number / 5).is_multiple_of(2) { 1 } else { 2 };
         let tier = if number % 11 == 10 { Tier::Auto } else { Tier::Jit };
         Way { tier, groups, threads, host, checked }

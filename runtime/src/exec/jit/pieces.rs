@@ -14,7 +14,7 @@ use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, version
 use warpjit_ir::{Block, Slot, Terminator};
 
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
-use super::width::{accesses_lanes, fits_whole};
+use super::width::{accesses_lanes, fits_whole, narrow_groups, parts_in_loops};
 use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
 use crate::program::MOST_NARROW;
 
@@ -250,20 +250,35 @@ impl Jit {
         of_block: &SlotSet,
         keeps_lanes: bool,
     ) -> Option<Vec<Assumption>> {
-        let lanes = self.kernel.func.lanes;
-        let before = pieces.list[0].groups;
-        let most = lanes.div_ceil(4) as u8;
-        let first = &pieces.list[0].region;
-        let may =
-            self.wide && self.variant.chunk_groups.is_none() && !first.whole && accesses_lanes(&first.mask);
-        if may && lanes == MOST_LANES as u32 && pieces.list.len() == 1 && before < most {
-            pieces.list[0].groups = most;
-            let assumptions = self.know_slots(pieces, look, of_block, keeps_lanes)?;
-            let even = assumptions.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes == lanes);
-            if even && fits_whole(&pieces.list[0].region.mask) {
-                return Some(assumptions);
+        let most = self.kernel.func.lanes.div_ceil(4) as u8;
+        let Piece { region: first, groups: before, .. } = &pieces.list[0];
+        let (before, alone) = (*before, pieces.list.len() == 1);
+        // The most groups first.
+        let tries: &[u8] = match self.wide {
+            _ if self.variant.chunk_groups.is_some() || first.whole => &[],
+            true if !alone || !accesses_lanes(&first.mask) || 4 * usize::from(most) != MOST_LANES => &[],
+            true => &[MOST_LANES as u8 / 4],
+            false if pieces.list.iter().any(|piece| parts_in_loops(&piece.region.mask)) => &[],
+            false if alone => &[8, 4],
+            false => &[4],
+        };
+        for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
+            pieces.list.iter_mut().for_each(|piece| piece.groups = groups);
+            let lanes = 4 * u32::from(groups);
+            let known = self.know_slots(pieces, look, of_block, keeps_lanes)?;
+            let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
+            let fits = |piece: &Piece| match self.wide {
+                true => fits_whole(&piece.region.mask),
+                false => {
+                    let is_even =
+                        |slot: Slot| piece.shapes[slot.index()].is_some_and(|known| known.is_whole(lanes));
+                    narrow_groups(&piece.region.mask, is_even) >= groups
+                }
+            };
+            if even && pieces.list.iter().all(fits) {
+                return Some(known);
             }
-            pieces.list[0].groups = before;
+            pieces.list.iter_mut().for_each(|piece| piece.groups = before);
         }
         self.know_slots(pieces, look, of_block, keeps_lanes)
     }

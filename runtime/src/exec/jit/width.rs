@@ -4,7 +4,7 @@
 //! at different times all of them wait for the last.
 
 use warpjit_ir::graph::on_cycle;
-use warpjit_ir::{Block, Function, Imm, Inst, Opcode, Scalar, Space, Terminator, Value};
+use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
 
 /// Instructions for each access of lanes to global memory from which on a region mostly computes.
 const MOSTLY: usize = 24;
@@ -53,7 +53,62 @@ pub(super) fn fits_whole(func: &Function) -> bool {
     accesses_lanes(func)
         && small
         && !func.block_ids().any(parts)
-        && 4 * most_live(func, &succs, &even_values(func)) <= REGISTERS
+        && 4 * most_live(func, &succs, &even_values(func, false, |_| true)) <= REGISTERS
+}
+
+/// Vector registers of the host for vectors of 128 bits, and how many values of lanes may be in flight for four of these, or eight: more go to
+/// the stack and back.
+const MOST_OF_FOUR: usize = 32;
+const MOST_OF_EIGHT: usize = 24;
+
+/// Operations on lanes for each access to memory up to which a pass over memory is mostly that.
+const FEW_OPERATIONS: usize = 8;
+
+/// Whether lanes leave a loop at different times.
+pub(super) fn parts_in_loops(func: &Function) -> bool {
+    let in_loop = on_cycle(&successors(func));
+    func.block_ids().any(|b| in_loop[b.index()] && depends_on_lanes(func, func.term(b)))
+}
+
+/// Groups of four lanes, in vectors of 128 bits, that a chunk of a region is to have: 2, or more
+/// where that saves what is done once for a chunk. Two are best for loops that lanes leave at different times, where lanes look up
+/// what no two of them have side by side, and for loops that compute only.
+pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
+    let succs = successors(func);
+    let in_loop = on_cycle(&succs);
+    let even = even_values(func, true, slot_is_even);
+    if parts_in_loops(func) {
+        return 2;
+    }
+    let (mut accesses, mut in_loops, mut loops, mut operations) = (0, 0, false, 0);
+    for block in func.block_ids() {
+        let looping = in_loop[block.index()];
+        loops |= looping;
+        for &inst in &func.block(block).insts {
+            let data = func.inst(inst);
+            let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
+            let is_memory = matches!(data.imm, Imm::Mem(_)) || data.op == Opcode::Lookup;
+            match data.args.first() {
+                Some(&a) if is_memory && of_lanes && !even[a.index()] => return 2,
+                _ if is_memory => {
+                    accesses += usize::from(of_lanes);
+                    in_loops += usize::from(of_lanes && looping);
+                }
+                _ => {
+                    let of_vectors = data.result.is_some_and(|r| registers(func, r) > 0 && !even[r.index()]);
+                    operations += usize::from(of_vectors);
+                }
+            }
+        }
+    }
+    if loops && in_loops == 0 || succs.len() * func.values.len() > MOST_LOOKED_AT {
+        return 2;
+    }
+    match most_live(func, &succs, &[]) {
+        live if live <= MOST_OF_EIGHT && (loops || operations <= FEW_OPERATIONS * accesses) => 8,
+        live if live <= MOST_OF_FOUR => 4,
+        _ => 2,
+    }
 }
 
 /// Whether lanes load from or store to places of global memory.
@@ -68,27 +123,48 @@ fn is_access(func: &Function, inst: Inst) -> bool {
     of_lanes && matches!(data.imm, Imm::Mem(m) if matches!(m.space, Space::Global(_)))
 }
 
-/// Integers that are made of slots and what is the same in all lanes by sums and products.
-fn even_values(func: &Function) -> Vec<bool> {
+/// Integers that are made of slots that are even and of what is the same in all lanes by sums and products; with `loops` what blocks get from several others is
+/// one, too, if all that they give is.
+fn even_values(func: &Function, loops: bool, slot_is_even: impl Fn(Slot) -> bool) -> Vec<bool> {
     let mut even: Vec<bool> = func.values.iter().map(|v| v.ty.uniform).collect();
-    for block in func.block_ids() {
-        for &inst in &func.block(block).insts {
-            let data = func.inst(inst);
-            let Some(result) = data.result else { continue };
-            let of = |n: usize| data.args.get(n).is_some_and(|a| even[a.index()]);
-            let same = |n: usize| data.args.get(n).is_some_and(|&a| func.ty(a).uniform);
-            let is = match data.op {
-                Opcode::SlotGet => func.ty(result).scalar == Scalar::I32,
-                Opcode::Iadd | Opcode::Isub => of(0) && of(1),
-                Opcode::Imul => of(0) && same(1) || same(0) && of(1),
-                Opcode::Ishl => of(0) && same(1),
-                Opcode::Sext | Opcode::Zext | Opcode::Ineg | Opcode::Splat => of(0),
-                _ => false,
-            };
-            even[result.index()] |= is;
-        }
+    let params = || func.blocks.iter().flat_map(|block| &block.params);
+    if loops {
+        params().for_each(|p| even[p.index()] = true);
     }
-    even
+    loop {
+        for block in func.block_ids() {
+            for &inst in &func.block(block).insts {
+                let data = func.inst(inst);
+                let Some(result) = data.result else { continue };
+                even[result.index()] = func.ty(result).uniform || is_even(func, data, &even, &slot_is_even);
+            }
+        }
+        let mut odd = Vec::new();
+        for call in func.block_ids().filter(|_| loops).flat_map(|b| func.term(b).calls()) {
+            let pairs = func.block(call.block).params.iter().zip(&call.args);
+            odd.extend(pairs.filter(|(p, a)| even[p.index()] && !even[a.index()]).map(|(p, _)| *p));
+        }
+        if odd.is_empty() {
+            return even;
+        }
+        odd.into_iter().for_each(|p| even[p.index()] = false);
+    }
+}
+
+fn is_even(func: &Function, data: &InstData, even: &[bool], slot_is_even: impl Fn(Slot) -> bool) -> bool {
+    let of = |n: usize| data.args.get(n).is_some_and(|a| even[a.index()]);
+    let same = |n: usize| data.args.get(n).is_some_and(|&a| func.ty(a).uniform);
+    match data.op {
+        Opcode::SlotGet => {
+            let known = matches!(data.imm, Imm::Slot(slot) if slot_is_even(slot));
+            known && data.result.is_some_and(|r| func.ty(r).scalar == Scalar::I32)
+        }
+        Opcode::Iadd | Opcode::Isub => of(0) && of(1),
+        Opcode::Imul => of(0) && same(1) || same(0) && of(1),
+        Opcode::Ishl => of(0) && same(1),
+        Opcode::Sext | Opcode::Zext | Opcode::Ineg | Opcode::Splat => of(0),
+        _ => false,
+    }
 }
 
 fn successors(func: &Function) -> Vec<Vec<usize>> {
