@@ -311,3 +311,57 @@ fn regions_that_count_steps_are_more_than_blocks() {
     let region = kernel.region(Block(0), &SlotFacts::none(kernel.func.slots.len())).expect("a region");
     assert_eq!(region.blocks, [Block(0)]);
 }
+
+/// A round of a reduction after a store: `between` ends the block of the store, the word is loaded from `address`; then rounds of so many
+/// guest instructions that touch registers only.
+fn round(lanes: u32, between: &str, address: &str, loop_insts: u32) -> crate::Function {
+    let text = format!(
+        "function @round spmd lanes {lanes} entry block0 {{
+    slot s0: i32 v0 = tid.x
+
+block0 at 0x0 insts 2:
+    v0: i32 = slot.get s0
+    store.u32 shared[v0], v0 align 4
+    {between}block1
+
+block1 at 0x10 insts 3:
+    v1: i32 = {address}
+    v2: i32 = load.u32 shared[v1] align 4
+    slot.set s0, v2
+    jump block2
+
+block2 at 0x20 insts {loop_insts}:
+    v3: i32 = slot.get s0
+    v4: i32 = iadd v3, v3
+    slot.set s0, v4
+    v5: mask = icmp ult v4, v3
+    branch v5, block2, block3
+
+block3 at 0x400 insts 1:
+    leave.exit -> block3
+}}
+"
+    );
+    let func = parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    verify(&func).expect("valid");
+    func
+}
+
+/// Where running all lanes at once is slow: only what lanes read of each other without a barrier, of few lanes, and short loops with limits.
+#[test]
+fn slow_whole_warps_are_run_where_they_pay() {
+    let options = RegionOptions { whole_lanes: 64, whole_is_slow: true, ..RegionOptions::default() };
+    let is_whole = |options, func| Kernel::new(func, options).whole_warps();
+    let (jump, barrier, other, constant) = ("jump ", "barrier 0 arrive wait -> ", "slot.get s0", "const 64");
+    assert!(is_whole(options, round(32, jump, other, 5)));
+    assert!(!is_whole(options, round(64, jump, other, 5)));
+    assert!(!is_whole(options, round(32, barrier, other, 5)));
+    assert!(!is_whole(options, round(32, jump, constant, 5)));
+    // Where it is not slow, it is enough that there is a store.
+    assert!(is_whole(RegionOptions { whole_is_slow: false, ..options }, round(64, barrier, other, 5)));
+    // Blocks of many instructions do much between two looks at the limit.
+    let counted = RegionOptions { exact_steps: true, ..options };
+    assert!(is_whole(counted, round(64, barrier, other, 5)));
+    assert!(!is_whole(counted, round(64, barrier, other, 50)));
+    assert!(!is_whole(RegionOptions { whole_lanes: 32, ..counted }, round(64, barrier, other, 5)));
+}

@@ -61,6 +61,10 @@ pub(super) fn fits_whole(func: &Function) -> bool {
 const MOST_OF_FOUR: usize = 32;
 const MOST_OF_EIGHT: usize = 24;
 
+/// Instructions up to which there are four of them, or eight: compiling takes longer the more there are.
+const LONGEST_OF_FOUR: usize = 1000;
+const LONGEST_OF_EIGHT: usize = 200;
+
 /// Operations on lanes for each access to memory up to which a pass over memory is mostly that.
 const FEW_OPERATIONS: usize = 8;
 
@@ -80,10 +84,11 @@ pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
     if parts_in_loops(func) {
         return 2;
     }
-    let (mut accesses, mut in_loops, mut loops, mut operations) = (0, 0, false, 0);
+    let (mut accesses, mut in_loops, mut loops, mut operations, mut insts) = (0, 0, false, 0, 0);
     for block in func.block_ids() {
         let looping = in_loop[block.index()];
         loops |= looping;
+        insts += func.block(block).insts.len();
         for &inst in &func.block(block).insts {
             let data = func.inst(inst);
             let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
@@ -105,8 +110,13 @@ pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
         return 2;
     }
     match most_live(func, &succs, &[]) {
-        live if live <= MOST_OF_EIGHT && (loops || operations <= FEW_OPERATIONS * accesses) => 8,
-        live if live <= MOST_OF_FOUR => 4,
+        live if live <= MOST_OF_EIGHT
+            && insts <= LONGEST_OF_EIGHT
+            && (loops || operations <= FEW_OPERATIONS * accesses) =>
+        {
+            8
+        }
+        live if live <= MOST_OF_FOUR && insts <= LONGEST_OF_FOUR => 4,
         _ => 2,
     }
 }
