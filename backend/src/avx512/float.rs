@@ -9,7 +9,7 @@ use super::asm::{R, Src};
 use super::code::Size;
 use super::int::{AND, OR, TEST, TEST_NOT};
 use super::lower::Lower;
-use crate::lower::float::{Format, TINY, format_of};
+use crate::lower::float::{Format, TINY, flushes, format_of};
 use crate::operands::{arg, malformed, wide};
 use crate::{Error, FloatEnv};
 
@@ -77,10 +77,7 @@ impl Lower<'_> {
             Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
             _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
         };
-        let flush = match data.imm {
-            Imm::Ftz(ftz) | Imm::FloatCmp(_, ftz) => ftz && self.explicit_flush,
-            _ => data.op == Opcode::FmadTrunc && self.explicit_flush,
-        };
+        let flush = self.explicit_flush && flushes(data);
         if data.op == Opcode::FmadTrunc {
             return self.multiply_add(data, &args, flush);
         }

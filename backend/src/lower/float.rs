@@ -82,10 +82,7 @@ impl Lower<'_, '_> {
     /// A float operation on one vector or one scalar.
     pub(super) fn float_part(&mut self, data: &InstData, args: &[V]) -> Result<V, Error> {
         let first = *args.first().ok_or_else(|| malformed(data))?;
-        let flush = match data.imm {
-            Imm::Ftz(ftz) | Imm::FloatCmp(_, ftz) => ftz && self.explicit_flush,
-            _ => data.op == Opcode::FmadTrunc && self.explicit_flush,
-        };
+        let flush = self.explicit_flush && flushes(data);
         let flushed: Vec<V> =
             if flush { args.iter().map(|&a| self.e.flush(a)).collect() } else { args.to_vec() };
         let a = &flushed[..];
