@@ -116,7 +116,7 @@ pub const MAX_CHUNK_LANES: u32 = 16;
 pub const NARROW_WHOLE_LANES: u32 = 64;
 
 /// A lane region.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Region {
     /// The block it starts at.
     pub entry: Block,

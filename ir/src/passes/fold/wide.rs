@@ -89,6 +89,14 @@ impl Folder<'_> {
         if half == Some((whole, 32)) || self.high_word(whole) == Some(high) {
             return true;
         }
+        // Two shifts have become one.
+        if let (Some((x, n)), Some((y, m))) = (half, self.is_by(whole, Opcode::Ushr))
+            && x == y
+            && n == m + 32
+            && n < 64
+        {
+            return true;
+        }
         let (Some(word), Some(wide)) = (self.def(high), self.def(whole)) else { return false };
         if wide.op == Opcode::Sext && self.is_by(high, Opcode::Sshr) == Some((wide.args[0], 31)) {
             return true;

@@ -27,7 +27,7 @@ const MOST_INSTS: usize = 6000;
 type Shapes = Vec<Option<SlotShape>>;
 
 /// A piece.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub region: Region,
     pub groups: u8,
@@ -56,7 +56,7 @@ impl Piece {
 }
 
 /// All pieces; the first is where blocks start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pieces {
     pub list: Vec<Piece>,
     /// Slots that any of them writes.
@@ -263,9 +263,10 @@ impl Jit {
             false => &[4],
         };
         for &groups in tries.iter().filter(|&&groups| groups > before && groups <= most) {
-            pieces.list.iter_mut().for_each(|piece| piece.groups = groups);
+            let mut tried = pieces.clone();
+            tried.list.iter_mut().for_each(|piece| piece.groups = groups);
             let lanes = 4 * u32::from(groups);
-            let known = self.know_slots(pieces, look, of_block, keeps_lanes)?;
+            let Some(known) = self.know_slots(&mut tried, look, of_block, keeps_lanes) else { continue };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
             let fits = |piece: &Piece| match self.wide {
                 true => fits_whole(&piece.region.mask),
@@ -275,10 +276,10 @@ impl Jit {
                     narrow_groups(&piece.region.mask, is_even) >= groups
                 }
             };
-            if even && pieces.list.iter().all(fits) {
+            if even && tried.list.iter().all(fits) {
+                *pieces = tried;
                 return Some(known);
             }
-            pieces.list.iter_mut().for_each(|piece| piece.groups = before);
         }
         self.know_slots(pieces, look, of_block, keeps_lanes)
     }
