@@ -295,6 +295,75 @@ fn threads_that_end_are_not_waited_for() {
     }
 }
 
+/// The end of a reduction: one warp is left, adds up without barriers, and one thread stores the word at a constant address.
+#[test]
+fn the_last_warp_adds_up_without_barriers() {
+    let offsets = [32u32, 16, 8, 4, 2, 1];
+    let mut rounds = String::new();
+    for (n, offset) in offsets.into_iter().enumerate() {
+        let v = 30 + 3 * n;
+        rounds += &format!(
+            "    v{v}: i32 = load.u32 shared[v21 + {:#x}] align 4\n    v{}: i32 = load.u32 shared[v21 + 0x80] align 4\n    \
+             v{}: i32 = iadd v{v}, v{}\n    store.u32 shared[v21 + 0x80], v{} align 4\n",
+            0x80 + 4 * offset,
+            v + 1,
+            v + 2,
+            v + 1,
+            v + 2
+        );
+    }
+    let body = format!(
+        "
+    slot s0: i32 tid = tid.x
+    slot s1: i32 bid = ctaid.x
+    slot s2: i32 place
+block0 at 0x8 insts 4:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: ui32 = const 2
+    v3: i32 = ishl v0, v2
+    v4: i32 = imul v0, v0
+    v5: i32 = iadd v4, v1
+    store.u32 shared[v3 + 0x80], v5 align 4
+    slot.set s2, v3
+    jump block1
+block1 at 0x20 insts 1:
+    barrier 0 arrive wait -> block2
+block2 at 0x28 insts 2:
+    v10: i32 = slot.get s0
+    v11: ui32 = const 32
+    v12: mask = icmp uge v10, v11
+    leave.exit if v12 -> block3
+block3 at 0x30 insts 18:
+    v21: i32 = slot.get s2
+{rounds}    v22: i32 = slot.get s0
+    v23: ui32 = const 0
+    v24: mask = icmp ne v22, v23
+    leave.exit if v24 -> block4
+block4 at 0x40 insts 2:
+    v60: ui32 = const 0x80
+    v61: i32 = load.u32 shared[v60] align 4
+    v62: i32 = slot.get s1
+    v63: ui32 = const 2
+    v64: i32 = ishl v62, v63
+    store.u32 global14[v64 + 0x10000], v61 align 4
+    jump block5
+block5 at 0x50 insts 1:
+    leave.exit -> block5
+"
+    );
+    let sum = |block: u32| {
+        let mut shared: Vec<u32> = (0..64).map(|thread| thread * thread + block).collect();
+        for offset in offsets {
+            let read: Vec<u32> = (0..32).map(|lane| shared[lane] + shared[lane + offset as usize]).collect();
+            shared[..32].copy_from_slice(&read);
+        }
+        shared[0]
+    };
+    let (report, out) = run_all(&body, &launch(BLOCKS, 64), BLOCKS as usize);
+    assert_eq!((report.fault, out), (None, (0..BLOCKS).map(sum).collect()));
+}
+
 #[test]
 fn a_fault_behind_a_barrier_is_that_of_its_block() {
     // Thread 41 of block 9 loads from where nothing is.

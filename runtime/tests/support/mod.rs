@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
 use warpjit_runtime::{
-    Access, Config, Engine, Error, Fault, KernelImage, Launch, Memory, Program, Report, Tier,
+    Access, Config, Engine, Error, Fault, HostLevel, KernelImage, Launch, Memory, Program, Report, Tier,
 };
 
 /// Runs one test of this very binary in a process of its own, with a variable that says what it is to do there.
@@ -69,13 +69,14 @@ pub fn settings() -> Vec<Config> {
     let plain =
         [(Tier::Interp, 1, None), (Tier::Interp, 3, None), (Tier::Jit, 1, None), (Tier::Jit, 3, None)];
     let narrow = [(Tier::Jit, 1, Some(1)), (Tier::Jit, 3, Some(2)), (Tier::Jit, 1, Some(4))];
-    plain.into_iter().chain(narrow).map(config).collect()
+    let avx2 = Config { host: HostLevel::Avx2, ..config((Tier::Jit, 1, None)) };
+    plain.into_iter().chain(narrow).map(config).chain([avx2]).collect()
 }
 
 /// What tells one of the [`settings`] from others.
 pub fn told(config: &Config) -> String {
-    let Config { tier, threads, chunk_groups, .. } = config;
-    format!("{tier:?}, {threads} threads, groups {chunk_groups:?}")
+    let Config { tier, threads, chunk_groups, host, .. } = config;
+    format!("{tier:?}, {threads} threads, groups {chunk_groups:?}, {host:?}")
 }
 
 /// Launches with one buffer of `words` words at 0x10000 and gives the report and the buffer, which must
