@@ -442,9 +442,9 @@ fn check(func: &Function, options: &Options) -> Result<(), Error> {
         return Err(Error::Malformed("not in mask form".into()));
     }
     let groups = match options.wide_vectors {
-        true => matches!(options.groups, 4 | 8 | 16) && u32::from(options.groups) * 4 <= func.lanes,
-        false => matches!(options.groups, 1 | 2 | 4 | 8 | 16) && u32::from(options.groups) * 4 <= func.lanes,
-    };
+        true => matches!(options.groups, 4 | 8 | 16),
+        false => matches!(options.groups, 1 | 2 | 4 | 8 | 16),
+    } && u32::from(options.groups) * 4 <= func.lanes;
     if options.wide_vectors && (!options.target.has_wide_vectors() || options.checked_memory) {
         return Err(Error::Host("no vectors of 512 bits".into()));
     }

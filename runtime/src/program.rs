@@ -12,7 +12,7 @@ use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
-use warpjit_ir::regions::{NARROW_WHOLE_LANES, RegionOptions, steps};
+use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 
 /// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
 #[derive(Debug, Clone)]
@@ -106,9 +106,9 @@ impl Variant {
             keep_registers: self.keep_registers,
             count: self.count,
             exact_steps: self.exact_steps,
-            whole_lanes: match self.wide_vectors() {
-                true => self.chunk_groups.map_or(64, |groups| 4 * u32::from(groups)),
-                false => NARROW_WHOLE_LANES,
+            whole_lanes: match self.chunk_groups {
+                Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
+                _ => MOST_WHOLE_LANES,
             },
             whole_is_slow: !self.wide_vectors(),
         }

@@ -45,8 +45,7 @@ impl Lower<'_, '_> {
                 self.e.store(p, self.context, place + 16 * n as i32);
             }
         }
-        let lanes = self.bits_as_long(bits);
-        self.e.store(lanes, self.context, at::GUARD_LANES);
+        self.note_guard(bits);
         let (access, atomic) = describe(mem, op, is_wide, self.f.lanes);
         for (word, place) in [(access, at::ACCESS), (atomic, at::ATOMIC)] {
             let word = self.e.imm(I32, word.into());

@@ -50,12 +50,10 @@ impl Lower<'_, '_> {
         } else {
             let active = self.e.load(I64, self.context, at::ACTIVE);
             let shifted = self.e.ushr(active, self.lane);
+            let bits = self.bits_of_long(shifted);
             self.bits = match self.bits_type() {
-                I64 => shifted,
-                _ => {
-                    let bits = self.e.ireduce(I32, shifted);
-                    self.e.band_imm(bits, self.full_bits())
-                }
+                I64 => bits,
+                _ => self.e.band_imm(bits, self.full_bits()),
             };
             self.e.brif(self.bits, (start, &[]), (next, &[so_far]));
         }

@@ -18,10 +18,8 @@ impl Lower<'_, '_> {
         }
         if data.op == Opcode::LaneBit {
             let all = self.scalar(arg(data, 0)?)?;
-            let mut own = self.e.ushr(all, self.lane);
-            if self.bits_type() != I64 {
-                own = self.e.ireduce(I32, own);
-            }
+            let own = self.e.ushr(all, self.lane);
+            let own = self.bits_of_long(own);
             let parts = self.lanes_of_bits(own);
             self.define(r, Kept::Parts(parts));
             return Ok(());

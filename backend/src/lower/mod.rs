@@ -373,6 +373,11 @@ impl Lower<'_, '_> {
         if self.lanes() > 32 { bits } else { self.e.uextend(I64, bits) }
     }
 
+    /// The low bits of an i64, as [`Lower::bits_type`] says; what is above the chunk's lanes is left there.
+    fn bits_of_long(&mut self, long: V) -> V {
+        if self.lanes() > 32 { long } else { self.e.ireduce(I32, long) }
+    }
+
     /// The lowest lane (i32) whose bit is set.
     fn lowest_lane(&mut self, bits: V) -> V {
         let lane = self.e.ctz(bits);

@@ -10,7 +10,7 @@ use warpjit_ir::function::SlotData;
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, NARROW_WHOLE_LANES, Region, RegionOptions, optimize};
+use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, optimize};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -35,7 +35,7 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         None => options.groups,
     };
     let regions = RegionOptions {
-        whole_lanes: if options.wide_vectors { 64 } else { NARROW_WHOLE_LANES },
+        whole_lanes: MOST_WHOLE_LANES,
         whole_is_slow: !options.wide_vectors,
         ..RegionOptions::default()
     };

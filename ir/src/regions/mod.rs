@@ -111,9 +111,9 @@ const FEW_LANES: u32 = 32;
 /// Most lanes that compiled code keeps in registers at once.
 pub const MAX_CHUNK_LANES: u32 = 16;
 
-/// Most lanes that code for vectors of 128 bits runs at once, where it must be a whole warp. It does so slowly: each value is several vectors,
-/// and more than the host has registers for.
-pub const NARROW_WHOLE_LANES: u32 = 64;
+/// Most lanes that code runs at once where it must be a whole warp: those of the largest. With vectors of 128 bits it does so slowly
+/// ([`RegionOptions::whole_is_slow`]): each value is several vectors, and more than the host has registers for.
+pub const MOST_WHOLE_LANES: u32 = 64;
 
 /// A lane region.
 #[derive(Clone, Debug)]

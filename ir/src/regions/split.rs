@@ -167,19 +167,10 @@ pub fn lanes_meet(func: &Function, wave: bool) -> bool {
     let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
         (Opcode::Atomic, Imm::Atomic(m, _)) => m.space == Space::Shared,
+        (Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll, _) => wave,
         _ => false,
     };
-    func.blocks.iter().any(|block| block.insts.iter().any(meets))
-        || wave && lanes_look(func)
-        || has_atomics_in_loops(func)
-}
-
-/// Whether there are operations across lanes.
-pub fn lanes_look(func: &Function) -> bool {
-    let looks = |i: &Inst| {
-        matches!(func.inst(*i).op, Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll)
-    };
-    func.blocks.iter().any(|block| block.insts.iter().any(looks))
+    func.blocks.iter().any(|block| block.insts.iter().any(meets)) || has_atomics_in_loops(func)
 }
 
 /// Whether lanes may read what others have stored since the last barrier: there few lanes at a time go a few instructions only, from a cut to

@@ -5,7 +5,6 @@
 
 use std::hash::{Hash, Hasher};
 
-use warpjit_ir::regions::NARROW_WHOLE_LANES;
 use warpjit_ir::{Scalar, Slot, SlotInit};
 
 use super::shapes::MOST_LANES;
@@ -86,11 +85,8 @@ impl Jit {
                 continue;
             }
             // Lanes that chunks may have.
-            let (mut lanes, most) = match self.wide {
-                true => (WIDE_LANES, MOST_LANES as u32),
-                false => (4, NARROW_WHOLE_LANES),
-            };
-            while lanes <= self.kernel.func.lanes.min(most) {
+            let mut lanes = if self.wide { WIDE_LANES } else { 4 };
+            while lanes <= self.kernel.func.lanes.min(MOST_LANES as u32) {
                 self.shape_of(slot, look.frames, (lanes, true)).map(|found| found.known).hash(&mut digest);
                 lanes *= 2;
             }

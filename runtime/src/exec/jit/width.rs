@@ -4,7 +4,7 @@
 //! at different times all of them wait for the last.
 
 use warpjit_ir::graph::on_cycle;
-use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
+use warpjit_ir::{Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
 
 /// Instructions for each access of lanes to global memory from which on a region mostly computes.
 const MOSTLY: usize = 24;
@@ -47,12 +47,10 @@ pub(super) fn vectors(func: &Function) -> u8 {
 /// in scalars.
 pub(super) fn fits_whole(func: &Function) -> bool {
     let succs = successors(func);
-    let in_loop = on_cycle(&succs);
-    let parts = |b| in_loop[Block::index(b)] && depends_on_lanes(func, func.term(b));
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
     accesses_lanes(func)
         && small
-        && !func.block_ids().any(parts)
+        && !parts_in_loops(func)
         && 4 * most_live(func, &succs, &even_values(func, false, |_| true)) <= REGISTERS
 }
 
@@ -74,16 +72,16 @@ pub(super) fn parts_in_loops(func: &Function) -> bool {
     func.block_ids().any(|b| in_loop[b.index()] && depends_on_lanes(func, func.term(b)))
 }
 
-/// Groups of four lanes, in vectors of 128 bits, that a chunk of a region is to have: 2, or more
-/// where that saves what is done once for a chunk. Two are best for loops that lanes leave at different times, where lanes look up
-/// what no two of them have side by side, and for loops that compute only.
+/// Groups of four lanes, in vectors of 128 bits, that a chunk of a region is to have: 2, or more where that saves what is done once
+/// for a chunk. Two are best for loops that lanes leave at different times, where lanes look up what no two of them have side by side, and for
+/// loops that compute only.
 pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
     let succs = successors(func);
-    let in_loop = on_cycle(&succs);
-    let even = even_values(func, true, slot_is_even);
-    if parts_in_loops(func) {
+    if succs.len() * func.values.len() > MOST_LOOKED_AT || parts_in_loops(func) {
         return 2;
     }
+    let in_loop = on_cycle(&succs);
+    let even = even_values(func, true, slot_is_even);
     let (mut accesses, mut in_loops, mut loops, mut operations, mut insts) = (0, 0, false, 0, 0);
     for block in func.block_ids() {
         let looping = in_loop[block.index()];
@@ -106,7 +104,7 @@ pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
             }
         }
     }
-    if loops && in_loops == 0 || succs.len() * func.values.len() > MOST_LOOKED_AT {
+    if loops && in_loops == 0 {
         return 2;
     }
     match most_live(func, &succs, &[]) {
@@ -133,8 +131,8 @@ fn is_access(func: &Function, inst: Inst) -> bool {
     of_lanes && matches!(data.imm, Imm::Mem(m) if matches!(m.space, Space::Global(_)))
 }
 
-/// Integers that are made of slots that are even and of what is the same in all lanes by sums and products; with `loops` what blocks get from several others is
-/// one, too, if all that they give is.
+/// Integers that are made of slots that are even and of what is the same in all lanes by sums and products; with `loops` what blocks get from
+/// several others is one, too, if all that they give is.
 fn even_values(func: &Function, loops: bool, slot_is_even: impl Fn(Slot) -> bool) -> Vec<bool> {
     let mut even: Vec<bool> = func.values.iter().map(|v| v.ty.uniform).collect();
     let params = || func.blocks.iter().flat_map(|block| &block.params);
