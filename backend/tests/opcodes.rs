@@ -241,6 +241,59 @@ fn truncating_multiply_add_in_loops() {
     }
 }
 
+/// Addends that are known when code is made: zeros, tiny ones, whose sums may show what became of the product, and large ones.
+#[test]
+fn truncating_multiply_adds_of_constants() {
+    let addends: [u32; 11] = [
+        0,
+        0x8000_0000,
+        1,
+        0x0080_0000,
+        0x8d12_3456,
+        0x1c00_0000,
+        0x3f80_0000,
+        0xbf81_2345,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0x7fc0_0000,
+    ];
+    for options in all_options() {
+        for (explicit, addend) in [false, true].into_iter().flat_map(|e| addends.map(|a| (e, a))) {
+            let consts = [None, None, Some(u64::from(addend))];
+            let func = one_op(Opcode::FmadTrunc, Imm::None, &[Type::F32; 3], Type::F32, &consts, explicit);
+            let code = Executable::compile(&func, &options);
+            let mut random = Random(5);
+            for batch in 0..200 {
+                let mut words = frame(&func);
+                // Products from a little above the addend to less than its last place.
+                let exponent = (u64::from(addend >> 23 & 0xff) + 127 + 2) / 2 - batch % 20;
+                let mut inputs = [[0; 2]; 32];
+                for (lane, factors) in inputs.iter_mut().enumerate() {
+                    for (k, x) in factors.iter_mut().enumerate() {
+                        let r = random.next();
+                        *x = if r & 31 == 0 {
+                            random.element(Scalar::F32)
+                        } else {
+                            r >> 32 & 0x807f_ffff | (exponent + (r >> 8 & 1)) << 23
+                        };
+                        write(&func, &mut words, k, lane, *x);
+                    }
+                }
+                assert_eq!(code.run(&mut context(), &mut words), 0);
+                for (lane, [a, b]) in inputs.into_iter().enumerate() {
+                    let x = [a, b, u64::from(addend)];
+                    let want = eval_scalar(Opcode::FmadTrunc, &Imm::None, &[Scalar::F32; 3], Scalar::F32, &x);
+                    let (want, got) = (want.expect("pure"), read(&func, &words, 3, lane));
+                    assert!(
+                        same(Opcode::FmadTrunc, Scalar::F32, want, got),
+                        "{options:?} {explicit} {x:x?} gives {got:x}, not {want:x}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 /// A chain of multiply-adds, one test for all of which makes do.
 #[test]
 fn chains_of_truncating_multiply_adds() {

@@ -435,9 +435,9 @@ impl Lower<'_> {
             let mut sum = self.a.v3(add, product, Src::R(c));
             if let Some((zero, rounded)) = both {
                 sum = self.a.v3m(add, zero, sum, rounded, Src::R(c));
-                self.note_addend(&mut stretch, place, c);
             }
             if stretch.careful {
+                self.note_addend(&mut stretch, place, c);
                 self.note_product(&mut stretch, place, product);
             } else {
                 if note || note_sign {
