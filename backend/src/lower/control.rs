@@ -248,9 +248,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
     }
 
     fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error> {
-        match self.two_versions_to(b, start) {
+        match self.mad_versions_to(b, start) {
             Some(end) => {
-                self.two_versions(b, start..end)?;
+                self.mad_versions(b, start..end)?;
                 Ok(end)
             }
             None => {

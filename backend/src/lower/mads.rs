@@ -1,18 +1,18 @@
-//! Truncating multiply-adds and the loads between them, twice: a fast version that tells in the end whether it holds, and
-//! an exact one for when it does not.
+//! Truncating multiply-adds and the loads between them, in three versions:
 //!
-//! The fast version takes the truncated product from the host, or makes it of the rounded one. Both are right as long as
-//! nothing overflows or becomes tiny, and that is looked up in the sums, all at once behind the last of them:
-//! - A product that overflowed is the largest number or infinite. A finite addend leaves a sum of at least 2^103, or
-//!   zero where the two cancel; so a sum below 2^100 that is not zero had no such product.
-//! - A product below 2^-126, flushed or truncated wrongly, matters to the sum only if the addend is below 2^-100; then the sum is
-//!   below 2^-96. (Of a rounded product the error is exact from 2^-102 up, and wrong by one unit in the
-//!   last place below: that cannot be seen in sums from 2^-70 up.)
+//! - *quickly*: the truncated product from the host, or made of the rounded one. That is right as long as no product overflows or
+//!   becomes tiny and no addend is zero, and whether it is shows in the sums, which are looked at all at once behind the last of them: of
+//!   exponents from -63 to 64. A product that overflowed is the largest number or infinite, and leaves a sum of at least 2^103, or zero
+//!   where the two cancel. One below 2^-126 is flushed, and of one below 2^-102 the error is not exact, so that the truncated product may
+//!   be wrong in its last place: neither changes a sum of 2^-63 and more. Sums are no zeros as addends, as they have been looked at;
+//!   others are tested with them.
+//! - *carefully*, where that did not hold: with the rounded product wherever an addend is zero. Infinite sums, zeros and NaNs are right;
+//!   looked at are addends below 2^-70 that are not zero, and products that are the largest number or infinite.
+//! - *exactly*, where even that did not hold, in double precision.
 //!
-//! A zero addend asks for the rounded product. Sums of the fast version are no such addends, as they have been looked at.
-//!
-//! Loads of shared and const memory in between can be executed again, since a block runs on one thread. The bounds of those
-//! whose addresses are known before are tested at the start, and where they do not hold the exact version runs at once.
+//! Lanes where no sum matters ([`crate::wanted`]) are not looked at. Loads of shared and const memory in between can be executed again,
+//! since a block runs on one thread. The bounds of those whose addresses are known before are tested at the start, and where they do not
+//! hold the exact version runs at once.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -22,49 +22,58 @@ use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
 use super::{Kept, Known, Lower, Parts, arg};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{F32X4, HostFloatCC, HostIntCC, I32X4, I64X2, V};
+use crate::clif::{F32X4, HostFloatCC, HostIntCC, I8, I32X4, I64X2, V};
 use crate::embedded;
 
-/// Exponents that sums have for sure to be right: from, and below.
-const SUMS_BELOW: u32 = 127 + 100;
+/// What brings exponents from -63 to 64 to those whose upper bit is set.
+const TO_MIDDLE: u64 = 64 << 23;
+const UPPER_BIT: u64 = 1 << 30;
+/// Addends other than zero from here on are right for the careful version: 2^-70.
+const ADDENDS_FROM: u64 = 57 << 23;
+/// The largest number.
+const LARGEST: u64 = 0x7f7f_ffff;
+const EXPONENT: u64 = 0x7f80_0000;
 
-/// Where one version of a stretch of code is.
+/// The version of a stretch of code that is being written, if not the exact one.
 #[derive(Debug, Default)]
 pub(super) struct FastMads {
-    /// Results whose magnitude will be tested.
-    tested: HashSet<Value>,
-    /// The sums, for a closer look.
-    sums: Vec<V>,
-    /// By group: the greatest of the sums' bits, without signs, from the start of the range on.
-    greatest: Vec<Option<V>>,
-    /// Addends from outside may be zero.
-    blends: bool,
+    careful: bool,
     /// The host rounds products towards zero.
     to_zero: bool,
-    /// Masks of zero addends.
-    zeros: HashMap<Value, Parts>,
-    /// Addends that must not be zero.
-    addends: Vec<V>,
+    /// Sums and addends that will have been found to have middling exponents, so that they are not zero.
+    in_middle: HashSet<Value>,
+    /// By group: in bit 30 whether all of them have.
+    middling: Vec<Option<V>>,
+    /// By group, of the careful version: the least addend, twice as large, less one, so that zeros are above all others.
+    least: Vec<Option<V>>,
+    /// Likewise: lanes with a product that is too large.
+    large: Vec<Option<V>>,
 }
 
 /// Instructions between two multiply-adds, other than loads, from which on they are apart: values must be kept for the exact
 /// version, and other instructions are emitted twice.
 const MOST_OTHERS: usize = 3;
 
-/// Multiply-adds of a range for each addend from outside, from which on such an addend may be zero; in shorter ranges that is
-/// a case for the exact version.
-const LONG_CHAIN: usize = 4;
+/// Most multiply-adds of a stretch: where one of them is not right, all are done again.
+const MOST_MADS: usize = 24;
 
-/// Most sums that get a closer look in case.
-const MOST_SUMS: usize = 8;
+/// Multiply-adds of a range for each addend from outside, from which on the host rounds products towards zero.
+const LONG_CHAIN: usize = 4;
 
 /// What is known where the versions part: vectors that are good wherever their scalar is, and what is good in the block.
 type Parting = (HashMap<Value, Parts>, Known);
 
 impl FastMads {
-    /// The least exponent that sums have for sure to be right.
-    fn sums_from(&self) -> u32 {
-        if self.to_zero { 127 - 96 } else { 127 - 70 }
+    fn new(groups: usize, careful: bool, to_zero: bool) -> FastMads {
+        let none = || vec![None; groups];
+        FastMads {
+            careful,
+            to_zero,
+            in_middle: HashSet::new(),
+            middling: none(),
+            least: none(),
+            large: none(),
+        }
     }
 }
 
@@ -81,14 +90,14 @@ impl Lower<'_, '_> {
     }
 
     /// The end of the instructions from `start` on that are done in two versions, if any are.
-    pub(super) fn two_versions_to(&self, block: Block, start: usize) -> Option<usize> {
+    pub(super) fn mad_versions_to(&self, block: Block, start: usize) -> Option<usize> {
         let insts = &self.f.block(block).insts;
         let first = self.f.inst(*insts.get(start)?);
         let mad = self.is_fast_mad(first);
         if !mad && !matches!(first.op, Opcode::Load) {
             return None;
         }
-        let (mut end, mut others) = (None, 0);
+        let (mut end, mut others, mut mads) = (None, 0, 0);
         for (n, &inst) in insts.iter().enumerate().skip(start) {
             let data = self.f.inst(inst);
             let again = match (data.op, data.imm) {
@@ -96,11 +105,11 @@ impl Lower<'_, '_> {
                 (Opcode::CallPure | Opcode::ActiveMask, _) => false,
                 (op, _) => op.is_pure() && !op.is_cross_lane(),
             };
-            if !again || others > MOST_OTHERS {
+            if !again || others > MOST_OTHERS || mads == MOST_MADS {
                 break;
             }
             if self.is_fast_mad(data) {
-                (end, others) = (Some(n + 1), 0);
+                (end, others, mads) = (Some(n + 1), 0, mads + 1);
             } else if !matches!(data.op, Opcode::Load | Opcode::Bitcast | Opcode::Const) {
                 others += 1;
             }
@@ -116,9 +125,10 @@ impl Lower<'_, '_> {
         (self.hoisted, self.known) = parting;
     }
 
-    /// Emits instructions of a block in two versions.
-    pub(super) fn two_versions(&mut self, block: Block, range: Range<usize>) -> Result<(), Error> {
-        let insts = self.f.block(block).insts[range.clone()].to_vec();
+    /// Emits instructions of a block in their versions.
+    pub(super) fn mad_versions(&mut self, block: Block, range: Range<usize>) -> Result<(), Error> {
+        let f = self.f;
+        let insts = &f.block(block).insts[range.clone()];
         let outside = |&(b, n): &(Block, usize)| b != block || !range.contains(&n);
         let results = insts.iter().filter_map(|&inst| self.f.inst(inst).result);
         let live: Vec<Value> = results
@@ -127,7 +137,7 @@ impl Lower<'_, '_> {
 
         // Bounds first.
         let mut inside: Vec<V> = Vec::new();
-        for &inst in &insts {
+        for &inst in insts {
             let data = self.f.inst(inst);
             let (Opcode::Load, Imm::Mem(mem)) = (data.op, data.imm) else { continue };
             let address = arg(data, 0)?;
@@ -142,71 +152,75 @@ impl Lower<'_, '_> {
                 inside.push(row.inside);
             }
         }
-        let (exact, end) = (self.e.cold_block(), self.e.block());
+        let (careful, exact, end) = (self.e.cold_block(), self.e.cold_block(), self.e.block());
         let all_inside = inside.iter().copied().reduce(|a, b| self.e.band(a, b));
         if let Some(all_inside) = all_inside {
-            let fast = self.e.block();
-            self.e.brif(all_inside, (fast, &[]), (exact, &[]));
-            self.e.switch_to(fast);
+            let quick = self.e.block();
+            self.e.brif(all_inside, (quick, &[]), (exact, &[]));
+            self.e.switch_to(quick);
         }
         let before = self.known_now();
 
         self.inside = inside;
-        let blends = self.has_long_chains(&insts);
         // Registers of 512 bits make the allocator's moves, which are no VEX instructions, dearer: not worth it for a few.
-        let to_zero = blends && self.e.host.rounded_products;
-        let greatest = vec![None; self.groups];
-        self.mads = Some(FastMads { greatest, blends, to_zero, ..FastMads::default() });
-        for &inst in &insts {
+        let to_zero = self.e.host.rounded_products && self.has_long_chains(insts);
+        self.mads = Some(FastMads::new(self.groups, false, to_zero));
+        for &inst in insts {
             self.inst(inst)?;
         }
-        self.inside.clear();
         let mads = self.mads.take().unwrap_or_default();
-        let fast_values: Vec<Kept> = live.iter().map(|&v| self.kept(v)).collect::<Result<_, _>>()?;
-        let fast_args: Vec<V> = fast_values.iter().flat_map(parts_of).collect();
-        let suspicious = self.suspicious(&mads);
-        // The moves to the parameters of `end` are made once.
+        let quick_values: Vec<Kept> = live.iter().map(|&v| self.kept(v)).collect::<Result<_, _>>()?;
+        let quick_args: Vec<V> = quick_values.iter().flat_map(parts_of).collect();
+        let sums = insts.iter().map(|&i| f.inst(i)).filter(|d| d.op == Opcode::FmadTrunc);
+        let mask =
+            self.wanted.as_ref().and_then(|w| w.mask_at(sums.filter_map(|d| d.result), block, range.end));
+        let lanes = match mask.filter(|&m| !self.is_uniform(m)) {
+            Some(mask) => Some(self.parts(mask)?),
+            None => None,
+        };
+        let outside = self.outside_of_middle(&mads, lanes.as_ref());
         let right = self.e.block();
-        if mads.sums.len() <= MOST_SUMS {
-            let look = self.e.cold_block();
-            self.e.brif(suspicious, (look, &[]), (right, &[]));
-            self.e.switch_to(look);
-            let wrong = self.maybe_wrong(&mads);
-            self.e.brif(wrong, (exact, &[]), (right, &[]));
-        } else {
-            self.e.brif(suspicious, (exact, &[]), (right, &[]));
-        }
+        self.e.brif(outside, (careful, &[]), (right, &[]));
         self.e.switch_to(right);
-        self.e.jump(end, &fast_args);
+        self.e.jump(end, &quick_args);
 
-        self.e.switch_to(exact);
-        self.know(before);
-        let before = self.known_now();
-        for &inst in &insts {
-            self.inst(inst)?;
-        }
-        let mut exact_args = Vec::new();
-        for (&v, fast) in live.iter().zip(&fast_values) {
-            match (fast, self.kept(v)?) {
-                (Kept::Parts(_), _) => exact_args.extend(self.parts(v)?.iter()),
-                (Kept::Scalar(_), _) => exact_args.push(self.scalar(v)?),
-                (Kept::Const(_), _) => {}
+        for (version, is_careful) in [(careful, true), (exact, false)] {
+            self.e.switch_to(version);
+            self.know(before.clone());
+            self.mads = is_careful.then(|| FastMads::new(self.groups, true, to_zero));
+            for &inst in insts {
+                self.inst(inst)?;
+            }
+            self.inside.clear();
+            let mut args = Vec::new();
+            for (&v, quick) in live.iter().zip(&quick_values) {
+                match (quick, self.kept(v)?) {
+                    (Kept::Parts(_), _) => args.extend(self.parts(v)?.iter()),
+                    (Kept::Scalar(_), _) => args.push(self.scalar(v)?),
+                    (Kept::Const(_), _) => {}
+                }
+            }
+            match self.mads.take() {
+                Some(mads) => {
+                    let wrong = self.maybe_wrong(&mads, lanes.as_ref().unwrap_or(&self.active.clone()));
+                    self.e.brif(wrong, (exact, &[]), (end, &args));
+                }
+                None => self.e.jump(end, &args),
             }
         }
-        self.e.jump(end, &exact_args);
 
         self.know(before);
         let mut params: Vec<V> = Vec::new();
-        for &a in &fast_args {
+        for &a in &quick_args {
             let ty = self.e.ty(a);
             params.push(self.e.param(end, ty));
         }
         self.e.switch_to(end);
         let mut params = params.into_iter();
-        for (&v, fast) in live.iter().zip(fast_values) {
-            let merged = match &fast {
-                Kept::Const(_) => fast,
-                Kept::Scalar(_) => params.next().map_or(fast, Kept::Scalar),
+        for (&v, quick) in live.iter().zip(quick_values) {
+            let merged = match &quick {
+                Kept::Const(_) => quick,
+                Kept::Scalar(_) => params.next().map_or(quick, Kept::Scalar),
                 Kept::Parts(p) => Kept::Parts(params.by_ref().take(p.len()).collect()),
             };
             self.define(v, merged);
@@ -214,99 +228,117 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// Whether the fast version may be wrong, i8.
-    fn suspicious(&mut self, mads: &FastMads) -> V {
-        let greatest: Vec<V> = mads.greatest.iter().copied().flatten().collect();
-        let length = (SUMS_BELOW - mads.sums_from()) << 24;
-        let last = self.e.imm(I32X4, u64::from((length - 1).wrapping_add(0x8000_0000)));
-        let over: Vec<V> = match greatest.iter().copied().reduce(|a, b| self.e.smax(a, b)) {
-            Some(all) => vec![self.e.icmp(HostIntCC::SignedGreaterThan, all, last)],
-            None => vec![self.e.imm(I32X4, 0)],
+    /// Whether a value of the quick version is not middling in one of these lanes (none: of all), i8.
+    fn outside_of_middle(&mut self, mads: &FastMads, lanes: Option<&Parts>) -> V {
+        let all = mads.middling.iter().enumerate().filter_map(|(g, &v)| Some((g, v?)));
+        let outside: Vec<V> = match lanes {
+            Some(lanes) => all.map(|(g, v)| self.e.band_not(lanes[g], v)).collect(),
+            None => {
+                let all = all.map(|(_, v)| v).reduce(|a, b| self.e.band(a, b));
+                all.map(|v| self.e.bnot(v)).into_iter().collect()
+            }
         };
-        self.any(&over)
+        let Some(any) = outside.into_iter().reduce(|a, b| self.e.bor(a, b)) else {
+            return self.e.imm(I8, 0);
+        };
+        let upper = self.e.band_imm(any, UPPER_BIT);
+        self.e.vany_true(upper)
     }
 
-    /// The same for each sum by itself. Lanes that did not enter do not count. Sums that are not finite are right where
-    /// products are rounded towards zero, as an infinite one had an infinite operand then.
-    fn maybe_wrong(&mut self, mads: &FastMads) -> V {
-        let from = self.e.imm(F32X4, u64::from(mads.sums_from() << 23));
-        let below = self.e.imm(F32X4, u64::from(SUMS_BELOW << 23));
-        let infinite = self.e.imm(F32X4, 0x7f80_0000);
-        let mut wrong = Vec::new();
-        let zero = self.e.imm(F32X4, 0);
-        for (n, &addend) in mads.addends.iter().enumerate() {
-            let zeros = self.e.fcmp(HostFloatCC::Equal, addend, zero);
-            wrong.push(self.e.band(zeros, self.active[n % self.groups]));
-        }
-        for (n, &sum) in mads.sums.iter().enumerate() {
-            let magnitude = self.e.fabs(sum);
-            let small = self.e.fcmp(HostFloatCC::LessThan, magnitude, from);
-            let large = self.e.fcmp(HostFloatCC::LessThanOrEqual, below, magnitude);
-            let finite = self.e.fcmp(HostFloatCC::LessThan, magnitude, infinite);
-            let large = if mads.to_zero { self.e.band(large, finite) } else { large };
-            let either = self.e.bor(small, large);
-            wrong.push(self.e.band(either, self.active[n % self.groups]));
+    /// Whether the careful version may be wrong in one of these lanes, i8.
+    fn maybe_wrong(&mut self, mads: &FastMads, lanes: &Parts) -> V {
+        let from = self.e.imm(I32X4, 2 * ADDENDS_FROM - 1);
+        let mut wrong = vec![self.e.imm(I32X4, 0)];
+        for (g, (&least, &large)) in mads.least.iter().zip(&mads.large).enumerate() {
+            let small = least.map(|least| self.e.icmp(HostIntCC::UnsignedLessThan, least, from));
+            for part in small.into_iter().chain(large) {
+                wrong.push(self.e.band(part, lanes[g]));
+            }
         }
         self.any(&wrong)
     }
 
-    /// A multiply-add of the fast version.
+    /// A multiply-add of a version that is not the exact one.
     pub(super) fn fast_mad(&mut self, data: &InstData) -> Result<Parts, Error> {
-        let (args, result) = (data.args.clone(), data.result);
+        let (Some(mut mads), Some(result)) = (self.mads.take(), data.result) else {
+            return Err(super::malformed(data));
+        };
         let mut operands = Vec::new();
-        for &a in &args {
+        for &a in &data.args {
             let a = self.before_canon(a);
             let parts = self.parts(a)?;
             let flush = self.explicit_flush;
             operands.push(parts.iter().map(|&p| if flush { self.e.flush(p) } else { p }).collect::<Vec<V>>());
         }
         let [a, b, c] = &operands[..] else { return Err(super::malformed(data)) };
-        let addend = self.before_canon(args[2]);
-        let zeros = self.zero_addends(addend, c);
-        let (to_zero, from) = self.mads.as_ref().map_or((false, 0), |m| (m.to_zero, m.sums_from()));
+        let addend = self.magnitude_of(data.args[2]);
+        let constant = self.f.as_const(addend).map(|bits| bits & EXPONENT);
+        if constant.is_none() && !mads.careful && mads.in_middle.insert(addend) {
+            self.note_in_middle(&mut mads, c);
+        }
+        let products: Vec<[V; 2]> =
+            a.iter().zip(b).map(|(&a, &b)| self.products(a, b, mads.to_zero)).collect();
         let mut sums = Vec::new();
-        let mut products = Vec::new();
-        for (g, (&a, &b)) in a.iter().zip(b).enumerate() {
-            let truncated = if to_zero {
-                let truncated = self.product_to_zero(a, b);
-                match &zeros {
-                    Some(zeros) => {
-                        let rounded = self.e.fmul(a, b);
-                        self.e.sel(zeros[g], rounded, truncated)
-                    }
-                    None => truncated,
+        for (g, (&[rounded, cut], &c)) in products.iter().zip(c).enumerate() {
+            // What is added to zero is flushed before: that shows in its sign.
+            let rounded = if self.explicit_flush && mads.careful { self.e.flush(rounded) } else { rounded };
+            let product = if constant == Some(0) { rounded } else { cut };
+            let mut sum = self.e.fadd(product, c);
+            if mads.careful {
+                if constant.is_none() {
+                    let zero = self.e.imm(F32X4, 0);
+                    let zeros = self.e.fcmp(HostFloatCC::Equal, c, zero);
+                    let of_rounded = self.e.fadd(rounded, c);
+                    sum = self.e.sel(zeros, of_rounded, sum);
                 }
-            } else {
-                self.product_by_error(a, b, zeros.as_ref().map(|zeros| zeros[g]))
-            };
-            products.push(truncated);
+                self.note_addend(&mut mads, g, c);
+                self.note_product(&mut mads, g, product);
+            }
+            sums.push(sum);
         }
-        for (&product, &c) in products.iter().zip(c) {
-            sums.push(self.e.fadd(product, c));
+        if !mads.careful {
+            self.note_in_middle(&mut mads, &sums);
+            mads.in_middle.insert(result);
         }
-        let to_start = u64::from(0x8000_0000 - (from << 24));
-        self.note_magnitudes(&sums, to_start);
-        if let Some(mads) = &mut self.mads {
-            mads.sums.extend(&sums);
-            mads.tested.extend(result);
-        }
+        self.mads = Some(mads);
         let flush = self.explicit_flush;
         Ok(sums.iter().map(|&s| if flush { self.e.flush(s) } else { s }).collect())
     }
 
-    /// Adds to [`FastMads::greatest`] the bits of vectors without signs, moved by `offset`.
-    fn note_magnitudes(&mut self, vectors: &[V], offset: u64) {
-        let offset = self.e.imm(I32X4, offset);
-        for (g, &v) in vectors.iter().enumerate() {
-            let bits = self.e.cast(v, I32X4);
-            let double = self.e.iadd(bits, bits);
-            let moved = self.e.iadd(double, offset);
-            let so_far = self.mads.as_ref().and_then(|m| m.greatest[g]);
-            let greatest = so_far.map_or(moved, |so_far| self.e.smax(so_far, moved));
-            if let Some(mads) = &mut self.mads {
-                mads.greatest[g] = Some(greatest);
-            }
+    /// What a float is but for its sign and which NaN it is.
+    fn magnitude_of(&self, v: Value) -> Value {
+        let v = self.before_canon(v);
+        match self.f.def_inst(v) {
+            Some(data) if data.op == Opcode::Fneg => data.args.first().map_or(v, |&a| self.magnitude_of(a)),
+            _ => v,
         }
+    }
+
+    /// Adds vectors to [`FastMads::middling`].
+    fn note_in_middle(&mut self, mads: &mut FastMads, vectors: &[V]) {
+        let to_middle = self.e.imm(I32X4, TO_MIDDLE);
+        for (all, &v) in mads.middling.iter_mut().zip(vectors) {
+            let bits = self.e.cast(v, I32X4);
+            let moved = self.e.iadd(bits, to_middle);
+            *all = Some(all.map_or(moved, |all| self.e.band(all, moved)));
+        }
+    }
+
+    /// Adds a vector to [`FastMads::least`].
+    fn note_addend(&mut self, mads: &mut FastMads, group: usize, addend: V) {
+        let bits = self.e.cast(addend, I32X4);
+        let twice = self.e.iadd(bits, bits);
+        let above = self.e.iadd_imm(twice, u64::from(u32::MAX));
+        let least = &mut mads.least[group];
+        *least = Some(least.map_or(above, |least| self.e.umin(least, above)));
+    }
+
+    /// Adds a vector to [`FastMads::large`].
+    fn note_product(&mut self, mads: &mut FastMads, group: usize, product: V) {
+        let (magnitude, largest) = (self.e.fabs(product), self.e.imm(F32X4, LARGEST));
+        let too_large = self.e.fcmp(HostFloatCC::LessThanOrEqual, largest, magnitude);
+        let large = &mut mads.large[group];
+        *large = Some(large.map_or(too_large, |large| self.e.bor(large, too_large)));
     }
 
     /// Whether most multiply-adds of a range have another's sum as addend.
@@ -317,38 +349,13 @@ impl Lower<'_, '_> {
         mads().count() >= LONG_CHAIN * from_outside.max(1)
     }
 
-    /// Where the addend is zero; `None` where it cannot be, or must not.
-    fn zero_addends(&mut self, addend: Value, parts: &[V]) -> Option<Parts> {
-        // The sign plays no part.
-        let mut v = addend;
-        while let Some(data) = self.f.def_inst(v)
-            && data.op == Opcode::Fneg
-            && let Some(&a) = data.args.first()
-        {
-            v = a;
+    /// a * b rounded to nearest, and truncated.
+    fn products(&mut self, a: V, b: V, to_zero: bool) -> [V; 2] {
+        let rounded = self.e.fmul(a, b);
+        match to_zero {
+            true => [rounded, self.product_to_zero(a, b)],
+            false => [rounded, self.cut_by_error(a, b, rounded)],
         }
-        let mads = self.mads.as_ref()?;
-        if mads.tested.contains(&v) || self.f.as_const(v).is_some_and(|bits| bits & 0x7f80_0000 != 0) {
-            return None;
-        }
-        if let Some(known) = mads.zeros.get(&v) {
-            return (!known.is_empty()).then(|| known.clone());
-        }
-        if !mads.blends {
-            // Zeros and denormals become the largest of all; so do some very large numbers.
-            self.note_magnitudes(parts, 0x7f00_0000);
-            if let Some(mads) = &mut self.mads {
-                mads.addends.extend(parts);
-                mads.zeros.insert(v, [].into());
-            }
-            return None;
-        }
-        let zero = self.e.imm(F32X4, 0);
-        let zeros: Parts = parts.iter().map(|&c| self.e.fcmp(HostFloatCC::Equal, c, zero)).collect();
-        if let Some(mads) = &mut self.mads {
-            mads.zeros.insert(v, zeros.clone());
-        }
-        Some(zeros)
     }
 
     /// a * b rounded towards zero, by an instruction of the host.
@@ -363,9 +370,8 @@ impl Lower<'_, '_> {
 
     /// a * b truncated: the rounded product, one unit less if its error, which a fused multiply-add gives exactly, has
     /// the other sign. (The error times the product has a sign that says so, plus zero also where there is no error.)
-    fn product_by_error(&mut self, a: V, b: V, zero_addends: Option<V>) -> V {
+    fn cut_by_error(&mut self, a: V, b: V, product: V) -> V {
         let e = &mut self.e;
-        let product = e.fmul(a, b);
         let minus = e.fneg(product);
         let error = e.fma(a, b, minus);
         let zero = e.imm(F32X4, 0);
@@ -374,10 +380,6 @@ impl Lower<'_, '_> {
         let step = e.sar(both, 31);
         let bits = e.cast(product, I32X4);
         let cut = e.iadd(bits, step);
-        let cut = match zero_addends {
-            Some(zeros) => e.sel(zeros, bits, cut),
-            None => cut,
-        };
         e.cast(cut, F32X4)
     }
 }

@@ -39,6 +39,7 @@ use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
+use crate::wanted::Wanted;
 use crate::{Error, FloatEnv};
 
 /// The vectors of a value, or its one scalar.
@@ -56,7 +57,7 @@ enum Kept {
 }
 
 /// Vectors of `fmad_trunc` in a region up to which they are compiled for speed.
-const MOST_FAST_MADS: usize = 48;
+const MOST_FAST_MADS: usize = 256;
 
 /// What one piece of code for rows leaves for the next: all that is of the host's function, not of the piece's.
 struct Carried<'a, 'b> {
@@ -150,6 +151,8 @@ pub(crate) struct Lower<'a, 'b> {
     marks: u32,
     /// Where values are used, if that is asked for.
     uses: mads::Uses,
+    /// Lanes where values matter, likewise.
+    wanted: Option<Rc<Wanted<'a>>>,
     /// How often each value is used.
     used: Uses,
     blocks: HostBlocks<HostBlock>,
@@ -248,11 +251,12 @@ impl<'a, 'b> Lower<'a, 'b> {
         let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
         let hoist = hoisted_values(f, &order, &forms);
         let address_only = address_only(f, &forms, false);
-        // 8.0 instead of 13.8 ns a warp, but about twice the time to compile, which grows faster than linearly.
+        // A half to a third of the time to run, but twice the time to compile.
         let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
         let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
         let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
+        let wanted = fast_mads.then(|| Rc::new(Wanted::new(f, &order.blocks)));
         let none = V::from_u32(0);
         Lower {
             e,
@@ -271,6 +275,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             preloaded: HashMap::new(),
             marks,
             uses,
+            wanted,
             used: Uses::new(f),
             blocks: HostBlocks::new(f, order),
             hoisted: HashMap::new(),
