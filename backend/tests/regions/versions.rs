@@ -243,6 +243,35 @@ fn addends_of_a_row_are_looked_through() {
     looked_through(&LOOKED_THROUGH.replace("    return 0\n", DENORMALS));
 }
 
+/// A sum behind a row of loads, one addend of which the row has shifted, so that an address could be made of what it shifted.
+const SHIFTED: &str = "
+function @shifted mask lanes 32 {
+    slot s0: i32 lane
+    slot s1: i32 a
+    slot s2: i32 sum
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0x0
+    v2: ui32 = load.u32 shared[v1 + 0x40] align 1
+    v3: ui32 = load.u32 shared[v1 + 0x44] align 1
+    v4: ui32 = imul v3, v3
+    v5: ui32 = iadd v4, v2
+    v6: ui32 = const 0x2
+    v7: ui32 = ishl v5, v6
+    v8: ui32 = load.u32 shared[v1 + 0x48] align 1
+    v9: ui32 = iadd v8, v7
+    v10: i32 = iadd v0, v9
+    slot.set s2, v10
+    return 0
+}
+";
+
+#[test]
+fn what_a_row_has_shifted_is_there_behind_it() {
+    looked_through(SHIFTED);
+}
+
 fn looked_through(text: &str) {
     let mut random = Random(7);
     let func = parse_function(text, &[]).expect("parses");
