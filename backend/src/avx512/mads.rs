@@ -256,7 +256,7 @@ impl Lower<'_> {
         insts.iter().try_for_each(|&inst| self.inst(inst))?;
         let sums =
             plan.depend.iter().copied().filter(|&v| f.def_inst(v).is_some_and(|d| d.op == Opcode::FmadTrunc));
-        let mask = facts.wanted.mask_at(sums, block, range.end);
+        let mask = facts.wanted.mask_at(sums, block, range.end).filter(|m| self.values[m.index()].is_some());
         let lanes = match mask {
             Some(mask) => self.masks(mask)?,
             None => self.active.clone(),

@@ -89,7 +89,7 @@ impl Lower<'_, '_> {
             && data.result.is_some_and(|r| self.forms.of(r) == Form::Varying)
     }
 
-    /// The end of the instructions from `start` on that are done in two versions, if any are.
+    /// The end of the instructions from `start` on that are done in versions, if any are.
     pub(super) fn mad_versions_to(&self, block: Block, start: usize) -> Option<usize> {
         let insts = &self.f.block(block).insts;
         let first = self.f.inst(*insts.get(start)?);
@@ -174,11 +174,13 @@ impl Lower<'_, '_> {
         let sums = insts.iter().map(|&i| f.inst(i)).filter(|d| d.op == Opcode::FmadTrunc);
         let mask =
             self.wanted.as_ref().and_then(|w| w.mask_at(sums.filter_map(|d| d.result), block, range.end));
-        let lanes = match mask.filter(|&m| !self.is_uniform(m)) {
+        let is_there = |m: &Value| self.values[m.index()].is_some() && !self.is_uniform(*m);
+        let lanes = match mask.filter(is_there) {
             Some(mask) => Some(self.parts(mask)?),
             None => None,
         };
         let outside = self.outside_of_middle(&mads, lanes.as_ref());
+        // The moves to the parameters of `end` are made once.
         let right = self.e.block();
         self.e.brif(outside, (careful, &[]), (right, &[]));
         self.e.switch_to(right);
@@ -210,6 +212,10 @@ impl Lower<'_, '_> {
         }
 
         self.know(before);
+        // What is not used behind is that of the exact version.
+        for r in insts.iter().filter_map(|&inst| f.inst(inst).result) {
+            self.values[r.index()].take_if(|kept| !matches!(kept, Kept::Const(_)));
+        }
         let mut params: Vec<V> = Vec::new();
         for &a in &quick_args {
             let ty = self.e.ty(a);

@@ -272,6 +272,48 @@ fn what_a_row_has_shifted_is_there_behind_it() {
     looked_through(SHIFTED);
 }
 
+/// Two stretches of multiply-adds, and a mask that both matter in and only the first uses.
+const MASK_OF_BOTH: &str = "
+function @mask_of_both mask lanes 32 {
+    slot s0: i32 lane
+    slot s1: i32 a
+    slot s2: i32 first
+    slot s3: i32 second
+
+block0 at 0x0:
+    v0: i32 = slot.get s0
+    v1: i32 = slot.get s1
+    v2: f32 = bitcast v1
+    v3: mask = active
+    v4: f32 = fmad_trunc v2, v2, v2
+    v5: ui32 = const 0x100
+    v6: mask = icmp ult v0, v5
+    v7: mask = iand v3, v6
+    v8: f32 = fmad_trunc v4, v2, v2
+    v9: mask = icmp ult v1, v5
+    v10: mask = iand v7, v9
+    v11: f32 = fmad_trunc v8, v2, v2
+    v12: mask = inot v9
+    v13: mask = iand v7, v12
+    v14: f32 = fmad_trunc v11, v2, v2
+    store.u32 shared[v1], v0 align 1 if v10
+    v15: f32 = fmad_trunc v14, v2, v2
+    v16: f32 = fmad_trunc v15, v2, v4
+    v17: f32 = fcanon v15, 0x7fffffff
+    v18: f32 = fcanon v16, 0x7fffffff
+    v19: i32 = bitcast v17
+    v20: i32 = bitcast v18
+    slot.set s2, v19, v10
+    slot.set s3, v20, v13
+    return 0
+}
+";
+
+#[test]
+fn masks_of_a_stretch_before() {
+    looked_through(MASK_OF_BOTH);
+}
+
 fn looked_through(text: &str) {
     let mut random = Random(7);
     let func = parse_function(text, &[]).expect("parses");
