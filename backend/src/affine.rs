@@ -191,6 +191,7 @@ impl Analysis<'_> {
                 Imm::Mem(m) if m.space != Space::Local && uniform(&data.args[..1]) => Form::Uniform,
                 _ => Form::Varying,
             },
+            op if op.is_translation() && uniform(&data.args[..1]) => Form::Uniform,
             op if !op.is_pure() => Form::Varying,
             _ if uniform(&data.args) => Form::Uniform,
             _ if ty.scalar != Scalar::I32 => Form::Varying,

@@ -192,7 +192,7 @@ impl TrapSite {
             pc: self.pc,
             lane: chunk + lane,
             space: encode_space(self.space),
-            address,
+            address: context.guest_address(base.wrapping_add(address)),
             store: u32::from(self.store),
             bytes: u32::from(self.bytes),
         }

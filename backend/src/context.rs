@@ -19,6 +19,9 @@ pub const SUSPENDED: u64 = u64::MAX - 3;
 /// those before it have, as in [`PARTED`].
 pub const UNFIT: u64 = u64::MAX - 4;
 
+/// Where the upper half of 48-bit addresses begins, and the upper window: addresses that have this sign.
+pub const UPPER: u64 = 0xffff_8000_0000_0000;
+
 /// Const banks that code can name.
 pub const CONST_BANKS: usize = 18;
 
@@ -129,8 +132,15 @@ pub struct Context {
     pub vector_base: u64,
     /// Host address of guest global address 0.
     pub global_base: *mut u8,
-    /// The bits that no guest address has set: a 64-bit address with any of them faults.
+    /// A 64-bit address of a load or store with any of these bits set faults. 0 where the code translates addresses
+    /// ([`warpjit_ir::passes::translate`]): then all are good.
     pub global_high: u64,
+    /// The bits that no address of the window has set: the range that lies at `global_base`. Atomics and translations test them.
+    pub window_high: u64,
+    /// What all addresses of the upper window have in common ([`UPPER`]); 0 without one.
+    pub upper_start: u64,
+    /// What is added to addresses of the upper window to reach them from `global_base`.
+    pub upper_more: u64,
     /// Not 0 where less than 18 GiB on each side of global memory are unmapped: an index of 32 bits may reach what is not the guest's.
     pub near_guards: u64,
     /// Checked memory: a byte for each 4 KiB page of the 4 GiB and 2 more; bit 0 readable, bit 1 writable.
@@ -182,6 +192,12 @@ pub struct Context {
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
     /// Does an atomic of global memory ([`Context::each_atomic`]). The embedder's, for its memory.
     pub global_atomic: unsafe extern "C" fn(context: *mut Context),
+    /// Translates the addresses of an access of global memory ([`Context::each_translation`]). The embedder's, for its memory.
+    pub translate: unsafe extern "C" fn(context: *mut Context),
+    /// Calls `translate`, preserving every register; [`Context::new`] puts the backend's own.
+    pub translate_preserving: unsafe extern "C" fn(context: *mut Context),
+    /// The same, preserving the registers of AVX-512, too.
+    pub translate_wide: unsafe extern "C" fn(context: *mut Context),
     /// Out: one more than the first lane of the chunk at which an atomic has faulted, the address being in `fault`; 0 if none has.
     pub odd_lane: u32,
     /// The lanes of the chunk (a bit each) that run by themselves, see [`crate::TrapLane::Single`].
@@ -276,6 +292,9 @@ impl Context {
             vector_base: 0,
             global_base: std::ptr::null_mut(),
             global_high: !0xffff_ffff,
+            window_high: !0xffff_ffff,
+            upper_start: 0,
+            upper_more: 0,
             near_guards: 1,
             page_table: std::ptr::null(),
             shared_base: std::ptr::null_mut(),
@@ -301,6 +320,9 @@ impl Context {
             atomic_lanes: crate::atomics::atomic_lanes,
             atomic_wide: crate::wide_helpers::atomic_wide,
             global_atomic: crate::atomics::no_global_atomic,
+            translate: crate::translate::no_translation,
+            translate_preserving: crate::helpers::translate_preserving,
+            translate_wide: crate::wide_helpers::translate_wide,
             odd_lane: 0,
             single_lanes: 0,
             atomic: 0,
@@ -320,6 +342,22 @@ impl Context {
             row_insts: 0,
             shared_first: std::ptr::null(),
         }
+    }
+}
+
+impl Context {
+    /// Makes addresses from [`UPPER`] on, as many as the window has, lie at a host address.
+    pub fn map_upper(&mut self, place: *mut u8) {
+        self.upper_start = UPPER;
+        self.upper_more = (place as u64).wrapping_sub(self.global_base as u64).wrapping_sub(UPPER);
+    }
+
+    /// The guest address of a host address at which compiled code accesses global memory.
+    pub(crate) fn guest_address(&self, host: u64) -> u64 {
+        let from_base = host.wrapping_sub(self.global_base as u64);
+        let address = from_base.wrapping_sub(self.upper_more);
+        let in_upper = self.upper_start != 0 && (address ^ self.upper_start) & self.window_high == 0;
+        if in_upper { address } else { from_base }
     }
 }
 
@@ -354,6 +392,9 @@ offsets! {
     VECTOR_BASE = vector_base;
     GLOBAL_BASE = global_base;
     GLOBAL_HIGH = global_high;
+    WINDOW_HIGH = window_high;
+    UPPER_START = upper_start;
+    UPPER_MORE = upper_more;
     NEAR_GUARDS = near_guards;
     INDEX = index;
     PAGE_TABLE = page_table;
@@ -377,6 +418,9 @@ offsets! {
     ACCESS_WIDE = access_wide;
     ATOMIC_LANES = atomic_lanes;
     ATOMIC_WIDE = atomic_wide;
+    TRANSLATE = translate;
+    TRANSLATE_PRESERVING = translate_preserving;
+    TRANSLATE_WIDE = translate_wide;
     ODD_LANE = odd_lane;
     SINGLE_LANES = single_lanes;
     ATOMIC = atomic;

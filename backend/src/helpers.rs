@@ -88,141 +88,107 @@ impl HostFloat {
     pub(crate) fn leave(self) {}
 }
 
-/// Calls the context's poll function and stores what it returns in `Context::stop`, preserving every register: a call that
-/// clobbers them, even a cold one, makes the register allocator spill around each back edge.
-#[cfg(target_arch = "x86_64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn poll_preserving(context: *mut crate::Context) {
-    std::arch::naked_asm!(
-        "push rax",
-        "push rcx",
-        "push rdx",
-        "push rsi",
-        "push r8",
-        "push r9",
-        "push r10",
-        "push r11",
-        "push rdi",
-        "sub rsp, 256",
-        "movups [rsp], xmm0",
-        "movups [rsp + 16], xmm1",
-        "movups [rsp + 32], xmm2",
-        "movups [rsp + 48], xmm3",
-        "movups [rsp + 64], xmm4",
-        "movups [rsp + 80], xmm5",
-        "movups [rsp + 96], xmm6",
-        "movups [rsp + 112], xmm7",
-        "movups [rsp + 128], xmm8",
-        "movups [rsp + 144], xmm9",
-        "movups [rsp + 160], xmm10",
-        "movups [rsp + 176], xmm11",
-        "movups [rsp + 192], xmm12",
-        "movups [rsp + 208], xmm13",
-        "movups [rsp + 224], xmm14",
-        "movups [rsp + 240], xmm15",
-        "call qword ptr [rdi + {poll}]",
-        "movups xmm0, [rsp]",
-        "movups xmm1, [rsp + 16]",
-        "movups xmm2, [rsp + 32]",
-        "movups xmm3, [rsp + 48]",
-        "movups xmm4, [rsp + 64]",
-        "movups xmm5, [rsp + 80]",
-        "movups xmm6, [rsp + 96]",
-        "movups xmm7, [rsp + 112]",
-        "movups xmm8, [rsp + 128]",
-        "movups xmm9, [rsp + 144]",
-        "movups xmm10, [rsp + 160]",
-        "movups xmm11, [rsp + 176]",
-        "movups xmm12, [rsp + 192]",
-        "movups xmm13, [rsp + 208]",
-        "movups xmm14, [rsp + 224]",
-        "movups xmm15, [rsp + 240]",
-        "add rsp, 256",
-        "pop rdi",
-        "mov dword ptr [rdi + {stop}], eax",
-        "pop r11",
-        "pop r10",
-        "pop r9",
-        "pop r8",
-        "pop rsi",
-        "pop rdx",
-        "pop rcx",
-        "pop rax",
-        "ret",
-        poll = const crate::context::at::POLL,
-        stop = const crate::context::at::STOP,
-    )
+/// A function that calls another through the context and preserves every register: a call that clobbers them, even a cold
+/// one, makes the register allocator spill around each back edge. `$x86` and `$arm` come behind the call; the result is in eax or w0, the context
+/// in rdi or x9.
+macro_rules! preserving {
+    ($(#[$doc:meta])* $name:ident, $callee:expr, $x86:literal, $arm:literal $(, $operand:ident = $value:expr)*) => {
+        $(#[$doc])*
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name(context: *mut crate::Context) {
+            std::arch::naked_asm!(
+                "push rax",
+                "push rcx",
+                "push rdx",
+                "push rsi",
+                "push r8",
+                "push r9",
+                "push r10",
+                "push r11",
+                "push rdi",
+                "sub rsp, 256",
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                "movups [rsp + 16 * \\n], xmm\\n",
+                ".endr",
+                "call qword ptr [rdi + {callee}]",
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+                "movups xmm\\n, [rsp + 16 * \\n]",
+                ".endr",
+                "add rsp, 256",
+                "pop rdi",
+                $x86,
+                "pop r11",
+                "pop r10",
+                "pop r9",
+                "pop r8",
+                "pop rsi",
+                "pop rdx",
+                "pop rcx",
+                "pop rax",
+                "ret",
+                callee = const $callee
+                $(, $operand = const $value)*
+            )
+        }
+
+        // x18 is the platform's.
+        $(#[$doc])*
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(naked)]
+        pub(crate) unsafe extern "C" fn $name(context: *mut crate::Context) {
+            std::arch::naked_asm!(
+                "stp x29, x30, [sp, #-176]!",
+                "mov x29, sp",
+                "stp x0, x1, [sp, #16]",
+                "stp x2, x3, [sp, #32]",
+                "stp x4, x5, [sp, #48]",
+                "stp x6, x7, [sp, #64]",
+                "stp x8, x9, [sp, #80]",
+                "stp x10, x11, [sp, #96]",
+                "stp x12, x13, [sp, #112]",
+                "stp x14, x15, [sp, #128]",
+                "stp x16, x17, [sp, #144]",
+                "sub sp, sp, #512",
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+                "str q\\n, [sp, #16 * \\n]",
+                ".endr",
+                "ldr x9, [x0, #{callee}]",
+                "blr x9",
+                "ldr x9, [x29, #16]",
+                $arm,
+                ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31",
+                "ldr q\\n, [sp, #16 * \\n]",
+                ".endr",
+                "add sp, sp, #512",
+                "ldp x0, x1, [sp, #16]",
+                "ldp x2, x3, [sp, #32]",
+                "ldp x4, x5, [sp, #48]",
+                "ldp x6, x7, [sp, #64]",
+                "ldp x8, x9, [sp, #80]",
+                "ldp x10, x11, [sp, #96]",
+                "ldp x12, x13, [sp, #112]",
+                "ldp x14, x15, [sp, #128]",
+                "ldp x16, x17, [sp, #144]",
+                "ldp x29, x30, [sp], #176",
+                "ret",
+                callee = const $callee
+                $(, $operand = const $value)*
+            )
+        }
+    };
 }
 
-/// As for x86-64; x18 is the platform's.
-#[cfg(target_arch = "aarch64")]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn poll_preserving(context: *mut crate::Context) {
-    std::arch::naked_asm!(
-        "stp x29, x30, [sp, #-176]!",
-        "mov x29, sp",
-        "stp x0, x1, [sp, #16]",
-        "stp x2, x3, [sp, #32]",
-        "stp x4, x5, [sp, #48]",
-        "stp x6, x7, [sp, #64]",
-        "stp x8, x9, [sp, #80]",
-        "stp x10, x11, [sp, #96]",
-        "stp x12, x13, [sp, #112]",
-        "stp x14, x15, [sp, #128]",
-        "stp x16, x17, [sp, #144]",
-        "sub sp, sp, #512",
-        "stp q0, q1, [sp]",
-        "stp q2, q3, [sp, #32]",
-        "stp q4, q5, [sp, #64]",
-        "stp q6, q7, [sp, #96]",
-        "stp q8, q9, [sp, #128]",
-        "stp q10, q11, [sp, #160]",
-        "stp q12, q13, [sp, #192]",
-        "stp q14, q15, [sp, #224]",
-        "stp q16, q17, [sp, #256]",
-        "stp q18, q19, [sp, #288]",
-        "stp q20, q21, [sp, #320]",
-        "stp q22, q23, [sp, #352]",
-        "stp q24, q25, [sp, #384]",
-        "stp q26, q27, [sp, #416]",
-        "stp q28, q29, [sp, #448]",
-        "stp q30, q31, [sp, #480]",
-        "ldr x9, [x0, #{poll}]",
-        "blr x9",
-        "ldr x9, [x29, #16]",
-        "str w0, [x9, #{stop}]",
-        "ldp q0, q1, [sp]",
-        "ldp q2, q3, [sp, #32]",
-        "ldp q4, q5, [sp, #64]",
-        "ldp q6, q7, [sp, #96]",
-        "ldp q8, q9, [sp, #128]",
-        "ldp q10, q11, [sp, #160]",
-        "ldp q12, q13, [sp, #192]",
-        "ldp q14, q15, [sp, #224]",
-        "ldp q16, q17, [sp, #256]",
-        "ldp q18, q19, [sp, #288]",
-        "ldp q20, q21, [sp, #320]",
-        "ldp q22, q23, [sp, #352]",
-        "ldp q24, q25, [sp, #384]",
-        "ldp q26, q27, [sp, #416]",
-        "ldp q28, q29, [sp, #448]",
-        "ldp q30, q31, [sp, #480]",
-        "add sp, sp, #512",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x2, x3, [sp, #32]",
-        "ldp x4, x5, [sp, #48]",
-        "ldp x6, x7, [sp, #64]",
-        "ldp x8, x9, [sp, #80]",
-        "ldp x10, x11, [sp, #96]",
-        "ldp x12, x13, [sp, #112]",
-        "ldp x14, x15, [sp, #128]",
-        "ldp x16, x17, [sp, #144]",
-        "ldp x29, x30, [sp], #176",
-        "ret",
-        poll = const crate::context::at::POLL,
-        stop = const crate::context::at::STOP,
-    )
-}
+preserving!(
+    /// Calls the context's poll function and stores what it returns in `Context::stop`, preserving every register.
+    poll_preserving, crate::context::at::POLL, "mov dword ptr [rdi + {stop}], eax", "str w0, [x9, #{stop}]",
+    stop = crate::context::at::STOP
+);
+
+preserving!(
+    /// Calls the context's translation ([`crate::Context::each_translation`]), preserving every register.
+    translate_preserving, crate::context::at::TRANSLATE, "", ""
+);
 
 const SIGN: u64 = 1 << 63;
 const QUIET_NAN: u64 = 0x7ff8_0000_0000_0000;

@@ -23,6 +23,7 @@ mod lower;
 mod operands;
 mod options;
 mod slots_after;
+mod translate;
 mod wanted;
 mod ways;
 mod wide_helpers;
@@ -40,3 +41,4 @@ pub use context::{
 pub use frame::frame_bytes;
 pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, SlotShape, Target, Way};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
+pub use translate::{LaneTranslation, Translator};

@@ -43,7 +43,8 @@ impl MemoryOperands {
         if !matches!(mem.bytes, 1 | 2 | 4 | 8) || !mem.align.is_power_of_two() {
             return Err(malformed(data));
         }
-        let takes_value = matches!(data.op, Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore);
+        let takes_value =
+            matches!(data.op, Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore | Opcode::TranslateStore);
         let value = if takes_value { Some(arg(data, 1)?) } else { None };
         let guard = data.args.get(1 + usize::from(value.is_some())).copied();
         Ok(MemoryOperands { mem, address: arg(data, 0)?, value, guard })

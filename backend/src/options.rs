@@ -410,6 +410,9 @@ pub struct Options {
     pub fast_compile: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
+    /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
+    /// checks them.
+    pub translated: bool,
     /// Count guest instructions.
     pub count: bool,
     /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
@@ -434,6 +437,7 @@ impl Options {
             wide_vectors: false,
             fast_compile: false,
             checked_memory: false,
+            translated: false,
             count: false,
             pcs: false,
             list: false,

@@ -73,6 +73,11 @@ preserving!(
 );
 
 preserving!(
+    /// Calls the context's `translate`, preserving every register.
+    translate_wide, "call qword ptr [rdi + {translate}]", "", translate = const crate::context::at::TRANSLATE
+);
+
+preserving!(
     /// [`crate::atomics::atomic_lanes`], preserving every register.
     atomic_wide, "call {atomic}", "", atomic = sym crate::atomics::atomic_lanes
 );
@@ -80,6 +85,10 @@ preserving!(
 /// Only x86-64 has such code.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) unsafe extern "C" fn atomic_wide(_: *mut crate::Context) {}
+
+/// Only x86-64 has such code.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) unsafe extern "C" fn translate_wide(_: *mut crate::Context) {}
 
 /// Only x86-64 has such code.
 #[cfg(not(target_arch = "x86_64"))]

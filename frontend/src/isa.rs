@@ -117,8 +117,10 @@ pub struct LaunchRules {
     pub pointer_bytes: usize,
     /// Whether pointer arguments of 4 bytes are allowed.
     pub short_pointers: bool,
-    /// Bits of a guest address.
+    /// Bits of a guest address; 0: there is no memory with addresses.
     pub address_bits: u32,
+    /// Whether addresses are sign-extended: the bits above the highest repeat it.
+    pub signed_addresses: bool,
     /// Constant banks that a launch may bind; 0: there are none.
     pub const_banks: u32,
     /// Windows to global memory (`[[global]]`); 0: there are none.
@@ -147,7 +149,8 @@ impl LaunchRules {
             max_threads: abi.max_threads,
             pointer_bytes: abi.params.pointer_bytes.into(),
             short_pointers: abi.params.pointer_bytes == 4,
-            address_bits: 64,
+            address_bits: 40,
+            signed_addresses: false,
             const_banks: 0,
             global_windows: 0,
             local_args: false,

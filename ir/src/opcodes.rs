@@ -250,6 +250,14 @@ opcodes! {
     DenyLoad, "deny_load", Memory, Sig::Special;
     /// As `deny_load`, of a store or an atomic.
     DenyStore, "deny_store", Memory, Sig::Special;
+    /// Translates the 64-bit guest address of a load for compiled code: operands address, then optionally the guard. The
+    /// result is the address under which a `load` of the same width finds the memory. A lane that may not load is a `memory`
+    /// fault, as the load would be. Lanes that take no part get an unspecified result. The interpreter gives the address as it is,
+    /// because its memory takes guest addresses. See [`crate::passes::translate`].
+    TranslateLoad, "translate_load", Memory, Sig::Special;
+    /// As `translate_load`, of a store: operands address, value, then optionally the guard. The value is stored here where an
+    /// access lies in two pieces of memory; the result is then a place that the `store` may write.
+    TranslateStore, "translate_store", Memory, Sig::Special;
 
     /// Reads a slot.
     SlotGet, "slot.get", Control, Sig::Special;
@@ -290,6 +298,12 @@ impl Opcode {
     pub fn has_effect(self) -> bool {
         use Opcode::*;
         matches!(self, Store | Atomic | Lock | UnlockStore | DenyLoad | DenyStore | SlotSet | Clock)
+            || self.is_translation()
+    }
+
+    /// Whether the operation translates an address ([`crate::passes::translate`]).
+    pub fn is_translation(self) -> bool {
+        matches!(self, Opcode::TranslateLoad | Opcode::TranslateStore)
     }
 
     /// Whether the operation reads memory or slots: not movable across effects.

@@ -471,7 +471,7 @@ fn check_imm(op: Opcode, imm: &Imm) -> Check {
         Const | Fcanon | QuadLane => (matches!(imm, Imm::Bits(_)), "bits"),
         Icmp => (matches!(imm, Imm::Int(_)), "an integer condition"),
         Fcmp => (matches!(imm, Imm::FloatCmp(..)), "a float condition"),
-        Load | Store | Lock | UnlockStore | DenyLoad | DenyStore => {
+        Load | Store | Lock | UnlockStore | DenyLoad | DenyStore | TranslateLoad | TranslateStore => {
             (matches!(imm, Imm::Mem(_)), "a memory access")
         }
         Atomic => (matches!(imm, Imm::Atomic(..)), "a memory access and an atomic operation"),
@@ -538,7 +538,7 @@ fn check_memory(
     let denies = matches!(op, Opcode::DenyLoad | Opcode::DenyStore);
     let values = match op {
         _ if denies => 1,
-        Opcode::Store | Opcode::UnlockStore => 1,
+        Opcode::Store | Opcode::UnlockStore | Opcode::TranslateStore => 1,
         Opcode::Atomic if atomic.is_some_and(AtomicOp::takes_two) => 2,
         Opcode::Atomic => 1,
         _ => 0,
@@ -576,6 +576,12 @@ fn check_memory(
             let space = matches!(mem.space, Space::Shared | Space::Global(_));
             ensure(mem.bytes == 4 && space, "locks are words of shared or global memory")?;
             ensure(op != Opcode::Lock || result.map(|t| t.scalar) == Some(Scalar::I1), "gives i1")
+        }
+        Opcode::TranslateLoad | Opcode::TranslateStore => {
+            ensure(wide, "translates an i64 of global memory")?;
+            ensure(result.map(|t| t.scalar) == Some(Scalar::I64), "gives i64")?;
+            let same = args[0].uniform || !result.is_some_and(|t| t.uniform);
+            ensure(same, "the translation of a varying address is varying")
         }
         _ => Ok(()),
     }

@@ -64,7 +64,7 @@ impl Engine {
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         let start = Instant::now();
-        let mut variant = Variant::new(&self.config, launch);
+        let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited;
         let tiers = program.tiers(variant, self.config.cache.as_ref())?;

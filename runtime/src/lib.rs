@@ -75,6 +75,6 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
-pub use memory::{Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, SPACE_BYTES};
+pub use memory::{ADDRESS_BITS, Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, WINDOW_BYTES};
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};

@@ -69,6 +69,8 @@ pub(crate) struct Variant {
     pub exact_steps: bool,
     /// Kinds of the windows to global memory, where they are not the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
+    /// Code looks up the 64-bit addresses of loads and stores.
+    pub translate: bool,
     /// Code tells of which guest instruction it is.
     pub pcs: bool,
     /// Code is written down for perf.
@@ -81,7 +83,7 @@ pub(crate) struct Variant {
 const HOT_AFTER: u32 = 16;
 
 impl Variant {
-    pub(crate) fn new(config: &Config, launch: &Launch) -> Self {
+    pub(crate) fn new(config: &Config, launch: &Launch, translate: bool) -> Self {
         Variant {
             tier: config.tier,
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
@@ -94,6 +96,7 @@ impl Variant {
             keep_registers: launch.capture_registers,
             exact_steps: launch.max_steps != 0,
             windows: kinds(&launch.globals),
+            translate,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,

@@ -206,7 +206,7 @@ impl Loaded {
         let launch = Launch { max_steps: limited.into(), capture_registers: true, ..Launch::default() };
         let config = Config { count: false, ..config.clone() };
         let tiers = Arc::new({
-            let variant = Variant::new(&config, &launch);
+            let variant = Variant::new(&config, &launch, false);
             Tiers::new(self.function().clone(), variant, RowFacts::default(), config.cache.as_ref())?
         });
         self.tiers[usize::from(limited)] = Some(tiers.clone());

@@ -1,5 +1,6 @@
 //! Random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers with all kinds of resources. Compiled
-//! code does what the interpreter does: registers, LDS and memory are the same behind each program.
+//! code does what the interpreter does: registers, LDS and memory are the same behind each program. So does the program with its memory elsewhere
+//! in the address space, also where host memory for two parts of it is not in one piece.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 
@@ -11,9 +12,19 @@ use warpjit_tests::engines::{GCN_WAYS, differing_register};
 use warpjit_tests::random::rng::SplitMix;
 use warpjit_tests::random::seeds::{all_agree, seeds};
 
-/// Where the buffer begins that flat accesses are in, and where the one of resources does.
-const FLAT: u64 = 0x10_0000;
-const BUFFER: u64 = 0x11_0000;
+/// Where memory begins: flat accesses start there.
+const LOW: u64 = 0x10_0000;
+/// Other places for it: where drivers of 1.4 have their descriptors, in the middle of the upper half, across the end of the window that compiled
+/// code reaches directly, and across a multiple of 4 GiB in either half.
+const ELSEWHERE: [u64; 5] = [
+    0xffff_8000_0010_0000,
+    0xffff_c123_4567_8000,
+    0x100_0000_0000 - 0x1_0000,
+    0x7654_0000_0000 - 0x1_0000,
+    0xffff_8001_0000_0000 - 0x1_1000,
+];
+/// Where resources begin in it.
+const BUFFER: u64 = 0x1_0000;
 const BYTES: u64 = 0x4_0000;
 const LDS_BYTES: u32 = 0x1000;
 /// Memory instructions of a program.
@@ -37,6 +48,8 @@ struct Case {
     words: Vec<u64>,
     registers: Vec<(String, Vec<u64>)>,
     memory: Vec<u8>,
+    /// Which of [`ELSEWHERE`] is tried as well.
+    elsewhere: usize,
 }
 
 impl Case {
@@ -64,7 +77,7 @@ impl Case {
                 "v2",
                 lanes(&mut random, &mut |lane, r| {
                     let place = lane * step + 8 * r.below(4);
-                    if in_lds[lane as usize] { place } else { FLAT + place }
+                    if in_lds[lane as usize] { place } else { LOW + place }
                 }),
             ),
             ("v3", (0..64).map(|lane| if in_lds[lane] { 0x1_0000 } else { 0 }).collect()),
@@ -87,7 +100,7 @@ impl Case {
         let stride = random.pick(&[0, 0, 4, 8, 12, 64]);
         let counts_lanes = random.below(4) == 0;
         let words = [
-            BUFFER,
+            LOW + BUFFER,
             stride << 16 | u64::from(random.below(3) == 2) << 31,
             random.pick(&[0xffff_ffff, 0x4000, 64, 0x100, 7]),
             // Selectors, formats, element and index strides, whether lanes count.
@@ -108,7 +121,8 @@ impl Case {
         // Of LDS all; of GDS the part from 0x100 on.
         all.push(("m0".into(), vec![random.pick(&[0x0100_0f00, 0x0100_0800, 0x0100_ffff])]));
         let memory = (0..BYTES).map(|_| random.bits() as u8).collect();
-        Case { generation, words: program, registers: all, memory }
+        let elsewhere = random.below(ELSEWHERE.len() as u64) as usize;
+        Case { generation, words: program, registers: all, memory, elsewhere }
     }
 
     fn code(&self) -> Vec<u8> {
@@ -133,7 +147,35 @@ impl Case {
         case
     }
 
-    fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>) -> (Report, Vec<u8>) {
+    /// The registers with what they say of addresses moved.
+    fn registers_for(&self, start: u64) -> Vec<(String, Vec<u64>)> {
+        let mut registers = self.registers.clone();
+        let mut change = |name: &str, change: &mut dyn FnMut(usize, u64) -> u64| {
+            let (_, values) = registers.iter_mut().find(|(of, _)| of == name).expect("it is given");
+            values.iter_mut().enumerate().for_each(|(lane, value)| *value = change(lane, *value));
+        };
+        let mut high = vec![0; 64];
+        change("v3", &mut |lane, value| {
+            high[lane] = value;
+            if value == 0 { start >> 32 } else { value }
+        });
+        let mut carry = vec![0; 64];
+        change("v2", &mut |lane, value| match high[lane] {
+            0 => {
+                let moved = start + (value - LOW);
+                carry[lane] = (moved >> 32) - (start >> 32);
+                moved & 0xffff_ffff
+            }
+            _ => value,
+        });
+        change("v3", &mut |lane, value| value + carry[lane]);
+        let base = start + BUFFER;
+        change("s4", &mut |_, _| base & 0xffff_ffff);
+        change("s5", &mut |_, value| value | base >> 32 & 0xffff);
+        registers
+    }
+
+    fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>, start: u64) -> (Report, Vec<u8>) {
         let options = ProgramOptions {
             raw: true,
             chip: Some(self.generation.name().into()),
@@ -145,7 +187,7 @@ impl Case {
         let launch = Launch {
             grid: [1; 3],
             block: [64, 1, 1],
-            registers: self.registers.clone(),
+            registers: self.registers_for(start),
             capture_registers: true,
             capture_shared: true,
             ..Launch::default()
@@ -155,28 +197,35 @@ impl Case {
             Config { tier, host, chunk_groups: groups, threads: 1, lockstep: true, ..Config::default() };
         let engine = Engine::new(config).expect("a config that exists");
         let mut memory = engine.memory().expect("there is address space");
-        memory.map(Some(FLAT), BYTES, Access::ReadWrite).expect("the address is free");
-        memory.write(FLAT, &self.memory).expect("it is mapped");
+        memory.map(Some(start), BYTES, Access::ReadWrite).expect("the address is free");
+        memory.write(start, &self.memory).expect("it is mapped");
         let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
         let mut after = vec![0; BYTES as usize];
-        memory.read(FLAT, &mut after).expect("it is mapped");
+        memory.read(start, &mut after).expect("it is mapped");
         (report, after)
     }
 
     fn check(&self) -> Result<f64, String> {
-        let (wanted, memory) = self.run(Tier::Interp, HostLevel::Native, None);
+        let (wanted, memory) = self.run(Tier::Interp, HostLevel::Native, None, LOW);
+        let elsewhere = ELSEWHERE[self.elsewhere];
+        let ways = GCN_WAYS.map(|(host, groups)| (Tier::Jit, host, groups));
+        let moved = [(Tier::Interp, HostLevel::Native, None)].into_iter().chain(ways);
+        let ways = ways.into_iter().map(|way| (way, LOW)).chain(moved.map(|way| (way, elsewhere)));
         let mut compiled = 0.0;
-        for (host, groups) in GCN_WAYS {
-            let (got, after) = self.run(Tier::Jit, host, groups);
+        for ((tier, host, groups), start) in ways {
+            let (got, after) = self.run(tier, host, groups, start);
             compiled = got.stats.jit_share;
-            let way = format!("({host:?}, groups {groups:?})\n{}", self.listing());
-            let places = |report: &Report| report.fault.as_ref().map(|f| (f.kind, f.pc, f.lane, f.address));
-            if places(&wanted) != places(&got) {
+            let way = format!("({tier:?}, {host:?}, groups {groups:?}, at {start:#x})\n{}", self.listing());
+            let places = |report: &Report, start: u64| {
+                let from_start = |address: u64| address.wrapping_sub(start);
+                report.fault.as_ref().map(|f| (f.kind, f.pc, f.lane, f.address.map(from_start)))
+            };
+            if places(&wanted, LOW) != places(&got, start) {
                 return Err(format!("{:?} and {:?} {way}", wanted.fault, got.fault));
             }
             if let Some(at) = (0..memory.len()).find(|&at| memory[at] != after[at]) {
                 let (a, b) = (memory[at], after[at]);
-                return Err(format!("{:#x}: {a:x} and {b:x} {way}", FLAT + at as u64));
+                return Err(format!("memory at {at:#x}: {a:x} and {b:x} {way}"));
             }
             if let Some(at) = (0..wanted.shared.len()).find(|&at| wanted.shared[at] != got.shared[at]) {
                 return Err(format!("LDS {at:#x} {way}"));
@@ -184,8 +233,9 @@ impl Case {
             if wanted.fault.is_some() {
                 continue;
             }
-            // The guest's own; others carry values from block to block.
-            let own = |name: &str| name.starts_with(['s', 'v', 'm']);
+            // The guest's own that hold no addresses; others carry values from block to block.
+            let own =
+                |name: &str| name.starts_with(['s', 'v', 'm']) && !["v2", "v3", "s4", "s5"].contains(&name);
             if let Some(difference) = differing_register(&wanted.registers, &got.registers, own) {
                 return Err(format!("{difference} {way}"));
             }
@@ -194,7 +244,9 @@ impl Case {
     }
 
     fn listing(&self) -> String {
-        format!("{}\n{}\n{:x?}", self.generation, listing(&self.code(), 0, self.generation), &self.registers)
+        // Vectors are long; the seed gives them.
+        let scalars: Vec<_> = self.registers.iter().filter(|(_, values)| values.len() == 1).collect();
+        format!("{}\n{}\n{scalars:x?}", self.generation, listing(&self.code(), 0, self.generation))
     }
 }
 

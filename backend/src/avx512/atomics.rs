@@ -164,7 +164,7 @@ impl Lower<'_> {
             }
         }
         if x.wide_address {
-            let high = self.a.load_fixed(true, Mem::at(self.context, at::GLOBAL_HIGH));
+            let high = self.a.load_fixed(true, Mem::at(self.context, at::WINDOW_HIGH));
             let high = self.a.splat(true, high);
             for (&p, &k) in x.addresses.iter().zip(&masks) {
                 let k = self.a.vtestm(TEST[1], k, p, Src::R(high));
@@ -294,17 +294,22 @@ impl Lower<'_> {
         self.a.store_imm32(Mem::at(self.context, at::ATOMIC), atomic as i32);
         self.call_preserving(at::ATOMIC_WIDE);
         if may_fault(x.mem) {
-            let odd = self.a.load32(Mem::at(self.context, at::ODD_LANE));
-            let (cold, go_on) = (self.a.cold_block(), self.a.block());
-            self.a.test(false, odd, odd);
-            self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
-            self.a.switch_to(cold);
-            let lane = self.a.add_imm(false, odd, -1);
-            let address = self.a.load64g(Mem::at(self.context, at::FAULT_ADDRESS));
-            self.jump_to_fault(x.data, x.mem, lane, address);
-            self.a.switch_to(go_on);
+            self.fault_if_odd(x.data, x.mem);
         }
         Ok(())
+    }
+
+    /// Faults with the lane that a function of the runtime has named in the context, if it has named one.
+    pub fn fault_if_odd(&mut self, data: &InstData, mem: MemAccess) {
+        let odd = self.a.load32(Mem::at(self.context, at::ODD_LANE));
+        let (cold, go_on) = (self.a.cold_block(), self.a.block());
+        self.a.test(false, odd, odd);
+        self.a.branch(Flags::NotEqual, (cold, &[]), (go_on, &[]));
+        self.a.switch_to(cold);
+        let lane = self.a.add_imm(false, odd, -1);
+        let address = self.a.load64g(Mem::at(self.context, at::FAULT_ADDRESS));
+        self.jump_to_fault(data, mem, lane, address);
+        self.a.switch_to(go_on);
     }
 }
 

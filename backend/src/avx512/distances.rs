@@ -118,7 +118,9 @@ impl Distances<'_> {
             },
             (Opcode::Any | Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot, _) => Some(0),
             // What is stored or compared besides does not matter.
-            (Opcode::Load, _) => arg(0).filter(|&apart| apart == 0),
+            (Opcode::Load | Opcode::TranslateLoad | Opcode::TranslateStore, _) => {
+                arg(0).filter(|&apart| apart == 0)
+            }
             _ if args.iter().all(|&apart| apart == Some(0)) => Some(0),
             _ if f.ty(r).scalar != warpjit_ir::Scalar::I32 => None,
             (Opcode::Iadd, _) => arg(0).zip(arg(1)).map(|(a, b)| a.wrapping_add(b)),

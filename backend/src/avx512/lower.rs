@@ -491,6 +491,7 @@ impl Lower<'_> {
                 done
             }
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
+            op if op.is_translation() => self.translate(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane => {

@@ -252,7 +252,7 @@ impl Lower<'_> {
     /// Jumps to where a fault of a lane (of the chunk) at an address is recorded.
     pub fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: R, address: R) {
         let target = self.fault_target();
-        let store = !matches!(data.op, Opcode::Load | Opcode::DenyLoad);
+        let store = !matches!(data.op, Opcode::Load | Opcode::DenyLoad | Opcode::TranslateLoad);
         let pc = self.a.imm(false, u64::from(data.pc));
         let space = self.a.imm(false, u64::from(encode_space(mem.space)));
         let store = self.a.imm(false, u64::from(store));

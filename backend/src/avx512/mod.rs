@@ -47,6 +47,7 @@ mod single;
 mod special;
 mod streams;
 mod table_trees;
+mod translate;
 mod uses;
 mod values;
 mod walks;

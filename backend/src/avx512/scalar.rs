@@ -20,7 +20,7 @@ pub(super) const SUB: (Code, Code) = (Code::Sub_r32_rm32, Code::Sub_r64_rm64);
 pub(super) const MUL: (Code, Code) = (Code::Imul_r32_rm32, Code::Imul_r64_rm64);
 pub(super) const SHL: (Code, Code) = (Code::Shl_rm32_imm8, Code::Shl_rm64_imm8);
 pub(super) const SHR: (Code, Code) = (Code::Shr_rm32_imm8, Code::Shr_rm64_imm8);
-const SAR: (Code, Code) = (Code::Sar_rm32_imm8, Code::Sar_rm64_imm8);
+pub(super) const SAR: (Code, Code) = (Code::Sar_rm32_imm8, Code::Sar_rm64_imm8);
 const ROL: (Code, Code) = (Code::Rol_rm32_imm8, Code::Rol_rm64_imm8);
 
 /// The instruction that sets a byte by a condition, and the one that moves by it.

@@ -1,6 +1,6 @@
 //! Atomics: a function does them for the lanes that take part, the lowest first.
 
-use warpjit_ir::{Imm, InstData};
+use warpjit_ir::{Imm, InstData, MemAccess};
 
 use super::{Kept, Lower, Parts, arg, malformed, wide};
 use crate::Error;
@@ -59,14 +59,7 @@ impl Lower<'_, '_> {
         let callee = self.e.load(I64, self.context, at::ATOMIC_LANES);
         self.e.call(sig, callee, &[self.context]);
         if may_fault(mem) {
-            let odd = self.e.load(I32, self.context, at::ODD_LANE);
-            let (cold, go_on) = (self.e.cold_block(), self.e.block());
-            self.e.brif(odd, (cold, &[]), (go_on, &[]));
-            self.e.switch_to(cold);
-            let lane = self.e.iadd_imm(odd, u64::MAX);
-            let address = self.e.load(I64, self.context, at::FAULT_ADDRESS);
-            self.jump_to_fault(data, mem, lane, address);
-            self.e.switch_to(go_on);
+            self.fault_if_odd(data, mem);
         }
         let loaded: Vec<_> = match ty {
             Some(ty) => (0..none.len())
@@ -80,5 +73,17 @@ impl Lower<'_, '_> {
             self.define(r, Kept::Parts(old.into()));
         }
         Ok(())
+    }
+
+    /// Faults with the lane that a function of the runtime has named in the context, if it has named one.
+    pub(super) fn fault_if_odd(&mut self, data: &InstData, mem: MemAccess) {
+        let odd = self.e.load(I32, self.context, at::ODD_LANE);
+        let (cold, go_on) = (self.e.cold_block(), self.e.block());
+        self.e.brif(odd, (cold, &[]), (go_on, &[]));
+        self.e.switch_to(cold);
+        let lane = self.e.iadd_imm(odd, u64::MAX);
+        let address = self.e.load(I64, self.context, at::FAULT_ADDRESS);
+        self.jump_to_fault(data, mem, lane, address);
+        self.e.switch_to(go_on);
     }
 }

@@ -199,7 +199,8 @@ impl Lower<'_, '_> {
     pub(super) fn jump_to_fault(&mut self, data: &InstData, mem: MemAccess, lane: V, address: V) {
         let target = self.fault_target();
         let e = &mut self.e;
-        let store = u64::from(!matches!(data.op, Opcode::Load | Opcode::DenyLoad));
+        let loads = matches!(data.op, Opcode::Load | Opcode::DenyLoad | Opcode::TranslateLoad);
+        let store = u64::from(!loads);
         let args = [
             e.imm(I32, u64::from(data.pc)),
             e.imm(I32, u64::from(encode_space(mem.space))),

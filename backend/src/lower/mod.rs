@@ -17,6 +17,7 @@ mod memory;
 mod pieces;
 mod preload;
 mod rows;
+mod translate;
 mod wide;
 
 use std::collections::HashMap;
@@ -104,6 +105,7 @@ struct Signatures {
     pure: Option<SigRef>,
     poll: Option<SigRef>,
     atomic: Option<SigRef>,
+    translate: Option<SigRef>,
     fma: Option<SigRef>,
 }
 
@@ -596,6 +598,7 @@ impl Lower<'_, '_> {
             Opcode::Load | Opcode::Store => self.memory(data),
             Opcode::Atomic => self.atomic(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
+            op if op.is_translation() => self.translate(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),
             Opcode::Any | Opcode::ActiveMask | Opcode::LaneBit => self.mask(data),
             Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Shuffle => self.across(data),

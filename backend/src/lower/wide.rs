@@ -70,6 +70,11 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
+    /// Whether code looks into the table of page rights for a 64-bit address. A translated address has been checked.
+    fn checks_pages(&self) -> bool {
+        self.options.checked_memory && !self.options.translated
+    }
+
     /// Bits of an address (scalar or vector of i64) that must not be set: beyond the address space, or misaligned.
     fn bad_bits(&mut self, address: V, mem: MemAccess) -> V {
         let ty = self.e.ty(address);
@@ -111,7 +116,7 @@ impl Lower<'_, '_> {
         let zero = self.e.imm(self.bits_type(), 0);
         let bad = self.e.select(bad, bits, zero);
         self.fault_lanes(x.data, mem, bad, |_, _| address);
-        if self.options.checked_memory {
+        if self.checks_pages() {
             let ok = self.page_ok(address, mem, mem.bytes.into(), x.store());
             let bad = self.e.select(ok, zero, bits);
             self.fault_lanes(x.data, mem, bad, |_, _| address);
@@ -179,7 +184,7 @@ impl Lower<'_, '_> {
         if let Some(odd) = odd {
             slow_way = self.e.bor(slow_way, odd);
         }
-        if self.options.checked_memory {
+        if self.checks_pages() {
             // Beyond the address space there is no entry to look at.
             let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
             let inside = self.e.band_not(first, high);
@@ -231,7 +236,7 @@ impl Lower<'_, '_> {
         self.fault_lanes(data, mem, wrong, |l, lane| l.dynamic_lane(addresses, lane));
         let offsets: Vec<V> =
             addresses.iter().flat_map(|&p| [0, 1].map(|half| self.e.extract(p, half))).collect();
-        if self.options.checked_memory {
+        if self.checks_pages() {
             let high = self.e.load(I64, self.context, at::GLOBAL_HIGH);
             for (lane, &offset) in offsets.iter().enumerate() {
                 // A lane that takes no part may have any address.

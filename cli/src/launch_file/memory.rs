@@ -171,9 +171,19 @@ fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &
         let isa = context.isa;
         return Err(value.error(format!("{isa} has no memory beside its data store, which has no address")));
     }
-    let space: u128 = 1 << context.rules.address_bits;
     let address = value.u64()?;
-    if u128::from(address) + u128::from(bytes) > space {
+    let (bits, last) = (context.rules.address_bits, address.checked_add(bytes - 1));
+    if context.rules.signed_addresses {
+        let unused = 64 - bits;
+        let is_extended = |a: u64| ((a << unused) as i64 >> unused) as u64 == a;
+        if !last.is_some_and(|last| is_extended(address) && is_extended(last) && (address ^ last) >> 63 == 0)
+        {
+            return Err(value.error(format!(
+                "is {address:#x}: {bytes} bytes do not lie in addresses of {bits} bits, sign-extended"
+            )));
+        }
+    } else if last.is_none_or(|last| last >> bits != 0) {
+        let space = 1u64 << bits;
         return Err(value.error(format!("is {address:#x}: {bytes} bytes do not fit below {space:#x}")));
     }
     let overlaps = |b: &&Buffer| {

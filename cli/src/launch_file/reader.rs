@@ -216,7 +216,16 @@ impl<'a> Value<'a> {
         self.integer(min.into(), max.into()).map(|n| n as u32)
     }
 
+    /// A 64-bit number: an integer, or a string with one, since TOML promises integers of 63 bits only.
     pub fn u64(&self) -> Result<u64> {
+        if let DeValue::String(text) = self.value.get_ref() {
+            let parsed = match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(&digits.replace('_', ""), 16),
+                None => text.replace('_', "").parse(),
+            };
+            let wanted = "a string with a decimal number, or a hexadecimal one as in \"0xffff800000100000\", of 64 bits";
+            return parsed.map_err(|_| self.wrong(wanted));
+        }
         self.integer(0, u64::MAX.into()).map(|n| n as u64)
     }
 

@@ -41,6 +41,8 @@ impl FrontEnd for GcnFrontEnd {
         let generation = chip.and_then(Generation::parse).unwrap_or(Generation::Gfx9);
         LaunchRules {
             local_args: true,
+            address_bits: 48,
+            signed_addresses: true,
             max_sgprs: abi::RAW_SGPRS,
             register_bits: 64,
             ..LaunchRules::of(&abi::limits(generation))

@@ -239,6 +239,11 @@ impl Code {
                         return Err((op.step, memory_fault(op, access, lane, &at, store)));
                     }
                 }
+                Kind::Translated(offset) => {
+                    let addresses = line(before, op.args[0], n);
+                    let offset = i64::from(offset) as u64;
+                    from_dst.iter_mut().zip(addresses).for_each(|(out, &a)| *out = a.wrapping_add(offset));
+                }
                 Kind::Pure(callee, count) => call_pure(env, op, callee, count, before, &mut from_dst[..n]),
                 Kind::Lookup(table) => {
                     let indices = line(before, op.args[0], n);

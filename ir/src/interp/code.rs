@@ -77,6 +77,8 @@ pub(super) enum Kind {
     UnlockStore(Access, bool),
     /// Whether it is a store that is denied, and whether there is a guard.
     Deny(Access, bool, bool),
+    /// The address and an offset: memory takes guest addresses here.
+    Translated(i32),
     /// The value of the lowest lane concerned in all lanes: operand a, guard b.
     Share(bool),
     Any,
@@ -692,6 +694,14 @@ impl Prepare<'_> {
             (Opcode::UnlockStore, Imm::Mem(mem)) => Kind::UnlockStore(access(mem), guarded(2)?),
             (Opcode::DenyLoad | Opcode::DenyStore, Imm::Mem(mem)) => {
                 Kind::Deny(access(mem), data.op == Opcode::DenyStore, guarded(2)?)
+            }
+            (Opcode::TranslateLoad, Imm::Mem(mem)) => {
+                guarded(1)?;
+                Kind::Translated(mem.offset)
+            }
+            (Opcode::TranslateStore, Imm::Mem(mem)) => {
+                guarded(2)?;
+                Kind::Translated(mem.offset)
             }
             (Opcode::CallPure, Imm::Pure(callee)) => {
                 let types = callee.params.iter().enumerate().all(|(i, &t)| scalar(i) == Some(t));

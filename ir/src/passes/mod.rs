@@ -18,6 +18,7 @@ pub mod remaining;
 pub mod schedule;
 pub mod simplify_cfg;
 pub mod sink;
+pub mod translate;
 pub mod uniform;
 pub mod whole;
 pub mod windows;
@@ -53,6 +54,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("schedule", schedule::run),
     ("simplify_cfg", simplify_cfg::run),
     ("sink", sink::run),
+    ("translate", translate::run),
     ("uniform", uniform::run),
     ("whole", whole::run),
     ("windows", |func| windows::run(func, &ONE_OF_EACH)),

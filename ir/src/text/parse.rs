@@ -447,6 +447,8 @@ impl<'a> Parser<'a> {
                 | Opcode::UnlockStore
                 | Opcode::DenyLoad
                 | Opcode::DenyStore
+                | Opcode::TranslateLoad
+                | Opcode::TranslateStore
         );
         if !suffix.is_empty() && suffix != "ftz" && !is_memory {
             return self.error_at(suffix_at, format!("`{}` takes no `.{suffix}`", op.name()));

@@ -160,7 +160,11 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
             write!(f, ".{}{} ", if mem.signed { 's' } else { 'u' }, u32::from(mem.bytes) * 8)?;
             let mut values = 0;
             match inst.op {
-                Opcode::Store | Opcode::UnlockStore | Opcode::DenyLoad | Opcode::DenyStore => values = 1,
+                Opcode::Store
+                | Opcode::UnlockStore
+                | Opcode::DenyLoad
+                | Opcode::DenyStore
+                | Opcode::TranslateStore => values = 1,
                 Opcode::Atomic => values = 1,
                 _ => {}
             }

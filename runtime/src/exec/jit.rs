@@ -23,7 +23,7 @@ use warpjit_backend::{
     self as backend, Context, FloatEnv, Options, RegionCode, Shape, SlotShape, TablePointer, Target, TrapSite,
 };
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
-use warpjit_ir::passes::windows;
+use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
@@ -384,7 +384,7 @@ impl Jit {
                 region = better;
             }
         }
-        if !self.through_windows(&mut region) {
+        if !self.locate_memory(&mut region) {
             return Ok(None);
         }
         optimize(&mut region, self.wide);
@@ -398,6 +398,7 @@ impl Jit {
         options.groups = groups;
         options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;
+        options.translated = self.variant.translate;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         options.slot_shapes = vec![None; region.mask.slots.len()];
         options.apart = vec![None; region.mask.slots.len()];
@@ -416,9 +417,12 @@ impl Jit {
         Ok(Some(code))
     }
 
-    /// Makes a region go through the launch's windows to global memory; `false` where there are some that code is not made for: they are the
-    /// interpreter's.
-    fn through_windows(&self, region: &mut Region) -> bool {
+    /// Makes a region find global memory as the launch has it: through its windows, and outside of the address space's own. `false` where there
+    /// are windows that code is not made for: they are the interpreter's.
+    fn locate_memory(&self, region: &mut Region) -> bool {
+        if self.variant.translate {
+            translate::run(&mut region.mask);
+        }
         self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds))
     }
 

@@ -17,8 +17,9 @@ use crate::{Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
-use warpjit_backend::{Context, RowWarp};
+use warpjit_backend::{Context, LaneTranslation, RowWarp, Translator};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
@@ -34,6 +35,8 @@ pub struct Tiers {
     jit: Option<Arc<Jit>>,
     /// Whether code is compiled while the interpreter runs, not before the first run.
     behind: bool,
+    /// Whether compiled code looks 64-bit addresses up.
+    translates: bool,
 }
 
 /// What is watched of a launch besides its results.
@@ -97,7 +100,8 @@ impl Tiers {
         };
         let behind = variant.tier == Tier::Auto;
         let start = Start::new(&kernel.func, variant.keep_registers);
-        Ok(Tiers { kernel, code, offsets, start, jit, behind })
+        let translates = variant.translate;
+        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates })
     }
 
     /// What has been compiled so far, if it is kept as text.
@@ -220,6 +224,29 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     context.each_atomic(|x| memory.atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
 }
 
+/// Called by compiled code for an access of memory outside the window.
+unsafe extern "C" fn translate(context: *mut Context) {
+    // SAFETY: as in `poll`.
+    let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
+    context.each_translation(&mut Translations(poll.memory));
+}
+
+/// The answers to translations.
+struct Translations<'a>(&'a Memory);
+
+impl Translator for Translations<'_> {
+    fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8> {
+        // SAFETY: the bounce is eight bytes of the context, aligned, that nothing else uses meanwhile.
+        let bounce = unsafe { AtomicU64::from_ptr(access.bounce.cast()) };
+        self.0.translate(access.address, access.bytes, access.value, bounce).ok()
+    }
+
+    fn store(&mut self, address: u64, bytes: u8, value: u64) {
+        // It has been translated, so it is mapped.
+        let _ = self.0.store(address, bytes, value);
+    }
+}
+
 /// What is known of a warp's first state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hint {
@@ -293,11 +320,16 @@ impl<'a> Stepper<'a> {
         scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
         let mut context = Box::new(Context::new());
         context.global_base = memory.base();
-        context.global_high = !(memory.space_bytes() - 1);
+        context.window_high = !(memory.window_bytes() - 1);
+        context.global_high = if tiers.translates { 0 } else { context.window_high };
+        if let Some(upper) = memory.upper_base() {
+            context.map_upper(upper);
+        }
         context.near_guards = memory.has_near_guards().into();
         context.page_table = memory.page_table();
         context.poll = poll;
         context.global_atomic = global_atomic;
+        context.translate = translate;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.as_ptr();
         }

@@ -24,7 +24,7 @@ impl Memory {
         let mut at = address;
         while at < end {
             let flags = self.page_flags(at);
-            if at >= self.space_bytes() || flags & rights != rights {
+            if flags & rights != rights {
                 return Err(denied(at, flags));
             }
             at = (at / PAGE_BYTES + 1) * PAGE_BYTES;
@@ -32,12 +32,45 @@ impl Memory {
         Ok(end)
     }
 
+    /// The host's pointer to a checked access that lies in one piece of host memory.
+    #[inline]
+    fn whole(&self, address: u64, bytes: u8) -> Option<*mut u8> {
+        let piece = self.space.place(address)?;
+        (piece.bytes >= bytes.into()).then_some(piece.pointer)
+    }
+
+    /// Where the host finds the memory of an access of compiled code, of 1, 2, 4 or 8 bytes: a load, or a store of a value. `bounce` is
+    /// eight bytes of the access's own. Where it lies in two pieces of host memory, a store is done here, and a load
+    /// finds what it loads in `bounce`.
+    pub(crate) fn translate(
+        &self,
+        address: u64,
+        bytes: u8,
+        value: Option<u64>,
+        bounce: &AtomicU64,
+    ) -> Result<*mut u8, Denied> {
+        let rights = if value.is_some() { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
+        self.check(address, bytes.into(), rights)?;
+        if let Some(pointer) = self.whole(address, bytes) {
+            return Ok(pointer);
+        }
+        match value {
+            Some(value) => self.store(address, bytes, value)?,
+            None => bounce.store(self.load(address, bytes)?.to_le(), Relaxed),
+        }
+        Ok(bounce.as_ptr().cast())
+    }
+
     /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
     #[inline]
     pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
         self.check(address, u64::from(bytes), PAGE_READ)?;
         let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let pointer = self.base().wrapping_add(address as usize);
+        let Some(pointer) = self.whole(address, bytes) else {
+            // Two pieces of host memory meet within the access.
+            let byte = |at: u8| Ok(self.load(address + u64::from(at), 1)? << (8 * at));
+            return (0..bytes).try_fold(0, |value, at| Ok(value | byte(at)?));
+        };
         // SAFETY: the range is mapped and readable (checked above), stays so while `self` is borrowed,
         // is aligned where a wide atomic is made, and all other accesses of this process to it are atomic.
         unsafe {
@@ -62,7 +95,9 @@ impl Memory {
     pub fn store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
         self.check(address, u64::from(bytes), PAGE_READ | PAGE_WRITE)?;
         let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let pointer = self.base().wrapping_add(address as usize);
+        let Some(pointer) = self.whole(address, bytes) else {
+            return (0..bytes).try_for_each(|at| self.store(address + u64::from(at), 1, value >> (8 * at)));
+        };
         // SAFETY: as in `load`, and the range is writable.
         unsafe {
             match bytes {
@@ -83,27 +118,10 @@ impl Memory {
     /// Copies mapped guest memory out.
     pub(super) fn load_bytes(&self, address: u64, out: &mut [u8]) -> Result<(), Denied> {
         self.check(address, out.len() as u64, PAGE_READ)?;
-        let pointer = self.base().wrapping_add(address as usize);
-        let lead = out.len().min(pointer.align_offset(8));
-        let (head, rest) = out.split_at_mut(lead);
-        let mut words = rest.chunks_exact_mut(8);
-        let mut at = 0;
-        // SAFETY: as in `load`; `lead` bytes bring the pointer to a multiple of eight.
-        unsafe {
-            for byte in head {
-                *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
-                at += 1;
-            }
-            for word in &mut words {
-                let value = AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).load(Relaxed);
-                word.copy_from_slice(&value.to_ne_bytes());
-                at += 8;
-            }
-            for byte in words.into_remainder() {
-                *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
-                at += 1;
-            }
-        }
+        self.each_piece(address, out.len() as u64, |pointer, at, bytes| {
+            // SAFETY: mapped and readable (checked above) while `self` is borrowed.
+            unsafe { load_all(pointer, &mut out[at..at + bytes]) }
+        });
         Ok(())
     }
 
@@ -111,40 +129,93 @@ impl Memory {
     pub(crate) fn clear(&self, address: u64, bytes: u64) -> Result<(), Denied> {
         let (address, bytes) = (address & !7, bytes & !7);
         self.check(address, bytes, PAGE_READ | PAGE_WRITE)?;
-        let pointer = self.base().wrapping_add(address as usize);
-        for at in (0..bytes as usize).step_by(8) {
-            // SAFETY: as in `store`; aligned above.
-            unsafe { AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).store(0, Relaxed) };
-        }
+        self.each_piece(address, bytes, |pointer, _, bytes| {
+            for at in (0..bytes).step_by(8) {
+                // SAFETY: as in `store`; pieces of memory begin and end at pages, so words are aligned.
+                unsafe { AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).store(0, Relaxed) };
+            }
+        });
         Ok(())
     }
 
     /// Copies into guest memory. Callers have made all of the range writable.
     pub(super) fn copy_in(&self, address: u64, data: &[u8]) {
-        let pointer = self.base().wrapping_add(address as usize);
-        let lead = data.len().min(pointer.align_offset(8));
-        let (head, rest) = data.split_at(lead);
-        let words = rest.chunks_exact(8);
+        self.each_piece(address, data.len() as u64, |pointer, at, bytes| {
+            // SAFETY: mapped and made writable by the caller (module-private: `write`, `fill_zero`), who holds `&mut Memory`.
+            unsafe { store_all(pointer, &data[at..at + bytes]) }
+        });
+    }
+
+    /// Calls `work` for each piece of host memory of a mapped range, with its pointer, its place in the range, and its bytes.
+    fn each_piece(&self, address: u64, bytes: u64, mut work: impl FnMut(*mut u8, usize, usize)) {
         let mut at = 0;
-        // SAFETY: mapped and made writable by the caller (module-private: `write`, `fill_zero`), who
-        // holds `&mut Memory`; aligned as in `load_bytes`.
-        unsafe {
-            for &byte in head {
-                AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
-                at += 1;
-            }
-            let tail = words.remainder();
-            for word in words {
-                let mut value = [0; 8];
-                value.copy_from_slice(word);
-                AtomicU64::from_ptr(pointer.wrapping_add(at).cast())
-                    .store(u64::from_ne_bytes(value), Relaxed);
-                at += 8;
-            }
-            for &byte in tail {
-                AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
-                at += 1;
-            }
+        while at < bytes {
+            let Some(piece) = self.space.place(address + at) else { return };
+            let part = piece.bytes.min(bytes - at);
+            work(piece.pointer, at as usize, part as usize);
+            at += part;
+        }
+    }
+
+    /// The host's pointer to an aligned word that has been checked: words do not cross from one piece of host memory to another.
+    #[inline]
+    pub(super) fn word_place(&self, address: u64) -> *mut u8 {
+        self.space.place(address).map_or(std::ptr::null_mut(), |piece| piece.pointer)
+    }
+}
+
+/// Reads guest memory.
+///
+/// # Safety
+/// The range is mapped and stays so, and all other accesses of this process to it are atomic.
+unsafe fn load_all(pointer: *mut u8, out: &mut [u8]) {
+    let lead = out.len().min(pointer.align_offset(8));
+    let (head, rest) = out.split_at_mut(lead);
+    let mut words = rest.chunks_exact_mut(8);
+    let mut at = 0;
+    // SAFETY: as the caller says; `lead` bytes bring the pointer to a multiple of eight.
+    unsafe {
+        for byte in head {
+            *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
+            at += 1;
+        }
+        for word in &mut words {
+            let value = AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).load(Relaxed);
+            word.copy_from_slice(&value.to_ne_bytes());
+            at += 8;
+        }
+        for byte in words.into_remainder() {
+            *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
+            at += 1;
+        }
+    }
+}
+
+/// Writes guest memory.
+///
+/// # Safety
+/// As for [`load_all`], and the range is writable.
+unsafe fn store_all(pointer: *mut u8, data: &[u8]) {
+    let lead = data.len().min(pointer.align_offset(8));
+    let (head, rest) = data.split_at(lead);
+    let words = rest.chunks_exact(8);
+    let tail = words.remainder();
+    let mut at = 0;
+    // SAFETY: as in `load_all`.
+    unsafe {
+        for &byte in head {
+            AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
+            at += 1;
+        }
+        for word in words {
+            let mut value = [0; 8];
+            value.copy_from_slice(word);
+            AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).store(u64::from_ne_bytes(value), Relaxed);
+            at += 8;
+        }
+        for &byte in tail {
+            AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
+            at += 1;
         }
     }
 }

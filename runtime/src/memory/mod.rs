@@ -1,7 +1,8 @@
-//! Guest memory: one address space of 40 bits (fewer where the host has no room), and the buffers mapped in it.
+//! Guest memory: one address space, and the buffers mapped in it.
 //!
-//! Compiled code reaches memory through [`Memory::base`] without a check, and pages that are not
-//! mapped fault. Everything else goes through accessors that look into a table of page rights
+//! Guest addresses have 48 bits and are sign-extended. Those from 0 on, up to [`Memory::window_bytes`], are the *window*: compiled code
+//! reaches them through [`Memory::base`] without a check, and pages that are not mapped fault. Code for a space with memory
+//! elsewhere looks its addresses up (`space`). Everything else goes through accessors that look into a table of page rights
 //! first and give a [`Denied`] instead of a signal. Both see the same pages, so both tiers fault
 //! at the same accesses.
 //!
@@ -11,16 +12,18 @@
 mod access;
 mod parked;
 mod reservation;
+mod space;
 mod update;
 pub(crate) mod window;
 
 pub use access::Denied;
-pub use reservation::SPACE_BYTES;
+pub use reservation::WINDOW_BYTES;
+pub use space::ADDRESS_BITS;
 
 use crate::Error;
-use reservation::{HUGE_BYTES, Reservation, Rights};
+use reservation::{HUGE_BYTES, Rights};
+use space::Space;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Bytes that one entry of the page table stands for.
 pub const PAGE_BYTES: u64 = 4096;
@@ -66,9 +69,7 @@ struct Buffer {
 /// One guest address space.
 #[derive(Debug)]
 pub struct Memory {
-    space: Reservation,
-    /// Rights of each page of [`PAGE_BYTES`], for checked accesses.
-    pages: Box<[AtomicU8]>,
+    space: Space,
     buffers: BTreeMap<u64, Buffer>,
     parked: parked::Parked,
     /// Unit of the host's own protection, at least [`PAGE_BYTES`].
@@ -78,15 +79,9 @@ pub struct Memory {
 impl Memory {
     /// Makes an empty address space.
     pub fn new() -> Result<Self, Error> {
-        let space = Reservation::new()?;
-        // Two more for checked accesses of compiled code that reach across the end.
-        let count = (space.bytes() / PAGE_BYTES) as usize + 2;
-        let pages = Box::<[AtomicU8]>::new_zeroed_slice(count);
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
         Ok(Memory {
-            space,
-            // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
-            pages: unsafe { pages.assume_init() },
+            space: Space::new()?,
             buffers: BTreeMap::new(),
             parked: parked::Parked::default(),
             host_page,
@@ -108,10 +103,10 @@ impl Memory {
             Some(address) => address,
             None => self.find_room(bytes)?,
         };
-        let end = address.checked_add(bytes).filter(|&end| end <= self.space_bytes()).ok_or_else(|| {
+        let end = address.checked_add(bytes).filter(|&end| self.space.exists(address, end)).ok_or_else(|| {
             Error::Memory(format!(
-                "buffer of {bytes:#x} bytes at {address:#x} does not fit in {}-bit addresses",
-                self.space_bytes().ilog2()
+                "buffer of {bytes:#x} bytes at {address:#x} does not lie in sign-extended addresses of {ADDRESS_BITS} bits \
+                 (the last 64 KiB of these cannot be mapped)"
             ))
         })?;
         if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
@@ -132,6 +127,7 @@ impl Memory {
             }
         }
         self.give_back_within(first, last)?;
+        self.space.reserve(first, last)?;
         let mut page = first;
         let mut fresh = first;
         while page <= last {
@@ -173,6 +169,10 @@ impl Memory {
             }
             page = end;
         }
+        let Memory { space, buffers, .. } = self;
+        space.release(first, last, |start, end| {
+            buffers.range(..=end).next_back().is_some_and(|(&at, buffer)| at + buffer.bytes > start)
+        });
         Ok(())
     }
 
@@ -231,37 +231,44 @@ impl Memory {
         Ok(())
     }
 
-    /// Guest addresses that exist: [`SPACE_BYTES`], or a smaller power of two where the host has no room for that many.
-    pub fn space_bytes(&self) -> u64 {
-        self.space.bytes()
+    /// Guest addresses of the window: [`WINDOW_BYTES`], or a smaller power of two where the host has no room for that many.
+    pub fn window_bytes(&self) -> u64 {
+        self.space.window().bytes()
+    }
+
+    /// Whether compiled code must look 64-bit addresses up: there is memory outside the window, or may be during a launch.
+    pub(crate) fn needs_translation(&self) -> bool {
+        self.space.exceeds_window() || self.window_bytes() < WINDOW_BYTES
+    }
+
+    /// The host address of the first guest address of the upper half, where compiled code can reach that.
+    pub(crate) fn upper_base(&self) -> Option<*mut u8> {
+        self.space.upper().map(|upper| upper.base())
     }
 
     /// Whether an index of 32 bits may lead from a guest address to memory of the host.
     pub fn has_near_guards(&self) -> bool {
-        self.space.has_near_guards()
+        self.space.window().has_near_guards()
     }
 
     /// The host address of guest address 0, for compiled code.
     pub fn base(&self) -> *mut u8 {
-        self.space.base()
+        self.space.window().base()
     }
 
-    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]), one byte a page of [`PAGE_BYTES`] and two more
+    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]) of the window, one byte a page of [`PAGE_BYTES`] and two more
     /// pages without rights at the end, for compiled code that checks.
     pub fn page_table(&self) -> *const u8 {
-        self.pages.as_ptr().cast()
+        self.space.window_pages().as_ptr().cast()
     }
 
+    #[inline]
     fn page_flags(&self, address: u64) -> u8 {
-        self.pages.get((address / PAGE_BYTES) as usize).map_or(0, |page| page.load(Ordering::Relaxed))
+        self.space.page_flags(address)
     }
 
     fn set_pages(&mut self, first: u64, last: u64, flags: u8) {
-        for page in first / PAGE_BYTES..last / PAGE_BYTES {
-            if let Some(entry) = self.pages.get(page as usize) {
-                entry.store(flags, Ordering::Relaxed);
-            }
-        }
+        self.space.set_pages(first, last, flags);
     }
 
     /// The host pages that a range touches.

@@ -10,14 +10,17 @@ use crate::Error;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 
-/// Guest addresses that exist, at most: 40 bits, as many as GPUs of the time had.
-pub const SPACE_BYTES: u64 = 1 << 40;
+/// Guest addresses of the window, at most: 40 bits, as many as most GPUs of the time had.
+pub const WINDOW_BYTES: u64 = 1 << 40;
 /// Sizes of the address space, all powers of two: the first that the host has room for is taken, with far guards if there is room for these.
-const SIZES: [u64; 4] = [SPACE_BYTES, 1 << 38, 1 << 36, 1 << 32];
+const SIZES: [u64; 4] = [WINDOW_BYTES, 1 << 38, 1 << 36, 1 << 32];
 /// Room without rights on each side that there is always: displacement, widest access, rounded up to any host page and to a huge one.
 const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
 /// The same with room for an index.
 const FAR_BYTES: usize = (1 << 34) + NEAR_BYTES;
+
+/// Room on each side of a slab: for its start to be aligned to a huge page.
+const SLAB_GUARD_BYTES: usize = 1 << 22;
 
 /// A huge page of the host: one entry of its tables for addresses where small pages take hundreds, which streams of loads wait for.
 pub(super) const HUGE_BYTES: usize = 1 << 21;
@@ -80,9 +83,19 @@ impl Reservation {
     /// Reserves the addresses; nothing is accessible yet.
     pub fn new() -> Result<Self, Error> {
         let ways = SIZES.map(|size| [(size, FAR_BYTES), (size, NEAR_BYTES)]);
-        let first = Self::of_size(SPACE_BYTES, FAR_BYTES);
+        let first = Self::of_size(WINDOW_BYTES, FAR_BYTES);
         let others = ways.as_flattened().iter().skip(1);
         others.fold(first, |made, &(size, guard)| made.or_else(|_| Self::of_size(size, guard)))
+    }
+
+    /// Reserves as many addresses as another one has, with the same guards.
+    pub fn like(other: &Reservation) -> Result<Self, Error> {
+        Self::of_size(other.space, other.guard)
+    }
+
+    /// Reserves addresses that are only accessed where they are mapped.
+    pub fn slab(bytes: u64) -> Result<Self, Error> {
+        Self::of_size(bytes, SLAB_GUARD_BYTES)
     }
 
     fn of_size(space: u64, guard: usize) -> Result<Self, Error> {

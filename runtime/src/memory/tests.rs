@@ -33,7 +33,7 @@ fn guest_rights() {
     assert!([1, 2, 4, 8].iter().all(|&bytes| memory.load(u64::MAX, bytes).is_err()));
     assert!(memory.update32(u64::MAX, |old| old).is_err());
     assert!([4, 8].iter().all(|&bytes| memory.atomic(u64::MAX, bytes, AtomicOp::Add, 0, 0).is_err()));
-    assert!(memory.load(SPACE_BYTES - 4, 8).is_err());
+    assert!(memory.load(WINDOW_BYTES - 4, 8).is_err());
     assert_eq!(memory.load(0, 4).unwrap_err().to_string(), "load from 0x0 is not mapped");
     assert_eq!(memory.store(b, 1, 0).unwrap_err().to_string(), "store to 0x100000 is read-only");
 }
@@ -41,10 +41,10 @@ fn guest_rights() {
 #[test]
 fn last_bytes_of_the_space() {
     let mut memory = memory();
-    let at = memory.map(Some(SPACE_BYTES - 4096), 4096, Access::ReadWrite).unwrap();
+    let at = memory.map(Some(WINDOW_BYTES - 4096), 4096, Access::ReadWrite).unwrap();
     memory.store(at + 4088, 8, 0x1122_3344_5566_7788).unwrap();
     assert_eq!(memory.load(at + 4092, 4).unwrap(), 0x1122_3344);
-    assert_eq!(memory.load(at + 4092, 8).unwrap_err().address, SPACE_BYTES);
+    assert_eq!(memory.load(at + 4092, 8).unwrap_err().address, WINDOW_BYTES);
 }
 
 #[test]
@@ -56,10 +56,11 @@ fn refuses_bad_buffers() {
         "guest memory: a buffer needs at least one byte"
     );
     assert_eq!(
-        text(memory.map(Some(0xff_ffff_f000), 0x1001, Access::ReadWrite)),
-        "guest memory: buffer of 0x1001 bytes at 0xfffffff000 does not fit in 40-bit addresses"
+        text(memory.map(Some(0x7fff_ffff_f000), 0x1001, Access::ReadWrite)),
+        "guest memory: buffer of 0x1001 bytes at 0x7ffffffff000 does not lie in sign-extended addresses of 48 bits \
+         (the last 64 KiB of these cannot be mapped)"
     );
-    assert!(text(memory.map(Some(u64::MAX), 2, Access::ReadWrite)).contains("does not fit"));
+    assert!(text(memory.map(Some(u64::MAX), 2, Access::ReadWrite)).contains("does not lie"));
     assert_eq!(
         text(memory.map(None, 1 << 32, Access::ReadWrite)),
         "guest memory: no room for a buffer of 0x100000000 bytes in 32-bit addresses"
@@ -149,4 +150,92 @@ fn updates_are_atomic() {
     });
     assert_eq!(memory.load(at, 4).unwrap(), 4000);
     assert_eq!(memory.load(at + 8, 8).unwrap(), 4000 << 32);
+}
+
+/// Places all over the address space: both ends of both halves, and on both sides of multiples of 4 GiB and of the window's end.
+const FAR: [u64; 7] = [
+    0xffff_8000_0000_0000,
+    0xffff_8000_0010_0000,
+    0x7fff_ffff_0000,
+    0xffff_ffff_fffe_0000,
+    WINDOW_BYTES - 0x1000,
+    0xffff_9000_ffff_f000,
+    0x1234_ffff_f000,
+];
+
+#[test]
+fn memory_anywhere_in_the_space() {
+    let mut memory = memory();
+    for at in FAR {
+        let before = memory.needs_translation();
+        assert_eq!(memory.map(Some(at), 0x2000, Access::ReadWrite).unwrap(), at);
+        assert!(memory.needs_translation());
+        // A word across the page in the middle, which is across host memory where that ends.
+        let data: Vec<u8> = (0..=255).cycle().take(0x2000).collect();
+        memory.write(at, &data).unwrap();
+        let mut out = vec![0; 0x2000];
+        memory.read(at, &mut out).unwrap();
+        assert_eq!(out, data);
+        let wanted = u64::from_le_bytes([0xfd, 0xfe, 0xff, 0, 1, 2, 3, 4]);
+        assert_eq!(memory.load(at + 0xffd, 8).unwrap(), wanted, "{at:#x}");
+        memory.store(at + 0xffe, 4, 0x4433_2211).unwrap();
+        assert_eq!(memory.load(at + 0xffc, 8).unwrap(), 0x0302_4433_2211_fdfc);
+        assert_eq!(memory.atomic(at + 0x1000, 4, AtomicOp::Add, 1, 0).unwrap(), 0x0302_4433);
+        assert_eq!(memory.load(at + 0x1000, 4).unwrap(), 0x0302_4434);
+        assert_eq!(memory.load(at + 0x1ffd, 4).unwrap_err().address, at + 0x2000);
+        assert_eq!(memory.load(at.wrapping_sub(1), 1).unwrap_err().address, at.wrapping_sub(1));
+        memory.unmap(at).unwrap();
+        assert!(memory.load(at + 0xff0, 1).is_err());
+        assert_eq!(memory.needs_translation(), before);
+    }
+}
+
+#[test]
+fn translations() {
+    let mut memory = memory();
+    let bounce = std::sync::atomic::AtomicU64::new(0);
+    for at in FAR {
+        memory.map(Some(at), 0x2000, Access::ReadWrite).unwrap();
+        // In one piece: the place itself.
+        memory.store(at + 0x10, 4, 0x1234_5678).unwrap();
+        let place = memory.translate(at + 0x10, 4, None, &bounce).unwrap();
+        assert_ne!(place, bounce.as_ptr().cast());
+        memory.store(at + 0x10, 4, 0x9abc_def0).unwrap();
+        // In two pieces, or in one: a load finds the value where the translation says.
+        memory.store(at + 0xffe, 4, 0x5566_7788).unwrap();
+        bounce.store(0, std::sync::atomic::Ordering::Relaxed);
+        let place = memory.translate(at + 0xffe, 4, None, &bounce).unwrap();
+        if place == bounce.as_ptr().cast() {
+            assert_eq!(bounce.load(std::sync::atomic::Ordering::Relaxed), 0x5566_7788);
+        }
+        // A store in two pieces has been done.
+        if memory.translate(at + 0xffe, 4, Some(0x1122_3344), &bounce).unwrap() == bounce.as_ptr().cast() {
+            assert_eq!(memory.load(at + 0xffe, 4).unwrap(), 0x1122_3344);
+        }
+        assert!(memory.translate(at + 0x1ffe, 4, None, &bounce).is_err());
+        memory.unmap(at).unwrap();
+        memory.map(Some(at), 0x2000, Access::ReadOnly).unwrap();
+        assert!(memory.translate(at, 4, Some(0), &bounce).is_err());
+        assert!(memory.translate(at, 4, None, &bounce).is_ok());
+        memory.unmap(at).unwrap();
+    }
+}
+
+#[test]
+fn addresses_that_do_not_exist() {
+    let mut memory = memory();
+    for (at, bytes) in [
+        (0x8000_0000_0000, 1),
+        (0x7fff_ffff_f000, 0x1001),
+        (0xffff_7fff_ffff_ffff, 1),
+        (0xffff_7fff_ffff_f000, 0x2000),
+        (0xffff_ffff_ffff_0000, 1),
+        (u64::MAX, 1),
+        (0x1000_0000_0000_0000, 4096),
+    ] {
+        let error = memory.map(Some(at), bytes, Access::ReadWrite).unwrap_err().to_string();
+        assert!(error.contains("sign-extended addresses of 48 bits"), "{at:#x}: {error}");
+        assert!(memory.load(at, 1).is_err());
+    }
+    assert!(!memory.needs_translation());
 }

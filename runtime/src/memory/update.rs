@@ -64,7 +64,7 @@ impl Memory {
         self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
         // SAFETY: the range is mapped and writable (checked above), stays so while `self` is borrowed, is aligned, and all other accesses
         // of this process to it are atomic.
-        Ok(unsafe { AtomicU32::from_ptr(self.base().wrapping_add(address as usize).cast()) })
+        Ok(unsafe { AtomicU32::from_ptr(self.word_place(address).cast()) })
     }
 
     /// As `word32`, of 64 bits.
@@ -73,6 +73,6 @@ impl Memory {
         let address = address & !7;
         self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
         // SAFETY: as above.
-        Ok(unsafe { AtomicU64::from_ptr(self.base().wrapping_add(address as usize).cast()) })
+        Ok(unsafe { AtomicU64::from_ptr(self.word_place(address).cast()) })
     }
 }

@@ -139,7 +139,8 @@ impl Image {
         let bytes = format.bytes(e);
         let offset = e.b.imul(texel, bytes);
         let offset = e.b.convert(Opcode::Zext, offset, Scalar::I64);
-        let high = e.and_const(words[1], 0xff);
+        // Bits 47 to 8 of the base, which is extended by its sign.
+        let high = e.extend(words[1], 8, true);
         let base = e.wide(words[0], high);
         let shift = e.b.i64(8);
         let base = e.b.ishl(base, shift);

@@ -116,7 +116,8 @@ fn place(e: &mut Emit<'_>, inst: &Inst) -> Place {
         return Place { address: drop_low(e, address), offset: None };
     }
     let words = e.src_words(base, 4);
-    let high = e.and_const(words[1], 0xffff);
+    // A base has 48 bits and is extended by its sign, as all addresses are.
+    let high = e.extend(words[1], 16, true);
     let base = e.wide(words[0], high);
     let records = e.b.convert(Opcode::Zext, words[2], Scalar::I64);
     let size = if inst.generation == Generation::Gfx8 {

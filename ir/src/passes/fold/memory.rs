@@ -13,7 +13,7 @@ impl Folder<'_> {
             Opcode::DenyLoad | Opcode::DenyStore if self.c(data.args[1]) == Some(0) => {
                 return Some(Act::Gone);
             }
-            Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore => 2,
+            Opcode::Store | Opcode::DenyLoad | Opcode::DenyStore | Opcode::TranslateStore => 2,
             Opcode::Atomic => data.atomic_operands(),
             _ => 1,
         };
@@ -22,6 +22,7 @@ impl Folder<'_> {
         {
             return match (holds, data.op) {
                 (0, Opcode::Load | Opcode::Atomic) => Some(Act::Const(0)),
+                (0, op) if op.is_translation() => Some(Act::Const(0)),
                 (0, _) => Some(Act::Gone),
                 _ => same(data.args[..values].to_vec()),
             };

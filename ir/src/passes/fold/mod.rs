@@ -172,7 +172,8 @@ impl Folder<'_> {
 
     fn step(&mut self, data: &InstData) -> Option<Act> {
         use Opcode::{Atomic, DenyLoad, DenyStore, Load, SlotSet, Store};
-        if matches!(data.op, Load | Store | Atomic | SlotSet | DenyLoad | DenyStore) {
+        let accesses = matches!(data.op, Load | Store | Atomic | SlotSet | DenyLoad | DenyStore);
+        if accesses || data.op.is_translation() {
             return self.memory(data);
         }
         if data.op == Opcode::LaneBit {

@@ -195,7 +195,7 @@ impl Jit {
                 }
                 region = kernel.region(entry, &facts(&shapes, lanes))?;
             }
-            if !self.through_windows(&mut region) {
+            if !self.locate_memory(&mut region) {
                 return None;
             }
             if look.whole {

@@ -235,6 +235,7 @@ impl Jit {
         let mut options = Options::new(self.target.clone());
         options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;
+        options.translated = self.variant.translate;
         (options.pcs, options.list) = (self.variant.pcs, self.variant.listings);
         let list: Vec<Piece<'_>> = pieces
             .list

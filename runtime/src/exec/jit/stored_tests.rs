@@ -41,7 +41,7 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
     let function =
         warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
     warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
-    let variant = Variant::new(config, &Launch::default());
+    let variant = Variant::new(config, &Launch::default(), false);
     let kernel = Arc::new(Kernel::new(function, variant.region_options()));
     Arc::new(Jit::new(kernel, variant, RowFacts::default(), config.cache.as_ref()).expect("a host"))
 }

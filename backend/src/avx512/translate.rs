@@ -1,0 +1,154 @@
+//! Translations of guest addresses: those inside the window stay as they are, those of the upper window get a constant more, and for the others
+//! cold code asks the runtime.
+//!
+//! An access is inside a window if its last byte is: what lies below a window is never mapped as far as an access is wide, and
+//! traps or is asked for.
+
+use iced_x86::Code;
+use regalloc2::RegClass;
+use warpjit_ir::{InstData, Opcode, Value};
+
+use super::asm::{Mem, R, Src};
+use super::code::{Flags, Size};
+use super::int::TEST;
+use super::lower::Lower;
+use super::scalar::{AND, SAR, XOR};
+use crate::Error;
+use crate::affine::Form;
+use crate::context::at;
+use crate::even_address::EvenAddress;
+use crate::operands::{MemoryOperands, malformed, result, wide};
+use crate::translate::describe;
+
+impl Lower<'_> {
+    /// A translation of the address of a load or store.
+    pub fn translate(&mut self, data: &InstData) -> Result<(), Error> {
+        let MemoryOperands { mem, address, value, guard } = MemoryOperands::of(data)?;
+        if !wide(self.scalar_of(address)) {
+            return Err(malformed(data));
+        }
+        let r = result(data)?;
+        let offset = i64::from(mem.offset);
+        if let Some(v) = value {
+            // Made here, so that it is good behind.
+            self.regs(v)?;
+        }
+        let bits = self.guard_bits(guard)?;
+        if self.forms.of(address) == Form::Uniform {
+            let places = self.each_group(self.spans(address), |l| {
+                let one = l.general(address)?;
+                let one = l.a.add_imm(true, one, offset);
+                l.translate_one(data, (one, value), bits)
+            })?;
+            if self.forms.of(r) == Form::Uniform {
+                self.define_general(r, places);
+                return Ok(());
+            }
+            let splats: Vec<R> = places.iter().map(|&place| self.a.splat(true, place)).collect();
+            let parts = super::lower::spread(&splats, 2 * self.groups);
+            self.define_parts(r, parts.to_vec());
+            return Ok(());
+        }
+        let parts = self.address_parts_of(address)?;
+        let parts = self.moved(&parts, offset);
+        let masks = self.guard(guard)?;
+        let masks = self.widen(&masks);
+        let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE].map(|place| {
+            let word = self.a.load_fixed(true, Mem::at(self.context, place));
+            self.a.splat(true, word)
+        });
+        let mut beyond = Vec::new();
+        let mut found = Vec::new();
+        for (&p, &k) in parts.iter().zip(&masks) {
+            let sign = self.a.v2i(Code::EVEX_Vpsraq_zmm_k1z_zmmm512b64_imm8, p, 63);
+            let own = self.a.v3(Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64, sign, Src::R(start));
+            let inside = self.a.v3(Code::EVEX_Vpxorq_zmm_k1z_zmm_zmmm512b64, p, Src::R(own));
+            let last = self.moved(&[inside], i64::from(mem.bytes) - 1)[0];
+            beyond.push(self.a.vtestm(TEST[1], k, last, Src::R(high)));
+            let more = self.a.v3(Code::EVEX_Vpandq_zmm_k1z_zmm_zmmm512b64, sign, Src::R(more));
+            found.push(self.a.v3(Code::EVEX_Vpaddq_zmm_k1z_zmm_zmmm512b64, p, Src::R(more)));
+        }
+        let beyond = beyond.into_iter().reduce(|a, b| self.a.k3(Code::VEX_Korw_kr_kr_kr, a, b));
+        self.test_any(&[beyond.ok_or_else(|| malformed(data))?]);
+        let (cold, end) = (self.a.cold_block(), self.a.block());
+        self.a.branch(Flags::NotEqual, (cold, &[]), (end, &found));
+        self.a.switch_to(cold);
+        self.aside(|l| l.ask_translation(data, &parts, value, bits))?;
+        let asked: Vec<R> = (0..parts.len())
+            .map(|n| self.a.load64(Mem::at(self.context, at::LANE_ADDRESSES + 64 * n as i32)))
+            .collect();
+        self.a.jump(end, &asked);
+        let places = parts.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        self.define_vectors(r, places);
+        Ok(())
+    }
+
+    /// A translation of the one address of all lanes, or of the current sixteen, that take part.
+    fn translate_one(
+        &mut self,
+        data: &InstData,
+        (address, value): (R, Option<Value>),
+        bits: R,
+    ) -> Result<R, Error> {
+        let (cold, ask, end) = (self.a.cold_block(), self.a.cold_block(), self.a.block());
+        let [high, start, more] = [at::WINDOW_HIGH, at::UPPER_START, at::UPPER_MORE]
+            .map(|place| self.a.load_fixed(true, Mem::at(self.context, place)));
+        let sign = self.a.shift(true, SAR, address, 63);
+        let own = self.a.g2(true, AND, sign, start);
+        let inside = self.a.g2(true, XOR, address, own);
+        let last = self.a.add_imm(true, inside, i64::from(MemoryOperands::of(data)?.mem.bytes) - 1);
+        let more = self.a.g2(true, AND, sign, more);
+        let place = self.a.add(true, address, more);
+        self.a.test(true, last, high);
+        self.a.branch(Flags::NotEqual, (cold, &[]), (end, &[place]));
+        self.a.switch_to(cold);
+        let found = self.aside(|l| {
+            let own = match l.groups {
+                1 => bits,
+                _ if l.spans(data.args[0]) == 1 => bits,
+                _ => {
+                    let own = l.bits_of_group(bits, l.group);
+                    l.a.shift(true, super::scalar::SHL, own, 16 * l.group as u8)
+                }
+            };
+            l.a.test(true, own, own);
+            l.a.branch(Flags::NotEqual, (ask, &[]), (end, &[address]));
+            l.a.switch_to(ask);
+            // All have the same address, so the lowest one's answer is everybody's.
+            let lane = l.a.g1(Code::Tzcnt_r64_rm64, own, Size::Q, Size::Q);
+            let splat = l.a.splat(true, address);
+            let parts = vec![splat; 2 * l.groups];
+            l.ask_translation(data, &parts, value, own)?;
+            Ok::<_, Error>(l.a.load64g(Mem::indexed(l.context, lane, 8, at::LANE_ADDRESSES)))
+        })?;
+        self.a.jump(end, &[found]);
+        let place = self.a.param(end, RegClass::Int);
+        self.a.switch_to(end);
+        Ok(place)
+    }
+
+    /// Asks the runtime to translate the addresses of the lanes of `bits`, and faults if it may not. The answers are in the context.
+    fn ask_translation(
+        &mut self,
+        data: &InstData,
+        addresses: &[R],
+        value: Option<Value>,
+        bits: R,
+    ) -> Result<(), Error> {
+        let mem = MemoryOperands::of(data)?.mem;
+        self.note_addresses(addresses);
+        self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
+        if let Some(v) = value {
+            for (n, &p) in self.regs(v)?.iter().enumerate() {
+                self.a.store64(Mem::at(self.context, at::LANE_VALUES + 64 * n as i32), p);
+            }
+        }
+        let (access, alignment) = describe(mem, data.op == Opcode::TranslateStore, self.f.lanes);
+        self.a.store_imm32(Mem::at(self.context, at::ACCESS), access as i32);
+        self.a.store_imm32(Mem::at(self.context, at::ATOMIC), alignment as i32);
+        self.call_preserving(at::TRANSLATE_WIDE);
+        self.fault_if_odd(data, mem);
+        Ok(())
+    }
+}

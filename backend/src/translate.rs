@@ -1,0 +1,93 @@
+//! Translations of guest addresses ([`warpjit_ir::passes::translate`]): what compiled code hands to the runtime for addresses outside the window.
+//!
+//! Compiled code writes what the access is into the context (`access`, `atomic`), the addresses and values of its lanes, and the lanes that take part. The
+//! runtime answers with the addresses under which the code finds the memory, relative to [`Context::global_base`].
+
+use warpjit_ir::MemAccess;
+
+use crate::context::{Context, encode_space};
+use crate::wide_helpers::describe_access;
+
+/// One lane's access whose address is to be translated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaneTranslation {
+    /// Guest address of the first byte.
+    pub address: u64,
+    /// Bytes that the lane accesses: 1, 2, 4 or 8.
+    pub bytes: u8,
+    /// What a store stores; `None` for a load.
+    pub value: Option<u64>,
+    /// Host address of eight bytes of the lane's own, which it may access in place of guest memory.
+    pub bounce: *mut u8,
+}
+
+/// An access as words for [`Context::access`] and [`Context::atomic`].
+pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
+    let access = describe_access(encode_space(mem.space), mem.bytes, mem.signed, store, false, lanes);
+    (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
+}
+
+/// What answers translations: the embedder's memory.
+pub trait Translator {
+    /// The host address where a lane finds the memory of its access; `None` if it may not access it.
+    fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8>;
+
+    /// Stores a value at a guest address that has been translated.
+    fn store(&mut self, address: u64, bytes: u8, value: u64);
+}
+
+impl Context {
+    /// Translates the address of each lane that takes part in the access that compiled code has described, the lowest lane first.
+    ///
+    /// The first lane that may not access its memory, or whose address is not aligned, faults. Then the lanes before it store what they have
+    /// to store, as lanes do in order, and those behind it do nothing.
+    pub fn each_translation(&mut self, memory: &mut impl Translator) {
+        let (access, alignment) = (self.access, self.atomic);
+        let bytes = (access >> 12 & 15) as u8;
+        let stores = access >> 17 & 1 != 0;
+        let (low, part) = (u64::from(alignment >> 8 & 0xff).wrapping_sub(1), u64::from(alignment >> 16));
+        let base = self.global_base as u64;
+        self.odd_lane = 0;
+        let guard = self.guard_lanes;
+        let lanes = |to: u32| (0..to).filter(move |lane| guard >> lane & 1 != 0);
+        let value = |context: &Context, lane: u32| context.lane_values.get(lane as usize, bytes == 8);
+        let mut places = [0; 64];
+        for lane in lanes(64) {
+            let n = lane as usize;
+            let address = self.lane_addresses.get(n, true);
+            let bounce = std::ptr::from_mut(&mut self.lane_others.0[n]).cast();
+            let one = LaneTranslation { address, bytes, value: stores.then(|| value(self, lane)), bounce };
+            let aligned = address.wrapping_sub(part) & low == 0;
+            let Some(place) = aligned.then(|| memory.translate(&one)).flatten() else {
+                for before in lanes(lane).filter(|_| stores) {
+                    let address = self.lane_addresses.get(before as usize, true);
+                    memory.store(address, bytes, value(self, before));
+                }
+                self.odd_lane = lane + 1;
+                self.fault.address = address;
+                return;
+            };
+            places[n] = (place as u64).wrapping_sub(base);
+        }
+        for lane in lanes(64) {
+            self.lane_addresses.set(lane as usize, true, places[lane as usize]);
+        }
+    }
+}
+
+/// A memory without anything in it.
+struct Nothing;
+
+impl Translator for Nothing {
+    fn translate(&mut self, _: &LaneTranslation) -> Option<*mut u8> {
+        None
+    }
+
+    fn store(&mut self, _: u64, _: u8, _: u64) {}
+}
+
+/// A context's function for translations where the embedder has given none: every lane faults.
+pub(crate) unsafe extern "C" fn no_translation(context: *mut Context) {
+    // SAFETY: called with the context of compiled code.
+    unsafe { (*context).each_translation(&mut Nothing) }
+}

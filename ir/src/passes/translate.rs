@@ -1,0 +1,54 @@
+//! Translates the guest addresses of loads and stores, for launches whose memory does not lie in one piece.
+//!
+//! Compiled code finds guest memory at a fixed distance from its address, as long as all of it lies in the window that
+//! the host has reserved. Where a launch has memory elsewhere (addresses from `0xffff800000000000` on, for example), this
+//! pass puts a [`Opcode::TranslateLoad`] or [`Opcode::TranslateStore`] in front of each access at a 64-bit address. Addresses inside the window
+//! pass through it unchanged; the others are looked up, and a lane whose address is not mapped faults there.
+//!
+//! Atomics are not translated: those outside the window are done by the runtime, which takes guest addresses.
+
+use crate::entities::{Inst, Value};
+use crate::function::{Function, Imm};
+use crate::opcodes::{MemAccess, Opcode, Space};
+use crate::types::{Scalar, Type};
+
+/// Runs the pass; whether anything was translated.
+pub fn run(func: &mut Function) -> bool {
+    let mut changed = false;
+    for block in func.block_ids() {
+        let insts = std::mem::take(&mut func.block_mut(block).insts);
+        let mut list = Vec::with_capacity(insts.len());
+        for inst in insts {
+            if let Some((translation, place)) = translation_of(func, inst) {
+                let data = func.inst_mut(inst);
+                data.args[0] = place;
+                if let Imm::Mem(mem) = &mut data.imm {
+                    mem.offset = 0;
+                }
+                list.push(translation);
+                changed = true;
+            }
+            list.push(inst);
+        }
+        func.block_mut(block).insts = list;
+    }
+    changed
+}
+
+/// The translation of an access, with its result; `None` where the access needs none.
+fn translation_of(func: &mut Function, inst: Inst) -> Option<(Inst, Value)> {
+    let data = func.inst(inst).clone();
+    let op = match data.op {
+        Opcode::Load => Opcode::TranslateLoad,
+        Opcode::Store => Opcode::TranslateStore,
+        _ => return None,
+    };
+    let Imm::Mem(mem @ MemAccess { space: Space::Global(_), .. }) = data.imm else { return None };
+    let address = func.ty(*data.args.first()?);
+    if address.scalar != Scalar::I64 {
+        return None;
+    }
+    let ty = Type { scalar: Scalar::I64, uniform: address.uniform };
+    let translation = func.make_inst(op, &data.args, Imm::Mem(mem), Some(ty), data.pc);
+    Some((translation, func.inst(translation).result?))
+}
