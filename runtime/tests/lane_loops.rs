@@ -3,8 +3,10 @@
 
 mod support;
 
-use support::{fault_of, launch, run_all};
-use warpjit_runtime::FaultKind;
+use std::time::Duration;
+
+use support::{fault_of, launch, program, run_all, settings, told};
+use warpjit_runtime::{Access, CancelToken, Engine, FaultKind, Launch};
 
 /// Each thread of a block of 70 keeps 3 tid + 1 and 5 tid + 2 in two words, and in (5 tid & 63) + 1 turns makes a sum of them and of the turns
 /// left, which it stores to the first; a thread looks at 0x70000000 in its last turn instead.
@@ -103,5 +105,73 @@ fn a_fault_is_that_of_its_lane() {
         assert_eq!((fault.kind, fault.pc, fault.store), (FaultKind::Memory, 0x18, false), "{thread}");
         assert_eq!((fault.warp, fault.lane), (thread / 32, thread % 32), "{thread}");
         assert_eq!(fault.address, Some(0x7000_0000), "{thread}");
+    }
+}
+
+/// The first thread of each block but the first adds 2^38 bytes from 2^32 on, the others one.
+const ADDS: &str = "
+    slot s0: i32 tid = tid.x
+    slot s1: i64 at
+    slot s2: i32 bid = ctaid.x
+    slot s3: i64 end
+    slot s4: i32 sum
+block0 at 0x8 insts 4:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0
+    v2: mask = icmp eq v0, v1
+    v3: i32 = slot.get s2
+    v4: mask = icmp ne v3, v1
+    v5: mask = iand v2, v4
+    v6: ui64 = const 0x100000000
+    v7: ui64 = const 0x10000
+    v8: i64 = select v5, v6, v7
+    slot.set s1, v8
+    v9: ui64 = const 0x4100000000
+    v10: ui64 = const 0x10001
+    v11: i64 = select v5, v9, v10
+    slot.set s3, v11
+    push.break block3 -> block1
+block1 at 0x10 insts 3:
+    v20: i64 = slot.get s1
+    @0x18 v21: i32 = load.u8 global0[v20] align 1
+    v22: ui64 = const 1
+    v23: i64 = iadd v20, v22
+    slot.set s1, v23
+    v24: i32 = slot.get s4
+    v25: i32 = iadd v24, v21
+    slot.set s4, v25
+    v26: i64 = slot.get s3
+    v27: mask = icmp eq v23, v26
+    @0x20 leave.break if v27 -> block2
+block2 at 0x28 insts 1:
+    jump block1
+block3 at 0x30 insts 1:
+    v50: i32 = slot.get s4
+    v51: i32 = slot.get s0
+    v52: ui32 = const 2
+    v53: i32 = ishl v51, v52
+    store.u32 global14[v53 + 0x10010], v50 align 4
+    leave.exit -> block3
+";
+
+#[test]
+fn a_lane_that_walks_over_all_of_memory_is_stopped() {
+    for config in settings() {
+        let engine = Engine::new(config.clone()).expect("an engine");
+        let mut memory = engine.memory().expect("memory");
+        memory.map(Some(0x1_0000), 4096, Access::ReadWrite).expect("mapped");
+        memory.write(0x1_0000, &[1; 16]).expect("there");
+        // To its end takes minutes.
+        memory.map(Some(1 << 32), 1 << 38, Access::ReadOnly).expect("mapped");
+        let cancel = CancelToken::default();
+        let launch = Launch { cancel: Some(cancel.clone()), ..launch(64, 32) };
+        let report = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(100));
+                cancel.cancel();
+            });
+            engine.run(&program(ADDS), &mut memory, &launch).expect("runs")
+        });
+        assert_eq!((report.cancelled, report.fault), (true, None), "{}", told(&config));
     }
 }

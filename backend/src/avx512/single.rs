@@ -84,19 +84,9 @@ impl SingleLoops {
         self.picks.is_empty()
     }
 
-    /// Whether a loop ends without being stopped.
-    fn ends(&self, b: Block) -> bool {
-        self.walks.get(&b).is_some_and(|walks| walks.ends)
-    }
-
     /// Whether a word is counted up to in 64 bits, as addresses go along with it: from the parameter of a loop to the next turn's.
     pub fn counts_far(&self, word: Value) -> bool {
         self.far.contains(&word)
-    }
-
-    /// Whether it is a loop whose turns are counted.
-    fn counts(&self, b: Block) -> bool {
-        self.is_loop(b) && !self.ends(b)
     }
 
     /// Whether there is no register for a parameter in its loop.
@@ -112,7 +102,7 @@ impl SingleLoops {
 impl Lower<'_> {
     /// The fuel among the parameters of a single lane's loop.
     pub fn declare_fuel(&mut self, b: Block, host: HostBlock) {
-        if self.single.counts(b) {
+        if self.single.is_loop(b) {
             let fuel = self.a.param(host, RegClass::Int);
             self.single.fuel.insert(b, fuel);
         }
@@ -120,7 +110,7 @@ impl Lower<'_> {
 
     /// The fuel among the arguments for a single lane's loop.
     pub fn pass_fuel(&mut self, to: Block, list: &mut Vec<R>) {
-        if self.single.counts(to) {
+        if self.single.is_loop(to) {
             let fuel = match self.single.fuel.get(&to) {
                 Some(&fuel) if self.blocks.current == to => fuel,
                 _ => self.a.load64g(Mem::at(self.context, at::FUEL)),
@@ -141,10 +131,6 @@ impl Lower<'_> {
     pub fn single_back(&mut self, from: Block, to: Block, target: HostBlock, args: &[R]) -> bool {
         let back = self.blocks.order.is_back_edge(from, to);
         if back && self.single.picks.contains(&to) && !self.single.loops.is_empty() {
-            self.a.jump(target, args);
-            return true;
-        }
-        if from == to && self.single.ends(to) {
             self.a.jump(target, args);
             return true;
         }

@@ -1,9 +1,8 @@
 //! Addresses along which a single lane's loop walks: they are tested where the loop begins.
 //!
 //! An address that grows by a small constant from turn to turn and is accessed in each of them cannot leave the address space unseen: behind
-//! its end there is nothing for farther than such a step, so the access itself traps. What it is aligned to does not change either. And a loop
-//! with such a walk ends by itself where memory does: at the latest after some seconds, if all of several gigabytes lie in front
-//! of it.
+//! its end there is nothing for farther than such a step, so the access itself traps. What it is aligned to does not change either. Such a loop
+//! takes fuel as any other does, though it ends where memory does: terabytes may lie in front of it.
 
 use regalloc2::Block as HostBlock;
 use warpjit_ir::types::Scalar;
@@ -26,8 +25,6 @@ pub(super) struct Walks {
     list: Vec<Walk>,
     /// Where the loop's own jumps go, behind the tests.
     inner: HostBlock,
-    /// The loop ends without being stopped: its turns are not counted.
-    pub ends: bool,
 }
 
 /// A word that a loop counts in.
@@ -55,10 +52,8 @@ impl Lower<'_> {
     pub fn expect_walks(&mut self, b: Block) {
         let list = if self.single.is_loop(b) { self.walks(b) } else { Vec::new() };
         if !list.is_empty() {
-            // Code for rows counts for nobody but those who cancel a launch.
-            let ends = self.in_row.is_some() && list.iter().any(|walk| walk.step != 0);
             let inner = self.a.block();
-            self.single.walks.insert(b, Walks { list, inner, ends });
+            self.single.walks.insert(b, Walks { list, inner });
         }
     }
 
