@@ -157,3 +157,32 @@ pub struct KernelAbi {
     /// Barriers of a block.
     pub barriers: u32,
 }
+
+impl KernelAbi {
+    /// The largest value that a launch within the limits can give a builtin, in lanes without a thread as well.
+    pub fn most(&self, value: Builtin) -> u64 {
+        let lanes = u64::from(self.warp_lanes.max(1));
+        let threads = u64::from(self.max_threads);
+        let at = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().map_or(0, u64::from);
+        let whole = |threads: u64| threads.next_multiple_of(lanes);
+        match value {
+            // Lanes behind the last thread go on along the first axis that has more than one: up to a whole warp if it is the only one, else
+            // at most a warp beyond its own size, which is half of all threads at most.
+            Builtin::Tid(axis) => {
+                let own = at(self.max_block, axis);
+                let with_others = if axis < 2 { own.min(threads / 2) + lanes } else { 0 };
+                whole(own).max(with_others).saturating_sub(1)
+            }
+            Builtin::LinearTid => whole(threads).saturating_sub(1),
+            Builtin::Ctaid(axis) => at(self.max_grid, axis).saturating_sub(1),
+            Builtin::Ntid(axis) => at(self.max_block, axis),
+            Builtin::Nctaid(axis) => at(self.max_grid, axis),
+            Builtin::LaneId => lanes - 1,
+            Builtin::WarpId => threads.div_ceil(lanes).saturating_sub(1),
+            Builtin::NumWarps => threads.div_ceil(lanes),
+            Builtin::Axes => 3,
+            Builtin::SharedBytes => self.max_shared_bytes.into(),
+            Builtin::LinearCtaid | Builtin::Launched(_) | Builtin::GridThreads(_) => u32::MAX.into(),
+        }
+    }
+}

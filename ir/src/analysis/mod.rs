@@ -5,6 +5,7 @@ mod cfg;
 mod dominators;
 mod loops;
 mod masks;
+mod slot_bounds;
 mod uses;
 
 pub use bits::{Bits, KnownBits};
@@ -12,4 +13,5 @@ pub use cfg::Cfg;
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops};
 pub(crate) use masks::{Edge, Masks};
+pub use slot_bounds::keep_proven_bounds;
 pub use uses::Uses;
