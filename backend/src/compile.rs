@@ -5,7 +5,8 @@ use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, Sourc
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use warpjit_ir::{Form, Function, Opcode, PureFn, Scalar, Slot, Space, WordTable};
+use warpjit_ir::regions::promote::FAULT_EXIT;
+use warpjit_ir::{Form, Function, Opcode, PureFn, Scalar, Slot, Space, Terminator, WordTable};
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 use crate::embedded;
@@ -226,6 +227,32 @@ fn lane_on_page(
 /// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
 pub type Entry = unsafe extern "C" fn(*mut Context, *mut u8) -> u64;
 
+/// What the code of a region returns: numbers of exits below the first count, and of guest faults ([`FAULT_EXIT`] and up) below the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Returns {
+    /// Exits.
+    pub exits: u32,
+    /// Guest faults.
+    pub faults: u32,
+}
+
+impl Returns {
+    /// Those of a function in mask form.
+    fn of(func: &Function) -> Returns {
+        let mut returns = Returns::default();
+        for block in &func.blocks {
+            match block.term {
+                Some(Terminator::Return { exit, .. }) if exit >= FAULT_EXIT => {
+                    returns.faults = returns.faults.max(exit - FAULT_EXIT + 1);
+                }
+                Some(Terminator::Return { exit, .. }) => returns.exits = returns.exits.max(exit + 1),
+                _ => {}
+            }
+        }
+        returns
+    }
+}
+
 /// Machine code of a region. It has no relocations and may lie anywhere, aligned to 16.
 #[derive(Debug)]
 pub struct RegionCode {
@@ -237,6 +264,8 @@ pub struct RegionCode {
     pub pures: Vec<&'static PureFn>,
     /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
+    /// By function that was compiled, one or each piece: the exits that the code returns.
+    pub returns: Vec<Returns>,
     /// Bytes of shared memory that there must be: code for rows reads them without a test.
     pub shared_reach: u32,
     /// Environment it runs in.
@@ -277,11 +306,12 @@ pub struct Listing {
 /// Compiles a region in mask form.
 pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     check(func, options)?;
-    if options.wide_vectors {
-        let env = float_env(std::iter::once(func), true);
-        return crate::avx512::compile(func, options, env);
-    }
-    compile(func, options)
+    let mut code = match options.wide_vectors {
+        true => crate::avx512::compile(func, options, float_env(std::iter::once(func), true))?,
+        false => compile(func, options)?,
+    };
+    code.returns = vec![Returns::of(func)];
+    Ok(code)
 }
 
 /// Compiles a region and gives its listings.
@@ -334,18 +364,32 @@ pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -
         return Err(Error::Malformed("a kernel without pieces".into()));
     }
     let env = float_env(pieces.iter().map(|piece| piece.func), options.target.host.x86);
-    if wide {
-        return crate::avx512::compile_pieces(pieces, row, &of_pieces, env);
-    }
-    with_cranelift(options, env, |list, builder| {
-        lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
-    })
+    let mut code = match wide {
+        true => crate::avx512::compile_pieces(pieces, row, &of_pieces, env)?,
+        false => with_cranelift(options, env, |list, builder| {
+            lower::lower_pieces(pieces, row, &of_pieces, env, list, builder)
+        })?,
+    };
+    code.returns = pieces.iter().map(|piece| Returns::of(piece.func)).collect();
+    Ok(code)
 }
 
 /// Compiles a region with Cranelift.
 fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     let env = float_env(std::iter::once(func), options.target.host.x86);
     with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
+}
+
+/// Most bytes of stack that compiled code may take. It does not probe for the end: whoever enters it must see to it that so many are left, besides
+/// what the functions take that it calls.
+pub const MOST_STACK_BYTES: u32 = 1 << 18;
+
+/// Refuses code that would take more than the options allow.
+pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
+    if bytes > options.most_stack_bytes.min(MOST_STACK_BYTES) {
+        return Err(Error::Codegen(format!("{bytes} bytes of stack for what registers do not hold")));
+    }
+    Ok(())
 }
 
 /// Compiles with Cranelift what `lower` writes; it is told whether code is attributed to guest addresses.
@@ -371,6 +415,9 @@ fn with_cranelift(
     let Some(compiled) = codegen.compiled_code() else {
         return Err(Error::Codegen("no code".into()));
     };
+    let frame = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
+    // The old frame pointer and the return address besides.
+    check_stack(frame.saturating_add(16), options)?;
     let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
     if let Some(reloc) = relocs.first() {
         return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));
@@ -400,6 +447,7 @@ fn with_cranelift(
         traps,
         pures: lowered.pures,
         tables: lowered.tables,
+        returns: Vec::new(),
         shared_reach: 0,
         float_env: env,
         pcs,

@@ -31,8 +31,8 @@ mod wide_helpers;
 pub use atomics::LaneAtomic;
 pub use avx512::host_has_it as host_has_wide_vectors;
 pub use compile::{
-    Entry, Error, FloatEnv, HostPlace, HostRegisters, Listing, NO_PC, RegionCode, TrapLane, TrapSite,
-    compile_pieces, compile_region, guest_pc, list_region,
+    Entry, Error, FloatEnv, HostPlace, HostRegisters, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns,
+    TrapLane, TrapSite, compile_pieces, compile_region, guest_pc, list_region,
 };
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,

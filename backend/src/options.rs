@@ -125,10 +125,15 @@ impl Target {
     }
 }
 
-/// All that code for the target depends on: the generator, the machine, its features, settings.
-impl std::hash::Hash for Target {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        "cranelift".hash(state);
+impl Target {
+    /// Adds all that code for the target depends on, made with [`Options::wide_vectors`] or without: the generator that makes it, the machine,
+    /// its features, settings. What is code of one of these is of no use for another.
+    pub fn hash_for(&self, wide_vectors: bool, state: &mut impl std::hash::Hasher) {
+        use std::hash::Hash;
+        // Cranelift knows less of a host than the other generator asks for: its features are named by themselves.
+        let generator: (&str, &[&str]) =
+            if wide_vectors { ("avx512", crate::avx512::FEATURES) } else { ("cranelift", &[]) };
+        generator.hash(state);
         for isa in &self.isas {
             (isa.name(), isa.isa_flags_hash_key(), isa.flags()).hash(state);
             isa.triple().hash(state);
@@ -413,6 +418,8 @@ pub struct Options {
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
     /// checks them.
     pub translated: bool,
+    /// Most bytes of stack that code may take; [`crate::MOST_STACK_BYTES`] unless less is wanted. Where more are needed, there is no code.
+    pub most_stack_bytes: u32,
     /// Count guest instructions.
     pub count: bool,
     /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
@@ -438,6 +445,7 @@ impl Options {
             fast_compile: false,
             checked_memory: false,
             translated: false,
+            most_stack_bytes: crate::MOST_STACK_BYTES,
             count: false,
             pcs: false,
             list: false,

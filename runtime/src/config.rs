@@ -1,6 +1,6 @@
 //! How an engine runs programs.
 
-use crate::{CacheConfig, Observe};
+use crate::{CacheConfig, Error, Observe};
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -38,6 +38,17 @@ pub enum Numerics {
     Fast,
 }
 
+/// Who installs the handlers of the signals that faults of compiled code raise (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Signals {
+    /// The engine does when it is made, and looks when a launch starts whether they are there still ([`crate::Engine::ensure_handlers`]).
+    /// Handlers that it finds, from before or since, get every signal that is no fault of compiled code, as if ours were not there.
+    #[default]
+    Own,
+    /// The embedder does, and calls [`crate::handle_signal`] in its own.
+    Embedder,
+}
+
 /// Settings of an [`crate::Engine`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
@@ -55,6 +66,8 @@ pub struct Config {
     pub chunk_groups: Option<u8>,
     /// Whether compiled code checks each address instead of relying on signals.
     pub checked_memory: bool,
+    /// Who installs signal handlers; nothing where [`Config::checked_memory`] holds or the tier is [`Tier::Interp`].
+    pub signals: Signals,
     /// Whether accesses to global memory by the lanes of a warp are ordered as if in lock step, for guests that
     /// rely on more than the programming model promises. Costs speed.
     pub lockstep: bool,
@@ -69,6 +82,13 @@ pub struct Config {
 }
 
 impl Config {
+    /// Installs signal handlers, or sees to it that they are there, if these settings ask for some.
+    pub(crate) fn ensure_handlers(&self) -> Result<(), Error> {
+        // Checked code raises no signals.
+        let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
+        if are_ours { crate::vm::ensure() } else { Ok(()) }
+    }
+
     /// The number of threads that [`Config::threads`] stands for.
     pub fn thread_count(&self) -> usize {
         match self.threads {

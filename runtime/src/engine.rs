@@ -4,10 +4,12 @@ use crate::exec::background::Background;
 use crate::exec::pool::Pool;
 use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
+use crate::fork::Section;
 use crate::program::Variant;
-use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, Tier, TierShares};
+use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 use warpjit_ir::interp;
 use warpjit_ir::passes::windows;
@@ -21,7 +23,19 @@ pub struct Engine {
     config: Config,
     pool: Arc<Pool>,
     background: Arc<Background>,
+    handlers: Arc<Handlers>,
 }
+
+/// When the engine has looked last whether its signal handlers are installed. That takes a system call, a tenth of the time of a small launch.
+#[derive(Debug)]
+struct Handlers {
+    made: Instant,
+    /// Nanoseconds from then to the last look; 0 before the first one.
+    looked: AtomicU64,
+}
+
+/// Nanoseconds for which a look is good.
+const LOOK_AGAIN: u64 = 20_000;
 
 impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
@@ -34,19 +48,38 @@ impl Engine {
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
         }
-        // Checked code raises no signals.
-        if config.tier != Tier::Interp && !config.checked_memory {
-            crate::vm::init()?;
-        }
+        config.ensure_handlers()?;
         if config.observe.perf {
             crate::debug::open_perf()?;
         }
-        Ok(Engine { config, pool: Arc::default(), background: Arc::default() })
+        let handlers = Arc::new(Handlers { made: Instant::now(), looked: AtomicU64::new(0) });
+        Ok(Engine { config, pool: Arc::default(), background: Arc::default(), handlers })
     }
 
     /// The settings.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Installs the signal handlers again if somebody has replaced them ([`crate::Signals::Own`]). A launch does that by itself, unless another one
+    /// has done it in the last 20 microseconds: only who installs a handler and launches at once must call this.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Os`] where the system refuses it.
+    pub fn ensure_handlers(&self) -> Result<(), Error> {
+        self.config.ensure_handlers()
+    }
+
+    /// The same at the start of a launch.
+    fn look_at_handlers(&self, start: Instant) -> Result<(), Error> {
+        let now = start.duration_since(self.handlers.made).as_nanos() as u64;
+        let looked = self.handlers.looked.load(Ordering::Relaxed);
+        if looked == 0 || now.saturating_sub(looked) > LOOK_AGAIN {
+            self.config.ensure_handlers()?;
+            self.handlers.looked.store(now.max(1), Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Makes an empty guest address space.
@@ -63,7 +96,13 @@ impl Engine {
     ///
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+        crate::vm::on_enough_stack(|| self.run_here(program, memory, launch))
+    }
+
+    fn run_here(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         let start = Instant::now();
+        self.look_at_handlers(start)?;
+        let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited;
@@ -89,7 +128,9 @@ impl Engine {
             scheduler.allow_rows();
         }
         scheduler.tell(launch.progress.as_ref());
+        drop(section);
         let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        let _section = Section::enter();
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);

@@ -54,6 +54,8 @@ mod debug;
 mod engine;
 mod error;
 mod exec;
+mod fork;
+mod image;
 mod launch;
 mod listing;
 mod load;
@@ -68,7 +70,7 @@ pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
 pub use cache::CacheConfig;
-pub use config::{Config, HostLevel, Numerics, Tier};
+pub use config::{Config, HostLevel, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use launch::{
@@ -78,3 +80,4 @@ pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
 pub use memory::{ADDRESS_BITS, Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, WINDOW_BYTES};
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
+pub use vm::handle_signal;

@@ -1,12 +1,14 @@
 //! From the bytes of a file to a [`Program`]: container, lifter, what the kernel needs.
 
-use crate::{Error, Program, ProgramOptions};
+use crate::fork::Section;
+use crate::{Error, Isa, Program, ProgramOptions};
 use warpjit_frontend::container;
 use warpjit_frontend::image::CodeOptions;
 
 impl Program {
     /// Takes a container apart (or raw words), picks the kernel and lifts it.
     pub fn load(bytes: &[u8], options: &ProgramOptions) -> Result<Program, Error> {
+        let _section = Section::enter();
         let module = if options.raw {
             container::raw::load(bytes, options.isa)
         } else {
@@ -32,6 +34,7 @@ impl Program {
             local: options.local,
         };
         let image = options.isa.front_end().lift(&module, kernel, chip, &code);
-        Ok(Program::from_image(image.map_err(|error| Error::Program(error.to_string()))?))
+        let image = image.map_err(|error| Error::Program(error.to_string()))?;
+        Ok(Program::lifted(image, options.isa != Isa::Vp1))
     }
 }

@@ -3,11 +3,11 @@
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
 use crate::exec::{RowFacts, Tiers};
+use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
 use warpjit_ir::passes::fast;
@@ -136,11 +136,15 @@ pub struct Program(Arc<Inner>);
 /// What code depends on, and where it is kept.
 type Settings = (Variant, Option<CacheConfig>);
 
+/// A kernel with some settings, made once.
+type Making = OnceLock<Result<Arc<Tiers>, Error>>;
+
 struct Inner {
     image: KernelImage,
     /// [`steps::most`] of it.
     most_steps: OnceLock<Option<u64>>,
-    variants: Mutex<HashMap<Settings, Arc<Tiers>>>,
+    /// Made at first use, outside of the lock. There are few: to look through them takes less time than to hash settings.
+    variants: Mutex<Vec<(Settings, Arc<Making>)>>,
 }
 
 impl fmt::Debug for Program {
@@ -150,9 +154,30 @@ impl fmt::Debug for Program {
 }
 
 impl Program {
-    /// Takes a kernel that has been lifted already. The function must be valid
-    /// ([`warpjit_ir::verify`]); what frontends lift is.
-    pub fn from_image(image: KernelImage) -> Self {
+    /// Takes a kernel that has been lifted already.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Program`] where the function is not valid ([`warpjit_ir::verify`]) or does not go with the rest of the image. What a slot says of its
+    /// largest value ([`warpjit_ir::function::SlotData::umax`]) need not be so: what cannot be proved is not taken for granted.
+    pub fn from_image(mut image: KernelImage) -> Result<Self, Error> {
+        crate::image::check(&mut image)?;
+        Ok(Program::checked(image))
+    }
+
+    /// Takes a kernel that a front end has lifted. Such kernels are valid, which builds for tests look at. All bounds of slots can be proved, but
+    /// for those of VP1 (`are_proved`): there the results of pure functions are bounded.
+    pub(crate) fn lifted(image: KernelImage, are_proved: bool) -> Self {
+        if cfg!(debug_assertions) {
+            match crate::image::check(&mut image.clone()) {
+                Ok(unproved) => assert!(unproved == 0 || !are_proved, "{unproved} bounds without a proof"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        Program::checked(image)
+    }
+
+    fn checked(image: KernelImage) -> Self {
         Program(Arc::new(Inner { image, most_steps: OnceLock::new(), variants: Mutex::default() }))
     }
 
@@ -191,24 +216,98 @@ impl Program {
 
     /// Whether no warp can take more instructions than a limit: then it needs none.
     pub(crate) fn ends_within(&self, max_steps: u64) -> bool {
+        let _section = Section::enter();
         let most = self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function));
         most.is_some_and(|most| most <= max_steps)
     }
 
-    /// The code for some settings, made at first use.
+    /// The code for some settings, made at first use. Who asks for other settings does not wait for that.
     pub(crate) fn tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Arc<Tiers>, Error> {
-        let mut variants = self.0.variants.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (variant, cache.cloned());
-        if let Some(tiers) = variants.get(&key) {
-            return Ok(tiers.clone());
+        let _section = Section::enter();
+        let making = self.making(variant, cache);
+        let made = making.get_or_init(|| self.make_tiers(variant, cache).map(Arc::new));
+        if made.is_err() {
+            // The next one who asks tries again.
+            let mut variants = self.0.variants.lock();
+            variants.retain(|(_, other)| !Arc::ptr_eq(other, &making));
         }
+        made.clone()
+    }
+
+    fn making(&self, variant: Variant, cache: Option<&CacheConfig>) -> Arc<Making> {
+        let mut variants = self.0.variants.lock();
+        let known =
+            variants.iter().find(|((known, its_cache), _)| *known == variant && its_cache.as_ref() == cache);
+        if let Some((_, making)) = known {
+            return making.clone();
+        }
+        let making = Arc::default();
+        variants.push(((variant, cache.cloned()), Arc::clone(&making)));
+        making
+    }
+
+    fn make_tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Tiers, Error> {
         let mut function = self.0.image.function.clone();
         if variant.numerics == Numerics::Fast {
             fast::run(&mut function);
         }
-        let facts = RowFacts::new(&self.0.image.abi);
-        let tiers = Arc::new(Tiers::new(function, variant, facts, cache)?);
-        variants.insert(key, tiers.clone());
-        Ok(tiers)
+        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), cache)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use warpjit_ir::{KernelAbi, ParamSpace, Space};
+
+    fn program() -> Program {
+        let text = "function @f spmd lanes 32 {\nblock0 at 0x0 insts 1:\n    leave.exit -> block0\n}\n";
+        let function = warpjit_ir::text::parse_function(text, &[]).expect("parses");
+        let abi = KernelAbi {
+            warp_lanes: 32,
+            full_warps: false,
+            header: Vec::new(),
+            params: ParamSpace { space: Space::Shared, offset: 0, max_bytes: 0, pointer_bytes: 4 },
+            segments: Vec::new(),
+            max_grid: [1; 3],
+            max_block: [32, 1, 1],
+            max_threads: 32,
+            max_registers: 1,
+            max_shared_bytes: 16,
+            max_local_bytes: 16,
+            barriers: 1,
+        };
+        Program::from_image(KernelImage::bare(&[], function, abi, |_| 4)).expect("a program")
+    }
+
+    #[test]
+    fn who_wants_other_settings_does_not_wait() {
+        let program = program();
+        let variant = |tier| Variant::new(&Config { tier, ..Config::default() }, &Launch::default(), false);
+        let (slow, other) = (variant(Tier::Jit), variant(Tier::Interp));
+        let making = program.making(slow, None);
+        let (begin, begun) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            // Reads a file of the cache for as long as it likes.
+            scope.spawn(move || {
+                let made = making.get_or_init(|| {
+                    begin.send(()).expect("heard");
+                    ended.recv().expect("told");
+                    Err(Error::Config("expected".into()))
+                });
+                assert!(made.is_err());
+            });
+            begun.recv().expect("begins");
+            assert!(program.tiers(other, None).is_ok());
+            // Who wants the same waits for it.
+            let waiting = scope.spawn(|| program.tiers(slow, None));
+            end.send(()).expect("heard");
+            assert!(waiting.join().expect("ends").is_err());
+        });
+        // What has failed is tried again.
+        assert!(program.tiers(slow, None).is_ok());
+        assert!(Arc::ptr_eq(&program.tiers(slow, None).unwrap(), &program.tiers(slow, None).unwrap()));
     }
 }

@@ -64,7 +64,7 @@ use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Patience, Stepper, Tiers, Watch};
 use crate::program::Variant;
-use crate::{Config, Error, Launch, Memory, Program, Tier};
+use crate::{Config, Error, Launch, Memory, Program};
 
 /// What is outside of the processor.
 pub trait Outside {
@@ -186,7 +186,7 @@ fn load(code: &[u8], chip: Chip, entries: &[u32]) -> Result<Loaded, Error> {
         nodes[block.index()] = Some(node);
     }
     let image = image(lifted.function.clone(), &lifted.slots, chip, code);
-    let program = Program::from_image(image.clone());
+    let program = Program::lifted(image.clone(), false);
     let launch = Launch { grid: [1; 3], block: [1; 3], ..Launch::default() };
     let plan = Plan::new(&program.needs(), &lifted.function, &launch)?;
     let offsets = lifted.function.frame_layout().0;
@@ -225,9 +225,7 @@ impl Machine {
     /// A machine with all registers and the data store zero, which stands at the first word of `code`: little-endian
     /// words. Of the settings, tier and host level matter.
     pub fn new(code: &[u8], chip: Chip, config: &Config) -> Result<Machine, Error> {
-        if config.tier != Tier::Interp && !config.checked_memory {
-            crate::vm::init()?;
-        }
+        config.ensure_handlers()?;
         let mut loaded = load(code, chip, &[0])?;
         let warp = loaded.warp(config)?;
         let shared = Shared::new(&loaded.plan, 0);
@@ -323,12 +321,13 @@ impl Machine {
     ///
     /// With a limit the machine stops exactly there, also before the delay slot of a branch. Without one it is faster.
     pub fn run(&mut self, bundles: Option<u64>, outside: &mut dyn Outside) -> Result<Stop, Error> {
+        self.config.ensure_handlers()?;
         let mut left = bundles;
         loop {
             if left == Some(0) {
                 return Ok(Stop::Limit);
             }
-            let stop = match self.run_inside(&mut left)? {
+            let stop = match crate::vm::on_enough_stack(|| self.run_inside(&mut left))? {
                 Inside::Stop(stop) => stop,
                 Inside::Limit => return Ok(Stop::Limit),
                 Inside::GoOn => continue,

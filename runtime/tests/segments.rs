@@ -2,9 +2,9 @@
 
 mod support;
 
-use support::{abi, engine, launch, program, run, settings, told};
+use support::{abi, engine, launch, run, settings, told};
 use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};
-use warpjit_runtime::{Arg, Engine, FaultKind, KernelImage, Launch, Memory, Program, Tier};
+use warpjit_runtime::{Arg, Engine, FaultKind, Launch, Memory, Program, Tier};
 
 /// Segment 0: arguments and sizes; 1: constants; 2: memory of each warp.
 ///
@@ -54,7 +54,7 @@ block1 at 0x20 insts 1:
 ";
 
 fn segmented() -> Program {
-    let mut image: KernelImage = program(BODY).image().clone();
+    let mut image = support::image(BODY);
     let field = |offset, value| HeaderField { space: Space::Global(0), offset, bytes: 1, value };
     image.abi = abi();
     image.abi.header = vec![field(0x10, Builtin::GridThreads(0)), field(0x12, Builtin::Axes)];
@@ -73,7 +73,7 @@ fn segmented() -> Program {
         },
         Segment { writable: true, ..segment("scratch", 0xe002_0000, SegmentSize::PerWarp(128)) },
     ];
-    Program::from_image(image)
+    Program::from_image(image).expect("a program")
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn segments_need_room() {
 fn segments_may_be_read_only() {
     let mut image = segmented().image().clone();
     image.abi.segments[2].writable = false;
-    let program = Program::from_image(image);
+    let program = Program::from_image(image).expect("a program");
     for config in settings() {
         let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
         let (report, _) = run(&Engine::new(config).unwrap(), &program, &launch, 16).unwrap();

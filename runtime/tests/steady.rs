@@ -39,8 +39,9 @@ fn held() -> [usize; 5] {
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap()
     };
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    // Nothing else is shared memory of no file that is executable.
-    let code = maps.lines().filter(|line| line.contains("r-xs") && line.contains("/dev/zero")).count();
+    // Nothing else is memory without a file or a name that is executable.
+    let is_code = |line: &&str| line.contains("r-xp") && line.split_whitespace().count() == 5;
+    let code = maps.lines().filter(is_code).count();
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     [field("VmRSS:"), code, maps.lines().count(), field("Threads:"), files]
 }

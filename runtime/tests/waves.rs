@@ -405,7 +405,7 @@ fn compiled_waves_do_what_the_interpreter_does() {
         if let Err(error) = verify(&function) {
             panic!("seed {seed}: {error}\n{function}");
         }
-        let program = Program::from_image(image(function.clone(), lanes));
+        let program = Program::from_image(image(function.clone(), lanes)).expect("a program");
         let launch = Launch { grid: [2, 1, 1], block: [100, 1, 1], ..Launch::default() };
         let result = |tier, chunk_groups, checked_memory| {
             let config = Config {

@@ -20,9 +20,6 @@ const SCRATCH: u8 = 11;
 /// Vector registers that are given out; the last is for moves.
 const VECTORS: u8 = 31;
 
-/// Most bytes of stack that code may take: it does not probe for the end.
-const MOST_STACK: i32 = 1 << 18;
-
 /// The register of a class by its number.
 pub(super) const fn preg(class: RegClass, number: u8) -> PReg {
     PReg::new(number as usize, class)
@@ -155,7 +152,12 @@ struct Emitter<'a> {
 /// Allocates registers and encodes.
 ///
 /// `buffer_bytes` of the stack frame are the code's own.
-pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) -> Result<Emitted, Error> {
+pub(super) fn emit(
+    vcode: &VCode,
+    pool: &Pool,
+    buffer_bytes: u32,
+    settings: &crate::Options,
+) -> Result<Emitted, Error> {
     // Not Fastalloc: in 0.15.2 values that live through loops end up in other registers than it says, as regalloc2's own checker finds.
     let options = RegallocOptions {
         verbose_log: false,
@@ -181,9 +183,8 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
     }
     let spills = out.num_spillslots as u32 * 8;
     let saved_sp = (buffer_bytes.next_multiple_of(64) + spills) as i32;
-    if saved_sp > MOST_STACK {
-        return Err(Error::Codegen(format!("{saved_sp} bytes of stack for what registers do not hold")));
-    }
+    // The old stack pointer, up to a multiple of 64 bytes and as many to align the frame; registers of the caller.
+    crate::compile::check_stack(saved_sp as u32 + 8 + 2 * 64 + 8 * CALLEE_SAVED.len() as u32, settings)?;
     let mut e = Emitter {
         encoder: Encoder::new(64),
         vcode,
@@ -197,7 +198,7 @@ pub(super) fn emit(vcode: &VCode, pool: &Pool, buffer_bytes: u32, list: bool) ->
         slots: buffer_bytes.next_multiple_of(64) as i32,
         sites: Vec::new(),
         pcs: vec![(0, crate::NO_PC)],
-        list: list.then(String::new),
+        list: settings.list.then(String::new),
         shown: None,
         at: 0,
         forward: Vec::new(),

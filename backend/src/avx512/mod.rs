@@ -61,21 +61,22 @@ use crate::compile::{FloatEnv, Listing, RegionCode, TrapLane};
 use crate::options::{BlockRow, Piece};
 use crate::{Error, Options};
 
-/// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
-#[cfg(target_arch = "x86_64")]
-pub fn host_has_it() -> bool {
-    std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512vl")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512cd")
-        && std::arch::is_x86_feature_detected!("avx512vpopcntdq")
-        && std::arch::is_x86_feature_detected!("avx512vbmi")
-        && std::arch::is_x86_feature_detected!("avx512vnni")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("bmi2")
-        && std::arch::is_x86_feature_detected!("lzcnt")
-        && std::arch::is_x86_feature_detected!("popcnt")
+macro_rules! features {
+    ($($name:tt)*) => {
+        /// Features of the host that this generator's code may use, all of them. They are part of the key of cached code.
+        pub(crate) const FEATURES: &[&str] = &[$($name),*];
+
+        /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
+        #[cfg(target_arch = "x86_64")]
+        pub fn host_has_it() -> bool {
+            $(std::arch::is_x86_feature_detected!($name))&&*
+        }
+    };
+}
+
+features! {
+    "avx512f" "avx512vl" "avx512dq" "avx512bw" "avx512cd" "avx512vpopcntdq" "avx512vbmi" "avx512vnni"
+    "bmi1" "bmi2" "lzcnt" "popcnt"
 }
 
 /// Only x86-64 has such vectors.
@@ -101,7 +102,7 @@ pub(crate) fn compile_pieces(
 
 /// Makes machine code of what lowering has given.
 fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<RegionCode, Error> {
-    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, options.list)?;
+    let emitted = emit::emit(&lowered.code, &lowered.pool, lowered.buffer_bytes, options)?;
     let mut traps = Vec::with_capacity(emitted.sites.len());
     for &emit::EmittedSite { offset, site, accessed } in &emitted.sites {
         let Some(&(mut site)) = lowered.sites.get(site as usize) else {
@@ -119,6 +120,7 @@ fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<R
         pcs: if options.pcs { emitted.pcs } else { Vec::new() },
         pures: lowered.pures,
         tables: lowered.tables,
+        returns: Vec::new(),
         shared_reach: lowered.shared_reach,
         float_env: env,
         listing: Listing { clif: String::new(), assembly: emitted.listing },

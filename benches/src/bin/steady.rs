@@ -35,7 +35,7 @@ fn held() -> anyhow::Result<Held> {
     };
     let maps = std::fs::read_to_string("/proc/self/maps")?;
     // Nothing else is shared memory of no file that is executable.
-    let code = maps.lines().filter(|line| line.contains("r-xs") && line.contains("/dev/zero"));
+    let code = maps.lines().filter(|line| line.contains("r-xp") && line.split_whitespace().count() == 5);
     let bytes = code.filter_map(|line| {
         let (from, to) = line.split_once(' ')?.0.split_once('-')?;
         Some(u64::from_str_radix(to, 16).ok()? - u64::from_str_radix(from, 16).ok()?)

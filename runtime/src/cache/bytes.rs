@@ -64,6 +64,11 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(*self.take(8)?.first_chunk()?))
     }
 
+    /// So many bytes.
+    pub fn array<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        self.take(N)?.first_chunk()
+    }
+
     /// Bytes behind their length.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.u64()?).ok()?;

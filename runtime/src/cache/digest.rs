@@ -1,123 +1,119 @@
-//! Numbers that stand for contents.
+//! Numbers that stand for contents: BLAKE3's.
 //!
-//! Neither is cryptographic. Nothing depends on that: what a cache file holds is checked besides, and code of another kernel
-//! with the same frame does no harm but to its guest (docs/unsafe.md).
+//! What code may access without a test follows from the kernel that it was compiled from (how large a register's value can be, say). So nobody
+//! may be able to find two kernels with one digest: the code of one, taken for the other's, could read what is not its guest's.
 
 use std::hash::Hasher;
 
-const ODD: [u64; 4] =
-    [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb, 0xd6e8_feb8_6659_fd93];
+/// Bytes of a digest.
+pub const BYTES: usize = blake3::OUT_LEN;
 
-/// A number of 128 bits for what is hashed into it; the same in every process of a build.
+/// Bytes that wait: as many blocks as BLAKE3 takes at a time where the host has the widest vectors.
+const WAITING: usize = 16 << 10;
+
+/// A digest of what is hashed into it; the same in every process of a build. Different contents of one type give different bytes: numbers are
+/// written whole, but for lengths and the numbers of variants, which are marked where they are long.
 #[derive(Debug, Clone)]
 pub struct Digest {
-    state: [u64; 2],
-    /// Small numbers wait here until there are 64 bits of them.
-    waiting: u64,
-    bits: u32,
+    hasher: blake3::Hasher,
+    waiting: Box<[u8; WAITING]>,
+    /// How many there are.
+    count: usize,
 }
 
 impl Digest {
     /// Of nothing.
     pub fn new() -> Digest {
-        Digest { state: [ODD[2], ODD[3]], waiting: 0, bits: 0 }
+        Digest { hasher: blake3::Hasher::new(), waiting: Box::new([0; WAITING]), count: 0 }
     }
 
-    fn mix(&mut self, word: u64) {
-        let [a, b] = &mut self.state;
-        *a = (*a ^ word).wrapping_mul(ODD[0]).rotate_left(29);
-        *b = (b.rotate_left(23) ^ word).wrapping_mul(ODD[1]);
+    /// The digest.
+    pub fn value(mut self) -> [u8; BYTES] {
+        self.flush();
+        *self.hasher.finalize().as_bytes()
     }
 
-    /// Adds the low `bits` bits of a number; the others are 0.
-    fn small(&mut self, value: u64, bits: u32) {
-        if self.bits + bits > 64 {
-            let word = std::mem::take(&mut self.waiting);
-            self.mix(word);
-            self.bits = 0;
+    fn flush(&mut self) {
+        self.hasher.update(&self.waiting[..self.count]);
+        self.count = 0;
+    }
+
+    /// Adds a few bytes: most of what is hashed are numbers.
+    #[inline(always)]
+    fn add<const N: usize>(&mut self, bytes: [u8; N]) {
+        if self.count + N > WAITING {
+            self.flush();
         }
-        self.waiting |= value << self.bits;
-        self.bits += bits;
-    }
-
-    /// The number.
-    pub fn value(mut self) -> [u64; 2] {
-        let (word, bits) = (self.waiting, self.bits);
-        self.mix(word);
-        self.mix(bits.into());
-        let [a, b] = self.state;
-        let fold = |x: u64, y: u64| {
-            let product = u128::from(x ^ ODD[3]) * u128::from(y ^ ODD[2]);
-            product as u64 ^ (product >> 64) as u64
-        };
-        [fold(a, b.rotate_left(32)) ^ a, fold(b, a.rotate_left(32)) ^ b]
+        if let Some(place) = self.waiting[self.count..].first_chunk_mut() {
+            *place = bytes;
+        }
+        self.count += N;
     }
 }
 
 impl Hasher for Digest {
     fn finish(&self) -> u64 {
-        self.clone().value()[0]
+        let value = self.clone().value();
+        value.first_chunk().map_or(0, |first| u64::from_le_bytes(*first))
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        for word in words {
-            self.mix(u64::from_le_bytes(*word));
+        if self.count + bytes.len() > WAITING {
+            self.flush();
         }
-        for &byte in rest {
-            self.small(byte.into(), 8);
-        }
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.small(value.into(), 8);
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.small(value.into(), 16);
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.small(value.into(), 32);
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.mix(value);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        // Lengths, mostly small.
-        match u8::try_from(value) {
-            Ok(value @ 0..=0xfe) => self.small(value.into(), 8),
-            _ => {
-                self.small(0xff, 8);
-                self.mix(value as u64);
+        match self.waiting.get_mut(self.count..self.count + bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                self.count += bytes.len();
+            }
+            None => {
+                self.hasher.update(bytes);
             }
         }
     }
 
+    #[inline]
+    fn write_u8(&mut self, value: u8) {
+        self.add([value]);
+    }
+
+    #[inline]
+    fn write_u16(&mut self, value: u16) {
+        self.add(value.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.add(value.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        self.add(value.to_le_bytes());
+    }
+
+    #[inline]
+    fn write_usize(&mut self, value: usize) {
+        // Lengths, mostly small.
+        match u8::try_from(value) {
+            Ok(value @ 0..=0xfe) => self.write_u8(value),
+            _ => {
+                self.write_u8(0xff);
+                self.write_u64(value as u64);
+            }
+        }
+    }
+
+    #[inline]
     fn write_isize(&mut self, value: isize) {
         // Variants of enums.
         self.write_usize(value as usize);
     }
 }
 
-/// A number for bytes, quickly: any change within eight bytes changes it, others all but surely.
-pub fn checksum(bytes: &[u8]) -> u64 {
-    let mut lanes = ODD;
-    let mut add = |block: &[u8; 32]| {
-        let (words, _) = block.as_chunks::<8>();
-        for (lane, word) in lanes.iter_mut().zip(words) {
-            *lane = (*lane ^ u64::from_le_bytes(*word)).wrapping_mul(ODD[0]).rotate_left(29);
-        }
-    };
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    blocks.iter().for_each(&mut add);
-    let mut last = [0; 32];
-    last[..rest.len()].copy_from_slice(rest);
-    add(&last);
-    let length = bytes.len() as u64;
-    lanes.iter().fold(length, |all, lane| (all ^ lane).wrapping_mul(ODD[1]).rotate_left(31))
+/// A digest of bytes that belong to a key: those of another key have another.
+pub fn checksum(key: &[u8; BYTES], bytes: &[u8]) -> [u8; BYTES] {
+    *blake3::keyed_hash(key, bytes).as_bytes()
 }
 
 #[cfg(test)]
@@ -125,25 +121,43 @@ mod tests {
     use super::*;
     use std::hash::Hash;
 
-    fn of(value: &impl Hash) -> [u64; 2] {
+    fn of(value: &impl Hash) -> [u8; BYTES] {
         let mut digest = Digest::new();
         value.hash(&mut digest);
         digest.value()
     }
 
     #[test]
-    fn every_bit_changes_a_checksum() {
+    fn it_is_blake3_of_what_is_written() {
+        // The digest of nothing, by BLAKE3's test vectors (input_len 0).
+        let nothing = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+        let hex: String = Digest::new().value().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, nothing);
+        // However it is cut: those vectors' input of 102,400 bytes counts from 0 to 250 over and over.
+        let input: Vec<u8> = (0..102_400u32).map(|at| (at % 251) as u8).collect();
+        let want = "bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085";
+        for piece in [1, 7, 4096, 16_384, 16_385, 50_000, 102_400] {
+            let mut digest = Digest::new();
+            input.chunks(piece).for_each(|bytes| digest.write(bytes));
+            let hex: String = digest.value().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(hex, want, "pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_belongs_to_its_key() {
         let bytes: Vec<u8> = (0..301u32).map(|i| (i * i) as u8).collect();
-        let right = checksum(&bytes);
+        let key = [7; BYTES];
+        let right = checksum(&key, &bytes);
+        assert_ne!(checksum(&[8; BYTES], &bytes), right);
         for bit in 0..bytes.len() * 8 {
             let mut wrong = bytes.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert_ne!(checksum(&wrong), right, "bit {bit}");
+            assert_ne!(checksum(&key, &wrong), right, "bit {bit}");
         }
         for length in 0..bytes.len() {
-            assert_ne!(checksum(&bytes[..length]), right, "{length} bytes");
+            assert_ne!(checksum(&key, &bytes[..length]), right, "{length} bytes");
         }
-        assert_ne!(checksum(&[]), checksum(&[0]));
     }
 
     #[test]
@@ -158,5 +172,6 @@ mod tests {
         }
         assert_eq!(of(&("text", [1u64, 2])), of(&("text", [1u64, 2])));
         assert_ne!(of(&vec![300usize, 1]), of(&vec![1usize, 300]));
+        assert_ne!(of(&vec![0xffusize]), of(&vec![0xff00usize]));
     }
 }

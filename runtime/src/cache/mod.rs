@@ -1,7 +1,7 @@
 //! Compiled code on disk, so that a program that has run before starts with it.
 //!
 //! A file holds all compiled regions of one kernel with one set of options. Its name is the key: a digest of the kernel as it was
-//! lifted, of the options that code depends on, of the host and its features, and of the build of this compiler (a hash of its
+//! lifted, of the options that code depends on, of the code generator, of the host and its features, and of the build of this compiler (a hash of its
 //! sources and of `Cargo.lock`, made by `build.rs`). A file has a checksum; one that is cut, changed or of another version is
 //! as good as none, and is replaced when there is something to write. Files are written beside and renamed, so that
 //! other processes see a whole file or none. Beyond a size, what was not used for longest goes.
@@ -17,7 +17,8 @@ pub(crate) use store::{Key, Store};
 /// Where compiled code is kept, and how much of it ([`crate::Config::cache`]).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheConfig {
-    /// The folder; made when it is needed, for this user alone. One that others may write to is not used.
+    /// The folder; made when it is needed, for this user alone. It is not used if it is a link, belongs to another user or may be written to by
+    /// others.
     pub folder: PathBuf,
     /// Most bytes that the files in it may take together.
     pub max_bytes: u64,

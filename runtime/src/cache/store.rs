@@ -1,31 +1,49 @@
 //! The files of the cache.
+//!
+//! What lies in the folder is executed, so all goes through its descriptor: it is opened once for each thing that is done, not through a link at its
+//! end, and must belong to this user, with no rights to write for others. Files are opened, made, renamed and removed in that very
+//! folder, whatever its name means meanwhile, and are looked at by their descriptors: plain ones, this user's, with one name.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File};
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, open, openat, renameat, statat, unlinkat};
+
 use super::CacheConfig;
 use super::bytes::{Reader, Writer};
-use super::digest::checksum;
+use super::digest::{self, checksum};
 
 /// What a file begins with.
-const MAGIC: u64 = u64::from_le_bytes(*b"warpjit\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"warpjit\x02");
 /// Bytes before the contents: magic, key, length, checksum.
-const HEADER: usize = 40;
+const HEADER: usize = 16 + 2 * digest::BYTES;
 /// Larger files are none of ours.
 const MOST_BYTES: u64 = 1 << 30;
 /// How old a file must be that somebody began to write, before it is taken for abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
+/// Rights of others to write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Numbers files that are being written, within this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
 /// What a file is found by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key(pub [u64; 2]);
+pub struct Key(pub [u8; digest::BYTES]);
+
+impl Key {
+    /// The name of the file.
+    fn name(&self) -> String {
+        let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        hex + ".code"
+    }
+}
 
 /// A folder of cached code. It fails in silence: without a cache everything works, only slower.
 #[derive(Debug)]
@@ -33,27 +51,23 @@ pub struct Store {
     config: CacheConfig,
 }
 
+/// The folder while something is done in it.
+struct Folder(OwnedFd);
+
 impl Store {
     /// In the configured folder, which need not exist.
     pub fn new(config: CacheConfig) -> Store {
         Store { config }
     }
 
-    fn path(&self, key: Key) -> PathBuf {
-        self.config.folder.join(format!("{:016x}{:016x}.code", key.0[0], key.0[1]))
-    }
-
     /// What is stored under a key, if it is whole; it counts as used.
     pub fn load(&self, key: Key) -> Option<Vec<u8>> {
-        if !is_ours(&self.config.folder) {
+        let folder = Folder::open(&self.config)?;
+        let (mut file, data) = folder.file(&key.name())?;
+        if data.len() > MOST_BYTES {
             return None;
         }
-        let mut file = open(&self.path(key))?;
-        let length = file.metadata().ok()?.len();
-        if length > MOST_BYTES {
-            return None;
-        }
-        let mut bytes = Vec::with_capacity(usize::try_from(length).ok()? + 1);
+        let mut bytes = Vec::with_capacity(usize::try_from(data.len()).ok()? + 1);
         file.read_to_end(&mut bytes).ok()?;
         check(&bytes, key)?;
         bytes.drain(..HEADER);
@@ -70,94 +84,113 @@ impl Store {
         if bytes > self.config.max_bytes.min(MOST_BYTES).min(most) {
             return;
         }
-        let folder = &self.config.folder;
-        let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        if !is_ours(folder) {
-            return;
-        }
+        let _ = DirBuilder::new().recursive(true).mode(0o700).create(&self.config.folder);
+        let Some(folder) = Folder::open(&self.config) else { return };
         let mut header = Writer::default();
         header.u64(MAGIC);
-        header.u64(key.0[0]);
-        header.u64(key.0[1]);
+        header.0.extend(key.0);
         header.length(contents.len());
-        header.u64(checksum(contents));
+        header.0.extend(checksum(&key.0, contents));
         // Before it is written, so that the folder does not grow beyond its size meanwhile.
-        self.evict(bytes);
+        folder.evict(self.config.max_bytes, bytes);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let beside = folder.join(format!("{}-{number}.tmp", std::process::id()));
+        let beside = format!("{}-{number}.tmp", std::process::id());
         let write = || -> std::io::Result<()> {
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+            let mut file = folder.new_file(&beside)?;
             file.write_all(&header.0)?;
             file.write_all(contents)?;
             drop(file);
             // An empty folder of that name, which a file cannot replace, is nobody's.
-            let _ = fs::remove_dir(self.path(key));
-            fs::rename(&beside, self.path(key))
+            let _ = unlinkat(&folder.0, key.name(), AtFlags::REMOVEDIR);
+            Ok(renameat(&folder.0, &beside, &folder.0, key.name())?)
         };
         if write().is_err() {
-            let _ = fs::remove_file(&beside);
+            folder.remove(beside.as_ref());
         }
         // Others may have written too.
-        self.evict(0);
+        folder.evict(self.config.max_bytes, 0);
+    }
+}
+
+/// Whether a file or folder belongs to this user, and nobody else may write there.
+fn is_ours(data: &fs::Metadata) -> bool {
+    data.uid() == rustix::process::geteuid().as_raw() && data.mode() & OTHERS_WRITE == 0
+}
+
+impl Folder {
+    /// Opens the folder, if it is one of this user's that nobody else may write to, and no link.
+    fn open(config: &CacheConfig) -> Option<Folder> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = File::from(open(&config.folder, flags, Mode::empty()).ok()?);
+        let data = folder.metadata().ok()?;
+        (data.is_dir() && is_ours(&data)).then(|| Folder(folder.into()))
+    }
+
+    /// Opens a plain file of this user's that has no other name; what it is.
+    fn file(&self, name: &str) -> Option<(File, fs::Metadata)> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.0, name, flags, Mode::empty()).ok()?);
+        let data = file.metadata().ok()?;
+        (data.is_file() && is_ours(&data) && data.nlink() == 1).then_some((file, data))
+    }
+
+    /// Makes a file that is not there yet.
+    fn new_file(&self, name: &str) -> std::io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    /// Removes a file. Another process may have been faster: it is gone either way.
+    fn remove(&self, name: &OsStr) {
+        let _ = unlinkat(&self.0, name, AtFlags::empty());
     }
 
     /// Removes what was not used for longest until the rest and `more` bytes fit.
-    fn evict(&self, more: u64) {
-        let Ok(entries) = fs::read_dir(&self.config.folder) else { return };
+    fn evict(&self, max_bytes: u64, more: u64) {
+        let Ok(entries) = Dir::read_from(&self.0) else { return };
         let mut files = Vec::new();
         for entry in entries.flatten() {
-            let path = entry.path();
-            let Ok(data) = entry.metadata() else { continue };
-            let modified = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-            match path.extension().and_then(|extension| extension.to_str()) {
-                Some("code") if data.is_file() => files.push((modified, data.len(), path)),
-                Some("tmp") if modified.elapsed().is_ok_and(|age| age > ABANDONED) => {
-                    let _ = fs::remove_file(path);
-                }
+            let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+            let kind = name.as_bytes().rsplit(|&byte| byte == b'.').next();
+            if !matches!(kind, Some(b"code" | b"tmp")) {
+                continue;
+            }
+            let Ok(data) = statat(&self.0, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            if FileType::from_raw_mode(data.st_mode) != FileType::RegularFile {
+                continue;
+            }
+            let since = Duration::new(data.st_mtime.try_into().unwrap_or(0), data.st_mtime_nsec as u32);
+            let modified = SystemTime::UNIX_EPOCH + since;
+            match kind {
+                Some(b"code") => files.push((modified, data.st_size as u64, name)),
+                _ if modified.elapsed().is_ok_and(|age| age > ABANDONED) => self.remove(&name),
                 _ => {}
             }
         }
         let mut all = more + files.iter().map(|file| file.1).sum::<u64>();
-        if all <= self.config.max_bytes {
+        if all <= max_bytes {
             return;
         }
         files.sort();
-        for (_, bytes, path) in files {
-            if all <= self.config.max_bytes {
+        for (_, bytes, name) in files {
+            if all <= max_bytes {
                 break;
             }
-            // Another process may have been faster: it is gone either way.
-            let _ = fs::remove_file(path);
+            self.remove(&name);
             all -= bytes;
         }
     }
-}
-
-/// Whether a folder belongs to this user, and nobody else may write there: what lies in it is executed.
-fn is_ours(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|data| {
-        data.is_dir() && data.uid() == rustix::process::geteuid().as_raw() && data.mode() & 0o022 == 0
-    })
-}
-
-/// Opens a plain file, not what a link leads to.
-fn open(path: &Path) -> Option<File> {
-    let file =
-        OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
 }
 
 /// Whether a file is whole and what was asked for.
 fn check(file: &[u8], key: Key) -> Option<()> {
     let (header, contents) = file.split_at_checked(HEADER)?;
     let mut header = Reader(header);
-    let mut is = |wanted: u64| header.u64().filter(|&found| found == wanted);
-    is(MAGIC)?;
-    is(key.0[0])?;
-    is(key.0[1])?;
-    is(contents.len() as u64)?;
-    is(checksum(contents))?;
-    Some(())
+    let is = |right: bool| right.then_some(());
+    is(header.u64()? == MAGIC)?;
+    is(*header.array()? == key.0)?;
+    is(header.u64()? == contents.len() as u64)?;
+    is(*header.array()? == checksum(&key.0, contents))
 }
 
 #[cfg(test)]

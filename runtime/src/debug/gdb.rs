@@ -5,8 +5,8 @@
 
 use super::Region;
 use super::elf::{Symbol, object};
+use crate::fork::Mutex;
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
 
 #[repr(C)]
 struct Entry {
@@ -72,7 +72,7 @@ impl Registration {
             file: file.as_ptr(),
             bytes: file.len() as u64,
         }));
-        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = LOCK.lock();
         // SAFETY: the list and its entries, ours among them, are touched under the lock only.
         unsafe {
             let list = &raw mut __jit_debug_descriptor;
@@ -89,7 +89,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _lock = LOCK.lock();
         // SAFETY: under the lock; the entry was put into the list by `new` and is taken out once.
         unsafe {
             let list = &raw mut __jit_debug_descriptor;
@@ -130,7 +130,7 @@ mod tests {
     /// Addresses of .text of all files in the list.
     fn listed() -> Vec<u64> {
         use object::{Object, ObjectSection};
-        let _lock = LOCK.lock().unwrap();
+        let _lock = LOCK.lock();
         let mut found = Vec::new();
         // SAFETY: under the lock; what the list names lives.
         unsafe {

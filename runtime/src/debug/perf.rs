@@ -6,11 +6,13 @@
 
 use super::Region;
 use crate::Error;
+use crate::fork;
+use crate::fork::Mutex;
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// "JiTD" as a number in the host's order of bytes.
 const MAGIC: u32 = 0x4a69_5444;
@@ -27,31 +29,58 @@ struct Files {
     dump: File,
     /// Names code for good.
     index: u64,
+    /// The process that they are of: a child of `fork` has files of its own.
+    process: u64,
 }
 
 static FILES: Mutex<Option<Files>> = Mutex::new(None);
 
 /// Opens both files, once a process.
 pub(crate) fn open() -> Result<(), Error> {
-    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    if files.is_none() {
-        let pid = std::process::id();
-        // perf knows the map by this name only.
-        let map = File::create(format!("/tmp/perf-{pid}.map"))
-            .map_err(|error| Error::os("perf map", format!("/tmp/perf-{pid}.map: {error}")))?;
-        let name = format!("jit-{pid}.dump");
-        // Where nothing may be executed from, perf would not see the file.
-        let dump =
-            create_dump(&Path::new("/tmp").join(&name)).or_else(|_| create_dump(&PathBuf::from(&name)));
-        let dump = dump.map_err(|error| Error::os("jitdump", format!("{name}: {error}")))?;
-        *files = Some(Files { map, dump, index: 0 });
+    open_into(&mut FILES.lock())
+}
+
+fn open_into(files: &mut Option<Files>) -> Result<(), Error> {
+    let process = fork::generation();
+    if files.as_ref().is_some_and(|files| files.process == process) {
+        return Ok(());
     }
+    let pid = std::process::id();
+    // perf knows the map by this name only.
+    let path = format!("/tmp/perf-{pid}.map");
+    let map = create(Path::new(&path)).map_err(|error| Error::os("perf map", format!("{path}: {error}")))?;
+    let name = format!("jit-{pid}.dump");
+    // Where nothing may be executed from, perf would not see the file.
+    let dump = create_dump(&Path::new("/tmp").join(&name)).or_else(|_| create_dump(&PathBuf::from(&name)));
+    let dump = dump.map_err(|error| Error::os("jitdump", format!("{name}: {error}")))?;
+    *files = Some(Files { map, dump, index: 0, process });
     Ok(())
+}
+
+/// Opens a file and empties it. Others may write to /tmp, and know the name before: what a link leads to is left alone, and so is a file of
+/// somebody else's, or one that has another name.
+fn create(path: &Path) -> std::io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)?;
+    let data = file.metadata()?;
+    let is_ours = data.is_file() && data.uid() == rustix::process::geteuid().as_raw() && data.nlink() == 1;
+    if !is_ours {
+        return Err(std::io::Error::other("belongs to somebody else"));
+    }
+    file.set_len(0)?;
+    Ok(file)
 }
 
 /// A dump with its header, mapped.
 fn create_dump(path: &Path) -> std::io::Result<File> {
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path)?;
+    let mut file = create(path)?;
     let words = [MAGIC, VERSION, HEADER_BYTES, MACHINE, 0, std::process::id()];
     let mut header: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     header.extend(now().to_ne_bytes());
@@ -78,7 +107,10 @@ fn now() -> u64 {
 
 /// Writes a region to both files. What cannot be written is missing in a profile, which is no reason to stop the guest.
 pub(super) fn announce(region: &Region<'_>) {
-    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = FILES.lock();
+    if files.is_none() || open_into(&mut files).is_err() {
+        return;
+    }
     let Some(files) = files.as_mut() else { return };
     files.index += 1;
     // SAFETY: takes nothing.
@@ -143,6 +175,30 @@ mod tests {
 
     fn u64_at(bytes: &[u8], at: usize) -> u64 {
         u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+    }
+
+    #[test]
+    fn files_that_are_not_ours_are_left_alone() {
+        let folder = std::env::temp_dir().join(format!("warpjit-perf-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let (path, precious) = (folder.join("perf.map"), folder.join("precious"));
+        std::fs::write(&precious, b"precious").unwrap();
+        let is_refused = || {
+            let refused = create(&path).is_err();
+            assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+            std::fs::remove_file(&path).unwrap();
+            refused
+        };
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        assert!(is_refused());
+        std::fs::hard_link(&precious, &path).unwrap();
+        assert!(is_refused());
+        // One of an earlier process of that number is emptied.
+        std::fs::write(&path, b"old").unwrap();
+        create(&path).unwrap().write_all(b"n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"n");
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! A thread that compiles while launches run.
 //!
 //! An engine has one. It starts with the first job, and ends with the engine: what waits then is dropped, what it is at is
-//! finished first, since a code generator cannot be stopped. Jobs hold no program: one that is gone is passed over.
+//! finished first, since a code generator cannot be stopped. Jobs hold no program: one that is gone is passed over. A child of `fork` has a
+//! thread and a queue of its own ([`crate::fork`]): what was asked for before is asked for again there.
 
+use crate::fork::PerProcess;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -32,8 +34,11 @@ struct Shared {
 /// The thread and what waits for it.
 #[derive(Default)]
 pub struct Background {
-    shared: Arc<Shared>,
+    shared: PerProcess<Arc<Shared>>,
 }
+
+/// Bytes of the thread's stack, whatever the environment says.
+const STACK_BYTES: usize = 4 << 20;
 
 impl std::fmt::Debug for Background {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -48,14 +53,15 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
 impl Background {
     /// Puts a job last; gives whether there was room. `make` is called only then, under the queue's lock.
     pub fn push(&self, make: impl FnOnce() -> Job) -> bool {
-        let mut queue = lock(&self.shared);
+        let shared = self.shared.get();
+        let mut queue = lock(shared);
         if queue.jobs.len() >= MOST_JOBS {
             return false;
         }
         if queue.thread.is_none() {
-            let shared = self.shared.clone();
-            let thread = std::thread::Builder::new().name("warpjit-compile".into());
-            match thread.spawn(move || work(&shared)) {
+            let own = shared.clone();
+            let thread = std::thread::Builder::new().name("warpjit-compile".into()).stack_size(STACK_BYTES);
+            match thread.spawn(move || work(&own)) {
                 Ok(thread) => queue.thread = Some(thread),
                 // The system gives no more threads: perhaps it does later.
                 Err(_) => return false,
@@ -63,26 +69,28 @@ impl Background {
         }
         queue.jobs.push_back(make());
         drop(queue);
-        self.shared.wake.notify_one();
+        shared.wake.notify_one();
         true
     }
 
     /// Comes back when nothing waits and nothing is being done.
     pub fn wait(&self) {
-        let mut queue = lock(&self.shared);
+        let shared = self.shared.get();
+        let mut queue = lock(shared);
         while queue.busy || !queue.jobs.is_empty() {
-            queue = self.shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue = shared.idle.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        let mut queue = lock(&self.shared);
+        let shared = self.shared.get();
+        let mut queue = lock(shared);
         queue.closed = true;
         let (undone, thread) = (std::mem::take(&mut queue.jobs), queue.thread.take());
         drop(queue);
-        self.shared.wake.notify_all();
+        shared.wake.notify_all();
         // Not under the lock: what jobs hold may do anything when it is dropped.
         drop(undone);
         if let Some(thread) = thread

@@ -16,11 +16,12 @@ mod stored;
 mod width;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use warpjit_backend::{
-    self as backend, Context, FloatEnv, Options, RegionCode, Shape, SlotShape, TablePointer, Target, TrapSite,
+    self as backend, Context, FloatEnv, Options, RegionCode, Returns, Shape, SlotShape, TablePointer, Target,
+    TrapSite,
 };
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
 use warpjit_ir::passes::{translate, windows};
@@ -32,6 +33,7 @@ use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, WordTab
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
+use crate::fork::{self, Guard, Mutex};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
 use crate::{CodeListing, Error, HostLevel};
@@ -62,6 +64,8 @@ pub struct Compiled {
     pures: Vec<&'static PureFn>,
     tables: Vec<TablePointer>,
     table_names: Vec<&'static WordTable>,
+    /// What it returns, by piece if it is code for rows of blocks.
+    returns: Vec<Returns>,
     mode: FloatMode,
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
@@ -103,13 +107,23 @@ struct Versions {
     list: Vec<Arc<Compiled>>,
     /// The code generator refused, or the block must run in the interpreter.
     impossible: bool,
-    /// Another version is being made, or waits for that.
-    queued: bool,
+    /// Another version is being made, or waits for that, by a thread of this process ([`fork::generation`]).
+    queued: Option<u64>,
     /// Another version could not be made: what there is must do.
     full: bool,
 }
 
 impl Versions {
+    /// Whether another version is being made, or waits for that.
+    fn is_queued(&self) -> bool {
+        self.queued == Some(fork::generation())
+    }
+
+    /// Says whether another version has been asked for.
+    fn set_queued(&mut self, queued: bool) {
+        self.queued = queued.then(fork::generation);
+    }
+
     /// Adds what compiling has given; `last`, where no other could be made.
     fn add(
         &mut self,
@@ -195,8 +209,8 @@ pub struct Jit {
     listings: Mutex<Vec<Arc<CodeListing>>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
+    mutex.lock()
 }
 
 /// How a region came out.
@@ -282,7 +296,8 @@ impl Jit {
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = self.compile(at, may_assume.then(|| warp.frame.words()));
+        let frame = may_assume.then(|| warp.frame.words());
+        let made = vm::on_stack_for_compiler(|| self.compile(at, frame));
         lock(&self.compiling).end();
         let added = versions.add(made, !may_assume, |code| self.announce(at, code));
         added
@@ -436,6 +451,7 @@ impl Jit {
             pures: made.pures,
             tables: made.tables.iter().map(|&table| table.into()).collect(),
             table_names: made.tables,
+            returns: made.returns,
             mode: match made.float_env {
                 FloatEnv::FlushAll => FloatMode::Flush,
                 FloatEnv::Default => FloatMode::Ieee,

@@ -174,7 +174,7 @@ impl WarpMemory for View<'_> {
             }
             Space::Const(bank) => {
                 let bank = self.plan.consts.get(usize::from(bank));
-                Ok(bank.map_or(0, |bank| read(&bank[..CONST_BYTES], address, bytes)))
+                Ok(bank.map_or(0, |bank| read(&bank.bytes()[..CONST_BYTES], address, bytes)))
             }
         }
     }

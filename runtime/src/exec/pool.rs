@@ -3,8 +3,12 @@
 //! Starting a thread costs some 50 microseconds and its signal stack a few more, which short launches feel. Threads start when
 //! launches first need them, and end with the engine. One that has just helped looks out for the next launch a moment
 //! before it sleeps: waking it would take as long.
+//!
+//! A child of `fork` has no such threads: it finds an empty queue, and starts its own ([`crate::fork`]). A launch in the midst of which its
+//! thread forks (in a function of the embedder's that it calls) has lost its helpers there: it is not waited for them.
 
 use super::cpus::{self, Sleeper, Taken};
+use crate::fork::{self, PerProcess};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -60,10 +64,13 @@ struct Shared {
     wake: Condvar,
 }
 
+/// Bytes of stack of a helper, whatever the environment says: enough for what [`crate::vm::on_enough_stack`] asks for.
+const STACK_BYTES: usize = 2 << 20;
+
 /// Threads that help with launches.
 #[derive(Default)]
 pub struct Pool {
-    shared: Arc<Shared>,
+    shared: PerProcess<Arc<Shared>>,
 }
 
 impl std::fmt::Debug for Pool {
@@ -93,23 +100,25 @@ impl Pool {
         // the queue's lock, counted itself as running; `Finish` below takes the launch's jobs out of the queue and then waits until none
         // runs, also when `work` panics, so no reference outlives this call.
         let forever = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
-        let finish = Finish { pool: self, launch: &launch, helpers, start: Instant::now() };
-        let mut queue = lock(&self.shared.queue);
+        let shared = self.shared.get();
+        let start = Instant::now();
+        let finish = Finish { shared, launch: &launch, helpers, start, process: fork::generation() };
+        let mut queue = lock(&shared.queue);
         queue.wanted += helpers;
         let new = queue.wanted.saturating_sub(queue.threads);
         queue.threads += new;
         queue.jobs.extend((0..helpers).map(|_| Job { work: forever, launch: launch.clone() }));
-        self.shared.stirred.store(true, Ordering::Release);
+        shared.stirred.store(true, Ordering::Release);
         let mut taken = Taken::by_this_thread();
         queue.asleep.iter_mut().take(helpers).for_each(|sleeper| taken.place(sleeper));
         drop(queue);
-        self.shared.wake.notify_all();
+        shared.wake.notify_all();
         for started in 0..new {
-            let shared = self.shared.clone();
-            let thread = std::thread::Builder::new().name("warpjit".into());
-            if thread.spawn(move || help(&shared)).is_err() {
+            let own = shared.clone();
+            let thread = std::thread::Builder::new().name("warpjit".into()).stack_size(STACK_BYTES);
+            if thread.spawn(move || help(&own)).is_err() {
                 // The system gives no more threads: those that there are do the work.
-                lock(&self.shared.queue).threads -= new - started;
+                lock(&shared.queue).threads -= new - started;
                 break;
             }
         }
@@ -123,15 +132,21 @@ impl Pool {
 
 /// Ends a launch, however its thread has come out of it.
 struct Finish<'a> {
-    pool: &'a Pool,
+    shared: &'a Shared,
     launch: &'a Arc<Launch>,
     helpers: usize,
     start: Instant,
+    /// The process that it runs in.
+    process: u64,
 }
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        let mut queue = lock(&self.pool.shared.queue);
+        if self.process != fork::generation() {
+            // A child of the process that launched: the queue is not its own, and no helper runs.
+            return;
+        }
+        let mut queue = lock(&self.shared.queue);
         queue.jobs.retain(|job| !Arc::ptr_eq(&job.launch, self.launch));
         queue.wanted -= self.helpers;
         drop(queue);
@@ -148,11 +163,13 @@ impl Drop for Finish<'_> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let mut queue = lock(&self.shared.queue);
+        // In a child of `fork` that has launched nothing, one that was made for this.
+        let shared = self.shared.get();
+        let mut queue = lock(&shared.queue);
         queue.closed = true;
-        self.shared.stirred.store(true, Ordering::Release);
+        shared.stirred.store(true, Ordering::Release);
         drop(queue);
-        self.shared.wake.notify_all();
+        shared.wake.notify_all();
     }
 }
 
@@ -167,6 +184,7 @@ fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
 
 /// A helper's life.
 fn help(shared: &Shared) {
+    let process = fork::generation();
     let mut worked = None;
     loop {
         let mut queue = lock(&shared.queue);
@@ -195,6 +213,10 @@ fn help(shared: &Shared) {
         let start = Instant::now();
         lock(&job.launch.cpus).add_this_thread();
         let result = catch_unwind(AssertUnwindSafe(job.work));
+        if process != fork::generation() {
+            // The embedder's function that the launch has called has forked on this thread, which is all that there is of the child.
+            return;
+        }
         worked = Some(start.elapsed());
         let mut panic = lock(&job.launch.panic);
         if let Err(payload) = result {
@@ -233,13 +255,13 @@ mod tests {
             // Helpers may come late or not at all.
             pool.run(2, &|| {});
         }
-        assert_eq!(lock(&pool.shared.queue).threads, 2);
+        assert_eq!(lock(&pool.shared.get().queue).threads, 2);
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| (0..200).for_each(|_| pool.run(2, &|| std::thread::yield_now())));
             }
         });
-        let queue = lock(&pool.shared.queue);
+        let queue = lock(&pool.shared.get().queue);
         assert!(queue.threads <= 6 && queue.wanted == 0, "{}", queue.threads);
     }
 

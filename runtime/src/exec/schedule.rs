@@ -16,6 +16,7 @@ use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
 use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
+use crate::fork;
 use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress};
 use std::collections::VecDeque;
@@ -101,6 +102,8 @@ pub struct Scheduler<'a> {
     done: Alone<AtomicU64>,
     cancelled: AtomicBool,
     outcome: Mutex<Outcome>,
+    /// The process that it was made in.
+    process: u64,
 }
 
 /// What a running block asks.
@@ -124,7 +127,8 @@ struct Bail<'s, 'a>(&'s Scheduler<'a>);
 
 impl Drop for Bail<'_, '_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        // In a child of `fork` nobody waits, and the lock may be held for ever.
+        if std::thread::panicking() && self.0.process == fork::generation() {
             self.0.faulted.store(0, Ordering::Relaxed);
             self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
             self.0.wake.notify_all();
@@ -177,6 +181,7 @@ impl<'a> Scheduler<'a> {
             done: Alone(AtomicU64::new(0)),
             cancelled: AtomicBool::new(false),
             outcome: Mutex::default(),
+            process: fork::generation(),
         }
     }
 
@@ -292,6 +297,8 @@ impl<'a> Scheduler<'a> {
             let part = (all / 256).max(1);
             if done == all || done / part != before / part {
                 progress(done, all);
+                // What other threads of the launch have begun is lost, and their locks with it.
+                assert!(self.process == fork::generation(), "a child of fork cannot go on with a launch");
             }
         }
     }

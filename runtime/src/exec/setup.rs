@@ -6,7 +6,6 @@ use crate::memory::window::Windows;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
 use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
@@ -21,11 +20,38 @@ pub const SLACK_BYTES: usize = 8;
 /// Alignment of what an argument points to in shared memory.
 const SHARED_ARG_ALIGN: u64 = 16;
 
-/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`]. (A vector, for it becomes one without being copied: launches are short.)
-pub type Bank = Arc<Vec<u8>>;
+/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`]. Most are empty: launches are short, and count no references to what is the same for all.
+#[derive(Debug)]
+pub enum Bank {
+    /// Zeros.
+    Empty,
+    /// Contents.
+    Filled(Vec<u8>),
+}
 
-/// What banks hold that nobody has put anything in.
-static EMPTY_BANK: LazyLock<Bank> = LazyLock::new(|| Arc::new(vec![0; CONST_BYTES + SLACK_BYTES]));
+impl Bank {
+    /// The bank with these contents and zeros behind.
+    fn new(mut bytes: Vec<u8>) -> Bank {
+        if bytes.is_empty() {
+            return Bank::Empty;
+        }
+        bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
+        Bank::Filled(bytes)
+    }
+
+    /// What it holds, with the slack.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // At a line, as large allocations are.
+        #[repr(align(64))]
+        struct Zeros([u8; CONST_BYTES + SLACK_BYTES]);
+        static EMPTY: Zeros = Zeros([0; CONST_BYTES + SLACK_BYTES]);
+        match self {
+            Bank::Empty => &EMPTY.0,
+            Bank::Filled(bytes) => bytes,
+        }
+    }
+}
 
 /// What a kernel needs, from its container or from the options of raw code.
 #[derive(Debug, Clone)]
@@ -284,14 +310,7 @@ impl Plan {
         if let Some(words) = plan.windows.words() {
             banks[usize::from(windows::BANK)] = words;
         }
-        let bank = |mut bytes: Vec<u8>| {
-            if bytes.is_empty() {
-                return EMPTY_BANK.clone();
-            }
-            bytes.resize(CONST_BYTES + SLACK_BYTES, 0);
-            Arc::new(bytes)
-        };
-        plan.consts = banks.into_iter().map(bank).collect();
+        plan.consts = banks.into_iter().map(Bank::new).collect();
         Ok(plan)
     }
 
@@ -341,14 +360,27 @@ impl Plan {
         if usize::from(axis) == more { own + (thread - last) } else { own }
     }
 
+    /// A coordinate of a thread in its block. It is asked for of each lane of each warp that starts, and most blocks need no division for it.
+    #[inline]
+    fn place_of(&self, thread: u32, axis: u8) -> u32 {
+        let [x, y, _] = self.block;
+        let row = |thread: u32| if thread < x { 0 } else { thread / x };
+        match axis {
+            0 if thread < x => thread,
+            0 => thread % x,
+            1 => Some(row(thread)).filter(|&row| row < y).unwrap_or_else(|| row(thread) % y),
+            2 => Some(row(thread)).filter(|&row| row >= y).map_or(0, |row| row / y),
+            _ => 0,
+        }
+    }
+
     /// A launch value.
     pub fn builtin(&self, value: Builtin, block: u64, warp: u32, lane: u32) -> u32 {
         let thread = warp * self.lanes + lane;
-        let [x, y, _] = self.block;
         let axis = |axes: [u32; 3], axis: u8| axes.get(usize::from(axis)).copied().unwrap_or(0);
         match value {
             Builtin::Tid(n) if thread >= self.threads => self.behind_last(thread, n),
-            Builtin::Tid(n) => axis([thread % x, thread / x % y, thread / x / y], n),
+            Builtin::Tid(n) => self.place_of(thread, n),
             Builtin::Ctaid(n) => axis(self.coordinates(block), n),
             Builtin::Ntid(n) => axis(self.block, n),
             Builtin::Nctaid(n) => axis(self.grid, n),

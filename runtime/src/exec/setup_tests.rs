@@ -76,6 +76,18 @@ fn blocks_and_lanes() {
 }
 
 #[test]
+fn coordinates_are_quotients_and_remainders() {
+    for block in [[1, 1, 1], [7, 1, 1], [1, 7, 1], [1, 1, 7], [5, 3, 2], [1, 4, 3], [4, 1, 3], [8, 8, 1]] {
+        let plan = plan(|launch, _| launch.block = block).unwrap();
+        let [x, y, _] = block;
+        for thread in 0..plan.threads {
+            let of = |axis| plan.builtin(Builtin::Tid(axis), 0, thread / plan.lanes, thread % plan.lanes);
+            assert_eq!([0, 1, 2].map(of), [thread % x, thread / x % y, thread / (x * y)], "{block:?}");
+        }
+    }
+}
+
+#[test]
 fn header_and_arguments() {
     let plan = plan(|launch, _| {
         launch.args = vec![
@@ -104,9 +116,9 @@ fn consts_are_padded_and_overridden() {
     let consts = vec![(0, vec![9, 9, 9]), (1, vec![8, 8, 8, 8, 8, 8])];
     let plan = Plan::new(&needs, &function(), &Launch { consts, ..launch() }).unwrap();
     assert_eq!(plan.consts.len(), CONST_BANKS);
-    assert!(plan.consts.iter().all(|bank| bank.len() == CONST_BYTES + SLACK_BYTES));
-    assert_eq!(plan.consts[0][..5], [9, 9, 9, 4, 0]);
-    assert_eq!(plan.consts[1][..7], [1, 2, 8, 8, 5, 8, 0], "the compiler's own bank");
+    assert!(plan.consts.iter().all(|bank| bank.bytes().len() == CONST_BYTES + SLACK_BYTES));
+    assert_eq!(plan.consts[0].bytes()[..5], [9, 9, 9, 4, 0]);
+    assert_eq!(plan.consts[1].bytes()[..7], [1, 2, 8, 8, 5, 8, 0], "the compiler's own bank");
 }
 
 #[test]

@@ -331,7 +331,7 @@ impl<'a> Stepper<'a> {
         context.global_atomic = global_atomic;
         context.translate = translate;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
-            *pointer = bank.as_ptr();
+            *pointer = bank.bytes().as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
         // Local memory is each warp's own, exact counts need a look after each region, and limits, where regions do not count themselves.

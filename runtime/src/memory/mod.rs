@@ -142,9 +142,13 @@ impl Memory {
         }
         self.set_pages(first, last, access.flags());
         self.buffers.insert(address, Buffer { bytes, access });
-        if self.shared_page(address, first, last) {
-            // The neighbour's guest may have written into the rest of its page.
-            self.fill_zero(address, bytes)?;
+        // A neighbour's guest may have written into the rest of its page. Pages that are new are zero.
+        for page in [first, last - self.host_page] {
+            let behind = page + self.host_page;
+            if self.shared_page(address, page, behind) {
+                let start = address.max(page);
+                self.fill_zero(start, end.min(behind) - start)?;
+            }
         }
         Ok(address)
     }
@@ -199,8 +203,9 @@ impl Memory {
     /// Sets mapped guest memory to zero, whether guest code may write there or not.
     fn fill_zero(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.unprotected(address, address + bytes, |memory| {
-            for at in address..address + bytes {
-                memory.copy_in(at, &[0]);
+            let zeros = [0; PAGE_BYTES as usize];
+            for at in (address..address + bytes).step_by(zeros.len()) {
+                memory.copy_in(at, &zeros[..(address + bytes - at).min(PAGE_BYTES) as usize]);
             }
         })
     }

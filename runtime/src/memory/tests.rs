@@ -105,6 +105,31 @@ fn buffers_share_a_page() {
 }
 
 #[test]
+fn only_pages_of_neighbours_are_cleared() {
+    let mut memory = memory();
+    let resident = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    let (start, bytes) = (0x30_0040, 1 << 33);
+    let end = start + bytes;
+    // Neighbours on both sides, which have written into the pages that they share with it.
+    memory.map(Some(0x30_0010), 0x20, Access::ReadWrite).unwrap();
+    memory.map(Some(end + 0x10), 0x20, Access::ReadWrite).unwrap();
+    for at in [start, 0x30_0ff8, end & !0xfff, end - 8] {
+        memory.store(at, 8, u64::MAX).unwrap();
+    }
+    let before = resident();
+    memory.map(Some(start), bytes, Access::ReadWrite).unwrap();
+    for at in [start, 0x30_0ff8, 0x30_1000, start + (bytes >> 1), end & !0xfff, end - 8] {
+        assert_eq!(memory.load(at, 8).unwrap(), 0, "{at:#x}");
+    }
+    // Not eight gigabytes, byte by byte; the table of rights is a few megabytes.
+    assert!(resident() < before + (64 << 10));
+}
+
+#[test]
 fn room_is_reused() {
     let mut memory = memory();
     let a = memory.map(None, 4096, Access::ReadWrite).unwrap();

@@ -1,39 +1,46 @@
 //! Memory for compiled code.
 //!
-//! A segment is one piece of shared memory mapped twice: where code is written and where it runs. So no address
-//! is ever writable and executable, and code can be added while other threads run in the segment.
-//! Segments are cut into blocks of [`ALIGN`] bytes, first fit; a freed block is filled with trapping
-//! bytes first.
+//! A segment is a mapping of which each page is either free and writable or holds code and is executable ([`super::sys`]): no address is
+//! ever both, and code can be added while other threads run in the segment, since a piece of code has whole pages of its own.
+//! Segments are private to the process, so a child of `fork` goes on with a copy.
 
 use super::{registry, sys};
 use crate::Error;
-use std::sync::{Arc, Mutex, PoisonError};
+use crate::fork::Mutex;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Alignment of a piece of code: a cache line.
 const ALIGN: usize = 64;
-/// Size of the first segment unless a piece of code needs more: small, since all of it is filled with traps, which takes a
-/// good part of the time in which a program with little code can start. Each further one is twice as large.
-const FIRST_SEGMENT_BYTES: usize = 64 << 10;
+/// Size of the first segment unless a piece of code needs more. Each further one is twice as large. Memory is taken as code comes.
+const FIRST_SEGMENT_BYTES: usize = 256 << 10;
 /// How often segments double.
 const DOUBLINGS: usize = 4;
 
 /// An arena for compiled code. Cloning shares it.
 #[derive(Debug, Clone, Default)]
 pub struct CodeMemory {
-    segments: Arc<Mutex<Vec<Segment>>>,
+    inner: Arc<Mutex<Arena>>,
+}
+
+#[derive(Debug, Default)]
+struct Arena {
+    segments: Vec<Segment>,
+    /// Pieces that have been added.
+    added: usize,
 }
 
 #[derive(Debug)]
 struct Segment {
-    views: sys::Views,
+    pages: sys::Pages,
     /// Free ranges (offset, bytes), sorted, no two adjacent.
     free: Vec<(usize, usize)>,
 }
 
 impl Segment {
-    fn new(bytes: usize) -> Result<Self, Error> {
-        let views = sys::Views::new(bytes)?;
-        Ok(Segment { free: vec![(0, views.bytes())], views })
+    fn new(bytes: usize, whole: bool) -> Result<Self, Error> {
+        let pages = sys::Pages::new(bytes, whole)?;
+        Ok(Segment { free: vec![(0, pages.bytes())], pages })
     }
 
     fn take(&mut self, bytes: usize) -> Option<usize> {
@@ -45,6 +52,21 @@ impl Segment {
             self.free[at] = (offset + bytes, room - bytes);
         }
         Some(offset)
+    }
+
+    /// Takes a range that is free.
+    fn take_at(&mut self, offset: usize, bytes: usize) -> bool {
+        let Some(at) =
+            self.free.iter().position(|&(start, room)| start <= offset && offset + bytes <= start + room)
+        else {
+            return false;
+        };
+        let (start, room) = self.free.remove(at);
+        let parts = [(start, offset - start), (offset + bytes, start + room - offset - bytes)];
+        for part in parts.into_iter().filter(|&(_, bytes)| bytes > 0).rev() {
+            self.free.insert(at, part);
+        }
+        true
     }
 
     fn give(&mut self, offset: usize, bytes: usize) {
@@ -62,7 +84,7 @@ impl Segment {
     }
 
     fn is_empty(&self) -> bool {
-        self.free == [(0, self.views.bytes())]
+        self.free == [(0, self.pages.bytes())]
     }
 }
 
@@ -72,60 +94,99 @@ impl CodeMemory {
         Self::default()
     }
 
-    /// Takes memory for pieces of code of these lengths at once, if there is none yet.
-    pub fn reserve(&self, lengths: impl Iterator<Item = usize>) -> Result<(), Error> {
-        let bytes = lengths.map(|length| length.max(1).next_multiple_of(ALIGN)).sum();
-        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        if segments.is_empty() && bytes > 0 {
-            segments.push(Segment::new(bytes)?);
-        }
-        Ok(())
-    }
-
     /// Copies position-independent code in and makes it executable.
     pub fn add(&self, code: &[u8]) -> Result<Code, Error> {
-        let bytes = code.len().max(1).next_multiple_of(ALIGN);
-        let mut segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        self.add_all(&[code])?.pop().ok_or_else(|| Error::os("code memory", "no code"))
+    }
+
+    /// Adds several pieces of code at once, which takes less time than one after the other. Their memory is free again when all have been dropped.
+    pub fn add_all(&self, codes: &[&[u8]]) -> Result<Vec<Code>, Error> {
+        if codes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let bytes: usize = codes.iter().map(|code| code.len().next_multiple_of(ALIGN)).sum();
+        let room = bytes.max(1).next_multiple_of(sys::page_bytes());
+        let mut arena = self.inner.lock();
+        // Pieces do not all begin at a page: their first lines would share a few sets of the host's cache.
+        let lead = arena.added.wrapping_mul(LINES_APART) % ((room - bytes) / ALIGN + 1) * ALIGN;
+        arena.added += 1;
         let found =
-            segments.iter_mut().find_map(|segment| segment.take(bytes).map(|offset| (segment, offset)));
+            arena.segments.iter_mut().find_map(|segment| segment.take(room).map(|offset| (segment, offset)));
         let (segment, offset) = match found {
             Some(found) => found,
             None => {
-                let usual = FIRST_SEGMENT_BYTES << segments.len().min(DOUBLINGS);
-                let mut segment = Segment::new(bytes.max(usual))?;
-                let offset = segment.take(bytes).unwrap_or(0);
-                segments.push(segment);
-                (segments.last_mut().ok_or_else(|| Error::os("code memory", "no segment"))?, offset)
+                let mut segment = match arena.segments.len() {
+                    // All that there is of a program that has been compiled before.
+                    0 if codes.len() > 1 => Segment::new(room, true)?,
+                    count => Segment::new(room.max(FIRST_SEGMENT_BYTES << count.min(DOUBLINGS)), false)?,
+                };
+                let offset = segment.take(room).unwrap_or(0);
+                arena.segments.push(segment);
+                (arena.segments.last_mut().ok_or_else(|| Error::os("code memory", "no segment"))?, offset)
             }
         };
-        segment.views.write(offset, code, bytes);
-        let start = segment.views.executable(offset);
-        registry::insert(start as usize, start as usize + bytes);
-        Ok(Code { start, bytes, length: code.len(), home: self.clone() })
+        let first = match segment.pages.fill(offset, room, lead, codes, ALIGN) {
+            Ok(first) => first,
+            Err(error) => {
+                segment.give(offset, room);
+                return Err(error);
+            }
+        };
+        // Up to the end of the last one.
+        let last = codes.last().map_or(0, |last| last.len());
+        let end = first as usize + bytes - last.next_multiple_of(ALIGN) + last;
+        let range = first as usize..end.max(first as usize + 1);
+        registry::insert(range.clone());
+        let room = Arc::new(Room { start: first.wrapping_sub(lead), bytes: room, range, home: self.clone() });
+        let mut start = first;
+        let code = |code: &&[u8]| {
+            let own = start;
+            start = start.wrapping_add(code.len().next_multiple_of(ALIGN));
+            Code { start: own, length: code.len(), _room: room.clone() }
+        };
+        Ok(codes.iter().map(code).collect())
     }
 
     /// Bytes that code occupies now.
     pub fn used_bytes(&self) -> usize {
-        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        let arena = self.inner.lock();
         let free = |segment: &Segment| segment.free.iter().map(|&(_, bytes)| bytes).sum::<usize>();
-        segments.iter().map(|segment| segment.views.bytes() - free(segment)).sum()
+        arena.segments.iter().map(|segment| segment.pages.bytes() - free(segment)).sum()
     }
 }
 
-/// A piece of executable code; its memory is free again when it is dropped.
+/// How many lines of a cache the place of a piece in its pages is from that of the piece before, as far as there is room: odd, so that all
+/// places are used, and more than a small piece has.
+const LINES_APART: usize = 13;
+
+/// A piece of executable code; its memory is free again when it is dropped, and others that were added with it are.
 /// Whoever enters it must keep it alive until it has returned.
 #[derive(Debug)]
 pub struct Code {
     start: *const u8,
-    bytes: usize,
     length: usize,
+    /// Keeps its pages.
+    _room: Arc<Room>,
+}
+
+/// Pages that hold code.
+#[derive(Debug)]
+struct Room {
+    start: *const u8,
+    bytes: usize,
+    /// What of them the registry knows.
+    range: Range<usize>,
     home: CodeMemory,
 }
 
-// SAFETY: the pointer names memory that only this value frees and nobody writes.
+// SAFETY: the pointer names memory that is the room's.
 unsafe impl Send for Code {}
 // SAFETY: as above.
 unsafe impl Sync for Code {}
+// SAFETY: the pointer names memory that only this value frees and nothing writes.
+unsafe impl Send for Room {}
+// SAFETY: as above.
+unsafe impl Sync for Room {}
 
 impl Code {
     /// The first instruction.
@@ -156,19 +217,20 @@ impl Code {
     }
 }
 
-impl Drop for Code {
+impl Drop for Room {
     fn drop(&mut self) {
-        registry::remove(self.start as usize);
-        let mut segments = self.home.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        let home = segments.iter_mut().position(|segment| segment.views.offset_of(self.start).is_some());
-        if let Some(at) = home
-            && let Some(offset) = segments[at].views.offset_of(self.start)
-        {
-            segments[at].views.write(offset, &[], self.bytes);
-            segments[at].give(offset, self.bytes);
-            if segments[at].is_empty() {
-                segments.remove(at);
-            }
+        let mut arena = self.home.inner.lock();
+        registry::remove(self.range.clone());
+        let place = |(at, segment): (usize, &Segment)| Some((at, segment.pages.offset_of(self.start)?));
+        let Some((at, offset)) = arena.segments.iter().enumerate().find_map(place) else { return };
+        let segment = &mut arena.segments[at];
+        segment.give(offset, self.bytes);
+        if segment.is_empty() {
+            arena.segments.remove(at);
+        } else if segment.pages.clear(offset, self.bytes).is_err() {
+            // Pages that cannot be made writable again are never given out.
+            let taken = segment.take_at(offset, self.bytes);
+            debug_assert!(taken);
         }
     }
 }

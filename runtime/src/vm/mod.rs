@@ -14,7 +14,8 @@ pub mod sys;
 pub use code::{Code, CodeMemory};
 pub use registry::lookup;
 pub use sys::sampler;
-pub use sys::{Call, FloatMode, RawFault, enter, enter_all, init};
+pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal, init};
+pub(crate) use sys::{on_enough_stack, on_stack_for_compiler};
 
 #[cfg(test)]
 mod tests;

@@ -1,91 +1,110 @@
 //! Which host addresses hold compiled code, readable in a signal handler.
 //!
-//! A slot is guarded by a sequence number (odd while it changes). A reader that is interrupted in
-//! compiled code finds the slot of that code stable, because whoever runs code keeps it alive; other
-//! slots may change under it and are then skipped.
+//! A tree over address bits, as the processor's own page tables are: three look-ups lead from a pc to the piece of code in whose page it lies,
+//! however many pieces there are. Pages belong to one piece at a time, or to pieces that were added together (`CodeMemory`), so writers never meet, and
+//! need no lock; a reader that was interrupted in compiled code finds the entry of its page stable, because whoever runs code keeps it
+//! alive. Nodes are never freed: a reader may be anywhere. They are for 2 MiB and 16 GiB of address space each, so there are few.
 
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-const SLOTS: usize = 256;
+/// Bytes that an entry stands for: no host has smaller pages.
+const UNIT_BITS: u32 = 12;
+const LEAF_BITS: u32 = 9;
+const MIDDLE_BITS: u32 = 13;
+const ROOT_BITS: u32 = 14;
+/// Bits of an address that a process may have.
+const ADDRESS_BITS: u32 = UNIT_BITS + LEAF_BITS + MIDDLE_BITS + ROOT_BITS;
 
-struct Slot {
-    sequence: AtomicUsize,
+/// The code in a page: the range of all of it; an end of 0 where there is none.
+struct Entry {
     start: AtomicUsize,
     end: AtomicUsize,
 }
 
-struct Page {
-    slots: [Slot; SLOTS],
-    /// Later pages; a page is never freed, so readers need no protection.
-    next: AtomicPtr<Page>,
+type Leaf = [Entry; 1 << LEAF_BITS];
+type Middle = [AtomicPtr<Leaf>; 1 << MIDDLE_BITS];
+type Root = [AtomicPtr<Middle>; 1 << ROOT_BITS];
+
+static ROOT: Root = [const { AtomicPtr::new(std::ptr::null_mut()) }; 1 << ROOT_BITS];
+
+/// A type of which all bytes zero are a value.
+///
+/// # Safety
+///
+/// They are.
+unsafe trait Zero {}
+// SAFETY: integers.
+unsafe impl Zero for Leaf {}
+// SAFETY: null pointers.
+unsafe impl Zero for Middle {}
+
+/// The number at a level of the tree.
+fn index(at: usize, shift: u32, bits: u32) -> usize {
+    (at >> shift) & ((1 << bits) - 1)
 }
 
-impl Page {
-    const fn new() -> Self {
-        Page {
-            slots: [const {
-                Slot { sequence: AtomicUsize::new(0), start: AtomicUsize::new(0), end: AtomicUsize::new(0) }
-            }; SLOTS],
-            next: AtomicPtr::new(std::ptr::null_mut()),
+/// The node that a pointer names, made if there is none.
+fn node<T: Zero>(place: &AtomicPtr<T>) -> &'static T {
+    let found = place.load(Ordering::Acquire);
+    // SAFETY: null or a node, which lives for ever.
+    if let Some(found) = unsafe { found.as_ref() } {
+        return found;
+    }
+    // SAFETY: zeros are a value (`Zero`).
+    let new = Box::into_raw(unsafe { Box::<T>::new_zeroed().assume_init() });
+    match place.compare_exchange(std::ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: the node just made, which nobody frees.
+        Ok(_) => unsafe { &*new },
+        Err(other) => {
+            // SAFETY: nobody has seen the new one; the other is a node, as above.
+            unsafe {
+                drop(Box::from_raw(new));
+                &*other
+            }
         }
     }
 }
 
-static FIRST: Page = Page::new();
-/// Writers one at a time.
-static WRITER: Mutex<()> = Mutex::new(());
-
-fn pages() -> impl Iterator<Item = &'static Page> {
-    std::iter::successors(Some(&FIRST), |page| {
-        let next = page.next.load(Ordering::Acquire);
-        // SAFETY: null or a page leaked by `insert`, which lives for ever.
-        unsafe { next.as_ref() }
+/// The entries of all pages of a range.
+fn entries(range: &Range<usize>) -> impl Iterator<Item = &'static Entry> {
+    let units = range.start >> UNIT_BITS..range.end.div_ceil(1 << UNIT_BITS);
+    units.map(|unit| {
+        let at = unit << UNIT_BITS;
+        assert!(at >> ADDRESS_BITS == 0, "no address of a process");
+        let middle = node(&ROOT[index(at, UNIT_BITS + LEAF_BITS + MIDDLE_BITS, ROOT_BITS)]);
+        let leaf = node(&middle[index(at, UNIT_BITS + LEAF_BITS, MIDDLE_BITS)]);
+        &leaf[index(at, UNIT_BITS, LEAF_BITS)]
     })
 }
 
-fn set(slot: &Slot, start: usize, end: usize) {
-    slot.sequence.fetch_add(1, Ordering::Relaxed);
-    fence(Ordering::Release);
-    slot.start.store(start, Ordering::Relaxed);
-    slot.end.store(end, Ordering::Relaxed);
-    slot.sequence.fetch_add(1, Ordering::Release);
-}
-
-/// Announces a range of code. It must not be executed before.
-pub(super) fn insert(start: usize, end: usize) {
-    let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut last = &FIRST;
-    for page in pages() {
-        last = page;
-        if let Some(slot) = page.slots.iter().find(|slot| slot.end.load(Ordering::Relaxed) == 0) {
-            set(slot, start, end);
-            return;
-        }
+/// Announces a range of code, the only one in its pages. It must not be executed before.
+pub(super) fn insert(range: Range<usize>) {
+    for entry in entries(&range) {
+        entry.start.store(range.start, Ordering::Relaxed);
+        entry.end.store(range.end, Ordering::Release);
     }
-    let page: &'static Page = Box::leak(Box::new(Page::new()));
-    set(&page.slots[0], start, end);
-    last.next.store(std::ptr::from_ref(page).cast_mut(), Ordering::Release);
 }
 
 /// Forgets a range that [`insert`] announced. It must not be executed any more.
-pub(super) fn remove(start: usize) {
-    let _writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(slot) = pages()
-        .flat_map(|page| &page.slots)
-        .find(|slot| slot.start.load(Ordering::Relaxed) == start && slot.end.load(Ordering::Relaxed) != 0)
-    {
-        set(slot, 0, 0);
+pub(super) fn remove(range: Range<usize>) {
+    for entry in entries(&range) {
+        entry.end.store(0, Ordering::Release);
     }
 }
 
-/// The range of the compiled code that holds `pc`. Async-signal-safe.
-pub fn lookup(pc: usize) -> Option<std::ops::Range<usize>> {
-    pages().flat_map(|page| &page.slots).find_map(|slot| {
-        let before = slot.sequence.load(Ordering::Acquire);
-        let range = slot.start.load(Ordering::Relaxed)..slot.end.load(Ordering::Relaxed);
-        fence(Ordering::Acquire);
-        let stable = before & 1 == 0 && slot.sequence.load(Ordering::Relaxed) == before;
-        (stable && range.contains(&pc)).then_some(range)
-    })
+/// The range of the compiled code that holds `pc`: a piece of code, or pieces that were added together. Async-signal-safe.
+pub fn lookup(pc: usize) -> Option<Range<usize>> {
+    if pc >> ADDRESS_BITS != 0 {
+        return None;
+    }
+    let middle = ROOT[index(pc, UNIT_BITS + LEAF_BITS + MIDDLE_BITS, ROOT_BITS)].load(Ordering::Acquire);
+    // SAFETY: null or a node, which lives for ever.
+    let middle = unsafe { middle.as_ref() }?;
+    let leaf = middle[index(pc, UNIT_BITS + LEAF_BITS, MIDDLE_BITS)].load(Ordering::Acquire);
+    // SAFETY: as above.
+    let entry = &unsafe { leaf.as_ref() }?[index(pc, UNIT_BITS, LEAF_BITS)];
+    let end = entry.end.load(Ordering::Acquire);
+    let range = entry.start.load(Ordering::Relaxed)..end;
+    range.contains(&pc).then_some(range)
 }

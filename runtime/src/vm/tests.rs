@@ -231,20 +231,92 @@ fn code_memory_is_reused_and_freed() {
         lookup(big.start() as usize + (3 << 20) - 1),
         Some(big.start() as usize..big.start() as usize + (3 << 20))
     );
+    let page = |code: *const u8| code as usize & !4095;
     let first = a.start();
     drop(a);
     assert_eq!(lookup(first as usize), None);
     let c = memory.add(&[0; 256]).unwrap();
-    assert_eq!(c.start(), first);
+    assert_eq!(page(c.start()), page(first));
+    // Small pieces lie in different lines of their pages.
+    let places: std::collections::HashSet<usize> =
+        (0..30).map(|_| memory.add(machine::LOAD).unwrap().start() as usize % 4096).collect();
+    assert!(places.len() == 30 && places.iter().all(|place| place % 64 == 0), "{places:?}");
     drop((b, c, big));
     assert_eq!(memory.used_bytes(), 0);
 }
 
 #[test]
-fn the_registry_grows() {
+fn ten_thousand_pieces_are_told_apart() {
     let memory = CodeMemory::new();
-    let codes: Vec<Code> = (0..700).map(|_| memory.add(machine::LOAD).unwrap()).collect();
-    for code in &codes {
-        assert_eq!(lookup(code.start() as usize).unwrap().start, code.start() as usize);
+    let mut codes: Vec<Code> = (0..10_000).map(|_| memory.add(machine::LOAD).unwrap()).collect();
+    let is_found = |code: &Code| {
+        let range = code.start() as usize..code.start() as usize + code.len();
+        [range.start, range.end - 1].iter().all(|&pc| lookup(pc) == Some(range.clone()))
+            && [range.start - 1, range.end].iter().all(|&pc| lookup(pc).is_none_or(|other| other != range))
+    };
+    assert!(codes.iter().all(is_found));
+    let gone: Vec<usize> = codes.iter().step_by(2).map(|code| code.start() as usize).collect();
+    let mut number = 0;
+    codes.retain(|_| {
+        number += 1;
+        number % 2 == 0
+    });
+    assert!(gone.iter().all(|&pc| lookup(pc).is_none()) && codes.iter().all(is_found));
+    // Others take their places; those that are left stay.
+    let others: Vec<Code> = (0..5_000).map(|_| memory.add(&[0xcc; 5000]).unwrap()).collect();
+    assert!(others.iter().chain(&codes).all(is_found));
+    drop((codes, others));
+    assert_eq!(memory.used_bytes(), 0);
+    // What is no address of any process, too.
+    assert!([0, usize::MAX, 1 << 47, 1 << 48, 1 << 63].iter().all(|&pc| lookup(pc).is_none()));
+}
+
+#[test]
+fn pieces_that_are_added_together_go_together() {
+    let memory = CodeMemory::new();
+    let mut value = 5_u32;
+    let codes = memory.add_all(&[machine::LOAD, &[0; 100], machine::LOAD, &[], machine::ILLEGAL]).unwrap();
+    assert!(codes.iter().all(|code| (code.start() as usize).is_multiple_of(64)));
+    assert_eq!(codes.iter().map(Code::len).collect::<Vec<_>>()[1..4], [100, machine::LOAD.len(), 0]);
+    for code in [&codes[0], &codes[2]] {
+        assert_eq!(run(code, std::ptr::null_mut(), (&raw mut value).cast()), Ok(5));
     }
+    let fault = run(&codes[4], std::ptr::null_mut(), std::ptr::null_mut()).unwrap_err();
+    assert_eq!(codes[4].offset_of(fault.pc), Some(0));
+    assert!(codes.iter().filter(|code| !code.is_empty()).all(|code| lookup(code.start() as usize).is_some()));
+    // One is left.
+    let last = codes.into_iter().nth(2).unwrap();
+    assert_eq!(run(&last, std::ptr::null_mut(), (&raw mut value).cast()), Ok(5));
+    assert!(memory.used_bytes() > 0);
+    drop(last);
+    assert_eq!(memory.used_bytes(), 0);
+    assert!(memory.add_all(&[]).unwrap().is_empty());
+    assert_eq!(memory.used_bytes(), 0);
+}
+
+/// Rights of the mapping that an address lies in, as the system says.
+fn rights(at: usize) -> String {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let line = maps.lines().find(|line| {
+        let (start, rest) = line.split_once('-').unwrap();
+        let end = rest.split(' ').next().unwrap();
+        let of = |text: &str| usize::from_str_radix(text, 16).unwrap();
+        (of(start)..of(end)).contains(&at)
+    });
+    line.map_or(String::new(), |line| line.split(' ').nth(1).unwrap().to_owned())
+}
+
+#[test]
+fn code_is_never_writable_while_it_can_run() {
+    let memory = CodeMemory::new();
+    let (a, b) = (memory.add(machine::LOAD).unwrap(), memory.add(&[0; 9000]).unwrap());
+    for at in [a.start() as usize, b.start() as usize, b.start() as usize + 8999] {
+        assert_eq!(rights(at), "r-xp");
+    }
+    let first = a.start() as usize;
+    drop(a);
+    assert_eq!(rights(first), "rw-p");
+    // All of the text of the process that is code of ours: no other mapping is both, either.
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    assert!(!maps.lines().any(|line| line.split(' ').nth(1).unwrap().starts_with("rwx")));
 }

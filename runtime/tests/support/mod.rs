@@ -10,10 +10,13 @@ use warpjit_runtime::{
 };
 
 /// Runs one test of this very binary in a process of its own, with a variable that says what it is to do there.
+/// What it writes to its error output is shown.
 pub fn child(test: &str, variable: &str, case: &str) -> ExitStatus {
     let exe = std::env::current_exe().expect("own path");
     let mut command = Command::new(exe);
-    command.args(["--exact", test, "--nocapture"]).env(variable, case).output().expect("child").status
+    let output = command.args(["--exact", test, "--nocapture"]).env(variable, case).output().expect("child");
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    output.status
 }
 
 /// A chip like a small Tesla.
@@ -35,13 +38,12 @@ pub fn abi() -> KernelAbi {
     }
 }
 
-/// A program of one kernel. `body` is what stands between the braces.
-pub fn program(body: &str) -> Program {
+/// The image of one kernel. `body` is what stands between the braces.
+pub fn image(body: &str) -> KernelImage {
     let text = format!("function @test spmd lanes 32 {{\n{body}\n}}\n");
     let function =
         warpjit_ir::text::parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    Program::from_image(KernelImage {
+    KernelImage {
         name: "test".into(),
         function,
         abi: abi(),
@@ -55,7 +57,12 @@ pub fn program(body: &str) -> Program {
         code_address: 0x10,
         instruction_bytes: |_| 8,
         aliases: Vec::new(),
-    })
+    }
+}
+
+/// A program of one kernel. `body` is what stands between the braces.
+pub fn program(body: &str) -> Program {
+    Program::from_image(image(body)).unwrap_or_else(|error| panic!("{error}\n{body}"))
 }
 
 /// An engine on a tier.

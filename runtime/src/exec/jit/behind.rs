@@ -1,7 +1,7 @@
 //! Regions compiled behind the back of launches: those ask, go on in the interpreter, and find the code later.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use warpjit_ir::Block;
@@ -9,6 +9,7 @@ use warpjit_ir::interp::Warp;
 
 use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
 use crate::exec::background::Background;
+use crate::fork::{Mutex, Section};
 
 /// What there is for a warp at a block.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let Some(jit) = self.jit.upgrade() else { return };
         let mut versions = lock(self.versions(&jit));
-        versions.queued = false;
+        versions.set_queued(false);
         if self.begun {
             // A code generator that panics does it again: the interpreter runs this.
             versions.impossible = true;
@@ -53,12 +54,12 @@ impl Jit {
         let heat = &self.heat[at.index()];
         let mut versions = lock(&self.versions[at.index()]);
         let assume = self.may_assume(&versions, at);
-        let enough = versions.impossible || versions.queued || !assume;
+        let enough = versions.impossible || versions.is_queued() || !assume;
         let later = match self.fitting(&versions, warp) {
             Some(Fitting { code, suits }) if suits || enough => return Ready::Code(code),
             None if versions.impossible => return Ready::Never,
             Some(found) => Ready::Code(found.code),
-            None if versions.queued => return Ready::Later,
+            None if versions.is_queued() => return Ready::Later,
             None if heat.load(Ordering::Relaxed) < self.variant.hot_after => {
                 heat.fetch_add(1, Ordering::Relaxed);
                 return Ready::Later;
@@ -66,11 +67,12 @@ impl Jit {
             None => Ready::Later,
         };
         // The warp goes on at once: its shapes are taken from a copy of what it has now.
-        versions.queued = background.push(|| {
+        let queued = background.push(|| {
             let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
             Box::new(move || ticket.compile(frame.as_deref().as_slice()))
         });
+        versions.set_queued(queued);
         later
     }
 
@@ -116,6 +118,8 @@ impl Ticket {
     /// Compiles the region, if the program still exists.
     fn compile(mut self, frames: &[&[u32]]) {
         let Some(jit) = self.jit.upgrade() else { return };
+        // A process does not fork in the midst of it.
+        let section = Section::enter();
         let start = Instant::now();
         self.begun = true;
         let look = self.rows.map(|(whole, threads)| BlockLook { frames, shared: 0, whole, threads });
@@ -133,6 +137,7 @@ impl Ticket {
             jit.refuse(&error);
         }
         drop(versions);
+        drop(section);
         jit.unsaved.store(true, Ordering::Relaxed);
     }
 }

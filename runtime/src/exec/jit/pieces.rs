@@ -16,6 +16,7 @@ use warpjit_ir::{Block, Slot, Terminator};
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::{accesses_lanes, fits_whole, narrow_groups, parts_in_loops};
 use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
+use crate::fork::Section;
 use crate::program::MOST_NARROW;
 
 /// Most pieces of a kernel.
@@ -317,6 +318,7 @@ impl Jit {
 
     /// Where the pieces of the kernel start; none if it cannot be cut into any.
     pub(super) fn piece_starts(&self, entry: Block) -> &[Block] {
+        let _section = Section::enter();
         self.starts.get_or_init(|| {
             let Some(pieces) = self.pieces(entry) else { return Vec::new() };
             let starts = pieces.list.iter().map(|piece| piece.region.entry).collect();

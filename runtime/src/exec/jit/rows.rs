@@ -60,6 +60,7 @@ impl RowFacts {
 
 impl Hash for RowFacts {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.fields.len().hash(state);
         self.fields.iter().for_each(|f| (f.offset, f.bytes, f.linear).hash(state));
         self.fixed.hash(state);
     }
@@ -280,7 +281,7 @@ impl Jit {
     /// Whether there is code for rows, or `wanted` would have it made.
     pub fn rows_are_near(&self, wanted: bool) -> bool {
         let versions = lock(&self.rows);
-        let may_come = wanted && !versions.impossible && !versions.queued;
+        let may_come = wanted && !versions.impossible && !versions.is_queued();
         may_come || !versions.list.is_empty()
     }
 
@@ -331,7 +332,7 @@ impl Jit {
         make: Make<'_>,
     ) -> Option<(Arc<Compiled>, bool)> {
         let mut versions = lock(&self.rows);
-        if versions.list.is_empty() && (versions.impossible || versions.queued) {
+        if versions.list.is_empty() && (versions.impossible || versions.is_queued()) {
             return None;
         }
         let kind = self.kind_of(look);
@@ -343,20 +344,21 @@ impl Jit {
             return found;
         }
         let may = !versions.impossible
-            && !versions.queued
+            && !versions.is_queued()
             && versions.list.len() < MOST_ROW_VERSIONS
             && lock(&self.kinds).may_try(kind);
         match make {
             Make::Now if may => {}
             Make::Behind(background) if may && self.pieces_have_code(at) => {
-                versions.queued = self.compile_rows_behind(at, look, background);
+                let queued = self.compile_rows_behind(at, look, background);
+                versions.set_queued(queued);
                 return found;
             }
             _ => return found,
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = self.make_rows(at, look);
+        let made = vm::on_stack_for_compiler(|| self.make_rows(at, look));
         lock(&self.compiling).end();
         let added = self.add_rows(&mut versions, made, look).filter(|code| self.row_fits(code, look));
         added.map(|code| (code, true)).or(found)

@@ -3,12 +3,12 @@
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
 
-use warpjit_backend::{HostPlace, Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
+use warpjit_backend::{HostPlace, Returns, Shape, SlotShape, TrapLane, TrapSite, decode_space, encode_space};
 use warpjit_frontend::registry;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
-use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, WordTable};
+use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
 
 use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
 use super::shapes::{Assumption, MOST_LANES, StartShapes};
@@ -31,6 +31,7 @@ struct Stored<'a> {
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
     tables: Vec<&'static WordTable>,
+    returns: Vec<Returns>,
     mode: FloatMode,
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
@@ -52,14 +53,14 @@ struct Contents<'a> {
 }
 
 impl Jit {
-    /// What the kernel's code is kept by. A code generator that is chosen by anything else than target and settings must be
-    /// named here.
+    /// What the kernel's code is kept by: all that it depends on. The target tells the host and its features; which generator makes code
+    /// for it follows from the settings, too.
     pub(super) fn key(&self) -> Key {
         let mut digest = Digest::new();
         (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
         // Code is the same in both, whenever it is made.
         Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
-        self.target.hash(&mut digest);
+        self.target.hash_for(self.wide, &mut digest);
         self.kernel.func.hash(&mut digest);
         self.facts.hash(&mut digest);
         Key(digest.value())
@@ -74,8 +75,9 @@ impl Jit {
         }
         lock(&self.rows).impossible |= contents.no_rows;
         // Without memory for code nothing is lost: it is tried again when the code is compiled.
-        let _ = self.memory.reserve(contents.regions.iter().map(|region| region.code.len()));
-        for stored in contents.regions {
+        let codes: Vec<&[u8]> = contents.regions.iter().map(|region| region.code).collect();
+        let Ok(codes) = self.memory.add_all(&codes) else { return };
+        for (stored, code) in contents.regions.into_iter().zip(codes) {
             let mut versions = match &stored.row {
                 Some(row) => {
                     lock(&self.kinds).learn(row.size, row.kind);
@@ -83,33 +85,30 @@ impl Jit {
                 }
                 None => lock(&self.versions[stored.at.index()]),
             };
-            let made = self.memory.add(stored.code).map(|code| {
-                Some(Compiled {
-                    announced: Announced::default(),
-                    code,
-                    pcs: stored.pcs,
-                    traps: stored.traps,
-                    pures: stored.pures,
-                    tables: stored.tables.iter().map(|&table| table.into()).collect(),
-                    table_names: stored.tables,
-                    mode: stored.mode,
-                    exits: stored.exits,
-                    faults: stored.faults,
-                    assumptions: stored.assumptions,
-                    start: stored.start,
-                    written: stored.written,
-                    steps: stored.steps,
-                    row: stored.row,
-                    listing: None,
-                    at: stored.at,
-                    lanes: self.kernel.func.lanes as usize,
-                    number: 0,
-                })
-            });
-            if made.is_ok() {
-                let _ = versions.add(made, false, |code| self.announce(stored.at, code));
-                self.loaded.fetch_add(1, Ordering::Relaxed);
-            }
+            let made = Compiled {
+                announced: Announced::default(),
+                code,
+                pcs: stored.pcs,
+                traps: stored.traps,
+                pures: stored.pures,
+                tables: stored.tables.iter().map(|&table| table.into()).collect(),
+                table_names: stored.tables,
+                returns: stored.returns,
+                mode: stored.mode,
+                exits: stored.exits,
+                faults: stored.faults,
+                assumptions: stored.assumptions,
+                start: stored.start,
+                written: stored.written,
+                steps: stored.steps,
+                row: stored.row,
+                listing: None,
+                at: stored.at,
+                lanes: self.kernel.func.lanes as usize,
+                number: 0,
+            };
+            let _ = versions.add(Ok(Some(made)), false, |code| self.announce(stored.at, code));
+            self.loaded.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -226,6 +225,24 @@ impl Jit {
         })
     }
 
+    /// Faults that are some of the kernel's.
+    fn read_faults(&self, from: &mut Reader<'_>) -> Option<Vec<RegionFault>> {
+        from.list(|from| {
+            let kind = match from.u8()? {
+                0 => GuestFault::Illegal,
+                1 => GuestFault::Trap,
+                _ => return None,
+            };
+            let fault = RegionFault { kind, pc: from.u32()? };
+            let mut blocks = self.kernel.func.blocks.iter();
+            blocks
+                .any(|b| {
+                    b.term_pc == fault.pc && matches!(b.term, Some(Terminator::Fault(own)) if own == kind)
+                })
+                .then_some(fault)
+        })
+    }
+
     fn read_region<'a>(
         &self,
         from: &mut Reader<'a>,
@@ -251,10 +268,16 @@ impl Jit {
         if !pcs.is_sorted_by(|a, b| a.0 < b.0) || pcs.is_empty() == self.variant.pcs {
             return None;
         }
+        // The code names them by their places in these lists.
+        let named = [from.u32()?, from.u32()?];
         let pures = from.list(|from| pures.get(from.text()?))?;
         let tables = from.list(|from| tables.get(from.text()?))?;
+        if named.map(|count| count as usize) != [pures.len(), tables.len()] {
+            return None;
+        }
+        let returns = from.list(|from| Some(Returns { exits: from.u32()?, faults: from.u32()? }))?;
         let exits = self.read_exits(from)?;
-        let faults = read_faults(from)?;
+        let faults = self.read_faults(from)?;
         let assumptions = from.list(|from| {
             let slot = self.slot(from)?;
             let ty = func.slots[slot.index()].ty;
@@ -327,7 +350,7 @@ impl Jit {
                 },
                 pieces: from.list(|from| {
                     let at = self.block(from)?;
-                    let (exits, faults) = (self.read_exits(from)?, read_faults(from)?);
+                    let (exits, faults) = (self.read_exits(from)?, self.read_faults(from)?);
                     let firsts =
                         from.list(|from| Some(self.firsts_of(self.slot(from)?, from.u32()? as i32)))?;
                     let next = from.list(|from| from.list(Reader::u32))?;
@@ -337,6 +360,21 @@ impl Jit {
             .filter(|row| !row.pieces.is_empty()),
             _ => return None,
         };
+        // All that the code may return is known.
+        let knows = |returns: &Returns, exits: &[ExitKind], faults: &[RegionFault]| {
+            returns.exits as usize <= exits.len() && returns.faults as usize <= faults.len()
+        };
+        let is_known = match &row {
+            None => matches!(&returns[..], [returns] if knows(returns, &exits, &faults)),
+            Some(row) => {
+                let pieces = || returns.iter().zip(&row.pieces);
+                returns.len() == row.pieces.len()
+                    && pieces().all(|(returns, piece)| knows(returns, &piece.exits, &piece.faults))
+            }
+        };
+        if !is_known {
+            return None;
+        }
         Some(Stored {
             at,
             code,
@@ -344,6 +382,7 @@ impl Jit {
             traps,
             pures,
             tables,
+            returns,
             mode,
             exits,
             faults,
@@ -367,6 +406,7 @@ impl<'a> Stored<'a> {
             pures,
             tables: _,
             table_names,
+            returns,
             mode,
             exits,
             faults,
@@ -387,6 +427,7 @@ impl<'a> Stored<'a> {
             traps: traps.clone(),
             pures: pures.clone(),
             tables: table_names.clone(),
+            returns: returns.clone(),
             mode: *mode,
             exits: exits.clone(),
             faults: faults.clone(),
@@ -418,8 +459,14 @@ impl<'a> Stored<'a> {
             out.u32(*offset);
             out.u32(*pc);
         });
+        out.u32(self.pures.len() as u32);
+        out.u32(self.tables.len() as u32);
         out.list(self.pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
         out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
+        out.list(self.returns.iter(), |out, returns| {
+            out.u32(returns.exits);
+            out.u32(returns.faults);
+        });
         write_exits(out, &self.exits, &self.faults);
         out.list(self.assumptions.iter(), |out, assumption| {
             let (shape, step) = match assumption.known.shape {
@@ -477,17 +524,6 @@ impl<'a> Stored<'a> {
 /// A truth value: nothing but 0 and 1 is one.
 fn flag(byte: u8) -> Option<bool> {
     (byte < 2).then_some(byte == 1)
-}
-
-fn read_faults(from: &mut Reader<'_>) -> Option<Vec<RegionFault>> {
-    from.list(|from| {
-        let kind = match from.u8()? {
-            0 => GuestFault::Illegal,
-            1 => GuestFault::Trap,
-            _ => return None,
-        };
-        Some(RegionFault { kind, pc: from.u32()? })
-    })
 }
 
 fn write_exits(out: &mut Writer, exits: &[ExitKind], faults: &[RegionFault]) {

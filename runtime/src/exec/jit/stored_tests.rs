@@ -108,8 +108,93 @@ fn are_the_same_when_read(jit: &Arc<Jit>) {
                 && code.written == region.written
                 && code.mode == region.mode
                 && code.row == region.row
+                && code.returns == region.returns
         });
         assert!(same);
+    }
+}
+
+#[test]
+fn what_code_names_must_be_there() {
+    let jit = jit(BODY, &Config::default());
+    compile_all(&jit);
+    let bytes = bytes_of(&jit);
+    // Each of these is whole and makes sense, but for the code that it stands beside.
+    type Change = fn(&mut Stored<'_>) -> bool;
+    let changes: [(&str, Change); 7] = [
+        ("an exit less", |region| {
+            // The code need not come out at all that there are.
+            region.returns[0].exits == region.exits.len() as u32 && region.exits.pop().is_some()
+        }),
+        ("a fault less", |region| region.faults.pop().is_some()),
+        ("a fault that the kernel has not", |region| {
+            region.faults.iter_mut().map(|fault| fault.pc += 8).count() > 0
+        }),
+        ("another kind of fault", |region| {
+            region.faults.iter_mut().map(|fault| fault.kind = GuestFault::Illegal).count() > 0
+        }),
+        ("code of no function", |region| std::mem::take(&mut region.returns).len() == 1),
+        ("a piece less", |region| region.row.as_mut().is_some_and(|row| row.pieces.pop().is_some())),
+        ("a fault of a piece less", |region| {
+            let returned = region.returns[0].faults as usize;
+            region.row.as_mut().is_some_and(|row| {
+                let faults = &mut row.pieces[0].faults;
+                returned == faults.len() && faults.pop().is_some()
+            })
+        }),
+    ];
+    let written = |contents: &Contents<'_>| {
+        let mut out = Writer::default();
+        out.u64(jit.frame_bytes());
+        out.list([].iter(), |_, _: &u8| {});
+        out.u8(0);
+        out.list(contents.regions.iter(), |out, region| region.write(out));
+        out.0
+    };
+    assert!(jit.read(&written(&jit.read(&bytes).expect("our own bytes"))).is_some());
+    for (what, change) in changes {
+        let regions = jit.read(&bytes).expect("our own bytes").regions.len();
+        let mut changed = 0;
+        for number in 0..regions {
+            let mut contents = jit.read(&bytes).expect("our own bytes");
+            if change(&mut contents.regions[number]) {
+                changed += 1;
+                assert!(jit.read(&written(&contents)).is_none(), "{what}, region {number}");
+            }
+        }
+        assert!(changed > 0, "{what}");
+    }
+}
+
+#[test]
+fn functions_and_tables_that_code_names_must_be_there() {
+    // The counts stand before the lists: a list that is shorter or longer is that of other code.
+    let jit = jit(BODY, &Config::default());
+    compile_all(&jit);
+    let bytes = bytes_of(&jit);
+    let contents = jit.read(&bytes).expect("our own bytes");
+    for list in 0..2 {
+        let mut out = Writer::default();
+        out.u64(jit.frame_bytes());
+        out.list([].iter(), |_, _: &u8| {});
+        out.u8(0);
+        out.list(contents.regions.iter(), |out, region| {
+            let start = out.0.len();
+            region.write(out);
+            let mut own = Writer::default();
+            own.bytes(region.code);
+            own.list(region.traps.iter(), |out, (offset, site)| {
+                out.u32(*offset);
+                write_site(out, site);
+            });
+            own.list(region.pcs.iter(), |out, (offset, pc)| {
+                out.u32(*offset);
+                out.u32(*pc);
+            });
+            let counts = start + 5 + own.0.len();
+            out.0[counts + 4 * list] += 1;
+        });
+        assert!(jit.read(&out.0).is_none(), "{list}");
     }
 }
 
@@ -189,6 +274,12 @@ fn keys_tell_apart_what_code_depends_on() {
     for (n, key) in keys.iter().enumerate() {
         assert!(!keys[..n].contains(key), "{n}");
     }
+    // A host that has all that Cranelift knows of, but not all that the other generator needs, makes other code.
+    let mut other = jit(BODY, &base);
+    let here = other.key();
+    let known = Arc::get_mut(&mut other).expect("ours alone");
+    known.wide = !known.wide;
+    assert_ne!(other.key(), here);
     // Tiers share code.
     let auto = jit(BODY, &Config { tier: Tier::Auto, hot_after: Some(3), ..base.clone() });
     let sync = jit(BODY, &Config { tier: Tier::Jit, ..base });

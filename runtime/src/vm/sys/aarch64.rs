@@ -185,9 +185,9 @@ pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) 
     context.uc_mcontext.sp = stack_pointer as u64;
 }
 
-/// Makes code written at one address visible to execution at another: cleans the data cache to the
-/// point of unification, invalidates the instruction cache, and has other threads refetch.
-pub fn publish(written: *const u8, executed: *const u8, bytes: usize) {
+/// Makes code that was written visible to execution: cleans the data cache to the point of unification, invalidates the instruction
+/// cache, and has other threads refetch.
+pub fn publish(code: *const u8, bytes: usize) {
     let ctr: usize;
     // SAFETY: CTR_EL0 is readable at EL0 on Linux.
     unsafe { core::arch::asm!("mrs {}, ctr_el0", out(reg) ctr, options(nomem, nostack, preserves_flags)) };
@@ -197,13 +197,13 @@ pub fn publish(written: *const u8, executed: *const u8, bytes: usize) {
         let start = start as usize;
         (start / line * line..start + bytes).step_by(line)
     };
-    for line in lines(written, data_line) {
+    for line in lines(code, data_line) {
         // SAFETY: cache maintenance by address, of memory that is mapped; it changes no contents.
         unsafe { core::arch::asm!("dc cvau, {}", in(reg) line, options(nostack, preserves_flags)) };
     }
     // SAFETY: a barrier.
     unsafe { core::arch::asm!("dsb ish", options(nostack, preserves_flags)) };
-    for line in lines(executed, code_line) {
+    for line in lines(code, code_line) {
         // SAFETY: as above.
         unsafe { core::arch::asm!("ic ivau, {}", in(reg) line, options(nostack, preserves_flags)) };
     }

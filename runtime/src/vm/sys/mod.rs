@@ -1,8 +1,11 @@
 //! What differs between operating systems and processors. To port the runtime, edit here only.
 
+mod alt_stack;
+mod pages;
 pub mod sampler;
+mod signals;
+mod stack;
 mod unix;
-mod views;
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("signals and memory are done for Linux so far: shared memory, signal contexts");
@@ -17,8 +20,10 @@ mod arch;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("compiled code exists for x86-64 and AArch64");
 
-pub use unix::{Call, RawFault, enter, enter_all, init};
-pub(super) use views::Views;
+pub(super) use pages::{Pages, page_bytes};
+pub use signals::{ensure, install as init};
+pub use stack::{on_enough_stack, on_stack_for_compiler};
+pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 
 /// The floating-point environment of compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

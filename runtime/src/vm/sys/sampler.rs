@@ -4,7 +4,8 @@
 //! it is the [`Place`] that the thread last said it was at. The handler writes to a buffer of its own thread and calls nothing.
 
 use super::arch;
-use super::unix::{current_entry, forward};
+use super::signals;
+use super::unix::current_entry;
 use crate::Error;
 use crate::vm::registry;
 use std::cell::Cell;
@@ -231,9 +232,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
             && (*info).si_value().sival_ptr.cast_const() == (&raw const MARK).cast()
     };
     if !is_ours {
-        if let Some(previous) = PREVIOUS.get() {
+        // Unlike a fault, a signal of a timer can be ignored whoever raises it.
+        if let Some(previous) = PREVIOUS.get().filter(|previous| previous.sa_sigaction != libc::SIG_IGN) {
             // SAFETY: the arguments of this very signal.
-            unsafe { forward(previous, signal, info, context) }
+            unsafe { signals::call(previous.sa_sigaction, previous.sa_flags, signal, info, context) }
         }
         return;
     }
@@ -275,7 +277,8 @@ fn caller(stack_pointer: usize) -> Option<usize> {
     // At the start of the code no call has come back yet.
     let call = |value: usize| (value > code.start && value < code.end).then(|| value - 1);
     // SAFETY: code that runs, so it is mapped, and nobody writes it.
-    let prologue = unsafe { std::slice::from_raw_parts(entry.code, MOST_PROLOGUE.min(code.len())) };
+    let prologue =
+        unsafe { std::slice::from_raw_parts(entry.code, MOST_PROLOGUE.min(code.end - entry.code as usize)) };
     match arch::call_slot(prologue, top) {
         Some(slot) => {
             let number = slot.checked_sub(stack_pointer)? / size_of::<usize>();

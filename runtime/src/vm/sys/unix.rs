@@ -1,12 +1,12 @@
-//! Signals: the handler, the stacks it runs on, and the entry to compiled code it returns to.
+//! The entry to compiled code, and the signal handler that returns to it.
 
-use super::{FloatMode, arch};
+use super::alt_stack::AltStack;
+use super::{FloatMode, arch, signals};
 use crate::Error;
 use crate::vm::registry;
-use std::cell::{Cell, UnsafeCell};
-use std::ffi::c_int;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::OnceLock;
 use warpjit_backend::HostRegisters;
 
 /// A processor exception in compiled code.
@@ -112,45 +112,6 @@ pub(super) fn current_entry<'a>() -> Option<&'a Entry> {
     unsafe { CURRENT.get().as_ref() }
 }
 
-const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
-
-/// The handlers that were there before ours. Written before ours is installed, never after.
-struct Previous(UnsafeCell<[MaybeUninit<libc::sigaction>; SIGNALS.len()]>);
-// SAFETY: each element is written once, before the handler that reads it is installed.
-unsafe impl Sync for Previous {}
-static PREVIOUS: Previous = Previous(UnsafeCell::new([const { MaybeUninit::uninit() }; SIGNALS.len()]));
-
-/// Installs the signal handlers, once a process. [`enter`] needs it.
-///
-/// Handlers that were there before get every signal that is not a fault of compiled code.
-pub fn init() -> Result<(), Error> {
-    static DONE: OnceLock<Result<(), Error>> = OnceLock::new();
-    DONE.get_or_init(|| {
-        for (at, &signal) in SIGNALS.iter().enumerate() {
-            // SAFETY: zero is a valid sigaction; pointers are to locals and to our static, which nobody
-            // reads before the second call installs the handler, and only this closure writes.
-            let status = unsafe {
-                let previous = (*PREVIOUS.0.get()).as_mut_ptr().add(at).cast::<libc::sigaction>();
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = handle as *const () as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-                libc::sigemptyset(&mut action.sa_mask);
-                // A sample of the handler says nothing, and its frame would need room on the same stack.
-                libc::sigaddset(&mut action.sa_mask, libc::SIGPROF);
-                match libc::sigaction(signal, std::ptr::null(), previous) {
-                    0 => libc::sigaction(signal, &action, std::ptr::null_mut()),
-                    failed => failed,
-                }
-            };
-            if status != 0 {
-                return Err(Error::os("install signal handler", std::io::Error::last_os_error()));
-            }
-        }
-        Ok(())
-    })
-    .clone()
-}
-
 /// Runs `code(context, frame)` with the float environment of `mode`; its result, or the exception
 /// that ended it. Enters nest: compiled code may call a Rust function that enters compiled code.
 ///
@@ -219,150 +180,52 @@ pub unsafe fn enter_all(
 }
 
 /// The handler of all four signals. Calls async-signal-safe functions only.
-unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let entry = CURRENT.get();
-    // SAFETY: the kernel passes a valid ucontext to a SA_SIGINFO handler, alone ours while we run.
-    let registers = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-    let pc = arch::pc(registers);
-    if !entry.is_null() && registry::lookup(pc).is_some() {
-        // SAFETY: CURRENT names an activation on this thread's stack below the interrupted compiled code;
-        // `info` is valid, and the address field is that of these signals.
-        unsafe {
-            (&raw mut (*entry).fault).cast::<RawFault>().write_volatile(RawFault {
-                pc,
-                address: (*info).si_addr() as usize,
-                signal,
-                registers: arch::general(registers),
-            });
-            (&raw mut (*entry).faulted).write_volatile(true);
-            arch::resume_at_recovery(registers, (*entry).stack_pointer);
-        }
-        return;
-    }
+pub(super) unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the arguments of this very signal.
-    unsafe { pass_on(signal, info, context) }
+    unsafe {
+        if !handle_signal(signal, info, context) {
+            signals::hand_on(signal, info, context);
+        }
+    }
 }
 
-/// Does with a foreign signal what would have happened without us.
-unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let Some(at) = SIGNALS.iter().position(|&other| other == signal) else {
-        return;
-    };
-    // SAFETY: `init` has written the element before it installed this handler.
-    let previous = unsafe { (*PREVIOUS.0.get())[at].assume_init_ref() };
-    // SAFETY: as the caller promises.
-    unsafe { forward(previous, signal, info, context) }
-}
-
-/// Does with a signal what an earlier handler of it would have done.
+/// Takes a signal that a fault of compiled code has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
+/// [`crate::Signals::Own`] it may be called too). `true`: it was one, and the launch goes on when the handler returns, which must do
+/// so at once. `false`: it is none of ours, and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
+///
+/// It may be called on any stack, with any signals blocked. It is async-signal-safe.
 ///
 /// # Safety
 ///
-/// The last three are the arguments of a handler that runs.
-pub(super) unsafe fn forward(
-    previous: &libc::sigaction,
+/// The arguments are those that the kernel has passed to a handler with `SA_SIGINFO` which runs on this thread.
+pub unsafe extern "C" fn handle_signal(
     signal: c_int,
     info: *mut libc::siginfo_t,
-    context: *mut libc::c_void,
-) {
-    match previous.sa_sigaction {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // The instruction runs again and takes the default action, a core dump with the true pc.
-            // A signal that somebody sent does not come again by itself.
-            // SAFETY: plain system calls with valid arguments.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = if (*info).si_code > 0 { libc::SIG_DFL } else { previous.sa_sigaction };
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-                if (*info).si_code <= 0 {
-                    libc::raise(signal);
-                }
-            }
-        }
-        handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: the flag says that the address is of a function of this type.
-            let handler: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                unsafe { std::mem::transmute(handler) };
-            // SAFETY: called as the kernel would.
-            unsafe { handler(signal, info, context) }
-        }
-        handler => {
-            // SAFETY: without the flag it is a function of the number alone.
-            let handler: unsafe extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
-            // SAFETY: called as the kernel would.
-            unsafe { handler(signal) }
-        }
+    context: *mut c_void,
+) -> bool {
+    let entry = CURRENT.get();
+    if entry.is_null() || !signals::SIGNALS.contains(&signal) {
+        return false;
     }
-}
-
-/// A stack for signal handlers on this thread. Rust's own threads have a small one already; a thread
-/// that somebody else made may have none.
-struct AltStack {
-    /// The mapping that we made, with a guard page at its start; null if the thread had a stack.
-    mapping: *mut libc::c_void,
-    bytes: usize,
-}
-
-impl AltStack {
-    const STACK_BYTES: usize = 64 << 10;
-
-    fn ensure() -> Result<Self, Error> {
-        // What the kernel puts there, several KiB with wide vectors, and room for the handler.
-        const HANDLER_BYTES: usize = 4 << 10;
-        // SAFETY: asks for a number; 0 where the kernel does not say.
-        let kernel_bytes = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-        let enough_bytes = kernel_bytes.max(2 << 10) + HANDLER_BYTES;
-        // SAFETY: system calls with pointers to locals; the mapping is new and given to the kernel whole.
-        unsafe {
-            let mut old: libc::stack_t = std::mem::zeroed();
-            libc::sigaltstack(std::ptr::null(), &mut old);
-            if old.ss_flags & libc::SS_DISABLE == 0 && old.ss_size >= enough_bytes {
-                return Ok(AltStack { mapping: std::ptr::null_mut(), bytes: 0 });
-            }
-            let guard = rustix::param::page_size();
-            let bytes = guard + Self::STACK_BYTES;
-            let mapping = libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_NONE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            );
-            if mapping == libc::MAP_FAILED {
-                return Err(Error::os("signal stack", std::io::Error::last_os_error()));
-            }
-            let start = mapping.cast::<u8>().add(guard).cast::<libc::c_void>();
-            let stack = libc::stack_t { ss_sp: start, ss_flags: 0, ss_size: Self::STACK_BYTES };
-            if libc::mprotect(start, Self::STACK_BYTES, libc::PROT_READ | libc::PROT_WRITE) != 0
-                || libc::sigaltstack(&stack, std::ptr::null_mut()) != 0
-            {
-                let error = std::io::Error::last_os_error();
-                libc::munmap(mapping, bytes);
-                return Err(Error::os("signal stack", error));
-            }
-            Ok(AltStack { mapping, bytes })
-        }
+    // SAFETY: the kernel passes a valid ucontext to a SA_SIGINFO handler, alone ours while we run.
+    let registers = unsafe { &mut *context.cast::<libc::ucontext_t>() };
+    let pc = arch::pc(registers);
+    // What somebody sent while compiled code ran is none of its faults.
+    // SAFETY: `info` is valid.
+    if registry::lookup(pc).is_none() || unsafe { (*info).si_code } <= 0 {
+        return false;
     }
-}
-
-impl Drop for AltStack {
-    fn drop(&mut self) {
-        if self.mapping.is_null() {
-            return;
-        }
-        // SAFETY: the thread is ending and in no handler; only our own stack is disabled before it goes.
-        unsafe {
-            let mut now: libc::stack_t = std::mem::zeroed();
-            libc::sigaltstack(std::ptr::null(), &mut now);
-            let start = now.ss_sp as usize;
-            let own = self.mapping as usize..self.mapping as usize + self.bytes;
-            if own.contains(&start) {
-                let off =
-                    libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-                libc::sigaltstack(&off, std::ptr::null_mut());
-            }
-            libc::munmap(self.mapping, self.bytes);
-        }
+    // SAFETY: CURRENT names an activation on this thread's stack below the interrupted compiled code;
+    // `info` is valid, and the address field is that of these signals.
+    unsafe {
+        (&raw mut (*entry).fault).cast::<RawFault>().write_volatile(RawFault {
+            pc,
+            address: (*info).si_addr() as usize,
+            signal,
+            registers: arch::general(registers),
+        });
+        (&raw mut (*entry).faulted).write_volatile(true);
+        arch::resume_at_recovery(registers, (*entry).stack_pointer);
     }
+    true
 }

@@ -213,5 +213,5 @@ pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) 
     registers[libc::REG_RSP as usize] = stack_pointer as i64;
 }
 
-/// Makes code written at one address visible to execution at another: nothing to do here.
-pub fn publish(_written: *const u8, _executed: *const u8, _bytes: usize) {}
+/// Makes code that was written visible to execution: nothing to do here.
+pub fn publish(_code: *const u8, _bytes: usize) {}

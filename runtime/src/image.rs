@@ -1,0 +1,96 @@
+//! Checks of kernel images, on which memory safety rests: any embedder can make an image, by safe code.
+//!
+//! Compiled code leaves out tests that the image says always hold. So a program is made only of a function that the verifier accepts, with
+//! bounds of slots that are proved ([`keep_proven_bounds`]). It calls only such functions as add no operations, or are a front end's.
+
+use crate::Error;
+use std::ptr;
+use warpjit_frontend::image::{AliasParts, KernelImage};
+use warpjit_frontend::registry;
+use warpjit_ir::analysis::keep_proven_bounds;
+use warpjit_ir::function::SlotData;
+use warpjit_ir::verify::verify;
+use warpjit_ir::{Form, Function, Imm, PureFn, SegmentSize, SlotInit, Terminator, WordTable};
+
+/// Bytes of a page that every host has.
+const PAGE_BYTES: u64 = 4096;
+/// Most bytes of a warp's frame: compiled code adds offsets of 32 bits.
+const MOST_FRAME_BYTES: u64 = 1 << 28;
+/// Most bytes of shared memory of a block and of local memory of a thread: what addresses of these spaces are taken modulo, and more.
+const MOST_SPACE_BYTES: u32 = 1 << 20;
+
+/// Checks an image, and takes bounds of slots away that cannot be proved. Gives how many.
+pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
+    let bad = |reason: String| Error::Program(format!("{}: {reason}", image.name));
+    let func = &image.function;
+    verify(func).map_err(|error| Error::Program(error.to_string()))?;
+    if func.form != Form::Spmd
+        || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Return { .. })))
+    {
+        return Err(bad("not in SPMD form".into()));
+    }
+    if func.lanes != image.abi.warp_lanes {
+        return Err(bad(format!("code for {} lanes, warps of {}", func.lanes, image.abi.warp_lanes)));
+    }
+    let bytes = |slot: &SlotData| slot.ty.scalar.frame_bytes() as u64 * u64::from(func.lanes);
+    if func.slots.iter().map(bytes).sum::<u64>() > MOST_FRAME_BYTES {
+        return Err(bad("too many registers".into()));
+    }
+    let spaces = [image.abi.max_shared_bytes, image.abi.max_local_bytes];
+    if spaces.into_iter().any(|most| most > MOST_SPACE_BYTES) {
+        return Err(bad(format!("shared or local memory of more than {MOST_SPACE_BYTES:#x} bytes")));
+    }
+    // The first page of what nobody writes is read ahead of time.
+    let is_off = |address: u64| !address.is_multiple_of(PAGE_BYTES);
+    if let Some(segment) = image.abi.segments.iter().find(|segment| is_off(segment.address)) {
+        return Err(bad(format!("the {} does not begin at a page", segment.name)));
+    }
+    for slot in &func.slots {
+        let SlotInit::WarpOffset(segment) = slot.init else { continue };
+        let size = image.abi.segments.get(usize::from(segment)).map(|segment| segment.size);
+        if !matches!(size, Some(SegmentSize::PerWarp(_))) {
+            return Err(bad(format!("register {} names segment {segment}", slot.name)));
+        }
+    }
+    for alias in &image.aliases {
+        let (slots, is_mask) = match &alias.parts {
+            AliasParts::Slot(slot) => (std::slice::from_ref(slot), false),
+            AliasParts::LaneBits(slots) => (&slots[..], true),
+        };
+        let fits = |slot: &SlotData| {
+            let is_small = slot.umax.is_none_or(|umax| alias.writable <= umax.into());
+            if is_mask { slot.ty.scalar == warpjit_ir::Scalar::I1 } else { slot.ty.uniform && is_small }
+        };
+        if !slots.iter().all(|slot| func.slots.get(slot.index()).is_some_and(fits)) {
+            return Err(bad(format!("register {} is not made of slots of its kind", alias.name)));
+        }
+    }
+    if let Some(name) = foreign(func) {
+        return Err(bad(format!("{name} is none of a front end's")));
+    }
+    let abi = &image.abi;
+    Ok(keep_proven_bounds(&mut image.function, |slot| match slot.init {
+        SlotInit::Zero => 0,
+        SlotInit::Builtin(value) => abi.most(value),
+        SlotInit::Const(bits) => bits,
+        SlotInit::WarpOffset(_) => u64::MAX,
+    }))
+}
+
+/// The name of a function or table that is not a front end's, though it has the name of one; or of a function that adds operations and is not a
+/// front end's: nothing verifies those.
+fn foreign(func: &Function) -> Option<&'static str> {
+    func.insts.iter().find_map(|inst| match inst.imm {
+        Imm::Pure(callee) => {
+            let adds = callee.expand.is_some() || callee.fast.is_some() || callee.special.is_some();
+            let is_known = |known: Option<&'static PureFn>| known.is_some_and(|known| ptr::eq(known, callee));
+            let known = registry::pure(callee.name);
+            (!is_known(known) && (known.is_some() || adds)).then_some(callee.name)
+        }
+        Imm::Table(table) => {
+            let is_other = |known: &'static WordTable| !ptr::eq(known, table);
+            registry::table(table.name()).is_some_and(is_other).then(|| table.name())
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,228 @@
+//! Installing our handlers, and handing signals that are not ours to the handlers of the embedder's.
+//!
+//! Our handler is installed with the flags and the mask of the handler that it goes in front of. So that handler is called as the kernel
+//! would have called it: on the stack it asked for, with the signals blocked that it wanted blocked. A handler that is installed over ours later
+//! is found when the next launch starts ([`ensure`]): ours goes in front of it, and it becomes the first one that gets signals which
+//! are not ours. Such a handler may hand a signal back to the one it has replaced, which is ours. Then the next older handler gets it.
+
+use super::unix::handle;
+use crate::Error;
+use crate::fork::Mutex;
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// Signals that faults of compiled code raise, that of guest memory first.
+pub(super) const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
+
+/// What was installed where ours is now, and what that had replaced.
+pub(super) struct Earlier {
+    action: libc::sigaction,
+    /// It was to be called once only, and has been.
+    is_spent: AtomicBool,
+    older: *const Earlier,
+}
+
+/// The newest by signal; null before ours is installed. They are never freed: a handler may be anywhere in them.
+static EARLIER: [AtomicPtr<Earlier>; SIGNALS.len()] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
+
+thread_local! {
+    /// What is being handed on. Needs no destructor, so a handler may read it.
+    static HANDED_ON: Cell<HandedOn> =
+        const { Cell::new(HandedOn { context: std::ptr::null_mut(), depth: 0, older: std::ptr::null() }) };
+}
+
+/// A signal that an earlier handler has been called for.
+#[derive(Clone, Copy)]
+struct HandedOn {
+    /// Of this very signal.
+    context: *mut c_void,
+    /// Where the stack was when it was called: if it hands the signal back, the stack is below.
+    depth: usize,
+    /// What comes behind it.
+    older: *const Earlier,
+}
+
+/// Where the earlier handlers of a signal are kept.
+fn earlier(signal: c_int) -> Option<&'static AtomicPtr<Earlier>> {
+    Some(&EARLIER[SIGNALS.iter().position(|&other| other == signal)?])
+}
+
+/// Whether an action is our handler.
+fn is_ours(action: &libc::sigaction) -> bool {
+    action.sa_sigaction == handle as *const () as usize
+}
+
+fn failed() -> Error {
+    Error::os("install signal handler", std::io::Error::last_os_error())
+}
+
+/// What is installed for a signal.
+fn installed(signal: c_int) -> Result<libc::sigaction, Error> {
+    // SAFETY: zero is a valid sigaction; the pointer is to a local.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, std::ptr::null(), &mut now) == 0 { Ok(now) } else { Err(failed()) }
+    }
+}
+
+/// Installs our handlers where they are not.
+pub fn install() -> Result<(), Error> {
+    // Several threads may find at the same time that one is missing.
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _lock = LOCK.lock();
+    for (&signal, newest) in SIGNALS.iter().zip(&EARLIER) {
+        let mut now = installed(signal)?;
+        // Somebody else may install one between the look and ours.
+        while !is_ours(&now) {
+            // Before ours can be called.
+            remember(newest, &now);
+            let ours = in_front_of(&now);
+            let mut replaced = now;
+            // SAFETY: pointers are to locals; the handler reads what has been stored before.
+            if unsafe { libc::sigaction(signal, &ours, &mut replaced) } != 0 {
+                return Err(failed());
+            }
+            let same = replaced.sa_sigaction == now.sa_sigaction && replaced.sa_flags == now.sa_flags;
+            now = if same { ours } else { replaced };
+        }
+    }
+    Ok(())
+}
+
+/// Makes an action the newest of those that were installed before. One that is known already is not called twice for a signal.
+fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
+    let mut known = Vec::new();
+    let mut at: *const Earlier = newest.load(Ordering::Acquire);
+    // SAFETY: null or one of those that live for ever.
+    while let Some(earlier) = unsafe { at.as_ref() } {
+        known.push(earlier);
+        at = earlier.older;
+    }
+    let is_same = |earlier: &&Earlier| {
+        let (a, b) = (&earlier.action, now);
+        (a.sa_sigaction, a.sa_flags) == (b.sa_sigaction, b.sa_flags)
+    };
+    if known.first().is_some_and(|first| is_same(first) && first.action.sa_flags & libc::SA_RESETHAND == 0) {
+        return;
+    }
+    let mut older: *const Earlier = std::ptr::null();
+    let others = known.iter().rev().filter(|earlier| !is_same(earlier));
+    for (action, is_spent) in others
+        .map(|earlier| (earlier.action, earlier.is_spent.load(Ordering::Relaxed)))
+        .chain([(*now, false)])
+    {
+        let is_spent = AtomicBool::new(is_spent);
+        older = Box::into_raw(Box::new(Earlier { action, is_spent, older }));
+    }
+    newest.store(older.cast_mut(), Ordering::Release);
+}
+
+/// Installs our handlers again if that of faults of guest memory is not there any more. That costs one system call where it is.
+pub fn ensure() -> Result<(), Error> {
+    if is_ours(&installed(SIGNALS[0])?) { Ok(()) } else { install() }
+}
+
+/// Our handler, so that it can call another as the kernel would.
+fn in_front_of(other: &libc::sigaction) -> libc::sigaction {
+    let is_function = !matches!(other.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+    let kept = libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
+    let flags = if is_function { other.sa_flags & kept } else { libc::SA_ONSTACK | libc::SA_RESTART };
+    // SAFETY: zero is a valid sigaction.
+    let mut ours: libc::sigaction = unsafe { std::mem::zeroed() };
+    ours.sa_sigaction = handle as *const () as usize;
+    ours.sa_flags = flags | libc::SA_SIGINFO;
+    if is_function {
+        ours.sa_mask = other.sa_mask;
+    }
+    // A sample of the handler says nothing, and its frame would need room on the same stack.
+    // SAFETY: a set that has been initialised: zeros are the empty one.
+    unsafe { libc::sigaddset(&mut ours.sa_mask, libc::SIGPROF) };
+    ours
+}
+
+/// Does with a signal that is none of ours what would have happened without us. Async-signal-safe.
+///
+/// # Safety
+///
+/// The arguments are those of a handler that runs.
+pub(super) unsafe fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let here = 0u8;
+    let depth = (&raw const here) as usize;
+    let before = HANDED_ON.get();
+    // The one that it was handed to hands it back: the same signal, and below on the stack. (One that left by a jump leaves this behind; the
+    // next signal may have its context at the same place, but comes from above.)
+    let is_back = before.context == context && depth < before.depth;
+    let next = match is_back {
+        true => before.older,
+        false => {
+            earlier(signal).map_or(std::ptr::null(), |newest| newest.load(Ordering::Acquire).cast_const())
+        }
+    };
+    // SAFETY: null or one of those that live for ever.
+    let next = unsafe { next.as_ref() };
+    let older = next.map_or(std::ptr::null(), |next| next.older);
+    HANDED_ON.set(HandedOn { context, depth, older });
+    let default = (libc::SIG_DFL, 0);
+    let (handler, flags) = match next {
+        Some(next) if next.action.sa_flags & libc::SA_RESETHAND != 0 => {
+            if next.is_spent.swap(true, Ordering::Relaxed) {
+                default
+            } else {
+                (next.action.sa_sigaction, next.action.sa_flags)
+            }
+        }
+        Some(next) => (next.action.sa_sigaction, next.action.sa_flags),
+        None => default,
+    };
+    // SAFETY: as the caller promises; the handler is one that was installed with these flags.
+    unsafe { call(handler, flags, signal, info, context) };
+    HANDED_ON.set(before);
+}
+
+/// Does with a signal what a handler with these flags would have done.
+///
+/// # Safety
+///
+/// The last three are the arguments of a handler that runs; the first two have been installed for a signal.
+pub(super) unsafe fn call(
+    handler: libc::sighandler_t,
+    flags: c_int,
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: `info` is valid.
+    let is_sent = unsafe { (*info).si_code } <= 0;
+    match handler {
+        // Somebody sent it, and it does nothing.
+        libc::SIG_IGN if is_sent => {}
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The instruction runs again and takes the default action, a core dump with the true pc: a fault cannot be ignored.
+            // A signal that somebody sent does not come again by itself.
+            // SAFETY: plain system calls with valid arguments.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+                if is_sent {
+                    libc::raise(signal);
+                }
+            }
+        }
+        handler if flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the flag says that the address is of a function of this type.
+            let handler: unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
+                unsafe { std::mem::transmute(handler) };
+            // SAFETY: called as the kernel would.
+            unsafe { handler(signal, info, context) }
+        }
+        handler => {
+            // SAFETY: without the flag it is a function of the number alone.
+            let handler: unsafe extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
+            // SAFETY: called as the kernel would.
+            unsafe { handler(signal) }
+        }
+    }
+}
