@@ -137,7 +137,7 @@ pub struct Context {
     pub global_high: u64,
     /// The bits that no address of the window has set: the range that lies at `global_base`. Atomics and translations test them.
     pub window_high: u64,
-    /// What all addresses of the upper window have in common ([`UPPER`]); 0 without one.
+    /// What all addresses of the upper window have in common (`UPPER`); 0 without one.
     pub upper_start: u64,
     /// What is added to addresses of the upper window to reach them from `global_base`.
     pub upper_more: u64,
@@ -346,7 +346,7 @@ impl Context {
 }
 
 impl Context {
-    /// Makes addresses from [`UPPER`] on, as many as the window has, lie at a host address.
+    /// Makes addresses from `UPPER` on, as many as the window has, lie at a host address.
     pub fn map_upper(&mut self, place: *mut u8) {
         self.upper_start = UPPER;
         self.upper_more = (place as u64).wrapping_sub(self.global_base as u64).wrapping_sub(UPPER);
