@@ -15,7 +15,7 @@ use warpjit_ir::interp;
 use warpjit_ir::passes::windows;
 
 /// Launches programs with the settings of a [`Config`]. Its only other state are threads that wait for the next
-/// launch, and one that compiles meanwhile ([`Tier::Auto`]): one engine serves any number of programs, memories and
+/// launch, and one that compiles meanwhile ([`crate::Tier::Auto`]): one engine serves any number of programs, memories and
 /// threads. When its last clone is dropped, it waits for the region that is being compiled; others that were asked for are
 /// left out.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl Engine {
         Memory::new()
     }
 
-    /// Waits until the code is there that launches have asked for so far ([`Tier::Auto`]); later ones start with it.
+    /// Waits until the code is there that launches have asked for so far ([`crate::Tier::Auto`]); later ones start with it.
     pub fn wait_for_compiler(&self) {
         self.background.wait();
     }
