@@ -32,8 +32,22 @@ impl Memory {
         Ok(end)
     }
 
-    /// The host's pointer to a checked access that lies in one piece of host memory.
+    /// The host's pointer to an access that the page rights allow; `None` if it does not lie in one piece of host memory.
     #[inline]
+    fn pointer(&self, address: u64, bytes: u8, rights: u8) -> Result<Option<*mut u8>, Denied> {
+        match self.space.window_page(address, bytes) {
+            Some((flags, pointer)) if flags & rights == rights => Ok(Some(pointer)),
+            _ => self.pointer_anywhere(address, bytes, rights),
+        }
+    }
+
+    #[cold]
+    fn pointer_anywhere(&self, address: u64, bytes: u8, rights: u8) -> Result<Option<*mut u8>, Denied> {
+        self.check(address, bytes.into(), rights)?;
+        Ok(self.whole(address, bytes))
+    }
+
+    /// The host's pointer to a checked access that lies in one piece of host memory.
     fn whole(&self, address: u64, bytes: u8) -> Option<*mut u8> {
         let piece = self.space.place(address)?;
         (piece.bytes >= bytes.into()).then_some(piece.pointer)
@@ -50,8 +64,7 @@ impl Memory {
         bounce: &AtomicU64,
     ) -> Result<*mut u8, Denied> {
         let rights = if value.is_some() { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
-        self.check(address, bytes.into(), rights)?;
-        if let Some(pointer) = self.whole(address, bytes) {
+        if let Some(pointer) = self.pointer(address, bytes, rights)? {
             return Ok(pointer);
         }
         match value {
@@ -64,9 +77,8 @@ impl Memory {
     /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
     #[inline]
     pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
-        self.check(address, u64::from(bytes), PAGE_READ)?;
         let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let Some(pointer) = self.whole(address, bytes) else {
+        let Some(pointer) = self.pointer(address, bytes, PAGE_READ)? else {
             // Two pieces of host memory meet within the access.
             let byte = |at: u8| Ok(self.load(address + u64::from(at), 1)? << (8 * at));
             return (0..bytes).try_fold(0, |value, at| Ok(value | byte(at)?));
@@ -93,9 +105,8 @@ impl Memory {
     /// Stores the low 1, 2, 4 or 8 bytes of a value.
     #[inline]
     pub fn store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
-        self.check(address, u64::from(bytes), PAGE_READ | PAGE_WRITE)?;
         let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let Some(pointer) = self.whole(address, bytes) else {
+        let Some(pointer) = self.pointer(address, bytes, PAGE_READ | PAGE_WRITE)? else {
             return (0..bytes).try_for_each(|at| self.store(address + u64::from(at), 1, value >> (8 * at)));
         };
         // SAFETY: as in `load`, and the range is writable.
@@ -157,10 +168,11 @@ impl Memory {
         }
     }
 
-    /// The host's pointer to an aligned word that has been checked: words do not cross from one piece of host memory to another.
+    /// The host's pointer to a word that the guest may write. Its address is aligned, so it lies in one piece of host memory.
     #[inline]
-    pub(super) fn word_place(&self, address: u64) -> *mut u8 {
-        self.space.place(address).map_or(std::ptr::null_mut(), |piece| piece.pointer)
+    pub(super) fn word_place(&self, address: u64, bytes: u8) -> Result<*mut u8, Denied> {
+        let denied = Denied { address, store: true, mapped: false };
+        self.pointer(address, bytes, PAGE_READ | PAGE_WRITE)?.ok_or(denied)
     }
 }
 

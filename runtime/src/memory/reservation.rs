@@ -67,6 +67,8 @@ impl Rights {
 #[derive(Debug)]
 pub struct Reservation {
     start: *mut u8,
+    /// Where the space begins.
+    base: *mut u8,
     space: u64,
     /// Bytes of each guard.
     guard: usize,
@@ -113,7 +115,11 @@ impl Reservation {
             )
         }
         .map_err(|error| Error::os("reserve guest address space", error))?;
-        Ok(Reservation { start: start.cast(), space, guard, length })
+        let start = start.cast::<u8>();
+        // Down to where a huge page may begin; the guard has room for that.
+        let base = start.wrapping_add(guard);
+        let base = base.wrapping_sub(base.addr() % HUGE_BYTES);
+        Ok(Reservation { start, base, space, guard, length })
     }
 
     /// Guest addresses that exist: a power of two, at least 4 GiB.
@@ -128,9 +134,7 @@ impl Reservation {
 
     /// The host address of guest address 0.
     pub fn base(&self) -> *mut u8 {
-        // Down to where a huge page may begin; the guard has room for that.
-        let base = self.start.wrapping_add(self.guard);
-        base.wrapping_sub(base.addr() % HUGE_BYTES)
+        self.base
     }
 
     fn at(&self, offset: u64, bytes: u64) -> (*mut c_void, usize) {

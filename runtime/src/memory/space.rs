@@ -120,6 +120,17 @@ impl Space {
         is_canonical(start) && is_canonical(last) && (start ^ last) >> 63 == 0
     }
 
+    /// For an access within a page of the window, by far the most frequent: the page's rights, and the host's pointer.
+    #[inline]
+    pub fn window_page(&self, address: u64, bytes: u8) -> Option<(u8, *mut u8)> {
+        let page = self.window.pages.get((address / PAGE_BYTES) as usize)?;
+        if address % PAGE_BYTES + u64::from(bytes) > PAGE_BYTES {
+            return None;
+        }
+        // The window begins at address 0.
+        Some((page.load(Ordering::Relaxed), self.window.reservation.base().wrapping_add(address as usize)))
+    }
+
     #[inline]
     fn region(&self, address: u64) -> Option<&Region> {
         if self.window.holds(address) {

@@ -1,7 +1,7 @@
 //! Atomics on guest memory: indivisible for all threads of the host.
 
+use super::Memory;
 use super::access::Denied;
-use super::{Memory, PAGE_READ, PAGE_WRITE};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use warpjit_ir::AtomicOp;
 use warpjit_ir::interp::atomic_result;
@@ -61,18 +61,18 @@ impl Memory {
     #[inline]
     fn word32(&self, address: u64) -> Result<&AtomicU32, Denied> {
         let address = address & !3;
-        self.check(address, 4, PAGE_READ | PAGE_WRITE)?;
+        let place = self.word_place(address, 4)?;
         // SAFETY: the range is mapped and writable (checked above), stays so while `self` is borrowed, is aligned, and all other accesses
         // of this process to it are atomic.
-        Ok(unsafe { AtomicU32::from_ptr(self.word_place(address).cast()) })
+        Ok(unsafe { AtomicU32::from_ptr(place.cast()) })
     }
 
     /// As `word32`, of 64 bits.
     #[inline]
     fn word64(&self, address: u64) -> Result<&AtomicU64, Denied> {
         let address = address & !7;
-        self.check(address, 8, PAGE_READ | PAGE_WRITE)?;
+        let place = self.word_place(address, 8)?;
         // SAFETY: as above.
-        Ok(unsafe { AtomicU64::from_ptr(self.word_place(address).cast()) })
+        Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 }
