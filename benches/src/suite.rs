@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::session::Session;
-use warpjit_frontend::{fermi, tesla};
+use warpjit_frontend::{Chip, fermi, tesla};
 use warpjit_runtime::Engine;
 
 use crate::kernels::{self, Bench, Buffers, Guest, Tolerance};
@@ -128,14 +128,13 @@ fn all_long(text: &str) -> String {
 
 /// Instructions of raw code.
 pub fn instruction_count(file: &LaunchFile) -> usize {
-    let Some(chip) = file.program.chip.as_deref() else { return 0 };
     let code = &file.program.code;
     let bytes_at = |at: usize| -> Option<u8> {
-        if let Some(chip) = fermi::Chip::parse(chip) {
-            return Some(fermi::decode(code, at as u32, chip).ok()?.len);
+        match file.program.chip? {
+            Chip::Fermi(chip) => Some(fermi::decode(code, at as u32, chip).ok()?.len),
+            Chip::Tesla(chip) => Some(tesla::decode(code, at as u32, tesla::Target::compute(chip)).ok()?.len),
+            _ => None,
         }
-        let target = tesla::Target::compute(tesla::Chip::parse(chip)?);
-        Some(tesla::decode::decode(code, at as u32, target).ok()?.len)
     };
     let (mut at, mut count) = (0, 0);
     while at < code.len() {

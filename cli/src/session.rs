@@ -36,7 +36,7 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
     let program = &file.program;
     runtime::ProgramOptions {
         isa: program.isa,
-        chip: program.chip.clone(),
+        chip: program.chip,
         raw: program.raw,
         kernel: program.kernel.clone(),
         entry: program.entry.unwrap_or(0),

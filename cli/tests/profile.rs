@@ -188,13 +188,9 @@ fn lines_are_executed_as_often_as_was_counted() {
 fn all_instruction_sets_have_profiles() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus");
     let vp1 = folder("profile_vp1", IOTA, "");
-    let code = warpjit_frontend::Isa::Vp1
-        .front_end()
-        .assemble(
-            "add $r1 $r2 0x5\nadd $r1 $r1 0x7\nexit 0x0\n",
-            "g80",
-            warpjit_frontend::ProgramType::Compute,
-        )
+    let code = warpjit_frontend::Chip::from(warpjit_frontend::vp1::Chip::G80)
+        .target()
+        .assemble("add $r1 $r2 0x5\nadd $r1 $r1 0x7\nexit 0x0\n", warpjit_frontend::ProgramType::Compute)
         .unwrap_or_else(|e| panic!("{e}"));
     fs::write(vp1.join("code.bin"), code).unwrap();
     fs::write(
@@ -234,9 +230,9 @@ fn lanes_of_exec_are_those_of_vector_instructions_comparisons_too() {
     let source = "v_lshlrev_b32_e32 v1, 2, v0\nv_cmp_gt_u32_e32 vcc, 8, v0\ns_and_saveexec_b64 s[4:5], vcc\n\
                   v_mul_u32_u24_e32 v2, 5, v0\nv_cmp_class_f32_e64 s[6:7], v2, 3\ns_andn2_b64 s[6:7], exec, s[6:7]\n\
                   s_or_b64 exec, exec, s[4:5]\nv_cndmask_b32_e64 v2, v1, v2, s[6:7]\nbuffer_store_dword v2, v1, s[16:19], 0 offen\ns_endpgm\n";
-    let code = warpjit_frontend::Isa::Gcn
-        .front_end()
-        .assemble(source, "fiji", warpjit_frontend::ProgramType::Compute)
+    let code = warpjit_frontend::Chip::from(warpjit_frontend::gcn::Generation::Gfx8)
+        .target()
+        .assemble(source, warpjit_frontend::ProgramType::Compute)
         .unwrap_or_else(|e| panic!("{e}"));
     fs::write(home.join("code.bin"), code).unwrap();
     let lanes: Vec<String> = (0..64).map(|lane| lane.to_string()).collect();

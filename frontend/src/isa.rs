@@ -4,6 +4,7 @@ use std::fmt;
 
 use warpjit_ir::KernelAbi;
 
+use crate::chip::Chip;
 use crate::container::{ContainerError, Kernel, Module};
 use crate::image::{CodeOptions, KernelImage};
 
@@ -44,9 +45,17 @@ impl Isa {
         Isa::ALL.iter().copied().find(|isa| isa.name() == name)
     }
 
-    /// The instruction sets that have a chip of that name.
-    pub fn of_chip(chip: &str) -> Option<Isa> {
-        Isa::ALL.iter().copied().find(|isa| isa.front_end().knows_chip(chip))
+    /// The chip of that name of this instruction set.
+    ///
+    /// # Errors
+    ///
+    /// There is none; the error lists those that there are.
+    pub fn chip(self, name: &str) -> Result<Chip, LoadError> {
+        let front_end = self.front_end();
+        front_end.parse_chip(name).ok_or_else(|| {
+            let known = front_end.chips().join(" ");
+            LoadError::Program(format!("{self} has no chip {name}; chips: {known}"))
+        })
     }
 }
 
@@ -168,59 +177,69 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
     /// Name in launch files and on the command line.
     fn name(&self) -> &'static str;
 
-    /// Names of chips, for messages. [`FrontEnd::knows_chip`] may know more.
+    /// Names of chips, for messages. [`FrontEnd::parse_chip`] knows more: boards, and other names of the same chips.
     fn chips(&self) -> Vec<&'static str>;
 
-    /// Whether there is a chip of that name.
-    fn knows_chip(&self, chip: &str) -> bool {
-        self.chips().contains(&chip)
-    }
+    /// The chip of that name, if it is one of this instruction set.
+    fn parse_chip(&self, name: &str) -> Option<Chip>;
 
-    /// The chip that listings are for when nobody names one.
-    fn default_chip(&self) -> &'static str;
-
-    /// Limits of launch files; those of the most generous chip where none is named.
-    fn launch_rules(&self, chip: Option<&str>) -> LaunchRules;
-
-    /// Lifts a kernel of a container, or raw words (`options.raw`), for a compute launch.
-    fn lift(
-        &self,
-        module: &Module,
-        kernel: &Kernel,
-        chip: &str,
-        options: &CodeOptions,
-    ) -> Result<KernelImage, LoadError>;
-
-    /// The listing of `code`, whose first byte is at `base`.
-    fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError>;
+    /// The chip that listings and launch rules are for when no chip is named.
+    fn default_chip(&self) -> Chip;
 
     /// Bytes that an address of the listing counts.
     fn listing_unit(&self) -> u32 {
         1
     }
 
-    /// Names of the syntaxes that listings come in; the first is that of [`FrontEnd::listing`].
+    /// Names of the syntaxes that listings come in; the first is that of [`Target::listing`].
     fn syntaxes(&self) -> &'static [&'static str] {
         &["default"]
     }
+}
+
+/// A chip that code is lifted, listed or assembled for.
+pub trait Target: fmt::Debug {
+    /// The chip's instruction set.
+    fn isa(&self) -> Isa;
+
+    /// Limits of launch files.
+    fn launch_rules(&self) -> LaunchRules;
+
+    /// Lifts a kernel of a container, or raw words (`options.raw`), for a compute launch.
+    ///
+    /// # Errors
+    ///
+    /// The code is for another chip, the options do not fit, or the container contradicts itself.
+    fn lift(&self, module: &Module, kernel: &Kernel, options: &CodeOptions)
+    -> Result<KernelImage, LoadError>;
+
+    /// The listing of `code`, whose first byte is at `base`.
+    fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String;
 
     /// The listing in the syntax of that name.
+    ///
+    /// # Errors
+    ///
+    /// The instruction set has no such syntax.
     fn listing_in(
         &self,
         syntax: &str,
         code: &[u8],
         base: u32,
-        chip: &str,
         program: ProgramType,
     ) -> Result<String, LoadError> {
-        if self.syntaxes().first() == Some(&syntax) {
-            return self.listing(code, base, chip, program);
+        if self.isa().front_end().syntaxes().first() == Some(&syntax) {
+            return Ok(self.listing(code, base, program));
         }
-        Err(LoadError::Program(no_syntax(self.name(), syntax, self.syntaxes())))
+        Err(no_syntax(self.isa(), syntax))
     }
 
     /// Assembles a source or a listing.
-    fn assemble(&self, text: &str, chip: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors>;
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    fn assemble(&self, text: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors>;
 }
 
 /// Why a program cannot be taken.
@@ -264,27 +283,8 @@ impl fmt::Display for SourceErrors {
 
 impl std::error::Error for SourceErrors {}
 
-/// What is wrong with the source as a whole: it stands at its begin.
-impl From<LoadError> for SourceErrors {
-    fn from(error: LoadError) -> Self {
-        SourceErrors(vec![SourceError { line: 1, column: 1, reason: error.to_string() }])
-    }
-}
-
-/// The error for a chip that `front_end` does not know.
-pub fn unknown_chip(front_end: &dyn FrontEnd, chip: &str) -> LoadError {
-    LoadError::Program(format!(
-        "{} has no chip {chip}; chips: {}",
-        front_end.name(),
-        front_end.chips().join(" ")
-    ))
-}
-
-/// The error for a syntax that `front_end` does not have.
-pub fn unknown_syntax(front_end: &dyn FrontEnd, syntax: &str) -> LoadError {
-    LoadError::Program(no_syntax(front_end.name(), syntax, front_end.syntaxes()))
-}
-
-fn no_syntax(isa: &str, syntax: &str, syntaxes: &[&str]) -> String {
-    format!("{isa} has no syntax {syntax}; syntaxes: {}", syntaxes.join(" "))
+/// The error for a syntax that an instruction set does not have.
+pub(crate) fn no_syntax(isa: Isa, syntax: &str) -> LoadError {
+    let known = isa.front_end().syntaxes().join(" ");
+    LoadError::Program(format!("{isa} has no syntax {syntax}; syntaxes: {known}"))
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod chip;
 pub mod container;
 mod emission;
 pub mod envydis;
@@ -20,4 +21,5 @@ pub mod tesla;
 mod testing;
 pub mod vp1;
 
-pub use isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors};
+pub use chip::Chip;
+pub use isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, Target};

@@ -8,9 +8,9 @@ use std::fs;
 
 use common::{Random, third_party};
 use elf_writer::{Cubin, cubin};
-use warpjit_frontend::Isa;
 use warpjit_frontend::container::{ConstPart, ContainerError, Module, Param, load};
-use warpjit_frontend::tesla::{Chip, Target, decode};
+use warpjit_frontend::tesla::{self, Target, decode};
+use warpjit_frontend::{Chip, Isa};
 
 const TEXT: &str = "architecture {sm_13}
 abiversion   {1}
@@ -65,7 +65,7 @@ code {
 #[test]
 fn text_cubin() {
     let module = load(TEXT.as_bytes(), Isa::Tesla).unwrap();
-    assert_eq!((module.isa, module.chip.as_deref()), (Isa::Tesla, Some("g200")));
+    assert_eq!((module.isa, module.chip.map(Chip::name)), (Isa::Tesla, Some("g200")));
     let first = module.kernel(Some("first")).unwrap();
     assert_eq!(
         (first.registers, first.shared_bytes, first.local_bytes, first.barriers),
@@ -131,7 +131,7 @@ fn raw_words() {
 fn elf_cubin() {
     for class_64 in [false, true] {
         let module = load(&cubin(&Cubin { class_64, ..Cubin::example() }), Isa::Tesla).unwrap();
-        assert_eq!((module.isa, module.chip.as_deref()), (Isa::Tesla, Some("g200")));
+        assert_eq!((module.isa, module.chip.map(Chip::name)), (Isa::Tesla, Some("g200")));
         let kernel = module.kernel(None).unwrap();
         assert_eq!(kernel.name, "scale");
         assert_eq!(kernel.entry, 8);
@@ -184,7 +184,7 @@ fn elf_errors_name_the_offset() {
 fn use_up(module: &Module) {
     for kernel in &module.kernels {
         let mut pc = 0;
-        while let Ok(inst) = decode(&kernel.code, pc, Target::compute(Chip::G200)) {
+        while let Ok(inst) = decode(&kernel.code, pc, Target::compute(tesla::Chip::G200)) {
             pc = inst.next_pc();
         }
     }
@@ -238,7 +238,7 @@ fn genuine_cubins() {
     let bytes = fs::read(folder.join("cubins/tesla_vec_add.cubin")).unwrap();
     let module = load(&bytes, Isa::Tesla).unwrap();
     let kernel = module.kernel(None).unwrap();
-    assert_eq!(module.chip.as_deref(), Some("g80"));
+    assert_eq!(module.chip.map(Chip::name), Some("g80"));
     assert_eq!((kernel.name.as_str(), kernel.shared_bytes, kernel.registers), ("vec_add", 28, Some(4)));
 
     for entry in fs::read_dir(folder.join("cubins")).unwrap().flatten() {
@@ -246,7 +246,7 @@ fn genuine_cubins() {
             // The file says what it is for, whatever was expected.
             let module = load(&fs::read(entry.path()).unwrap(), Isa::Tesla).unwrap();
             assert_eq!(module.isa, Isa::Fermi);
-            assert!(matches!(module.chip.as_deref(), Some("gf100" | "gf104")));
+            assert!(matches!(module.chip.map(Chip::name), Some("gf100" | "gf104")));
         }
     }
 
@@ -255,7 +255,8 @@ fn genuine_cubins() {
     let module = load(&bytes, Isa::Tesla).unwrap();
     let kernel = module.kernel(None).unwrap();
     assert_eq!((module.globals.len(), module.const_symbols.len(), kernel.consts.len()), (3, 2, 3));
-    let target = Target::compute(Chip::parse(module.chip.as_deref().unwrap()).unwrap());
+    let Some(Chip::Tesla(chip)) = module.chip else { panic!("{:?}", module.chip) };
+    let target = Target::compute(chip);
     let listing = warpjit_frontend::tesla::listing(&kernel.code, 0, target);
     let wanted = fs::read_to_string(folder.join("vm.dis")).unwrap();
     for (got, wanted) in listing.lines().zip(wanted.lines()) {

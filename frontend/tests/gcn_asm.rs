@@ -10,7 +10,7 @@ use common::Random;
 use gcn_words::{FORMATS, opcodes, word};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolFlags};
 use warpjit_frontend::gcn::{
-    Format, Generation, Op, Operand, Type, assemble, decode, disasm, encode, listing,
+    Chip, Format, Generation, Op, Operand, Type, assemble, decode, disasm, encode, listing,
 };
 
 /// Folders with GCN corpora: the project's and the shared one, if there.
@@ -57,7 +57,7 @@ fn code_objects_of_the_corpus_go_to_text_and_back() {
                 continue;
             }
             let chip = path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned();
-            let generation = Generation::parse(&chip).unwrap();
+            let generation = Chip::parse(&chip).unwrap();
             for code in functions(&fs::read(&path).unwrap()) {
                 for line in disasm(&code, 0, generation) {
                     let inst = line.inst.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -88,7 +88,7 @@ fn sources_of_the_corpus_assemble_to_its_objects() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let Some(stem) = name.strip_suffix(".s") else { continue };
-            let generation = Generation::parse(name.split('.').next().unwrap()).unwrap();
+            let generation = Chip::parse(name.split('.').next().unwrap()).unwrap();
             // A source of raw code stands beside `NAME.bin` as `NAME.bin.s`, one of an object as `NAME.s`.
             let wanted = if stem.ends_with(".bin") {
                 fs::read(folder.join(stem)).unwrap()
@@ -203,22 +203,22 @@ fn text_of_random_words_assembles_to_the_same_words() {
     let mut random = Random::new(21);
     let (mut tried, mut exact) = (0u32, 0u32);
     let mut wrong = std::collections::BTreeMap::new();
-    for generation in Generation::ALL {
+    for chip in Chip::kinds() {
+        let generation = chip.generation();
         for format in FORMATS {
             let codes = opcodes(format, generation);
             for _ in 0..count {
                 let Some(word) = word(format, generation, &codes, &mut random) else { continue };
-                let Ok(inst) = decode(&word.to_le_bytes(), 0, generation) else { continue };
+                let Ok(inst) = decode(&word.to_le_bytes(), 0, chip) else { continue };
                 // Without the bits that mean nothing.
-                let (canonical, len) =
-                    encode(&inst).unwrap_or_else(|| panic!("{generation} {word:016x} {inst}"));
+                let (canonical, len) = encode(&inst).unwrap_or_else(|| panic!("{chip} {word:016x} {inst}"));
                 assert_eq!(len, inst.len);
-                let again = decode(&canonical.to_le_bytes(), 0, generation).unwrap();
+                let again = decode(&canonical.to_le_bytes(), 0, chip).unwrap();
                 assert_eq!(again.to_string(), inst.to_string());
                 tried += 1;
                 let text = inst.to_string();
-                let name = format!("{generation} {format:?} {}", text.split(' ').next().unwrap());
-                let back = match assemble(&text, generation) {
+                let name = format!("{chip} {format:?} {}", text.split(' ').next().unwrap());
+                let back = match assemble(&text, chip) {
                     Ok(assembly) => assembly.code,
                     Err(error) => {
                         wrong.entry(name).or_insert(format!("{canonical:016x} `{text}`: {error}"));
@@ -232,12 +232,12 @@ fn text_of_random_words_assembles_to_the_same_words() {
                     wrong.entry(name).or_insert(format!("{canonical:016x} `{text}`: {back:02x?}"));
                 }
                 // The text says at least what it says.
-                let other = decode(&back, 0, generation).unwrap();
+                let other = decode(&back, 0, chip).unwrap();
                 let swizzle = inst.op == Op::DS_SWIZZLE_B32;
                 // The text of a 16-bit operand does not show the high half of its literal.
                 let wide = inst.literal.is_some_and(|literal| literal >> 16 != 0);
                 if other.to_string() != text && !swizzle && !wide {
-                    let name = format!("{generation} {format:?} text {}", text.split(' ').next().unwrap());
+                    let name = format!("{chip} {format:?} text {}", text.split(' ').next().unwrap());
                     wrong.entry(name).or_insert(format!("{canonical:016x} `{text}` became `{other}`"));
                 }
             }
@@ -296,12 +296,13 @@ fn broken_text_is_an_error_and_no_panic() {
         "1e999",
         "glc",
     ];
-    for generation in Generation::ALL {
+    for chip in Chip::kinds() {
+        let generation = chip.generation();
         for format in FORMATS {
             let codes = opcodes(format, generation);
             for _ in 0..300 {
                 let Some(word) = word(format, generation, &codes, &mut random) else { continue };
-                let Ok(inst) = decode(&word.to_le_bytes(), 0, generation) else { continue };
+                let Ok(inst) = decode(&word.to_le_bytes(), 0, chip) else { continue };
                 let mut text: Vec<char> = inst.to_string().chars().collect();
                 for _ in 0..1 + random.next() % 3 {
                     let at = random.next() as usize % (text.len() + 1);
@@ -311,7 +312,7 @@ fn broken_text_is_an_error_and_no_panic() {
                 }
                 let text: String = text.into_iter().collect();
                 // What assembles is an instruction, or data.
-                if let Ok(assembly) = assemble(&text, generation) {
+                if let Ok(assembly) = assemble(&text, chip) {
                     assert!(assembly.code.len() <= 64, "{text}");
                 }
             }

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use common::Random;
 use gcn_words::{FORMATS, opcodes, word};
-use warpjit_frontend::gcn::{Generation, assemble, decode};
+use warpjit_frontend::gcn::{Chip, Generation, assemble, decode};
 
 fn words() -> usize {
     std::env::var("GCN_WORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
@@ -38,14 +38,6 @@ fn llvm_mc(arguments: &[&str], input: &str) -> Option<(String, String)> {
     ))
 }
 
-/// What gfx906 has more than gfx900, by the names of LLVM's features.
-fn additions(chip: &str) -> &'static str {
-    match chip {
-        "gfx900" => "-mattr=+dl-insts,+dot1-insts,+dot2-insts,+dot7-insts",
-        _ => "-mattr=",
-    }
-}
-
 /// True if llvm-mc of version 14 is there. Other versions know other names.
 fn installed() -> bool {
     let found = llvm_mc(&["--version"], "").is_some_and(|(text, _)| text.contains("version 14."));
@@ -68,8 +60,7 @@ fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
     };
     let input: String = pieces.iter().map(|piece| block(piece) + &block(&MARK)).collect();
     let (text, errors) =
-        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), additions(chip), "--disassemble"], &input)
-            .unwrap();
+        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), "--disassemble"], &input).unwrap();
     let mut found = Vec::new();
     let mut current = None;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != ".text") {
@@ -145,6 +136,12 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && llvm.contains(" offset:")
     {
         return Some("1.2 has no offset in FLAT (facts/gcn.md section 2)");
+    }
+    let same_but_last = |last: usize| ours.starts_with(&llvm[..last]) && llvm[last..].contains('.');
+    if plain.ends_with("_class_f16") && llvm.rfind(' ').is_some_and(same_but_last) {
+        return Some(
+            "LLVM takes a float as the mask of a class test for 32 bits; both forms are the same word",
+        );
     }
     if llvm == "none" && word as u32 >> 23 == 0x17f && !ours.contains(' ') {
         return Some("nothing looks at simm16 of operations without an operand");
@@ -239,7 +236,9 @@ fn disassembly_is_that_of_llvm() {
     }
     let mut random = Random::new(11);
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    for (generation, chip) in [(Generation::Gfx8, "fiji"), (Generation::Gfx9, "gfx900")] {
+    for chip in ["fiji", "gfx900", "gfx904", "gfx906"] {
+        let target = Chip::parse(chip).unwrap();
+        let generation = target.generation();
         for format in FORMATS {
             let codes = opcodes(format, generation);
             let mut found = 0;
@@ -248,7 +247,7 @@ fn disassembly_is_that_of_llvm() {
             let pieces: Vec<Vec<u8>> = words.iter().map(|word| word.to_le_bytes().to_vec()).collect();
             let theirs = llvm_disassemble(&pieces, chip);
             for (word, theirs) in words.iter().zip(theirs) {
-                let ours = decode(&word.to_le_bytes(), 0, generation).map(|inst| inst.to_string());
+                let ours = decode(&word.to_le_bytes(), 0, target).map(|inst| inst.to_string());
                 let ours = ours.unwrap_or_else(|_| "none".into());
                 let theirs = theirs.unwrap_or_else(|| "none".into());
                 found += usize::from(theirs != "none");
@@ -262,12 +261,12 @@ fn disassembly_is_that_of_llvm() {
                     (_, "none") => "too much",
                     _ => "differs",
                 };
-                let key = format!("{generation} {format:?} {kind} {name}");
+                let key = format!("{target} {format:?} {kind} {name}");
                 let entry =
                     wrong.entry(key).or_insert((0, format!("{word:016x}\n   ours {ours}\n   llvm {theirs}")));
                 entry.0 += 1;
             }
-            eprintln!("{generation} {format:?}: {} words, {found} of them instructions", words.len());
+            eprintln!("{target} {format:?}: {} words, {found} of them instructions", words.len());
         }
     }
     let report: String =
@@ -279,8 +278,7 @@ fn disassembly_is_that_of_llvm() {
 fn llvm_assemble(lines: &[String], chip: &str) -> Vec<Result<Vec<u8>, String>> {
     let input: String = lines.iter().map(|line| format!("{line}\n{MARK_TEXT}\n")).collect();
     let (text, errors) =
-        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), additions(chip), "--show-encoding"], &input)
-            .unwrap();
+        llvm_mc(&["--triple=amdgcn", &format!("-mcpu={chip}"), "--show-encoding"], &input).unwrap();
     let mut found: Vec<Result<Vec<u8>, String>> = Vec::new();
     let mut current = None;
     for line in text.lines() {
@@ -400,21 +398,17 @@ fn text_assembles_with_llvm_to_the_same_words() {
     }
     let mut random = Random::new(12);
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
-    let chips = [
-        (Generation::Gfx6, "tahiti"),
-        (Generation::Gfx7, "hawaii"),
-        (Generation::Gfx8, "fiji"),
-        (Generation::Gfx9, "gfx900"),
-    ];
-    for (generation, chip) in chips {
+    for chip in ["tahiti", "hawaii", "fiji", "gfx900", "gfx904", "gfx906"] {
+        let target = Chip::parse(chip).unwrap();
+        let generation = target.generation();
         for format in FORMATS {
             let codes = opcodes(format, generation);
             let words = (0..words()).filter_map(|_| word(format, generation, &codes, &mut random));
             let known: Vec<(String, Vec<u8>)> = words
                 .filter_map(|word| {
-                    let text = decode(&word.to_le_bytes(), 0, generation).ok()?.to_string();
+                    let text = decode(&word.to_le_bytes(), 0, target).ok()?.to_string();
                     // Where the text does not say all, this is what it says.
-                    let bytes = assemble(&text, generation).unwrap().code;
+                    let bytes = assemble(&text, target).unwrap().code;
                     Some((text, bytes))
                 })
                 .collect();
@@ -436,12 +430,12 @@ fn text_assembles_with_llvm_to_the_same_words() {
                     Err(reason) if excused_error(text, reason, generation).is_some() => continue,
                     Err(_) => "error",
                 };
-                let key = format!("{generation} {format:?} {kind} {}", text.split(' ').next().unwrap_or(""));
+                let key = format!("{target} {format:?} {kind} {}", text.split(' ').next().unwrap_or(""));
                 let theirs = theirs.map(|bytes| format!("{bytes:02x?}")).unwrap_or_else(|reason| reason);
                 let shown = format!("`{text}`\n   ours {bytes:02x?}\n   llvm {theirs}");
                 wrong.entry(key).or_insert((0, shown)).0 += 1;
             }
-            eprintln!("{generation} {format:?}: {} instructions, {same} the same", known.len());
+            eprintln!("{target} {format:?}: {} instructions, {same} the same", known.len());
         }
     }
     let report: String =

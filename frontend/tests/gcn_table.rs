@@ -7,17 +7,20 @@ use std::fs;
 
 use common::root;
 use warpjit_frontend::gcn::table::rows;
-use warpjit_frontend::gcn::{Format, Generation, Op, decode, support_table};
+use warpjit_frontend::gcn::{Chip, Format, Generation, Op, decode, support_table};
 
 #[test]
 fn opcodes_are_unique() {
     let mut seen = BTreeMap::new();
     for row in rows() {
-        for generation in row.generations() {
-            let key = (row.format, row.code(generation), generation);
+        for chip in Chip::kinds().filter(|&chip| row.is_on(chip)) {
+            let key = (row.format, row.code(chip.generation()), chip);
             if let Some(other) = seen.insert(key, row.op) {
                 panic!("{:?} and {other:?} are both {key:?}", row.op);
             }
+        }
+        for generation in row.generations() {
+            assert!(row.chip(generation).is_some(), "{:?}: no chip of {generation} has it", row.op);
         }
         assert!(row.generations().next().is_some(), "{:?} has no opcode", row.op);
     }

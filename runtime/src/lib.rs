@@ -20,7 +20,7 @@
 //!     exit st b32 g14[$r2] $r3
 //! ";
 //! let assembly = assemble(source, Target::compute(Chip::G80))?;
-//! let options = ProgramOptions { chip: Some("g80".into()), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+//! let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
 //! let program = Program::load(&assembly.code, &options)?;
 //!
 //! let engine = Engine::new(Config::default())?;
@@ -65,8 +65,8 @@ mod program;
 pub mod vm;
 pub mod vp1;
 
-pub use warpjit_frontend::Isa;
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
+pub use warpjit_frontend::{Chip, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
 pub use cache::CacheConfig;

@@ -18,8 +18,12 @@ impl Program {
         if module.isa != options.isa {
             return Err(Error::Program(format!("code is for {}, not {}", module.isa, options.isa)));
         }
-        let chip = options.chip.as_deref().or(module.chip.as_deref());
+        let chip = options.chip.or(module.chip);
         let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
+        if chip.isa() != options.isa {
+            let (isa, other) = (options.isa, chip.isa());
+            return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {other}")));
+        }
         // Raw words have no names; a name given for them says nothing.
         let raw = module.kernels.iter().all(|kernel| kernel.name.is_empty());
         let kernel = module
@@ -33,7 +37,7 @@ impl Program {
             shared: options.shared,
             local: options.local,
         };
-        let image = options.isa.front_end().lift(&module, kernel, chip, &code);
+        let image = chip.target().lift(&module, kernel, &code);
         let image = image.map_err(|error| Error::Program(error.to_string()))?;
         Ok(Program::lifted(image, options.isa != Isa::Vp1))
     }

@@ -8,8 +8,8 @@ use crate::memory::window::kinds;
 use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use warpjit_frontend::Isa;
 use warpjit_frontend::image::KernelImage;
+use warpjit_frontend::{Chip, Isa};
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
@@ -19,8 +19,8 @@ use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 pub struct ProgramOptions {
     /// Instruction set.
     pub isa: Isa,
-    /// Chip; needed where the container does not name one.
-    pub chip: Option<String>,
+    /// Chip; needed where the container does not name one. [`Chip::parse`] and [`Isa::chip`] read names.
+    pub chip: Option<Chip>,
     /// Whether the bytes are words of code whatever they look like.
     pub raw: bool,
     /// Which kernel of the container; may be left out if there is just one.

@@ -8,7 +8,7 @@ use warpjit_runtime::{
 fn raw() -> ProgramOptions {
     ProgramOptions {
         raw: true,
-        chip: Some("g84".into()),
+        chip: Some("g84".parse().unwrap()),
         registers: Some(8),
         ..ProgramOptions::new(Isa::Tesla)
     }
@@ -29,7 +29,7 @@ fn refuses_what_is_no_program() {
     assert_eq!(refusal(&nop[..6], &raw()), "offset 0x6: raw code ends within a 32-bit word");
     let options = ProgramOptions { chip: None, ..raw() };
     assert_eq!(refusal(&nop, &options), "raw code needs a chip");
-    let options = ProgramOptions { chip: Some("gf100".into()), ..raw() };
+    let options = ProgramOptions { chip: Some("gf100".parse().unwrap()), ..raw() };
     assert!(refusal(&nop, &options).starts_with("tesla has no chip gf100; chips: g80 g84"));
     for entry in [8, 0x1000, 2] {
         let options = ProgramOptions { entry, ..raw() };

@@ -8,7 +8,7 @@ const EXIT: [u8; 8] = [0x01, 0, 0, 0xf0, 0x81, 0x07, 0, 0xe0];
 
 fn r0(registers: Vec<(String, Vec<u64>)>) -> Vec<u64> {
     let mut options = ProgramOptions::new(Isa::Tesla);
-    (options.chip, options.raw, options.registers) = (Some("g80".into()), true, Some(4));
+    (options.chip, options.raw, options.registers) = (Some("g80".parse().unwrap()), true, Some(4));
     let program = Program::load(&EXIT, &options).unwrap();
     let engine = Engine::new(Config::default()).unwrap();
     let mut memory = engine.memory().unwrap();

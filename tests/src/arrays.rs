@@ -19,7 +19,7 @@ pub fn program(text: &str, isa: Isa, shared: Option<u32>) -> Program {
     let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
     let options = ProgramOptions {
         raw: true,
-        chip: Some(chip.into()),
+        chip: Some(chip.parse().unwrap()),
         registers: Some(20),
         shared,
         ..ProgramOptions::new(isa)

@@ -75,7 +75,7 @@ pub fn program(source: &str, isa: Isa, shared_bytes: u32) -> Program {
     let wrong = |error: String| -> Vec<u8> { panic!("{error}\n{text}") };
     let options = |chip: &str| ProgramOptions {
         raw: true,
-        chip: Some(chip.into()),
+        chip: Some(chip.parse().unwrap()),
         registers: Some(48),
         shared: Some(shared_bytes),
         ..ProgramOptions::new(isa)

@@ -141,7 +141,7 @@ fn launches() {
     let refusal = |registers: Option<u32>, shared: Option<u32>, local: Option<u32>, launch: Launch| {
         let options = ProgramOptions {
             raw: true,
-            chip: Some("gf100".into()),
+            chip: Some("gf100".parse().unwrap()),
             registers,
             shared,
             local,

@@ -32,7 +32,8 @@ fn options() -> ProgramOptions {
 
 fn raw(source: &str) -> Program {
     let code = assemble(source, Target::compute(Chip::G80)).unwrap_or_else(|e| panic!("{e}")).code;
-    Program::load(&code, &ProgramOptions { raw: true, chip: Some("g80".into()), ..options() }).unwrap()
+    Program::load(&code, &ProgramOptions { raw: true, chip: Some("g80".parse().unwrap()), ..options() })
+        .unwrap()
 }
 
 fn load_error(bytes: &[u8], options: &ProgramOptions) -> String {
@@ -71,12 +72,13 @@ fn kernels_that_are_not_there() {
 #[test]
 fn files_that_are_no_programs() {
     assert_eq!(load_error(&[], &options()), "the file is empty");
-    let words = ProgramOptions { chip: Some("g80".into()), ..options() };
+    let words = ProgramOptions { chip: Some("g80".parse().unwrap()), ..options() };
     assert_eq!(load_error(&[1, 2, 3], &words), "offset 0x3: raw code ends within a 32-bit word");
     assert_eq!(load_error(&[0; 8], &options()), "raw code needs a chip");
-    let chip = ProgramOptions { chip: Some("gf100".into()), ..options() };
+    let chip = ProgramOptions { chip: Some("gf100".parse().unwrap()), ..options() };
+    assert_eq!(load_error(&[0; 8], &chip), "code is for tesla, gf100 is a chip of fermi");
     assert_eq!(
-        load_error(&[0; 8], &chip),
+        Isa::Tesla.chip("gf100").unwrap_err().to_string(),
         "tesla has no chip gf100; chips: g80 g84 g86 g92 g94 g96 g98 g200 mcp77 mcp79 gt215 gt216 gt218"
     );
     for entry in [2, 8, 0xffff_fffc] {
@@ -102,7 +104,7 @@ fn damaged_containers_are_refused_or_run_without_harm() {
     let engine = Engine::new(Config { threads: 1, ..Config::default() }).unwrap();
     let launch = Launch { max_steps: 100, ..launch([1, 1, 1], [32, 1, 1]) };
     let run = |bytes: &[u8]| {
-        let options = ProgramOptions { chip: Some("g200".into()), ..options() };
+        let options = ProgramOptions { chip: Some("g200".parse().unwrap()), ..options() };
         if let Ok(program) = Program::load(bytes, &options) {
             let _ = engine.run(&program, &mut engine.memory().unwrap(), &launch);
         }
@@ -135,7 +137,7 @@ fn random_words_are_run_without_harm_and_alike() {
         .map(|tier| Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap());
     for _ in 0..300 {
         let code: Vec<u8> = (0..24).flat_map(|_| random().to_le_bytes()).collect();
-        let options = ProgramOptions { raw: true, chip: Some("g200".into()), ..options() };
+        let options = ProgramOptions { raw: true, chip: Some("g200".parse().unwrap()), ..options() };
         let program = Program::load(&code, &options).unwrap();
         let [interp, jit] = engines
             .each_ref()

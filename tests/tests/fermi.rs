@@ -1,7 +1,7 @@
 //! Fermi cubins and fat binaries, and what can be wrong with them.
 
 use warpjit_frontend::container::{self, ContainerError};
-use warpjit_frontend::fermi::{Chip, decode};
+use warpjit_frontend::fermi::decode;
 use warpjit_runtime::{Isa, Program, ProgramOptions};
 use warpjit_tests::corpus;
 
@@ -26,7 +26,7 @@ fn third_party_cubins_load_and_lift() {
         if module.isa != Isa::Fermi {
             continue;
         }
-        let chip = Chip::parse(module.chip.as_deref().unwrap()).unwrap();
+        let Some(warpjit_runtime::Chip::Fermi(chip)) = module.chip else { panic!("{name}") };
         for kernel in module.kernels.iter().take(4) {
             for pc in (0..kernel.code.len() as u32).step_by(8) {
                 assert!(decode(&kernel.code, pc, chip).is_ok(), "{name}: {} at {pc:#x}", kernel.name);
@@ -55,7 +55,8 @@ fn damaged_cubins_are_errors() {
             }
         }
         // No panic, whatever comes out; what loads can be lifted.
-        let options = ProgramOptions { chip: Some("gf100".into()), ..ProgramOptions::new(Isa::Fermi) };
+        let options =
+            ProgramOptions { chip: Some("gf100".parse().unwrap()), ..ProgramOptions::new(Isa::Fermi) };
         let _ = Program::load(&bytes, &options);
     }
 }

@@ -202,7 +202,7 @@ fn hints_that_are_wrong() {
     older.capability = 20;
     assert_eq!(outcome(&older, Chip::Gf100), Err("Illegal at 0x0".into()));
     // The container's family stands against the one asked for.
-    let other = ProgramOptions { chip: Some("gk104".into()), ..options(None) };
+    let other = ProgramOptions { chip: Some("gk104".parse().unwrap()), ..options(None) };
     let refused = Program::load(&older.bytes(), &other).unwrap_err().to_string();
     assert!(refused.contains("gf100") && refused.contains("gk104"), "{refused}");
 }

@@ -238,7 +238,8 @@ const OUT: (u64, u64) = (0x10000, 0x10000);
 
 fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<String, Failed> {
     let code = tesla::assemble(input, target(chip)?)?.code;
-    let options = ProgramOptions { raw: true, chip: Some(chip.into()), ..ProgramOptions::new(Isa::Tesla) };
+    let options =
+        ProgramOptions { raw: true, chip: Some(chip.parse().unwrap()), ..ProgramOptions::new(Isa::Tesla) };
     let program = Program::load(&code, &options)?;
     let launch = Launch {
         grid: [1; 3],

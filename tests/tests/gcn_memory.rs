@@ -178,7 +178,7 @@ impl Case {
     fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>, start: u64) -> (Report, Vec<u8>) {
         let options = ProgramOptions {
             raw: true,
-            chip: Some(self.generation.name().into()),
+            chip: Some(self.generation.into()),
             registers: Some(VGPRS),
             shared: Some(LDS_BYTES),
             ..ProgramOptions::new(Isa::Gcn)

@@ -130,7 +130,7 @@ impl Case {
         let code = assemble(&self.text(), self.generation).map_err(|errors| format!("{errors:?}"))?;
         let options = ProgramOptions {
             raw: true,
-            chip: Some(self.generation.name().into()),
+            chip: Some(self.generation.into()),
             registers: Some(16),
             sgprs: Some(80),
             ..ProgramOptions::new(Isa::Gcn)

@@ -37,7 +37,7 @@ fn run_once(
     check: &impl Fn(&Report, &[u32]),
 ) {
     let code = assemble(&format!("{PROLOGUE}{source}"), generation).unwrap_or_else(|e| panic!("{e}")).code;
-    let chip = Some(generation.name().into());
+    let chip = Some(generation.into());
     let options = ProgramOptions { raw: true, chip, ..ProgramOptions::new(Isa::Gcn) };
     let program = Program::load(&code, &options).unwrap();
     let engine = Engine::new(config).unwrap();

@@ -164,7 +164,7 @@ impl Case {
     fn run(&self, tier: Tier, host: HostLevel, groups: Option<u8>) -> (BTreeMap<String, Vec<u64>>, f64) {
         let options = ProgramOptions {
             raw: true,
-            chip: Some(self.generation.name().into()),
+            chip: Some(self.generation.into()),
             registers: Some(REGISTERS),
             sgprs: Some(REGISTERS + 8),
             ..ProgramOptions::new(Isa::Gcn)

@@ -179,8 +179,11 @@ fn what_memory_refuses_faults_at_the_address_in_the_window() {
             let more = if load { second } else { "" };
             let source = format!("{LANES}{addresses}\n{more}{access}\nexit nop\n");
             let code = assemble(&source, Target::compute(Chip::G84)).expect("assembles").code;
-            let options =
-                ProgramOptions { raw: true, chip: Some("g84".into()), ..ProgramOptions::new(Isa::Tesla) };
+            let options = ProgramOptions {
+                raw: true,
+                chip: Some("g84".parse().unwrap()),
+                ..ProgramOptions::new(Isa::Tesla)
+            };
             let program = Program::load(&code, &options).expect("loads");
             for (name, engine) in interpreter_and_compiled() {
                 let mut memory = engine.memory().expect("memory");

@@ -257,7 +257,7 @@ fn what_a_launch_maps_for_itself_is_not_there_for_others() {
     );
     let options = ProgramOptions {
         raw: true,
-        chip: Some("gf100".into()),
+        chip: Some("gf100".parse().unwrap()),
         registers: Some(16),
         ..ProgramOptions::new(Isa::Fermi)
     };

@@ -34,7 +34,7 @@ fn what_one_function_cannot_hold_is_compiled_in_parts() {
     let code = assemble(&kernel(530), Generation::Gfx8).expect("assembles").code;
     let options = ProgramOptions {
         raw: true,
-        chip: Some("fiji".into()),
+        chip: Some("fiji".parse().unwrap()),
         registers: Some(25),
         sgprs: Some(32),
         shared: Some(512),

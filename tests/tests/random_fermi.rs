@@ -47,7 +47,7 @@ fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Ou
 fn compare(engines: &[Named], seed: u64, guest: &RandomFermi) -> Result<(Option<String>, f64), String> {
     let options = ProgramOptions {
         raw: true,
-        chip: Some(guest.chip.name().into()),
+        chip: Some(guest.chip.into()),
         registers: Some(16),
         shared: Some(SPACE_BYTES),
         local: Some(SPACE_BYTES),

@@ -483,7 +483,7 @@ fn compare(
 ) -> Result<(), String> {
     let options = ProgramOptions {
         raw: true,
-        chip: Some(chip.name().into()),
+        chip: Some((*chip).into()),
         registers: Some(REGISTERS),
         shared: Some(1024),
         local: Some(256),

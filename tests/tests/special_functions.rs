@@ -105,7 +105,7 @@ fn with_operand(op: &str, register: &str) -> String {
 fn load(isa: Isa, chip: &str, registers: u32, code: &[u8]) -> Program {
     let options = ProgramOptions {
         raw: true,
-        chip: Some(chip.into()),
+        chip: Some(chip.parse().unwrap()),
         registers: Some(registers),
         ..ProgramOptions::new(isa)
     };
@@ -250,7 +250,7 @@ fn gcn() {
         let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
         let options = ProgramOptions {
             raw: true,
-            chip: Some(Generation::Gfx9.name().into()),
+            chip: Some(Generation::Gfx9.into()),
             registers: Some(REGISTERS as u32),
             sgprs: Some(16),
             ..ProgramOptions::new(Isa::Gcn)
@@ -326,7 +326,7 @@ fn gcn_powers_and_divisions() {
         let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
         let options = ProgramOptions {
             raw: true,
-            chip: Some(Generation::Gfx9.name().into()),
+            chip: Some(Generation::Gfx9.into()),
             registers: Some(44),
             sgprs: Some(16),
             ..ProgramOptions::new(Isa::Gcn)

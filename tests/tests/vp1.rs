@@ -364,7 +364,8 @@ fn control_flow_of_the_machine() {
 /// Programs as launches: faults, and code that is cut anywhere.
 #[test]
 fn bad_programs_end_in_faults() {
-    let options = ProgramOptions { chip: Some("g80".into()), ..ProgramOptions::new(Isa::Vp1) };
+    let options =
+        ProgramOptions { chip: Some(Isa::Vp1.chip("g80").unwrap()), ..ProgramOptions::new(Isa::Vp1) };
     let launch = |max_steps| Launch { grid: [1; 3], block: [1; 3], max_steps, ..Launch::default() };
     let engines = TIERS.map(|tier| Engine::new(config(tier)).unwrap());
     let run = |engine: &Engine, code: &[u8], max_steps| {

@@ -25,8 +25,11 @@ const SOURCE: &str = "
 fn main() -> anyhow::Result<()> {
     let times: usize = std::env::args().nth(1).map_or(Ok(10_000), |times| times.parse())?;
     let code = assemble(SOURCE, Target::compute(Chip::G80))?.code;
-    let options =
-        ProgramOptions { chip: Some("g80".into()), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
+    let options = ProgramOptions {
+        chip: Some("g80".parse().expect("a chip")),
+        registers: Some(4),
+        ..ProgramOptions::new(Isa::Tesla)
+    };
     println!("| launch | interp | jit | auto |");
     println!("|---|---|---|---|");
     for (what, blocks, block, threads) in [

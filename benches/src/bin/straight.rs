@@ -102,7 +102,7 @@ fn main() -> anyhow::Result<()> {
             let code = assemble(&text, Generation::Gfx8).context("the kernel's text")?.code;
             let options = ProgramOptions {
                 raw: true,
-                chip: Some("fiji".into()),
+                chip: Some("fiji".parse().unwrap()),
                 registers: Some(26),
                 sgprs: Some(32),
                 shared: Some(512),

@@ -3,17 +3,17 @@
 use anyhow::{Context, anyhow};
 use warpjit::outcome::Status;
 
-use super::code::{choose_isa, program_type, read};
+use super::code::{choose, program_type, read};
 use crate::args::AsmArgs;
 
 pub(super) fn asm(args: &AsmArgs) -> anyhow::Result<Status> {
     let shown = args.file.display();
     let source = String::from_utf8(read(&args.file)?)
         .map_err(|e| anyhow!("{shown}: is not UTF-8 text (byte {:#x})", e.utf8_error().valid_up_to()))?;
-    let isa = choose_isa(args.isa.as_deref(), args.chip.as_deref())?;
-    let chip = args.chip.as_deref().unwrap_or(isa.front_end().default_chip());
+    let (isa, chip) = choose(args.isa.as_deref(), args.chip.as_deref())?;
+    let chip = chip.unwrap_or(isa.front_end().default_chip());
     let program = program_type(&args.r#type)?;
-    let code = isa.front_end().assemble(&source, chip, program).map_err(|errors| {
+    let code = chip.target().assemble(&source, program).map_err(|errors| {
         let lines: Vec<_> = errors.0.iter().map(|e| format!("{shown}:{e}")).collect();
         anyhow!("{}", lines.join("\n"))
     })?;

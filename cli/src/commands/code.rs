@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::program_options;
 use warpjit_frontend::container::{self, Kernel, Module};
-use warpjit_frontend::{Isa, ProgramType};
+use warpjit_frontend::{Chip, Isa, ProgramType};
 use warpjit_runtime::{Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
@@ -16,29 +16,30 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The instruction set that has the chip.
-pub(super) fn isa_of_chip(chip: &str) -> anyhow::Result<Isa> {
-    Isa::of_chip(chip).ok_or_else(|| {
-        let known: Vec<_> =
-            Isa::ALL.iter().map(|isa| format!("{isa}: {}", isa.front_end().chips().join(", "))).collect();
-        anyhow!("--chip: {chip:?} is no chip; there are {}", known.join("; "))
+/// The instruction set and the chip that the command line names. Of a chip alone the instruction set follows; without either it
+/// is Tesla.
+pub(super) fn choose(isa: Option<&str>, chip: Option<&str>) -> anyhow::Result<(Isa, Option<Chip>)> {
+    let isa = isa.map(isa_named).transpose()?;
+    let chip = match (isa, chip) {
+        (_, None) => None,
+        (Some(isa), Some(chip)) => Some(chip_named(isa, chip)?),
+        (None, Some(chip)) => Some(chip.parse::<Chip>().map_err(|error| anyhow!("--chip: {error}"))?),
+    };
+    Ok((isa.or(chip.map(Chip::isa)).unwrap_or(Isa::Tesla), chip))
+}
+
+fn isa_named(name: &str) -> anyhow::Result<Isa> {
+    Isa::parse(name).ok_or_else(|| {
+        let names: Vec<_> = Isa::ALL.iter().map(|isa| isa.name()).collect();
+        anyhow!("--isa: {name:?} is no instruction set; there are {}", names.join(", "))
     })
 }
 
-/// The front end called `isa`, or the one that has `chip`, or Tesla's.
-pub(super) fn choose_isa(isa: Option<&str>, chip: Option<&str>) -> anyhow::Result<Isa> {
-    let Some(name) = isa else { return chip.map_or(Ok(Isa::Tesla), isa_of_chip) };
-    let isa = Isa::parse(name).ok_or_else(|| {
-        let names: Vec<_> = Isa::ALL.iter().map(|isa| isa.name()).collect();
-        anyhow!("--isa: {name:?} is no instruction set; there are {}", names.join(", "))
-    })?;
-    if let Some(chip) = chip
-        && !isa.front_end().knows_chip(chip)
-    {
+fn chip_named(isa: Isa, name: &str) -> anyhow::Result<Chip> {
+    isa.front_end().parse_chip(name).ok_or_else(|| {
         let known = isa.front_end().chips().join(", ");
-        bail!("--chip: {chip:?} is no {isa} chip; allowed are {known}");
-    }
-    Ok(isa)
+        anyhow!("--chip: {name:?} is no {isa} chip; allowed are {known}")
+    })
 }
 
 /// The program type of that name.
@@ -56,7 +57,7 @@ pub(super) struct Code {
     /// What is in it.
     pub module: Module,
     /// The chip it is decoded for.
-    pub chip: String,
+    pub chip: Chip,
     /// The type of program it is decoded as.
     pub program_type: ProgramType,
     /// The kernel asked for.
@@ -76,7 +77,7 @@ impl Code {
         };
         let options = match &launch {
             Some(launch) => program_options(launch),
-            None => ProgramOptions::new(choose_isa(args.isa.as_deref(), args.chip.as_deref())?),
+            None => ProgramOptions::new(choose(args.isa.as_deref(), args.chip.as_deref())?.0),
         };
         let options = ProgramOptions { raw: options.raw || args.raw, ..options };
         let program = launch.as_ref().map(|l| &l.program);
@@ -88,15 +89,13 @@ impl Code {
         let module = module.with_context(|| path.display().to_string())?;
         // A container knows better than the default.
         let options = ProgramOptions { isa: module.isa, ..options };
-        let front_end = module.isa.front_end();
-        let named = args.chip.as_ref().or(program.and_then(|p| p.chip.as_ref()));
-        let chip = match named.or(module.chip.as_ref()) {
-            Some(name) => {
-                choose_isa(Some(front_end.name()), Some(name))?;
-                name.clone()
-            }
-            None => front_end.default_chip().to_owned(),
-        };
+        let named = args.chip.as_deref().map(|name| chip_named(module.isa, name)).transpose()?;
+        let named = named.or(program.and_then(|p| p.chip));
+        let chip = named.or(module.chip).unwrap_or(module.isa.front_end().default_chip());
+        if chip.isa() != module.isa {
+            let (isa, other) = (module.isa, chip.isa());
+            bail!("{}: the code is for {isa}, {chip} is a chip of {other}", path.display());
+        }
         let program_type = match (&args.r#type, &launch) {
             (Some(name), _) => program_type(name)?,
             (None, Some(launch)) => launch.launch.kind,
@@ -110,7 +109,7 @@ impl Code {
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {
             let options = ProgramOptions {
-                chip: Some(self.chip.clone()),
+                chip: Some(self.chip),
                 kernel: Some(kernel.name.clone()).filter(|name| !name.is_empty()),
                 ..self.options.clone()
             };

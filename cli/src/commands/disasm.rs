@@ -16,12 +16,10 @@ pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
             let blank = if index > 0 { "\n" } else { "" };
             text += &format!("{blank}// {}\n", kernel.name);
         }
-        let front_end = code.module.isa.front_end();
+        let target = code.chip.target();
         text += &match &args.syntax {
-            None => front_end.listing(&kernel.code, kernel.address, &code.chip, code.program_type)?,
-            Some(syntax) => {
-                front_end.listing_in(syntax, &kernel.code, kernel.address, &code.chip, code.program_type)?
-            }
+            None => target.listing(&kernel.code, kernel.address, code.program_type),
+            Some(syntax) => target.listing_in(syntax, &kernel.code, kernel.address, code.program_type)?,
         };
     }
     print(&text)?;

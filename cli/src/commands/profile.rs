@@ -28,7 +28,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     let mut setting = Setting {
         file: args.file.display().to_string(),
         isa: code.module.isa.name().to_owned(),
-        chip: code.chip.clone(),
+        chip: code.chip.name().to_owned(),
         tier: options.tier.as_str().to_owned(),
         threads: options.thread_count(),
         cpu: Host::this().cpu,
@@ -49,7 +49,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     let front_end = code.module.isa.front_end();
     let mut listing = Vec::new();
     for (words, address) in parts_to_list(&code, image, &counted.profile) {
-        let text = front_end.listing(words, address, &code.chip, code.program_type)?;
+        let text = code.chip.target().listing(words, address, code.program_type);
         listing.extend(parse_listing(&text, front_end.listing_unit()));
     }
     let profile = Profile::new(Parts {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
-use warpjit_frontend::{Isa, LaunchRules, ProgramType};
+use warpjit_frontend::{Chip, Isa, LaunchRules, ProgramType};
 
 use super::Context;
 use super::error::Result;
@@ -16,7 +16,7 @@ pub struct Program {
     /// The instruction set.
     pub isa: Isa,
     /// The chip, where the file names one.
-    pub chip: Option<String>,
+    pub chip: Option<Chip>,
     /// The name of the code's file, relative to the launch file.
     pub file: PathBuf,
     /// Content of that file.
@@ -40,7 +40,7 @@ pub struct Program {
 impl Program {
     /// What a launch of it may say.
     pub fn rules(&self) -> LaunchRules {
-        self.isa.front_end().launch_rules(self.chip.as_deref())
+        rules(self.isa, self.chip)
     }
 }
 
@@ -68,6 +68,11 @@ pub struct RegisterInit {
     pub values: Vec<u64>,
 }
 
+/// What a launch on a chip may say; of the instruction set's usual chip where none is named.
+fn rules(isa: Isa, chip: Option<Chip>) -> LaunchRules {
+    chip.unwrap_or(isa.front_end().default_chip()).target().launch_rules()
+}
+
 pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> {
     let names: Vec<&str> = Isa::ALL.iter().map(|isa| isa.name()).collect();
     let isa = Isa::ALL[t.need("isa", &format!("one of {}", names.join(", ")))?.word(&names)?];
@@ -76,11 +81,11 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
         None => None,
         Some(v) => {
             let chip = v.name("the name of a chip")?;
-            if !front_end.knows_chip(chip) {
+            let found = front_end.parse_chip(chip).ok_or_else(|| {
                 let known = front_end.chips().join(", ");
-                return Err(v.error(format!("{chip:?} is no {isa} chip; allowed are {known}")));
-            }
-            Some(chip.to_owned())
+                v.error(format!("{chip:?} is no {isa} chip; allowed are {known}"))
+            })?;
+            Some(found)
         }
     };
     let file = t.need("file", "the name of the file with the code")?;
@@ -92,7 +97,7 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     let kernel = kernel.map(|v| v.name("the name of a kernel").map(str::to_owned)).transpose()?;
     let number = |key, max| t.get(key).map(|v| v.u32(0, max)).transpose();
     let entry = number("entry", u32::MAX)?;
-    let rules = front_end.launch_rules(chip.as_deref());
+    let rules = rules(isa, chip);
     let registers = number("registers", rules.max_registers)?;
     if rules.max_sgprs == 0 {
         t.refuse(&["sgprs"], &format!("{isa} has no scalar registers of that kind"))?;

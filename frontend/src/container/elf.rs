@@ -29,7 +29,7 @@ const PARAM_BASE: u32 = 0x10;
 #[derive(Clone, Copy, Debug)]
 struct Target {
     isa: Isa,
-    chip: &'static str,
+    chip: crate::Chip,
     /// Multiple of bytes that code has.
     word: usize,
     registers: u32,
@@ -46,7 +46,7 @@ impl Target {
         let name = format!("sm_{capability}");
         let tesla = |chip: tesla::Chip| Target {
             isa: Isa::Tesla,
-            chip: chip.name(),
+            chip: chip.into(),
             word: 4,
             registers: limits::REGISTERS,
             shared: limits::SHARED,
@@ -56,7 +56,7 @@ impl Target {
         };
         let fermi = |chip: fermi::Chip| Target {
             isa: Isa::Fermi,
-            chip: chip.name(),
+            chip: chip.into(),
             word: 8,
             registers: fermi::abi::REGISTERS,
             shared: fermi::abi::SHARED_BYTES,
@@ -155,7 +155,7 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
 
     let mut module = Module {
         isa: target.isa,
-        chip: Some(target.chip.to_string()),
+        chip: Some(target.chip),
         kernels: Vec::new(),
         globals: Vec::new(),
         global_memory: None,

@@ -9,16 +9,16 @@ pub mod fatbin;
 pub mod raw;
 pub mod text;
 
-use crate::Isa;
+use crate::{Chip, Isa};
 
 /// What a file holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
     /// The instruction set.
     pub isa: Isa,
-    /// The chip's name where the container names one; of several with the same compute capability the
-    /// oldest. Raw words name none.
-    pub chip: Option<String>,
+    /// The chip where the container names one; of several with the same compute capability the oldest. Raw words
+    /// name none.
+    pub chip: Option<Chip>,
     /// The kernels in file order.
     pub kernels: Vec<Kernel>,
     /// Variables in global memory whose addresses the code reads from a constant bank.

@@ -271,7 +271,7 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
             "architecture" => {
                 let name = entry.word()?;
                 match Chip::parse(name) {
-                    Some(chip) => module.chip = Some(chip.name().to_string()),
+                    Some(chip) => module.chip = Some(chip.into()),
                     None => return error(entry.line, format!("architecture `{name}` is not supported")),
                 }
             }

@@ -2,7 +2,7 @@
 
 use crate::container::{Kernel, Module, ParamLayout};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip, unknown_syntax};
+use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target, no_syntax};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -13,12 +13,6 @@ pub struct FermiFrontEnd;
 /// Local memory that a thread has at least where it uses any: what a stack needs is not always said.
 const LEAST_LOCAL: u32 = 0x400;
 
-impl FermiFrontEnd {
-    fn chip(&self, name: &str) -> Result<Chip, LoadError> {
-        Chip::parse(name).ok_or_else(|| unknown_chip(self, name))
-    }
-}
-
 impl FrontEnd for FermiFrontEnd {
     fn name(&self) -> &'static str {
         "fermi"
@@ -28,28 +22,36 @@ impl FrontEnd for FermiFrontEnd {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
 
-    fn knows_chip(&self, chip: &str) -> bool {
-        Chip::parse(chip).is_some()
+    fn parse_chip(&self, name: &str) -> Option<crate::Chip> {
+        Chip::parse(name).map(Into::into)
     }
 
-    fn default_chip(&self) -> &'static str {
-        "gf100"
+    fn default_chip(&self) -> crate::Chip {
+        Chip::Gf100.into()
     }
 
-    fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
-        let chip = chip.and_then(Chip::parse).unwrap_or(Chip::Gf100);
-        LaunchRules { address_bits: 40, const_banks: abi::BANKS, ..LaunchRules::of(&abi::compute(chip)) }
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["envydis", "sass"]
+    }
+}
+
+impl Target for Chip {
+    fn isa(&self) -> Isa {
+        Isa::Fermi
+    }
+
+    fn launch_rules(&self) -> LaunchRules {
+        LaunchRules { address_bits: 40, const_banks: abi::BANKS, ..LaunchRules::of(&abi::compute(*self)) }
     }
 
     fn lift(
         &self,
         module: &Module,
         kernel: &Kernel,
-        chip: &str,
         options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        let chip = self.chip(chip)?;
-        if let Some(own) = module.chip.as_deref().and_then(Chip::parse)
+        let chip = *self;
+        if let Some(crate::Chip::Fermi(own)) = module.chip
             && own.family() != chip.family()
         {
             return Err(LoadError::Program(format!("the code is for {own}, {chip} has other instructions")));
@@ -92,8 +94,8 @@ impl FrontEnd for FermiFrontEnd {
         })
     }
 
-    fn syntaxes(&self) -> &'static [&'static str] {
-        &["envydis", "sass"]
+    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+        listing(code, base, *self)
     }
 
     fn listing_in(
@@ -101,29 +103,17 @@ impl FrontEnd for FermiFrontEnd {
         syntax: &str,
         code: &[u8],
         base: u32,
-        chip: &str,
         program: ProgramType,
     ) -> Result<String, LoadError> {
         match syntax {
-            "envydis" => self.listing(code, base, chip, program),
-            "sass" => Ok(sass_listing(code, base, self.chip(chip)?)),
-            _ => Err(unknown_syntax(self, syntax)),
+            "envydis" => Ok(self.listing(code, base, program)),
+            "sass" => Ok(sass_listing(code, base, *self)),
+            _ => Err(no_syntax(Isa::Fermi, syntax)),
         }
     }
 
-    fn listing(
-        &self,
-        code: &[u8],
-        base: u32,
-        chip: &str,
-        _program: ProgramType,
-    ) -> Result<String, LoadError> {
-        Ok(listing(code, base, self.chip(chip)?))
-    }
-
-    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip)?;
-        Ok(assemble(text, chip)?.code)
+    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, *self)?.code)
     }
 }
 

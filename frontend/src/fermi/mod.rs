@@ -39,6 +39,8 @@ pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadO
 
 use std::fmt;
 
+use crate::chip::{find_named, plain_name};
+
 macro_rules! chips {
     ($($variant:ident $name:literal $family:ident,)*) => {
         /// A chip of the family.
@@ -90,15 +92,20 @@ chips! {
 }
 
 impl Chip {
-    /// A chip's name, or the compute capability of a cubin: `sm_20`, `sm_21` and `sm_30` give the oldest chip that
-    /// has it.
+    /// The chip of a name, whatever its capitals: the chip's own, the compute capability of a cubin (`sm_20`, `sm_21` and
+    /// `sm_30` give the oldest chip that has it), or a board that was made with one chip only (`gtx480`).
     pub fn parse(name: &str) -> Option<Chip> {
-        match name {
-            "sm_20" => Some(Chip::Gf100),
-            "sm_21" => Some(Chip::Gf104),
-            "sm_30" => Some(Chip::Gk104),
-            _ => Chip::ALL.iter().copied().find(|chip| chip.name() == name),
-        }
+        /// Compute capabilities and boards.
+        const OTHER_NAMES: &[(Chip, &[&str])] = &[
+            (Chip::Gf100, &["sm_20", "gtx465", "gtx470", "gtx480", "c2050", "c2070"]),
+            (Chip::Gf104, &["sm_21"]),
+            (Chip::Gf110, &["gtx570", "gtx580", "gtx590"]),
+            (Chip::Gf116, &["gtx550ti"]),
+            (Chip::Gk104, &["sm_30", "gtx680", "gtx690"]),
+        ];
+        let plain = plain_name(name);
+        let own = Chip::ALL.iter().copied().find(|chip| chip.name() == plain);
+        own.or_else(|| find_named(OTHER_NAMES, name))
     }
 }
 

@@ -428,7 +428,8 @@ mod tests {
     fn setup(file: &str, change: impl Fn(&mut CodeObject)) -> Result<Setup, LoadError> {
         let path = format!("{}/../tests/corpus/gcn/{file}", env!("CARGO_MANIFEST_DIR"));
         let mut module = crate::container::load(&std::fs::read(path).unwrap(), Isa::Gcn).unwrap();
-        let generation = Generation::parse(module.chip.as_deref().unwrap()).unwrap();
+        let Some(crate::Chip::Gcn(chip)) = module.chip else { panic!("{:?}", module.chip) };
+        let generation = chip.generation();
         let kernel = &mut module.kernels[0];
         let mut object = kernel.code_object.take().unwrap();
         change(&mut object);

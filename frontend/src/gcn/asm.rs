@@ -19,7 +19,7 @@ use super::decode::decode;
 use super::encode::encode_row;
 use super::operand::Operand;
 use super::table::Row;
-use super::{Generation, Inst};
+use super::{Chip, Inst};
 use crate::isa::{SourceError, SourceErrors};
 
 /// Assembled code.
@@ -128,8 +128,12 @@ struct Placed {
 }
 
 /// Assembles a text, whether source or listing.
-pub fn assemble(text: &str, generation: Generation) -> Result<Assembly, SourceErrors> {
-    let mut source = Source { generation, items: Vec::new(), text_section: true, until: None };
+///
+/// # Errors
+///
+/// What is wrong with the text, line by line.
+pub fn assemble(text: &str, chip: impl Into<Chip>) -> Result<Assembly, SourceErrors> {
+    let mut source = Source { chip: chip.into(), items: Vec::new(), text_section: true, until: None };
     let mut errors = Vec::new();
     let mut in_comment = false;
     for (index, line) in text.lines().enumerate() {
@@ -174,7 +178,7 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
 }
 
 struct Source {
-    generation: Generation,
+    chip: Chip,
     items: Vec<Placed>,
     /// Whether the current section is `.text`.
     text_section: bool,
@@ -263,7 +267,7 @@ impl Source {
             return Ok(());
         }
         let Parsed { inst, row, expression } =
-            parse(rest, self.generation).map_err(|(at, reason)| (column(rest) + at, reason))?;
+            parse(rest, self.chip).map_err(|(at, reason)| (column(rest) + at, reason))?;
         self.push(line, column(rest), Item::Inst { inst: Box::new(inst), row, expression });
         Ok(())
     }
@@ -350,7 +354,7 @@ impl Source {
         text.extend(words);
         let marked = text.first().is_some_and(|word| matches!(*word, "B" | "C" | "CB"));
         let text = text[usize::from(marked)..].join(" ");
-        let shown = match decode(&bytes, address, self.generation) {
+        let shown = match decode(&bytes, address, self.chip) {
             Ok(inst) if usize::from(inst.len) == bytes.len() => inst.to_string(),
             _ => "??".to_owned(),
         };

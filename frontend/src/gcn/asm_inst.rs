@@ -1,6 +1,5 @@
 //! One instruction of the assembler's source.
 
-use super::Generation;
 use super::asm::{Expression, LineError, Use};
 use super::asm_operand::{is_modifier, is_register, modifier, plain, simm_slot, source};
 use super::decode::{decode, finish, long_form, skeleton};
@@ -11,6 +10,7 @@ use super::layout::{Form, layout};
 use super::operand::{Arg, InlineFloat, Operand, Type};
 use super::syntax::{self, Place};
 use super::table::{Row, Slot, table};
+use super::{Chip, Generation};
 
 /// An instruction as read.
 pub(super) struct Parsed {
@@ -102,16 +102,16 @@ const SUFFIXES: [(&str, Option<Form>); 4] =
     [("_e32", Some(Form::Plain)), ("_e64", None), ("_sdwa", Some(Form::Sdwa)), ("_dpp", Some(Form::Dpp))];
 
 /// Reads an instruction.
-pub(super) fn parse(text: &str, generation: Generation) -> Result<Parsed, LineError> {
+pub(super) fn parse(text: &str, chip: Chip) -> Result<Parsed, LineError> {
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let name = name.to_ascii_lowercase();
     let parts = take_apart(&name, rest, text[..end].chars().count());
     let mut best: Option<LineError> = None;
     let mut known = false;
-    for (row, format, form, segment) in candidates(&name, &parts, generation) {
+    for (row, format, form, segment) in candidates(&name, &parts, chip) {
         known = true;
-        match build(row, format, form, segment, &parts, generation) {
+        match build(row, format, form, segment, &parts, chip) {
             Ok(parsed) => return Ok(parsed),
             // What came furthest says it best.
             Err(error) if best.as_ref().is_none_or(|best| error.0 > best.0) => best = Some(error),
@@ -121,11 +121,11 @@ pub(super) fn parse(text: &str, generation: Generation) -> Result<Parsed, LineEr
     if known && let Some(error) = best {
         return Err(error);
     }
-    let other = Generation::ALL.into_iter().find(|other| !candidates(&name, &parts, *other).is_empty());
+    let other = Chip::kinds().find(|other| !candidates(&name, &parts, *other).is_empty());
     Err((
         0,
         match other {
-            Some(other) => format!("{generation} has no `{name}`; {other} has"),
+            Some(other) => format!("{chip} has no `{name}`; {other} has"),
             None => format!("there is no `{name}`"),
         },
     ))
@@ -134,10 +134,11 @@ pub(super) fn parse(text: &str, generation: Generation) -> Result<Parsed, LineEr
 type Candidate = (&'static Row, Format, Form, Segment);
 
 /// The forms that a name can stand for, in the order in which they are tried.
-fn candidates(name: &str, parts: &Text, generation: Generation) -> Vec<Candidate> {
+fn candidates(name: &str, parts: &Text, chip: Chip) -> Vec<Candidate> {
+    let generation = chip.generation();
     let mut found = Vec::new();
     let mut add = |name: &str, suffix: Option<Option<Form>>, segment: Segment| {
-        for row in table().named(generation, name) {
+        for row in table().named(chip, name) {
             let flat = row.format == Format::Flat;
             if segment != Segment::Flat && !flat {
                 continue;
@@ -197,8 +198,9 @@ fn build(
     form: Form,
     segment: Segment,
     parts: &Text,
-    generation: Generation,
+    chip: Chip,
 ) -> Result<Parsed, LineError> {
+    let generation = chip.generation();
     let mut inst = skeleton(row, format, form, generation);
     inst.mem.segment = segment;
     if format == Format::Vop3p && !row.srcs.contains(&Slot::Mix) {
@@ -239,7 +241,7 @@ fn build(
     let nothing = || (0, "no encoding says this".to_owned());
     let (word, len) = encode_row(&inst, row).ok_or_else(nothing)?;
     // What the fields cannot say is lost in them.
-    let again = decode(&word.to_le_bytes()[..usize::from(len)], 0, generation).map_err(|_| nothing())?;
+    let again = decode(&word.to_le_bytes()[..usize::from(len)], 0, chip).map_err(|_| nothing())?;
     if expression.is_none() && again.to_string() != inst.to_string() && !unsaid(&inst, row) {
         return Err((0, format!("this would be `{again}`")));
     }

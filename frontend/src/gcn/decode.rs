@@ -1,11 +1,11 @@
 //! Bytes to [`Inst`].
 
-use super::Generation;
 use super::field::{self, blank};
 use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};
 use super::layout::{Form, Layout, layout};
 use super::operand::{Arg, Operand, Select, Type};
 use super::table::{Row, Slot, table};
+use super::{Chip, Generation};
 
 /// Why there is no instruction at an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -44,7 +44,13 @@ impl DecodeError {
 }
 
 /// Decodes the instruction that `bytes` begin with and that stands at address `pc`.
-pub fn decode(bytes: &[u8], pc: u64, generation: Generation) -> Result<Inst, DecodeError> {
+///
+/// # Errors
+///
+/// The chip has no such encoding, the bytes end within it, or `pc` is misaligned.
+pub fn decode(bytes: &[u8], pc: u64, chip: impl Into<Chip>) -> Result<Inst, DecodeError> {
+    let chip = chip.into();
+    let generation = chip.generation();
     if !pc.is_multiple_of(4) {
         return Err(DecodeError::Misaligned { pc });
     }
@@ -54,7 +60,7 @@ pub fn decode(bytes: &[u8], pc: u64, generation: Generation) -> Result<Inst, Dec
     };
     let word = dword(0).ok_or(DecodeError::Truncated { pc })?;
     let undefined = DecodeError::Undefined { pc, word };
-    let (row, format, form) = find(word, generation).ok_or(undefined)?;
+    let (row, format, form) = find(word, chip).ok_or(undefined)?;
     let layout = layout(format, form, generation).ok_or(undefined)?;
     let literal = layout.len == 4 && has_literal(word, row, format, generation);
     let len = if literal { 8 } else { layout.len };
@@ -70,10 +76,11 @@ pub fn decode(bytes: &[u8], pc: u64, generation: Generation) -> Result<Inst, Dec
 }
 
 /// Format, row and form by the first dword (facts/gcn.md section 1).
-fn find(word: u32, generation: Generation) -> Option<(&'static Row, Format, Form)> {
+fn find(word: u32, chip: Chip) -> Option<(&'static Row, Format, Form)> {
+    let generation = chip.generation();
     let (old, nine) = (generation.is_old(), generation == Generation::Gfx9);
     let bits = |low: u32, count: u32| (word >> low & ((1 << count) - 1)) as u16;
-    let row = |format: Format, code: u16| table().find(generation, format, code);
+    let row = |format: Format, code: u16| table().find(chip, format, code);
     let plain = |format: Format, code: u16| Some((row(format, code)?, format, Form::Plain));
     if word >> 31 == 0 {
         let (format, code) = match bits(25, 6) {

@@ -5,20 +5,14 @@ use std::sync::Arc;
 use warpjit_ir::{Builtin, SlotInit};
 
 use super::abi::{self, Setup};
-use super::{Generation, Inst, assemble, decode, lift, listing};
+use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
+use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
 
 /// The front end.
 #[derive(Debug)]
 pub struct GcnFrontEnd;
-
-impl GcnFrontEnd {
-    fn generation(&self, chip: &str) -> Result<Generation, LoadError> {
-        Generation::parse(chip).ok_or_else(|| unknown_chip(self, chip))
-    }
-}
 
 impl FrontEnd for GcnFrontEnd {
     fn name(&self) -> &'static str {
@@ -26,26 +20,31 @@ impl FrontEnd for GcnFrontEnd {
     }
 
     fn chips(&self) -> Vec<&'static str> {
-        Generation::ALL.into_iter().flat_map(|generation| generation.chips()).copied().collect()
+        Chip::all().flat_map(Chip::names).collect()
     }
 
-    fn knows_chip(&self, chip: &str) -> bool {
-        Generation::parse(chip).is_some()
+    fn parse_chip(&self, name: &str) -> Option<crate::Chip> {
+        Chip::parse(name).map(Into::into)
     }
 
-    fn default_chip(&self) -> &'static str {
-        Generation::Gfx8.name()
+    fn default_chip(&self) -> crate::Chip {
+        Generation::Gfx8.into()
+    }
+}
+
+impl Target for Chip {
+    fn isa(&self) -> Isa {
+        Isa::Gcn
     }
 
-    fn launch_rules(&self, chip: Option<&str>) -> LaunchRules {
-        let generation = chip.and_then(Generation::parse).unwrap_or(Generation::Gfx9);
+    fn launch_rules(&self) -> LaunchRules {
         LaunchRules {
             local_args: true,
             address_bits: 48,
             signed_addresses: true,
             max_sgprs: abi::RAW_SGPRS,
             register_bits: 64,
-            ..LaunchRules::of(&abi::limits(generation))
+            ..LaunchRules::of(&abi::limits(self.generation()))
         }
     }
 
@@ -53,12 +52,11 @@ impl FrontEnd for GcnFrontEnd {
         &self,
         module: &Module,
         kernel: &Kernel,
-        chip: &str,
         options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        let generation = self.generation(chip)?;
-        if let Some(own) = &module.chip
-            && Generation::parse(own) != Some(generation)
+        let (chip, generation) = (*self, self.generation());
+        if let Some(crate::Chip::Gcn(own)) = module.chip
+            && own.generation() != generation
         {
             return Err(LoadError::Program(format!("code is for {own}, not {chip}")));
         }
@@ -79,12 +77,11 @@ impl FrontEnd for GcnFrontEnd {
         let lift_options = lift::Options {
             name: kernel.name_or("kernel"),
             decode: decode_at,
-            generation,
+            chip,
             entry,
             code_address: abi::CODE_ADDRESS,
             vgprs: setup.vgprs,
             sgprs: setup.sgprs,
-            fused_mix: has_fused_mix(chip),
             mode: setup.mode,
             lds_bytes: setup.shared_bytes,
             scratch_bytes: setup.local_bytes,
@@ -115,44 +112,25 @@ impl FrontEnd for GcnFrontEnd {
         })
     }
 
-    fn listing(
-        &self,
-        code: &[u8],
-        base: u32,
-        chip: &str,
-        _program: ProgramType,
-    ) -> Result<String, LoadError> {
-        let text = listing(code, base.into(), self.generation(chip)?);
-        Ok(if has_fused_mix(chip) { text.replace(MAD_MIX, FMA_MIX) } else { text })
+    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+        listing(code, base.into(), *self)
     }
 
-    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let generation = self.generation(chip)?;
-        if has_fused_mix(chip) {
-            return Ok(assemble(&text.replace(FMA_MIX, MAD_MIX), generation)?.code);
-        }
-        Ok(assemble(text, generation)?.code)
+    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, *self)?.code)
     }
-}
-
-/// What multiply-adds of mixed widths are called on chips where they are rounded twice, and where they are fused: as long.
-const MAD_MIX: &str = "v_mad_mix";
-const FMA_MIX: &str = "v_fma_mix";
-
-/// Whether a chip has the fused ones.
-fn has_fused_mix(chip: &str) -> bool {
-    matches!(chip, "gfx904" | "gfx906" | "gfx907" | "vega12" | "vega20")
 }
 
 /// The instruction at a byte offset of the code.
-pub(super) fn decode_at(code: &[u8], pc: u32, generation: Generation) -> Option<Inst> {
-    decode(code.get(pc as usize..)?, pc.into(), generation).ok()
+pub(super) fn decode_at(code: &[u8], pc: u32, chip: Chip) -> Option<Inst> {
+    decode(code.get(pc as usize..)?, pc.into(), chip).ok()
 }
 
-/// Length of the instruction that begins with these bytes; what does not decode is a dword.
+/// Length of the instruction that begins with these bytes, if any chip of the generation has it; what does not decode is a dword.
 fn instruction_bytes(generation: Generation) -> fn(&[u8]) -> usize {
     fn length(bytes: &[u8], generation: Generation) -> usize {
-        decode(bytes, 0, generation).map_or(4, |inst| inst.len.into())
+        let mut chips = Chip::kinds().filter(|chip| chip.generation() == generation);
+        chips.find_map(|chip| decode(bytes, 0, chip).ok()).map_or(4, |inst| inst.len.into())
     }
     match generation {
         Generation::Gfx6 => |bytes| length(bytes, Generation::Gfx6),

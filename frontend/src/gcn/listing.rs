@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::decode::{DecodeError, decode};
-use super::{Generation, Inst, Op};
+use super::{Chip, Inst, Op};
 
 /// One line of a listing: an instruction or what stands in its place.
 #[derive(Clone, Copy, Debug)]
@@ -59,13 +59,14 @@ impl fmt::Display for ListingLine {
 }
 
 /// The listing of code that stands at `base`.
-pub fn disasm(code: &[u8], base: u64, generation: Generation) -> Vec<ListingLine> {
+pub fn disasm(code: &[u8], base: u64, chip: impl Into<Chip>) -> Vec<ListingLine> {
+    let chip = chip.into();
     let mut lines = Vec::new();
     let mut marks: HashMap<u64, (bool, bool)> = HashMap::new();
     let mut offset = 0;
     while let Some(rest) = code.get(offset..).filter(|rest| !rest.is_empty()) {
         let pc = base.wrapping_add(offset as u64);
-        let inst = decode(rest, pc, generation);
+        let inst = decode(rest, pc, chip);
         let len = match inst {
             Ok(inst) => inst.len,
             Err(_) => rest.len().min(4) as u8,
@@ -91,6 +92,6 @@ pub fn disasm(code: &[u8], base: u64, generation: Generation) -> Vec<ListingLine
 }
 
 /// The text of [`disasm`], a newline after each line.
-pub fn listing(code: &[u8], base: u64, generation: Generation) -> String {
-    disasm(code, base, generation).iter().map(|line| format!("{line}\n")).collect()
+pub fn listing(code: &[u8], base: u64, chip: impl Into<Chip>) -> String {
+    disasm(code, base, chip).iter().map(|line| format!("{line}\n")).collect()
 }

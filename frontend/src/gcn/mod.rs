@@ -6,6 +6,7 @@ pub mod abi;
 mod asm;
 mod asm_inst;
 mod asm_operand;
+mod chip;
 mod codes;
 mod decode;
 mod disasm;
@@ -28,6 +29,7 @@ pub mod table;
 pub mod texel;
 
 pub use asm::{Assembly, assemble};
+pub use chip::{Chip, Features};
 pub use decode::{DecodeError, decode};
 pub use encode::encode;
 pub use generation::Generation;

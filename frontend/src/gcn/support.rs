@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 #[cfg(test)]
 use super::Op;
 use super::table::rows;
-use super::{Format, Generation};
+use super::{Chip, Features, Format, Generation, Row};
 
 /// Formats and what they are called in the document.
 const FORMATS: [(Format, &str); 18] = [
@@ -64,8 +64,8 @@ pub fn support_table() -> String {
     out += "\nImages are two-dimensional, with or without slices, one row after the other: accesses to tiled ones (tiling index other \
             than 0, 8 and 31; on 1.4 other than 0) and to resources of other types are `illegal`. Coordinates outside and levels of \
             detail but the first read as 0 and are not written. GDS has 64 KiB for each launch, zero at its \
-            start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch. What gfx906 adds (`v_dot*`, `v_fmac_f32`, `v_xnor_b32`) is there on all chips of \
-            1.4; `v_mad_mix*` are the fused `v_fma_mix*` on gfx904 and gfx906.\n\n";
+            start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch.\n\n\
+            Where only some chips of a generation have an instruction, its row names them: one for each kind of chip.\n\n";
     out.push_str("| format | 1.0 | 1.1 | 1.2 | 1.4 |\n|---|---|---|---|---|\n");
     let count = |format: Format, generation: Generation| {
         rows().iter().filter(|row| row.format == format && row.code(generation).is_some()).count()
@@ -85,9 +85,29 @@ pub fn support_table() -> String {
             let mut names: Vec<_> = row.generations().map(|generation| row.name(generation)).collect();
             names.dedup();
             let codes = row.codes.map(|code| code.map_or("-".into(), |code| format!("{code:x}")));
-            let operands = row.text.split(" @").next().unwrap_or(row.text);
-            let _ = writeln!(out, "| `{}` | `{operands}` | {} |", names.join("`, `"), codes.join(" | "));
+            let _ = writeln!(
+                out,
+                "| `{}`{} | `{}` | {} |",
+                names.join("`, `"),
+                only_on(row),
+                operands(row),
+                codes.join(" | ")
+            );
         }
     }
     out
+}
+
+/// The text of a row without names and features.
+fn operands(row: &Row) -> &str {
+    row.text.split(['@', '[']).next().unwrap_or(row.text).trim_end()
+}
+
+/// The kinds of chips that have a row, if not all of its generations do.
+fn only_on(row: &Row) -> String {
+    if row.features == Features::NONE {
+        return String::new();
+    }
+    let chips: Vec<_> = Chip::kinds().filter(|&chip| row.is_on(chip)).map(Chip::name).collect();
+    format!(" ({})", chips.join(", "))
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::operand::Type;
 use super::rows::{self, Line};
-use super::{Format, Generation, Op};
+use super::{Chip, Features, Format, Generation, Op};
 
 /// Which registers an operand can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,6 +111,8 @@ pub struct Row {
     pub names: [&'static str; 4],
     /// Operands and options as written in the table.
     pub text: &'static str,
+    /// What a chip of these generations must have besides.
+    pub features: Features,
     pub(super) dst: Option<Slot>,
     pub(super) carry_out: bool,
     pub(super) srcs: Vec<Slot>,
@@ -126,6 +128,16 @@ impl Row {
     /// The generations that have it.
     pub fn generations(&self) -> impl Iterator<Item = Generation> + '_ {
         Generation::ALL.into_iter().filter(|&generation| self.code(generation).is_some())
+    }
+
+    /// Whether a chip has it.
+    pub fn is_on(&self, chip: Chip) -> bool {
+        self.code(chip.generation()).is_some() && chip.features().contains(self.features)
+    }
+
+    /// A chip of that generation that has it.
+    pub fn chip(&self, generation: Generation) -> Option<Chip> {
+        Chip::kinds().find(|&chip| chip.generation() == generation && self.is_on(chip))
     }
 
     /// The name on that generation.
@@ -244,7 +256,8 @@ impl Row {
 pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     /// By generation, format and opcode. Long forms of short rows are under `Vop3`.
-    by_code: HashMap<(Generation, Format, u16), usize>,
+    /// More than one where chips of a generation differ in what an opcode means.
+    by_code: HashMap<(Generation, Format, u16), Vec<usize>>,
     /// By operation.
     by_op: HashMap<Op, Vec<usize>>,
     /// By generation and name.
@@ -350,6 +363,7 @@ fn parse_row(op: Op, format: Format, codes: [i16; 4], text: &'static str, name: 
         codes: codes.map(|code| u16::try_from(code).ok()),
         names: [name; 4],
         text,
+        features: Features::NONE,
         dst: None,
         carry_out: false,
         srcs: Vec::new(),
@@ -364,6 +378,10 @@ fn parse_row(op: Op, format: Format, codes: [i16; 4], text: &'static str, name: 
             for (place, name) in row.names.iter_mut().zip(names.split('/')) {
                 *place = name;
             }
+        } else if let Some(name) = word.strip_prefix('[') {
+            let feature = Features::NAMES.iter().find(|(known, _)| name.strip_suffix(']') == Some(known));
+            let feature = feature.map(|&(_, feature)| feature);
+            row.features = row.features.and(feature.expect("a feature of the table has a name"));
         } else if let Some(slot) = parse_slot(word) {
             row.srcs.push(slot);
         } else {
@@ -407,17 +425,17 @@ impl Table {
             }
         }
         found.push(parse_row(Op::EXP, Format::Exp, [0; 4], "= b32 b32 b32 b32", lower(Op::EXP)));
-        let mut by_code = HashMap::new();
+        let mut by_code: HashMap<_, Vec<usize>> = HashMap::new();
         let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
         let mut by_op: HashMap<_, Vec<usize>> = HashMap::new();
         for (index, row) in found.iter().enumerate() {
             by_op.entry(row.op).or_default().push(index);
             for generation in row.generations() {
                 if let Some(code) = row.code(generation) {
-                    by_code.insert((generation, row.format, code), index);
+                    by_code.entry((generation, row.format, code)).or_default().push(index);
                 }
                 if let (Some(code), true) = (row.long_code(generation), row.has_long()) {
-                    by_code.insert((generation, Format::Vop3, code), index);
+                    by_code.entry((generation, Format::Vop3, code)).or_default().push(index);
                 }
                 by_name.entry((generation, row.name(generation))).or_default().push(index);
             }
@@ -426,8 +444,9 @@ impl Table {
     }
 
     /// The row of an opcode. Long forms of the short formats are found under [`Format::Vop3`].
-    pub(super) fn find(&self, generation: Generation, format: Format, code: u16) -> Option<&Row> {
-        self.by_code.get(&(generation, format, code)).map(|&index| &self.rows[index])
+    pub(super) fn find(&self, chip: Chip, format: Format, code: u16) -> Option<&Row> {
+        let rows = self.by_code.get(&(chip.generation(), format, code))?;
+        rows.iter().map(|&index| &self.rows[index]).find(|row| row.is_on(chip))
     }
 
     /// The rows of an operation.
@@ -435,10 +454,11 @@ impl Table {
         self.by_op.get(&op).into_iter().flatten().map(|&index| &self.rows[index])
     }
 
-    /// The rows of a name.
-    pub(super) fn named(&'static self, generation: Generation, name: &str) -> Vec<&'static Row> {
+    /// The rows of a name that a chip has.
+    pub(super) fn named(&'static self, chip: Chip, name: &str) -> Vec<&'static Row> {
         let by_name: &HashMap<(Generation, &str), Vec<usize>> = &self.by_name;
-        by_name.get(&(generation, name)).into_iter().flatten().map(|&index| &self.rows[index]).collect()
+        let rows = by_name.get(&(chip.generation(), name)).into_iter().flatten();
+        rows.map(|&index| &self.rows[index]).filter(|row| row.is_on(chip)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{Chip, Target, abi, assemble, lift, listing};
 use crate::container::{Global, Kernel, Module, ParamLayout};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
+use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors};
 use warpjit_ir::{KernelAbi, Segment, SegmentSize};
 
 /// The front end.
@@ -12,12 +12,6 @@ pub struct TeslaFrontEnd;
 
 /// Tesla's c1[] (facts/tesla.md section 8).
 const COMPILER_BANK: u32 = 1;
-
-impl TeslaFrontEnd {
-    fn chip(&self, name: &str) -> Result<Chip, LoadError> {
-        Chip::parse(name).ok_or_else(|| unknown_chip(self, name))
-    }
-}
 
 impl FrontEnd for TeslaFrontEnd {
     fn name(&self) -> &'static str {
@@ -28,16 +22,30 @@ impl FrontEnd for TeslaFrontEnd {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
 
-    fn default_chip(&self) -> &'static str {
-        Chip::G80.name()
+    fn parse_chip(&self, name: &str) -> Option<crate::Chip> {
+        Chip::parse(name).map(Into::into)
     }
 
-    fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
+    fn default_chip(&self) -> crate::Chip {
+        Chip::G80.into()
+    }
+
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["envydis"]
+    }
+}
+
+impl crate::Target for Chip {
+    fn isa(&self) -> Isa {
+        Isa::Tesla
+    }
+
+    fn launch_rules(&self) -> LaunchRules {
         LaunchRules {
             address_bits: 32,
             const_banks: 16,
             global_windows: 16,
-            ..LaunchRules::of(&abi::compute(Chip::G80))
+            ..LaunchRules::of(&abi::compute(*self))
         }
     }
 
@@ -45,10 +53,9 @@ impl FrontEnd for TeslaFrontEnd {
         &self,
         module: &Module,
         kernel: &Kernel,
-        chip: &str,
         options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        let chip = self.chip(chip)?;
+        let chip = *self;
         let mut abi = abi::compute(chip);
         let Needs { entry, registers, shared_bytes, local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
@@ -79,17 +86,12 @@ impl FrontEnd for TeslaFrontEnd {
         })
     }
 
-    fn syntaxes(&self) -> &'static [&'static str] {
-        &["envydis"]
+    fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String {
+        listing(code, base, Target { chip: *self, program })
     }
 
-    fn listing(&self, code: &[u8], base: u32, chip: &str, program: ProgramType) -> Result<String, LoadError> {
-        Ok(listing(code, base, Target { chip: self.chip(chip)?, program }))
-    }
-
-    fn assemble(&self, text: &str, chip: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip)?;
-        Ok(assemble(text, Target { chip, program })?.code)
+    fn assemble(&self, text: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, Target { chip: *self, program })?.code)
     }
 }
 

@@ -31,6 +31,8 @@ pub use table::Row;
 
 use std::fmt;
 
+use crate::chip::{find_named, plain_name};
+
 /// A chip of the family.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are the documentation")]
@@ -87,16 +89,21 @@ impl Chip {
         }
     }
 
-    /// A chip's name, or the compute capability of a cubin: `sm_10` to `sm_13` give the oldest chip that
-    /// has it.
+    /// The chip of a name, whatever its capitals: the chip's own, the compute capability of a cubin (`sm_10` to `sm_13`
+    /// give the oldest chip that has it), or a board that was made with one chip only (`gtx280`).
     pub fn parse(name: &str) -> Option<Chip> {
-        match name {
-            "sm_10" => Some(Chip::G80),
-            "sm_11" => Some(Chip::G84),
-            "sm_12" => Some(Chip::Gt215),
-            "sm_13" => Some(Chip::G200),
-            _ => Chip::ALL.into_iter().find(|chip| chip.name() == name),
-        }
+        /// Compute capabilities and boards.
+        const OTHER_NAMES: &[(Chip, &[&str])] = &[
+            (Chip::G80, &["sm_10", "8800gtx", "8800ultra", "c870"]),
+            (Chip::G84, &["sm_11", "8600gt", "8600gts"]),
+            (Chip::G92, &["8800gt", "9800gtx", "9800gx2", "gts250"]),
+            (Chip::G94, &["9600gt"]),
+            (Chip::G200, &["sm_13", "gtx260", "gtx275", "gtx280", "gtx285", "gtx295", "c1060"]),
+            (Chip::Gt215, &["sm_12", "gt240"]),
+        ];
+        let plain = plain_name(name);
+        let own = Chip::ALL.into_iter().find(|chip| chip.name() == plain);
+        own.or_else(|| find_named(OTHER_NAMES, name))
     }
 
     /// What the chip can decode (facts, section 8, "Variants").

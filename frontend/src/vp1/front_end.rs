@@ -5,17 +5,11 @@ use warpjit_ir::{Function, KernelAbi, ParamSpace, Space};
 use super::{Chip, assemble, lift, listing};
 use crate::container::{Kernel, Module};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, LaunchRules, LoadError, ProgramType, SourceErrors, unknown_chip};
+use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
 
 /// The front end.
 #[derive(Debug)]
 pub struct Vp1FrontEnd;
-
-impl Vp1FrontEnd {
-    fn chip(&self, name: &str) -> Result<Chip, LoadError> {
-        Chip::parse(name).ok_or_else(|| unknown_chip(self, name))
-    }
-}
 
 /// What the runtime must know of a lifted program.
 pub fn image(function: Function, slots: &lift::Slots, chip: Chip, code: &[u8]) -> KernelImage {
@@ -53,11 +47,26 @@ impl FrontEnd for Vp1FrontEnd {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
 
-    fn default_chip(&self) -> &'static str {
-        Chip::G80.name()
+    fn parse_chip(&self, name: &str) -> Option<crate::Chip> {
+        Chip::parse(name).map(Into::into)
     }
 
-    fn launch_rules(&self, _chip: Option<&str>) -> LaunchRules {
+    fn default_chip(&self) -> crate::Chip {
+        Chip::G80.into()
+    }
+
+    /// Instructions are counted, not bytes.
+    fn listing_unit(&self) -> u32 {
+        4
+    }
+}
+
+impl Target for Chip {
+    fn isa(&self) -> Isa {
+        Isa::Vp1
+    }
+
+    fn launch_rules(&self) -> LaunchRules {
         LaunchRules { has_grid: false, address_bits: 0, shared_buffer: Some("ds"), ..LaunchRules::of(&abi()) }
     }
 
@@ -65,10 +74,9 @@ impl FrontEnd for Vp1FrontEnd {
         &self,
         _module: &Module,
         kernel: &Kernel,
-        chip: &str,
         options: &CodeOptions,
     ) -> Result<KernelImage, LoadError> {
-        let chip = self.chip(chip)?;
+        let chip = *self;
         let (entry, code) = (options.entry, &kernel.code);
         check_entry(entry, 4, code)?;
         let options =
@@ -77,23 +85,11 @@ impl FrontEnd for Vp1FrontEnd {
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }
 
-    fn listing(
-        &self,
-        code: &[u8],
-        base: u32,
-        chip: &str,
-        _program: ProgramType,
-    ) -> Result<String, LoadError> {
-        Ok(listing(code, base / 4, self.chip(chip)?))
+    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+        listing(code, base / 4, *self)
     }
 
-    /// Instructions are counted, not bytes.
-    fn listing_unit(&self) -> u32 {
-        4
-    }
-
-    fn assemble(&self, text: &str, chip: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        let chip = self.chip(chip)?;
-        Ok(assemble(text, chip)?.code)
+    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, *self)?.code)
     }
 }

@@ -48,9 +48,10 @@ impl Chip {
         }
     }
 
-    /// The chip of that name.
+    /// The chip of that name, whatever its capitals.
     pub fn parse(name: &str) -> Option<Chip> {
-        Chip::ALL.into_iter().find(|chip| chip.name() == name)
+        let plain = crate::chip::plain_name(name);
+        Chip::ALL.into_iter().find(|chip| chip.name() == plain)
     }
 }
 

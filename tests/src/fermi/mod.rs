@@ -54,7 +54,7 @@ pub fn code(text: &str, chip: Chip) -> Vec<u8> {
 pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
     let options = ProgramOptions {
         raw: true,
-        chip: Some(setup.chip.name().into()),
+        chip: Some(setup.chip.into()),
         registers: Some(32),
         shared: Some(1024),
         local: Some(setup.local),

@@ -154,7 +154,7 @@ impl Loaded {
         let mut random = Random::new(seed.wrapping_mul(3) + 1);
         let options = ProgramOptions {
             raw: true,
-            chip: Some(shape.chip.name().into()),
+            chip: Some(shape.chip.into()),
             registers: Some(REGISTERS),
             local: Some(shape.local),
             ..ProgramOptions::new(Isa::Tesla)

@@ -24,7 +24,7 @@ use object::{Endianness, read};
 
 use super::{ContainerError, Kernel, Module, limits};
 use crate::Isa;
-use crate::gcn::Generation;
+use crate::gcn::Chip;
 use image::Image;
 use metadata::Metadata;
 
@@ -188,7 +188,7 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
     let chip = file.chip(header.e_flags(endian).0, metadata.target.as_deref(), &kernels)?;
     Ok(Module {
         isa: Isa::Gcn,
-        chip: Some(chip),
+        chip: Some(chip.into()),
         kernels,
         globals: Vec::new(),
         global_memory: None,
@@ -345,7 +345,7 @@ impl File<'_> {
     }
 
     /// The chip: what the notes say, else the low byte of `e_flags`, which may mean something else in old files.
-    fn chip(&self, flags: u32, target: Option<&str>, kernels: &[Kernel]) -> Result<String, ContainerError> {
+    fn chip(&self, flags: u32, target: Option<&str>, kernels: &[Kernel]) -> Result<Chip, ContainerError> {
         const FLAGS_OFFSET: u64 = 48;
         let (name, offset) = if let Some(note) = self.note(b"AMD", 3) {
             // Sizes of two names, then the version.
@@ -357,17 +357,13 @@ impl File<'_> {
         } else if let Some(name) = mach(flags & 0xff) {
             (name.to_string(), FLAGS_OFFSET)
         } else if let Some(target) = target {
-            let name = target.rsplit("--").next().unwrap_or(target);
-            (name.split(':').next().unwrap_or(name).to_string(), FLAGS_OFFSET)
+            (target.to_string(), FLAGS_OFFSET)
         } else if let Some(version) = kernels.first().and_then(|kernel| self.old_version(kernel)) {
             (version, FLAGS_OFFSET)
         } else {
             return unsupported(FLAGS_OFFSET, format!("processor {:#x}", flags & 0xff));
         };
-        if Generation::parse(&name).is_none() {
-            return unsupported(offset, format!("processor {name}"));
-        }
-        Ok(name)
+        Chip::parse(&name).map_or_else(|| unsupported(offset, format!("processor {name}")), Ok)
     }
 
     /// The version in `amd_kernel_code_t`.

@@ -72,7 +72,7 @@ impl<'f> Emit<'f> {
         Emit {
             core: Emission::new(func, block),
             options,
-            generation: options.generation,
+            generation: options.chip.generation(),
             statics: Statics::entry(options),
             scc_live: true,
             in_lanes: false,

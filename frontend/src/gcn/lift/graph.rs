@@ -313,7 +313,7 @@ impl Explorer<'_> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let mut inst = (self.options.decode)(self.code, pc, self.options.generation)?;
+        let mut inst = (self.options.decode)(self.code, pc, self.options.chip)?;
         if self.dropped.contains(&pc) {
             inst.op = Op::S_NOP;
             inst.target_pc = None;

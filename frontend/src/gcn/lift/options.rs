@@ -2,7 +2,7 @@
 
 use warpjit_ir::{Builtin, SlotInit};
 
-use crate::gcn::{Generation, Inst};
+use crate::gcn::{Chip, Inst};
 
 /// A register that holds something when a wave starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,9 +41,9 @@ pub struct Options<'a> {
     /// Name of the resulting function.
     pub name: &'a str,
     /// Decodes the instruction at a byte offset of the code.
-    pub decode: fn(&[u8], u32, Generation) -> Option<Inst>,
-    /// The generation of the code.
-    pub generation: Generation,
+    pub decode: fn(&[u8], u32, Chip) -> Option<Inst>,
+    /// The chip that the code is for.
+    pub chip: Chip,
     /// Byte offset of the first instruction.
     pub entry: u32,
     /// Guest address of the code's first byte: what `s_getpc_b64` and return addresses count from.
@@ -52,8 +52,6 @@ pub struct Options<'a> {
     pub vgprs: u32,
     /// Scalar registers of a wave, for HW_REG_GPR_ALLOC only: all that can be named exist.
     pub sgprs: u32,
-    /// Whether multiply-adds of mixed widths are fused, as on gfx904 and gfx906.
-    pub fused_mix: bool,
     /// MODE when a wave starts (facts/gcn.md section 4).
     pub mode: u32,
     /// LDS bytes of a workgroup, dynamic ones excluded.

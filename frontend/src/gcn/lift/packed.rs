@@ -11,9 +11,14 @@ use crate::gcn::{Inst, Op};
 
 /// Emits an instruction of this file's; false for others.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
-    if matches!(inst.op, Op::V_MAD_MIX_F32 | Op::V_MAD_MIXLO_F16 | Op::V_MAD_MIXHI_F16) {
-        mix(e, inst);
-        return true;
+    match inst.op {
+        Op::V_MAD_MIX_F32 => return mix(e, inst, Mix { fused: false, half: None }),
+        Op::V_MAD_MIXLO_F16 => return mix(e, inst, Mix { fused: false, half: Some(false) }),
+        Op::V_MAD_MIXHI_F16 => return mix(e, inst, Mix { fused: false, half: Some(true) }),
+        Op::V_FMA_MIX_F32 => return mix(e, inst, Mix { fused: true, half: None }),
+        Op::V_FMA_MIXLO_F16 => return mix(e, inst, Mix { fused: true, half: Some(false) }),
+        Op::V_FMA_MIXHI_F16 => return mix(e, inst, Mix { fused: true, half: Some(true) }),
+        _ => {}
     }
     if let Some((bits, signed)) = dot_parts(inst.op) {
         dot(e, inst, bits, signed);
@@ -208,10 +213,18 @@ fn dot_f16(e: &mut Emit<'_>, inst: &Inst) {
     e.finish_f32(inst, sum);
 }
 
-/// `v_mad_mix`: each source is an f32 or, where `op_sel_hi` says so, the half that `op_sel` names. The product and the
-/// sum are rounded in f32, denormals being zeros, or on later chips together, as MODE says; the result is an f32 or is rounded again
-/// to a half of the register.
-fn mix(e: &mut Emit<'_>, inst: &Inst) {
+/// What kind of multiply-add of mixed widths an operation is.
+#[derive(Clone, Copy)]
+struct Mix {
+    /// `v_fma_mix`: product and sum are rounded together, as MODE says. `v_mad_mix` rounds each of them, and denormals are
+    /// zeros.
+    fused: bool,
+    /// The result is rounded again to f16, and goes to the low (false) or high half of the register.
+    half: Option<bool>,
+}
+
+/// Emits a multiply-add of mixed widths: each source is an f32 or, where `op_sel_hi` says so, the half that `op_sel` names.
+fn mix(e: &mut Emit<'_>, inst: &Inst, kind: Mix) -> bool {
     let sources: Vec<Value> = (0..3)
         .map(|n| {
             let word = e.src32(inst, n);
@@ -227,19 +240,21 @@ fn mix(e: &mut Emit<'_>, inst: &Inst) {
             if inst.neg_lo >> n & 1 != 0 { e.b.fneg(value) } else { value }
         })
         .collect();
-    let &[a, b, c] = sources.as_slice() else { return };
-    let value = if e.options.fused_mix {
+    let &[a, b, c] = sources.as_slice() else { return false };
+    let value = if kind.fused {
         e.arithmetic(Width::Single, Opcode::Fma, &pure::FMA_F32, &[a, b, c])
     } else {
         super::float::mad(e, a, b, c)
     };
-    if inst.op == Op::V_MAD_MIX_F32 {
-        return e.finish_f32(inst, value);
-    }
+    let Some(high) = kind.half else {
+        e.finish_f32(inst, value);
+        return true;
+    };
     let bits = match e.way(Width::Half) {
         Way::Plain { ftz: false } => half::narrow(e, value),
         _ => e.call_mode(&pure::F16_FROM_F32, 0, &[value]),
     };
     let bits = e.modified_f16(inst, bits);
-    e.set_dst_half(inst, bits, inst.op == Op::V_MAD_MIXHI_F16);
+    e.set_dst_half(inst, bits, high);
+    true
 }

@@ -10,7 +10,7 @@ use super::{Options, lift};
 use crate::formula::Scalars;
 use crate::gcn::numeric::{Mode, Width, arith, bytes, convert, divide, trans};
 use crate::gcn::table::{Row, Slot, rows};
-use crate::gcn::{Format, Generation, Op, decode};
+use crate::gcn::{Chip, Format, Generation, Op, decode};
 use crate::soft::Rounding;
 
 /// No memory: arithmetic needs none.
@@ -66,7 +66,8 @@ struct Results {
 }
 
 /// Runs words of code with `inputs` in v10, v12 and v14 (and the registers behind), 64 lanes at a time.
-fn run_words(generation: Generation, words: &[u64], mode: u32, inputs: &[[u64; 3]]) -> Vec<Results> {
+fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]]) -> Vec<Results> {
+    let chip = chip.into();
     let mut code = Vec::new();
     for &word in words {
         let bytes = word.to_le_bytes();
@@ -77,13 +78,12 @@ fn run_words(generation: Generation, words: &[u64], mode: u32, inputs: &[[u64; 3
     code.extend(0xbf81_0000u32.to_le_bytes());
     let options = Options {
         name: "instruction",
-        decode: |code, pc, generation| decode(code.get(pc as usize..)?, pc.into(), generation).ok(),
-        generation,
+        decode: |code, pc, chip| decode(code.get(pc as usize..)?, pc.into(), chip).ok(),
+        chip,
         entry: 0,
         code_address: 0,
         vgprs: 24,
         sgprs: 16,
-        fused_mix: false,
         mode,
         lds_bytes: 0,
         scratch_bytes: 0,
@@ -124,7 +124,7 @@ fn run_words(generation: Generation, words: &[u64], mode: u32, inputs: &[[u64; 3
             match program.run_block(&mut scratch, &mut warp, &mut NoMemory) {
                 Flow::Next | Flow::Barrier(_) => {}
                 Flow::Ended => break,
-                Flow::Fault(fault) => panic!("{fault:?} in {words:x?} on {generation}"),
+                Flow::Fault(fault) => panic!("{fault:?} in {words:x?} on {chip}"),
             }
         }
         let read = |register: u32, lane: u32| warp.frame.read(register, Scalar::I32, lane);
@@ -152,9 +152,13 @@ pub(super) fn run(
     known: bool,
     inputs: &[[u64; 3]],
 ) -> Vec<u64> {
-    let word = encoded(op, generation).1 | flags;
+    let (row, word) = encoded(op, generation);
+    let word = word | flags;
     let words = if known { vec![word] } else { vec![dynamic(generation), word] };
-    run_words(generation, &words, mode, inputs).into_iter().flat_map(|results| results.lanes).collect()
+    run_words(row.chip(generation).unwrap(), &words, mode, inputs)
+        .into_iter()
+        .flat_map(|results| results.lanes)
+        .collect()
 }
 
 /// Triples of numbers round the borders of a format and random ones, NaNs and all.
@@ -573,7 +577,7 @@ fn every_vector_operation_is_lifted() {
             }
             let word = encoded(row.op, generation).1;
             // A fault would panic.
-            run_words(generation, &[word], NEAREST, &[[1, 2, 3]]);
+            run_words(row.chip(generation).unwrap(), &[word], NEAREST, &[[1, 2, 3]]);
             count += 1;
         }
     }

@@ -81,8 +81,8 @@ pub(in crate::gcn) const VOP2: &[Line] = &[
     (V_SUB_U32, [__, __, __, 53], "u32 = u32 u32 clamp"),
     (V_SUBREV_U32, [__, __, __, 54], "u32 = u32 u32 clamp"),
     // Since gfx906.
-    (V_FMAC_F32, [__, __, __, 59], "f32 = f32 f32 tied"),
-    (V_XNOR_B32, [__, __, __, 61], "b32 = b32 b32"),
+    (V_FMAC_F32, [__, __, __, 59], "f32 = f32 f32 tied [dl]"),
+    (V_XNOR_B32, [__, __, __, 61], "b32 = b32 b32 [dl]"),
 ];
 
 /// One source.
@@ -325,17 +325,20 @@ pub(in crate::gcn) const VOP3P: &[Line] = &[
     (V_PK_MUL_F16, [__, __, __, 16], "pkf16 = pkf16 pkf16"),
     (V_PK_MIN_F16, [__, __, __, 17], "pkf16 = pkf16 pkf16"),
     (V_PK_MAX_F16, [__, __, __, 18], "pkf16 = pkf16 pkf16"),
-    (V_MAD_MIX_F32, [__, __, __, 32], "f32 = mix mix mix"),
-    (V_MAD_MIXLO_F16, [__, __, __, 33], "f16 = mix mix mix"),
-    (V_MAD_MIXHI_F16, [__, __, __, 34], "f16 = mix mix mix"),
+    (V_MAD_MIX_F32, [__, __, __, 32], "f32 = mix mix mix [mad_mix]"),
+    (V_MAD_MIXLO_F16, [__, __, __, 33], "f16 = mix mix mix [mad_mix]"),
+    (V_MAD_MIXHI_F16, [__, __, __, 34], "f16 = mix mix mix [mad_mix]"),
+    (V_FMA_MIX_F32, [__, __, __, 32], "f32 = mix mix mix [fma_mix]"),
+    (V_FMA_MIXLO_F16, [__, __, __, 33], "f16 = mix mix mix [fma_mix]"),
+    (V_FMA_MIXHI_F16, [__, __, __, 34], "f16 = mix mix mix [fma_mix]"),
     // Since gfx906.
-    (V_DOT2_F32_F16, [__, __, __, 35], "f32 = pkf16 pkf16 f32"),
-    (V_DOT2_I32_I16, [__, __, __, 38], "i32 = pk16 pk16 i32"),
-    (V_DOT2_U32_U16, [__, __, __, 39], "u32 = pk16 pk16 u32"),
-    (V_DOT4_I32_I8, [__, __, __, 40], "i32 = b32 b32 i32"),
-    (V_DOT4_U32_U8, [__, __, __, 41], "u32 = b32 b32 u32"),
-    (V_DOT8_I32_I4, [__, __, __, 42], "i32 = b32 b32 i32"),
-    (V_DOT8_U32_U4, [__, __, __, 43], "u32 = b32 b32 u32"),
+    (V_DOT2_F32_F16, [__, __, __, 35], "f32 = pkf16 pkf16 f32 [dot]"),
+    (V_DOT2_I32_I16, [__, __, __, 38], "i32 = pk16 pk16 i32 [dot]"),
+    (V_DOT2_U32_U16, [__, __, __, 39], "u32 = pk16 pk16 u32 [dot]"),
+    (V_DOT4_I32_I8, [__, __, __, 40], "i32 = b32 b32 i32 [dot]"),
+    (V_DOT4_U32_U8, [__, __, __, 41], "u32 = b32 b32 u32 [dot]"),
+    (V_DOT8_I32_I4, [__, __, __, 42], "i32 = b32 b32 i32 [dot]"),
+    (V_DOT8_U32_U4, [__, __, __, 43], "u32 = b32 b32 u32 [dot]"),
 ];
 
 /// Interpolation.

@@ -108,12 +108,11 @@ impl Machine {
         let options = Options {
             name: "test",
             decode: |_, pc, _| PROGRAM.with_borrow(|program| program.get(pc as usize / 8).copied()),
-            generation: self.generation,
+            chip: self.generation.into(),
             entry: 0,
             code_address: 0,
             vgprs: 32,
             sgprs: 104,
-            fused_mix: false,
             mode: 0xc0,
             lds_bytes: LDS_BYTES as u32,
             scratch_bytes: 64,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use warpjit_ir::verify::verify;
 
 use super::options;
-use crate::gcn::Generation;
+use crate::gcn::Chip;
 use crate::gcn::lift::lift;
 
 /// Where the corpus may be.
@@ -59,8 +59,8 @@ fn kernels_lift() {
             let path = file.path();
             let chip =
                 path.file_name().and_then(|name| name.to_str()).unwrap_or("").split('.').next().unwrap();
-            let (Some(generation), Some("co" | "bin")) =
-                (Generation::parse(chip), path.extension().and_then(|e| e.to_str()))
+            let (Some(chip), Some("co" | "bin")) =
+                (Chip::parse(chip), path.extension().and_then(|e| e.to_str()))
             else {
                 continue;
             };
@@ -70,7 +70,7 @@ fn kernels_lift() {
                 false => (bytes, vec![0]),
             };
             for entry in entries {
-                let mut options = options(generation);
+                let mut options = options(chip);
                 options.entry = entry;
                 options.vgprs = 128;
                 options.observed = false;

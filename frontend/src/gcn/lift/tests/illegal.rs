@@ -6,10 +6,10 @@ use warpjit_ir::{GuestFault, Terminator};
 
 use super::*;
 use crate::gcn::support::not_run;
-use crate::gcn::{Generation, Inst, Op};
+use crate::gcn::{Chip, Inst, Op};
 
-/// Words of every operation of a generation, some of each.
-fn words(generation: Generation) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> {
+/// Words of every operation of a chip, some of each.
+fn words(chip: Chip) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> {
     let mut found: BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> = BTreeMap::new();
     let mut random = 1u32;
     for high in 0..=0xffffu32 {
@@ -21,7 +21,7 @@ fn words(generation: Generation) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> 
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let code = [high << 16 | low | random >> 28, second];
                 let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-                let Ok(inst) = decode(&bytes, 0, generation) else { continue };
+                let Ok(inst) = decode(&bytes, 0, chip) else { continue };
                 let list = &mut found.entry(inst.op.name()).or_insert((inst.op, Vec::new())).1;
                 if list.len() < 6 {
                     list.push(code);
@@ -33,12 +33,12 @@ fn words(generation: Generation) -> BTreeMap<&'static str, (Op, Vec<[u32; 2]>)> 
 }
 
 /// Whether the instruction faults by itself; one that goes elsewhere may find nothing there.
-fn faults(code: [u32; 2], generation: Generation) -> Option<bool> {
+fn faults(code: [u32; 2], chip: Chip) -> Option<bool> {
     let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let inst: Inst = decode(&bytes, 0, generation).ok()?;
+    let inst: Inst = decode(&bytes, 0, chip).ok()?;
     let mut bytes = bytes[..usize::from(inst.len)].to_vec();
     bytes.extend([0, 0, 0x81, 0xbf]);
-    let func = lift(&bytes, &options(generation));
+    let func = lift(&bytes, &options(chip));
     // Whatever registers hold: what depends on a resource is no fault of the instruction itself.
     let mut block = func.block(func.entry);
     for _ in 0..func.blocks.len() {
@@ -53,16 +53,16 @@ fn faults(code: [u32; 2], generation: Generation) -> Option<bool> {
 fn what_is_not_run_is_listed() {
     let mut wrong = Vec::new();
     let mut seen = 0;
-    for generation in Generation::ALL {
-        for (name, (op, words)) in words(generation) {
+    for chip in Chip::kinds() {
+        for (name, (op, words)) in words(chip) {
             seen += 1;
             // What stands behind the end of a program is not there.
             if name.starts_with("S_ENDPGM") {
                 continue;
             }
-            let all = words.iter().filter_map(|&code| faults(code, generation)).all(|faults| faults);
+            let all = words.iter().filter_map(|&code| faults(code, chip)).all(|faults| faults);
             if all != not_run(op).is_some() {
-                wrong.push(format!("{name} {generation}: illegal {all}"));
+                wrong.push(format!("{name} {chip}: illegal {all}"));
             }
         }
     }

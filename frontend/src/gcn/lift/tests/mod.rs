@@ -17,7 +17,7 @@ use warpjit_ir::{Builtin, Function, Space};
 
 use super::{Options, lift};
 use crate::gcn::front_end::decode_at;
-use crate::gcn::{self, Generation, decode};
+use crate::gcn::{self, Chip, Generation, decode};
 
 /// Memory whose bytes are the low bits of their address; it takes no stores.
 pub(super) struct Counting;
@@ -32,16 +32,15 @@ impl WarpMemory for Counting {
     }
 }
 
-pub(super) fn options(generation: Generation) -> Options<'static> {
+pub(super) fn options(chip: impl Into<Chip>) -> Options<'static> {
     Options {
         name: "test",
         decode: decode_at,
-        generation,
+        chip: chip.into(),
         entry: 0,
         code_address: 0x1_0000_0000,
         vgprs: 24,
         sgprs: 102,
-        fused_mix: false,
         mode: 0x3c0,
         lds_bytes: 0,
         scratch_bytes: 0,
@@ -91,13 +90,14 @@ impl Ran {
 }
 
 /// Assembles and runs a program with registers set before; `v0` is the lane unless it is set.
-pub(super) fn run_on(generation: Generation, text: &str, registers: &[(&str, u32)], launched: u64) -> Ran {
-    run_code(&assemble(generation, text), &options(generation), registers, launched)
+pub(super) fn run_on(chip: impl Into<Chip>, text: &str, registers: &[(&str, u32)], launched: u64) -> Ran {
+    let chip = chip.into();
+    run_code(&assemble(chip, text), &options(chip), registers, launched)
 }
 
 /// Assembles and runs on all lanes.
-pub(super) fn run(generation: Generation, text: &str, registers: &[(&str, u32)]) -> Ran {
-    run_on(generation, text, registers, u64::MAX)
+pub(super) fn run(chip: impl Into<Chip>, text: &str, registers: &[(&str, u32)]) -> Ran {
+    run_on(chip, text, registers, u64::MAX)
 }
 
 /// Lifts, verifies and runs a program.
@@ -149,6 +149,6 @@ pub(super) fn run_from(first: Generation, text: &str, registers: &[(&str, u32)],
     }
 }
 
-pub(super) fn assemble(generation: Generation, text: &str) -> Vec<u8> {
-    gcn::assemble(text, generation).unwrap_or_else(|error| panic!("{error}\n{text}")).code
+pub(super) fn assemble(chip: impl Into<Chip>, text: &str) -> Vec<u8> {
+    gcn::assemble(text, chip).unwrap_or_else(|error| panic!("{error}\n{text}")).code
 }
