@@ -63,6 +63,28 @@ fn mixed_multiply_adds_are_fused_on_a_chip_however_it_is_written() {
     }
 }
 
+/// Signs and halves of the sources, against exact products of small numbers.
+#[test]
+fn sources_of_mixed_multiply_adds() {
+    // Halves of v1: 3 below, -2 above. Of v2: -0.5 below, 8 above.
+    let registers = [("v1", 0xc000_4200), ("v2", 0x4800_b800), ("v3", (-100f32).to_bits())];
+    for (sources, wanted) in [
+        ("v1, v2, v3 op_sel_hi:[1,1,0]", 3.0 * -0.5 - 100.0),
+        ("-v1, v2, v3 op_sel_hi:[1,1,0]", -3.0 * -0.5 - 100.0),
+        ("v1, v2, -v3 op_sel_hi:[1,1,0]", 3.0 * -0.5 + 100.0),
+        ("v1, |v2|, |v3| op_sel_hi:[1,1,0]", 3.0 * 0.5 + 100.0),
+        ("-|v1|, v2, -|v3| op_sel:[1,1,0] op_sel_hi:[1,1,0]", -2.0 * 8.0 - 100.0),
+        ("v3, v2, -v1 op_sel:[0,1,1] op_sel_hi:[0,1,1]", -100.0 * 8.0 + 2.0),
+    ] {
+        for (chip, name) in [("gfx900", "v_mad_mix_f32"), ("gfx906", "v_fma_mix_f32")] {
+            let code =
+                assemble(&format!("{name} v0, {sources}\ns_endpgm\n"), gcn::Chip::parse(chip).unwrap());
+            let report = run(chip, &code.unwrap().code, &registers);
+            assert_eq!(f32::from_bits(report.registers["v0"][5] as u32), wanted, "{chip} {sources}");
+        }
+    }
+}
+
 /// Listings and assemblers call the instruction what it is on the chip.
 #[test]
 fn rows_of_chips() {

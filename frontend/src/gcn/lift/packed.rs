@@ -7,7 +7,7 @@ use super::half;
 use super::int::{clamp_i16, pack, saturates};
 use super::modes::Way;
 use crate::gcn::numeric::{Width, pure};
-use crate::gcn::{Inst, Op};
+use crate::gcn::{Arg, Inst, Op};
 
 /// Emits an instruction of this file's; false for others.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -236,8 +236,9 @@ fn mix(e: &mut Emit<'_>, inst: &Inst, kind: Mix) -> bool {
                 let half = e.flush_half_source(half);
                 half::widen(e, half)
             };
-            let value = if inst.neg_hi >> n & 1 != 0 { e.b.fabs(value) } else { value };
-            if inst.neg_lo >> n & 1 != 0 { e.b.fneg(value) } else { value }
+            let Arg { neg, abs, .. } = inst.src(n);
+            let value = if abs { e.b.fabs(value) } else { value };
+            if neg { e.b.fneg(value) } else { value }
         })
         .collect();
     let &[a, b, c] = sources.as_slice() else { return false };
