@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use warpjit_frontend::gcn::abi::tmpring;
 use warpjit_runtime as runtime;
 use warpjit_runtime::{Engine, Memory, Report};
 
@@ -44,6 +45,8 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         sgprs: program.sgprs,
         shared: program.shared,
         local: program.local,
+        rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
+        rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
     }
 }
 
@@ -242,6 +245,8 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
         args: file.args.iter().map(arg).collect(),
         consts: file.consts.iter().map(|c| (c.index, c.data.clone())).collect(),
         globals: file.globals.iter().map(global).collect(),
+        user_data: file.launch.user_data.clone(),
+        scratch_ring: file.launch.tmpring_size.map(tmpring),
         registers: file.registers.iter().map(|r| (r.name.clone(), r.values.clone())).collect(),
         capture_registers: file.expects.iter().any(|e| matches!(e, Expect::Register(_))),
         shared: Vec::new(),

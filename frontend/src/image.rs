@@ -21,6 +21,10 @@ pub struct CodeOptions {
     pub shared: Option<u32>,
     /// Raw code: bytes of local memory of a thread.
     pub local: Option<u32>,
+    /// Raw GCN code: COMPUTE_PGM_RSRC1, with `rsrc2` in place of `registers`, `sgprs` and `shared`.
+    pub rsrc1: Option<u32>,
+    /// Raw GCN code: COMPUTE_PGM_RSRC2.
+    pub rsrc2: Option<u32>,
 }
 
 /// What raw words need from the options and a container says itself.

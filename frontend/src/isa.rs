@@ -140,6 +140,9 @@ pub struct LaunchRules {
     pub max_registers: u32,
     /// Most scalar registers that raw code may ask for; 0: there are none.
     pub max_sgprs: u32,
+    /// Whether raw code may come with the registers that say how the hardware starts it (`rsrc1`, `rsrc2`), and its launch with what
+    /// goes with them: user data and how scratch is shared out.
+    pub has_rsrc: bool,
     /// Lanes of a warp.
     pub lanes: u32,
     /// Bits of the widest register that a launch file names.
@@ -165,6 +168,7 @@ impl LaunchRules {
             local_args: false,
             max_registers: abi.max_registers,
             max_sgprs: 0,
+            has_rsrc: false,
             lanes: abi.warp_lanes,
             register_bits: 32,
             shared_buffer: None,

@@ -121,7 +121,7 @@ fn text_cubin_errors_name_the_line() {
 #[test]
 fn raw_words() {
     let module = load(&[1, 0, 0, 0xf0, 0x81, 7, 0, 0xe0], Isa::Tesla).unwrap();
-    assert_eq!((module.chip.clone(), module.kernels.len()), (None, 1));
+    assert_eq!((module.chip, module.kernels.len()), (None, 1));
     assert_eq!(module.kernel(None).unwrap().code.len(), 8);
     assert_eq!(load(&[], Isa::Tesla), Err(ContainerError::Empty));
     assert_eq!(load(&[0; 7], Isa::Tesla), Err(ContainerError::RaggedWords { len: 7 }));

@@ -1,11 +1,12 @@
 //! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::opcodes::Space;
 
 /// A value that the launch defines for a lane, a warp or a block. All are 32-bit integers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Builtin {
     /// Thread index in the block along axis 0 to 2.
     Tid(u8),
@@ -33,11 +34,16 @@ pub enum Builtin {
     Axes,
     /// Bytes of shared memory of a block.
     SharedBytes,
+    /// A word that the launch gives by number, 0 to [`USER_WORDS`] - 1; the same for all lanes.
+    UserData(u8),
 }
 
+/// Most words of user data of a launch.
+pub const USER_WORDS: u8 = 32;
+
 impl Builtin {
-    /// Every builtin with its name in the text format.
-    pub const ALL: [(Builtin, &'static str); 24] = [
+    /// Every builtin with its name in the text format, but for user data, which is `user0` and so on.
+    pub const NAMES: [(Builtin, &'static str); 24] = [
         (Builtin::Tid(0), "tid.x"),
         (Builtin::Tid(1), "tid.y"),
         (Builtin::Tid(2), "tid.z"),
@@ -65,13 +71,20 @@ impl Builtin {
     ];
 
     /// The name in the text format.
-    pub fn name(self) -> &'static str {
-        Builtin::ALL.iter().find(|(b, _)| *b == self).map_or("?", |(_, n)| n)
+    pub fn name(self) -> Cow<'static, str> {
+        if let Builtin::UserData(number) = self {
+            return format!("user{number}").into();
+        }
+        Builtin::NAMES.iter().find(|(b, _)| *b == self).map_or("?", |(_, n)| n).into()
     }
 
     /// The builtin called `name`.
     pub fn parse(name: &str) -> Option<Builtin> {
-        Builtin::ALL.iter().find(|(_, n)| *n == name).map(|(b, _)| *b)
+        if let Some(number) = name.strip_prefix("user") {
+            let known = number.parse().ok().filter(|&number| number < USER_WORDS).map(Builtin::UserData);
+            return known.filter(|known| known.name() == name);
+        }
+        Builtin::NAMES.iter().find(|(_, n)| *n == name).map(|(b, _)| *b)
     }
 }
 
@@ -113,6 +126,19 @@ pub enum SegmentSize {
     /// So many bytes, a multiple of 8, for each warp of the blocks that have been started; they are zero when a block
     /// starts. A slot gets the offset of the warp's part by [`crate::SlotInit::WarpOffset`].
     PerWarp(u32),
+    /// A part for each warp as in [`SegmentSize::PerWarp`], but of memory that the guest has already and knows the address
+    /// of: nothing is mapped or cleared. A launch may say how the memory is shared out; this is how if it does not, or `None`
+    /// if it must.
+    Ring(Option<WarpRing>),
+}
+
+/// Memory that warps share out among them: each of those that run at a time has a part of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WarpRing {
+    /// Parts: as many warps can run at a time. There have to be enough for a block.
+    pub warps: u32,
+    /// Bytes of a part.
+    pub warp_bytes: u32,
 }
 
 /// Where kernel parameters lie.
@@ -182,7 +208,9 @@ impl KernelAbi {
             Builtin::NumWarps => threads.div_ceil(lanes),
             Builtin::Axes => 3,
             Builtin::SharedBytes => self.max_shared_bytes.into(),
-            Builtin::LinearCtaid | Builtin::Launched(_) | Builtin::GridThreads(_) => u32::MAX.into(),
+            Builtin::LinearCtaid | Builtin::Launched(_) | Builtin::GridThreads(_) | Builtin::UserData(_) => {
+                u32::MAX.into()
+            }
         }
     }
 }

@@ -28,7 +28,7 @@ pub enum SlotInit {
     /// A constant.
     Const(u64),
     /// Bytes from the start of a segment to the part of the warp, by the number of the segment
-    /// ([`crate::SegmentSize::PerWarp`]).
+    /// ([`crate::SegmentSize::PerWarp`], [`crate::SegmentSize::Ring`]).
     WarpOffset(u8),
 }
 

@@ -24,7 +24,7 @@ pub mod types;
 pub mod verify;
 pub mod word_table;
 
-pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize};
+pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, USER_WORDS, WarpRing};
 pub use builder::Builder;
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{

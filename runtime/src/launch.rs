@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use warpjit_ir::WarpRing;
 
 /// One run of a kernel.
 #[derive(Clone, Default)]
@@ -25,6 +26,13 @@ pub struct Launch {
     pub consts: Vec<(u32, Vec<u8>)>,
     /// Windows to global memory (Tesla). With none, every window is the whole address space.
     pub globals: Vec<GlobalSpace>,
+    /// Words that the hardware loads into the first registers of each warp: `s0` and those behind it of raw GCN code with
+    /// [`crate::ProgramOptions::rsrc2`], which says how many there may be. Registers for which there are no words start at zero.
+    pub user_data: Vec<u32>,
+    /// How warps share out the memory that the program takes for its scratch, where it has such memory in a buffer: raw GCN code whose
+    /// [`crate::ProgramOptions::rsrc2`] enables scratch. `None`: as [`crate::ProgramOptions::local`] says, for 32 warps. Other programs
+    /// do not look at it. The buffer must have room for all parts, else some accesses are outside.
+    pub scratch_ring: Option<WarpRing>,
     /// Registers that do not start at zero: (name, one value for all lanes or one a lane).
     pub registers: Vec<(String, Vec<u64>)>,
     /// Whether to give the registers back ([`Report::registers`]); for launches of one warp.
@@ -62,7 +70,7 @@ impl fmt::Debug for Launch {
 pub struct Arg {
     /// Its bytes, little endian.
     pub bytes: Vec<u8>,
-    /// Its alignment, a power of two.
+    /// Its alignment, a power of two up to 64.
     pub align: usize,
     /// A pointer to so many bytes of dynamic shared memory, where the ISA has such arguments: `bytes` is only as long as
     /// it then.
@@ -83,6 +91,23 @@ impl Arg {
     /// A pointer (32 bits) to `bytes` bytes of dynamic shared memory.
     pub fn shared(bytes: u32) -> Self {
         Arg { shared: Some(bytes), ..Arg::u32(0) }
+    }
+
+    /// A structure, passed by value: its bytes as they lie in memory, and its alignment (a power of two, the greatest of its
+    /// members'). Where the program says how its parameters are laid out, the structure must have the size that it says, and the
+    /// alignment makes no difference.
+    pub fn bytes(bytes: impl Into<Vec<u8>>, align: usize) -> Self {
+        Arg { bytes: bytes.into(), align, shared: None }
+    }
+
+    /// A structure of words, or a vector of them, aligned as a word.
+    pub fn u32s(members: &[u32]) -> Self {
+        Arg::bytes(members.iter().flat_map(|member| member.to_le_bytes()).collect::<Vec<u8>>(), 4)
+    }
+
+    /// A structure of binary32 numbers, or a vector of them, aligned as one.
+    pub fn f32s(members: &[f32]) -> Self {
+        Arg::bytes(members.iter().flat_map(|member| member.to_le_bytes()).collect::<Vec<u8>>(), 4)
     }
 
     /// A 64-bit argument.

@@ -67,6 +67,7 @@ pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, Isa};
+pub use warpjit_ir::WarpRing;
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 
 pub use cache::CacheConfig;

@@ -26,6 +26,9 @@ impl Program {
         }
         // Raw words have no names; a name given for them says nothing.
         let raw = module.kernels.iter().all(|kernel| kernel.name.is_empty());
+        if (options.rsrc1.is_some() || options.rsrc2.is_some()) && !(raw && options.isa == Isa::Gcn) {
+            return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
+        }
         let kernel = module
             .kernel(options.kernel.as_deref().filter(|_| !raw))
             .map_err(|error| Error::Program(error.to_string()))?;
@@ -36,6 +39,8 @@ impl Program {
             sgprs: options.sgprs,
             shared: options.shared,
             local: options.local,
+            rsrc1: options.rsrc1,
+            rsrc2: options.rsrc2,
         };
         let image = chip.target().lift(&module, kernel, &code);
         let image = image.map_err(|error| Error::Program(error.to_string()))?;

@@ -35,6 +35,12 @@ pub struct ProgramOptions {
     pub shared: Option<u32>,
     /// Raw code: bytes of local memory of a thread.
     pub local: Option<u32>,
+    /// Raw GCN code: COMPUTE_PGM_RSRC1. With it and `rsrc2` the program starts as the hardware's dispatch starts it, in a grid of any
+    /// size; they replace `registers`, `sgprs` and `shared`. Without them nothing is set up.
+    pub rsrc1: Option<u32>,
+    /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables scratch, the
+    /// launch needs [`Launch::scratch_ring`], or `local` says what a lane needs.
+    pub rsrc2: Option<u32>,
 }
 
 impl ProgramOptions {
@@ -50,6 +56,8 @@ impl ProgramOptions {
             sgprs: None,
             shared: None,
             local: None,
+            rsrc1: None,
+            rsrc2: None,
         }
     }
 }

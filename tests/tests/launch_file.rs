@@ -116,6 +116,48 @@ fn every_isa_is_read() {
     }
 }
 
+/// Registers of a dispatch, and what does not go with them.
+#[test]
+fn registers_of_a_dispatch() {
+    let file = |program: &str, launch: &str| {
+        parse(
+            &GCN.replace("[launch]", &format!("{program}[launch]\n{launch}"))
+                .replace("isa = 'gcn'", "isa = 'gcn'\nchip = 'ps4'"),
+        )
+    };
+    let rsrc = "rsrc1 = 0x2c0043\nrsrc2 = 0x8c\n";
+    let good = file(rsrc, "user_data = [0x0, 0x100000, 0xffff_ffff]\ntmpring_size = 0x4020\n").unwrap();
+    assert_eq!(good.program.rsrc, Some((0x2c_0043, 0x8c)));
+    assert_eq!(good.launch.user_data, [0, 0x10_0000, u32::MAX]);
+    assert_eq!(good.launch.tmpring_size, Some(0x4020));
+    assert_eq!(file(rsrc, "").unwrap().launch.user_data, [0; 0]);
+    let error = |program: &str, launch: &str| file(program, launch).unwrap_err();
+    let one = "missing; rsrc1 and rsrc2 go together";
+    assert_eq!(error("rsrc1 = 1\n", ""), format!("t.toml:1: program.rsrc2: {one}"));
+    assert_eq!(error("rsrc2 = 1\n", ""), format!("t.toml:1: program.rsrc1: {one}"));
+    for (key, by) in [("registers", "rsrc1"), ("sgprs", "rsrc1"), ("shared", "rsrc2")] {
+        let text = format!("{rsrc}{key} = 4\n");
+        assert_eq!(error(&text, ""), format!("t.toml:7: program.{key}: given beside `{by}`, which says it"));
+    }
+    assert_eq!(
+        error(rsrc, "user_data = [1, 2, 3, 4, 5, 6, 7]\n"),
+        "t.toml:8: launch.user_data: has 7 words; rsrc2 0x8c has 6 user SGPRs"
+    );
+    assert_eq!(
+        error(rsrc, "dynamic_shared = 4\n"),
+        "t.toml:8: launch.dynamic_shared: given beside `rsrc2`, which says how much LDS a block has"
+    );
+    for key in ["user_data = [1]", "tmpring_size = 1"] {
+        let name = key.split(' ').next().unwrap();
+        let wanted = format!("t.toml:6: launch.{name}: only raw gcn code with `rsrc1` and `rsrc2` has it");
+        assert_eq!(error("", &format!("{key}\n")), wanted);
+    }
+    refused_whole(
+        "[program]\nisa = 'tesla'\nfile = 'code.bin'\nrsrc1 = 1\nrsrc2 = 1\n",
+        "t.toml:4: program.rsrc1: tesla has no such register",
+    );
+}
+
 #[test]
 fn unknown_keys_are_refused() {
     refused_whole(
@@ -124,7 +166,7 @@ fn unknown_keys_are_refused() {
     );
     refused(
         "max_step = 5\n",
-        "t.toml:8: launch.max_step: unknown key; allowed are block, dynamic_shared, grid, max_steps, type",
+        "t.toml:8: launch.max_step: unknown key; allowed are block, dynamic_shared, grid, max_steps, tmpring_size, type, user_data",
     );
     refused(
         "[[buffer]]\nname = 'a'\nbytes = 4\n[[buffer]]\nname = 'b'\nsize = 4\n",

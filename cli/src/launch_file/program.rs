@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
+use warpjit_frontend::gcn::abi::user_words;
 use warpjit_frontend::{Chip, Isa, LaunchRules, ProgramType};
 
 use super::Context;
@@ -35,6 +36,8 @@ pub struct Program {
     pub shared: Option<u32>,
     /// Raw code: local bytes per thread.
     pub local: Option<u32>,
+    /// Raw GCN code: COMPUTE_PGM_RSRC1 and COMPUTE_PGM_RSRC2.
+    pub rsrc: Option<(u32, u32)>,
 }
 
 impl Program {
@@ -57,6 +60,10 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Warp instructions that one warp may run; 0: no limit.
     pub max_steps: u64,
+    /// Raw GCN code with `rsrc2`: the first scalar registers.
+    pub user_data: Vec<u32>,
+    /// Raw GCN code with `rsrc2`: COMPUTE_TMPRING_SIZE.
+    pub tmpring_size: Option<u32>,
 }
 
 /// One entry of `[registers]`.
@@ -108,15 +115,28 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     if !rules.has_grid {
         t.refuse(&["registers", "shared", "local"], &format!("{isa} has none"))?;
     }
+    if !rules.has_rsrc {
+        t.refuse(&["rsrc1", "rsrc2"], &format!("{isa} has no such register"))?;
+    }
+    let rsrc = match (number("rsrc1", u32::MAX)?, number("rsrc2", u32::MAX)?) {
+        (None, None) => None,
+        (Some(rsrc1), Some(rsrc2)) => Some((rsrc1, rsrc2)),
+        (Some(_), None) => return Err(t.error_at("rsrc2", "missing; rsrc1 and rsrc2 go together")),
+        (None, Some(_)) => return Err(t.error_at("rsrc1", "missing; rsrc1 and rsrc2 go together")),
+    };
+    if rsrc.is_some() {
+        t.refuse(&["registers", "sgprs"], "given beside `rsrc1`, which says it")?;
+        t.refuse(&["shared"], "given beside `rsrc2`, which says it")?;
+    }
     t.finish()?;
     let (file, code) = read_file(&file, files)?;
     if !raw && (code.starts_with(b"\x7fELF") || is_text_cubin(&code)) {
         t.refuse(
-            &["entry", "registers", "sgprs", "shared", "local"],
+            &["entry", "registers", "sgprs", "shared", "local", "rsrc1", "rsrc2"],
             "only for raw code; the container says it",
         )?;
     }
-    Ok(Program { isa, chip, file, code, raw, kernel, entry, registers, sgprs, shared, local })
+    Ok(Program { isa, chip, file, code, raw, kernel, entry, registers, sgprs, shared, local, rsrc })
 }
 
 /// Name and content of a file named by a key.
@@ -138,10 +158,12 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
             block: [1; 3],
             dynamic_shared: 0,
             max_steps: 0,
+            user_data: Vec::new(),
+            tmpring_size: None,
         };
         if let Some(t) = t {
             t.refuse(
-                &["type", "grid", "block", "dynamic_shared"],
+                &["type", "grid", "block", "dynamic_shared", "user_data", "tmpring_size"],
                 &format!("a {isa} launch has only max_steps"),
             )?;
             launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
@@ -156,6 +178,17 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
     let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
     let max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
+    let (user_data, tmpring_size) = match program.rsrc {
+        Some((_, rsrc2)) => {
+            t.refuse(&["dynamic_shared"], "given beside `rsrc2`, which says how much LDS a block has")?;
+            let user_data = t.get("user_data").map(|v| user_data(&v, rsrc2)).transpose()?.unwrap_or_default();
+            (user_data, t.get("tmpring_size").map(|v| v.u32(0, u32::MAX)).transpose()?)
+        }
+        None => {
+            t.refuse(&["user_data", "tmpring_size"], "only raw gcn code with `rsrc1` and `rsrc2` has it")?;
+            (Vec::new(), None)
+        }
+    };
     t.finish()?;
 
     let grid = dimensions(&grid, rules.max_grid)?;
@@ -165,7 +198,18 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
         let most = rules.max_threads;
         return Err(block.error(format!("has {threads} threads; a {isa} block has at most {most}")));
     }
-    Ok(Launch { kind: kinds[kind], grid, block: size, dynamic_shared, max_steps })
+    Ok(Launch { kind: kinds[kind], grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size })
+}
+
+/// The words of user data, no more than `rsrc2` has loaded.
+fn user_data(value: &Value<'_>, rsrc2: u32) -> Result<Vec<u32>> {
+    let list = value.list("a list of words")?;
+    let most = user_words(rsrc2) as usize;
+    if list.len() > most {
+        let given = list.len();
+        return Err(value.error(format!("has {given} words; rsrc2 {rsrc2:#x} has {most} user SGPRs")));
+    }
+    list.iter().map(|v| v.u32(0, u32::MAX)).collect()
 }
 
 fn dimensions(value: &Value<'_>, max: [u32; 3]) -> Result<[u32; 3]> {

@@ -153,9 +153,10 @@ impl Chip {
             return None;
         }
         let name = plain_name(name);
-        let is = |known: &&str| plain_name(known) == name;
-        let has =
-            |line: &Line| [line.name].iter().chain(line.others).chain(line.boards).any(|known| is(known));
+        let has = |line: &Line| {
+            let mut others = line.others.iter().chain(line.boards);
+            plain_name(line.name) == name || others.any(|known| plain_name(known) == name)
+        };
         CHIPS.iter().position(has).map(|index| Chip(index as u8))
     }
 

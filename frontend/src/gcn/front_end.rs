@@ -43,6 +43,7 @@ impl Target for Chip {
             address_bits: 48,
             signed_addresses: true,
             max_sgprs: abi::RAW_SGPRS,
+            has_rsrc: true,
             register_bits: 64,
             ..LaunchRules::of(&abi::limits(self.generation()))
         }
@@ -67,7 +68,7 @@ impl Target for Chip {
             }
             None => {
                 let code: Arc<[u8]> = kernel.code.as_slice().into();
-                let setup = abi::raw(generation, &code, options);
+                let setup = abi::raw(generation, &code, options)?;
                 (code, options.entry, setup)
             }
         };
@@ -94,8 +95,8 @@ impl Target for Chip {
         if lift::uses_data_share(&function) {
             setup.abi.segments.push(abi::data_share());
         }
-        if raw {
-            // EXEC is all ones whatever the launch (launch-format.md).
+        if raw && options.rsrc2.is_none() {
+            // EXEC is all ones whatever the launch.
             for slot in &mut function.slots {
                 if matches!(slot.init, SlotInit::Builtin(Builtin::Launched(_))) {
                     slot.init = SlotInit::Const(u32::MAX.into());

@@ -112,10 +112,17 @@ pub enum Turn {
 }
 
 impl RunningBlock {
-    /// Makes a block ready to run.
-    pub fn new(plan: &Plan, tiers: &Tiers, memory: &Memory, stepper: &mut Stepper<'_>, index: u64) -> Self {
+    /// Makes a block ready to run; `place` is its own in the memory that the launch provides for each warp.
+    pub fn new(
+        plan: &Plan,
+        tiers: &Tiers,
+        memory: &Memory,
+        stepper: &mut Stepper<'_>,
+        index: u64,
+        place: Option<Place>,
+    ) -> Self {
         let start = tiers.start();
-        let mut block = RunningBlock::unprepared(plan, tiers, index);
+        let mut block = RunningBlock { place, ..RunningBlock::unprepared(plan, tiers, index) };
         if let Some(place) = &block.place {
             plan.segments.clear(memory, place, plan.warps);
         }
@@ -140,7 +147,6 @@ impl RunningBlock {
     /// A block whose warps stand at the kernel's entry, with what their registers are given first.
     pub fn unprepared(plan: &Plan, tiers: &Tiers, index: u64) -> Self {
         let start = tiers.start();
-        let place = plan.segments.take_place();
         let warps = (0..plan.warps)
             .map(|number| Resident {
                 warp: Warp::new(tiers.code(), plan.lane_mask(number), |value, lane| {
@@ -162,7 +168,7 @@ impl RunningBlock {
             fresh: false,
             version: None,
             ended_steps: (0, 0),
-            place,
+            place: None,
             was_prepared: false,
         };
         block.shared.reset(plan, index);

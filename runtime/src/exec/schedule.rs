@@ -91,6 +91,8 @@ pub struct Scheduler<'a> {
     threads: usize,
     /// Rows of blocks may be run at once.
     rows: bool,
+    /// Fewer blocks may exist at a time than threads and queue could hold, because the guest's memory for warps has room for so many.
+    limited: bool,
     most_suspended: usize,
     next: Alone<AtomicU64>,
     queue: Mutex<Queue>,
@@ -104,6 +106,16 @@ pub struct Scheduler<'a> {
     outcome: Mutex<Outcome>,
     /// The process that it was made in.
     process: u64,
+}
+
+/// A block to start.
+enum Fresh {
+    /// This one.
+    Block(Box<RunningBlock>),
+    /// There is one, but no room for it in the guest's memory for warps.
+    NoRoom,
+    /// There is none.
+    None,
 }
 
 /// What a running block asks.
@@ -172,6 +184,7 @@ impl<'a> Scheduler<'a> {
             progress: None,
             threads,
             rows: false,
+            limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
             queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
@@ -269,7 +282,7 @@ impl<'a> Scheduler<'a> {
             prefer_fresh = false;
             let (warps, threads) = block.steps();
             steps = (steps.0 + warps, steps.1 + threads);
-            spare = block.may_be_reset().then_some(block);
+            spare = self.keep(block);
             if fresh.blocks.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(&mut done));
             }
@@ -316,7 +329,35 @@ impl<'a> Scheduler<'a> {
         queue.suspended.push_back(block);
         self.waiting.store(queue.suspended.len(), Ordering::Relaxed);
         drop(queue);
-        self.wake.notify_one();
+        if self.limited {
+            // They wait for different things.
+            self.wake.notify_all();
+        } else {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Keeps a block that is over for the next one, if it can be used again.
+    fn keep(&self, block: Box<RunningBlock>) -> Option<Box<RunningBlock>> {
+        if block.may_be_reset() {
+            return Some(block);
+        }
+        self.give_back(&mut Some(block));
+        None
+    }
+
+    /// Lets others have the room of a block that this thread does not use next, where room is limited.
+    fn give_back(&self, spare: &mut Option<Box<RunningBlock>>) {
+        if self.limited && spare.take().is_some() {
+            self.wake_those_without_room();
+        }
+    }
+
+    /// Wakes threads that wait for room, since there is some or no block is left to start.
+    fn wake_those_without_room(&self) {
+        // A thread that has just found none waits by now, or looks again.
+        drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+        self.wake.notify_all();
     }
 
     /// Takes blocks that have not started yet for a thread that has none.
@@ -413,21 +454,39 @@ impl<'a> Scheduler<'a> {
         stepper: &mut Stepper<'_>,
         stock: &mut Stock,
         spare: &mut Option<Box<RunningBlock>>,
-    ) -> Option<Box<RunningBlock>> {
-        self.fill(stock);
-        let index = stock.blocks.next()?;
+    ) -> Fresh {
+        let mut place = None;
+        if self.limited {
+            // First the room, then the block: so blocks start in order, as on the hardware, and one may wait for those before it.
+            if self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
+                return Fresh::None;
+            }
+            if spare.is_none() {
+                place = self.plan.segments.take_place();
+                if place.is_none() {
+                    return Fresh::NoRoom;
+                }
+            }
+            stock.take_one(&self.next.0, self.plan.blocks.end);
+        } else {
+            self.fill(stock);
+        }
+        let Some(index) = stock.blocks.next() else { return Fresh::None };
         if self.is_pointless(index) {
             // So are all after it.
             stock.blocks = index..index;
             self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
-            return None;
+            return Fresh::None;
         }
-        Some(match spare.take() {
+        Fresh::Block(match spare.take() {
             Some(mut block) => {
                 block.reset(self.plan, self.tiers, self.memory, index);
                 block
             }
-            None => Box::new(RunningBlock::new(self.plan, self.tiers, self.memory, stepper, index)),
+            None => {
+                let place = place.or_else(|| self.plan.segments.take_place());
+                Box::new(RunningBlock::new(self.plan, self.tiers, self.memory, stepper, index, place))
+            }
         })
     }
 
@@ -441,11 +500,16 @@ impl<'a> Scheduler<'a> {
     ) -> Option<Box<RunningBlock>> {
         loop {
             let waiting = self.waiting.load(Ordering::Relaxed);
-            if (waiting == 0 || prefer_fresh && waiting < self.most_suspended)
-                && let Some(block) = self.fresh(stepper, stock, spare)
-            {
-                return Some(block);
+            let mut no_room = false;
+            if waiting == 0 || prefer_fresh && waiting < self.most_suspended {
+                match self.fresh(stepper, stock, spare) {
+                    Fresh::Block(block) => return Some(block),
+                    Fresh::NoRoom => no_room = true,
+                    Fresh::None if self.limited => self.wake_those_without_room(),
+                    Fresh::None => {}
+                }
             }
+            self.give_back(spare);
             if waiting > 0 {
                 let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
                 let block = queue.suspended.pop_front();
@@ -456,14 +520,24 @@ impl<'a> Scheduler<'a> {
                         let steps = block.steps();
                         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
                         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
+                        drop(outcome);
+                        self.give_back(&mut Some(block));
                         continue;
                     }
                     Some(block) => return Some(block),
                     None => continue,
                 }
             }
-            // Nothing here: others may suspend something yet.
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if no_room {
+                // Blocks that run have the room, or were suspended meanwhile. This thread has one to start, and so is not idle.
+                let left = || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
+                while queue.suspended.is_empty() && !self.plan.segments.have_room() && left() {
+                    queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
+                continue;
+            }
+            // Nothing here: others may suspend something yet.
             queue.busy -= 1;
             if queue.busy == 0 && queue.suspended.is_empty() {
                 queue.over = true;

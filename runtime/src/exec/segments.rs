@@ -3,10 +3,14 @@
 //! A segment for each warp is a row of places, as many as blocks can be started at a time. A block takes a
 //! [`Place`] when it is made and keeps it while it is used again for others of the grid; the memory is zero when one
 //! starts, whatever ran there before.
+//!
+//! A ring ([`SegmentSize::Ring`]) is memory of the guest's that warps share out in the same way. It has room for a number of warps that
+//! the launch says: no more blocks exist at a time than find a place in it ([`Segments::are_limited`]).
 
+use super::setup::Needs;
 use crate::{Access, Error, Memory};
 use std::sync::{Arc, Mutex, PoisonError};
-use warpjit_ir::{Function, KernelAbi, SegmentSize, Slot, SlotInit};
+use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
 
 /// All segments of a launch.
 #[derive(Debug, Default)]
@@ -14,6 +18,8 @@ pub struct Segments {
     list: Vec<Segment>,
     /// Slots that get the offset of the warp's part of a segment.
     slots: Vec<(Slot, u8)>,
+    /// Blocks that find a place in the smallest ring, if there is one.
+    ring_blocks: Option<u32>,
     free: Arc<Mutex<Vec<u32>>>,
 }
 
@@ -25,6 +31,8 @@ struct Segment {
     contents: Vec<u8>,
     /// Bytes a warp, of those that each warp has for itself.
     stride: Option<u32>,
+    /// The memory is the guest's own.
+    ring: bool,
 }
 
 /// A block's place in the segments that each warp has for itself; free again when dropped.
@@ -41,13 +49,33 @@ impl Drop for Place {
 }
 
 impl Segments {
-    /// Those of an interface with their contents, not mapped yet.
-    pub fn new(abi: &KernelAbi, function: &Function) -> Self {
+    /// Those of a kernel with their contents, not mapped yet, for blocks of `warps` warps. `ring` says how a ring is shared out, whatever
+    /// the kernel says.
+    pub fn new(
+        needs: &Needs<'_>,
+        function: &Function,
+        warps: u32,
+        ring: Option<WarpRing>,
+    ) -> Result<Self, Error> {
         let mut list: Vec<Segment> = Vec::new();
-        for segment in &abi.segments {
+        let mut ring_blocks: Option<u32> = None;
+        for segment in &needs.abi.segments {
             let (bytes, stride) = match segment.size {
                 SegmentSize::Bytes(bytes) => (bytes, None),
                 SegmentSize::PerWarp(bytes) => (0, Some(bytes)),
+                SegmentSize::Ring(own) => {
+                    let ring = choose_ring(needs.name, own, ring)?;
+                    let blocks = ring.warps / warps;
+                    if blocks == 0 {
+                        let name = segment.name;
+                        return Err(Error::Launch(format!(
+                            "the {name} has room for {} warps, a block has {warps}",
+                            ring.warps
+                        )));
+                    }
+                    ring_blocks = Some(ring_blocks.unwrap_or(u32::MAX).min(blocks));
+                    (0, Some(ring.warp_bytes))
+                }
             };
             list.push(Segment {
                 name: segment.name,
@@ -55,6 +83,7 @@ impl Segments {
                 writable: segment.writable,
                 contents: vec![0; bytes as usize],
                 stride,
+                ring: matches!(segment.size, SegmentSize::Ring(_)),
             });
             for (offset, bytes) in &segment.contents {
                 let number = list.len() - 1;
@@ -65,7 +94,7 @@ impl Segments {
             SlotInit::WarpOffset(segment) => Some((Slot::new(number), segment)),
             _ => None,
         });
-        Segments { list, slots: slots.collect(), free: Arc::default() }
+        Ok(Segments { list, slots: slots.collect(), ring_blocks, free: Arc::default() })
     }
 
     /// Puts bytes into a segment, which grows as needed; there is no such thing in those for each warp.
@@ -78,17 +107,32 @@ impl Segments {
         self.list.iter().any(|segment| segment.stride.is_some())
     }
 
-    /// Bytes of a warp in the segments that each warp has for itself.
+    /// Whether there are fewer places than blocks may want.
+    pub fn are_limited(&self) -> bool {
+        self.ring_blocks.is_some()
+    }
+
+    /// Bytes of a warp in the segments that are mapped for each warp.
     pub fn warp_bytes(&self) -> usize {
-        self.list.iter().filter_map(|segment| segment.stride).map(|stride| stride as usize).sum()
+        self.list
+            .iter()
+            .filter(|segment| !segment.ring)
+            .filter_map(|segment| segment.stride)
+            .map(|stride| stride as usize)
+            .sum()
     }
 
     /// Maps all of them, for blocks of `warps` warps of which at most `places` are there at a time.
     pub fn map(&mut self, memory: &mut Memory, warps: u32, places: u32) -> Result<(), Error> {
-        let addresses: Vec<u64> = self.list.iter().map(|segment| segment.address).collect();
+        let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
+        let mapped = self.list.iter().filter(|segment| !segment.ring);
+        let addresses: Vec<u64> = mapped.map(|segment| segment.address).collect();
         memory.give_back_others(&addresses)?;
         for number in 0..self.list.len() {
             let segment = &self.list[number];
+            if segment.ring {
+                continue;
+            }
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
@@ -110,14 +154,19 @@ impl Segments {
 
     /// Takes all of them out of memory again; it may keep them for the next launch.
     pub fn unmap(&mut self, memory: &mut Memory) {
-        for segment in self.list.drain(..) {
+        for segment in self.list.drain(..).filter(|segment| !segment.ring) {
             // It was mapped by `map`, and nobody but the owner of both can have unmapped it since.
             let _ = memory.park(segment.address, segment.contents);
         }
     }
 
-    /// A place for a block, if warps have memory of their own. None are left only if there are more blocks than
-    /// was said to [`Segments::map`].
+    /// Whether there is a place for another block.
+    pub fn have_room(&self) -> bool {
+        !self.free.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// A place for a block, if warps have memory of their own. None are left where places are limited, or if there are more blocks
+    /// than was said to [`Segments::map`].
     pub fn take_place(&self) -> Option<Place> {
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(Place { number, free: self.free.clone() })
@@ -125,7 +174,7 @@ impl Segments {
 
     /// Makes the memory of a place zero.
     pub fn clear(&self, memory: &Memory, place: &Place, warps: u32) {
-        for segment in &self.list {
+        for segment in self.list.iter().filter(|segment| !segment.ring) {
             if let Some(stride) = segment.stride {
                 let bytes = u64::from(stride) * u64::from(warps);
                 // Mapped and writable; a segment that is neither holds nothing to clear.
@@ -146,6 +195,21 @@ impl Segments {
             let stride = self.list.get(usize::from(segment)).and_then(|segment| segment.stride);
             (slot, u64::from(stride.unwrap_or(0)) * index)
         })
+    }
+}
+
+/// How the ring of a kernel is shared out: as the launch says, or else as the kernel does.
+fn choose_ring(name: &str, own: Option<WarpRing>, given: Option<WarpRing>) -> Result<WarpRing, Error> {
+    match (own, given) {
+        (Some(own), Some(given)) if own.warp_bytes > given.warp_bytes => Err(Error::Launch(format!(
+            "{name} needs {} bytes of scratch a warp, its ring has {}",
+            own.warp_bytes, given.warp_bytes
+        ))),
+        (_, Some(given)) => Ok(given),
+        (Some(own), None) => Ok(own),
+        (None, None) => {
+            Err(Error::Launch(format!("{name} uses scratch: the launch has to say how it is shared out")))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
-use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, Space};
+use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space};
 
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;
@@ -107,6 +107,8 @@ pub struct Plan {
     pub segments: Segments,
     /// Locks of words of global memory.
     pub locks: Locks,
+    /// Words that the launch gives by number.
+    user_data: Vec<u32>,
     /// Slots with a value of their own: one value, or one a lane.
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// Warp instructions of one warp before it times out.
@@ -269,8 +271,9 @@ impl Plan {
             local_bytes: needs.local_bytes,
             consts: Vec::new(),
             windows: Windows::new(&launch.globals)?,
-            segments: Segments::new(abi, function),
+            segments: Segments::new(needs, function, threads.div_ceil(abi.warp_lanes), launch.scratch_ring)?,
             locks: Locks::default(),
+            user_data: user_data(needs, function, launch)?,
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             max_steps: launch.max_steps,
         };
@@ -395,8 +398,23 @@ impl Plan {
                 (1..3).rev().find(|&n| self.grid[n] > 1 || self.block[n] > 1).map_or(1, |n| n as u32 + 1)
             }
             Builtin::SharedBytes => self.shared.len() as u32,
+            Builtin::UserData(n) => self.user_data.get(usize::from(n)).copied().unwrap_or(0),
         }
     }
+}
+
+/// The launch's words of user data, if there are no more of them than the program takes.
+fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
+    let numbers = function.slots.iter().filter_map(|slot| match slot.init {
+        SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
+        _ => None,
+    });
+    let most = numbers.max().unwrap_or(0);
+    let (given, name) = (launch.user_data.len(), needs.name);
+    if given > most {
+        return Err(Error::Launch(format!("{given} words of user data, {name} takes {most}")));
+    }
+    Ok(launch.user_data.clone())
 }
 
 /// The first `count` lanes.

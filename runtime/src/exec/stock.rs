@@ -40,7 +40,16 @@ impl Stock {
         let left = end.saturating_sub(next.load(Ordering::Relaxed));
         // Large stocks while there is much to do, single blocks towards the end.
         let share = (left / (threads as u64 * 8)).clamp(1, self.most);
-        let start = next.fetch_add(share, Ordering::Relaxed).min(end);
-        self.blocks = start..(start + share).min(end);
+        self.take(next, end, share);
+    }
+
+    /// Takes the next block alone: blocks then start in the order of their indices.
+    pub fn take_one(&mut self, next: &AtomicU64, end: u64) {
+        self.take(next, end, 1);
+    }
+
+    fn take(&mut self, next: &AtomicU64, end: u64, count: u64) {
+        let start = next.fetch_add(count, Ordering::Relaxed).min(end);
+        self.blocks = start..(start + count).min(end);
     }
 }

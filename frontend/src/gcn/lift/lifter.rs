@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator};
+use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator, Value};
 
 use super::control;
 use super::effects::{Effects, has_varying_scalar};
@@ -58,12 +58,27 @@ pub(super) fn lift(func: &mut Function, graph: &Graph, analysis: &Analysis, opti
     }
 }
 
+/// The value of [`Entry::GroupInfo`].
+fn group_info(e: &mut Emit<'_>) -> Value {
+    let (waves, wave) = (e.builtin(Builtin::NumWarps), e.builtin(Builtin::WarpId));
+    let number = e.shl_const(wave, 6);
+    let zero = e.b.i32(0);
+    let first = e.b.icmp(IntCC::Eq, wave, zero);
+    let first = e.bit(first);
+    let first = e.shl_const(first, 31);
+    let low = e.b.ior(waves, number);
+    e.b.ior(low, first)
+}
+
 impl Lifter<'_, '_> {
     fn prologue(&mut self, options: &Options<'_>) {
         let e = &mut self.e;
         for &(register, entry) in options.preload {
-            let Entry::Const(value) = entry else { continue };
-            let value = e.b.i32(value);
+            let value = match entry {
+                Entry::Const(value) => e.b.i32(value),
+                Entry::GroupInfo => group_info(e),
+                Entry::Builtin(_) | Entry::WarpOffset(_) => continue,
+            };
             let slot = match register {
                 Register::Scalar(code) => e.slots.scalar(e.core.b.func, code),
                 Register::Vgpr(number) => e.slots.vgpr(e.core.b.func, number),

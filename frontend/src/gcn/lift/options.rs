@@ -22,13 +22,17 @@ pub enum Entry {
     Const(u32),
     /// Bytes from the start of a segment of the launch to the wave's part of it ([`SlotInit::WarpOffset`]).
     WarpOffset(u8),
+    /// The workgroup's info: its waves in 5:0, the wave's number in it in 16:6, whether that is 0 in bit 31. (LLVM names the second
+    /// field `ordered_append_term`, which counts waves of the whole grid in dispatches that ask for it; in others it is the wave's number,
+    /// from which Mesa's compilers take the subgroup's.)
+    GroupInfo,
 }
 
 impl Entry {
     pub(super) fn init(self) -> SlotInit {
         match self {
             Entry::Builtin(builtin) => SlotInit::Builtin(builtin),
-            Entry::Const(_) => SlotInit::Zero,
+            Entry::Const(_) | Entry::GroupInfo => SlotInit::Zero,
             Entry::WarpOffset(segment) => SlotInit::WarpOffset(segment),
         }
     }

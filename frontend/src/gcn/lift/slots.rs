@@ -27,7 +27,7 @@ enum Key {
     Scc,
     Mode,
     Temp(usize, u8, bool),
-    Builtin(usize),
+    Builtin(Builtin),
 }
 
 /// Slots by what they are for.
@@ -100,11 +100,10 @@ impl Slots {
 
     /// A launch value, one a lane or the same for all.
     pub(super) fn builtin(&mut self, func: &mut Function, builtin: Builtin) -> Slot {
-        let index = Builtin::ALL.iter().position(|(b, _)| *b == builtin).unwrap_or(Builtin::ALL.len());
         let uniform = !matches!(builtin, Builtin::Tid(_) | Builtin::LaneId | Builtin::LinearTid);
         let ty = Type { scalar: Scalar::I32, uniform };
-        let slot =
-            self.slot(func, Key::Builtin(index), || (builtin.name().into(), ty, SlotInit::Builtin(builtin)));
+        let init = SlotInit::Builtin(builtin);
+        let slot = self.slot(func, Key::Builtin(builtin), || (builtin.name().into_owned(), ty, init));
         if builtin == Builtin::LaneId {
             func.slots[slot.index()].umax = Some(63);
         }

@@ -1,51 +1,19 @@
-//! What a launch sets up for a kernel: segments of memory, registers, limits (facts/gcn.md section 6).
-//!
-//! Everything that a launch provides stands at fixed addresses, far from where buffers usually are, so that the lifter
-//! knows them: `s_getpc_b64` and pointers to arguments are constants in the code.
+//! Kernels of code objects: what their descriptors and metadata ask for (facts/gcn.md section 6).
 
 use std::sync::Arc;
 
-use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, Space};
+use warpjit_ir::{Builtin, HeaderField, Segment, SegmentSize, Space};
 
-use super::Generation;
-use super::lift::{Entry, Register};
+use super::rsrc::{Rsrc1, Rsrc2};
+use super::{
+    CODE_ADDRESS, KERNARG, KERNARG_ADDRESS, LANES, PACKET_ADDRESS, PRIVATE_APERTURE, QUEUE_ADDRESS,
+    SCRATCH_ADDRESS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
+};
 use crate::container::Kernel;
 use crate::container::code_object::{ArgKind, CodeObject, KernelArg};
-use crate::image::CodeOptions;
+use crate::gcn::Generation;
+use crate::gcn::lift::{Entry, Register};
 use crate::isa::LoadError;
-
-/// Guest address of the first byte of the code (of the loaded image, or of raw words).
-pub const CODE_ADDRESS: u64 = 0xf_0000_0000;
-/// Guest address of the kernel arguments.
-pub const KERNARG_ADDRESS: u64 = 0xf_1000_0000;
-/// Guest address of the dispatch packet.
-pub const PACKET_ADDRESS: u64 = 0xf_1100_0000;
-/// Guest address of the queue.
-pub const QUEUE_ADDRESS: u64 = 0xf_1200_0000;
-/// Guest address of the scratch memory of all waves. Offsets in FLAT_SCRATCH count from here on 1.1 and 1.2; on 1.4 it
-/// holds addresses.
-pub const SCRATCH_ADDRESS: u64 = 0xf_2000_0000;
-/// Guest address of the global data share, and of the 64 barriers and semaphores behind it.
-pub const GDS_ADDRESS: u64 = 0xf_1300_0000;
-/// Bytes of the global data share.
-pub const GDS_BYTES: u32 = 0x1_0000;
-/// High dword of flat addresses of LDS. 1.4 keeps the upper half of it in SH_MEM_BASES.
-pub const SHARED_APERTURE: u32 = 0x0001_0000;
-/// High dword of flat addresses of scratch.
-pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
-
-/// Lanes of a wave.
-const LANES: u32 = 64;
-/// A wave's scratch is a multiple of that many bytes.
-const SCRATCH_GRANULE: u32 = 1024;
-/// MODE of raw code: round to nearest, denormals of f32 flushed, others kept; what compilers want before 1.4.
-const RAW_MODE: u32 = 0xc0;
-/// SGPRs of raw code that does not say, and most that it may ask for.
-pub(super) const RAW_SGPRS: u32 = 104;
-/// Most SGPRs that a descriptor can give a wave and a chip has.
-const MOST_SGPRS: u32 = 112;
-/// The segment of the arguments.
-const KERNARG: u8 = 0;
 
 /// Code properties: what is in user SGPRs, in this order (facts/gcn.md section 6.2).
 mod property {
@@ -60,109 +28,25 @@ mod property {
     pub const GRID: [u32; 3] = [1 << 7, 1 << 8, 1 << 9];
 }
 
-/// How a kernel is launched.
-#[derive(Clone, Debug)]
-pub(super) struct Setup {
-    pub abi: KernelAbi,
-    /// What registers hold at the entry; all others are zero.
-    pub preload: Vec<(Register, Entry)>,
-    /// MODE at the entry.
-    pub mode: u32,
-    pub vgprs: u32,
-    pub sgprs: u32,
-    /// (offset, bytes) of the explicit arguments, where the container says.
-    pub params: Option<Vec<(u32, u32)>>,
-    /// Bytes of LDS and of scratch.
-    pub shared_bytes: u32,
-    pub local_bytes: u32,
-    /// The high dwords of flat addresses in LDS and scratch, zeros where the program cannot know them.
-    pub apertures: (u32, u32),
-}
-
-/// The limits of a chip; nothing is set up.
-pub(super) fn limits(generation: Generation) -> KernelAbi {
-    KernelAbi {
-        warp_lanes: LANES,
-        full_warps: true,
-        header: Vec::new(),
-        params: ParamSpace { space: Space::Global(KERNARG), offset: 0, max_bytes: 0, pointer_bytes: 8 },
-        segments: Vec::new(),
-        max_grid: [u32::MAX; 3],
-        max_block: [1024; 3],
-        max_threads: 1024,
-        max_registers: 256,
-        max_shared_bytes: if generation == Generation::Gfx6 { 0x8000 } else { 0x1_0000 },
-        max_local_bytes: 0x1_fff0,
-        barriers: 1,
-    }
-}
-
-/// The segment of the code.
-fn code_segment(code: Arc<[u8]>) -> Segment {
-    Segment {
-        name: "code",
-        address: CODE_ADDRESS,
-        size: SegmentSize::Bytes(0),
-        writable: false,
-        contents: vec![(0, code)],
-    }
-}
-
-/// The segment of the global data share, for programs that use it.
-pub(super) fn data_share() -> Segment {
-    /// Of all barriers and semaphores.
-    const SYNC_BYTES: u32 = 64 * 8;
-    Segment {
-        name: "global data share",
-        address: GDS_ADDRESS,
-        size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
-        writable: true,
-        contents: Vec::new(),
-    }
-}
-
-/// Raw words: nothing is set up.
-pub(super) fn raw(generation: Generation, code: &Arc<[u8]>, options: &CodeOptions) -> Setup {
-    let mut abi = limits(generation);
-    // There are no arguments: nothing would say where they are.
-    abi.segments = vec![code_segment(code.clone())];
-    Setup {
-        vgprs: options.registers.unwrap_or(abi.max_registers),
-        abi,
-        preload: Vec::new(),
-        mode: RAW_MODE,
-        sgprs: options.sgprs.unwrap_or(RAW_SGPRS),
-        params: None,
-        shared_bytes: options.shared.unwrap_or(0),
-        local_bytes: options.local.unwrap_or(0),
-        apertures: (SHARED_APERTURE, PRIVATE_APERTURE),
-    }
-}
-
 /// A kernel of a code object: as its descriptor says.
-pub(super) fn code_object(
+pub(in crate::gcn) fn code_object(
     generation: Generation,
     kernel: &Kernel,
     object: &CodeObject,
 ) -> Result<Setup, LoadError> {
     let error = |reason: String| Err(LoadError::Program(format!("kernel {}: {reason}", kernel.name)));
-    let rsrc1 = object.rsrc1;
-    let sgprs = match generation {
-        Generation::Gfx9 => ((rsrc1 >> 6 & 15) / 2 + 1) * 16,
-        _ => ((rsrc1 >> 6 & 15) + 1) * 8,
-    };
-    if sgprs > MOST_SGPRS {
-        return error(format!("its descriptor wants {sgprs} SGPRs, {generation} has {MOST_SGPRS}"));
+    let (rsrc1, rsrc2) = (Rsrc1(object.rsrc1), Rsrc2(object.rsrc2));
+    if let Err(reason) = rsrc1.check(generation) {
+        return error(format!("its descriptor {reason}"));
     }
-    let granule = if generation == Generation::Gfx6 { 256 } else { 512 };
     let setup = Setup {
         abi: limits(generation),
         preload: Vec::new(),
-        mode: rsrc1 >> 12 & 0xff | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9,
-        vgprs: ((rsrc1 & 0x3f) + 1) * 4,
-        sgprs,
+        mode: rsrc1.mode() | rsrc2.exceptions(generation),
+        vgprs: rsrc1.vgprs(),
+        sgprs: rsrc1.sgprs(generation),
         params: None,
-        shared_bytes: kernel.shared_bytes.max((object.rsrc2 >> 15 & 0x1ff) * granule),
+        shared_bytes: kernel.shared_bytes.max(rsrc2.lds_bytes(generation)),
         local_bytes: kernel.local_bytes,
         apertures: if may_know_apertures(generation, object) {
             (SHARED_APERTURE, PRIVATE_APERTURE)
@@ -330,7 +214,7 @@ impl Builder<'_> {
 
     fn registers(&mut self) -> Result<(), String> {
         let private = self.setup.local_bytes;
-        let rsrc2 = self.object.rsrc2;
+        let rsrc2 = Rsrc2(self.object.rsrc2);
         if self.has(property::PRIVATE_BUFFER) {
             let words = self.private_buffer();
             words.into_iter().for_each(|word| self.push(Entry::Const(word)));
@@ -363,37 +247,15 @@ impl Builder<'_> {
                 self.push(Entry::Builtin(Builtin::Nctaid(axis as u8)));
             }
         }
-        let count = rsrc2 >> 1 & 0x1f;
-        if u32::from(self.sgpr) > count {
-            return Err(format!(
-                "its descriptor wants {} user SGPRs set up and has room for {count}",
-                self.sgpr
-            ));
+        let (wanted, count) = (u32::from(self.sgpr), rsrc2.user_sgprs());
+        if wanted > count {
+            return Err(format!("its descriptor wants {wanted} user SGPRs set up and has room for {count}"));
         }
-        self.sgpr = count as u8;
-        for axis in 0..3 {
-            if rsrc2 >> (7 + axis) & 1 != 0 {
-                self.push(Entry::Builtin(Builtin::Ctaid(axis)));
-            }
-        }
-        if rsrc2 >> 10 & 1 != 0 {
-            // Waves of the workgroup in its low bits.
-            self.push(Entry::Builtin(Builtin::NumWarps));
-        }
-        if rsrc2 & 1 != 0 {
-            let scratch = self.setup.abi.segments.iter().position(|segment| segment.name == "scratch");
-            self.push(scratch.map_or(Entry::Const(0), |segment| Entry::WarpOffset(segment as u8)));
-        }
-        if u32::from(self.sgpr) > self.setup.sgprs {
-            return Err(format!(
-                "its descriptor wants {} SGPRs set up and gives a wave {}",
-                self.sgpr, self.setup.sgprs
-            ));
-        }
-        let axes = (rsrc2 >> 11 & 3).min(2) as u8;
-        let ids = (0..=axes).map(|axis| (Register::Vgpr(axis), Entry::Builtin(Builtin::Tid(axis))));
-        self.setup.preload.extend(ids);
-        Ok(())
+        let scratch = self.setup.abi.segments.iter().position(|segment| segment.name == "scratch");
+        let scratch = scratch.map_or(Entry::Const(0), |segment| Entry::WarpOffset(segment as u8));
+        rsrc2.load_registers(&mut self.setup, scratch).map_err(|(wanted, sgprs)| {
+            format!("its descriptor wants {wanted} SGPRs set up and gives a wave {sgprs}")
+        })
     }
 
     /// The buffer resource of scratch (facts/gcn.md section 6.4).

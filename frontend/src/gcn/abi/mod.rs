@@ -1,0 +1,114 @@
+//! What a launch sets up for a kernel: segments of memory, registers, limits (facts/gcn.md section 6).
+//!
+//! `rsrc` reads the two registers that say how a program starts and sets up what the hardware itself loads; `raw` and
+//! `code_object` make the setup of a bare program and of a kernel in a code object.
+//!
+//! Everything that a launch provides stands at fixed addresses, far from where buffers usually are, so that the lifter
+//! knows them: `s_getpc_b64` and pointers to arguments are constants in the code.
+
+use std::sync::Arc;
+
+use warpjit_ir::{KernelAbi, ParamSpace, Segment, SegmentSize, Space};
+
+use super::Generation;
+use super::lift::{Entry, Register};
+
+mod code_object;
+mod raw;
+mod rsrc;
+
+pub(super) use code_object::code_object;
+pub(super) use raw::raw;
+pub use rsrc::{tmpring, user_words};
+
+/// Guest address of the first byte of the code (of the loaded image, or of raw words).
+pub const CODE_ADDRESS: u64 = 0xf_0000_0000;
+/// Guest address of the kernel arguments.
+pub const KERNARG_ADDRESS: u64 = 0xf_1000_0000;
+/// Guest address of the dispatch packet.
+pub const PACKET_ADDRESS: u64 = 0xf_1100_0000;
+/// Guest address of the queue.
+pub const QUEUE_ADDRESS: u64 = 0xf_1200_0000;
+/// Guest address of the scratch memory of all waves. Offsets in FLAT_SCRATCH count from here on 1.1 and 1.2; on 1.4 it
+/// holds addresses.
+pub const SCRATCH_ADDRESS: u64 = 0xf_2000_0000;
+/// Guest address of the global data share, and of the 64 barriers and semaphores behind it.
+pub const GDS_ADDRESS: u64 = 0xf_1300_0000;
+/// Bytes of the global data share.
+pub const GDS_BYTES: u32 = 0x1_0000;
+/// High dword of flat addresses of LDS. 1.4 keeps the upper half of it in SH_MEM_BASES.
+pub const SHARED_APERTURE: u32 = 0x0001_0000;
+/// High dword of flat addresses of scratch.
+pub const PRIVATE_APERTURE: u32 = 0x0002_0000;
+
+/// Lanes of a wave.
+const LANES: u32 = 64;
+/// A wave's scratch is a multiple of that many bytes.
+const SCRATCH_GRANULE: u32 = 1024;
+/// SGPRs of raw code that does not say, and most that it may ask for.
+pub(super) const RAW_SGPRS: u32 = 104;
+/// Most SGPRs that a descriptor can give a wave and a chip has.
+const MOST_SGPRS: u32 = 112;
+/// The segment of the arguments.
+const KERNARG: u8 = 0;
+
+/// How a kernel is launched.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub abi: KernelAbi,
+    /// What registers hold at the entry; all others are zero.
+    pub preload: Vec<(Register, Entry)>,
+    /// MODE at the entry.
+    pub mode: u32,
+    pub vgprs: u32,
+    pub sgprs: u32,
+    /// (offset, bytes) of the explicit arguments, where the container says.
+    pub params: Option<Vec<(u32, u32)>>,
+    /// Bytes of LDS and of scratch.
+    pub shared_bytes: u32,
+    pub local_bytes: u32,
+    /// The high dwords of flat addresses in LDS and scratch, zeros where the program cannot know them.
+    pub apertures: (u32, u32),
+}
+
+/// The limits of a chip; nothing is set up.
+pub(super) fn limits(generation: Generation) -> KernelAbi {
+    KernelAbi {
+        warp_lanes: LANES,
+        full_warps: true,
+        header: Vec::new(),
+        params: ParamSpace { space: Space::Global(KERNARG), offset: 0, max_bytes: 0, pointer_bytes: 8 },
+        segments: Vec::new(),
+        max_grid: [u32::MAX; 3],
+        max_block: [1024; 3],
+        max_threads: 1024,
+        max_registers: 256,
+        max_shared_bytes: if generation == Generation::Gfx6 { 0x8000 } else { 0x1_0000 },
+        max_local_bytes: 0x1_fff0,
+        barriers: 1,
+    }
+}
+
+/// The segment of the code.
+fn code_segment(code: Arc<[u8]>) -> Segment {
+    Segment {
+        name: "code",
+        address: CODE_ADDRESS,
+        size: SegmentSize::Bytes(0),
+        writable: false,
+        contents: vec![(0, code)],
+    }
+}
+
+/// The segment of the global data share, for programs that use it.
+pub(super) fn data_share() -> Segment {
+    /// Of all barriers and semaphores.
+    const SYNC_BYTES: u32 = 64 * 8;
+    Segment {
+        name: "global data share",
+        address: GDS_ADDRESS,
+        size: SegmentSize::Bytes(GDS_BYTES + SYNC_BYTES),
+        writable: true,
+        contents: Vec::new(),
+    }
+}

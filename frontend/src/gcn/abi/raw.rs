@@ -1,0 +1,168 @@
+//! Raw words: a program as drivers and consoles have it, without a container.
+//!
+//! With COMPUTE_PGM_RSRC1 and RSRC2 it starts as a dispatch of the hardware starts it: user data in the first scalar registers,
+//! then what RSRC2 enables. Without them nothing is set up, and one wave with all lanes can be run.
+
+use std::sync::Arc;
+
+use warpjit_ir::{Builtin, Segment, SegmentSize, WarpRing};
+
+use super::rsrc::{Rsrc1, Rsrc2};
+use super::{
+    LANES, PRIVATE_APERTURE, RAW_SGPRS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
+};
+use crate::gcn::Generation;
+use crate::gcn::lift::{Entry, Register};
+use crate::image::CodeOptions;
+use crate::isa::LoadError;
+
+/// MODE of raw code that does not say: round to nearest, denormals of f32 flushed, others kept; what compilers want before 1.4.
+const RAW_MODE: u32 = 0xc0;
+/// Words of user data that a dispatch has registers for.
+const USER_WORDS: u32 = 16;
+/// Waves that share a scratch ring out among them where the launch does not say how many.
+pub(super) const RING_WAVES: u32 = 32;
+
+/// The setup of raw words.
+///
+/// # Errors
+///
+/// Options that contradict each other, or ask for what the chip does not have.
+pub(in crate::gcn) fn raw(
+    generation: Generation,
+    code: &Arc<[u8]>,
+    options: &CodeOptions,
+) -> Result<Setup, LoadError> {
+    let mut abi = limits(generation);
+    // There are no arguments: nothing would say where they are.
+    abi.segments = vec![code_segment(code.clone())];
+    let setup = Setup {
+        vgprs: options.registers.unwrap_or(abi.max_registers),
+        abi,
+        preload: Vec::new(),
+        mode: RAW_MODE,
+        sgprs: options.sgprs.unwrap_or(RAW_SGPRS),
+        params: None,
+        shared_bytes: options.shared.unwrap_or(0),
+        local_bytes: options.local.unwrap_or(0),
+        apertures: (SHARED_APERTURE, PRIVATE_APERTURE),
+    };
+    match (options.rsrc1, options.rsrc2) {
+        (None, None) => Ok(setup),
+        (Some(rsrc1), Some(rsrc2)) => dispatched(generation, setup, (Rsrc1(rsrc1), Rsrc2(rsrc2)), options),
+        _ => Err("rsrc1 and rsrc2 go together, only one is given".to_owned()),
+    }
+    .map_err(LoadError::Program)
+}
+
+/// The setup of a program that a dispatch starts.
+fn dispatched(
+    generation: Generation,
+    setup: Setup,
+    (rsrc1, rsrc2): (Rsrc1, Rsrc2),
+    options: &CodeOptions,
+) -> Result<Setup, String> {
+    for (name, given, by) in [
+        ("registers", options.registers, "rsrc1"),
+        ("sgprs", options.sgprs, "rsrc1"),
+        ("shared", options.shared, "rsrc2"),
+    ] {
+        if given.is_some() {
+            return Err(format!("{name} is given beside {by}, which says it"));
+        }
+    }
+    rsrc1.check(generation).map_err(|reason| format!("rsrc1 {:#x} {reason}", rsrc1.0))?;
+    let users = rsrc2.user_sgprs();
+    if users > USER_WORDS {
+        return Err(format!("rsrc2 {:#x} wants {users} user SGPRs, a dispatch has {USER_WORDS}", rsrc2.0));
+    }
+    let mut setup = Setup {
+        mode: rsrc1.mode() | rsrc2.exceptions(generation),
+        vgprs: rsrc1.vgprs(),
+        sgprs: rsrc1.sgprs(generation),
+        shared_bytes: rsrc2.lds_bytes(generation),
+        apertures: if generation == Generation::Gfx9 { setup.apertures } else { (0, 0) },
+        ..setup
+    };
+    let ring = setup.abi.segments.len() as u8;
+    if rsrc2.has_scratch() {
+        setup.abi.segments.push(scratch_ring(setup.local_bytes));
+    } else if setup.local_bytes != 0 {
+        return Err(format!("local is given, and rsrc2 {:#x} enables no scratch", rsrc2.0));
+    }
+    let users = users as u8;
+    let user_data = (0..users).map(|n| (Register::Scalar(n), Entry::Builtin(Builtin::UserData(n))));
+    setup.preload.extend(user_data);
+    rsrc2.load_registers(&mut setup, Entry::WarpOffset(ring)).map_err(|(loaded, sgprs)| {
+        format!("rsrc2 {:#x} loads {loaded} SGPRs, rsrc1 {:#x} gives a wave {sgprs}", rsrc2.0, rsrc1.0)
+    })?;
+    Ok(setup)
+}
+
+/// Scratch is a buffer of the launch, whose address the program has from a descriptor or a register. Waves share it out by the
+/// offsets that they start with.
+fn scratch_ring(local_bytes: u32) -> Segment {
+    let warp_bytes = (local_bytes * LANES).next_multiple_of(SCRATCH_GRANULE);
+    Segment {
+        name: "scratch ring",
+        address: 0,
+        size: SegmentSize::Ring((local_bytes != 0).then_some(WarpRing { warps: RING_WAVES, warp_bytes })),
+        writable: true,
+        contents: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Raw code about which nothing is said.
+    pub(in crate::gcn::abi) fn bare() -> Setup {
+        raw(Generation::Gfx8, &Arc::from([0; 4]), &CodeOptions { raw: true, ..CodeOptions::default() })
+            .unwrap()
+    }
+
+    fn error(change: impl FnOnce(&mut CodeOptions)) -> String {
+        let mut options = CodeOptions {
+            raw: true,
+            rsrc1: Some(0x2c_0043),
+            rsrc2: Some(0x4_008c),
+            ..CodeOptions::default()
+        };
+        change(&mut options);
+        raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn contradictions() {
+        assert_eq!(error(|o| o.rsrc2 = None), "rsrc1 and rsrc2 go together, only one is given");
+        assert_eq!(error(|o| o.registers = Some(4)), "registers is given beside rsrc1, which says it");
+        assert_eq!(error(|o| o.sgprs = Some(4)), "sgprs is given beside rsrc1, which says it");
+        assert_eq!(error(|o| o.shared = Some(4)), "shared is given beside rsrc2, which says it");
+        assert_eq!(error(|o| o.local = Some(4)), "local is given, and rsrc2 0x4008c enables no scratch");
+        assert_eq!(error(|o| o.rsrc2 = Some(17 << 1)), "rsrc2 0x22 wants 17 user SGPRs, a dispatch has 16");
+        assert_eq!(
+            error(|o| (o.rsrc1, o.rsrc2) = (Some(0), Some(8 << 1 | 7 << 7))),
+            "rsrc2 0x390 loads 11 SGPRs, rsrc1 0x0 gives a wave 8"
+        );
+        assert_eq!(error(|o| o.rsrc1 = Some(15 << 6)), "rsrc1 0x3c0 wants 128 SGPRs, fiji has 112");
+    }
+
+    #[test]
+    fn scratch_of_a_launch() {
+        let setup = |local| {
+            let options = CodeOptions {
+                raw: true,
+                rsrc1: Some(0x43),
+                rsrc2: Some(1 | 2 << 1),
+                local,
+                ..CodeOptions::default()
+            };
+            raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap()
+        };
+        assert_eq!(setup(None).abi.segments[1].size, SegmentSize::Ring(None));
+        let ring = WarpRing { warps: 32, warp_bytes: 3 * 1024 };
+        assert_eq!(setup(Some(36)).abi.segments[1].size, SegmentSize::Ring(Some(ring)));
+        assert_eq!(setup(None).preload[2], (Register::Scalar(2), Entry::WarpOffset(1)));
+    }
+}
