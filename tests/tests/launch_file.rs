@@ -174,7 +174,7 @@ fn unknown_keys_are_refused() {
     );
     refused(
         "[[arg]]\nu3 = 4\n",
-        "t.toml:9: arg[0].u3: unknown key; allowed are buffer, f32, f64, hex, i32, i64, local, size, u16, u32, u64, u8",
+        "t.toml:9: arg[0].u3: unknown key; allowed are align, buffer, f32, f64, hex, i16, i32, i64, i8, local, size, u16, u32, u64, u8",
     );
 }
 
@@ -325,7 +325,7 @@ fn bad_buffers_are_refused() {
 fn bad_arguments_constants_and_spaces_are_refused() {
     refused(
         "[[arg]]\n",
-        "t.toml:8: arg[0]: is empty; needs one of buffer, local, hex, u32, i32, u64, i64, f32, f64, u16, u8",
+        "t.toml:8: arg[0]: is empty; needs one of buffer, local, hex, u32, i32, u64, i64, f32, f64, u16, i16, u8, i8",
     );
     refused("[[arg]]\nbuffer = 'a'\n", "t.toml:9: arg[0].buffer: no buffer is called \"a\"; there are none");
     refused("[[arg]]\nu32 = -1\n", "t.toml:9: arg[0].u32: is -1, must be an integer from 0 to 0xffffffff");

@@ -212,8 +212,8 @@ pub(super) fn buffer_index(value: &Value<'_>, buffers: &[Buffer]) -> Result<usiz
     })
 }
 
-const ARG_KEYS: [&str; 11] =
-    ["buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "u8"];
+const ARG_KEYS: [&str; 13] =
+    ["buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "i16", "u8", "i8"];
 
 pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[Buffer]) -> Result<Vec<Arg>> {
     let mut args = Vec::new();
@@ -222,11 +222,16 @@ pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[
             return Err(t.error(format!("{} programs have no arguments", context.isa)));
         }
         let given = t.one_of(&ARG_KEYS)?;
-        let size = t.get("size");
+        let (size, align) = (t.get("size"), t.get("align"));
         t.finish()?;
         let Some((key, value)) = given else {
             return Err(t.error(format!("is empty; needs one of {}", ARG_KEYS.join(", "))));
         };
+        if let Some(align) = &align
+            && matches!(key, "buffer" | "local")
+        {
+            return Err(align.error(format!("only a value has an alignment of its own, not `{key}`")));
+        }
         if let Some(size) = &size
             && key != "buffer"
         {
@@ -255,38 +260,59 @@ pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[
                 Arg::Local(value.u32(1, 1 << 16)?)
             }
             _ => {
-                let bytes = scalar(key, &value)?;
-                // A value's alignment is its size; bytes in hexadecimal are a structure, laid out
-                // as one of words where it is made of words.
-                let align = if key == "hex" { hex_align(bytes.len()) } else { bytes.len() };
-                Arg::Bytes { bytes, align }
+                let (bytes, own) = value_bytes(key, &value)?;
+                Arg::Bytes { bytes, align: align.map_or(Ok(own), |v| alignment(&v))? }
             }
         });
     }
     Ok(args)
 }
 
-fn hex_align(bytes: usize) -> usize {
-    [4, 2].into_iter().find(|a| bytes.is_multiple_of(*a)).unwrap_or(1)
+/// The bytes of a value and its natural alignment. A list is a structure of equal members, or a vector, and is aligned as they are.
+/// Bytes in hexadecimal are a structure of words if they are whole words.
+fn value_bytes(key: &str, value: &Value<'_>) -> Result<(Vec<u8>, usize)> {
+    if key == "hex" {
+        let bytes = hex(value)?;
+        if bytes.is_empty() {
+            return Err(value.error("is empty; needs at least one byte"));
+        }
+        let align = [4, 2].into_iter().find(|align| bytes.len().is_multiple_of(*align)).unwrap_or(1);
+        return Ok((bytes, align));
+    }
+    if !value.is_list() {
+        let bytes = scalar(key, value)?;
+        let align = bytes.len();
+        return Ok((bytes, align));
+    }
+    let members = value.list("a number or a list of numbers")?;
+    let members: Vec<Vec<u8>> = members.iter().map(|member| scalar(key, member)).collect::<Result<_>>()?;
+    let Some(first) = members.first() else {
+        return Err(value.error("is empty; needs at least one number"));
+    };
+    Ok((members.concat(), first.len()))
+}
+
+/// An alignment that a file gives.
+fn alignment(value: &Value<'_>) -> Result<usize> {
+    let align = value.u32(1, 64)?;
+    if !align.is_power_of_two() {
+        return Err(value.error(format!("is {align}, must be 1, 2, 4, 8, 16, 32 or 64")));
+    }
+    Ok(align as usize)
 }
 
 fn scalar(key: &str, v: &Value<'_>) -> Result<Vec<u8>> {
     Ok(match key {
         "u8" => vec![v.integer(0, 255)? as u8],
+        "i8" => vec![v.integer(-128, 127)? as i8 as u8],
         "u16" => (v.integer(0, 65535)? as u16).to_le_bytes().into(),
+        "i16" => (v.integer(-32768, 32767)? as i16).to_le_bytes().into(),
         "u32" => v.u32(0, u32::MAX)?.to_le_bytes().into(),
         "i32" => (v.integer(i32::MIN.into(), i32::MAX.into())? as i32).to_le_bytes().into(),
         "u64" => v.u64()?.to_le_bytes().into(),
         "i64" => (v.integer(i64::MIN.into(), i64::MAX.into())? as i64).to_le_bytes().into(),
         "f32" => v.f32()?.to_le_bytes().into(),
-        "f64" => v.f64()?.to_le_bytes().into(),
-        _ => {
-            let bytes = hex(v)?;
-            if bytes.is_empty() {
-                return Err(v.error("is empty; needs at least one byte"));
-            }
-            bytes
-        }
+        _ => v.f64()?.to_le_bytes().into(),
     })
 }
 

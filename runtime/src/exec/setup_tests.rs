@@ -204,6 +204,16 @@ fn refuses_bad_arguments() {
         launch.args = vec![Arg::u32(1), Arg::u64(2)];
     });
     assert_eq!(placed.unwrap().shared[16..26], [1, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
+    // A structure lies where the layout says, whatever its alignment; without one it is aligned.
+    let structure = |params: Option<&'static [(u32, u32)]>| {
+        let planned = plan(|launch, needs| {
+            needs.params = params;
+            launch.args = vec![Arg::bytes([9], 1), Arg::u32s(&[1, 2])];
+        });
+        planned.unwrap().shared[16..28].to_vec()
+    };
+    assert_eq!(structure(Some(&[(0, 1), (2, 8)])), [9, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0]);
+    assert_eq!(structure(None), [9, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0]);
     assert_eq!(
         refusal(|launch, _| launch.args = vec![Arg { bytes: vec![0; 4], align: 3, shared: None }]),
         "launch: argument 0: alignment 3 is not a power of two up to 64"
