@@ -98,6 +98,7 @@ pub fn in_archive(archive: &Path, prefix: &str) -> io::Result<Vec<Case>> {
 pub fn gcn() -> io::Result<Vec<Case>> {
     let mut cases = in_folder(&corpus().join("gcn"), "gcn")?;
     cases.extend(in_archive(&corpus().join("gcn-asm.tar.gz"), "gcn-asm")?);
+    cases.extend(in_archive(&corpus().join("gcn-radv.tar.gz"), "gcn-radv")?);
     Ok(cases)
 }
 

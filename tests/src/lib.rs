@@ -3,6 +3,7 @@
 //! | where | what |
 //! |---|---|
 //! | `corpus/tesla/` | programs of the project's own, one folder each |
+//! | `radv/` | makes `corpus/gcn-radv.tar.gz` with Mesa, by hand (docs/testing.md) |
 //! | `corpus/tesla-op.tar.gz` | one kernel per instruction form, packed; see `examples/pack_corpus.rs` |
 //! | `../shared/corpus/third-party` | programs of others, only where that folder exists |
 #![warn(missing_docs)]

@@ -405,6 +405,9 @@ impl Plan {
 
 /// The launch's words of user data, if there are no more of them than the program takes.
 fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
+    if launch.user_data.is_empty() {
+        return Ok(Vec::new());
+    }
     let numbers = function.slots.iter().filter_map(|slot| match slot.init {
         SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
         _ => None,
