@@ -82,7 +82,7 @@ fn bad_files_and_command_lines_are_status_2() {
     assert_eq!((status, out.as_str()), (2, ""));
     assert_eq!(
         err,
-        "error: launch.toml:15: arg[0].colour: unknown key; allowed are buffer, f32, f64, hex, i32, i64, local, size, u16, u32, u64, u8\n"
+        "error: launch.toml:15: arg[0].colour: unknown key; allowed are align, buffer, f32, f64, hex, i16, i32, i64, i8, local, size, u16, u32, u64, u8\n"
     );
     let (status, object) = json(&folder, &["run", "launch.toml"]);
     assert_eq!((status, &object["status"]), (2, &"error".into()));

@@ -556,3 +556,42 @@ fn workgroup_info_of_a_code_object() {
         }
     }
 }
+
+/// Registers with any bits set load, or are refused; so do launches of any size with them. Nothing panics.
+#[test]
+fn registers_of_all_kinds_do_no_harm() {
+    let engine = Engine::new(Config { tier: Tier::Interp, threads: 1, ..Config::default() }).unwrap();
+    let mut memory = engine.memory().unwrap();
+    let mut random = SplitMix::new(9);
+    let (mut loaded, mut ran) = (0, 0);
+    for _ in 0..3000 {
+        let generation = random.pick(&Generation::ALL);
+        let bits = random.bits();
+        // Fewer bits now and then, so that some can be had.
+        let mask = if random.one_in(2) { random.bits() & random.bits() } else { u64::MAX };
+        let (rsrc1, rsrc2) = ((bits & mask) as u32, (bits >> 32 & mask >> 32) as u32);
+        let options = ProgramOptions {
+            raw: true,
+            chip: Some(generation.into()),
+            rsrc1: Some(rsrc1),
+            rsrc2: Some(rsrc2),
+            local: random.one_in(2).then_some(random.bits() as u32 >> random.below(32)),
+            ..ProgramOptions::new(Isa::Gcn)
+        };
+        let Ok(program) = Program::load(&0xbf81_0000u32.to_le_bytes(), &options) else { continue };
+        loaded += 1;
+        let launch = Launch {
+            grid: [1 + random.below(3) as u32, 1, 1],
+            block: [1 + random.below(1100) as u32, 1, 1],
+            user_data: vec![7; random.below(18) as usize],
+            scratch_ring: random.one_in(2).then(|| WarpRing {
+                warps: random.below(40) as u32,
+                warp_bytes: random.bits() as u32 >> (bits >> 60),
+            }),
+            ..Launch::default()
+        };
+        ran +=
+            u32::from(engine.run(&program, &mut memory, &launch).is_ok_and(|report| report.fault.is_none()));
+    }
+    assert!(loaded > 100 && ran > 30, "{loaded} {ran}");
+}

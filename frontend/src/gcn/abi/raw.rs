@@ -76,6 +76,10 @@ fn dispatched(
     if users > USER_WORDS {
         return Err(format!("rsrc2 {:#x} wants {users} user SGPRs, a dispatch has {USER_WORDS}", rsrc2.0));
     }
+    let (local, most) = (setup.local_bytes, setup.abi.max_local_bytes);
+    if local > most {
+        return Err(format!("local is {local}, a lane has at most {most} bytes of scratch"));
+    }
     let mut setup = Setup {
         mode: rsrc1.mode() | rsrc2.exceptions(generation),
         vgprs: rsrc1.vgprs(),
@@ -140,6 +144,10 @@ pub(super) mod tests {
         assert_eq!(error(|o| o.sgprs = Some(4)), "sgprs is given beside rsrc1, which says it");
         assert_eq!(error(|o| o.shared = Some(4)), "shared is given beside rsrc2, which says it");
         assert_eq!(error(|o| o.local = Some(4)), "local is given, and rsrc2 0x4008c enables no scratch");
+        assert_eq!(
+            error(|o| o.local = Some(u32::MAX)),
+            "local is 4294967295, a lane has at most 131056 bytes of scratch"
+        );
         assert_eq!(error(|o| o.rsrc2 = Some(17 << 1)), "rsrc2 0x22 wants 17 user SGPRs, a dispatch has 16");
         assert_eq!(
             error(|o| (o.rsrc1, o.rsrc2) = (Some(0), Some(8 << 1 | 7 << 7))),
