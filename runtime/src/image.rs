@@ -48,7 +48,7 @@ pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
     for slot in &func.slots {
         let SlotInit::WarpOffset(segment) = slot.init else { continue };
         let size = image.abi.segments.get(usize::from(segment)).map(|segment| segment.size);
-        if !matches!(size, Some(SegmentSize::PerWarp(_))) {
+        if !matches!(size, Some(SegmentSize::PerWarp(_) | SegmentSize::Ring(_))) {
             return Err(bad(format!("register {} names segment {segment}", slot.name)));
         }
     }
