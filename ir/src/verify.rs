@@ -264,11 +264,11 @@ impl Verifier<'_> {
                 "the result is varying",
             )?;
             ensure(
-                // The guard of a uniform load may differ between lanes.
+                // The guard of a uniform load, or of the translation of a uniform address, may differ between lanes; so may what is stored.
                 matches!(op, Opcode::Any | Opcode::Ballot | Opcode::VoteAny | Opcode::VoteAll)
                     || op == Opcode::ChunkBallot
                     || (matches!(op, Opcode::Shuffle | Opcode::ChunkValue) && args[1].uniform)
-                    || (op == Opcode::Load && args[0].uniform)
+                    || ((op == Opcode::Load || op.is_translation()) && args[0].uniform)
                     || args.iter().all(|t| t.uniform),
                 "a varying operand makes the result varying",
             )?;
