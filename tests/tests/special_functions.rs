@@ -238,19 +238,36 @@ fn fermi() {
 #[test]
 fn gcn() {
     const REGISTERS: usize = 16;
-    let functions: [Case; 4] = [
-        ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x), |x| trans::quick::exp_f32(&mut Scalars, x)),
-        ("v_log_f32", |x| trans::log_f32(&mut Scalars, x), |x| trans::quick::log_f32(&mut Scalars, x)),
-        ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x), |x| trans::quick::sin_f32(&mut Scalars, x)),
-        ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x), |x| trans::quick::cos_f32(&mut Scalars, x)),
+    use Generation::{Gfx8, Gfx9};
+    let functions: [(Generation, Case); 6] = [
+        (Gfx9, ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x), |x| trans::quick::exp_f32(&mut Scalars, x))),
+        (Gfx9, ("v_log_f32", |x| trans::log_f32(&mut Scalars, x), |x| trans::quick::log_f32(&mut Scalars, x))),
+        (Gfx8, ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x), |x| trans::quick::sin_f32(&mut Scalars, x))),
+        (Gfx8, ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x), |x| trans::quick::cos_f32(&mut Scalars, x))),
+        (
+            Gfx9,
+            (
+                "v_sin_f32",
+                |x| trans::sin_any_f32(&mut Scalars, x),
+                |x| trans::quick::sin_any_f32(&mut Scalars, x),
+            ),
+        ),
+        (
+            Gfx9,
+            (
+                "v_cos_f32",
+                |x| trans::cos_any_f32(&mut Scalars, x),
+                |x| trans::quick::cos_any_f32(&mut Scalars, x),
+            ),
+        ),
     ];
-    for (op, exact, fast) in functions {
+    for (generation, (op, exact, fast)) in functions {
         let mut text: String = (0..REGISTERS).map(|n| format!("{op} v{n}, v{n}\n")).collect();
         text += "s_endpgm\n";
-        let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+        let code = gcn::assemble(&text, generation).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
         let options = ProgramOptions {
             raw: true,
-            chip: Some(Generation::Gfx9.into()),
+            chip: Some(generation.into()),
             registers: Some(REGISTERS as u32),
             sgprs: Some(16),
             ..ProgramOptions::new(Isa::Gcn)
@@ -320,13 +337,15 @@ fn gcn_powers_and_divisions() {
         (state >> 32) as u32
     };
     // MODE as it is, with all denormals, with none, rounding up.
-    for mode in ["", "(HW_REG_MODE, 4, 4), 0xf", "(HW_REG_MODE, 4, 4), 0", "(HW_REG_MODE, 0, 4), 5"] {
+    let modes = ["", "(HW_REG_MODE, 4, 4), 0xf", "(HW_REG_MODE, 4, 4), 0", "(HW_REG_MODE, 0, 4), 5"];
+    let cases = [Generation::Gfx8, Generation::Gfx9].map(|generation| modes.map(|mode| (generation, mode)));
+    for (generation, mode) in cases.into_iter().flatten() {
         let mode = if mode.is_empty() { String::new() } else { format!("s_setreg_imm32_b32 hwreg{mode}\n") };
         let text = format!("{mode}{}\ns_endpgm\n", ops.join("\n"));
-        let code = gcn::assemble(&text, Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
+        let code = gcn::assemble(&text, generation).unwrap_or_else(|e| panic!("{e}\n{text}")).code;
         let options = ProgramOptions {
             raw: true,
-            chip: Some(Generation::Gfx9.into()),
+            chip: Some(generation.into()),
             registers: Some(44),
             sgprs: Some(16),
             ..ProgramOptions::new(Isa::Gcn)
@@ -345,6 +364,7 @@ fn gcn_powers_and_divisions() {
             let registers: Vec<_> = (0..INPUTS).map(|n| (format!("v{n}"), lanes(&mut value, n))).collect();
             let mut wanted = None;
             for (kind, engine) in engines(Numerics::Exact) {
+                let kind = format!("{generation} {kind}");
                 let launch = Launch {
                     grid: [1; 3],
                     block: [64, 1, 1],

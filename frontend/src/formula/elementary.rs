@@ -145,8 +145,11 @@ fn of_quarters<O: Ops>(o: &mut O, quarters: O::Word, rest: O::Double, cosine: bo
     o.double_select(first, value, opposite)
 }
 
-/// Sine or cosine of `turns` full turns; 0 and 1 beyond 256 turns; NaN for infinities.
-pub fn of_turns<O: Ops>(o: &mut O, turns: O::Double, cosine: bool) -> O::Double {
+/// Every f32 and f16 of a greater magnitude is an integer: so many full turns have sine 0 and cosine 1 exactly.
+pub const ANY_TURNS: f64 = 8_388_608.0;
+
+/// Sine or cosine of `turns` full turns. For magnitudes above `most`, at most 2^48, the value at 0; NaN for infinities.
+pub fn of_turns<O: Ops>(o: &mut O, turns: O::Double, most: f64, cosine: bool) -> O::Double {
     let (four, quarter, magic) = (o.double(4.0), o.double(0.25), o.double(MAGIC));
     let quarters = o.double_mul(turns, four);
     let quarters = o.double_add(quarters, magic);
@@ -156,7 +159,7 @@ pub fn of_turns<O: Ops>(o: &mut O, turns: O::Double, cosine: bool) -> O::Double 
     let bits = o.wide_bits(quarters);
     let bits = o.low(bits);
     let value = of_quarters(o, bits, rest, cosine);
-    bounded(o, turns, value, 256.0, cosine)
+    bounded(o, turns, value, most, cosine)
 }
 
 /// `value`, but the value at 0 for magnitudes above `most`, and NaN for infinities and NaNs.

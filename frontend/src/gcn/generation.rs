@@ -40,6 +40,11 @@ impl Generation {
     pub fn is_old(self) -> bool {
         self <= Generation::Gfx7
     }
+
+    /// Whether `v_sin` and `v_cos` take any number of turns. Before GCN 1.4 they take 256 either way.
+    pub fn has_any_turns(self) -> bool {
+        self >= Generation::Gfx9
+    }
 }
 
 impl fmt::Display for Generation {

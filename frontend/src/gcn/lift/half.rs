@@ -76,7 +76,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
             return true;
         }
         op => {
-            let Some(callee) = function(op) else { return false };
+            let Some(callee) = function(op, inst.generation) else { return false };
             let a = s(0);
             e.call_mode(callee, 0, &[a])
         }
@@ -86,11 +86,13 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
 }
 
 /// Functions of one half that are calls.
-fn function(op: Op) -> Option<&'static PureFn> {
+fn function(op: Op, generation: Generation) -> Option<&'static PureFn> {
     Some(match op {
         Op::V_EXP_F16 => &pure::EXP_F16,
         Op::V_LOG_F16 => &pure::LOG_F16,
+        Op::V_SIN_F16 if generation.has_any_turns() => &pure::SIN_ANY_F16,
         Op::V_SIN_F16 => &pure::SIN_F16,
+        Op::V_COS_F16 if generation.has_any_turns() => &pure::COS_ANY_F16,
         Op::V_COS_F16 => &pure::COS_F16,
         Op::V_RCP_F16 => &pure::RCP_F16,
         Op::V_RSQ_F16 => &pure::RSQ_F16,

@@ -24,7 +24,9 @@ fn functions(e: &mut Emit<'_>, inst: &Inst) -> bool {
     let callee: Option<&'static PureFn> = match inst.op {
         Op::V_EXP_F32 | Op::V_EXP_LEGACY_F32 => Some(&pure::EXP_F32),
         Op::V_LOG_F32 | Op::V_LOG_LEGACY_F32 | Op::V_LOG_CLAMP_F32 => Some(&pure::LOG_F32),
+        Op::V_SIN_F32 if inst.generation.has_any_turns() => Some(&pure::SIN_ANY_F32),
         Op::V_SIN_F32 => Some(&pure::SIN_F32),
+        Op::V_COS_F32 if inst.generation.has_any_turns() => Some(&pure::COS_ANY_F32),
         Op::V_COS_F32 => Some(&pure::COS_F32),
         Op::V_RCP_F32
         | Op::V_RCP_IFLAG_F32

@@ -255,6 +255,27 @@ fn single_precision_is_that_of_the_numerics() {
     });
 }
 
+/// Checks an operation on one word; the sign of a zero is free.
+fn check_word(op: Op, generations: &[Generation], sign: u64, argument: u64, want: u64) {
+    for &generation in generations {
+        let got = run(op, generation, 0, NEAREST, true, &[[argument, 0, 0]])[0] & 0xffff_ffff;
+        assert!(got == want || got == sign && want == 0, "{} on {generation}: {got:x}", op.name());
+    }
+}
+
+/// 300.25 turns: within the range of 1.4 only.
+#[test]
+fn turns_are_any_number_from_1_4_on() {
+    for (generations, sin, cos) in [(&[Gfx6, Gfx7, Gfx8][..], 0, 1.0f32), (&[Gfx9], 0x3f80_0000, 0.0)] {
+        check_word(Op::V_SIN_F32, generations, 1 << 31, 300.25f32.to_bits().into(), sin);
+        check_word(Op::V_COS_F32, generations, 1 << 31, 300.25f32.to_bits().into(), cos.to_bits().into());
+    }
+    for (generation, sin, cos) in [(Gfx8, 0, 0x3c00), (Gfx9, 0x3c00, 0)] {
+        check_word(Op::V_SIN_F16, &[generation], 1 << 15, 0x5cb1, sin);
+        check_word(Op::V_COS_F16, &[generation], 1 << 15, 0x5cb1, cos);
+    }
+}
+
 #[test]
 fn double_precision_is_that_of_the_numerics() {
     let w = Width::Double;

@@ -6,8 +6,9 @@
 use warpjit_ir::{Builder, Value};
 
 use super::scaling::{self, Flush, Single};
+use super::trans::FEW_TURNS;
 use super::{Mode, Width, pure};
-use crate::formula::elementary::{exp2, log2, of_turns};
+use crate::formula::elementary::{ANY_TURNS, exp2, log2, of_turns};
 use crate::formula::{Lanes, Ops, is_tiny};
 use crate::soft::Rounding;
 
@@ -95,14 +96,24 @@ pub fn log<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     through_double(o, x, |o, x| log2(o, x))
 }
 
-/// Sine of x turns.
+/// Sine of x turns, 0 beyond [`FEW_TURNS`].
 pub fn sin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    through_double(o, x, |o, x| of_turns(o, x, false))
+    through_double(o, x, |o, x| of_turns(o, x, FEW_TURNS, false))
 }
 
-/// Cosine of x turns.
+/// Cosine of x turns, 1 beyond [`FEW_TURNS`].
 pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-    through_double(o, x, |o, x| of_turns(o, x, true))
+    through_double(o, x, |o, x| of_turns(o, x, FEW_TURNS, true))
+}
+
+/// Sine of any number of turns.
+pub fn sin_any<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    through_double(o, x, |o, x| of_turns(o, x, ANY_TURNS, false))
+}
+
+/// Cosine of any number of turns.
+pub fn cos_any<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    through_double(o, x, |o, x| of_turns(o, x, ANY_TURNS, true))
 }
 
 /// Denormals stay.
@@ -162,6 +173,8 @@ expansions! {
     log_f16 = log;
     sin_f16 = sin;
     cos_f16 = cos;
+    sin_any_f16 = sin_any;
+    cos_any_f16 = cos_any;
     significand_f16 = significand;
     power_f16 = power;
 }

@@ -82,10 +82,14 @@ functions! {
     EXP_F32 = "gcn.exp.f32" (F32) -> F32, |x| trans::exp_f32(&mut Scalars, w(x, 0)).into(), inline trans::exp_f32, fast trans::quick::exp_f32;
     /// log2(x)
     LOG_F32 = "gcn.log.f32" (F32) -> F32, |x| trans::log_f32(&mut Scalars, w(x, 0)).into(), inline trans::log_f32, fast trans::quick::log_f32;
-    /// Sine of turns
+    /// Sine of turns, 0 beyond 256
     SIN_F32 = "gcn.sin.f32" (F32) -> F32, |x| trans::sin_f32(&mut Scalars, w(x, 0)).into(), inline trans::sin_f32, fast trans::quick::sin_f32;
-    /// Cosine of turns
+    /// Cosine of turns, 1 beyond 256
     COS_F32 = "gcn.cos.f32" (F32) -> F32, |x| trans::cos_f32(&mut Scalars, w(x, 0)).into(), inline trans::cos_f32, fast trans::quick::cos_f32;
+    /// Sine of any number of turns
+    SIN_ANY_F32 = "gcn.sin_any.f32" (F32) -> F32, |x| trans::sin_any_f32(&mut Scalars, w(x, 0)).into(), inline trans::sin_any_f32, fast trans::quick::sin_any_f32;
+    /// Cosine of any number of turns
+    COS_ANY_F32 = "gcn.cos_any.f32" (F32) -> F32, |x| trans::cos_any_f32(&mut Scalars, w(x, 0)).into(), inline trans::cos_any_f32, fast trans::quick::cos_any_f32;
 
     // f64.
 
@@ -140,10 +144,14 @@ functions! {
     EXP_F16 = "gcn.exp.f16" (I32, I32) -> I32, |x| trans::half(Function::Exp, mode(x), h(x, 1)), expand halves::exp_f16;
     /// log2(x) of an f16
     LOG_F16 = "gcn.log.f16" (I32, I32) -> I32, |x| trans::half(Function::Log, mode(x), h(x, 1)), expand halves::log_f16;
-    /// Sine of turns, f16
+    /// Sine of turns, 0 beyond 256, f16
     SIN_F16 = "gcn.sin.f16" (I32, I32) -> I32, |x| trans::half(Function::Sin, mode(x), h(x, 1)), expand halves::sin_f16;
-    /// Cosine of turns, f16
+    /// Cosine of turns, 1 beyond 256, f16
     COS_F16 = "gcn.cos.f16" (I32, I32) -> I32, |x| trans::half(Function::Cos, mode(x), h(x, 1)), expand halves::cos_f16;
+    /// Sine of any number of turns, f16
+    SIN_ANY_F16 = "gcn.sin_any.f16" (I32, I32) -> I32, |x| trans::half(Function::SinAny, mode(x), h(x, 1)), expand halves::sin_any_f16;
+    /// Cosine of any number of turns, f16
+    COS_ANY_F16 = "gcn.cos_any.f16" (I32, I32) -> I32, |x| trans::half(Function::CosAny, mode(x), h(x, 1)), expand halves::cos_any_f16;
     /// 1 / x of an f16
     RCP_F16 = "gcn.rcp.f16" (I32, I32) -> I32, |x| trans::half(Function::Rcp, mode(x), h(x, 1)), expand halves::rcp_f16;
     /// 1 / sqrt(x) of an f16

@@ -207,20 +207,24 @@ fn ulps(a: u32, b: u32) -> u32 {
 fn transcendental_functions_are_within_an_ulp() {
     let tau = std::f64::consts::TAU;
     type Case<'a> = (&'a str, fn(&mut Scalars, u32) -> u32, &'a dyn Fn(f64) -> f64);
-    let functions: [Case<'_>; 4] = [
+    let functions: [Case<'_>; 6] = [
         ("exp", trans::exp_f32, &f64::exp2),
         ("log", trans::log_f32, &f64::log2),
         ("sin", trans::sin_f32, &|x| (tau * (x - x.round())).sin()),
         ("cos", trans::cos_f32, &|x| (tau * (x - x.round())).cos()),
+        ("sin of any size", trans::sin_any_f32, &|x| (tau * (x - x.round())).sin()),
+        ("cos of any size", trans::cos_any_f32, &|x| (tau * (x - x.round())).cos()),
     ];
     let mut inputs: Vec<u32> = samples(Width::Single, 4000).into_iter().map(|x| x as u32).collect();
     inputs.extend((0..4000).map(|n| (n as f32 * 0.031_25 - 60.0).to_bits()));
+    // Turns beyond 256 that are no integers: up to 2^23.
+    inputs.extend((0..16_000).map(|n: u32| n << 31 | (135 + n / 2 % 16) << 23 | n.wrapping_mul(0x9e37_79b9) >> 9));
     for (name, function, reference) in functions {
         for &input in &inputs {
             let x = f32::from_bits(input);
             let x = if x.is_subnormal() { 0.0 } else { x };
-            let trigonometric = name == "sin" || name == "cos";
-            let out_of_range = trigonometric && x.abs() > 256.0 && x.is_finite();
+            let trigonometric = name.starts_with("sin") || name.starts_with("cos");
+            let out_of_range = matches!(name, "sin" | "cos") && x.abs() > 256.0 && x.is_finite();
             let want =
                 if out_of_range { f64::from(u8::from(name == "cos")) } else { reference(x.into()) } as f32;
             let want = if want.is_subnormal() { 0.0 } else { want };
@@ -245,6 +249,47 @@ fn transcendental_functions_are_within_an_ulp() {
         (0x3f80_0000, 0x3f80_0000)
     );
     assert_eq!(trans::log_f32(&mut Scalars, 0x8000_0000), 0xff80_0000);
+}
+
+/// What the vendor's documents of chips with the whole range give as examples, and quarters of turns beyond 256.
+#[test]
+fn sines_and_cosines_of_any_size() {
+    // Only the examples say which zero it is.
+    let same = |got: u32, want: u32, nan: u32| got == want || got & nan == 0 && want & nan == 0;
+    for (x, sin, cos) in [
+        (0xff7f_ffff, 0, 0x3f80_0000),
+        (0x7f7f_ffff, 0, 0x3f80_0000),
+        (0x8000_0000, 0x8000_0000, 0x3f80_0000),
+        (0x3e80_0000, 0x3f80_0000, 0),
+        (0x7f80_0000, 0x7fc0_0000, 0x7fc0_0000),
+        (0xff80_0000, 0x7fc0_0000, 0x7fc0_0000),
+        (256.25f32.to_bits(), 0x3f80_0000, 0),
+        ((-300.25f32).to_bits(), 0xbf80_0000, 0),
+        (1_000_000.75f32.to_bits(), 0xbf80_0000, 0),
+        (8_388_607.5f32.to_bits(), 0, 0xbf80_0000),
+        (8_388_609f32.to_bits(), 0, 0x3f80_0000),
+    ] {
+        let got = [trans::sin_any_f32(&mut Scalars, x), trans::cos_any_f32(&mut Scalars, x)];
+        let right = same(got[0], sin, 0x7fff_ffff) && same(got[1], cos, 0x7fff_ffff);
+        assert!(right, "{x:#x}: {got:x?}");
+    }
+    assert_eq!(trans::sin_any_f32(&mut Scalars, 0xff7f_ffff), 0);
+    assert_eq!(trans::sin_any_f32(&mut Scalars, 0x8000_0000), 0x8000_0000);
+    for (x, sin, cos) in [
+        (0xfbff, 0, 0x3c00),
+        (0x7bff, 0, 0x3c00),
+        (0x8000, 0x8000, 0x3c00),
+        (0x3400, 0x3c00, 0),
+        (0xfc00, 0x7e00, 0x7e00),
+        // 1028, 272.5, 300.25.
+        (0x6404, 0, 0x3c00),
+        (0x5c42, 0, 0xbc00),
+        (0x5cb1, 0x3c00, 0),
+    ] {
+        let got = [Function::SinAny, Function::CosAny].map(|of| trans::half(of, Mode::NEAREST, x) as u32);
+        let right = same(got[0], sin, 0x7fff) && same(got[1], cos, 0x7fff);
+        assert!(right, "{x:#x}: {got:x?}");
+    }
 }
 
 #[test]
@@ -425,11 +470,13 @@ fn functions_of_halves_as_formulas() {
     type Formula = fn(&mut crate::formula::Scalars, u32) -> u32;
     let o = &mut crate::formula::Scalars;
     let (w, mode) = (Width::Half, Mode::NEAREST);
-    let functions: [(Function, Formula); 7] = [
+    let functions: [(Function, Formula); 9] = [
         (Function::Exp, halves::exp),
         (Function::Log, halves::log),
         (Function::Sin, halves::sin),
         (Function::Cos, halves::cos),
+        (Function::SinAny, halves::sin_any),
+        (Function::CosAny, halves::cos_any),
         (Function::Rcp, halves::rcp),
         (Function::Rsq, halves::rsq),
         (Function::Sqrt, halves::sqrt),

@@ -5,9 +5,14 @@
 //! Those of f16 are made from the same, reciprocals and roots of f16 from f64 ones. Reciprocals and roots
 //! of f32 and f64 are IR operations (`lift/special.rs`). Denormal f32 sources and results are zeros in all modes; f16
 //! follows MODE.
+//!
+//! Sines and cosines count in turns. GCN 1.0 to 1.2 have them for 256 turns either way only; beyond, the sine is 0 and the cosine 1, and compilers
+//! take the fraction (`v_fract`) first. 1.4 has them for all numbers, and compilers pass any (LLVM's feature `trig-reduced-range` and Mesa's
+//! ACO end with 1.2; the vendor's documents of later chips say "full range input is supported" and name sin(-MaxFloat) = 0). They are periodic
+//! there.
 
 use super::{Mode, Width, convert};
-use crate::formula::elementary::{exp2, log2, of_single, of_turns};
+use crate::formula::elementary::{ANY_TURNS, exp2, log2, of_single, of_turns};
 use crate::formula::{Ops, Scalars};
 use crate::soft::{F64, Real, Rounding};
 
@@ -27,17 +32,25 @@ singles! {
     exp_f32: |o, x| exp2(o, x);
     /// log2(x) (`v_log_f32`).
     log_f32: |o, x| log2(o, x);
-    /// Sine of x turns (`v_sin_f32`).
-    sin_f32: |o, x| of_turns(o, x, false);
-    /// Cosine of x turns (`v_cos_f32`).
-    cos_f32: |o, x| of_turns(o, x, true);
+    /// Sine of x turns (`v_sin_f32`), 0 beyond [`FEW_TURNS`].
+    sin_f32: |o, x| of_turns(o, x, FEW_TURNS, false);
+    /// Cosine of x turns (`v_cos_f32`), 1 beyond [`FEW_TURNS`].
+    cos_f32: |o, x| of_turns(o, x, FEW_TURNS, true);
+    /// Sine of any number of turns (`v_sin_f32` of 1.4).
+    sin_any_f32: |o, x| of_turns(o, x, ANY_TURNS, false);
+    /// Cosine of any number of turns (`v_cos_f32` of 1.4).
+    cos_any_f32: |o, x| of_turns(o, x, ANY_TURNS, true);
 }
+
+/// The turns, either way, of which GCN 1.0 to 1.2 have sines and cosines.
+pub const FEW_TURNS: f64 = 256.0;
 
 /// The same for approximate numerics ([`crate::formula::fast`]).
 pub mod quick {
     use crate::formula::{Ops, fast};
 
     const NAN: u32 = 0x7fc0_0000;
+    const FEW_TURNS: Option<f32> = Some(super::FEW_TURNS as f32);
 
     /// 2^x.
     pub fn exp_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
@@ -49,14 +62,24 @@ pub mod quick {
         fast::lg2(o, x, NAN)
     }
 
-    /// Sine of x turns.
+    /// Sine of x turns, 0 beyond [`super::FEW_TURNS`].
     pub fn sin_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-        fast::of_turns(o, x, false, NAN)
+        fast::of_turns(o, x, FEW_TURNS, false, NAN)
     }
 
-    /// Cosine of x turns.
+    /// Cosine of x turns, 1 beyond [`super::FEW_TURNS`].
     pub fn cos_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
-        fast::of_turns(o, x, true, NAN)
+        fast::of_turns(o, x, FEW_TURNS, true, NAN)
+    }
+
+    /// Sine of any number of turns.
+    pub fn sin_any_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_turns(o, x, None, false, NAN)
+    }
+
+    /// Cosine of any number of turns.
+    pub fn cos_any_f32<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+        fast::of_turns(o, x, None, true, NAN)
     }
 }
 
@@ -67,10 +90,14 @@ pub enum Function {
     Exp,
     /// log2(x)
     Log,
-    /// Sine of x turns
+    /// Sine of x turns, 0 beyond [`FEW_TURNS`]
     Sin,
-    /// Cosine of x turns
+    /// Cosine of x turns, 1 beyond [`FEW_TURNS`]
     Cos,
+    /// Sine of any number of turns
+    SinAny,
+    /// Cosine of any number of turns
+    CosAny,
     /// 1 / x
     Rcp,
     /// 1 / sqrt(x)
@@ -86,8 +113,10 @@ pub fn half(function: Function, mode: Mode, bits: u64) -> u64 {
     let y = match function {
         Function::Exp => exp2(&mut Scalars, x),
         Function::Log => log2(&mut Scalars, x),
-        Function::Sin => of_turns(&mut Scalars, x, false),
-        Function::Cos => of_turns(&mut Scalars, x, true),
+        Function::Sin => of_turns(&mut Scalars, x, FEW_TURNS, false),
+        Function::Cos => of_turns(&mut Scalars, x, FEW_TURNS, true),
+        Function::SinAny => of_turns(&mut Scalars, x, ANY_TURNS, false),
+        Function::CosAny => of_turns(&mut Scalars, x, ANY_TURNS, true),
         Function::Rcp => 1.0 / x,
         Function::Rsq => 1.0 / x.sqrt(),
         Function::Sqrt => x.sqrt(),
