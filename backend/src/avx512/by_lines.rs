@@ -89,36 +89,39 @@ impl Lower<'_> {
     /// Such an access of global memory at 32-bit addresses.
     pub fn narrow_by_lines(&mut self, x: &Access<'_>, address: Value) -> Result<Vec<R>, Error> {
         let line = self.lines.of(address).ok_or_else(|| malformed(x.data))?;
-        let (count, _) = self.line_count();
+        let (count, lanes) = self.line_count();
         let base = self.base(x.mem.space);
         let (first, next) = self.first_words(address)?;
         let apart = match line.apart {
             Some(apart) => Apart::Bytes(apart),
             None => Apart::Unknown(self.next_line(first, next)),
         };
-        let lines = |l: &mut Self| {
-            let mut place = l.a.add_imm(false, first, i64::from(x.mem.offset));
-            let mut places = Vec::new();
-            for line in 0..count as i32 {
-                let own = match apart {
-                    Apart::Bytes(apart) => l.a.add_imm(false, place, i64::from(apart.wrapping_mul(line))),
-                    Apart::Unknown(apart) => {
-                        if line > 0 {
-                            place = l.a.add(false, place, apart);
-                        }
-                        place
+        let mut place = self.a.add_imm(false, first, i64::from(x.mem.offset));
+        let mut starts = Vec::new();
+        for line in 0..count as i32 {
+            let own = match apart {
+                Apart::Bytes(apart) => self.a.add_imm(false, place, i64::from(apart.wrapping_mul(line))),
+                Apart::Unknown(apart) => {
+                    if line > 0 {
+                        place = self.a.add(false, place, apart);
                     }
-                };
-                places.push(Mem::indexed(base, l.a.low32(own), 1, 0));
-            }
-            l.each_line(x, &places, true)
-        };
+                    place
+                }
+            };
+            starts.push(self.a.low32(own));
+        }
+        let places: Vec<Mem> = starts.iter().map(|&start| Mem::indexed(base, start, 1, 0)).collect();
+        // Lines begin anywhere in 32 bits, but none goes on at 0.
+        let bytes = u64::from(x.mem.bytes) * (1 + x.rest.len() as u64);
+        let end = x.step as u64 * (lanes as u64 - 1) + bytes;
+        let ends: Vec<(R, u64)> = starts.iter().map(|&start| (start, end)).collect();
         if self.takes_all(x.guard) {
-            return lines(self);
+            return self.unless_wrapping(x, &ends, |l| l.each_line(x, &places, true));
         }
         // Made here, so that they are good behind.
         self.make_values(x)?;
         let lacking = self.lacking(x)?;
+        let lines = |l: &mut Self| l.unless_wrapping(x, &ends, |l| l.each_line(x, &places, true));
         self.either_way(lacking, lines, |l| l.global_lanes(x))
     }
 

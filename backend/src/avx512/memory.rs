@@ -5,14 +5,14 @@
 //! Shared, local and const memory have bounds: where a test fails, [`crate::wide_helpers::access_wide`] does the access lane by lane.
 
 use iced_x86::Code;
-use regalloc2::Block as HostBlock;
+use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::asm::{Mem, R, Src};
 use super::code::{Flags, Size};
 use super::int::TEST;
 use super::lower::{Lower, spread};
-use super::scalar::{AND_IMM, OR};
+use super::scalar::{AND_IMM, OR, SHR};
 use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
@@ -82,6 +82,11 @@ pub(super) struct Row {
     pub reach: u64,
 }
 
+/// Bytes from the first of sixteen lanes in ascending order to behind the last one's, with what is accessed right behind.
+fn reach(x: &Access<'_>) -> u64 {
+    15 * u64::from(x.step.unsigned_abs()) + u64::from(x.mem.bytes) * (1 + x.rest.len() as u64)
+}
+
 impl Lower<'_> {
     pub fn memory(&mut self, data: &InstData) -> Result<(), Error> {
         let operands = MemoryOperands::of(data)?;
@@ -127,14 +132,7 @@ impl Lower<'_> {
             {
                 match global {
                     true => {
-                        let base = self.base(mem.space);
-                        let different = if self.apart[a.index()] == Some(0) { 1 } else { s.len() };
-                        let places = self.global_places(&s[..different], mem);
-                        let places: Vec<Mem> =
-                            places.iter().map(|&p| Mem::at(self.a.add(true, base, p), 0)).collect();
-                        let places: Vec<Mem> =
-                            (0..self.groups).map(|g| places[g.min(different - 1)]).collect();
-                        let loaded = self.run(&x, &places)?;
+                        let loaded = self.contiguous_global(&x, s, self.apart[a.index()])?;
                         self.give(&x, loaded)
                     }
                     false => self.contiguous_bounded(&x),
@@ -171,6 +169,71 @@ impl Lower<'_> {
                 self.a.low32(first)
             })
             .collect()
+    }
+
+    /// Global memory at 32-bit addresses in ascending order, `firsts` being the first lane's of each sixteen, `apart` bytes one behind the
+    /// other if that is known.
+    fn contiguous_global(
+        &mut self,
+        x: &Access<'_>,
+        firsts: &[R],
+        apart: Option<i32>,
+    ) -> Result<Vec<R>, Error> {
+        let base = self.base(x.mem.space);
+        let different = if apart == Some(0) { 1 } else { firsts.len() };
+        let places = self.global_places(&firsts[..different], x.mem);
+        let end = reach(x);
+        // What the first place tells of all.
+        let further = apart.and_then(|apart| u64::try_from(apart).ok()).map(|n| n * (different as u64 - 1));
+        let ends = match further.map(|n| n + end).filter(|&end| end < 1 << 31) {
+            Some(end) => vec![(places[0], end)],
+            None => places.iter().map(|&place| (place, end)).collect(),
+        };
+        let run = |l: &mut Self| {
+            let places = places.iter().map(|&p| Mem::at(l.a.add(true, base, p), 0));
+            let places: Vec<Mem> = places.collect();
+            let places: Vec<Mem> = (0..l.groups).map(|g| places[g.min(different - 1)]).collect();
+            l.run(x, &places)
+        };
+        self.unless_wrapping(x, &ends, run)
+    }
+
+    /// Either `run`, or lanes at their own addresses where one of these passes the end of 32 bits: it begins again at 0. `ends`: places, zero-extended, and
+    /// how many bytes from there on are accessed.
+    pub fn unless_wrapping(
+        &mut self,
+        x: &Access<'_>,
+        ends: &[(R, u64)],
+        run: impl FnOnce(&mut Self) -> Result<Vec<R>, Error>,
+    ) -> Result<Vec<R>, Error> {
+        // Made here, so that they are good behind.
+        self.make_values(x)?;
+        self.guard(x.guard)?;
+        let (quick, slow, end) = (self.a.block(), self.a.cold_block(), self.a.block());
+        match ends {
+            &[(place, bytes)] => {
+                // The last place from which so many bytes are below 2^32.
+                self.a.cmp_imm(false, place, (bytes as u32).wrapping_neg() as i32);
+                self.a.branch(Flags::Above, (slow, &[]), (quick, &[]));
+            }
+            _ => {
+                let lasts = ends.iter().map(|&(place, bytes)| self.a.add_imm(true, place, bytes as i64 - 1));
+                let lasts: Vec<R> = lasts.collect();
+                let any = lasts.into_iter().reduce(|a, b| self.a.g2(true, OR, a, b));
+                let beyond = self.a.shift(true, SHR, any.ok_or_else(|| malformed(x.data))?, 32);
+                self.a.test(true, beyond, beyond);
+                self.a.branch(Flags::NotEqual, (slow, &[]), (quick, &[]));
+            }
+        }
+        self.a.switch_to(quick);
+        let loaded = self.aside(run)?;
+        self.a.jump(end, &loaded);
+        self.a.switch_to(slow);
+        let lanes = self.aside(|l| l.global_lanes(x))?;
+        self.a.jump(end, &lanes);
+        let params = lanes.iter().map(|_| self.a.param(end, RegClass::Float)).collect();
+        self.a.switch_to(end);
+        Ok(params)
     }
 
     /// Defines a load's result by vectors.

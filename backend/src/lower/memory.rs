@@ -524,10 +524,16 @@ impl Lower<'_, '_> {
             Some(row) => (row.place, row.offset, Some(row.inside)),
             None => {
                 let first = self.first_address(x);
+                // Behind the last 32-bit address comes 0.
+                let most = u64::from((length as u32).wrapping_neg());
+                let mut ok = self.e.icmp_imm(HostIntCC::UnsignedLessThanOrEqual, first, most);
                 let first = self.e.uextend(I64, first);
-                let ok = self.options.checked_memory.then(|| self.page_ok(first, mem, length, x.store()));
+                if self.options.checked_memory {
+                    let there = self.page_ok(first, mem, length, x.store());
+                    ok = self.e.band(ok, there);
+                }
                 let base = self.base(mem.space);
-                (self.e.iadd(base, first), 0, ok)
+                (self.e.iadd(base, first), 0, Some(ok))
             }
         };
         let fast = match (fast, inside) {
