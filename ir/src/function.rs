@@ -1,6 +1,6 @@
 //! Functions: slots, blocks, instructions, terminators.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::abi::Builtin;
 use crate::entities::{Block, Inst, Slot, Value};
@@ -521,6 +521,16 @@ pub struct Function {
     pub block_at: BTreeMap<u32, Block>,
 }
 
+/// How many of the guest instructions at the addresses `counted` have begun when an operation at `pc` runs, where `begun` had before it. One that
+/// is of none of those behind changes nothing: it is of an instruction that has begun, also in a block before.
+pub(crate) fn begin(counted: &[u32], begun: usize, pc: u32) -> usize {
+    let (before, behind) = counted.split_at(begun);
+    if before.last() == Some(&pc) {
+        return begun;
+    }
+    behind.iter().position(|&of| of == pc).map_or(begun, |more| begun + more + 1)
+}
+
 impl Function {
     /// An empty function.
     pub fn new(name: impl Into<String>, form: Form, lanes: u32) -> Function {
@@ -555,6 +565,18 @@ impl Function {
             counted: Counted::default(),
         });
         Block::new(self.blocks.len() - 1)
+    }
+
+    /// Addresses of the guest instructions that a block counts, as far as they are known: where nothing says so, as operations show them.
+    pub(crate) fn counted_addresses(&self, block: Block) -> Vec<u32> {
+        let data = self.block(block);
+        let count = data.guest_insts as usize;
+        if data.counted.0.len() == count {
+            return data.counted.0.clone();
+        }
+        let mut seen = HashSet::new();
+        let pcs = data.insts.iter().map(|&inst| self.inst(inst).pc).chain([data.term_pc]);
+        pcs.filter(|&pc| seen.insert(pc)).take(count).collect()
     }
 
     /// Adds a parameter to a block.

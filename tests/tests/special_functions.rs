@@ -240,10 +240,22 @@ fn gcn() {
     const REGISTERS: usize = 16;
     use Generation::{Gfx8, Gfx9};
     let functions: [(Generation, Case); 6] = [
-        (Gfx9, ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x), |x| trans::quick::exp_f32(&mut Scalars, x))),
-        (Gfx9, ("v_log_f32", |x| trans::log_f32(&mut Scalars, x), |x| trans::quick::log_f32(&mut Scalars, x))),
-        (Gfx8, ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x), |x| trans::quick::sin_f32(&mut Scalars, x))),
-        (Gfx8, ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x), |x| trans::quick::cos_f32(&mut Scalars, x))),
+        (
+            Gfx9,
+            ("v_exp_f32", |x| trans::exp_f32(&mut Scalars, x), |x| trans::quick::exp_f32(&mut Scalars, x)),
+        ),
+        (
+            Gfx9,
+            ("v_log_f32", |x| trans::log_f32(&mut Scalars, x), |x| trans::quick::log_f32(&mut Scalars, x)),
+        ),
+        (
+            Gfx8,
+            ("v_sin_f32", |x| trans::sin_f32(&mut Scalars, x), |x| trans::quick::sin_f32(&mut Scalars, x)),
+        ),
+        (
+            Gfx8,
+            ("v_cos_f32", |x| trans::cos_f32(&mut Scalars, x), |x| trans::quick::cos_f32(&mut Scalars, x)),
+        ),
         (
             Gfx9,
             (

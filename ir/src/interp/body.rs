@@ -68,12 +68,11 @@ impl Code {
             }
             _ => None,
         };
-        let (lanes, insts) = (u64::from(warp.active.count_ones()), block.guest_insts);
+        let (lanes, counted) = (warp.active.count_ones(), block.guest_insts != 0 || block.term_goes_on);
         let flow = self.finish(warp, cond, addresses);
-        if matches!(flow, Flow::Fault(_)) && insts != 0 {
+        if matches!(flow, Flow::Fault(_)) && counted {
             // The instruction that faults does not count.
-            warp.steps -= 1;
-            warp.thread_steps -= lanes;
+            warp.take_back(lanes);
         }
         flow
     }
@@ -110,11 +109,16 @@ impl Code {
         let result = match done {
             Ok(()) if limit == u32::MAX => Ok(()),
             Ok(()) => Err((limit, self.timeout(warp, limit))),
-            Err(stop) => Err(stop),
+            Err((0, fault)) => {
+                // Of an instruction that a block before has counted.
+                warp.take_back(warp.active.count_ones());
+                Err((0, fault))
+            }
+            Err((step, fault)) => Err((step - 1, fault)),
         };
         let counted = match result {
             Ok(()) => block.guest_insts,
-            Err((step, _)) => step,
+            Err((done, _)) => done,
         };
         warp.count(u64::from(counted));
         if let Some(stats) = &mut scratch.stats {
@@ -178,7 +182,8 @@ impl Code {
         Ok(block.term_args.map(|at| at.map(|at| pack(&scratch.values[at as usize..at as usize + lanes]))))
     }
 
-    /// Runs the operations of the first `limit` guest instructions. An error has the instructions done before.
+    /// Runs the operations of the first `limit` guest instructions, and of one that a block before has counted. An error has the step of the
+    /// operation that faults.
     fn run_ops(
         &self,
         block: &BlockCode,
@@ -189,7 +194,7 @@ impl Code {
         let n = self.lanes;
         let stats = &mut scratch.stats;
         for op in &block.ops {
-            if op.step >= limit {
+            if op.step > limit {
                 break;
             }
             // Each result lies behind its operands.
@@ -528,7 +533,7 @@ fn across(env: &mut Env, op: &Op, values: &[u64], out: &mut [u64]) {
         Kind::LaneBit => {
             out.iter_mut().enumerate().for_each(|(lane, out)| *out = operand[lane] >> lane & 1);
         }
-        Kind::Clock => out.fill((env.clock + u64::from(op.step)) & 0xffff_ffff),
+        Kind::Clock => out.fill((env.clock + u64::from(op.step.saturating_sub(1))) & 0xffff_ffff),
         _ => unreachable!("executed by run_ops"),
     }
 }

@@ -4,13 +4,13 @@
 //! the block that runs, each after its operands. Values used outside their block live in [`super::Warp`] and are
 //! copied in and out; blocks as lifters make them have none.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::eval::{self, Kernel};
 use super::stats::Stats;
 use super::warp::Warp;
 use crate::entities::{Block, Inst, Slot, Value};
-use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
+use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef, begin};
 use crate::opcodes::{AtomicOp, Group, MemAccess, Opcode};
 use crate::pure::PureFn;
 use crate::types::Scalar;
@@ -104,7 +104,8 @@ pub(super) struct Op {
     pub kind: Kind,
     pub dst: u32,
     pub args: [u32; 4],
-    /// Guest instructions of the block before the one this belongs to.
+    /// How many of the block's guest instructions have begun when it runs, its own included. 0: it belongs to one that a block before has
+    /// counted.
     pub step: u32,
     pub pc: u32,
 }
@@ -122,8 +123,8 @@ pub(super) struct BlockCode {
     pub pc: u32,
     pub term_pc: u32,
     pub guest_insts: u32,
-    /// Addresses of the guest instructions, as far as operations show them.
-    pub pcs: Vec<u32>,
+    /// Whether the terminator belongs to a guest instruction that a block before has counted.
+    pub term_goes_on: bool,
     /// Whether lanes see values of inactive ones.
     pub cross_lane: bool,
     pub groups: [u32; Stats::GROUPS.len()],
@@ -169,6 +170,7 @@ impl Code {
             cross: find_cross(func),
             has_lane_register: func.slots.iter().any(|slot| slot.name == crate::regions::EXEC_SLOT),
             tallies: HashMap::new(),
+            counted: func.blocks.iter().flat_map(|block| &block.counted.0).copied().collect(),
         };
         prepare.collect_constants();
         for data in func.blocks.iter().flat_map(|block| &block.insts).map(|&inst| func.inst(inst)) {
@@ -273,7 +275,8 @@ impl Code {
     /// The guest address at which a warp stands that has executed `done` instructions of its block.
     pub(super) fn pc_after(&self, warp: &Warp, done: u32) -> u32 {
         let block = &self.blocks[warp.block.index()];
-        if done == 0 { block.pc } else { block.pcs.get(done as usize).copied().unwrap_or(block.term_pc) }
+        let end = if done == 0 { block.pc } else { block.term_pc };
+        block.counted.get(done as usize).copied().unwrap_or(end)
     }
 }
 
@@ -336,6 +339,8 @@ struct Prepare<'a> {
     has_lane_register: bool,
     /// What the operations of guest instructions are, by address: they may be in several blocks.
     tallies: HashMap<u32, Tally>,
+    /// Addresses of the guest instructions that any block counts.
+    counted: HashSet<u32>,
 }
 
 /// Where values are in the block that is being made.
@@ -459,38 +464,17 @@ impl Prepare<'_> {
             pc: data.pc,
             masks: Vec::new(),
         };
-        let mut pcs = Vec::new();
-        let mut highest = None;
+        let counted = func.counted_addresses(block);
         let mut cross_lane = false;
         for &inst in &data.insts {
             let data = func.inst(inst);
-            // Operations of one guest instruction may be apart after a pass: look back.
-            let known = if highest.is_none_or(|pc| pc < data.pc) {
-                None
-            } else {
-                pcs.iter().rposition(|&pc| pc == data.pc)
-            };
-            let step = known.unwrap_or_else(|| {
-                highest = highest.max(Some(data.pc));
-                pcs.push(data.pc);
-                pcs.len() - 1
-            });
-            // Steps must not decrease along the block, so that stopping at one stops before all later ones.
-            draft.step = draft.step.max(step as u32);
+            // Steps do not decrease along the block, so that stopping at one stops before all later ones: an operation that is not of a
+            // counted instruction, or of an earlier one (a pass has moved it), runs with what is in front of it.
+            draft.step = begin(&counted, draft.step as usize, data.pc) as u32;
             draft.pc = data.pc;
             cross_lane |= data.op.is_cross_lane();
             self.inst(&mut draft, inst)?;
         }
-        let last_step = data.guest_insts.saturating_sub(1);
-        if pcs.last() != Some(&data.term_pc) && pcs.len() < data.guest_insts as usize {
-            pcs.push(data.term_pc);
-        }
-        let of_block = data.guest_insts as usize;
-        let counted = match data.counted.0.len() == of_block {
-            true => data.counted.0.clone(),
-            // As operations show them.
-            false => pcs[..pcs.len().min(of_block)].to_vec(),
-        };
         let in_control = !matches!(data.term, Some(Terminator::Jump(_) | Terminator::Join { .. }) | None);
         let mut groups = [0; Stats::GROUPS.len()];
         let mut step_groups = Vec::new();
@@ -504,8 +488,9 @@ impl Prepare<'_> {
         groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(counted.len() as u32);
 
         let term = data.term.clone().ok_or(InvalidCode::BadTerminator { block })?;
-        draft.step = draft.step.max(last_step);
+        draft.step = data.guest_insts;
         draft.pc = data.term_pc;
+        let term_goes_on = data.guest_insts == 0 && self.counted.contains(&data.term_pc);
         let (term_args, edges) = self.terminator(&mut draft, &term)?;
         let code = BlockCode {
             ops: draft.ops,
@@ -515,7 +500,7 @@ impl Prepare<'_> {
             pc: data.pc,
             term_pc: data.term_pc,
             guest_insts: data.guest_insts,
-            pcs,
+            term_goes_on,
             cross_lane,
             groups,
             counted,

@@ -151,6 +151,12 @@ impl Warp {
         self.thread_steps += instructions * u64::from(self.active.count_ones());
     }
 
+    /// Counts one instruction less, of so many lanes: it was counted where it began, and has faulted.
+    pub(super) fn take_back(&mut self, lanes: u32) {
+        self.steps = self.steps.saturating_sub(1);
+        self.thread_steps = self.thread_steps.saturating_sub(lanes.into());
+    }
+
     /// The lanes in the state that a push entry of `kind` collects; none for joins.
     pub(super) fn leavers(&mut self, kind: PushKind) -> Option<&mut u64> {
         match kind {

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
-use crate::function::{Function, Imm, SlotInit, Terminator};
+use crate::function::{Function, Imm, SlotInit, Terminator, begin};
 use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Type;
@@ -266,6 +266,17 @@ fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, &[Inst]) -> Vec<us
     }
 }
 
+/// Of the guest instructions that a block counts, how many begin before a cut: in its operations `head`, the first of which behind it is of the
+/// instruction at `pc`. One that is cut counts where it begins: it is executed whole or not at all, whatever limit there is. `counted`: the addresses
+/// of the block's instructions.
+fn begun(func: &Function, head: &[Inst], pc: u32, counted: &[u32]) -> usize {
+    let count = head.iter().fold(0, |count, &i| begin(counted, count, func.inst(i).pc));
+    let is_cut = head.iter().any(|&i| func.inst(i).pc == pc);
+    // Those that have left no operation lie in between.
+    let between = || counted[count..].iter().position(|&of| of == pc).unwrap_or(0);
+    count + if is_cut { 0 } else { between() }
+}
+
 /// Slots for values that are needed behind a cut. They are used again when the last part that needs them has begun: a kernel with many
 /// cuts does not have many slots, of all of which every region would have to know.
 #[derive(Default)]
@@ -284,6 +295,7 @@ impl Slots {
 
 /// Puts the instructions from each of the cuts on, and the terminator, into new blocks. Takes time in proportion to the block's length.
 fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Slots) {
+    let mut counted = func.counted_addresses(block);
     let insts = std::mem::take(&mut func.block_mut(block).insts);
     let mut term = func.block_mut(block).term.take().expect("complete block");
     let (term_pc, total) = (func.block(block).term_pc, func.block(block).guest_insts);
@@ -318,7 +330,6 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
 
     let mut held: HashMap<Value, Slot> = HashMap::new();
     let (mut at, mut left) = (block, total);
-    let mut counted = std::mem::take(&mut func.block_mut(block).counted.0);
     for part in 0..parts {
         let own = &insts[bounds[part]..bounds[part + 1]];
         let mut replaced: HashMap<Value, Value> = HashMap::new();
@@ -353,15 +364,12 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
             b.set(slot, v);
             held.insert(v, slot);
         }
-        // Guest instructions that started before the cut count as the head's.
-        let mut pcs: Vec<u32> = own.iter().map(|i| func.inst(*i).pc).collect();
-        pcs.dedup();
-        let count = (pcs.iter().filter(|&&before| before < pc).count() as u32).min(left);
+        let count = begun(func, own, pc, &counted) as u32;
         left -= count;
         let tail = func.add_block(pc);
         let head = func.block_mut(at);
         head.guest_insts = count;
-        let behind = counted.split_off(counted.len().min(count as usize));
+        let behind = counted.split_off(count as usize);
         head.counted.0 = std::mem::replace(&mut counted, behind);
         head.term = Some(Terminator::Jump(tail.into()));
         head.term_pc = pc;

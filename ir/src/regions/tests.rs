@@ -3,7 +3,8 @@
 use super::SlotFacts;
 use super::{Kernel, RegionOptions};
 use crate::entities::{Block, Slot};
-use crate::opcodes::Opcode;
+use crate::interp::{Code, Denied, FaultKind, Flow, Scratch, Warp, WarpMemory};
+use crate::opcodes::{Opcode, Space};
 use crate::text::parse_function;
 use crate::verify::verify;
 
@@ -138,6 +139,62 @@ fn values_behind_cuts_share_slots() {
     assert!(kernel.func.slots.len() <= 4, "{} slots", kernel.func.slots.len());
     let insts: u32 = kernel.func.blocks.iter().map(|block| block.guest_insts).sum();
     assert_eq!(insts, rounds as u32);
+}
+
+/// Cuts lie in the middle of an instruction that stores two words; it counts where it begins, and a limit finds it whole or not at all.
+#[test]
+fn instructions_that_are_cut_count_where_they_begin() {
+    let text = "\
+function @halves spmd lanes 32 entry block0 {
+    slot s0: i32 r0 = tid.x
+
+block0 at 0x0 insts 4:
+    v0: i32 = slot.get s0
+    v1: ui32 = const 0x4
+    v2: i32 = imul v0, v1
+    @0x10 store.u32 global14[v2], v0 align 4
+    store.u32 global14[v2 + 4], v1 align 4
+    store.u32 global14[v2 + 8], v1 align 4
+    @0x18 slot.set s0, v2
+    @0x20 leave.exit -> block0
+}
+";
+    let func = parse_function(text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let kernel = Kernel::new(func, RegionOptions { lockstep: true, ..RegionOptions::default() });
+    verify(&kernel.func).expect("valid");
+    let counts: Vec<u32> = kernel.func.blocks.iter().map(|block| block.guest_insts).collect();
+    assert_eq!(counts, [2, 0, 2], "{}", kernel.func);
+    let code = Code::new(&kernel.func).expect("valid");
+    for (limit, stores, pc) in [(1, 0, 0x10), (2, 3, 0x18), (3, 3, 0x20)] {
+        let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
+        let mut scratch = Scratch::new(&code);
+        scratch.max_steps = limit;
+        let mut memory = Stores::default();
+        let fault = loop {
+            match code.run_block(&mut scratch, &mut warp, &mut memory) {
+                Flow::Next => {}
+                Flow::Fault(fault) => break fault,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!((fault.kind, fault.pc, memory.0), (FaultKind::Timeout, pc, 32 * stores), "{limit}");
+        assert_eq!(warp.steps, limit);
+    }
+}
+
+/// How many words are stored.
+#[derive(Default)]
+struct Stores(u32);
+
+impl WarpMemory for Stores {
+    fn load(&mut self, _: Space, _: u32, _: u64, _: u8) -> Result<u64, Denied> {
+        Err(Denied)
+    }
+
+    fn store(&mut self, _: Space, _: u32, _: u64, _: u8, _: u64) -> Result<(), Denied> {
+        self.0 += 1;
+        Ok(())
+    }
 }
 
 /// However long a block is, no region is much longer than the others.

@@ -218,7 +218,9 @@ fn transcendental_functions_are_within_an_ulp() {
     let mut inputs: Vec<u32> = samples(Width::Single, 4000).into_iter().map(|x| x as u32).collect();
     inputs.extend((0..4000).map(|n| (n as f32 * 0.031_25 - 60.0).to_bits()));
     // Turns beyond 256 that are no integers: up to 2^23.
-    inputs.extend((0..16_000).map(|n: u32| n << 31 | (135 + n / 2 % 16) << 23 | n.wrapping_mul(0x9e37_79b9) >> 9));
+    inputs.extend(
+        (0..16_000).map(|n: u32| n << 31 | (135 + n / 2 % 16) << 23 | n.wrapping_mul(0x9e37_79b9) >> 9),
+    );
     for (name, function, reference) in functions {
         for &input in &inputs {
             let x = f32::from_bits(input);

@@ -535,6 +535,72 @@ fn counts_and_stops_exactly() {
     }
 }
 
+/// An instruction that is cut: the second block's first store is of the one at 16, which the first block counts.
+#[test]
+fn what_has_begun_ends_and_does_not_count_where_it_faults() {
+    let (mut func, _, r) = function();
+    let blocks = [0, 16].map(|pc| func.add_block(pc));
+    let mut b = Builder::new(&mut func, blocks[0]);
+    let store = |b: &mut Builder, pc: u32, place: u64| {
+        b.pc = pc;
+        let (place, value) = (b.i32(place as u32), b.get(r[0]));
+        b.store(access(GLOBAL, 4), place, value, None);
+    };
+    store(&mut b, 8, BASE);
+    store(&mut b, 16, BASE + 4);
+    b.terminate(Terminator::Jump(blocks[1].into()));
+    b.switch_to(blocks[1]);
+    store(&mut b, 16, BASE + 8);
+    store(&mut b, 24, BASE + 12);
+    b.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next: blocks[1] });
+    for (block, counted) in blocks.into_iter().zip([vec![8, 16], vec![24]]) {
+        func.block_mut(block).guest_insts = counted.len() as u32;
+        func.block_mut(block).counted.0 = counted;
+    }
+    let run = |func: &Function, limit: u64| {
+        let code = code(func);
+        let mut warp = warp(func, &code, 0b11, &[]);
+        let mut scratch = Scratch::new(&code);
+        scratch.max_steps = limit;
+        let (offsets, _) = func.frame_layout();
+        (0..2).for_each(|lane| warp.frame.write(offsets[r[0].index()], Scalar::I32, lane, 7));
+        let mut memory = Flat::new();
+        let flow = loop {
+            match code.run_block(&mut scratch, &mut warp, &mut memory) {
+                Flow::Next => {}
+                flow => break flow,
+            }
+        };
+        let words = [0, 4, 8, 12].map(|at| memory.load(GLOBAL, 0, BASE + at, 4).unwrap());
+        (flow, warp.steps, warp.thread_steps, words)
+    };
+    let stops = |limit| match run(&func, limit) {
+        (Flow::Fault(fault), steps, threads, words) => {
+            assert_eq!((fault.kind, steps, threads), (FaultKind::Timeout, limit, 2 * limit));
+            (fault.pc, words)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(stops(1), (16, [7, 0, 0, 0]));
+    assert_eq!(stops(2), (24, [7, 7, 7, 0]));
+    assert_eq!(run(&func, 3), (Flow::Ended, 3, 6, [7; 4]));
+    // The second half faults: the first block has counted what is not executed.
+    let place = func.insts.iter().position(|i| i.imm == Imm::Bits(BASE + 8)).unwrap();
+    func.insts[place].imm = Imm::Bits(BASE + 0x2000);
+    let (flow, steps, threads, _) = run(&func, 0);
+    assert!(matches!(flow, Flow::Fault(Fault { kind: FaultKind::Memory, pc: 16, .. })), "{flow:?}");
+    assert_eq!((steps, threads), (1, 2));
+    // So does a terminator of such an instruction.
+    func.insts[place].imm = Imm::Bits(BASE + 8);
+    func.block_mut(blocks[1]).insts.truncate(3);
+    func.block_mut(blocks[1]).term = Some(Terminator::Fault(crate::GuestFault::Illegal));
+    (func.block_mut(blocks[1]).term_pc, func.block_mut(blocks[1]).guest_insts) = (16, 0);
+    func.block_mut(blocks[1]).counted.0.clear();
+    let (flow, steps, threads, words) = run(&func, 0);
+    assert!(matches!(flow, Flow::Fault(Fault { kind: FaultKind::Illegal, pc: 16, .. })), "{flow:?}");
+    assert_eq!((steps, threads, words), (1, 2, [7, 7, 7, 0]));
+}
+
 #[test]
 fn a_program_that_ends_in_time_does_not_time_out() {
     let body = Body::new(|b, _, r| {
