@@ -26,7 +26,8 @@ pub struct PureFn {
     pub eval: fn(&[u64]) -> u64,
     /// The same in operations, to the bit. Compiled code has these instead of a call.
     pub expand: Option<ExpandFn>,
-    /// Operations that give about the same, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md` has the bound.
+    /// Operations that give about the same, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md` has the bound. They take
+    /// every NaN among arguments that are floats alike, and each NaN that they give has the same bits on all hosts.
     pub fast: Option<ExpandFn>,
     /// What a generator that knows it writes in place of the expansion.
     pub special: Option<Special>,

@@ -70,6 +70,7 @@ impl Ops for Lanes<'_, '_> {
         double(value: f64) = b.f64(value);
         single(value: f32) = b.f32(value);
         call(callee: &'static PureFn, a: Value) = b.call_pure(callee, &[a]);
+        canonical(x: Value, nan: u32) = b.fcanon(x, nan.into());
         lookup(table: &'static WordTable, index: Value) = b.lookup(table, index);
 
         add(x: Value, y: Value) = b.iadd(x, y);

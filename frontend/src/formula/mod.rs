@@ -53,6 +53,8 @@ macro_rules! ops {
             fn wide_shr(&mut self, a: Self::Wide, n: u32) -> Self::Wide;
             /// A function of one word.
             fn call(&mut self, callee: &'static PureFn, a: Self::Word) -> Self::Word;
+            /// The number, or the NaN with these bits for any NaN.
+            fn canonical(&mut self, a: Self::Single, nan: u32) -> Self::Single;
             /// Entry of a table.
             fn lookup(&mut self, table: &'static WordTable, index: Self::Word) -> Self::Word;
             $($(#[$doc])* fn $name(&mut self, $($arg: Self::$ty),*) -> Self::$ret;)*

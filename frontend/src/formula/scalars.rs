@@ -32,6 +32,7 @@ impl Ops for Scalars {
         wide_shl(a: u64, n: u32) -> u64 = a << n;
         wide_shr(a: u64, n: u32) -> u64 = a >> n;
         call(callee: &'static PureFn, a: u32) -> u32 = (callee.eval)(&[a.into()]) as u32;
+        canonical(a: f32, nan: u32) -> f32 = if a.is_nan() { f32::from_bits(nan) } else { a };
         lookup(table: &'static WordTable, index: u32) -> u32 = table.entry(index);
 
         add(a: u32, b: u32) -> u32 = a.wrapping_add(b);

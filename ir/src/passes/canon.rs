@@ -6,9 +6,11 @@
 //! stores, slots, integer arithmetic, registered functions. An operation that takes every NaN alike uses what stands
 //! before an `fcanon` in any case, so that it need not wait for it.
 //!
-//! In mask form an `fcanon` leaves a loop: where a value that is stored behind the loop has the guest's NaN bits on every
-//! way there (its sources are `fcanon`s, integers and constants), it is made canonical where it is stored, and nothing in the
+//! In mask form an `fcanon` leaves a loop: where a value that is seen behind the loop has the guest's NaN bits on every
+//! way there (its sources are `fcanon`s, integers and constants), it is made canonical where it is seen, and nothing in the
 //! loop sees its bits any more.
+
+use std::collections::HashSet;
 
 use super::Aliases;
 use crate::analysis::{Cfg, Dominators, Loops};
@@ -43,7 +45,7 @@ fn use_of(inst: &InstData) -> Use {
 pub fn run(func: &mut Function) -> bool {
     let mut changed = look_through(func);
     changed |= func.form == Form::Mask && sink(func);
-    let seen = seen_values(func, &[]);
+    let seen = seen_values(func, &HashSet::new());
     let mut aliases = Aliases::new(func);
     for block in func.block_ids() {
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
@@ -92,7 +94,7 @@ fn look_through(func: &mut Function) -> bool {
 type Place = (Inst, usize);
 
 /// Values whose NaN bits are seen; `but` are uses that do not count.
-fn seen_values(func: &Function, but: &[Place]) -> Vec<bool> {
+fn seen_values(func: &Function, but: &HashSet<Place>) -> Vec<bool> {
     let mut seen = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
     let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
@@ -124,7 +126,7 @@ fn seen_values(func: &Function, but: &[Place]) -> Vec<bool> {
     seen
 }
 
-/// Makes values canonical where they are stored behind a loop, if that spares an `fcanon` in the loop.
+/// Makes values canonical where they are seen behind a loop, if that spares an `fcanon` in the loop.
 fn sink(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
     let dom = Dominators::new(&cfg);
@@ -136,28 +138,21 @@ fn sink(func: &mut Function) -> bool {
     let feeds = feeds(func);
     let bits = [Scalar::F32, Scalar::F64].map(|s| canonical_bits(func, s));
     let clean = clean_values(func, &feeds, bits);
+    let depths = depths(func, &feeds, &loops);
     let mut places: Vec<(Block, Place, Vec<Value>)> = Vec::new();
     for &block in &cfg.rpo {
-        for &inst in &func.block(block).insts {
-            let data = func.inst(inst);
-            let n = match data.op {
-                Opcode::SlotSet => 0,
-                Opcode::Store => 1,
-                _ => continue,
-            };
-            let Some(&value) = data.args.get(n).filter(|v| clean[v.index()]) else { continue };
-            let sources = sources(func, &feeds, value);
-            let deeper: Vec<Value> = sources
-                .into_iter()
-                .filter(|&(_, home)| home.is_some_and(|b| loops.depth(b) > loops.depth(block)))
-                .map(|(v, _)| v)
-                .collect();
-            if !deeper.is_empty() {
-                places.push((block, (inst, n), deeper));
+        let depth = loops.depth(block);
+        for &inst in func.block(block).insts.iter().filter(|&&inst| use_of(func.inst(inst)) == Use::Sees) {
+            for (n, &value) in func.inst(inst).args.iter().enumerate() {
+                if clean[value.index()] && depths[value.index()] > depth {
+                    let sources = sources(func, &feeds, value);
+                    let deeper = sources.into_iter().filter(|v| depths[v.index()] > depth).collect();
+                    places.push((block, (inst, n), deeper));
+                }
             }
         }
     }
-    let all: Vec<Place> = places.iter().map(|p| p.1).collect();
+    let all: HashSet<Place> = places.iter().map(|p| p.1).collect();
     let seen = seen_values(func, &all);
     places.retain(|(_, _, deeper)| deeper.iter().any(|v| !seen[v.index()]));
     for (block, (inst, n), _) in &places {
@@ -253,30 +248,54 @@ fn is_clean(
     }
 }
 
-/// The `fcanon`s that a value comes from, with their blocks.
-fn sources(func: &Function, feeds: &[Vec<Value>], value: Value) -> Vec<(Value, Option<Block>)> {
-    let mut found = Vec::new();
-    let mut seen = vec![false; func.values.len()];
-    let mut work = vec![value];
-    while let Some(value) = work.pop() {
-        if std::mem::replace(&mut seen[value.index()], true) {
-            continue;
-        }
-        match func.values[value.index()].def {
-            ValueDef::Param(..) => work.extend(&feeds[value.index()]),
-            ValueDef::Inst(inst) => {
-                let data = func.inst(inst);
-                match data.op {
-                    Opcode::Fcanon => {
-                        let home = func.block_ids().find(|&b| func.block(b).insts.contains(&inst));
-                        found.push((value, home));
-                    }
-                    Opcode::Bitcast | Opcode::Splat => work.extend(&data.args),
-                    Opcode::Select => work.extend(&data.args[1..]),
-                    _ => {}
-                }
+/// The values that hand the bits of a float on to another: those that it is made of, where no arithmetic is between.
+fn handed_on<'a>(func: &'a Function, feeds: &'a [Vec<Value>], value: Value) -> &'a [Value] {
+    let Some(data) = func.def_inst(value) else { return &feeds[value.index()] };
+    match data.op {
+        Opcode::Bitcast | Opcode::Splat => &data.args,
+        Opcode::Select => &data.args[1..],
+        _ => &[],
+    }
+}
+
+/// How deep in loops the deepest `fcanon` stands that a value comes from; 0 if none is in a loop.
+fn depths(func: &Function, feeds: &[Vec<Value>], loops: &Loops) -> Vec<u32> {
+    let mut depths = vec![0; func.values.len()];
+    let mut users: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    for n in 0..func.values.len() {
+        handed_on(func, feeds, Value::new(n)).iter().for_each(|v| users[v.index()].push(Value::new(n)));
+    }
+    let mut work = Vec::new();
+    for block in func.block_ids() {
+        for data in func.block(block).insts.iter().map(|&inst| func.inst(inst)) {
+            if let (Opcode::Fcanon, Some(result)) = (data.op, data.result) {
+                depths[result.index()] = loops.depth(block);
+                work.push(result);
             }
         }
+    }
+    while let Some(value) = work.pop() {
+        for &user in &users[value.index()] {
+            if depths[user.index()] < depths[value.index()] {
+                depths[user.index()] = depths[value.index()];
+                work.push(user);
+            }
+        }
+    }
+    depths
+}
+
+/// The `fcanon`s that a value comes from.
+fn sources(func: &Function, feeds: &[Vec<Value>], value: Value) -> Vec<Value> {
+    let (mut found, mut seen, mut work) = (Vec::new(), HashSet::new(), vec![value]);
+    while let Some(value) = work.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        if func.def_inst(value).is_some_and(|data| data.op == Opcode::Fcanon) {
+            found.push(value);
+        }
+        work.extend(handed_on(func, feeds, value));
     }
     found
 }

@@ -3,10 +3,11 @@
 
 use super::Aliases;
 use crate::builder::Builder;
-use crate::entities::Block;
+use crate::entities::{Block, Value};
 use crate::function::{Function, Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::pure::{ExpandFn, PureFn};
+use crate::types::Scalar;
 
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
@@ -21,14 +22,14 @@ pub fn run_but_special(func: &mut Function) -> bool {
 /// Replaces calls until none is left, for sequences may have some.
 fn all(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
     let mut any = false;
-    while replace(func, of) {
+    while replace(func, of, false) {
         any = true;
     }
     any
 }
 
-/// Replaces calls by the sequence that `of` gives for the callee, if any.
-pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
+/// Replaces calls by the sequence that `of` gives for the callee, if any. `blind`: sequences take every NaN alike, and need no `fcanon` before them.
+pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>, blind: bool) -> bool {
     let sequence = |inst: &InstData| match inst.imm {
         Imm::Pure(callee) => of(callee),
         _ => None,
@@ -47,7 +48,10 @@ pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) 
         for inst in std::mem::take(&mut func.block_mut(block).insts) {
             let data = func.inst(inst);
             if let (Some(expand), Some(result)) = (sequence(data), data.result) {
-                let (pc, args) = (data.pc, data.args.iter().map(|&a| aliases.get(a)).collect::<Vec<_>>());
+                let args = data.args.iter().map(|&a| aliases.get(a));
+                let args =
+                    args.map(|a| if blind { before_canonical(func, a) } else { a }).collect::<Vec<_>>();
+                let pc = data.pc;
                 let mut b = Builder::new(func, block);
                 b.pc = pc;
                 if let Some(value) = expand(&mut b, &args, ftz) {
@@ -60,6 +64,22 @@ pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) 
     }
     aliases.apply(func);
     aliases.any()
+}
+
+/// What a float is made of by an `fcanon`, also by way of its bits.
+fn before_canonical(func: &Function, float: Value) -> Value {
+    if !matches!(func.ty(float).scalar, Scalar::F32 | Scalar::F64) {
+        return float;
+    }
+    let mut value = float;
+    while let Some(data) = func.def_inst(value) {
+        match data.op {
+            Opcode::Bitcast => value = data.args[0],
+            Opcode::Fcanon if func.ty(data.args[0]) == func.ty(float) => return data.args[0],
+            _ => break,
+        }
+    }
+    float
 }
 
 /// Whether some operation must not flush denormals, so that the host's environment cannot.

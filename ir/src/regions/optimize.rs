@@ -18,6 +18,8 @@ pub fn optimize(region: &mut Region, special: bool) {
             gvn::run,
             simplify_cfg::run,
             demand::run,
+            // Where words of floats are put together before they are stored, this is done in front of a loop's exit, and shows them there.
+            canon::run,
             pairs::run,
             uniform::run,
             fold::run,

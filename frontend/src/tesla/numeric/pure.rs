@@ -66,9 +66,9 @@ functions! {
     /// `2^x` of a prepared argument
     EX2 = "tesla.ex2" (I32) -> F32, |x| sfu::ex2(w(x, 0)).into(), inline sfu_formula::ex2, fast sfu_fast::ex2;
     /// Prepares an argument of sin and cos
-    PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into(), inline sfu_formula::presin;
+    PRESIN = "tesla.presin" (F32) -> I32, |x| sfu::presin(w(x, 0)).into(), inline sfu_formula::presin, fast sfu_fast::presin;
     /// Prepares an argument of ex2
-    PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into(), inline sfu_formula::preex2;
+    PREEX2 = "tesla.preex2" (F32) -> I32, |x| sfu::preex2(w(x, 0)).into(), inline sfu_formula::preex2, fast sfu_fast::preex2;
     /// The truncated squarer of 17-bit numbers
     SQUARE = "tesla.square" (I32) -> I32, |x| sfu::square(w(x, 0) & 0x1_ffff) as u64, inline sfu_formula::square, special Special::Square;
     /// f32 sum, rounding field first

@@ -1,17 +1,36 @@
 //! The special-function unit for approximate numerics: no tables, short polynomials of f32 arithmetic. Preparation
-//! (`presin`, `preex2`) gives fixed-point numbers, and those exactly. Bounds: `docs/numerics.md`.
+//! (`presin`, `preex2`) gives fixed-point numbers, and those exactly but for the sign of a NaN. Bounds: `docs/numerics.md`.
 
 use super::f32::{NAN, SIGN};
 use super::sfu_formula::{
-    FRACTION, IMPLICIT, no_denormal, number_or_nan, power_of_prepared, special_power, within_quadrant,
+    FRACTION, IMPLICIT, Nan, no_denormal, number_or_nan, power_of_prepared, preex2_with, presin_with,
+    special_power, within_quadrant,
 };
 use crate::formula::{Ops, fast};
 
-pub use crate::formula::fast::{rcp, rsqrt};
+/// `1 / x`.
+pub fn rcp<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    fast::rcp(o, x, NAN)
+}
+
+/// `1 / sqrt(x)`.
+pub fn rsqrt<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    fast::rsqrt(o, x, NAN)
+}
 
 /// `log2(x)`.
 pub fn lg2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     fast::lg2(o, x, NAN)
+}
+
+/// Argument of sin and cos: a NaN's sign is lost.
+pub fn presin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    presin_with(o, x, Nan::Alike)
+}
+
+/// Argument of ex2: a NaN's sign is lost.
+pub fn preex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    preex2_with(o, x, Nan::Alike)
 }
 
 /// `2^x` of a prepared argument.

@@ -349,16 +349,38 @@ fn unpacked<O: Ops>(o: &mut O, x: O::Word) -> (O::Word, O::Word) {
 }
 
 /// The special cases of both fixed-point forms.
-fn prepared<O: Ops>(o: &mut O, x: O::Word, exponent: O::Word, finite: O::Word) -> O::Word {
+fn prepared<O: Ops>(o: &mut O, x: O::Word, exponent: O::Word, finite: O::Word, nan: Nan) -> O::Word {
     let zero = o.is(exponent, 0);
     let fixed = o.put(zero, 0, finite);
     let magnitude = o.and_bits(x, MAGNITUDE);
     let infinite = o.is(magnitude, INFINITY);
     let fixed = o.put(infinite, FIXED_INFINITY, fixed);
-    let nan = o.above(magnitude, INFINITY);
-    let fixed = o.put(nan, FIXED_NAN, fixed);
+    signed(o, x, magnitude, fixed, nan)
+}
+
+/// What becomes of the sign of a NaN in fixed-point form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nan {
+    /// It stays, as on the hardware.
+    Signed,
+    /// It goes, so that all NaNs are alike.
+    Alike,
+}
+
+/// The fixed-point form of a magnitude with the sign of `x`, or that of a NaN.
+fn signed<O: Ops>(o: &mut O, x: O::Word, magnitude: O::Word, fixed: O::Word, nan: Nan) -> O::Word {
+    let is_nan = o.above(magnitude, INFINITY);
     let sign = o.and_bits(x, SIGN);
-    o.or(fixed, sign)
+    match nan {
+        Nan::Signed => {
+            let fixed = o.put(is_nan, FIXED_NAN, fixed);
+            o.or(fixed, sign)
+        }
+        Nan::Alike => {
+            let fixed = o.or(fixed, sign);
+            o.put(is_nan, FIXED_NAN, fixed)
+        }
+    }
 }
 
 const FIXED_NAN: u32 = 0x4000_0000;
@@ -372,6 +394,10 @@ fn count<O: Ops>(o: &mut O, n: O::Word) -> O::Word {
 
 /// Argument of sin and cos.
 pub fn presin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    presin_with(o, x, Nan::Signed)
+}
+
+pub(super) fn presin_with<O: Ops>(o: &mut O, x: O::Word, nan: Nan) -> O::Word {
     let (exponent, significand) = unpacked(o, x);
     let raised = o.shl(significand, 8);
     let factor = o.word(0xa2_f983 << 8);
@@ -387,11 +413,15 @@ pub fn presin<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let right = o.shr_by(half, down);
     let fixed = o.or(left, right);
     let fixed = o.and_bits(fixed, 0x01ff_ffff);
-    prepared(o, x, exponent, fixed)
+    prepared(o, x, exponent, fixed, nan)
 }
 
 /// Argument of ex2: `|x| * 2^23`, truncated; nothing of a denormal is left.
 pub fn preex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
+    preex2_with(o, x, Nan::Signed)
+}
+
+pub(super) fn preex2_with<O: Ops>(o: &mut O, x: O::Word, nan: Nan) -> O::Word {
     const LARGE: u32 = 0x4300_0000;
     let magnitude = o.and_bits(x, MAGNITUDE);
     let large = o.word(LARGE);
@@ -402,10 +432,7 @@ pub fn preex2<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     let fixed = o.to_word(scaled);
     let beyond = o.above(magnitude, LARGE - 1);
     let fixed = o.put(beyond, FIXED_INFINITY, fixed);
-    let nan = o.above(magnitude, INFINITY);
-    let fixed = o.put(nan, FIXED_NAN, fixed);
-    let sign = o.and_bits(x, SIGN);
-    o.or(fixed, sign)
+    signed(o, x, magnitude, fixed, nan)
 }
 
 #[cfg(test)]
