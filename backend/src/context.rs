@@ -66,6 +66,16 @@ impl FaultRecord {
     }
 }
 
+/// In [`Context::fault_lanes`]: lanes of `guard_lanes` below the one that the fault names may fault as well, at the words of `lane_addresses`.
+pub(crate) const FAULT_AT_WORDS: u32 = 1;
+/// The same at double words.
+pub(crate) const FAULT_AT_DOUBLE_WORDS: u32 = 2;
+/// The table of page rights does not have all of the access, which begins at the address that the fault names.
+pub(crate) const FAULT_OF_PAGE: u32 = 3;
+/// The fault names the place of the access, which the guest may know under another address ([`Context::guest_address`]). So do the double words of
+/// [`FAULT_AT_DOUBLE_WORDS`].
+pub(crate) const FAULT_AT_PLACE: u32 = 4;
+
 /// A space as a number: kind in bits 8 and up, index below.
 pub const fn encode_space(space: Space) -> u32 {
     match space {
@@ -126,6 +136,8 @@ pub struct Context {
     pub cond: u64,
     /// Out: the fault, when the code returned [`FAULT`].
     pub fault: FaultRecord,
+    /// Out: what [`Context::lowest_fault`] has to do, such as [`FAULT_AT_WORDS`], or 0.
+    pub fault_lanes: u32,
     /// First lane of the chunk that runs.
     pub chunk_lane: u32,
     /// Host address of the first lane of the vector access that runs.
@@ -288,6 +300,7 @@ impl Context {
             exited: 0,
             cond: 0,
             fault: FaultRecord::NONE,
+            fault_lanes: 0,
             chunk_lane: 0,
             vector_base: 0,
             global_base: std::ptr::null_mut(),
@@ -359,6 +372,47 @@ impl Context {
         let in_upper = self.upper_start != 0 && (address ^ self.upper_start) & self.window_high == 0;
         if in_upper { address } else { from_base }
     }
+
+    /// The guest address of a place at which compiled code accesses global memory, from the window's first byte on.
+    fn guest_address_of(&self, place: u64) -> u64 {
+        self.guest_address((self.global_base as u64).wrapping_add(place))
+    }
+
+    /// The fault of code that has returned [`crate::FAULT`]. To be called once, before other code runs in the context.
+    ///
+    /// It is of the lowest lane that the access faults for. Code tests the addresses of all lanes before it accesses memory: whether they
+    /// are aligned and lie in the address space. It names the lowest lane that fails these tests; a lane below may lie where nothing
+    /// is mapped. `denied` gives the first byte that may not be accessed of an access at an address, if there is one.
+    pub fn lowest_fault(&mut self, denied: impl Fn(u64) -> Option<u64>) -> FaultRecord {
+        let mut record = self.fault;
+        let wide = match std::mem::take(&mut self.fault_lanes) {
+            FAULT_AT_WORDS => false,
+            FAULT_AT_DOUBLE_WORDS => true,
+            FAULT_OF_PAGE => {
+                record.address = denied(record.address).unwrap_or(record.address);
+                return record;
+            }
+            FAULT_AT_PLACE => {
+                record.address = self.guest_address_of(record.address);
+                return record;
+            }
+            _ => return record,
+        };
+        let below = 0..record.lane.saturating_sub(self.chunk_lane);
+        let taking_part = below.filter(|&lane| self.guard_lanes >> lane & 1 != 0);
+        let address_of = |lane: u32| match self.lane_addresses.get(lane as usize, wide) {
+            place if wide => self.guest_address_of(place),
+            address => address,
+        };
+        if wide {
+            record.address = self.guest_address_of(record.address);
+        }
+        let mut bad = taking_part.filter_map(|lane| Some((lane, denied(address_of(lane))?)));
+        if let Some((lane, address)) = bad.next() {
+            (record.lane, record.address) = (self.chunk_lane + lane, address);
+        }
+        record
+    }
 }
 
 impl Default for Context {
@@ -388,6 +442,7 @@ offsets! {
     FAULT_ADDRESS = fault.address;
     FAULT_STORE = fault.store;
     FAULT_BYTES = fault.bytes;
+    FAULT_LANES = fault_lanes;
     CHUNK_LANE = chunk_lane;
     VECTOR_BASE = vector_base;
     GLOBAL_BASE = global_base;

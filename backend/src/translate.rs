@@ -5,7 +5,7 @@
 
 use warpjit_ir::MemAccess;
 
-use crate::context::{Context, encode_space};
+use crate::context::{Context, FAULT_OF_PAGE, encode_space};
 use crate::wide_helpers::describe_access;
 
 /// One lane's access whose address is to be translated.
@@ -65,6 +65,7 @@ impl Context {
                 }
                 self.odd_lane = lane + 1;
                 self.fault.address = address;
+                self.fault_lanes = if aligned { FAULT_OF_PAGE } else { 0 };
                 return;
             };
             places[n] = (place as u64).wrapping_sub(base);

@@ -16,7 +16,7 @@ use super::scalar::{AND_IMM, OR, SHR};
 use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
-use crate::context::{CONST_BANKS, at, encode_space};
+use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, at, encode_space};
 use crate::even_address::{is_descending, is_even};
 use crate::flow::Flow;
 use crate::operands::{MemoryOperands, arg, malformed, result, wide};
@@ -340,15 +340,22 @@ impl Lower<'_> {
         let parts = self.aside(|l| Ok::<_, Error>(l.regs(address)?.to_vec()))?;
         let odd = self.misaligned(mem, &parts, &lanes);
         let bad = both(self, Code::VEX_Korw_kr_kr_kr, &denied, &odd);
-        self.fault_lowest(data, mem, &bad, &parts, false);
+        self.fault_lowest(data, mem, &bad, &lanes, (&parts, false));
         self.a.switch_to(go_on);
         Ok(())
     }
 
-    /// Faults if any lane of `bad` holds; the addresses are vectors of i32 or of i64.
-    pub fn fault_lanes(&mut self, data: &InstData, mem: MemAccess, bad: &[R], parts: &[R], is_wide: bool) {
+    /// Faults if any lane of `bad`, among those of `guard`, holds; the addresses are vectors of i32 or (`is_wide`) of i64.
+    pub fn fault_lanes(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        bad: &[R],
+        guard: &[R],
+        addresses: (&[R], bool),
+    ) {
         let go_on = self.if_any(bad);
-        self.fault_lowest(data, mem, bad, parts, is_wide);
+        self.fault_lowest(data, mem, bad, guard, addresses);
         self.a.switch_to(go_on);
     }
 
@@ -361,11 +368,27 @@ impl Lower<'_> {
         go_on
     }
 
-    /// Faults with the lowest lane of `bad`.
-    fn fault_lowest(&mut self, data: &InstData, mem: MemAccess, bad: &[R], parts: &[R], is_wide: bool) {
+    /// Faults with the lowest lane of `bad`, or of `guard` one below that lies where nothing is mapped ([`Context::lowest_fault`]).
+    ///
+    /// [`Context::lowest_fault`]: crate::Context::lowest_fault
+    fn fault_lowest(
+        &mut self,
+        data: &InstData,
+        mem: MemAccess,
+        bad: &[R],
+        guard: &[R],
+        (parts, is_wide): (&[R], bool),
+    ) {
         let bits = self.bits_of_masks(bad);
         let lane = self.a.g1(Code::Tzcnt_r64_rm64, bits, Size::Q, Size::Q);
         self.note_addresses(parts);
+        if matches!(mem.space, Space::Global(_)) {
+            let bits = self.bits_of_masks(guard);
+            self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
+            let width = if is_wide { FAULT_AT_DOUBLE_WORDS } else { FAULT_AT_WORDS };
+            let width = self.a.imm(false, width.into());
+            self.a.store32(Mem::at(self.context, at::FAULT_LANES), width);
+        }
         let scale = if is_wide { 8 } else { 4 };
         let place = Mem::indexed(self.context, lane, scale, at::LANE_ADDRESSES);
         let mut address = if is_wide { self.a.load64g(place) } else { self.a.load32(place) };
@@ -417,7 +440,7 @@ impl Lower<'_> {
         let parts = self.address_parts(x);
         let guard = self.guard(x.guard)?;
         let bad = self.misaligned(x.mem, &parts, &guard);
-        self.fault_lanes(x.data, x.mem, &bad, &parts, false);
+        self.fault_lanes(x.data, x.mem, &bad, &guard, (&parts, false));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::lower::Lower;
 use super::memory::{Access, Address};
 use crate::Error;
 use crate::affine::Form;
-use crate::context::at;
+use crate::context::{FAULT_AT_PLACE, at};
 use crate::even_address::{EvenAddress, access_word, is_even_as_first, step_of};
 use crate::operands::MemoryOperands;
 
@@ -184,6 +184,8 @@ impl Lower<'_> {
         self.a.branch(Flags::NotEqual, (faulting, &[]), (go_on, &[]));
         self.a.switch_to(faulting);
         let lane = self.a.g1(Code::Tzcnt_r64_rm64, bits, Size::Q, Size::Q);
+        let what = self.a.imm(false, FAULT_AT_PLACE.into());
+        self.a.store32(Mem::at(self.context, at::FAULT_LANES), what);
         self.jump_to_fault(x.data, x.mem, lane, address);
         self.a.switch_to(go_on);
         Ok(())

@@ -21,7 +21,7 @@ impl Lower<'_> {
         let masks = self.widen(&guard);
         let bad = self.places_beyond(mem, addresses, &masks);
         let bad = self.narrow(&bad);
-        self.fault_lanes(data, mem, &bad, addresses, true);
+        self.fault_lanes(data, mem, &bad, &guard, (addresses, true));
         self.note_addresses(addresses);
         let guarded = self.note_guard(x.guard)?;
         let whole_words = mem.bytes >= 4 || x.value.is_none() && (mem.bytes == 1 || mem.align >= 2);

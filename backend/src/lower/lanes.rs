@@ -244,7 +244,7 @@ impl Lower<'_, '_> {
                 let own = self.e.band_imm(bits, 1 << lane);
                 let zero = self.e.imm(self.bits_type(), 0);
                 let bad = self.e.select(ok, zero, own);
-                self.fault_lanes(data, mem, bad, |l, _| l.e.iadd_imm(offset, 0));
+                self.fault_page(data, mem, bad, offset);
             }
         }
         let value = x.value.map(|v| self.parts(v)).transpose()?;

@@ -11,7 +11,7 @@ use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
-use crate::context::{CONST_BANKS, at, encode_space};
+use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, FAULT_OF_PAGE, at, encode_space};
 use crate::flow::Flow;
 use crate::operands::MemoryOperands;
 
@@ -168,6 +168,7 @@ impl Lower<'_, '_> {
         let bad = self.e.bor(odd, denied);
         let lane = self.lowest_lane(bad);
         let address = self.dynamic_lane(&parts, lane);
+        self.note_lanes(mem, lanes, &parts);
         self.jump_to_fault(data, mem, lane, address);
         self.e.switch_to(go_on);
         Ok(())
@@ -177,6 +178,38 @@ impl Lower<'_, '_> {
     pub(super) fn note_guard(&mut self, bits: V) {
         let bits = self.bits_as_long(bits);
         self.e.store(bits, self.context, at::GUARD_LANES);
+    }
+
+    /// Before a fault of a lane whose address was tested before the access: stores the lanes that take part (a bit each) and their addresses,
+    /// vectors of i32 or of i64, where [`Context::lowest_fault`] finds them.
+    ///
+    /// [`Context::lowest_fault`]: crate::Context::lowest_fault
+    pub(super) fn note_lanes(&mut self, mem: MemAccess, lanes: V, addresses: &[V]) {
+        if !matches!(mem.space, Space::Global(_)) {
+            return;
+        }
+        self.note_guard(lanes);
+        for (n, &part) in addresses.iter().enumerate() {
+            self.e.store(part, self.context, at::LANE_ADDRESSES + 16 * n as i32);
+        }
+        let wide = addresses.first().is_some_and(|&part| self.e.ty(part) == I64X2);
+        self.note_fault(if wide { FAULT_AT_DOUBLE_WORDS } else { FAULT_AT_WORDS });
+    }
+
+    /// Says before a fault what [`Context::lowest_fault`] has to do.
+    ///
+    /// [`Context::lowest_fault`]: crate::Context::lowest_fault
+    pub(super) fn note_fault(&mut self, what: u32) {
+        let what = self.e.imm(I32, what.into());
+        self.e.store(what, self.context, at::FAULT_LANES);
+    }
+
+    /// As [`Lower::fault_lanes`], of lanes that the table of page rights does not have.
+    pub(super) fn fault_page(&mut self, data: &InstData, mem: MemAccess, bad: V, address: V) {
+        self.fault_lanes(data, mem, bad, |l, _| {
+            l.note_fault(FAULT_OF_PAGE);
+            l.e.iadd_imm(address, 0)
+        });
     }
 
     /// Faults if any lane of `bad` (a bit a lane) is set; `address` gives the guest address of a lane (i32), as i64.
@@ -287,6 +320,10 @@ impl Lower<'_, '_> {
                 self.e.switch_to(faulting);
                 let lane = self.lowest_lane(lanes);
                 let address = self.lane_address(x, lane);
+                self.aside = true;
+                let (guard, parts) = (self.guard_bits(x.guard)?, self.address_parts(x));
+                self.aside = false;
+                self.note_lanes(mem, guard, &parts);
                 self.jump_to_fault(data, mem, lane, address);
                 self.e.switch_to(go_on);
             }
@@ -483,7 +520,7 @@ impl Lower<'_, '_> {
             let bits = self.guard_bits(x.guard)?;
             self.aside = aside;
             let bad = self.e.select(bad, bits, zero);
-            self.fault_lanes(data, mem, bad, |l, _| l.e.iadd_imm(wide_index, 0));
+            self.fault_page(data, mem, bad, wide_index);
         }
         if global && !active {
             let aside = std::mem::replace(&mut self.aside, true);

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::affine::Forms;
 use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
 use crate::compile::TrapLane;
-use crate::context::at;
+use crate::context::{FAULT_AT_PLACE, at};
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
 
@@ -115,11 +115,14 @@ impl Lower<'_, '_> {
         let bad = self.bad_bits(address, mem);
         let zero = self.e.imm(self.bits_type(), 0);
         let bad = self.e.select(bad, bits, zero);
-        self.fault_lanes(x.data, mem, bad, |_, _| address);
+        self.fault_lanes(x.data, mem, bad, |l, _| {
+            l.note_fault(FAULT_AT_PLACE);
+            address
+        });
         if self.checks_pages() {
             let ok = self.page_ok(address, mem, mem.bytes.into(), x.store());
             let bad = self.e.select(ok, zero, bits);
-            self.fault_lanes(x.data, mem, bad, |_, _| address);
+            self.fault_page(x.data, mem, bad, address);
         }
         if !active {
             self.note_guard(bits);
@@ -233,7 +236,10 @@ impl Lower<'_, '_> {
         let wrong = self.narrow_mask(&wrong);
         let wrong = self.bits_of(&wrong);
         let wrong = self.e.band(wrong, bits);
-        self.fault_lanes(data, mem, wrong, |l, lane| l.dynamic_lane(addresses, lane));
+        self.fault_lanes(data, mem, wrong, |l, lane| {
+            l.note_lanes(mem, bits, addresses);
+            l.dynamic_lane(addresses, lane)
+        });
         let offsets: Vec<V> =
             addresses.iter().flat_map(|&p| [0, 1].map(|half| self.e.extract(p, half))).collect();
         if self.checks_pages() {
@@ -245,7 +251,7 @@ impl Lower<'_, '_> {
                 let own = self.e.band_imm(bits, 1 << lane);
                 let zero = self.e.imm(self.bits_type(), 0);
                 let bad = self.e.select(ok, zero, own);
-                self.fault_lanes(data, mem, bad, |_, _| offset);
+                self.fault_page(data, mem, bad, offset);
             }
         }
         match x.value {

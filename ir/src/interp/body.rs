@@ -43,6 +43,8 @@ struct Env<'a> {
     entered: u64,
     mask_form: bool,
     cross_lane: bool,
+    /// Whether stores are made, instead of only looking whether they may be.
+    stores: bool,
     frame: &'a mut Frame,
     cross: &'a mut [u64],
     memory: &'a mut dyn WarpMemory,
@@ -100,6 +102,7 @@ impl Code {
             entered: warp.active,
             mask_form: false,
             cross_lane: block.cross_lane,
+            stores: true,
             frame: &mut warp.frame,
             cross: &mut warp.cross,
             memory,
@@ -176,8 +179,18 @@ impl Code {
         let active = self.all_lanes();
         let lanes = self.lanes;
         let mask_form = self.form == Form::Mask;
-        let mut env =
-            Env { lanes, active, entered, mask_form, cross_lane: true, frame, cross, memory, clock: 0 };
+        let mut env = Env {
+            lanes,
+            active,
+            entered,
+            mask_form,
+            cross_lane: true,
+            stores: true,
+            frame,
+            cross,
+            memory,
+            clock: 0,
+        };
         self.run_ops(block, u32::MAX, scratch, &mut env).map_err(|(_, fault)| fault)?;
         Ok(block.term_args.map(|at| at.map(|at| pack(&scratch.values[at as usize..at as usize + lanes]))))
     }
@@ -191,12 +204,41 @@ impl Code {
         scratch: &mut Scratch,
         env: &mut Env,
     ) -> Result<(), (u32, Fault)> {
+        let count = block.ops.partition_point(|op| op.step <= limit);
+        let ops = &block.ops[..count];
+        self.run_list(ops, scratch, env).map_err(|(at, fault)| {
+            let step = ops[at].step;
+            (step, self.lowest_fault(&ops[at..], fault, scratch, env))
+        })
+    }
+
+    /// The fault of the lowest lane that an instruction faults for, of which the first operation of `rest` has faulted for the lanes from that of
+    /// `fault` on: the rest of the instruction is looked at for the lanes below, and stores nothing more. So it makes no difference to which
+    /// lane faults how many accesses an instruction has become.
+    #[cold]
+    fn lowest_fault(&self, rest: &[Op], fault: Fault, scratch: &mut Scratch, env: &mut Env) -> Fault {
+        let goes_on = |kind: &Kind| {
+            let pure = matches!(kind, Kind::Lanes(..) | Kind::Pure(..) | Kind::Lookup(_) | Kind::Share(_));
+            pure || matches!(kind, Kind::Load(..) | Kind::Store(..))
+        };
+        let own = |op: &&Op| op.pc == rest[0].pc && goes_on(&op.kind);
+        let mut ops = &rest[..rest.iter().take_while(own).count()];
+        let mut fault = fault;
+        while !ops.is_empty() {
+            ops = &ops[1..];
+            env.entered &= (1 << fault.lane) - 1;
+            env.stores = false;
+            let Err((at, lower)) = self.run_list(ops, scratch, env) else { break };
+            (fault, ops) = (lower, &ops[at..]);
+        }
+        fault
+    }
+
+    /// Runs operations. An error has the place of the one that faults.
+    fn run_list(&self, ops: &[Op], scratch: &mut Scratch, env: &mut Env) -> Result<(), (usize, Fault)> {
         let n = self.lanes;
         let stats = &mut scratch.stats;
-        for op in &block.ops {
-            if op.step > limit {
-                break;
-            }
+        for (at, op) in ops.iter().enumerate() {
             // Each result lies behind its operands.
             let (before, from_dst) = scratch.values.split_at_mut(op.dst as usize);
             match op.kind {
@@ -218,7 +260,7 @@ impl Code {
                 }
                 Kind::Load(access, guarded) => {
                     let lanes = guard(env, before, guarded, op.args[1]);
-                    load(env, op, access, lanes, before, &mut from_dst[..n]).map_err(|f| (op.step, f))?;
+                    load(env, op, access, lanes, before, &mut from_dst[..n]).map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
                         traffic.0 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
@@ -227,7 +269,7 @@ impl Code {
                 Kind::Store(access, guarded) => {
                     let values = &scratch.values;
                     let lanes = guard(env, values, guarded, op.args[2]);
-                    store(env, op, access, lanes, values).map_err(|f| (op.step, f))?;
+                    store(env, op, access, lanes, values).map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
                         traffic.1 += u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
@@ -238,10 +280,10 @@ impl Code {
                     let lanes = guard(env, values, guarded, op.args[2]);
                     let denied = lanes & pack(line(values, op.args[1], n));
                     if denied != 0 {
-                        let mut at = [0; MAX_LANES];
-                        let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);
+                        let mut places = [0; MAX_LANES];
+                        let odd = addresses(access, line(values, op.args[0], n), lanes, &mut places);
                         let lane = denied.trailing_zeros().min(odd.unwrap_or(u32::MAX));
-                        return Err((op.step, memory_fault(op, access, lane, &at, store)));
+                        return Err((at, memory_fault(op, access, lane, &places, store)));
                     }
                 }
                 Kind::Translated(offset) => {
@@ -271,7 +313,7 @@ impl Code {
                     } else {
                         read_modify_write(env, op, access, before, Some(&mut from_dst[..n]))
                     };
-                    let lanes = moved.map_err(|f| (op.step, f))?;
+                    let lanes = moved.map_err(|f| (at, f))?;
                     if let Some(stats) = stats {
                         let bytes = u64::from(lanes.count_ones()) * u64::from(access.mem.bytes);
                         let traffic = &mut stats.traffic[Stats::space_index(access.mem.space)];
@@ -400,6 +442,20 @@ fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES]
     }
 }
 
+/// The same of an address that is aligned: what is named is the first byte that may not be accessed.
+fn denied_fault(
+    env: &Env,
+    op: &Op,
+    access: Access,
+    lane: u32,
+    addresses: &[u64; MAX_LANES],
+    store: bool,
+) -> Fault {
+    let (MemAccess { space, bytes, .. }, address) = (access.mem, addresses[lane as usize]);
+    let address = env.memory.first_denied(space, address, bytes, store).unwrap_or(address);
+    Fault { address: Some(address), ..memory_fault(op, access, lane, addresses, store) }
+}
+
 /// The lanes of `lanes` below the misaligned one, if one is.
 fn lanes_below(lanes: u64, misaligned: Option<u32>) -> u64 {
     misaligned.map_or(lanes, |lane| lanes & ((1 << lane) - 1))
@@ -418,7 +474,10 @@ fn load(
     let MemAccess { space, bytes, signed, .. } = access.mem;
     out.fill(0);
     let loaded = env.memory.load_lanes(space, lanes_below(lanes, odd), &at[..env.lanes], bytes, out);
-    if let Err(lane) = loaded.and(odd.map_or(Ok(()), Err)) {
+    if let Err(lane) = loaded {
+        return Err(denied_fault(env, op, access, lane, &at, false));
+    }
+    if let Some(lane) = odd {
         return Err(memory_fault(op, access, lane, &at, false));
     }
     match bytes {
@@ -435,10 +494,16 @@ fn store(env: &mut Env, op: &Op, access: Access, lanes: u64, values: &[u64]) -> 
     let odd = addresses(access, line(values, op.args[0], n), lanes, &mut at);
     let MemAccess { space, bytes, .. } = access.mem;
     let data = line(values, op.args[1], n);
-    let stored = env.memory.store_lanes(space, lanes_below(lanes, odd), &at[..n], bytes, data);
-    match stored.and(odd.map_or(Ok(()), Err)) {
-        Ok(()) => Ok(()),
-        Err(lane) => Err(memory_fault(op, access, lane, &at, true)),
+    let lanes = lanes_below(lanes, odd);
+    let denied = |lane: &u32| env.memory.first_denied(space, at[*lane as usize], bytes, true).is_some();
+    let stored = match env.stores {
+        true => env.memory.store_lanes(space, lanes, &at[..n], bytes, data),
+        false => (0..n as u32).filter(|lane| lanes >> lane & 1 != 0).find(denied).map_or(Ok(()), Err),
+    };
+    match (stored, odd) {
+        (Err(lane), _) => Err(denied_fault(env, op, access, lane, &at, true)),
+        (Ok(()), Some(lane)) => Err(memory_fault(op, access, lane, &at, true)),
+        (Ok(()), None) => Ok(()),
     }
 }
 

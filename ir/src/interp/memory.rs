@@ -37,6 +37,12 @@ pub trait WarpMemory {
         Ok(old)
     }
 
+    /// The first byte of an access that may not be accessed, if there is one. Of memory that does not know there is none.
+    fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
+        let _ = (space, address, bytes, store);
+        None
+    }
+
     /// Tries to take the lock of the shared word at `address` for the lane. Memory without locks never gives one.
     fn lock(&mut self, lane: u32, address: u64) -> bool {
         let _ = (lane, address);

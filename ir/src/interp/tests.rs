@@ -86,6 +86,12 @@ impl WarpMemory for Flat {
         Ok(())
     }
 
+    fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
+        let end = BASE + if store { PAGE as u64 } else { self.global.len() as u64 };
+        let global = matches!(space, Space::Global(_));
+        global.then(|| (address..address + u64::from(bytes)).find(|at| !(BASE..end).contains(at))).flatten()
+    }
+
     fn lock(&mut self, lane: u32, address: u64) -> bool {
         *self.locks.entry(address).or_insert(lane) == lane
     }

@@ -345,7 +345,7 @@ impl RunningBlock {
                 return Ok(None);
             };
             let goes_on = self.settle(number, flow, stepper)?;
-            let steps = self.warps[number].warp.steps - start;
+            let steps = self.warps[number].warp.steps.saturating_sub(start);
             if !goes_on || steps >= WARP_SLICE {
                 return Ok(Some(steps));
             }

@@ -29,10 +29,11 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize, part_lanes, versions};
-use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, WordTable};
+use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
+use crate::exec::memory::Rights;
 use crate::fork::{self, Guard, Mutex};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
@@ -583,7 +584,7 @@ impl Compiled {
     }
 
     /// Runs the region for the warp's active lanes. The context's memory must be the launch's.
-    pub fn run(&self, context: &mut Context, warp: &mut Warp) -> RegionFlow {
+    pub fn run(&self, context: &mut Context, warp: &mut Warp, rights: &Rights<'_>) -> RegionFlow {
         context.active = warp.active;
         context.exited = 0;
         context.cond = 0;
@@ -594,8 +595,8 @@ impl Compiled {
         // are to memory that lives through the call (see `Stepper::step`), and what it calls does not unwind.
         let result = unsafe { vm::enter(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
         match result {
-            Ok(result) => self.outcome(result, &self.faults, context),
-            Err(raw) => self.signal(&raw, context),
+            Ok(result) => self.outcome(result, &self.faults, context, rights),
+            Err(raw) => self.signal(&raw, context, rights),
         }
     }
 
@@ -625,13 +626,15 @@ impl Compiled {
     /// How the last call of [`Compiled::run_all`] came out.
     pub fn flow_of(
         &self,
-        context: &Context,
+        context: &mut Context,
         call: Option<&vm::Call>,
         ended: Option<Box<vm::RawFault>>,
+        rights: &Rights<'_>,
     ) -> RegionFlow {
+        let result = call.map_or(backend::STOPPED, |call| call.result);
         match ended {
-            Some(raw) => self.signal(&raw, context),
-            None => self.outcome(call.map_or(backend::STOPPED, |call| call.result), &self.faults, context),
+            Some(raw) => self.signal(&raw, context, rights),
+            None => self.outcome(result, &self.faults, context, rights),
         }
     }
 
@@ -641,9 +644,19 @@ impl Compiled {
     }
 
     /// What a result of the code means, `faults` being those of the region that ran.
-    fn outcome(&self, result: u64, faults: &[RegionFault], context: &Context) -> RegionFlow {
+    fn outcome(
+        &self,
+        result: u64,
+        faults: &[RegionFault],
+        context: &mut Context,
+        rights: &Rights<'_>,
+    ) -> RegionFlow {
         match result {
-            backend::FAULT => RegionFlow::Fault(fault_of(&context.fault)),
+            backend::FAULT => {
+                let (space, bytes, store) = access_of(&context.fault);
+                let denied = |address| rights.first_denied(space, address, bytes, store);
+                RegionFlow::Fault(fault_of(&context.lowest_fault(denied)))
+            }
             backend::STOPPED => RegionFlow::Stopped,
             exit if exit >= u64::from(FAULT_EXIT) => {
                 let found = faults[(exit - u64::from(FAULT_EXIT)) as usize];
@@ -664,15 +677,23 @@ impl Compiled {
     }
 
     /// The guest fault that an exception of the code is.
-    fn signal(&self, raw: &vm::RawFault, context: &Context) -> RegionFlow {
+    fn signal(&self, raw: &vm::RawFault, context: &Context, rights: &Rights<'_>) -> RegionFlow {
         let site = self.code.offset_of(raw.pc).and_then(|offset| {
             self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)
         });
         let Some(site) = site else {
             panic!("signal {} in compiled code at {:#x}, which accesses no guest memory", raw.signal, raw.pc);
         };
-        RegionFlow::Fault(fault_of(&site.fault(context, raw.address as u64, &raw.registers)))
+        let mut record = site.fault(context, raw.address as u64, &raw.registers);
+        let (space, bytes, store) = access_of(&record);
+        record.address = rights.first_denied(space, record.address, bytes, store).unwrap_or(record.address);
+        RegionFlow::Fault(fault_of(&record))
     }
+}
+
+/// Space, bytes and direction of an access that has faulted.
+fn access_of(record: &backend::FaultRecord) -> (Space, u8, bool) {
+    (record.space(), record.bytes as u8, record.store != 0)
 }
 
 fn fault_of(record: &backend::FaultRecord) -> Fault {

@@ -4,6 +4,7 @@ use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::lines::{LINE_BYTES, Lines};
+use warpjit_ir::passes::windows;
 use warpjit_ir::{AtomicOp, Space};
 
 /// Shared memory of a block with its locks (G200: one lock a word).
@@ -143,6 +144,32 @@ fn write(space: &mut [u8], address: u64, bytes: u8, value: u64) {
     }
 }
 
+/// What guests may access of global memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Rights<'a> {
+    /// The launch, for its windows.
+    pub plan: &'a Plan,
+    /// Global memory.
+    pub memory: &'a Memory,
+}
+
+impl Rights<'_> {
+    /// Of an access, the address of the first byte that the guest may not access, if there is one: through a window, or as compiled code
+    /// names what lies behind one.
+    pub fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
+        let place = match space {
+            Space::Global(_) if windows::through(space).is_some() => address,
+            Space::Global(window) => match self.plan.windows.translate(window, address, bytes) {
+                Some(place) => place,
+                None => return Some(address),
+            },
+            _ => return None,
+        };
+        let denied = self.memory.first_denied(place, bytes.into(), store)?;
+        Some(address.wrapping_add(denied.wrapping_sub(place)))
+    }
+}
+
 impl View<'_> {
     #[inline]
     fn global(&self, window: u8, address: u64, bytes: u8) -> Result<u64, Denied> {
@@ -239,6 +266,10 @@ impl WarpMemory for View<'_> {
             }
         }
         .map_err(|_| Denied)
+    }
+
+    fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
+        Rights { plan: self.plan, memory: self.memory }.first_denied(space, address, bytes, store)
     }
 
     fn lock(&mut self, _lane: u32, address: u64) -> bool {

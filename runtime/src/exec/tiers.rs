@@ -4,7 +4,7 @@ use super::background::Background;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
-use super::memory::View;
+use super::memory::{Rights, View};
 use super::setup::Plan;
 use super::start::Start;
 use super::trails::Trails;
@@ -289,6 +289,7 @@ pub struct Stepper<'a> {
     scratch: Scratch,
     context: Box<Context>,
     entries: Vec<Entry>,
+    rights: Rights<'a>,
     /// Where the frame has the steps that a warp has left, if regions count them.
     steps_at: Option<u32>,
     threads: (u64, u64),
@@ -347,6 +348,7 @@ impl<'a> Stepper<'a> {
             scratch,
             context,
             entries,
+            rights: Rights { plan, memory },
             steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
             last,
@@ -365,7 +367,12 @@ impl<'a> Stepper<'a> {
         sampler::set_place(Place::Interpreter(warp.block.index() as u32));
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
         sampler::set_place(Place::Runtime);
-        self.threads.0 += warp.thread_steps.wrapping_sub(before);
+        // Less where an instruction faults that was counted before: by compiled code, if not here.
+        let more = warp.thread_steps.wrapping_sub(before) as i64;
+        match self.threads.0.checked_add_signed(more) {
+            Some(sum) => self.threads.0 = sum,
+            None => self.threads.1 = self.threads.1.saturating_add_signed(more),
+        }
         flow
     }
 
@@ -384,7 +391,7 @@ impl<'a> Stepper<'a> {
         self.prepare(view, &mut poll);
         self.give_steps(warp, warp.steps);
         let code = &self.entries[at.index()].versions[version];
-        let outcome = code.run(&mut self.context, warp);
+        let outcome = code.run(&mut self.context, warp, &self.rights);
         self.finish(warp, outcome)
     }
 
@@ -528,7 +535,8 @@ impl<'a> Stepper<'a> {
         let entry = &mut self.entries[at.index()];
         let call = calls.get(self.last_call);
         let wanted = entry.wanted;
-        let flow = entry.versions[place].flow_of(&self.context, call, self.ended.take());
+        let code = &entry.versions[place];
+        let flow = code.flow_of(&mut self.context, call, self.ended.take(), &self.rights);
         if let (RegionFlow::Exit(..), Some(call)) = (&flow, call) {
             entry.wanted = call.result;
         }
@@ -620,7 +628,7 @@ impl<'a> Stepper<'a> {
         (context.block_x, context.block_end, context.linear_more) = (row.start, row.end, linear_more);
         context.shared_first = shared.as_ptr();
         let start = warps.as_ptr() as usize;
-        let flow = code.run_row(context, warps);
+        let flow = code.run_row(context, warps, &self.rights);
         let warp = (context.warp as usize).wrapping_sub(start) / size_of::<RowWarp>();
         // What loops have taken is not one warp's.
         context.fuel = FUEL;

@@ -74,6 +74,13 @@ impl Memory {
         Ok(bounce.as_ptr().cast())
     }
 
+    /// The first of so many bytes that a guest may not load, or store, if there is one.
+    pub(crate) fn first_denied(&self, address: u64, bytes: u64, store: bool) -> Option<u64> {
+        self.check(address, bytes, if store { PAGE_WRITE } else { PAGE_READ })
+            .err()
+            .map(|denied| denied.address)
+    }
+
     /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
     #[inline]
     pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {

@@ -601,6 +601,36 @@ fn what_has_begun_ends_and_does_not_count_where_it_faults() {
     assert_eq!((steps, threads, words), (1, 2, [7, 7, 7, 0]));
 }
 
+/// An instruction that stores two words, the first of which lane 5 may not, the second lane 2: nothing is stored behind the first fault.
+#[test]
+fn the_lowest_lane_of_all_words_faults() {
+    let body = Body::new(|b, _, r| {
+        b.pc = 8;
+        let (place, value) = (b.get(r[1]), b.get(r[0]));
+        b.store(access(GLOBAL, 4), place, value, None);
+        let (four, ten) = (b.i32(4), b.i32(10));
+        let next = b.iadd(place, four);
+        let more = b.iadd(value, ten);
+        b.store(access(GLOBAL, 4), next, more, None);
+    });
+    let (code, mut warp) = body.start(0xff, [0; 3]);
+    let (offsets, _) = body.func.frame_layout();
+    let place = |lane: u64| match lane {
+        5 => BASE + 0x2000,
+        2 => BASE + 0xffc,
+        _ => BASE + 8 * lane,
+    };
+    (0..8).for_each(|lane| {
+        warp.frame.write(offsets[body.r[1].index()], Scalar::I32, lane, place(lane.into()));
+    });
+    let mut memory = Flat::new();
+    let flow = code.run_block(&mut Scratch::new(&code), &mut warp, &mut memory);
+    let Flow::Fault(fault) = flow else { panic!("{flow:?}") };
+    assert_eq!((fault.lane, fault.address, fault.pc), (2, Some(BASE + 0x1000), 8));
+    let words = [0, 4, 8, 12, 24, 28].map(|at| memory.load(GLOBAL, 0, BASE + at, 4).unwrap());
+    assert_eq!(words, [0, 0, 1, 0, 3, 0]);
+}
+
 #[test]
 fn a_program_that_ends_in_time_does_not_time_out() {
     let body = Body::new(|b, _, r| {

@@ -23,6 +23,7 @@ use super::looks::{BlockLook, BlockSize};
 use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
 use crate::Error;
 use crate::exec::background::Background;
+use crate::exec::memory::Rights;
 use crate::vm;
 
 /// Versions of code for rows: kinds of blocks that have their own.
@@ -411,7 +412,7 @@ impl Compiled {
     }
 
     /// Runs a row of blocks, of which the context says all but the warps. The context's memory must be the launch's.
-    pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp]) -> RowFlow {
+    pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp], rights: &Rights<'_>) -> RowFlow {
         let range = warps.as_mut_ptr_range();
         (context.exited, context.cond) = (0, 0);
         (context.insts, context.row_insts, context.piece) = (0, 0, 0);
@@ -450,8 +451,8 @@ impl Compiled {
                 Some(kind) => Some(RegionFlow::Exit(kind, context.exited, context.cond)),
                 None => return RowFlow::Stopped,
             },
-            Ok(result) => Some(self.outcome(result, &piece.faults, context)),
-            Err(raw) => Some(self.signal(&raw, context)),
+            Ok(result) => Some(self.outcome(result, &piece.faults, context, rights)),
+            Err(raw) => Some(self.signal(&raw, context, rights)),
         };
         let before = match context.way {
             _ if row.is_plain() => Some((ExitKind::Ended, None)),
