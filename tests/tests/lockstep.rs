@@ -113,3 +113,22 @@ fn global_memory_is_in_lock_step_where_asked_for() {
         }
     }
 }
+
+/// A warp stores its words, then faults: in the same block of code, or behind a branch that no lane takes. The lanes of all chunks have stored.
+#[test]
+fn all_lanes_have_stored_before_a_fault() {
+    for end in ["trap\nexit nop\n", "set $c0 # e u32 $r0 $r2\n(lg $c0) bra #on\ntrap\non:\nexit nop\n"] {
+        let source = format!("{START}st b32 g14[$r1] $r0\n{end}");
+        let wanted: Vec<u32> = (0..32).collect();
+        let launch = launch(32, &wanted).replace("[2, 1, 1]", "[1, 1, 1]") + "[[expect]]\nfault = 'trap'\n";
+        let guest = Guest::new(&source, &launch);
+        for tier in [Tier::Interp, Tier::Jit] {
+            for chunk_groups in [1, 2, 4].map(Some) {
+                let config = Config { tier, chunk_groups, lockstep: true, threads: 1, ..Config::default() };
+                let outcome = guest.run(config).unwrap();
+                let text = outcome.to_text(false);
+                assert_eq!(outcome.status, Status::Ok, "{tier:?} {chunk_groups:?}: {text}\n{source}");
+            }
+        }
+    }
+}

@@ -66,9 +66,10 @@ pub struct OrderedAccesses {
 }
 
 impl OrderedAccesses {
-    /// Those of one block.
+    /// Those of one block. A fault at its end counts as a load in lock step: before it, the stores of all lanes are done.
     pub fn of_block(func: &Function, block: Block, lockstep: bool) -> OrderedAccesses {
-        let mut this = OrderedAccesses::default();
+        let loads = u32::from(faults_in_step(func, block, lockstep));
+        let mut this = OrderedAccesses { loads, ..Default::default() };
         for &i in &func.block(block).insts {
             match (func.inst(i).op, func.inst(i).imm) {
                 (Opcode::Load, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.loads += 1,
@@ -129,6 +130,11 @@ impl OrderedAccesses {
     }
 }
 
+/// Whether a block ends with a fault before which the stores of all lanes are done.
+fn faults_in_step(func: &Function, block: Block, lockstep: bool) -> bool {
+    lockstep && matches!(func.block(block).term, Some(Terminator::Fault(_)))
+}
+
 /// Whether a block uses a value that it makes.
 fn is_used(func: &Function, block: Block, value: Option<Value>) -> bool {
     let Some(value) = value else { return false };
@@ -140,13 +146,14 @@ fn is_used(func: &Function, block: Block, value: Option<Value>) -> bool {
 /// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed behind a cut
 /// pass through slots of their own.
 pub fn split_hazards(func: &mut Function, lockstep: bool) {
-    split_blocks(func, |func, insts| conflicts(func, insts, lockstep));
+    split_blocks(func, |func, block| conflicts(func, block, lockstep));
 }
 
 /// Cuts every block of more than `most` instructions into parts of about the same size, between guest instructions: a block is
 /// compiled as a whole at least, and the time for that grows faster than its length.
 pub fn split_long(func: &mut Function, most: usize) {
-    split_blocks(func, |func, insts| {
+    split_blocks(func, |func, block| {
+        let insts = &func.block(block).insts;
         let starts = |n: &usize| func.inst(insts[*n]).pc != func.inst(insts[*n - 1]).pc;
         let (mut cuts, mut from) = (Vec::new(), 0);
         while insts.len() - from > most {
@@ -233,8 +240,9 @@ pub fn has_atomics_in_loops(func: &Function) -> bool {
     })
 }
 
-/// Where a block must be cut: before each access that conflicts with one since the last cut.
-fn conflicts(func: &Function, insts: &[Inst], lockstep: bool) -> Vec<usize> {
+/// Where a block must be cut: before each access, and a fault at its end, that conflicts with an access since the last cut.
+fn conflicts(func: &Function, block: Block, lockstep: bool) -> Vec<usize> {
+    let insts = &func.block(block).insts;
     let (mut cuts, mut seen) = (Vec::new(), OrderedAccesses::default());
     for (n, &i) in insts.iter().enumerate() {
         let Some(m) = func.mem_access(i) else { continue };
@@ -252,14 +260,17 @@ fn conflicts(func: &Function, insts: &[Inst], lockstep: bool) -> Vec<usize> {
             seen = own;
         }
     }
+    if seen.stores > 0 && faults_in_step(func, block, lockstep) {
+        cuts.push(insts.len());
+    }
     cuts
 }
 
-/// Cuts every block before the instructions whose indices `cuts` finds, in ascending order.
-fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, &[Inst]) -> Vec<usize>) {
+/// Cuts every block before the instructions whose indices `cuts` finds, in ascending order; the terminator has the index behind them.
+fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, Block) -> Vec<usize>) {
     let mut slots = Slots::default();
     for block in func.block_ids().collect::<Vec<_>>() {
-        let cuts = cuts(func, &func.block(block).insts);
+        let cuts = cuts(func, block);
         if !cuts.is_empty() {
             split_block(func, block, &cuts, &mut slots);
         }
@@ -356,7 +367,7 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
             term.map_uses(map);
             break;
         }
-        let pc = func.inst(insts[bounds[part + 1]]).pc;
+        let pc = insts.get(bounds[part + 1]).map_or(term_pc, |&i| func.inst(i).pc);
         for &v in &leaving[part] {
             let slot = slots.take(func, func.ty(v));
             let mut b = Builder::new(func, at);
