@@ -315,7 +315,8 @@ impl EngineArgs {
                 HostName::Avx2 => HostLevel::Avx2,
                 HostName::Sse41 => HostLevel::Sse41,
             },
-            count: self.verbose,
+            // What compiled code does is counted in a run of its own (`commands::statistics`).
+            count: self.verbose && self.tier == TierName::Interp,
             observe: Observe { perf: self.perf, ..Observe::default() },
             cache: match &self.cache_dir {
                 _ if self.no_cache => None,

@@ -266,11 +266,13 @@ fn stats_json(stats: &Stats, verbose: bool) -> Value {
     let mut object = json!({
         "blocks": stats.blocks,
         "warps": stats.warps,
-        "warp_instructions": stats.warp_instructions,
-        "thread_instructions": stats.thread_instructions,
         "compile_ms": stats.compile.as_secs_f64() * 1e3,
         "run_ms": stats.run.as_secs_f64() * 1e3,
     });
+    if stats.counted {
+        object["warp_instructions"] = json!(stats.warp_instructions);
+        object["thread_instructions"] = json!(stats.thread_instructions);
+    }
     if verbose {
         object["groups"] = json!(stats.groups);
         object["efficiency"] = json!(efficiency(stats));

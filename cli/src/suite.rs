@@ -249,6 +249,7 @@ impl Compared {
             Some(format!("{} in the baseline", before.status))
         } else {
             differ("thread instructions", now.thread_instructions, before.thread_instructions)
+                .or_else(|| differ("warp instructions", now.warp_instructions, before.warp_instructions))
                 .or_else(|| differ("blocks", now.blocks, before.blocks))
                 .or_else(|| differ("warps", now.warps, before.warps))
         };

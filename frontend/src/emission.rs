@@ -112,6 +112,11 @@ impl<'f> Emission<'f> {
         self.cache.iter().find(|(_, (held, _))| *held == value).map(|(&slot, _)| slot)
     }
 
+    /// What a slot holds, if this block has read or written it.
+    pub(crate) fn held(&self, slot: Slot) -> Option<Value> {
+        self.cache.get(&slot).map(|(held, _)| *held)
+    }
+
     /// Whether slots were read or written in this block.
     pub(crate) fn holds_any(&self) -> bool {
         !self.cache.is_empty()

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::abi::Builtin;
 use crate::entities::{Block, Inst, Slot, Value};
+use crate::lane_counts::LaneCounts;
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
 use crate::pure::{PureFn, Special};
 use crate::types::Type;
@@ -478,6 +479,8 @@ pub struct BlockData {
     pub guest_insts: u32,
     /// Their addresses.
     pub counted: Counted,
+    /// Which of them run for which lanes of a register, as a lifter notes it.
+    pub lane_counts: LaneCounts,
 }
 
 /// Where a value comes from.
@@ -519,6 +522,8 @@ pub struct Function {
     pub entry: Block,
     /// The block that starts at a guest address, for indirect branches and listings.
     pub block_at: BTreeMap<u32, Block>,
+    /// Addresses of guest instructions by the number that a `count_lanes` has.
+    pub counted_lanes: Vec<Vec<u32>>,
 }
 
 /// How many of the guest instructions at the addresses `counted` have begun when an operation at `pc` runs, where `begun` had before it. One that
@@ -544,6 +549,7 @@ impl Function {
             values: Vec::new(),
             entry: Block(0),
             block_at: BTreeMap::new(),
+            counted_lanes: Vec::new(),
         }
     }
 
@@ -563,6 +569,7 @@ impl Function {
             term_pc: pc,
             guest_insts: 0,
             counted: Counted::default(),
+            lane_counts: LaneCounts::default(),
         });
         Block::new(self.blocks.len() - 1)
     }

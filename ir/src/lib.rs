@@ -14,6 +14,7 @@ pub mod entities;
 pub mod function;
 pub mod graph;
 pub mod interp;
+pub mod lane_counts;
 pub mod lines;
 pub mod opcodes;
 pub mod passes;

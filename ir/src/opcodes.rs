@@ -271,6 +271,9 @@ opcodes! {
     ActiveMask, "active", Mask, Sig::Fixed(&[], I1);
     /// In each lane, the bit of that lane in a uniform value: the inverse of `ballot`.
     LaneBit, "lane_bit", Mask, Sig::Fixed(&[I64], I1);
+    /// Counts guest instructions, those of an entry of [`crate::Function::counted_lanes`], for the lanes where the operand holds. No effect but on
+    /// statistics.
+    CountLanes, "count_lanes", Control, Sig::Special;
     /// A uniform value as a varying one.
     Splat, "splat", Mask, Sig::Same(1, ANY);
 
@@ -297,8 +300,10 @@ impl Opcode {
     /// Whether the operation does something besides giving its result, or gives another result each time.
     pub fn has_effect(self) -> bool {
         use Opcode::*;
-        matches!(self, Store | Atomic | Lock | UnlockStore | DenyLoad | DenyStore | SlotSet | Clock)
-            || self.is_translation()
+        matches!(
+            self,
+            Store | Atomic | Lock | UnlockStore | DenyLoad | DenyStore | SlotSet | Clock | CountLanes
+        ) || self.is_translation()
     }
 
     /// Whether the operation translates an address ([`crate::passes::translate`]).

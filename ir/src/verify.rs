@@ -227,7 +227,12 @@ impl Verifier<'_> {
         let result = data.result.map(|v| func.ty(v));
         let has_result = !matches!(
             op,
-            Opcode::Store | Opcode::UnlockStore | Opcode::DenyLoad | Opcode::DenyStore | Opcode::SlotSet
+            Opcode::Store
+                | Opcode::UnlockStore
+                | Opcode::DenyLoad
+                | Opcode::DenyStore
+                | Opcode::SlotSet
+                | Opcode::CountLanes
         );
         ensure(result.is_some() == has_result, if has_result { "has a result" } else { "has no result" })?;
         check_imm(op, &data.imm)?;
@@ -283,6 +288,7 @@ impl Verifier<'_> {
                 ensure(scalars == [Scalar::I1], "takes one truth value")?;
                 ensure(result == Some(Type::uniform(Scalar::I1)), "gives ui1")
             }
+            (Opcode::CountLanes, _) => ensure(scalars == [Scalar::I1], "takes one truth value"),
             (Opcode::Shuffle | Opcode::ChunkValue, _) => {
                 ensure(
                     data.op == Opcode::Shuffle || result.is_some_and(|t| t.uniform),
@@ -468,7 +474,7 @@ impl Verifier<'_> {
 fn check_imm(op: Opcode, imm: &Imm) -> Check {
     use Opcode::*;
     let (fits, wanted) = match op {
-        Const | Fcanon | QuadLane => (matches!(imm, Imm::Bits(_)), "bits"),
+        Const | Fcanon | QuadLane | CountLanes => (matches!(imm, Imm::Bits(_)), "bits"),
         Icmp => (matches!(imm, Imm::Int(_)), "an integer condition"),
         Fcmp => (matches!(imm, Imm::FloatCmp(..)), "a float condition"),
         Load | Store | Lock | UnlockStore | DenyLoad | DenyStore | TranslateLoad | TranslateStore => {

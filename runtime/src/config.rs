@@ -75,7 +75,8 @@ pub struct Config {
     pub numerics: Numerics,
     /// Instructions of the host that may be used.
     pub host: HostLevel,
-    /// Whether to count what is executed ([`crate::Stats`] beyond blocks and warps). Costs speed.
+    /// Whether instructions and lanes are counted ([`crate::Stats::counted`]), in the interpreter also groups and traffic.
+    /// Both tiers count the same. Costs speed.
     pub count: bool,
     /// What is told of launches and compiled code. Costs a little speed.
     pub observe: Observe,

@@ -105,7 +105,7 @@ impl Engine {
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         let unlimited = program.ends_within(launch.max_steps);
-        variant.exact_steps &= !unlimited;
+        variant.exact_steps &= !unlimited || self.config.count;
         let tiers = program.tiers(variant, self.config.cache.as_ref())?;
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
         if unlimited {
@@ -136,7 +136,7 @@ impl Engine {
         let compile = after.0.saturating_sub(before.0);
         let mut report = Report {
             fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
-            stats: stats(&plan, &outcome),
+            stats: stats(&plan, &outcome, self.config.count),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
@@ -197,9 +197,13 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     }
 }
 
-fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
-    let (warp_instructions, thread_instructions) = outcome.steps;
+fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
+    let (warp_instructions, threads) = outcome.steps;
     let counts = &outcome.counts;
+    let (thread_instructions, lane_slots) = match counted {
+        true => counts.lanes,
+        false => (threads, warp_instructions * u64::from(plan.lanes)),
+    };
     let groups = interp::Stats::GROUPS.iter().zip(counts.interp.groups);
     let traffic = interp::Stats::SPACES.iter().zip(counts.interp.traffic);
     Stats {
@@ -209,7 +213,8 @@ fn stats(plan: &Plan, outcome: &Outcome) -> Stats {
         thread_instructions,
         groups: groups.map(|(group, count)| (group.name(), count)).collect(),
         traffic: traffic.map(|(space, bytes)| (*space, bytes)).collect(),
-        lane_slots: warp_instructions * u64::from(plan.lanes),
+        lane_slots,
+        counted,
         tiers: TierShares::of(counts.threads),
         jit_share: TierShares::of(counts.threads).compiled,
         ..Stats::default()

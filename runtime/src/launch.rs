@@ -198,8 +198,12 @@ pub struct Stats {
     pub warps: u64,
     /// Guest instructions executed by warps.
     pub warp_instructions: u64,
-    /// Guest instructions times active lanes.
+    /// Thread instructions: those that warps executed, each times the lanes that it was for. On Tesla, Fermi and VP1 these are the active lanes,
+    /// whether or not a predicate lets them do anything. On GCN they are the lanes in EXEC, of vector instructions; scalar
+    /// instructions are for no lane.
     pub thread_instructions: u64,
+    /// Whether instructions were counted ([`crate::Config::count`]). Else `warp_instructions`, `thread_instructions` and `lane_slots` are estimates.
+    pub counted: bool,
     /// Time in which some thread of the launch was compiling: what the launch waited for.
     pub compile: std::time::Duration,
     /// Time that compiling took on the engine's own thread while the launch ran ([`crate::Tier::Auto`]), for regions that
@@ -211,7 +215,7 @@ pub struct Stats {
     pub groups: BTreeMap<&'static str, u64>,
     /// Bytes loaded and stored by lanes, by space.
     pub traffic: BTreeMap<&'static str, (u64, u64)>,
-    /// Warp instructions times lanes of a warp: what [`Stats::thread_instructions`] would be without divergence.
+    /// What [`Stats::thread_instructions`] would be if each instruction that is for lanes were for all lanes of a warp.
     pub lane_slots: u64,
     /// Regions of the program, with these settings, that came from the cache ([`crate::Config::cache`]).
     pub cached_regions: u64,

@@ -4,7 +4,7 @@ use crate::exec::Tiers;
 use crate::vm::sampler::{Place, Sample, Sampling};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use warpjit_ir::interp;
+use warpjit_ir::{interp, lane_counts};
 
 /// What is told of a launch and its compiled code, and to whom. By default nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -120,7 +120,8 @@ pub struct BlockProfile {
 pub struct InstructionProfile {
     /// By warps.
     pub executions: u64,
-    /// Active lanes of all executions; `None` for one that is about no lanes (a scalar instruction of GCN).
+    /// Lanes that it was for, summed over all executions (see [`crate::Stats::thread_instructions`]); `None` for one that is for no lanes
+    /// (a scalar instruction of GCN).
     pub lanes: Option<u64>,
 }
 
@@ -225,7 +226,7 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         Profile { samples: samples(tiers, raw), lanes: tiers.code().lanes(), ..Profile::default() };
     let Some(counts) = counts else { return profile };
     let (code, function) = (tiers.code(), tiers.function());
-    let has_masks = !counts.masked.is_empty();
+    let has_lane_register = lane_counts::has_lane_register(function);
     for (block, seen) in function.block_ids().zip(&counts.blocks) {
         if seen.executions == 0 {
             continue;
@@ -236,7 +237,7 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
                 .entry(pc)
                 .or_insert(InstructionProfile { executions: 0, lanes: Some(0) });
             sum.executions += seen.executions;
-            sum.lanes = sum.lanes.filter(|_| !has_masks).map(|lanes| lanes + seen.lanes);
+            sum.lanes = sum.lanes.filter(|_| !has_lane_register).map(|lanes| lanes + seen.lanes);
         }
         let data = function.block(block);
         if data.guest_insts == 0 {
@@ -254,18 +255,9 @@ pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::P
         });
     }
     profile.blocks.sort_by_key(|block| (block.pc, block.term_pc));
-    let masked = counts.masked.iter().map(|(&pc, &counts)| (pc, counts));
-    let of_accesses = counts
-        .accesses
-        .iter()
-        .filter(|(_, counts)| has_masks && counts.guarded > 0)
-        .map(|(&(pc, _), counts)| (pc, (counts.executions() + counts.idle, counts.lanes)));
-    // An access without a result has no choice behind it, but a guard.
-    for (pc, (executions, lanes)) in of_accesses.chain(masked) {
-        if let (Some(instruction), 1..) = (profile.instructions.get_mut(&pc), executions) {
-            // What has several operations of one execution has as many lanes as each of them.
-            instruction.lanes =
-                Some((instruction.executions as f64 * lanes as f64 / executions as f64).round() as u64);
+    for (pc, &(_, lanes)) in &counts.masked {
+        if let Some(instruction) = profile.instructions.get_mut(pc) {
+            instruction.lanes = Some(lanes);
         }
     }
     profile.accesses = counts

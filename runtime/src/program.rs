@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
 use warpjit_frontend::{Chip, Isa};
+use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
@@ -100,9 +101,10 @@ impl Variant {
             lockstep: config.lockstep,
             numerics: config.numerics,
             host: config.host,
-            count: config.count,
+            count: config.count || config.observe.count,
             keep_registers: launch.capture_registers,
-            exact_steps: launch.max_steps != 0,
+            // Regions that count steps are those that count exactly.
+            exact_steps: launch.max_steps != 0 || config.count,
             windows: kinds(&launch.globals),
             translate,
             pcs: config.observe.needs_pcs(),
@@ -256,6 +258,9 @@ impl Program {
 
     fn make_tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Tiers, Error> {
         let mut function = self.0.image.function.clone();
+        if variant.count {
+            lane_counts::insert(&mut function);
+        }
         if variant.numerics == Numerics::Fast {
             fast::run(&mut function);
         }

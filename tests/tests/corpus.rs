@@ -3,7 +3,7 @@
 //! One test is one launch file in all of its runs: the interpreter with one thread and with two,
 //! compiled code with one and two threads by chunks of one, two, four and eight groups of lanes and as the compiler chooses, and
 //! compiled code for SSE4.1, with checked memory and counting, in lock step, and in mixed tiers: three launches, one after
-//! the other, the first in the interpreter while the code is compiled.
+//! the other, the first in the interpreter while the code is compiled. What ways count that count is the same in all of them.
 //! `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of them.
 
 use std::process::ExitCode;
@@ -45,8 +45,13 @@ fn ways() -> Result<Vec<Way>, String> {
         "compiled with checks and counts",
         Config { checked_memory: true, count: true, ..jit.clone() },
     ));
+    let counting = Config { count: true, chunk_groups: None, ..jit.clone() };
+    list.push(("compiled for AVX2 with counts", Config { host: HostLevel::Avx2, ..counting.clone() }));
+    list.push(("compiled with counts", counting));
     list.push(("compiled in lock step", Config { lockstep: true, ..jit.clone() }));
-    list.push(("mixed", Config { tier: Tier::Auto, hot_after: Some(0), ..base }));
+    let mixed = Config { tier: Tier::Auto, hot_after: Some(0), ..base };
+    list.push(("mixed with counts", Config { count: true, threads: 1, ..mixed.clone() }));
+    list.push(("mixed", mixed));
     let mut ways = Vec::new();
     for (name, config) in list {
         if only.as_deref().is_some_and(|only| (only == "interp") != (config.tier == Tier::Interp)) {
@@ -106,14 +111,16 @@ fn run_all_ways(case: &Case) -> Result<(), Failed> {
                 return Ok(Some(format!("not compiled: {reason}\n")));
             }
             let outcome = session.check(report)?;
-            // Where threads race for a lock, how often they try is chance. Where all lanes of a warp run, each chunk of
-            // them leaves a loop as soon as none of its own lanes wants it.
-            let chance = case.name.contains("lock") || program.image().abi.full_warps;
+            // Where threads race for a lock, how often they try is chance.
+            let chance = case.name.contains("lock");
             if way.engine.config().count && !chance && outcome.fault.is_none() {
-                let threads = outcome.stats.thread_instructions;
-                let wanted = *counted.get_or_insert(threads);
-                if threads != wanted {
-                    return Ok(Some(format!("{threads} thread instructions, not {wanted}\n")));
+                let stats = &outcome.stats;
+                let counts = (stats.warp_instructions, stats.thread_instructions, stats.lane_slots);
+                let wanted = *counted.get_or_insert(counts);
+                if !stats.counted || counts != wanted {
+                    let text =
+                        format!("warp and thread instructions, lanes of them: {counts:?}, not {wanted:?}\n");
+                    return Ok(Some(text));
                 }
             }
             Ok((outcome.status != Status::Ok).then(|| outcome.to_text(false)))

@@ -197,7 +197,7 @@ impl Case {
             page == WRITABLE || page == READABLE && self.act == Act::Load
         };
         let bad = |address: u64| {
-            let misaligned = (address % self.align() != 0).then_some(address);
+            let misaligned = (!address.is_multiple_of(self.align())).then_some(address);
             misaligned.or_else(|| {
                 (0..u64::from(self.bytes)).map(|n| address.wrapping_add(n)).find(|&byte| !may(byte))
             })

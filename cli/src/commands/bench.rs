@@ -58,7 +58,9 @@ pub(super) fn measure(
     let counted = if counting == Counting::Nothing {
         None
     } else {
-        let engine = Engine::new(Config { count: true, ..options.config() })?;
+        // Compiled code counts, too, but not all.
+        let exact = counting == Counting::Threads;
+        let engine = Engine::new(Config { count: exact, ..options.config() })?;
         let mut session = first_run::session(file, &engine, options)?;
         let mut outcome = once(&mut session)?;
         if counting == Counting::All {

@@ -11,7 +11,8 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Status> {
     let options = &args.engine;
     let file = LaunchFile::load(&args.file)?;
     // The JSON object names instruction counts, so they are counted.
-    let config = Config { count: options.verbose || options.json, ..options.config() };
+    let config = options.config();
+    let config = Config { count: config.count || options.json, ..config };
     let engine = Engine::new(config)?;
     let mut session = first_run::session(&file, &engine, options)?;
     let report = first_run::run(&mut session)?;

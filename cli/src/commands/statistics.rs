@@ -6,13 +6,13 @@ use warpjit_runtime::{Config, Engine, Stats, Tier};
 use super::first_run;
 use crate::args::EngineArgs;
 
-/// Fills in what compiled code does not count: instructions by group, memory traffic.
+/// Fills in counts: instructions by group, lanes, memory traffic.
 ///
-/// The interpreter counts them in a run of its own, with memory as it was at first. What it
-/// counts is what compiled code does: both tiers execute the same instructions.
+/// The interpreter counts them in a run of its own, with memory as it was at first, unless it has run the launch anyway. What it counts is what
+/// compiled code does: both tiers execute the same instructions. So the launch that is timed counts nothing.
 pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArgs) -> anyhow::Result<()> {
-    let counted: u64 = stats.groups.values().sum();
-    if counted >= stats.warp_instructions {
+    let grouped: u64 = stats.groups.values().sum();
+    if stats.counted && grouped == stats.warp_instructions {
         return Ok(());
     }
     let engine = Engine::new(Config { tier: Tier::Interp, count: true, ..options.config() })?;
@@ -22,5 +22,6 @@ pub(super) fn complete(stats: &mut Stats, file: &LaunchFile, options: &EngineArg
     stats.warp_instructions = exact.warp_instructions;
     stats.thread_instructions = exact.thread_instructions;
     stats.lane_slots = exact.lane_slots;
+    stats.counted = true;
     Ok(())
 }

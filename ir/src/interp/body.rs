@@ -70,11 +70,12 @@ impl Code {
             }
             _ => None,
         };
-        let (lanes, counted) = (warp.active.count_ones(), block.guest_insts != 0 || block.term_goes_on);
+        let (active, counted) = (warp.active, block.guest_insts != 0 || block.term_goes_on);
+        let counts = self.counts_active(scratch);
         let flow = self.finish(warp, cond, addresses);
         if matches!(flow, Flow::Fault(_)) && counted {
             // The instruction that faults does not count.
-            warp.take_back(lanes);
+            warp.take_back(active, counts);
         }
         flow
     }
@@ -114,7 +115,7 @@ impl Code {
             Ok(()) => Err((limit, self.timeout(warp, limit))),
             Err((0, fault)) => {
                 // Of an instruction that a block before has counted.
-                warp.take_back(warp.active.count_ones());
+                warp.take_back(warp.active, self.counts_active(scratch));
                 Err((0, fault))
             }
             Err((step, fault)) => Err((step - 1, fault)),
@@ -124,6 +125,9 @@ impl Code {
             Err((done, _)) => done,
         };
         warp.count(u64::from(counted));
+        if scratch.stats.is_some() {
+            self.count_lanes(block, counted, scratch, warp);
+        }
         if let Some(stats) = &mut scratch.stats {
             if result.is_ok() {
                 let groups = stats.groups.iter_mut().zip(&block.groups);
@@ -149,6 +153,32 @@ impl Code {
             }
         }
         Ok(cond)
+    }
+
+    /// Whether active lanes are counted for every instruction.
+    fn counts_active(&self, scratch: &Scratch) -> bool {
+        scratch.stats.is_some() && !self.has_lane_register
+    }
+
+    /// Counts the lanes that the first `done` instructions of a block, and such as began before it, were for.
+    fn count_lanes(&self, block: &BlockCode, done: u32, scratch: &Scratch, warp: &mut Warp) {
+        if !self.has_lane_register {
+            return warp.count_lanes(done.into());
+        }
+        let left = block.counted.get(done as usize..).unwrap_or_default();
+        for counted in &block.lane_counts {
+            let count = match left.is_empty() {
+                true => counted.pcs.len(),
+                // What has begun has read which lanes it is for.
+                false => counted.pcs.iter().filter(|pc| !left.contains(pc)).count(),
+            } as u64;
+            if count > 0 {
+                let place = counted.lanes as usize;
+                let lanes = pack(&scratch.values[place..place + self.lanes]) & warp.active;
+                warp.lane_insts = warp.lane_insts.wrapping_add(count * u64::from(lanes.count_ones()));
+                warp.lane_slots = warp.lane_slots.wrapping_add(count * self.lanes as u64);
+            }
+        }
     }
 
     /// The fault of a warp that stops after `done` instructions of its block.

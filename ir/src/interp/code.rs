@@ -11,6 +11,7 @@ use super::stats::Stats;
 use super::warp::Warp;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef, begin};
+use crate::lane_counts;
 use crate::opcodes::{AtomicOp, Group, MemAccess, Opcode};
 use crate::pure::PureFn;
 use crate::types::Scalar;
@@ -132,8 +133,17 @@ pub(super) struct BlockCode {
     pub counted: Vec<u32>,
     /// Group of each of these.
     pub step_groups: Vec<u8>,
-    /// Instructions that work under a mask held in a register, each with the place of the mask.
-    pub masks: Vec<(u32, u32)>,
+    /// Instructions that are for lanes that a register holds.
+    pub lane_counts: Vec<LanesCounted>,
+}
+
+/// Guest instructions that are for the same lanes.
+#[derive(Clone, Debug)]
+pub(super) struct LanesCounted {
+    /// Place of the mask.
+    pub lanes: u32,
+    /// Addresses of the instructions.
+    pub pcs: Vec<u32>,
 }
 
 /// A function made ready. Immutable, so threads share it.
@@ -145,6 +155,8 @@ pub struct Code {
     pub(super) block_at: BTreeMap<u32, Block>,
     /// Whether joins go on at their entry's target (Fermi); then unwinding pops the entry.
     pub(super) joins_at_target: bool,
+    /// Whether a register says which lanes instructions are for, so that active lanes say nothing.
+    pub(super) has_lane_register: bool,
     pub(super) constants: Vec<u64>,
     pub(super) scratch_lines: usize,
     entry: Block,
@@ -168,7 +180,6 @@ impl Code {
             constants: HashMap::new(),
             order: vec![0],
             cross: find_cross(func),
-            has_lane_register: func.slots.iter().any(|slot| slot.name == crate::regions::EXEC_SLOT),
             tallies: HashMap::new(),
             counted: func.blocks.iter().flat_map(|block| &block.counted.0).copied().collect(),
         };
@@ -192,6 +203,7 @@ impl Code {
             blocks,
             block_at: func.block_at.clone(),
             joins_at_target,
+            has_lane_register: lane_counts::has_lane_register(func),
             constants: prepare.order,
             scratch_lines,
             entry: func.entry,
@@ -335,8 +347,6 @@ struct Prepare<'a> {
     constants: HashMap<u64, u32>,
     order: Vec<u64>,
     cross: Lines,
-    /// Whether a register says which lanes an instruction is for.
-    has_lane_register: bool,
     /// What the operations of guest instructions are, by address: they may be in several blocks.
     tallies: HashMap<u32, Tally>,
     /// Addresses of the guest instructions that any block counts.
@@ -422,7 +432,7 @@ struct Draft {
     next_line: u32,
     step: u32,
     pc: u32,
-    masks: Vec<(u32, u32)>,
+    lane_counts: Vec<LanesCounted>,
 }
 
 impl Prepare<'_> {
@@ -462,7 +472,7 @@ impl Prepare<'_> {
             next_line: self.order.len() as u32,
             step: 0,
             pc: data.pc,
-            masks: Vec::new(),
+            lane_counts: Vec::new(),
         };
         let counted = func.counted_addresses(block);
         let mut cross_lane = false;
@@ -505,7 +515,7 @@ impl Prepare<'_> {
             groups,
             counted,
             step_groups,
-            masks: draft.masks,
+            lane_counts: draft.lane_counts,
         };
         *places = draft.places;
         Ok((code, draft.next_line as usize))
@@ -557,29 +567,6 @@ impl Prepare<'_> {
             .collect()
     }
 
-    /// If this leaves of an instruction's own comparison the lanes that the instruction is for: which argument those are.
-    fn lanes_compared(&self, data: &InstData) -> Option<usize> {
-        let is_mask = |&v: &Value| self.func.ty(v).scalar == Scalar::I1 && !self.func.ty(v).uniform;
-        if data.op != Opcode::Iand || data.args.len() != 2 || !data.result.as_ref().is_some_and(is_mask) {
-            return None;
-        }
-        let own = |value: Value| self.func.def_inst(value).filter(|inst| inst.pc == data.pc);
-        // A handful of operations on truth values may stand between.
-        let mut compares = [false; 2];
-        for (&arg, compares) in data.args.iter().zip(&mut compares) {
-            let mut work = vec![arg];
-            for _ in 0..8 {
-                let Some(value) = work.pop() else { break };
-                if let Some(inst) = own(value) {
-                    *compares |= matches!(inst.op, Opcode::Icmp | Opcode::Fcmp);
-                    work.extend(inst.args.iter().copied().filter(is_mask));
-                }
-            }
-        }
-        let other = compares.iter().position(|compares| !compares)?;
-        (compares[1 - other] && own(data.args[other]).is_none()).then_some(other)
-    }
-
     fn inst(&self, draft: &mut Draft, inst: Inst) -> Result<(), InvalidCode> {
         let data = self.func.inst(inst);
         let bad = || InvalidCode::IllTyped { inst, op: data.op.name() };
@@ -594,20 +581,10 @@ impl Prepare<'_> {
         for (place, &value) in args.iter_mut().zip(&data.args) {
             *place = self.place(draft, value)?;
         }
-        if self.has_lane_register
-            && data.op == Opcode::Select
-            && data.args.first().is_some_and(|&mask| !self.func.ty(mask).uniform)
-        {
-            // An instruction's last choice is between its result and what the register held.
-            draft.masks.pop_if(|last| last.0 == data.pc);
-            draft.masks.push((data.pc, args[0]));
-        }
-        if self.has_lane_register
-            && let Some(at) = self.lanes_compared(data)
-        {
-            // Choices before it were of the comparison.
-            draft.masks.pop_if(|last| last.0 == data.pc);
-            draft.masks.push((data.pc, args[at]));
+        if let (Opcode::CountLanes, Imm::Bits(number)) = (data.op, data.imm) {
+            let pcs = self.func.counted_lanes.get(number as usize).cloned().unwrap_or_default();
+            draft.lane_counts.push(LanesCounted { lanes: args[0], pcs });
+            return Ok(());
         }
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
         let result = data.result.map(|v| self.func.ty(v).scalar);

@@ -202,10 +202,13 @@ impl Profile {
             };
             counts.parted += u64::from(parted);
         }
-        for &(pc, place) in &block.masks {
-            let counts = self.masked.entry(pc).or_default();
-            counts.0 += 1;
-            counts.1 += u64::from((pack(line(place)) & active).count_ones());
+        for counted in &block.lane_counts {
+            let lanes = u64::from((pack(line(counted.lanes)) & active).count_ones());
+            for &pc in &counted.pcs {
+                let counts = self.masked.entry(pc).or_default();
+                counts.0 += 1;
+                counts.1 += lanes;
+            }
         }
         for op in &block.ops {
             let Some((access, direction, guard)) = access_of(op) else { continue };

@@ -56,6 +56,10 @@ pub struct Warp {
     pub steps: u64,
     /// The same times the lanes active at each.
     pub thread_steps: u64,
+    /// Where that is counted: lanes that instructions were for, summed over all that are for lanes.
+    pub lane_insts: u64,
+    /// Lanes that they could have been for: those of the warp, for each of them.
+    pub lane_slots: u64,
     /// Values that live from block to block, one line of lanes each.
     pub(super) cross: Vec<u64>,
 }
@@ -78,6 +82,8 @@ impl Warp {
             ended: false,
             steps: 0,
             thread_steps: 0,
+            lane_insts: 0,
+            lane_slots: 0,
             cross: vec![0; code.cross_values()],
         };
         warp.start(code, launched, builtin);
@@ -101,7 +107,7 @@ impl Warp {
         self.exited = self.all & !launched;
         (self.broke, self.continued, self.returned, self.long) = (0, 0, 0, 0);
         self.ended = self.active == 0;
-        (self.steps, self.thread_steps) = (0, 0);
+        (self.steps, self.thread_steps, self.lane_insts, self.lane_slots) = (0, 0, 0, 0);
     }
 
     fn start(&mut self, code: &Code, launched: u64, mut builtin: impl FnMut(Builtin, u32) -> u32) {
@@ -110,7 +116,7 @@ impl Warp {
         self.exited = self.all & !launched;
         (self.broke, self.continued, self.returned, self.long) = (0, 0, 0, 0);
         self.ended = self.active == 0;
-        (self.steps, self.thread_steps) = (0, 0);
+        (self.steps, self.thread_steps, self.lane_insts, self.lane_slots) = (0, 0, 0, 0);
         for (place, init) in code.initial_slots() {
             let mut value = |lane| match init {
                 SlotInit::Zero | SlotInit::WarpOffset(_) => 0,
@@ -151,10 +157,27 @@ impl Warp {
         self.thread_steps += instructions * u64::from(self.active.count_ones());
     }
 
-    /// Counts one instruction less, of so many lanes: it was counted where it began, and has faulted.
-    pub(super) fn take_back(&mut self, lanes: u32) {
+    /// Counts that `instructions` were for the active lanes.
+    pub fn count_lanes(&mut self, instructions: u64) {
+        self.lane_insts = self.lane_insts.wrapping_add(instructions * u64::from(self.active.count_ones()));
+        self.lane_slots = self.lane_slots.wrapping_add(instructions * u64::from(self.all.count_ones()));
+    }
+
+    /// What was counted of lanes since this was called last, modulo 2^64: one that faults may be taken back from what was counted before.
+    pub fn take_lanes(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.lane_insts), std::mem::take(&mut self.lane_slots))
+    }
+
+    /// Counts one instruction of the active lanes less: it was counted where it began, and has faulted. `lanes`: so were its lanes.
+    pub(super) fn take_back(&mut self, active: u64, lanes: bool) {
+        let active = u64::from(active.count_ones());
         self.steps = self.steps.saturating_sub(1);
-        self.thread_steps = self.thread_steps.saturating_sub(lanes.into());
+        self.thread_steps = self.thread_steps.saturating_sub(active);
+        if lanes {
+            // Who sums up may have taken it out already.
+            self.lane_insts = self.lane_insts.wrapping_sub(active);
+            self.lane_slots = self.lane_slots.wrapping_sub(self.all.count_ones().into());
+        }
     }
 
     /// The lanes in the state that a push entry of `kind` collects; none for joins.

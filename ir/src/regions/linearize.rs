@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::promote::FAULT_EXIT;
 use super::ssa::SsaBuilder;
 use crate::builder::Builder;
-use crate::entities::{Block, Slot, Value};
+use crate::entities::{Block, Value};
 use crate::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
 use crate::graph::{self, LoopNest};
 use crate::opcodes::Opcode;
@@ -37,8 +37,6 @@ enum Var {
     Held(Value),
     /// Lanes whose threads have ended.
     Exited,
-    /// Guest instructions executed, by lane.
-    Count,
 }
 
 enum Item {
@@ -46,9 +44,8 @@ enum Item {
     Loop(usize, Vec<Item>),
 }
 
-/// Turns a region in SSA into mask form; `None` when its graph is irreducible. With `count`, each lane's guest
-/// instructions are added to that slot.
-pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
+/// Turns a region in SSA into mask form; `None` when its graph is irreducible.
+pub fn to_mask(src: &Function) -> Option<Function> {
     let succs: Vec<Vec<usize>> = src
         .block_ids()
         .map(|b| {
@@ -96,7 +93,6 @@ pub fn to_mask(src: &Function, count: Option<Slot>) -> Option<Function> {
         edges_into: HashMap::new(),
         cross_uses: HashMap::new(),
         nonempty: Vec::new(),
-        count,
         returned: false,
         current: entry,
         def_of: HashMap::new(),
@@ -175,7 +171,6 @@ struct Linearizer<'a> {
     cross_uses: HashMap<Value, CrossUse>,
     /// Masks known to hold in some lane where emission is.
     nonempty: Vec<Value>,
-    count: Option<Slot>,
     /// Whether everything from here on cannot be reached.
     returned: bool,
     /// The block being emitted.
@@ -560,15 +555,6 @@ impl Linearizer<'_> {
         for &i in &data.insts {
             self.emit_inst(i, mask);
         }
-        if let (Some(_), 1..) = (self.count, data.guest_insts) {
-            let count = self.read(Var::Count, Type::I32);
-            let mut b = self.b();
-            let step = b.i32(data.guest_insts);
-            let lanes = b.convert(Opcode::Bmask, mask, crate::types::Scalar::I32);
-            let step = b.iand(lanes, step);
-            let sum = b.iadd(count, step);
-            self.write(Var::Count, Type::I32, sum);
-        }
         self.emit_terminator(n, mask);
     }
 
@@ -653,13 +639,6 @@ impl Linearizer<'_> {
             Some(mask) if exit >= FAULT_EXIT => mask,
             _ => self.read(Var::Exited, Type::MASK),
         };
-        if let Some(slot) = self.count {
-            let count = self.read(Var::Count, Type::I32);
-            let mut b = self.b();
-            let old = b.get(slot);
-            let sum = b.iadd(old, count);
-            b.set(slot, sum);
-        }
         let mut b = self.b();
         let exited = b.splat(exited);
         let cond = cond.map(|c| b.splat(c));

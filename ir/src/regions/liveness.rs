@@ -9,6 +9,7 @@ use super::lanes::{self, Event, ReadBy};
 use super::steps;
 use crate::entities::{Block, Slot};
 use crate::function::{BarrierSpec, Function, Imm, Terminator};
+use crate::lane_counts::{LANES_SLOT, MASKED_SLOT};
 use crate::opcodes::Opcode;
 
 /// A set of slots.
@@ -96,6 +97,12 @@ pub struct SlotLiveness {
 fn pinned(func: &Function) -> SlotSet {
     let wakes = func.block_ids().any(|b| matches!(func.term(b), Terminator::QuadOn { .. }));
     let mut pinned = SlotSet::empty(func.slots.len());
+    for (n, slot) in func.slots.iter().enumerate() {
+        // Who counts looks at these wherever a region comes out.
+        if slot.name == LANES_SLOT || slot.name == MASKED_SLOT {
+            pinned.insert(Slot::new(n));
+        }
+    }
     for b in func.block_ids() {
         let insts = || func.block(b).insts.iter().map(|&inst| func.inst(inst));
         if wakes || insts().any(|data| matches!(data.op, Opcode::QuadLane | Opcode::Shuffle)) {

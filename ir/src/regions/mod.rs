@@ -27,13 +27,11 @@ use std::sync::OnceLock;
 
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, SlotInit};
+use crate::lane_counts;
 use crate::types::{Scalar, Type};
 use explore::{ExitKind, KernelFacts, Plan};
 use liveness::{SlotLiveness, SlotSet};
 use promote::RegionFault;
-
-/// Name of the slot in which compiled code counts the guest instructions of each lane.
-pub const COUNT_SLOT: &str = "#count";
 
 /// Name of the slot in which a region finds the steps that its warp has left, and leaves those behind it.
 pub const STEPS_SLOT: &str = "#steps";
@@ -45,7 +43,8 @@ pub struct RegionOptions {
     pub lockstep: bool,
     /// Registers are wanted when threads have ended.
     pub keep_registers: bool,
-    /// Each lane counts its guest instructions in [`COUNT_SLOT`].
+    /// Regions count the lanes that a register has for instructions, in the slots of [`Kernel::lane_slots`], where the kernel's `count_lanes`
+    /// say so.
     pub count: bool,
     /// Regions count the warp's steps, so that `max_steps` is exact: where all lanes of the warp run at once regions have the steps
     /// that are left in [`STEPS_SLOT`], and lanes stay together in them; else every region is a single block.
@@ -62,7 +61,7 @@ pub struct Kernel {
     /// The code.
     pub func: Function,
     options: RegionOptions,
-    count: Option<Slot>,
+    lane_slots: Option<[Slot; 2]>,
     steps: Option<Slot>,
     /// Lanes never part ([`wave`]).
     wave: bool,
@@ -74,7 +73,7 @@ pub struct Kernel {
 /// What cutting a kernel into regions needs.
 #[derive(Debug)]
 struct Analysis {
-    /// The code with the votes that chunks take for themselves ([`votes`]), where there are any.
+    /// The code with the votes that chunks take for themselves ([`votes`]), and with lanes counted, where there is any of that.
     func: Option<Function>,
     facts: KernelFacts,
     live: SlotLiveness,
@@ -188,24 +187,30 @@ impl Kernel {
             split::split_hazards(&mut func, options.lockstep);
         }
         split::split_long(&mut func, explore::MAX_INSTS);
-        let count = options.count.then(|| func.add_slot(COUNT_SLOT, Type::I32, SlotInit::Zero));
+        let counts = options.count && lane_counts::has_lane_register(&func);
+        let lane_slots = counts.then(|| lane_counts::add_slots(&mut func));
         let steps = (options.exact_steps && whole)
             .then(|| func.add_slot(STEPS_SLOT, Type::uniform(Scalar::I32), SlotInit::Zero));
-        Kernel { func, options, count, steps, wave, whole, analysis: OnceLock::new() }
+        Kernel { func, options, lane_slots, steps, wave, whole, analysis: OnceLock::new() }
     }
 
     fn analysis(&self) -> &Analysis {
         self.analysis.get_or_init(|| {
             let RegionOptions { lockstep, keep_registers, exact_steps, .. } = self.options;
-            let mut live = SlotLiveness::compute(&self.func, keep_registers);
+            let mut func = self.lane_slots.map(|slots| {
+                let mut counts = self.func.clone();
+                lane_counts::expand(&mut counts, slots);
+                counts
+            });
+            let mut live = SlotLiveness::compute(func.as_ref().unwrap_or(&self.func), keep_registers);
             if keep_registers && exact_steps {
                 live = live.keep_everywhere();
             }
-            let (mut func, mut taken) = (None, Default::default());
+            let mut taken = Default::default();
             if self.wave && !self.whole {
-                let mut changed = self.func.clone();
+                let mut changed = func.as_ref().unwrap_or(&self.func).clone();
                 taken = votes::localize(&mut changed, &live);
-                func = (!taken.is_empty()).then_some(changed);
+                func = if taken.is_empty() { func } else { Some(changed) };
             }
             let run = explore::Run {
                 lockstep,
@@ -230,9 +235,10 @@ impl Kernel {
         self.whole
     }
 
-    /// The slot of [`COUNT_SLOT`], if instructions are counted.
-    pub fn count_slot(&self) -> Option<Slot> {
-        self.count
+    /// If regions count the lanes of instructions: the slot with the sum of each lane, and that with the number of instructions
+    /// ([`lane_counts`]).
+    pub fn lane_slots(&self) -> Option<[Slot; 2]> {
+        self.lane_slots
     }
 
     /// The slot of [`STEPS_SLOT`], if regions count their warp's steps.
@@ -275,10 +281,10 @@ impl Kernel {
             promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones, self.steps);
         optimize::optimize_ssa(&mut ssa);
         let mask = if self.wave || self.steps.is_some() {
-            wave::to_mask(&ssa, &known.uniform, self.count)
+            wave::to_mask(&ssa, &known.uniform)
         } else {
             shapes::infer_uniform(&mut ssa, &known.uniform);
-            linearize::to_mask(&ssa, self.count)?
+            linearize::to_mask(&ssa)?
         };
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         let steps = plan.steps(&self.func);

@@ -9,7 +9,7 @@
 
 use super::liveness::SlotSet;
 use crate::builder::Builder;
-use crate::entities::Slot;
+
 use crate::function::{Form, Function, Imm, Terminator};
 use crate::opcodes::Opcode;
 use crate::types::Type;
@@ -28,8 +28,8 @@ pub fn is_wave(func: &Function) -> bool {
 }
 
 /// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of each
-/// chunk. With `count`, each lane's guest instructions are added to that slot.
-pub fn to_mask(src: &Function, uniform_slots: &SlotSet, count: Option<Slot>) -> Function {
+/// chunk.
+pub fn to_mask(src: &Function, uniform_slots: &SlotSet) -> Function {
     let mut out = src.clone();
     out.form = Form::Mask;
     for inst in &src.insts {
@@ -44,11 +44,6 @@ pub fn to_mask(src: &Function, uniform_slots: &SlotSet, count: Option<Slot>) -> 
         let Some(term) = &data.term else { continue };
         let mut b = Builder::new(&mut out, block);
         b.pc = data.term_pc;
-        if let (Some(slot), 1..) = (count, data.guest_insts) {
-            let (before, step) = (b.get(slot), b.i32(data.guest_insts));
-            let sum = b.iadd(before, step);
-            b.set(slot, sum);
-        }
         let term = match term {
             Terminator::Branch { cond, taken, next } => {
                 Terminator::BrIf { cond: *cond, taken: taken.clone(), next: next.clone() }

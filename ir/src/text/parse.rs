@@ -456,7 +456,7 @@ impl<'a> Parser<'a> {
         let ftz = suffix == "ftz";
         match op {
             Opcode::Const => Ok(Imm::Bits(self.number(u64::MAX, "the bits of the constant")?)),
-            Opcode::Fcanon | Opcode::QuadLane => {
+            Opcode::Fcanon | Opcode::QuadLane | Opcode::CountLanes => {
                 args.push(self.value_ref()?);
                 self.expect_sign(',')?;
                 Ok(Imm::Bits(self.number(u64::MAX, "a number")?))

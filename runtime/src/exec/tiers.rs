@@ -63,8 +63,10 @@ impl Watch {
 pub struct Counts {
     /// The interpreter's statistics.
     pub interp: interp::Stats,
-    /// Thread instructions by the interpreter and by compiled code.
+    /// Thread instructions by the interpreter and by compiled code, all lanes of a wave being active: for the tiers' shares.
     pub threads: (u64, u64),
+    /// Where instructions are counted: lanes that they were for, and lanes that they could have been for.
+    pub lanes: (u64, u64),
     /// The interpreter's counts for a profile.
     pub profile: Option<Box<interp::Profile>>,
     /// Where threads were.
@@ -76,6 +78,7 @@ impl Counts {
     pub fn add(&mut self, other: &Counts) {
         self.interp.add(&other.interp);
         self.threads = (self.threads.0 + other.threads.0, self.threads.1 + other.threads.1);
+        self.lanes = (self.lanes.0.wrapping_add(other.lanes.0), self.lanes.1.wrapping_add(other.lanes.1));
         if let Some(more) = &other.profile {
             self.profile.get_or_insert_default().add(more);
         }
@@ -293,6 +296,9 @@ pub struct Stepper<'a> {
     /// Where the frame has the steps that a warp has left, if regions count them.
     steps_at: Option<u32>,
     threads: (u64, u64),
+    /// Whether instructions are counted; of what lanes were counted ([`Counts::lanes`]), modulo 2^64.
+    counts: bool,
+    lanes: (u64, u64),
     /// The block whose terminator was executed last.
     last: Block,
     /// How often in vain warps may still be tried to run together; none if they may not.
@@ -339,7 +345,7 @@ impl<'a> Stepper<'a> {
         let together = tiers.jit.is_some()
             && !tiers.start.uses_local
             && (plan.max_steps == 0 || tiers.kernel.steps_slot().is_some())
-            && tiers.kernel.count_slot().is_none();
+            && !watch.count;
         let credit = if together { MOST_CREDIT } else { 0 };
         let last = tiers.code.entry();
         Stepper {
@@ -351,6 +357,8 @@ impl<'a> Stepper<'a> {
             rights: Rights { plan, memory },
             steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
+            counts: watch.count,
+            lanes: (0, 0),
             last,
             credit,
             calls: Vec::new(),
@@ -373,6 +381,7 @@ impl<'a> Stepper<'a> {
             Some(sum) => self.threads.0 = sum,
             None => self.threads.1 = self.threads.1.saturating_add_signed(more),
         }
+        self.take_lanes(warp);
         flow
     }
 
@@ -395,9 +404,16 @@ impl<'a> Stepper<'a> {
         self.finish(warp, outcome)
     }
 
+    /// Takes over what a warp has counted of lanes.
+    fn take_lanes(&mut self, warp: &mut Warp) {
+        let (insts, slots) = warp.take_lanes();
+        self.lanes = (self.lanes.0.wrapping_add(insts), self.lanes.1.wrapping_add(slots));
+    }
+
     /// Steps that regions of a warp that has taken so many are told are left.
     fn steps_given(&self, taken: u64) -> u64 {
-        self.scratch.max_steps.saturating_sub(taken).min(i32::MAX as u64)
+        let most = if self.scratch.max_steps == 0 { u64::MAX } else { self.scratch.max_steps };
+        most.saturating_sub(taken).min(i32::MAX as u64)
     }
 
     /// Tells the regions that a warp runs next how many steps are left if it has taken so many.
@@ -451,6 +467,7 @@ impl<'a> Stepper<'a> {
             RegionFlow::Stopped => return None,
         };
         self.threads.1 += warp.thread_steps.wrapping_sub(before);
+        self.take_lanes(warp);
         Some(flow)
     }
 
@@ -702,30 +719,28 @@ impl<'a> Stepper<'a> {
         Some(found)
     }
 
-    /// Adds what a region counted to the warp: the warp's `steps` if it counted those; else its threads' instructions exactly, of the
-    /// warp those of the longest thread (less than the hardware's where lanes went different ways).
+    /// Adds what a region has executed to the warp: `steps`, if it counted those, else the instructions of its first block, and, where nobody
+    /// counts exactly, the time that its loops took.
     fn count(&self, at: Block, steps: Option<u64>, warp: &mut Warp) {
-        let slot = self.tiers.kernel.count_slot();
-        if slot.is_none() || steps.is_some() {
-            warp.count(steps.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at))));
-        }
-        let Some(slot) = slot else {
+        let executed = steps.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at)));
+        warp.count(executed);
+        if !self.counts {
             if steps.is_none() {
-                // Time that loops took, for the turns of warps and blocks.
+                // For the turns of warps and blocks.
                 warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
             }
             return;
-        };
-        let lanes = self.tiers.kernel.func.lanes as usize;
-        let start = self.tiers.slot_offset(slot) as usize / 4;
-        let counts = &mut warp.frame.words_mut()[start..start + lanes];
-        let longest = counts.iter().copied().max().unwrap_or(0);
-        let all: u64 = counts.iter().map(|&c| u64::from(c)).sum();
-        counts.fill(0);
-        if steps.is_none() {
-            warp.steps += u64::from(longest);
-            warp.thread_steps += all;
         }
+        let Some([lanes, masked]) = self.tiers.kernel.lane_slots() else { return warp.count_lanes(executed) };
+        let count = self.tiers.kernel.func.lanes as usize;
+        let start = self.tiers.slot_offset(lanes) as usize / 4;
+        let sums = &mut warp.frame.words_mut()[start..start + count];
+        warp.lane_insts = sums.iter().fold(warp.lane_insts, |all, &sum| all.wrapping_add(sum.into()));
+        sums.fill(0);
+        let masked = self.tiers.slot_offset(masked);
+        let instructions = warp.frame.read(masked, Scalar::I32, 0);
+        warp.lane_slots = warp.lane_slots.wrapping_add(instructions * count as u64);
+        warp.frame.write(masked, Scalar::I32, 0, 0);
     }
 
     /// Guest address of the terminator that was executed last.
@@ -736,6 +751,7 @@ impl<'a> Stepper<'a> {
     /// What was counted.
     pub fn into_counts(self) -> Counts {
         let interp = self.scratch.stats.map_or_else(Default::default, |stats| *stats);
-        Counts { interp, threads: self.threads, profile: self.scratch.profile, ..Counts::default() }
+        let (threads, lanes) = (self.threads, self.lanes);
+        Counts { interp, threads, lanes, profile: self.scratch.profile, ..Counts::default() }
     }
 }

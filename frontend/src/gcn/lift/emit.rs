@@ -15,6 +15,7 @@
 //! Values of operands are uniform (scalar registers, constants) or varying (vector registers); operations
 //! of the builder take any mixture.
 
+use warpjit_ir::lane_counts::LaneCount;
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};
 
 use super::options::Options;
@@ -58,6 +59,9 @@ pub(super) struct Emit<'f> {
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
     pub(super) zero_flags: [Option<Slot>; 2],
     pub(super) slots: &'f mut Slots,
+    /// Vector instructions of the current block since EXEC was set, not noted yet, and EXEC as this block has it, if it has read or set it
+    /// before them.
+    for_lanes: (Vec<u32>, Option<Value>),
 }
 
 extends_emission!(Emit<'f>);
@@ -82,10 +86,17 @@ impl<'f> Emit<'f> {
             dpp: None,
             zero_flags: [None; 2],
             slots,
+            for_lanes: (Vec::new(), None),
         }
     }
 
     // Blocks.
+
+    /// Ends the block.
+    pub(super) fn terminate(&mut self, term: Terminator) {
+        self.note_lanes();
+        self.core.terminate(term);
+    }
 
     /// Ends the block with a terminator that names a new block, and goes on in that one. No value made before may
     /// be used behind.
@@ -141,6 +152,9 @@ impl<'f> Emit<'f> {
 
     /// Gives a slot a new value, in all lanes.
     pub(super) fn put(&mut self, slot: Slot, value: Value) {
+        if slot == self.slots.mask(self.core.b.func, EXEC) {
+            self.note_lanes();
+        }
         let uniform = self.b.func.slots[slot.index()].ty.uniform;
         let value = if uniform { value } else { self.b.splat(value) };
         self.replace(slot, value);
@@ -171,6 +185,43 @@ impl<'f> Emit<'f> {
     /// The number of the lane, varying.
     pub(super) fn lane_id(&mut self) -> Value {
         self.builtin(Builtin::LaneId)
+    }
+
+    // Lanes that instructions are for.
+
+    /// Notes that the current instruction is a vector instruction, for the lanes that EXEC has now.
+    pub(super) fn count_lanes(&mut self) {
+        if self.for_lanes.0.is_empty() {
+            let exec = self.slots.mask(self.core.b.func, EXEC);
+            self.for_lanes.1 = self.held(exec);
+        }
+        self.for_lanes.0.push(self.core.b.pc);
+    }
+
+    /// Takes that back.
+    pub(super) fn uncount_lanes(&mut self) {
+        let pc = self.core.b.pc;
+        self.for_lanes.0.pop_if(|last| *last == pc);
+    }
+
+    /// Behind these vector instructions EXEC changes, or something else ends them.
+    pub(super) fn note_lanes(&mut self) {
+        let (pcs, lanes) = (std::mem::take(&mut self.for_lanes.0), self.for_lanes.1.take());
+        if !pcs.is_empty() {
+            let block = self.core.b.block;
+            let data = self.core.b.func.block_mut(block);
+            data.lane_counts.0.push(LaneCount { at: data.insts.len(), lanes, pcs });
+        }
+    }
+
+    /// Puts the notes of the current block aside while another one is emitted.
+    pub(super) fn take_lanes(&mut self) -> (Vec<u32>, Option<Value>) {
+        std::mem::take(&mut self.for_lanes)
+    }
+
+    /// Goes on with those.
+    pub(super) fn give_lanes(&mut self, lanes: (Vec<u32>, Option<Value>)) {
+        self.for_lanes = lanes;
     }
 
     // Vector registers.

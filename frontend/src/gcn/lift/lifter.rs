@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator, Value};
 
 use super::control;
-use super::effects::{Effects, has_varying_scalar};
+use super::effects::{self, Effects, has_varying_scalar};
 use super::emit::Emit;
 use super::graph::{Graph, Node, ends_block};
 use super::hwreg;
@@ -13,7 +13,7 @@ use super::options::{Entry, Options, Register};
 use super::slots::{EXEC, SGPRS, Slots, VCC};
 use super::statics::MODE_SKIP;
 use super::views::{Analysis, HI, LANE, LO, Views};
-use crate::gcn::{Inst, Operand};
+use crate::gcn::{Format, Inst, Operand};
 
 /// Everything about the program being lifted.
 pub(super) struct Lifter<'f, 'g> {
@@ -68,6 +68,29 @@ fn group_info(e: &mut Emit<'_>) -> Value {
     let first = e.shl_const(first, 31);
     let low = e.b.ior(waves, number);
     e.b.ior(low, first)
+}
+
+/// Emits what an instruction does, and notes the lanes that it is for; `false` where it does nothing that is known.
+fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
+    use Format::{Ds, Flat, Mimg, Mtbuf, Mubuf};
+    if !effects::is_vector(inst) {
+        return super::topic(e, inst);
+    }
+    // One that may fault counts when it has not, and all before it do in any case. Others may set EXEC.
+    let may_fault = matches!(inst.format, Ds | Flat | Mimg | Mtbuf | Mubuf);
+    if may_fault {
+        e.note_lanes();
+    } else {
+        e.count_lanes();
+    }
+    let known = super::topic(e, inst);
+    let legal = known || control::nothing(inst);
+    if may_fault && legal && !e.is_done() {
+        e.count_lanes();
+    } else if !may_fault && !legal {
+        e.uncount_lanes();
+    }
+    known
 }
 
 impl Lifter<'_, '_> {
@@ -141,7 +164,7 @@ impl Lifter<'_, '_> {
             None if skipped => return self.maybe_skipped(inst),
             _ => {}
         }
-        if ends_block(inst) || !super::topic(&mut self.e, inst) {
+        if ends_block(inst) || !topic(&mut self.e, inst) {
             let done = control::terminator(self, node, inst);
             if !done && !control::nothing(inst) {
                 self.e.terminate(Terminator::Fault(GuestFault::Illegal));
@@ -163,7 +186,7 @@ impl Lifter<'_, '_> {
         e.start(run);
         // Both ways have to leave the same views.
         let views = e.views;
-        if !super::topic(e, inst) && !control::nothing(inst) {
+        if !topic(e, inst) && !control::nothing(inst) {
             e.terminate(Terminator::Fault(GuestFault::Illegal));
         } else {
             for (code, view) in views.iter() {
@@ -264,10 +287,12 @@ impl Lifter<'_, '_> {
     /// Emits another block, then goes on in the current one as if nothing had been.
     fn aside(&mut self, block: Block, body: impl FnOnce(&mut Self)) {
         let (here, views) = (self.e.b.block, self.e.views);
+        let lanes = self.e.take_lanes();
         let state = self.e.suspend();
         self.e.start(block);
         body(self);
         self.e.resume(here, state);
+        self.e.give_lanes(lanes);
         self.e.views = views;
     }
 

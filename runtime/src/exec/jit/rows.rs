@@ -164,7 +164,7 @@ impl Jit {
     pub(super) fn make_rows(&self, entry: Block, look: BlockLook<'_>) -> Result<Option<Compiled>, Error> {
         let func = &self.kernel.func;
         let frames = look.frames;
-        if self.variant.keep_registers || self.kernel.count_slot().is_some() || frames.is_empty() {
+        if self.variant.keep_registers || self.variant.count || frames.is_empty() {
             return Ok(None);
         }
         let found = { lock(&self.found).take() };
