@@ -5,11 +5,12 @@ use warpjit_ir::{PureFn, WordTable};
 use crate::{fermi, gcn, tesla, vp1};
 
 /// The pure functions of all front ends, by instruction set.
-static PURES: [&[&PureFn]; 5] = [
+static PURES: [&[&PureFn]; 6] = [
     tesla::numeric::pure::ALL,
     fermi::numeric::pure::ALL,
     gcn::numeric::pure::ALL,
     gcn::texel::ALL,
+    gcn::surface::ALL,
     &vp1::lift::PURE_FUNCTIONS,
 ];
 

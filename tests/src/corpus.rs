@@ -94,11 +94,12 @@ pub fn in_archive(archive: &Path, prefix: &str) -> io::Result<Vec<Case>> {
     Ok(files.keys().filter_map(case).collect())
 }
 
-/// Every launch file for GCN: compiled kernels, and families of single instructions.
+/// Every launch file for GCN: compiled kernels, families of single instructions, a driver's shaders, accesses to images.
 pub fn gcn() -> io::Result<Vec<Case>> {
     let mut cases = in_folder(&corpus().join("gcn"), "gcn")?;
-    cases.extend(in_archive(&corpus().join("gcn-asm.tar.gz"), "gcn-asm")?);
-    cases.extend(in_archive(&corpus().join("gcn-radv.tar.gz"), "gcn-radv")?);
+    for archive in ["gcn-asm", "gcn-radv", "gcn-images"] {
+        cases.extend(in_archive(&corpus().join(format!("{archive}.tar.gz")), archive)?);
+    }
     Ok(cases)
 }
 

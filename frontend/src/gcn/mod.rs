@@ -24,6 +24,7 @@ mod op;
 mod operand;
 mod rows;
 mod support;
+pub mod surface;
 mod syntax;
 pub mod table;
 pub mod texel;

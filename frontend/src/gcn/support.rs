@@ -61,9 +61,13 @@ pub fn support_table() -> String {
         let names: Vec<_> = names.iter().map(|name| format!("`{}*`", name.to_lowercase())).collect();
         let _ = writeln!(out, "- {}: {why};", names.join(", "));
     }
-    out += "\nImages are two-dimensional, with or without slices, one row after the other: accesses to tiled ones (tiling index other \
-            than 0, 8 and 31; on 1.4 other than 0) and to resources of other types are `illegal`. Coordinates outside and levels of \
-            detail but the first read as 0 and are not written. GDS has 64 KiB for each launch, zero at its \
+    out += "\nImages have one, two or three dimensions, or are arrays or cubes, and linear: their rows and levels of detail lie one after the other. \
+            An access is `illegal` if the resource is tiled (a tiling index other than 8 and 31; on 1.4 a swizzle mode other than 0), has \
+            several samples a texel, is compressed, or has a format that is not known here: block compression, 4:2:2 pairs, one bit a texel, \
+            aliases, and levels of 32_32_32. Levels are counted from `base_level` on to `last_level`, slices from `base_array` \
+            on to the last one. Texels, slices and levels outside read as 0 and are not written. 5_9_9_9 can be stored, as \
+            OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. \
+            GDS has 64 KiB for each launch, zero at its \
             start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch.\n\n\
             Where only some chips of a generation have an instruction, its row names them: one for each kind of chip.\n\n";
     out.push_str("| format | 1.0 | 1.1 | 1.2 | 1.4 |\n|---|---|---|---|---|\n");

@@ -3,7 +3,8 @@
 //! The formats are those of facts/gcn.md section 5 ("Memory") and the vendor's tables: names of data formats list the
 //! components from the highest bits down, and the first component (red) has the lowest ones. What no document says is chosen here:
 //! integers that do not fit are cut when stored, components that the instruction does not have are stored as 0, and
-//! a format that does not exist loads as 0.
+//! a format that does not exist loads as 0. Components with an exponent in common (5_9_9_9) are floats and nothing else; they are stored
+//! as OpenGL's extension `EXT_texture_shared_exponent` defines it.
 
 use warpjit_ir::{PureFn, Scalar};
 
@@ -16,6 +17,8 @@ pub(crate) struct DataFormat {
     pub(crate) bytes: u32,
     /// Widths of the components, from the lowest bits up.
     pub(crate) widths: &'static [u32],
+    /// Whether the bits above them are an exponent that they have in common.
+    pub(crate) shared_exponent: bool,
 }
 
 impl DataFormat {
@@ -41,9 +44,15 @@ impl DataFormat {
             17 => (2, &[5, 5, 5, 1]),
             18 => (2, &[1, 5, 5, 5]),
             19 => (2, &[4, 4, 4, 4]),
+            20 => (4, &[24, 8]),
+            21 => (4, &[8, 24]),
+            22 => (8, &[32, 8]),
+            34 => (4, &[9, 9, 9]),
+            57 => (1, &[4, 4]),
+            58 => (2, &[5, 5, 6]),
             _ => return None,
         };
-        Some(DataFormat { bytes, widths })
+        Some(DataFormat { bytes, widths, shared_exponent: code == SHARED_EXPONENT })
     }
 
     /// Bit number of a component's lowest bit.
@@ -51,6 +60,34 @@ impl DataFormat {
         self.widths.iter().take(component).sum()
     }
 }
+
+/// The data format 5_9_9_9.
+const SHARED_EXPONENT: u32 = 34;
+/// The data format 32_32_32.
+pub(crate) const TRIPLE_WORDS: u32 = 13;
+
+/// Data format and number format of codes; `None` where there are no numbers in them.
+pub(crate) fn formats(data: u32, number: u32) -> Option<(DataFormat, NumberFormat)> {
+    let (data, number) = (DataFormat::of(data)?, NumberFormat::of(number)?);
+    (!data.shared_exponent || number == NumberFormat::Float).then_some((data, number))
+}
+
+/// The codes below 64 for which this holds, as bits.
+const fn codes(known: &[u32]) -> u64 {
+    let (mut bits, mut n) = (0, 0);
+    while n < known.len() {
+        bits |= 1 << known[n];
+        n += 1;
+    }
+    bits
+}
+
+/// Data formats that an image may have here: 0, of which there is no texel, and all that [`DataFormat::of`] knows.
+pub(crate) const IMAGE_DATA_FORMATS: u64 =
+    codes(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22, 34, 57, 58]);
+
+/// Number formats that one may have: those that [`NumberFormat::of`] knows.
+pub(crate) const IMAGE_NUMBER_FORMATS: u64 = codes(&[0, 1, 2, 3, 4, 5, 6, 7, 9]);
 
 /// How the bits of a component are a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,6 +191,29 @@ pub(crate) fn from_f16(bits: u32) -> u32 {
     widen(F16, bits & 0xffff)
 }
 
+/// What the fields of a texel with a common exponent are multiplied by: 2^(exponent - 24), as an f32.
+fn shared_scale(texel: u32) -> f32 {
+    f32::from_bits(((texel >> 27) + 127 - 24) << 23)
+}
+
+/// The texel with a common exponent that is nearest to three numbers: what is negative or a NaN is 0, what is too large the largest there is.
+fn share_exponent(components: [u32; 3]) -> u32 {
+    const LARGEST: f64 = 65408.0;
+    let numbers = components.map(|bits| {
+        let x = f64::from(f32::from_bits(bits));
+        // Of a NaN and a number `max` is the number.
+        x.max(0.0).min(LARGEST)
+    });
+    let most = numbers.into_iter().fold(0.0, f64::max);
+    // Exact for numbers that an f32 can hold, which are normal here.
+    let floor_log2 = (most.to_bits() >> 52) as i32 - 1023;
+    let exponent = floor_log2.max(-16) + 16;
+    let field = |x: f64, exponent: i32| (x * 2f64.powi(24 - exponent) + 0.5).floor() as u32;
+    let exponent = if field(most, exponent) > 511 { exponent + 1 } else { exponent };
+    let [x, y, z] = numbers.map(|number| field(number, exponent));
+    x | y << 9 | z << 18 | (exponent as u32) << 27
+}
+
 fn low_bits(width: u32) -> u32 {
     if width >= 32 { u32::MAX } else { (1 << width) - 1 }
 }
@@ -176,7 +236,8 @@ fn decode(format: NumberFormat, width: u32, bits: u32, alpha: bool) -> u32 {
         NumberFormat::Uint => bits,
         NumberFormat::Sint => signed as u32,
         NumberFormat::SnormOgl => float((2.0 * f64::from(signed) + 1.0) / unsigned_max),
-        NumberFormat::Float if width == 32 => bits,
+        // No float has eight bits: they are the stencil beside a float's depth.
+        NumberFormat::Float if matches!(width, 8 | 32) => bits,
         NumberFormat::Float => float_format(width).map_or(0, |format| widen(format, bits)),
         NumberFormat::Srgb => {
             let x = f64::from(bits) / unsigned_max;
@@ -205,7 +266,7 @@ fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
         NumberFormat::SnormOgl => {
             ((number.clamp(-1.0, 1.0) * unsigned_max - 1.0) / 2.0).round_ties_even() as i32 as u32
         }
-        NumberFormat::Float if width == 32 => value,
+        NumberFormat::Float if matches!(width, 8 | 32) => value,
         // The small ones have no sign: what is negative is 0.
         NumberFormat::Float if width < 16 && number < 0.0 => 0,
         NumberFormat::Float => float_format(width).map_or(0, |format| narrow(format, value)),
@@ -225,7 +286,7 @@ fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
 /// What a selector gives of a texel: 0, 1 (of the number format), or component 4 to 7. Components that the data
 /// format does not have are 0, the fourth 1. 16-bit results (`d16`) are f16 or the low half of an integer.
 fn load(data: u32, number: u32, selector: u32, d16: bool, texel: u128) -> u32 {
-    let (Some(data), Some(number)) = (DataFormat::of(data), NumberFormat::of(number)) else { return 0 };
+    let Some((data, number)) = formats(data, number) else { return 0 };
     let value = match selector {
         1 => number.one(),
         4..=7 => {
@@ -233,7 +294,10 @@ fn load(data: u32, number: u32, selector: u32, d16: bool, texel: u128) -> u32 {
             match data.widths.get(component) {
                 Some(&width) => {
                     let bits = (texel >> data.position(component)) as u32 & low_bits(width);
-                    decode(number, width, bits, component == 3)
+                    match data.shared_exponent {
+                        true => (bits as f32 * shared_scale(texel as u32)).to_bits(),
+                        false => decode(number, width, bits, component == 3),
+                    }
                 }
                 None if component == 3 => number.one(),
                 None => 0,
@@ -251,18 +315,25 @@ fn load(data: u32, number: u32, selector: u32, d16: bool, texel: u128) -> u32 {
 /// The texel of four components in registers. Component `i` of memory is the one of the registers whose selector
 /// names it; what none names is 0.
 fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) -> u128 {
-    let (Some(data), Some(number)) = (DataFormat::of(data), NumberFormat::of(number)) else { return 0 };
-    let mut texel = 0;
-    for (component, &width) in data.widths.iter().enumerate() {
-        let from = (0..4).find(|i| selectors >> (3 * i) & 7 == component as u32 + 4);
-        let Some(value) = from.and_then(|i| values.get(i as usize)) else { continue };
-        let value = match d16 {
-            false => *value,
-            true if number == NumberFormat::Sint => sign_extended(*value, 16) as u32,
+    let Some((data, number)) = formats(data, number) else { return 0 };
+    let given = |component: u32| {
+        let from = (0..4).find(|i| selectors >> (3 * i) & 7 == component + 4)?;
+        let value = *values.get(from as usize)?;
+        Some(match d16 {
+            false => value,
+            true if number == NumberFormat::Sint => sign_extended(value, 16) as u32,
             true if number == NumberFormat::Uint => value & 0xffff,
-            true => from_f16(*value),
-        };
-        texel |= u128::from(encode(number, width, value, component == 3)) << data.position(component);
+            true => from_f16(value),
+        })
+    };
+    if data.shared_exponent {
+        return share_exponent([0, 1, 2].map(|component| given(component).unwrap_or(0))).into();
+    }
+    let mut texel = 0;
+    for (component, &width) in (0..).zip(data.widths) {
+        let Some(value) = given(component) else { continue };
+        texel |=
+            u128::from(encode(number, width, value, component == 3)) << data.position(component as usize);
     }
     texel
 }
@@ -376,6 +447,29 @@ mod tests {
             (19, 0, 4, 15, float(1.0)),
             (10, 9, 4, 0xff, float(1.0)),
             (10, 9, 7, 0x80000000, 0x3f00_8081),
+            // Of 24 bits and 8, either way round; 32 and 8.
+            (20, 0, 4, 0x12ff_ffff, float(1.0)),
+            (20, 4, 5, 0x12ff_ffff, 0x12),
+            (21, 4, 4, 0xabcd_ef12, 0x12),
+            (21, 4, 5, 0xabcd_ef12, 0x00ab_cdef),
+            (22, 7, 4, 0x99_3f00_0000, 0x3f00_0000),
+            (22, 4, 5, 0x99_3f00_0000, 0x99),
+            (22, 7, 5, 0x99_3f00_0000, 0x99),
+            (57, 4, 4, 0xc3, 3),
+            (57, 4, 5, 0xc3, 12),
+            (58, 4, 4, 0xf83e, 30),
+            (58, 4, 5, 0xf83e, 1),
+            (58, 4, 6, 0xf83e, 62),
+            // 9 bits times 2^(exponent - 24).
+            (34, 7, 4, 0x1ff | 24 << 27, float(511.0)),
+            (34, 7, 5, 0x100 << 9 | 16 << 27, float(1.0)),
+            (34, 7, 6, 1 << 18, float(1.0 / 16_777_216.0)),
+            (34, 7, 6, 0x1ff << 18 | 31 << 27, float(65408.0)),
+            (34, 7, 7, 0, float(1.0)),
+            (34, 7, 4, 31 << 27, 0),
+            (34, 4, 4, u128::MAX, 0),
+            // Formats that images do not have here.
+            (35, 0, 4, u128::MAX, 0),
         ] {
             assert_eq!(
                 load(data, number, selector, false, texel),
@@ -407,6 +501,21 @@ mod tests {
         ] {
             assert_eq!(store(data, number, IDENTITY, false, values), want, "{data} {number} {values:x?}");
         }
+        for (values, want) in [
+            ([0.0, 0.0, 0.0], 0),
+            ([1.0, 1.0, 1.0], 256 | 256 << 9 | 256 << 18 | 16 << 27),
+            ([511.0, 1.0, 0.5], 511 | 1 << 9 | 1 << 18 | 24 << 27),
+            ([-1.0, f32::NAN, 1e9], 511 << 18 | 31 << 27),
+            // Rounded up to a power of two: one exponent more.
+            ([511.75, 0.0, 0.0], 256 | 25 << 27),
+            ([2f32.powi(-24), 2f32.powi(-25), 2f32.powi(-26)], 1 | 1 << 9),
+            ([1e-40, 0.0, 2f32.powi(-16)], 256 << 18),
+        ] {
+            let values = [values[0].to_bits(), values[1].to_bits(), values[2].to_bits(), 7];
+            assert_eq!(store(34, 7, IDENTITY, false, values), want, "{values:x?}");
+        }
+        assert_eq!(store(34, 4, IDENTITY, false, [1, 2, 3, 4]), 0);
+        assert_eq!(store(22, 7, IDENTITY, false, [1, 0x102, 3, 4]), 2 << 32 | 1);
         // Red and blue exchanged; f16 in registers.
         let swapped = 6 | 5 << 3 | 4 << 6 | 7 << 9;
         assert_eq!(store(10, 4, swapped, false, [1, 2, 3, 4]), 0x0401_0203);
@@ -417,19 +526,21 @@ mod tests {
     /// What was loaded stores as it was, in all formats whose codes are different numbers.
     #[test]
     fn storing_what_was_loaded_changes_nothing() {
-        for data in 1..=19 {
+        for data in (0..64).filter(|&data| data != SHARED_EXPONENT) {
             for number in [0, 2, 3, 4, 5, 6, 7] {
                 let Some(format) = DataFormat::of(data) else { continue };
                 if number == 7 && format.widths.iter().any(|&w| float_format(w).is_none() && w != 32) {
                     continue;
                 }
                 // 32 bits do not go through a float.
-                if number < 4 && format.widths[0] == 32 || number == 6 && format.widths[0] != 8 {
+                if number < 4 && format.widths[0] == 32
+                    || number == 6 && format.widths.iter().any(|&w| w != 8)
+                {
                     continue;
                 }
                 for seed in 0..200u128 {
                     let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-                    let texel = random & low_mask(format.bytes);
+                    let texel = random & low_mask(format.widths.iter().sum());
                     let values = [4, 5, 6, 7].map(|selector| load(data, number, selector, false, texel));
                     // NaNs become one.
                     if number == 7 && values.iter().any(|&v| f32::from_bits(v).is_nan()) {
@@ -445,7 +556,30 @@ mod tests {
         }
     }
 
-    fn low_mask(bytes: u32) -> u128 {
-        if bytes == 16 { u128::MAX } else { (1 << (8 * bytes)) - 1 }
+    /// A texel whose largest field uses the highest bit has the least exponent: it stays as it is.
+    #[test]
+    fn common_exponents_are_stored_as_they_were() {
+        for seed in 0..2000u64 {
+            let texel = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
+            let texel = if texel >> 27 == 0 { texel } else { texel | 1 << 8 };
+            let values = [4, 5, 6, 7].map(|selector| load(34, 7, selector, false, texel.into()));
+            assert_eq!(store(34, 7, IDENTITY, false, values), texel.into(), "{texel:x}");
+        }
+    }
+
+    #[test]
+    fn what_images_may_have_is_known() {
+        for code in 0..64 {
+            assert_eq!(
+                IMAGE_DATA_FORMATS >> code & 1 != 0,
+                code == 0 || DataFormat::of(code).is_some(),
+                "{code}"
+            );
+            assert_eq!(IMAGE_NUMBER_FORMATS >> code & 1 != 0, NumberFormat::of(code).is_some(), "{code}");
+        }
+    }
+
+    fn low_mask(bits: u32) -> u128 {
+        u128::MAX >> (128 - bits)
     }
 }

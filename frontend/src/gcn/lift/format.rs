@@ -106,7 +106,7 @@ impl TexelFormat {
             *word = if *word == zero { value } else { e.b.ior(*word, value) };
         }
         if let TexelFormat::Known(data, number, selectors) = self
-            && let (Some(data), Some(number), false) = (DataFormat::of(data), NumberFormat::of(number), d16)
+            && let (Some((data, number)), false) = (texel::formats(data, number), d16)
         {
             let known = (0..count).map(|i| known_component(e, data, number, selectors >> (3 * i) & 7, &raw));
             if let Some(values) = known.collect() {
@@ -142,7 +142,8 @@ impl TexelFormat {
         components.iter().zip(&mut values).for_each(|(&from, to)| *to = from);
         let plain = match self {
             TexelFormat::Known(data, number, texel::IDENTITY) => {
-                let words = DataFormat::of(data).is_some_and(|data| data.widths[0] == 32);
+                let words =
+                    DataFormat::of(data).is_some_and(|data| data.widths.iter().all(|&width| width == 32));
                 words && matches!(number, 4 | 5 | 7) && !d16
             }
             _ => false,
@@ -193,6 +194,16 @@ fn known_component(
         return same.then_some(word);
     }
     let unsigned = field(e, word, position % 32, width);
+    if data.shared_exponent {
+        // As a factor, 2^(exponent - 24), it is a normal number.
+        let exponent = e.ushr_const(word, 27);
+        let scale = e.add_const(exponent, 127 - 24);
+        let scale = e.shl_const(scale, 23);
+        let scale = e.b.bitcast(scale, Scalar::F32);
+        let value = e.b.convert(Opcode::FcvtFromUint, unsigned, Scalar::F32);
+        let value = e.b.float(Opcode::Fmul, &[value, scale], false);
+        return Some(e.b.bitcast(value, Scalar::I32));
+    }
     let signed = |e: &mut Emit<'_>| e.extend(unsigned, width, true);
     let most = ((1u32 << width) - 1) as f32;
     let divided = |e: &mut Emit<'_>, value: Value, by: f32| {

@@ -1,17 +1,22 @@
 //! Images: loads, stores and atomics of resources whose texels lie row by row, and what a resource says of itself.
 //!
-//! Resources are two-dimensional, with or without slices, and their rows are `pitch` texels apart. An access to one that is tiled or of
-//! another type is `illegal`: what it would read is not where this looks. Of the levels of detail only the
-//! first is there; others and coordinates outside read as 0 and are not written. Sampling is `illegal` until there are textures.
+//! Accesses know images of one, two and three dimensions, arrays of them and cubes, as long as they are linear ([`surface`]). An access to one
+//! that is tiled or compressed, has several samples a texel or a format that is not known here is `illegal`: what it would read is not where
+//! this looks. Coordinates, slices and levels outside read as 0 and are not written, and so does everything of a resource
+//! without a format, as of one that is all zeros. Sampling is `illegal` until there are textures.
 
-use warpjit_ir::{GuestFault, IntCC, MemAccess, Opcode, Scalar, Terminator, Value};
+mod resource;
 
+use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Value};
+
+use self::resource::Resource;
 use super::access::{self, GLOBAL, access};
 use super::atomic::{self, Rmw};
-use super::buffer::{halves, pack_halves, packs, resource_words};
+use super::buffer::{halves, pack_halves, packs};
 use super::emit::Emit;
-use super::format::{TexelFormat, field};
-use crate::gcn::{Arg, Format, Generation, Inst, Op};
+use super::format::TexelFormat;
+use crate::gcn::surface;
+use crate::gcn::{Format, Generation, Inst, Op};
 
 /// Emits one image access; false for what is not one or samples.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -19,25 +24,23 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         return false;
     }
     let Some(resource) = inst.mem.base else { return false };
-    let short = inst.mem.r128 && inst.generation != Generation::Gfx9;
     use Op::*;
     let rmw = atomic::memory_atomic(inst.op);
     let accesses = rmw.is_some()
         || inst.op.name().starts_with("IMAGE_LOAD")
         || inst.op.name().starts_with("IMAGE_STORE");
     if accesses {
-        refuse_others(e, inst, resource);
+        Resource::refuse_others(e, inst, resource);
     }
-    let mut words = resource_words(e, resource, if short { 4 } else { 8 });
-    words.resize(8, e.b.i32(0));
+    let resource = Resource::new(e, inst, resource);
     if inst.op == IMAGE_GET_RESINFO {
-        info(e, inst, &words);
+        info(e, inst, &resource);
         return true;
     }
     if !accesses {
         return false;
     }
-    let image = &Image::new(e, inst, &words);
+    let image = &Image::new(e, inst, &resource);
     match (inst.op, rmw) {
         (_, Some(rmw)) => update(e, inst, image, rmw),
         (IMAGE_LOAD | IMAGE_LOAD_MIP, _) => load(e, inst, image),
@@ -49,47 +52,6 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     true
 }
 
-/// The types of resources that are known here: two dimensions, an array of these.
-const TYPES: [u32; 2] = [9, 13];
-
-/// Tiling indices of rows one after the other. Up to 1.2 drivers fill the table that the index is for, all alike: aligned rows are 8,
-/// others 31; 0 is taken for "says nothing" (chosen: its entry is for depth, which no such access is for). On 1.4 linear is 0.
-fn linear(generation: Generation) -> &'static [u32] {
-    if generation == Generation::Gfx9 { &[0] } else { &[0, 8, 31] }
-}
-
-/// The fault `illegal` for resources that are laid out in another way. Values made before are lost.
-fn refuse_others(e: &mut Emit<'_>, inst: &Inst, resource: Arg) {
-    let word = resource_words(e, resource, 4)[3];
-    let tilings = linear(inst.generation);
-    if let Some(word) = e.b.func.as_const(word)
-        && TYPES.contains(&(word as u32 >> 28))
-        && tilings.contains(&(word as u32 >> 20 & 31))
-    {
-        return;
-    }
-    let one_of = |e: &mut Emit<'_>, value: Value, list: &[u32]| {
-        let mut found = e.b.i32(list[0]);
-        found = e.b.icmp(IntCC::Eq, value, found);
-        for &other in &list[1..] {
-            let other = e.b.i32(other);
-            let same = e.b.icmp(IntCC::Eq, value, other);
-            found = e.b.ior(found, same);
-        }
-        found
-    };
-    let (kind, tiling) = (field(e, word, 28, 4), field(e, word, 20, 5));
-    let kind = one_of(e, kind, &TYPES);
-    let tiling = one_of(e, tiling, tilings);
-    let plain = e.b.iand(kind, tiling);
-    let pc = e.b.pc;
-    let [refused, goes_on] = [(); 2].map(|()| e.core.b.func.add_block(pc));
-    e.terminate(Terminator::Branch { cond: plain, taken: goes_on.into(), next: refused.into() });
-    e.start(refused);
-    e.terminate(Terminator::Fault(GuestFault::Illegal));
-    e.start(goes_on);
-}
-
 /// A resource and the texels in it that the lanes name.
 struct Image {
     address: Value,
@@ -99,51 +61,38 @@ struct Image {
 }
 
 impl Image {
-    fn new(e: &mut Emit<'_>, inst: &Inst, words: &[Value]) -> Image {
-        let (data, number) = (field(e, words[1], 20, 6), field(e, words[1], 26, 4));
-        let selectors = field(e, words[3], 0, 12);
-        let known = [words[1], words[3]].map(|word| e.b.func.as_const(word).map(|word| word as u32));
-        let format = match known {
-            [Some(formats), Some(selectors)] => {
-                TexelFormat::Known(formats >> 20 & 63, formats >> 26 & 15, selectors & 0xfff)
-            }
-            _ => TexelFormat::pack(e, data, number, selectors),
-        };
-        let coordinates = Coordinates::of(e, inst);
-        let (width, height) = (size(e, words[2], 0), size(e, words[2], 14));
-        let pitch = if inst.mem.r128 && inst.generation != Generation::Gfx9 {
-            width
-        } else {
-            let bits = if inst.generation == Generation::Gfx9 { 16 } else { 14 };
-            let pitch = field(e, words[4], 13, bits);
-            e.add_const(pitch, 1)
-        };
-        let mut inside = e.b.icmp(IntCC::Ult, coordinates.x, width);
-        let y_inside = e.b.icmp(IntCC::Ult, coordinates.y, height);
-        inside = e.b.iand(inside, y_inside);
-        let mut row = coordinates.y;
-        if let Some(slice) = coordinates.slice {
-            let depth = field(e, words[4], 0, 13);
-            let there = e.b.icmp(IntCC::Ule, slice, depth);
-            inside = e.b.iand(inside, there);
-            let rows = e.b.imul(slice, height);
-            row = e.b.iadd(row, rows);
-        }
-        if let Some(level) = coordinates.level {
-            let zero = e.b.i32(0);
-            let first = e.b.icmp(IntCC::Eq, level, zero);
-            inside = e.b.iand(inside, first);
-        }
-        let texel = e.b.imul(row, pitch);
-        let texel = e.b.iadd(texel, coordinates.x);
+    fn new(e: &mut Emit<'_>, inst: &Inst, resource: &Resource) -> Image {
+        let format = resource.format(e);
         let bytes = format.bytes(e);
+        let zero = e.b.i32(0);
+        let at = Coordinates::of(e, inst, resource);
+        let mut inside = e.b.icmp(IntCC::Ne, bytes, zero);
+        let (level, there) = resource.level(e, at.level);
+        inside = e.b.iand(inside, there);
+        for (coordinate, size) in [at.x, at.y].into_iter().zip(resource.sizes(e, level)) {
+            let there = e.b.icmp(IntCC::Ult, coordinate, size);
+            inside = e.b.iand(inside, there);
+        }
+        let (slice, there) = resource.slice(e, at.slice, level);
+        inside = e.b.iand(inside, there);
+        let args = resource.layout(e, level, bytes);
+        let [start, shape] = [&surface::START, &surface::SHAPE].map(|of| e.b.call_pure(of, &args));
+        let half = e.b.i64(32);
+        let (pitch, rows) = (e.b.convert(Opcode::Trunc, shape, Scalar::I32), e.b.ushr(shape, half));
+        let rows = e.b.convert(Opcode::Trunc, rows, Scalar::I32);
+        let above = e.b.imul(slice, rows);
+        let row = e.b.iadd(above, at.y);
+        let [row, pitch, x, bytes] =
+            [row, pitch, at.x, bytes].map(|value| e.b.convert(Opcode::Zext, value, Scalar::I64));
+        let texel = e.b.imul(row, pitch);
+        let texel = e.b.iadd(texel, x);
         let offset = e.b.imul(texel, bytes);
-        let offset = e.b.convert(Opcode::Zext, offset, Scalar::I64);
         // Bits 47 to 8 of the base, which is extended by its sign.
-        let high = e.extend(words[1], 8, true);
-        let base = e.wide(words[0], high);
+        let high = e.extend(resource.word(1), 8, true);
+        let base = e.wide(resource.word(0), high);
         let shift = e.b.i64(8);
         let base = e.b.ishl(base, shift);
+        let base = e.b.iadd(base, start);
         Image { address: e.b.iadd(base, offset), inside, format }
     }
 
@@ -176,46 +125,59 @@ impl Image {
     }
 }
 
-/// What the address registers hold.
+/// What the address registers hold. What they do not is 0.
 struct Coordinates {
     x: Value,
     y: Value,
-    slice: Option<Value>,
-    level: Option<Value>,
+    slice: Value,
+    level: Value,
 }
 
 impl Coordinates {
-    fn of(e: &mut Emit<'_>, inst: &Inst) -> Coordinates {
-        let count = 2 + usize::from(inst.mem.da) + usize::from(has_level(inst.op));
+    /// There is a register for each that the type of the resource has: x; y unless it has one dimension; the slice, where the instruction
+    /// says so or there are three dimensions; the level, of instructions with one.
+    fn of(e: &mut Emit<'_>, inst: &Inst, resource: &Resource) -> Coordinates {
+        let zero = e.b.i32(0);
         let Some(addr) = inst.mem.addr else {
-            let zero = e.b.i32(0);
-            return Coordinates { x: zero, y: zero, slice: None, level: None };
+            return Coordinates { x: zero, y: zero, slice: zero, level: zero };
         };
-        let mut values = if inst.mem.r128 && inst.generation == Generation::Gfx9 {
+        let count = 3 + usize::from(has_level(inst.op));
+        let values: Vec<Value> = if inst.mem.r128 && inst.generation == Generation::Gfx9 {
             // 16-bit coordinates, two a register.
             let words = e.src_words(addr, count.div_ceil(2));
             words.into_iter().flat_map(|word| [e.and_const(word, 0xffff), e.ushr_const(word, 16)]).collect()
         } else {
             e.src_words(addr, count)
-        }
-        .into_iter();
-        let zero = e.b.i32(0);
-        let mut next = || values.next().unwrap_or(zero);
-        let (x, y) = (next(), next());
-        let slice = inst.mem.da.then(&mut next);
-        let level = has_level(inst.op).then(&mut next);
-        Coordinates { x, y, slice, level }
+        };
+        let (line, solid) = (resource.is_line(e), resource.is_solid(e));
+        let y = e.b.select(line, zero, values[1]);
+        let third = e.b.select(line, values[1], values[2]);
+        let (slice, level) = if inst.mem.da {
+            (third, has_level(inst.op).then(|| e.b.select(line, values[2], values[3])))
+        } else {
+            let level = has_level(inst.op).then(|| e.b.select(solid, values[3], third));
+            (e.b.select(solid, values[2], zero), level)
+        };
+        let slice = face(e, resource, slice);
+        Coordinates { x: values[0], y, slice, level: level.unwrap_or(zero) }
     }
+}
+
+/// The slice that a coordinate of a cube is, eight numbers being for the six faces of each (facts/graphics-gcn.md section 5.3; of an image_load
+/// no source says it). The last two of the eight are no slice. For others it is the coordinate.
+fn face(e: &mut Emit<'_>, resource: &Resource, slice: Value) -> Value {
+    let cube = resource.is_cube(e);
+    let (face, number) = (e.and_const(slice, 7), e.ushr_const(slice, 3));
+    let six = e.b.i32(6);
+    let first = e.b.imul(number, six);
+    let of_cube = e.b.iadd(first, face);
+    let (is_face, none) = (e.b.icmp(IntCC::Ult, face, six), e.b.i32(u32::MAX));
+    let of_cube = e.b.select(is_face, of_cube, none);
+    e.b.select(cube, of_cube, slice)
 }
 
 fn has_level(op: Op) -> bool {
     op.name().contains("_MIP")
-}
-
-/// A field of 14 bits that is one less than a size.
-fn size(e: &mut Emit<'_>, word: Value, low: u32) -> Value {
-    let less = field(e, word, low, 14);
-    e.add_const(less, 1)
 }
 
 /// Those of four values that the instruction's mask names.
@@ -276,25 +238,14 @@ fn store_raw(e: &mut Emit<'_>, inst: &Inst, image: &Image) {
     }
 }
 
-/// Width, height, depth or slices, levels of the resource at the level that the address register names.
-fn info(e: &mut Emit<'_>, inst: &Inst, words: &[Value]) {
-    let level = match inst.mem.addr {
+/// What a resource says of itself at the level of detail that the address register names.
+fn info(e: &mut Emit<'_>, inst: &Inst, resource: &Resource) {
+    let more = match inst.mem.addr {
         Some(addr) => e.read32(addr),
         None => e.b.i32(0),
     };
-    let (width, height) = (size(e, words[2], 0), size(e, words[2], 14));
-    let one = e.b.i32(1);
-    let shrunk = |e: &mut Emit<'_>, value: Value| {
-        let value = e.b.ushr(value, level);
-        e.b.umax(value, one)
-    };
-    let (width, height) = (shrunk(e, width), shrunk(e, height));
-    let depth = field(e, words[4], 0, 13);
-    let depth = e.add_const(depth, 1);
-    let (first, last) = (field(e, words[3], 12, 4), field(e, words[3], 16, 4));
-    let levels = e.b.isub(last, first);
-    let levels = e.add_const(levels, 1);
-    let values = masked(inst, &[width, height, depth, levels]);
+    let values = resource.info(e, more);
+    let values = masked(inst, &values);
     let values = values.into_iter().map(|value| e.b.splat(value)).collect();
     finish(e, inst, values);
 }

@@ -5,6 +5,7 @@ mod buffers;
 mod flat;
 mod formats;
 mod gds;
+mod images;
 mod lds;
 mod random;
 mod scalar;
@@ -51,6 +52,10 @@ impl Random {
 
     fn below(&mut self, n: u32) -> u32 {
         self.next() % n
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
     }
 
     fn lanes(&mut self, mut f: impl FnMut(&mut Random) -> u32) -> [u32; 64] {
