@@ -275,8 +275,12 @@ fn lanes_evenly_apart_are_vectors() {
     let Some(anywhere) = listing(PAIRS, true, &[]) else { return };
     assert_eq!(anywhere.matches("vpscatter").count(), 2, "{anywhere}");
     let apart = listing(PAIRS, true, &[Some(Shape::Affine(8))]).expect("a host that has it");
+    // Lanes at their own addresses are for accesses on both sides of 2^32, far from the rest.
+    let wrapping =
+        apart.split_whitespace().skip_while(|word| *word != "ja").nth(1).expect("the test for that");
+    let usual = before(&apart, &format!("{wrapping}:"));
     assert!(
-        !apart.contains("gather") && !apart.contains("vpscatter") && !apart.contains("vpextrq"),
+        !usual.contains("gather") && !usual.contains("vpscatter") && !usual.contains("vpextrq"),
         "{apart}"
     );
     // Where all take part, two vectors of memory for each sixteen lanes, loaded whole, once for both words; the stores leave out what is

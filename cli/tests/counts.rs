@@ -25,10 +25,8 @@ const SLOTS: u64 = 64 * (1 + 2 * TURNS.0 + 2);
 /// Two waves of the program, one a block, in `suite/`.
 fn home(name: &str) -> PathBuf {
     let home = folder(name, IOTA, "");
-    let code = warpjit_frontend::Isa::Gcn
-        .front_end()
-        .assemble(LOOP, "fiji", warpjit_frontend::ProgramType::Compute)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let generation = warpjit_frontend::gcn::Generation::Gfx8;
+    let code = warpjit_frontend::gcn::assemble(LOOP, generation).unwrap_or_else(|e| panic!("{e}")).code;
     fs::create_dir_all(home.join("suite")).unwrap();
     fs::write(home.join("suite/code.bin"), code).unwrap();
     let lanes: Vec<String> = (0..64).map(|lane: u32| lane.to_string()).collect();
