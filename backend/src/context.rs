@@ -136,7 +136,7 @@ pub struct Context {
     pub cond: u64,
     /// Out: the fault, when the code returned [`FAULT`].
     pub fault: FaultRecord,
-    /// Out: what [`Context::lowest_fault`] has to do, such as [`FAULT_AT_WORDS`], or 0.
+    /// Out: what [`Context::lowest_fault`] has to do, such as `FAULT_AT_WORDS`, or 0.
     pub fault_lanes: u32,
     /// First lane of the chunk that runs.
     pub chunk_lane: u32,

@@ -334,7 +334,7 @@ fn instruction(generation: Generation, old: bool, random: &mut SplitMix) -> u64 
         }
         Format::Mimg => {
             // Some have no form with some of these: then the plain one.
-            let flags = (random.bits() & 0x7) << 13 | random.below(8) / 7 << 16 | random.below(2) << 63;
+            let flags = (random.bits() & 0x7) << 13 | (random.below(8) / 7) << 16 | random.below(2) << 63;
             let place = if name.contains("ATOMIC") { 16 } else { data_or_result(name, data) };
             let plain = 0xf000_0000 | code << 18 | (u64::from(COORDINATES) | place << 8 | 4 << 16) << 32;
             let masks = [1 + random.below(15), 1, 3, 15];

@@ -202,7 +202,7 @@ fn share_exponent(components: [u32; 3]) -> u32 {
     let numbers = components.map(|bits| {
         let x = f64::from(f32::from_bits(bits));
         // Of a NaN and a number `max` is the number.
-        x.max(0.0).min(LARGEST)
+        LARGEST.min(x.max(0.0))
     });
     let most = numbers.into_iter().fold(0.0, f64::max);
     // Exact for numbers that an f32 can hold, which are normal here.

@@ -253,7 +253,7 @@ impl Surface {
             return vec![(0, self.pitch, rows(0))];
         }
         if !self.old {
-            let pitch = (WIDTH..).find(|pitch| pitch * self.bytes % 256 == 0).unwrap();
+            let pitch = (WIDTH..).find(|pitch| (pitch * self.bytes).is_multiple_of(256)).unwrap();
             let start = |level: u32| u64::from((0..level).map(rows).sum::<u32>() * pitch * self.bytes);
             return (0..count).map(|level| (start(level), pitch, (0..count).map(rows).sum())).collect();
         }
@@ -265,8 +265,8 @@ impl Surface {
             let (rows, slices) = (padded(height), padded(slices));
             let narrow = padded(self.pitch >> level);
             let fits = |pitch: &u32| {
-                let row = pitch * self.bytes % 64 == 0 && pitch % 8 == 0;
-                row && pitch * rows * self.bytes % 256 == 0 && pitch * rows % 64 == 0
+                let row = (pitch * self.bytes).is_multiple_of(64) && pitch.is_multiple_of(8);
+                row && (pitch * rows * self.bytes).is_multiple_of(256) && (pitch * rows).is_multiple_of(64)
             };
             let pitch = match level {
                 0 => self.pitch,
