@@ -283,6 +283,8 @@ fn lanes_evenly_apart_are_vectors() {
         !usual.contains("gather") && !usual.contains("vpscatter") && !usual.contains("vpextrq"),
         "{apart}"
     );
+    let far = |what: &str| apart.matches(what).count();
+    assert_eq!((far("vpgather"), far("vpscatter")), (4, 2), "once for each word: {apart}");
     // Where all take part, two vectors of memory for each sixteen lanes, loaded whole, once for both words; the stores leave out what is
     // between, and where some take part loads do, too, once for each word.
     let of_memory = |with: fn(&str) -> bool| {

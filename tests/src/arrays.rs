@@ -1,6 +1,6 @@
 //! Kernels that read one array and write another, in all tiers.
 
-use warpjit_frontend::{fermi, tesla};
+use warpjit_frontend::{Chip, ProgramType};
 use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
 
 /// Assembles a kernel of Tesla (for the G84) or Fermi (the GF100), with so many bytes of shared memory if it says so.
@@ -9,20 +9,25 @@ use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, 
 ///
 /// Where that is no program.
 pub fn program(text: &str, isa: Isa, shared: Option<u32>) -> Program {
-    let (code, chip) = match isa {
-        Isa::Tesla => {
-            let target = tesla::Target::compute(tesla::Chip::G84);
-            (tesla::assemble(text, target).map_err(|e| e.to_string()).map(|p| p.code), "g84")
-        }
-        _ => (fermi::assemble(text, fermi::Chip::Gf100).map_err(|e| e.to_string()).map(|p| p.code), "gf100"),
-    };
+    assembled(text, if isa == Isa::Tesla { "g84" } else { "gf100" }, 20, shared)
+}
+
+/// Assembles a kernel for a chip, with so many registers (GCN: and 16 scalar ones), and so many bytes of shared memory if it says so.
+///
+/// # Panics
+///
+/// Where that is no program.
+pub fn assembled(text: &str, chip: &str, registers: u32, shared: Option<u32>) -> Program {
+    let chip: Chip = chip.parse().unwrap();
+    let code = chip.target().assemble(text, ProgramType::Compute);
     let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
     let options = ProgramOptions {
         raw: true,
-        chip: Some(chip.parse().unwrap()),
-        registers: Some(20),
+        chip: Some(chip),
+        registers: Some(registers),
+        sgprs: (chip.isa() == Isa::Gcn).then_some(16),
         shared,
-        ..ProgramOptions::new(isa)
+        ..ProgramOptions::new(chip.isa())
     };
     Program::load(&code, &options).unwrap()
 }

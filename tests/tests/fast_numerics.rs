@@ -3,10 +3,8 @@
 //! every pair of such numbers.
 
 use warpjit::session::{Session, load_program};
-use warpjit_frontend::{fermi, gcn, tesla};
-use warpjit_runtime::{
-    Access, Arg, Config, Engine, HostLevel, Isa, Launch, Numerics, Program, ProgramOptions, Tier,
-};
+use warpjit_runtime::{Access, Arg, Config, Engine, HostLevel, Isa, Launch, Numerics, Program, Tier};
+use warpjit_tests::arrays::assembled;
 use warpjit_tests::corpus::{self, Case};
 
 /// The interpreter first.
@@ -101,7 +99,7 @@ fn numbers() -> Vec<u32> {
 
 /// Code that computes `op` of $r4, $r5 and $r6 (v4 and on), which it loads by the thread's number, and stores $r7 and $r8.
 fn program(isa: Isa, op: &str) -> Program {
-    let (code, chip) = match isa {
+    let (text, chip) = match isa {
         Isa::Tesla => {
             let text = format!(
                 "cvt u32 $r0 u16 $r0l\nshl b32 $r1 $r0 0x2\nadd b32 $r2 b32 s[0x10] $r1\nld b32 $r4 g14[$r2]\n\
@@ -109,8 +107,7 @@ fn program(isa: Isa, op: &str) -> Program {
                  mov b32 $r8 0x0\n{op}\nadd b32 $r2 b32 s[0x1c] $r1\nst b32 g14[$r2] $r7\n\
                  add b32 $r2 b32 s[0x20] $r1\nst b32 g14[$r2] $r8\nexit nop\n"
             );
-            let target = tesla::Target::compute(tesla::Chip::Gt218);
-            (tesla::assemble(&text, target).unwrap_or_else(|e| panic!("{e}\n{text}")).code, "gt218")
+            (text, "gt218")
         }
         Isa::Fermi => {
             let load = |register: u32, place: u32| {
@@ -123,23 +120,11 @@ fn program(isa: Isa, op: &str) -> Program {
                 load(5, 0x24),
                 load(6, 0x28)
             );
-            let code = fermi::assemble(&text, fermi::Chip::Gf100);
-            (code.unwrap_or_else(|e| panic!("{e}\n{text}")).code, "gf100")
+            (text, "gf100")
         }
-        _ => {
-            let text = format!("v_mov_b32 v8, 0\n{op}\ns_endpgm\n");
-            let code = gcn::assemble(&text, gcn::Generation::Gfx9);
-            (code.unwrap_or_else(|e| panic!("{e}\n{text}")).code, "gfx900")
-        }
+        _ => (format!("v_mov_b32 v8, 0\n{op}\ns_endpgm\n"), "gfx900"),
     };
-    let options = ProgramOptions {
-        raw: true,
-        chip: Some(chip.parse().unwrap()),
-        registers: Some(16),
-        sgprs: (isa == Isa::Gcn).then_some(16),
-        ..ProgramOptions::new(isa)
-    };
-    Program::load(&code, &options).unwrap()
+    assembled(&text, chip, 16, None)
 }
 
 /// What a program gives for so many operands, as [`program`] says, 64 at a time.

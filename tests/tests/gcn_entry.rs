@@ -115,6 +115,19 @@ impl Setting {
         Setting { generation, rsrc1, rsrc2, user_data, grid, block: block.map(|n| n.max(1)), ring }
     }
 
+    /// Forty workgroups of a wave each that use scratch, for so many of which there is room.
+    fn with_scratch(generation: Generation, warps: u32) -> Setting {
+        Setting {
+            generation,
+            rsrc1: 3 | 6 << 6,
+            rsrc2: 1 | 8 << 1 | 1 << 7,
+            user_data: vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT],
+            grid: [40, 1, 1],
+            block: [64, 1, 1],
+            ring: WarpRing { warps, warp_bytes: 1024 },
+        }
+    }
+
     fn threads(&self) -> u32 {
         self.block.iter().product()
     }
@@ -450,15 +463,7 @@ fn blocks_that_wait_for_each_other_find_room() {
          buffer_atomic_add v2, v1, s[0:3], 0 offen
          s_endpgm\n";
     for generation in [Generation::Gfx7, Generation::Gfx9] {
-        let mut setting = Setting {
-            generation,
-            rsrc1: 3 | 6 << 6,
-            rsrc2: 1 | 8 << 1 | 1 << 7,
-            user_data: vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT],
-            grid: [40, 1, 1],
-            block: [64, 1, 1],
-            ring: WarpRing { warps: 2, warp_bytes: 1024 },
-        };
+        let mut setting = Setting::with_scratch(generation, 2);
         let program = setting.program(source);
         for config in ways() {
             let bytes = run(&program, &setting.launch(), config).unwrap();
@@ -478,15 +483,7 @@ fn blocks_that_wait_for_each_other_find_room() {
 /// A launch that is cancelled while blocks wait for room ends, and so does one that faults.
 #[test]
 fn full_rings_end_with_their_launch() {
-    let setting = Setting {
-        generation: Generation::Gfx8,
-        rsrc1: 3 | 6 << 6,
-        rsrc2: 1 | 8 << 1 | 1 << 7,
-        user_data: vec![OUT as u32, 0, OUT_BYTES as u32, FORMAT],
-        grid: [40, 1, 1],
-        block: [64, 1, 1],
-        ring: WarpRing { warps: 1, warp_bytes: 1024 },
-    };
+    let setting = Setting::with_scratch(Generation::Gfx8, 1);
     let report = |source: &str, cancel: Option<CancelToken>, config: Config| -> Report {
         let engine = Engine::new(config).unwrap();
         let mut memory = engine.memory().unwrap();

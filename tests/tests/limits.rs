@@ -3,10 +3,10 @@
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;
 use warpjit::session::{Session, load_program};
-use warpjit_frontend::{fermi, gcn, tesla};
 use warpjit_runtime::{
-    Access, Arg, Config, Engine, FaultKind, HostLevel, Isa, Launch, Program, ProgramOptions, Report, Tier,
+    Access, Arg, Config, Engine, FaultKind, HostLevel, Isa, Launch, Program, Report, Tier,
 };
+use warpjit_tests::arrays::assembled;
 use warpjit_tests::corpus::{self, Case};
 
 /// More than any launch here takes, and more than regions are told of at once.
@@ -97,19 +97,7 @@ fn wide_stores_happen_whole_or_not_at_all() {
     ];
     let engines = engines();
     for (isa, chip, text) in programs {
-        let code = match isa {
-            Isa::Tesla => tesla::assemble(&text, tesla::Target::compute(tesla::Chip::G84)).unwrap().code,
-            Isa::Fermi => fermi::assemble(&text, fermi::Chip::Gf100).unwrap().code,
-            _ => gcn::assemble(&text, gcn::Generation::Gfx9).unwrap_or_else(|e| panic!("{e}\n{text}")).code,
-        };
-        let options = ProgramOptions {
-            raw: true,
-            chip: Some(chip.parse().unwrap()),
-            registers: Some(16),
-            sgprs: (isa == Isa::Gcn).then_some(16),
-            ..ProgramOptions::new(isa)
-        };
-        let program = Program::load(&code, &options).unwrap();
+        let program = assembled(&text, chip, 16, None);
         let lanes = program.image().function.lanes;
         let run = |engine: &Engine, max_steps: u64| {
             let mut memory = engine.memory().unwrap();
