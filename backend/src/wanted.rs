@@ -45,7 +45,7 @@ impl<'a> Wanted<'a> {
                 }
             }
         }
-        let dominators = Dominators::new(&Cfg::new(f));
+        let dominators = Dominators::of(&Cfg::new(f));
         let mut wanted = Wanted { f, dominators, of: vec![Lanes::None; f.values.len()], place };
         // What lanes matter grows, from mask to mask around it: this ends.
         let mut changed = true;

@@ -33,12 +33,14 @@ impl Node for Block {
 
 /// Predecessor lists, each node once, of a graph given by its successor lists.
 pub fn predecessors<N: Node>(succs: &[Vec<N>]) -> Vec<Vec<N>> {
-    let mut preds = vec![Vec::new(); succs.len()];
+    let mut preds: Vec<Vec<N>> = vec![Vec::new(); succs.len()];
     for (n, list) in succs.iter().enumerate() {
-        for &s in list {
-            let list: &mut Vec<N> = &mut preds[s.index()];
-            if !list.contains(&N::of_index(n)) {
-                list.push(N::of_index(n));
+        let n = N::of_index(n);
+        for s in list {
+            let list = &mut preds[s.index()];
+            // Nodes come in order: only the last one can be this.
+            if list.last() != Some(&n) {
+                list.push(n);
             }
         }
     }
@@ -95,49 +97,130 @@ fn positions<N: Node>(order: &[N], count: usize) -> Vec<usize> {
     position
 }
 
-/// Immediate dominators; `entry` is its own, unreachable nodes have none.
+/// Immediate dominators; `entry` is its own, unreachable nodes have none. Takes time in proportion to the edges and the logarithm of the
+/// nodes, whatever the graph is: "Lengauer and Tarjan, A Fast Algorithm for Finding Dominators in a Flowgraph", 1979, the simple version.
 pub fn immediate_dominators<N: Node>(succs: &[Vec<N>], entry: N) -> Vec<Option<N>> {
-    immediate_dominators_in(&reverse_postorder(succs, entry), &predecessors(succs))
+    DominatorSearch::new(succs, entry).run(succs)
 }
 
-/// The same by what is known of the graph: a reverse postorder and the predecessors. After Cooper, Harvey and Kennedy, "A Simple,
-/// Fast Dominance Algorithm".
-pub fn immediate_dominators_in<N: Node>(order: &[N], preds: &[Vec<N>]) -> Vec<Option<N>> {
-    let position = positions(order, preds.len());
-    let mut idom: Vec<Option<N>> = vec![None; preds.len()];
-    let Some((&entry, others)) = order.split_first() else { return idom };
-    idom[entry.index()] = Some(entry);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for &n in others {
-            let mut new: Option<N> = None;
-            for &p in preds[n.index()].iter().filter(|p| idom[p.index()].is_some()) {
-                let Some(mut a) = new else {
-                    new = Some(p);
-                    continue;
-                };
-                let mut b = p;
-                while a != b {
-                    // Both have dominators: each step goes up a computed part of the tree.
-                    if position[a.index()] > position[b.index()] {
-                        a = idom[a.index()].unwrap_or(entry);
-                    } else {
-                        b = idom[b.index()].unwrap_or(entry);
+/// No number.
+const NONE: u32 = u32::MAX;
+
+/// Nodes by their numbers in the order in which a search first comes to them. A *semidominator* is the least node from which a way leads
+/// to a node through greater ones only.
+struct DominatorSearch<N> {
+    /// Number of each node, or [`NONE`].
+    number: Vec<u32>,
+    node: Vec<N>,
+    /// From where the search has come.
+    parent: Vec<u32>,
+    semi: Vec<u32>,
+    /// The forest of nodes that are done: the node above, and the one with the least semidominator on the way there.
+    above: Vec<u32>,
+    least: Vec<u32>,
+}
+
+impl<N: Node> DominatorSearch<N> {
+    /// Numbers the nodes.
+    fn new(succs: &[Vec<N>], entry: N) -> DominatorSearch<N> {
+        let mut search = DominatorSearch {
+            number: vec![NONE; succs.len()],
+            node: Vec::new(),
+            parent: Vec::new(),
+            semi: Vec::new(),
+            above: Vec::new(),
+            least: Vec::new(),
+        };
+        search.reach(entry, 0);
+        let mut path = vec![(entry, 0)];
+        while let Some((node, next)) = path.last_mut() {
+            let from = search.number[node.index()];
+            match succs[node.index()].get(*next) {
+                Some(&s) => {
+                    *next += 1;
+                    if search.number[s.index()] == NONE {
+                        search.reach(s, from);
+                        path.push((s, 0));
                     }
                 }
-                new = Some(a);
-            }
-            if new.is_some() && idom[n.index()] != new {
-                idom[n.index()] = new;
-                changed = true;
+                None => _ = path.pop(),
             }
         }
+        search
     }
-    idom
+
+    fn reach(&mut self, node: N, from: u32) {
+        let n = self.node.len() as u32;
+        self.number[node.index()] = n;
+        self.node.push(node);
+        self.parent.push(from);
+        self.semi.push(n);
+        self.above.push(NONE);
+        self.least.push(n);
+    }
+
+    /// The node with the least semidominator on the way up from a node to the root of its tree, without the root. Shortens the way.
+    fn least_above(&mut self, n: u32, path: &mut Vec<u32>) -> u32 {
+        let above = |this: &Self, n: u32| this.above[n as usize];
+        if above(self, n) == NONE {
+            return n;
+        }
+        let mut at = n;
+        while above(self, above(self, at)) != NONE {
+            path.push(at);
+            at = above(self, at);
+        }
+        while let Some(n) = path.pop() {
+            let up = above(self, n) as usize;
+            if self.semi[self.least[up] as usize] < self.semi[self.least[n as usize] as usize] {
+                self.least[n as usize] = self.least[up];
+            }
+            self.above[n as usize] = self.above[up];
+        }
+        self.least[n as usize]
+    }
+
+    fn run(mut self, succs: &[Vec<N>]) -> Vec<Option<N>> {
+        let count = self.node.len();
+        let mut preds: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (from, node) in self.node.iter().enumerate() {
+            for s in &succs[node.index()] {
+                preds[self.number[s.index()] as usize].push(from as u32);
+            }
+        }
+        let mut dominator = vec![0; count];
+        let mut of_semi: Vec<Vec<u32>> = vec![Vec::new(); count];
+        let mut path = Vec::new();
+        for n in (1..count).rev() {
+            for &p in &preds[n] {
+                let least = self.least_above(p, &mut path);
+                self.semi[n] = self.semi[n].min(self.semi[least as usize]);
+            }
+            of_semi[self.semi[n] as usize].push(n as u32);
+            let parent = self.parent[n];
+            self.above[n] = parent;
+            for v in std::mem::take(&mut of_semi[parent as usize]) {
+                let least = self.least_above(v, &mut path);
+                // Else the same as of `least`, which is not known yet.
+                let known = self.semi[least as usize] == parent;
+                dominator[v as usize] = if known { parent } else { least };
+            }
+        }
+        let mut idom = vec![None; succs.len()];
+        if let Some(entry) = self.node.first() {
+            idom[entry.index()] = Some(*entry);
+        }
+        for n in 1..count {
+            if dominator[n] != self.semi[n] {
+                dominator[n] = dominator[dominator[n] as usize];
+            }
+            idom[self.node[n].index()] = Some(self.node[dominator[n] as usize]);
+        }
+        idom
+    }
 }
 
-/// Whether `a` dominates `b`, by the table of immediate dominators.
+/// Whether `a` dominates `b`, by the table of immediate dominators. Takes time in proportion to the tree's depth; [`DominatorTree`] tells at once.
 pub fn dominates<N: Node>(idom: &[Option<N>], a: N, mut b: N) -> bool {
     loop {
         if a == b {
@@ -147,6 +230,64 @@ pub fn dominates<N: Node>(idom: &[Option<N>], a: N, mut b: N) -> bool {
             Some(d) if d != b => b = d,
             _ => return false,
         }
+    }
+}
+
+/// The dominator tree, which tells at once which nodes stand on every way to which.
+#[derive(Clone, Debug)]
+pub struct DominatorTree<N> {
+    /// Immediate dominator of each node; `None` for the entry and for nodes that cannot be reached.
+    pub idom: Vec<Option<N>>,
+    /// Nodes that each node dominates immediately, in the order that the tree was made with.
+    pub children: Vec<Vec<N>>,
+    /// Places in a walk over the tree: a dominates b if a's interval holds b's.
+    enter: Vec<u32>,
+    leave: Vec<u32>,
+}
+
+impl<N: Node> DominatorTree<N> {
+    /// The tree of a graph; children are in the order of `order`, which holds every node that can be reached, the entry first.
+    pub fn new(succs: &[Vec<N>], order: &[N]) -> DominatorTree<N> {
+        let count = succs.len();
+        let mut tree = DominatorTree {
+            idom: vec![None; count],
+            children: vec![Vec::new(); count],
+            enter: vec![NONE; count],
+            leave: vec![0; count],
+        };
+        let Some(&entry) = order.first() else { return tree };
+        tree.idom = immediate_dominators(succs, entry);
+        tree.idom[entry.index()] = None;
+        for &node in order {
+            if let Some(up) = tree.idom[node.index()] {
+                tree.children[up.index()].push(node);
+            }
+        }
+        let mut clock = 0;
+        let mut path = vec![(entry, 0)];
+        tree.enter[entry.index()] = 0;
+        while let Some((node, child)) = path.last_mut() {
+            let node = *node;
+            match tree.children[node.index()].get(*child) {
+                Some(&down) => {
+                    *child += 1;
+                    clock += 1;
+                    tree.enter[down.index()] = clock;
+                    path.push((down, 0));
+                }
+                None => {
+                    tree.leave[node.index()] = clock;
+                    path.pop();
+                }
+            }
+        }
+        tree
+    }
+
+    /// Whether `a` stands on every way to `b`; a node dominates itself. False for nodes that cannot be reached.
+    pub fn dominates(&self, a: N, b: N) -> bool {
+        let (a, b) = (a.index(), b.index());
+        self.enter[b] != NONE && self.enter[a] <= self.enter[b] && self.enter[b] <= self.leave[a]
     }
 }
 
@@ -224,12 +365,12 @@ impl<N: Node> LoopNest<N> {
 /// Natural loops of a reducible graph; `None` when the graph is irreducible.
 pub fn natural_loops<N: Node>(succs: &[Vec<N>], entry: N) -> Option<LoopNest<N>> {
     let (order, preds) = (reverse_postorder(succs, entry), predecessors(succs));
-    let idom = immediate_dominators_in(&order, &preds);
+    let tree = DominatorTree::new(succs, &order);
     let position = positions(&order, succs.len());
     let mut edges = order.iter().flat_map(|&from| succs[from.index()].iter().map(move |&to| (from, to)));
     let reducible =
-        edges.all(|(from, to)| position[to.index()] > position[from.index()] || dominates(&idom, to, from));
-    reducible.then(|| LoopNest::of(&order, &preds, |a, b| dominates(&idom, a, b)))
+        edges.all(|(from, to)| position[to.index()] > position[from.index()] || tree.dominates(to, from));
+    reducible.then(|| LoopNest::of(&order, &preds, |a, b| tree.dominates(a, b)))
 }
 
 /// Post-dominators: immediate dominators of the reversed graph with a virtual exit (index `succs.len()`) that
@@ -306,6 +447,45 @@ mod tests {
         assert_eq!(pdom[1], Some(4));
         assert_eq!(pdom[2], Some(4));
         assert_eq!(on_cycle(&g), [false, true, true, true, true, false]);
+    }
+
+    /// By definition: without it no way leads from the entry there.
+    fn dominated_by_definition(succs: &[Vec<usize>], by: usize, n: usize) -> bool {
+        let (mut seen, mut work) = (vec![false; succs.len()], vec![0]);
+        while let Some(at) = work.pop() {
+            if at != by && !std::mem::replace(&mut seen[at], true) {
+                work.extend(&succs[at]);
+            }
+        }
+        !seen[n]
+    }
+
+    #[test]
+    fn dominators_are_what_the_definition_says() {
+        let mut seed = 1u32;
+        let mut random = |limit: usize| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (seed >> 16) as usize % limit
+        };
+        for _ in 0..300 {
+            let count = 1 + random(14);
+            let succs: Vec<Vec<usize>> =
+                (0..count).map(|_| (0..random(4)).map(|_| random(count)).collect()).collect();
+            let idom = immediate_dominators(&succs, 0);
+            let reached = reverse_postorder(&succs, 0);
+            let tree = DominatorTree::new(&succs, &reached);
+            for n in 0..count {
+                if !reached.contains(&n) {
+                    assert_eq!(idom[n], None);
+                    continue;
+                }
+                for by in (0..count).filter(|by| reached.contains(by)) {
+                    let wanted = dominated_by_definition(&succs, by, n);
+                    assert_eq!(dominates(&idom, by, n), wanted, "{succs:?}: {by} and {n}");
+                    assert_eq!(tree.dominates(by, n), wanted, "{succs:?}: {by} and {n}");
+                }
+            }
+        }
     }
 
     #[test]

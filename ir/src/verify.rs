@@ -38,9 +38,10 @@
 
 use std::fmt;
 
-use crate::analysis::{Cfg, Dominators};
+use crate::analysis::successors_by_hub;
 use crate::entities::{Block, Inst, Value};
 use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
+use crate::graph::{self, DominatorTree};
 use crate::opcodes::{AtomicOp, MemAccess, Opcode, Sig, Space};
 use crate::types::{Scalar, Type};
 
@@ -436,9 +437,10 @@ impl Verifier<'_> {
 
     fn dominance(&mut self) {
         let func = self.func;
-        let cfg = Cfg::new(func);
-        let dom = Dominators::new(&cfg);
-        for &block in &cfg.rpo {
+        let (succs, indirect) = successors_by_hub(func);
+        let order = graph::reverse_postorder_first_near(&succs, func.entry);
+        let dom = DominatorTree::new(&succs, &order);
+        for &block in order.iter().filter(|&&block| block != indirect) {
             let data = func.block(block);
             for (index, &inst) in data.insts.iter().enumerate() {
                 for &arg in &func.inst(inst).args {
@@ -459,7 +461,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn defined_before(&self, dom: &Dominators, value: Value, block: Block, index: usize) -> bool {
+    fn defined_before(&self, dom: &DominatorTree<Block>, value: Value, block: Block, index: usize) -> bool {
         match self.func.values[value.index()].def {
             ValueDef::Param(at, _) => dom.dominates(at, block),
             ValueDef::Inst(inst) => match self.place[inst.index()] {

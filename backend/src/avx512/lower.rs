@@ -358,7 +358,7 @@ impl Lower<'_> {
     /// What is known of the bits of values.
     pub fn known(&mut self) -> Rc<KnownBits> {
         let f = self.f;
-        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::new(f)))).clone()
+        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::order(f)))).clone()
     }
 
     /// Whether a value is kept as one scalar for the chunk, the same in all lanes.

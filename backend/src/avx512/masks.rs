@@ -15,7 +15,7 @@ use crate::Error;
 /// ([`warpjit_ir::passes::whole`]), and those only where it has not. `all_enter`: all lanes enter anyway.
 pub(super) fn versions(f: &Function, all_enter: bool) -> (Vec<bool>, Vec<bool>) {
     let cfg = Cfg::new(f);
-    let dominators = Dominators::new(&cfg);
+    let dominators = Dominators::of(&cfg);
     let is = |v: Value, op: Opcode| f.def_inst(v).filter(|data| data.op == op).map(|data| &data.args);
     let of_all = |mask: Value| {
         let Some(both) = is(mask, Opcode::Inot).map(|args| args[0]) else { return false };

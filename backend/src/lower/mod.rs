@@ -398,7 +398,7 @@ impl Lower<'_, '_> {
     /// What is known of the bits of values.
     fn known(&mut self) -> Rc<KnownBits> {
         let f = self.f;
-        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::new(f)))).clone()
+        self.known_bits.get_or_insert_with(|| Rc::new(KnownBits::new(f, &Cfg::order(f)))).clone()
     }
 
     fn is_uniform(&self, v: Value) -> bool {

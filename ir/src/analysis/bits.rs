@@ -1,11 +1,9 @@
 //! Known bits and unsigned bounds of values, from slot bounds, widths of loads, constants and the operations on them.
 
-use crate::entities::Value;
+use crate::entities::{Block, Value};
 use crate::function::{Function, Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
-
-use super::Cfg;
 
 /// What is known of a value's bits in every lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,15 +79,15 @@ pub struct KnownBits {
 }
 
 impl KnownBits {
-    /// Analyses a function. Parameters are what all their arguments have in common.
-    pub fn new(func: &Function, cfg: &Cfg) -> KnownBits {
+    /// Analyses a function, whose reachable blocks are in reverse postorder in `order`. Parameters are what all their arguments have in common.
+    pub fn new(func: &Function, order: &[Block]) -> KnownBits {
         let unknown: Vec<Bits> = func.values.iter().map(|v| Bits::unknown(v.ty.scalar)).collect();
         let mut known = KnownBits { bits: unknown.clone() };
         // Optimistic: a parameter is nothing yet until an argument reaches it.
         let mut reached: Vec<bool> = vec![false; func.values.len()];
         for round in 0.. {
             let mut changed = false;
-            for &block in &cfg.rpo {
+            for &block in order {
                 let data = func.block(block);
                 for &inst in &data.insts {
                     if let Some(result) = func.inst(inst).result {
@@ -128,14 +126,14 @@ impl KnownBits {
         }
         // Widening went too far: what the arguments say now holds of the parameters too.
         for _ in 0..2 {
-            known.narrow(func, cfg);
+            known.narrow(func, order);
         }
         known
     }
 
-    fn narrow(&mut self, func: &Function, cfg: &Cfg) {
+    fn narrow(&mut self, func: &Function, order: &[Block]) {
         let mut joined: Vec<Option<Bits>> = vec![None; self.bits.len()];
-        for &block in &cfg.rpo {
+        for &block in order {
             let data = func.block(block);
             for &inst in &data.insts {
                 if let Some(result) = func.inst(inst).result {
@@ -296,6 +294,7 @@ impl KnownBits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Cfg;
     use crate::builder::Builder;
     use crate::function::{Form, SlotInit, Terminator};
     use crate::interp::eval::eval_scalar;
@@ -393,7 +392,7 @@ mod tests {
             let args: Vec<Value> = operands.iter().map(|o| o.0).collect();
             let value = b.push(op, &args, Imm::None, Some(Type::varying(result))).unwrap();
             b.terminate(Terminator::Return { exit: 0, exited: None, cond: None });
-            let known = KnownBits::new(&func, &Cfg::new(&func)).get(value);
+            let known = KnownBits::new(&func, &Cfg::order(&func)).get(value);
             for _ in 0..50 {
                 let bits: Vec<u64> = operands
                     .iter()

@@ -7,7 +7,7 @@ use crate::graph;
 /// The control flow graph.
 ///
 /// A pushed target counts as a successor of the push. An indirect branch may go to every block of
-/// [`Function::block_at`].
+/// [`Function::block_at`]; that takes an edge for each, so kernels in SPMD form have [`crate::regions::flow`] instead.
 pub struct Cfg {
     /// Successors of each block, each once.
     pub succs: Vec<Vec<Block>>,
@@ -26,14 +26,17 @@ impl Cfg {
         let mut succs = vec![Vec::new(); count];
         for block in func.block_ids() {
             let out: &mut Vec<Block> = &mut succs[block.index()];
-            let mut add = |to: Block| {
-                if to.index() < count && !out.contains(&to) {
-                    out.push(to);
-                }
-            };
             match &func.block(block).term {
-                Some(Terminator::BranchIndirect { .. }) => func.block_at.values().copied().for_each(&mut add),
-                Some(term) => term.for_each_successor(&mut add),
+                Some(Terminator::BranchIndirect { .. }) => {
+                    out.extend(func.block_at.values().filter(|to| to.index() < count));
+                    out.sort_unstable();
+                    out.dedup();
+                }
+                Some(term) => term.for_each_successor(|to| {
+                    if to.index() < count && !out.contains(&to) {
+                        out.push(to);
+                    }
+                }),
                 None => {}
             }
         }
@@ -47,8 +50,32 @@ impl Cfg {
         Cfg { succs, preds, rpo, rpo_index }
     }
 
+    /// The reachable blocks in reverse postorder, the entry first, in time that grows with the blocks whatever indirect branches there are.
+    pub fn order(func: &Function) -> Vec<Block> {
+        let (succs, indirect) = successors_by_hub(func);
+        let mut order = graph::reverse_postorder_first_near(&succs, func.entry);
+        order.retain(|&block| block != indirect);
+        order
+    }
+
     /// Whether the entry leads to the block.
     pub fn is_reachable(&self, block: Block) -> bool {
         self.rpo_index[block.index()].is_some()
     }
+}
+
+/// Successors of each block of a valid function, with one node more, which is the second result: it stands for where indirect branches lead.
+/// Else there would be an edge from each of them to each block.
+pub(crate) fn successors_by_hub(func: &Function) -> (Vec<Vec<Block>>, Block) {
+    let indirect = Block::new(func.blocks.len());
+    let mut succs = vec![Vec::new(); func.blocks.len() + 1];
+    succs[indirect.index()].extend(func.block_at.values());
+    for block in func.block_ids() {
+        match &func.block(block).term {
+            Some(Terminator::BranchIndirect { .. }) => succs[block.index()].push(indirect),
+            Some(term) => term.for_each_successor(|to| succs[block.index()].push(to)),
+            None => {}
+        }
+    }
+    (succs, indirect)
 }

@@ -35,7 +35,7 @@ impl<'a> Masks<'a> {
             let results = data.insts.iter().filter_map(|&i| func.inst(i).result);
             results.chain(data.params.iter().copied()).for_each(|v| block_of[v.index()] = block);
         }
-        Masks { func, dominators: Dominators::new(&Cfg::new(func)), block_of, edges }
+        Masks { func, dominators: Dominators::of(&Cfg::new(func)), block_of, edges }
     }
 
     /// Whether `mask` holds in no lane where `of` does not.

@@ -10,6 +10,7 @@ mod uses;
 
 pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
+pub(crate) use cfg::successors_by_hub;
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops};
 pub(crate) use masks::{Edge, Masks};

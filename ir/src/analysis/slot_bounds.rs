@@ -21,10 +21,10 @@ pub fn keep_proven_bounds(func: &mut Function, most: impl Fn(&SlotData) -> u64) 
     if func.slots.iter().all(|slot| slot.umax.is_none()) {
         return taken;
     }
-    let cfg = Cfg::new(func);
+    let order = Cfg::order(func);
     loop {
-        let known = KnownBits::new(func, &cfg);
-        let insts = cfg.rpo.iter().flat_map(|&block| &func.block(block).insts);
+        let known = KnownBits::new(func, &order);
+        let insts = order.iter().flat_map(|&block| &func.block(block).insts);
         let sets = insts.map(|&inst| func.inst(inst)).filter(|data| data.op == Opcode::SlotSet);
         let is_too_large =
             |slot: &SlotData, largest: u64| slot.umax.is_some_and(|umax| largest > umax.into());

@@ -10,7 +10,7 @@ use super::eval::{self, Kernel};
 use super::stats::Stats;
 use super::warp::Warp;
 use crate::entities::{Block, Inst, Slot, Value};
-use crate::function::{BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef, begin};
+use crate::function::{Begun, BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
 use crate::lane_counts;
 use crate::opcodes::{AtomicOp, Group, MemAccess, Opcode};
 use crate::pure::PureFn;
@@ -475,12 +475,13 @@ impl Prepare<'_> {
             lane_counts: Vec::new(),
         };
         let counted = func.counted_addresses(block);
+        let mut begun = Begun::new(&counted);
         let mut cross_lane = false;
         for &inst in &data.insts {
             let data = func.inst(inst);
             // Steps do not decrease along the block, so that stopping at one stops before all later ones: an operation that is not of a
             // counted instruction, or of an earlier one (a pass has moved it), runs with what is in front of it.
-            draft.step = begin(&counted, draft.step as usize, data.pc) as u32;
+            draft.step = begun.with(data.pc) as u32;
             draft.pc = data.pc;
             cross_lane |= data.op.is_cross_lane();
             self.inst(&mut draft, inst)?;

@@ -129,7 +129,7 @@ fn seen_values(func: &Function, but: &HashSet<Place>) -> Vec<bool> {
 /// Makes values canonical where they are seen behind a loop, if that spares an `fcanon` in the loop.
 fn sink(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
-    let dom = Dominators::new(&cfg);
+    let dom = Dominators::of(&cfg);
     let loops = Loops::new(&cfg, &dom);
     let has_canon = |b: &Block| func.block(*b).insts.iter().any(|&i| func.inst(i).op == Opcode::Fcanon);
     if !cfg.rpo.iter().any(|b| loops.depth(*b) > 0 && has_canon(b)) {

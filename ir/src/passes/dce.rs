@@ -10,13 +10,8 @@ use crate::opcodes::Opcode;
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
     let live = live_values(func);
-    let mut changed = false;
+    let mut changed = retain_params(func, |param| live[param.index()]);
     for block in func.block_ids() {
-        let keep: Vec<bool> = func.block(block).params.iter().map(|v| live[v.index()]).collect();
-        if keep.contains(&false) {
-            retain_params(func, block, &keep);
-            changed = true;
-        }
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
         let before = insts.len();
         insts.retain(|&i| is_needed(func, &live, i));

@@ -105,7 +105,7 @@ fn find(func: &Function, block: Block) -> Option<End> {
         masks.push((r, sides));
     }
     let cfg = Cfg::new(func);
-    let dominators = Dominators::new(&cfg);
+    let dominators = Dominators::of(&cfg);
     if cfg.preds[next.block.index()] != [block] {
         return None;
     }

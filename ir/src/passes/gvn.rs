@@ -40,7 +40,7 @@ enum ImmKey {
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
-    let dom = Dominators::new(&cfg);
+    let dom = Dominators::of(&cfg);
     let mut pass = Numbering {
         aliases: Aliases::new(func),
         known: HashMap::new(),

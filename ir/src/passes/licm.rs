@@ -16,7 +16,7 @@ pub fn run(func: &mut Function) -> bool {
     }
     let mut changed = false;
     let mut cfg = Cfg::new(func);
-    let mut dom = Dominators::new(&cfg);
+    let mut dom = Dominators::of(&cfg);
     let mut loops = Loops::new(&cfg, &dom);
     let written = written_slots(func);
     let mut home = homes(func);
@@ -31,7 +31,7 @@ pub fn run(func: &mut Function) -> bool {
                 let Some(place) = make_front(func, &cfg, &loops, index) else { continue };
                 // The loops found again stand in the same order: only a block in front of one of them is new.
                 cfg = Cfg::new(func);
-                dom = Dominators::new(&cfg);
+                dom = Dominators::of(&cfg);
                 let found = Loops::new(&cfg, &dom);
                 if !found.loops.iter().map(|l| l.header).eq(loops.loops.iter().map(|l| l.header)) {
                     return true;

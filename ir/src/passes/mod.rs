@@ -26,9 +26,11 @@ pub mod windows;
 #[cfg(test)]
 mod tests;
 
-use crate::entities::{Block, Value};
+use crate::analysis::Cfg;
+use crate::entities::Value;
 use crate::function::{Form, Function, Imm, InstData, Terminator, ValueDef};
 use crate::opcodes::{Opcode, Space};
+use std::cell::Cell;
 use windows::{WINDOWS, Window};
 
 /// A pass.
@@ -88,14 +90,15 @@ pub fn pipeline(func: &mut Function, passes: &[Pass]) -> bool {
 
 /// Values that stand for others.
 pub(crate) struct Aliases {
-    to: Vec<Option<Value>>,
+    /// What a value is, or what is on the way there.
+    to: Vec<Cell<Option<Value>>>,
     any: bool,
 }
 
 impl Aliases {
     /// No aliases yet, for the values that `func` has.
     pub(crate) fn new(func: &Function) -> Aliases {
-        Aliases { to: vec![None; func.values.len()], any: false }
+        Aliases { to: vec![Cell::new(None); func.values.len()], any: false }
     }
 
     /// `value` is from now on `by`.
@@ -103,15 +106,19 @@ impl Aliases {
         let by = self.get(by);
         debug_assert_ne!(value, by);
         if value.index() >= self.to.len() {
-            self.to.resize(value.index() + 1, None);
+            self.to.resize(value.index() + 1, Cell::new(None));
         }
-        self.to[value.index()] = Some(by);
+        self.to[value.index()].set(Some(by));
         self.any = true;
     }
 
-    /// What stands for `value`.
+    /// What stands for `value`. The way there is shorter the next time.
     pub(crate) fn get(&self, mut value: Value) -> Value {
-        while let Some(&Some(by)) = self.to.get(value.index()) {
+        let onward = |value: Value| self.to.get(value.index()).and_then(Cell::get);
+        while let Some(by) = onward(value) {
+            if let Some(next) = onward(by) {
+                self.to[value.index()].set(Some(next));
+            }
             value = by;
         }
         value
@@ -177,20 +184,74 @@ pub(crate) fn load_cannot_fault(func: &Function, inst: &InstData) -> bool {
     at.is_multiple_of(u32::from(mem.align))
 }
 
-/// Removes parameters of a block and the arguments for them. `keep[n]` says which stay.
-pub(crate) fn retain_params(func: &mut Function, block: Block, keep: &[bool]) {
-    let mut kept = keep.iter();
-    func.block_mut(block).params.retain(|_| *kept.next().unwrap_or(&true));
-    for (n, param) in func.block(block).params.clone().into_iter().enumerate() {
-        func.values[param.index()].def = ValueDef::Param(block, n as u32);
+/// Removes parameters of blocks, and the arguments for them: those that `keep` does not want. Says whether there were any.
+pub(crate) fn retain_params(func: &mut Function, keep: impl Fn(Value) -> bool) -> bool {
+    let mut kept: Vec<Option<Vec<bool>>> = vec![None; func.blocks.len()];
+    let mut any = false;
+    for block in func.block_ids() {
+        let own: Vec<bool> = func.block(block).params.iter().map(|&param| keep(param)).collect();
+        if !own.contains(&false) {
+            continue;
+        }
+        func.block_mut(block).params.retain(|&param| keep(param));
+        for (n, param) in func.block(block).params.clone().into_iter().enumerate() {
+            func.values[param.index()].def = ValueDef::Param(block, n as u32);
+        }
+        kept[block.index()] = Some(own);
+        any = true;
     }
-    for data in &mut func.blocks {
-        let Some(term) = &mut data.term else { continue };
-        term.for_each_call(|call| {
-            if call.block == block {
-                let mut kept = keep.iter();
-                call.args.retain(|_| *kept.next().unwrap_or(&true));
+    if any {
+        for term in func.blocks.iter_mut().filter_map(|data| data.term.as_mut()) {
+            term.for_each_call(|call| {
+                if let Some(kept) = &kept[call.block.index()] {
+                    let mut kept = kept.iter();
+                    call.args.retain(|_| *kept.next().unwrap_or(&true));
+                }
+            });
+        }
+    }
+    any
+}
+
+/// Removes parameters that are given one value on every edge, besides themselves: the value stands for them. It may then be all that another
+/// parameter is given.
+pub(crate) fn single_arguments(func: &mut Function) -> bool {
+    let cfg = Cfg::new(func);
+    // By value: what a parameter is given, and the parameters that are given it.
+    let mut given: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    let mut takers: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
+    for &block in &cfg.rpo {
+        for call in func.block(block).term.iter().flat_map(|t| t.calls()) {
+            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
+                given[param.index()].push(arg);
+                takers[arg.index()].push(param);
             }
-        });
+        }
     }
+    let mut aliases = Aliases::new(func);
+    let blocks = cfg.rpo.iter().rev().filter(|&&block| block != func.entry);
+    let mut work: Vec<Value> =
+        blocks.flat_map(|&block| func.block(block).params.iter().rev().copied()).collect();
+    while let Some(param) = work.pop() {
+        if aliases.get(param) != param {
+            continue;
+        }
+        let mut others = given[param.index()].iter().map(|&arg| aliases.get(arg)).filter(|&arg| arg != param);
+        let Some(value) = others.next().filter(|&value| others.all(|other| other == value)) else { continue };
+        aliases.set(param, value);
+        // Those who were given the parameter are given the value. The longer list stays in place.
+        let mut own = std::mem::take(&mut takers[param.index()]);
+        work.extend(own.iter().copied());
+        let all = &mut takers[value.index()];
+        if own.len() > all.len() {
+            std::mem::swap(&mut own, all);
+        }
+        all.append(&mut own);
+    }
+    if !aliases.any() {
+        return false;
+    }
+    retain_params(func, |param| aliases.get(param) == param);
+    aliases.apply(func);
+    true
 }

@@ -31,13 +31,8 @@ pub fn run(func: &mut Function) -> bool {
         for pair in &pairs {
             widen(func, pair, &mut aliases);
         }
-        for block in func.block_ids() {
-            let keep = |v: &Value| !pairs.iter().any(|pair| pair.low == *v || pair.high == *v);
-            let keep: Vec<bool> = func.block(block).params.iter().map(keep).collect();
-            if keep.contains(&false) {
-                retain_params(func, block, &keep);
-            }
-        }
+        let halves: HashSet<Value> = pairs.iter().flat_map(|pair| [pair.low, pair.high]).collect();
+        retain_params(func, |param| !halves.contains(&param));
         aliases.apply(func);
     }
     changed

@@ -4,7 +4,7 @@
 //! In SPMD form a block with a cross-lane operation stays on its own, and a branch whose sides are one block stays a branch:
 //! its lanes run apart.
 
-use super::{Aliases, retain_params};
+use super::{Aliases, single_arguments};
 use crate::analysis::{Cfg, Uses};
 use crate::entities::{Block, Value};
 use crate::function::{BlockCall, Form, Function, Terminator, ValueDef};
@@ -96,27 +96,14 @@ fn thread(func: &mut Function) -> bool {
             onward[block.index()] = Some(to.clone());
         }
     }
+    let onward = ends(func, onward);
     let mut changed = false;
     for block in func.block_ids() {
         let Some(mut term) = func.block_mut(block).term.take() else { continue };
         term.for_each_call(|call| {
-            // A ring of empty blocks has no end.
-            for _ in 0..onward.len() {
-                let Some(to) = &onward[call.block.index()] else { break };
-                if to.block == call.block || call.block == block {
-                    break;
-                }
-                let params = &func.block(call.block).params;
-                let through = |v: &Value| match params.iter().position(|p| p == v) {
-                    Some(n) => call.args[n],
-                    None => *v,
-                };
-                let args = to.args.iter().map(through).collect();
-                *call = BlockCall { block: to.block, args };
+            if let Some(to) = onward[call.block.index()].as_ref().filter(|_| call.block != block) {
+                *call = through(func, call, to);
                 changed = true;
-                if is_ring(&onward, to.block) {
-                    break;
-                }
             }
         });
         func.block_mut(block).term = Some(term);
@@ -124,54 +111,37 @@ fn thread(func: &mut Function) -> bool {
     changed
 }
 
-/// Whether following the jumps from `start` never ends.
-fn is_ring(onward: &[Option<BlockCall>], start: Block) -> bool {
-    let mut at = start;
-    for _ in 0..onward.len() {
-        match &onward[at.index()] {
-            Some(to) => at = to.block,
-            None => return false,
-        }
-    }
-    true
+/// Where a call of a block leads that only jumps on.
+fn through(func: &Function, call: &BlockCall, to: &BlockCall) -> BlockCall {
+    let params = &func.block(call.block).params;
+    let given = |v: &Value| params.iter().position(|p| p == v).map_or(*v, |n| call.args[n]);
+    BlockCall { block: to.block, args: to.args.iter().map(given).collect() }
 }
 
-/// Parameters that are given one value on every edge.
-fn single_arguments(func: &mut Function) -> bool {
-    let cfg = Cfg::new(func);
-    let mut given: Vec<Option<Value>> = vec![None; func.values.len()];
-    let mut several = vec![false; func.values.len()];
-    for &block in &cfg.rpo {
-        for call in func.block(block).term.iter().flat_map(|t| t.calls()) {
-            for (&param, &arg) in func.block(call.block).params.iter().zip(&call.args) {
-                let at = param.index();
-                if arg == param {
-                    continue;
-                }
-                several[at] |= given[at].is_some_and(|v| v != arg);
-                given[at] = Some(arg);
-            }
+/// The ends of jumps that lead to one another, by block. A ring of empty blocks has no end: its blocks lead to one of them.
+fn ends(func: &Function, onward: Vec<Option<BlockCall>>) -> Vec<Option<BlockCall>> {
+    let mut ends: Vec<Option<BlockCall>> = vec![None; onward.len()];
+    let mut seen = vec![false; onward.len()];
+    for start in func.block_ids() {
+        let mut way = Vec::new();
+        let mut at = start;
+        while let Some(to) = onward[at.index()].as_ref().filter(|_| !seen[at.index()]) {
+            seen[at.index()] = true;
+            way.push(at);
+            at = to.block;
+        }
+        // Of a ring that is the one from which the way came back to it.
+        let last = way.last().copied().filter(|_| way.contains(&at));
+        for &block in way.iter().rev() {
+            let Some(to) = onward[block.index()].as_ref().filter(|_| Some(block) != last) else { continue };
+            let end = match &ends[to.block.index()] {
+                Some(end) => through(func, to, end),
+                None => to.clone(),
+            };
+            ends[block.index()] = Some(end);
         }
     }
-    let mut aliases = Aliases::new(func);
-    for &block in &cfg.rpo {
-        let params = func.block(block).params.clone();
-        let keep: Vec<bool> = params
-            .iter()
-            .map(|&param| match given[param.index()] {
-                Some(value) if !several[param.index()] && aliases.get(value) != param => {
-                    aliases.set(param, value);
-                    false
-                }
-                _ => true,
-            })
-            .collect();
-        if keep.contains(&false) {
-            retain_params(func, block, &keep);
-        }
-    }
-    aliases.apply(func);
-    aliases.any()
+    ends
 }
 
 fn is_alone(func: &Function, block: Block) -> bool {

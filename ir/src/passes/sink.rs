@@ -22,7 +22,7 @@ pub fn run(func: &mut Function) -> bool {
         return false;
     }
     let cfg = Cfg::new(func);
-    let dom = Dominators::new(&cfg);
+    let dom = Dominators::of(&cfg);
     let loops = Loops::new(&cfg, &dom);
     if loops.loops.is_empty() {
         return false;

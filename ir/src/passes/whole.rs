@@ -48,7 +48,7 @@ pub fn run(func: &mut Function) -> bool {
 /// The next block whose branch is worth a version; the blocks to be copied, the branch's target first, and their instructions.
 fn next(func: &Function, done: &mut [bool]) -> Option<(Block, Vec<Block>, usize)> {
     let cfg = Cfg::new(func);
-    let dominators = Dominators::new(&cfg);
+    let dominators = Dominators::of(&cfg);
     let succs: Vec<Vec<usize>> = cfg.succs.iter().map(|s| s.iter().map(|b| b.index()).collect()).collect();
     let in_loop = on_cycle(&succs);
     for &from in &cfg.rpo {

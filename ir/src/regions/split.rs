@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
-use crate::function::{Function, Imm, SlotInit, Terminator, begin};
+use crate::function::{Begun, Function, Imm, SlotInit, Terminator};
 use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Type;
@@ -277,15 +277,21 @@ fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, Block) -> Vec<usiz
     }
 }
 
-/// Of the guest instructions that a block counts, how many begin before a cut: in its operations `head`, the first of which behind it is of the
-/// instruction at `pc`. One that is cut counts where it begins: it is executed whole or not at all, whatever limit there is. `counted`: the addresses
-/// of the block's instructions.
-fn begun(func: &Function, head: &[Inst], pc: u32, counted: &[u32]) -> usize {
-    let count = head.iter().fold(0, |count, &i| begin(counted, count, func.inst(i).pc));
-    let is_cut = head.iter().any(|&i| func.inst(i).pc == pc);
-    // Those that have left no operation lie in between.
-    let between = || counted[count..].iter().position(|&of| of == pc).unwrap_or(0);
-    count + if is_cut { 0 } else { between() }
+/// Of the guest instructions that a block counts, how many begin before a cut and behind the one before it: in the operations `own`, the first of
+/// which behind it is of the instruction at `pc`. One that is cut counts where it begins: it is executed whole or not at all, whatever limit
+/// there is.
+fn begin_before(func: &Function, own: &[Inst], pc: u32, begun: &mut Begun<'_>) -> usize {
+    let before = begun.count();
+    let is_cut = own.iter().fold(false, |is_cut, &i| {
+        let of = func.inst(i).pc;
+        begun.with(of);
+        is_cut || of == pc
+    });
+    if !is_cut {
+        // Those that have left no operation lie in between.
+        begun.up_to(pc);
+    }
+    begun.count() - before
 }
 
 /// Slots for values that are needed behind a cut. They are used again when the last part that needs them has begun: a kernel with many
@@ -306,7 +312,8 @@ impl Slots {
 
 /// Puts the instructions from each of the cuts on, and the terminator, into new blocks. Takes time in proportion to the block's length.
 fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Slots) {
-    let mut counted = func.counted_addresses(block);
+    let counted = func.counted_addresses(block);
+    let mut begun = Begun::new(&counted);
     let insts = std::mem::take(&mut func.block_mut(block).insts);
     let mut term = func.block_mut(block).term.take().expect("complete block");
     let (term_pc, total) = (func.block(block).term_pc, func.block(block).guest_insts);
@@ -375,20 +382,20 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
             b.set(slot, v);
             held.insert(v, slot);
         }
-        let count = begun(func, own, pc, &counted) as u32;
+        let first = begun.count();
+        let count = begin_before(func, own, pc, &mut begun) as u32;
         left -= count;
         let tail = func.add_block(pc);
         let head = func.block_mut(at);
         head.guest_insts = count;
-        let behind = counted.split_off(count as usize);
-        head.counted.0 = std::mem::replace(&mut counted, behind);
+        head.counted.0 = counted[first..begun.count()].to_vec();
         head.term = Some(Terminator::Jump(tail.into()));
         head.term_pc = pc;
         at = tail;
     }
     let data = func.block_mut(at);
     data.guest_insts = left;
-    data.counted.0 = counted;
+    data.counted.0 = counted[begun.count()..].to_vec();
     data.term = Some(term);
     data.term_pc = term_pc;
 }

@@ -37,7 +37,7 @@ pub fn run(func: &mut Function) -> bool {
 
 fn sweep(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
-    let known = KnownBits::new(func, &cfg);
+    let known = KnownBits::new(func, &cfg.rpo);
     let uses = Uses::by(func, dce::needed(func));
     let aliases = Aliases::new(func);
     let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false };
