@@ -95,15 +95,35 @@ impl Engine {
     /// Runs a launch to its end: all blocks done, a fault, or cancelled.
     ///
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
+    ///
+    /// # Errors
+    /// When the launch does not fit the program, or the host has no room for it.
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
-        crate::vm::on_enough_stack(|| self.run_here(program, memory, launch))
+        crate::vm::on_enough_stack(|| {
+            let mut checked = self.config.checked_memory || memory.is_coarse();
+            loop {
+                match self.run_with(program, memory, launch, checked)? {
+                    Some(report) => return Ok(report),
+                    // What the launch maps for itself was too much for the system.
+                    None => checked = true,
+                }
+            }
+        })
     }
 
-    fn run_here(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+    /// Runs a launch with code that is `checked` or not. `None`: nothing was run, as memory can be reached with checked code only.
+    fn run_with(
+        &self,
+        program: &Program,
+        memory: &mut Memory,
+        launch: &Launch,
+        checked: bool,
+    ) -> Result<Option<Report>, Error> {
         let start = Instant::now();
         self.look_at_handlers(start)?;
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
+        variant.checked_memory = checked;
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         let tiers = program.tiers(variant, self.config.cache.as_ref())?;
@@ -120,6 +140,10 @@ impl Engine {
         let places = most_blocks(&plan, &tiers, self.config.thread_count());
         let warps = plan.warps;
         plan.segments.map(memory, warps, places)?;
+        if memory.is_coarse() && !checked {
+            plan.segments.unmap(memory);
+            return Ok(None);
+        }
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
@@ -164,7 +188,7 @@ impl Engine {
         if let Some(block) = outcome.last.filter(|_| launch.capture_shared) {
             report.shared = block.shared().to_vec();
         }
-        Ok(report)
+        Ok(Some(report))
     }
 }
 

@@ -1,5 +1,7 @@
 //! `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, and the lists of data they share.
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::Context;
 use super::error::Result;
 use super::program::{hex, read_file};
@@ -103,8 +105,57 @@ pub(super) fn read_data(key: &str, value: &Value<'_>, context: &Context<'_>) -> 
     Ok(out)
 }
 
-pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Result<Vec<Buffer>> {
-    let mut buffers: Vec<Buffer> = Vec::new();
+/// Most names that an error lists.
+const MOST_NAMES: usize = 20;
+
+/// The buffers of a file, found by name and by address: a file may have very many.
+#[derive(Default)]
+pub(super) struct Buffers {
+    /// In the order of the file.
+    pub list: Vec<Buffer>,
+    by_name: HashMap<String, usize>,
+    by_address: BTreeMap<u64, usize>,
+}
+
+impl Buffers {
+    fn push(&mut self, buffer: Buffer) {
+        let index = self.list.len();
+        self.by_name.insert(buffer.name.clone(), index);
+        if let Some(address) = buffer.address {
+            self.by_address.insert(address, index);
+        }
+        self.list.push(buffer);
+    }
+
+    /// One that shares bytes with `bytes` bytes at `address`. Those that are there share none with each other, so the last one that begins
+    /// below the end decides.
+    fn overlapping(&self, address: u64, bytes: u64) -> Option<&Buffer> {
+        let last = address.checked_add(bytes.checked_sub(1)?)?;
+        let (&start, &index) = self.by_address.range(..=last).next_back()?;
+        let buffer = &self.list[index];
+        (u128::from(start) + u128::from(buffer.bytes) > u128::from(address)).then_some(buffer)
+    }
+
+    /// Index of the buffer that a value names.
+    pub fn index(&self, value: &Value<'_>) -> Result<usize> {
+        let name = value.name("the name of a buffer")?;
+        self.by_name.get(name).copied().ok_or_else(|| {
+            let mut names: Vec<_> = self.list.iter().take(MOST_NAMES).map(|b| b.name.as_str()).collect();
+            if self.list.len() > names.len() {
+                names.push("...");
+            }
+            let known = if names.is_empty() {
+                "there are none".to_owned()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
+            value.error(format!("no buffer is called {name:?}; {known}"))
+        })
+    }
+}
+
+pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Result<Buffers> {
+    let mut buffers = Buffers::default();
     for t in tables {
         let name = t.need("name", "the name that other tables use")?;
         let bytes = t.get("bytes").map(|v| v.integer(1, 1 << 32)).transpose()?.map(|n| n as u64);
@@ -144,7 +195,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
         let fill = fill.map(|v| v.u32(0, 255)).transpose()?.unwrap_or(0) as u8;
 
         let text = name.name("a name")?.to_owned();
-        if buffers.iter().any(|b| b.name == text) {
+        if buffers.by_name.contains_key(&text) {
             return Err(name.error(format!("a second buffer is called {text:?}")));
         }
         if context.rules.address_bits == 0
@@ -166,7 +217,7 @@ pub(super) fn read_buffers(tables: &[Table<'_>], context: &Context<'_>) -> Resul
 }
 
 /// A buffer's address: inside the address space and clear of the buffers before it.
-fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &[Buffer]) -> Result<u64> {
+fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &Buffers) -> Result<u64> {
     if context.rules.address_bits == 0 {
         let isa = context.isa;
         return Err(value.error(format!("{isa} has no memory beside its data store, which has no address")));
@@ -186,36 +237,16 @@ fn check_address(value: &Value<'_>, bytes: u64, context: &Context<'_>, before: &
         let space = 1u64 << bits;
         return Err(value.error(format!("is {address:#x}: {bytes} bytes do not fit below {space:#x}")));
     }
-    let overlaps = |b: &&Buffer| {
-        b.address.is_some_and(|a| {
-            u128::from(a) < u128::from(address) + u128::from(bytes)
-                && u128::from(address) < u128::from(a) + u128::from(b.bytes)
-        })
-    };
-    if let Some(other) = before.iter().find(overlaps) {
+    if let Some(other) = before.overlapping(address, bytes) {
         return Err(value.error(format!("is {address:#x}: overlaps buffer {:?}", other.name)));
     }
     Ok(address)
 }
 
-/// Index of the buffer that a value names.
-pub(super) fn buffer_index(value: &Value<'_>, buffers: &[Buffer]) -> Result<usize> {
-    let name = value.name("the name of a buffer")?;
-    buffers.iter().position(|b| b.name == name).ok_or_else(|| {
-        let names: Vec<_> = buffers.iter().map(|b| b.name.as_str()).collect();
-        let known = if names.is_empty() {
-            "there are none".to_owned()
-        } else {
-            format!("there are {}", names.join(", "))
-        };
-        value.error(format!("no buffer is called {name:?}; {known}"))
-    })
-}
-
 const ARG_KEYS: [&str; 13] =
     ["buffer", "local", "hex", "u32", "i32", "u64", "i64", "f32", "f64", "u16", "i16", "u8", "i8"];
 
-pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[Buffer]) -> Result<Vec<Arg>> {
+pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &Buffers) -> Result<Vec<Arg>> {
     let mut args = Vec::new();
     for t in tables {
         if !context.rules.has_grid {
@@ -239,7 +270,7 @@ pub(super) fn read_args(tables: &[Table<'_>], context: &Context<'_>, buffers: &[
         }
         args.push(match key {
             "buffer" => {
-                let index = buffer_index(&value, buffers)?;
+                let index = buffers.index(&value)?;
                 let least = context.rules.pointer_bytes;
                 let size = match size {
                     None => least,
@@ -344,7 +375,7 @@ pub(super) fn read_consts(tables: &[Table<'_>], context: &Context<'_>) -> Result
 pub(super) fn read_globals(
     tables: &[Table<'_>],
     context: &Context<'_>,
-    buffers: &[Buffer],
+    buffers: &Buffers,
 ) -> Result<Vec<Global>> {
     let mut globals: Vec<Global> = Vec::new();
     for t in tables {
@@ -373,7 +404,7 @@ pub(super) fn read_globals(
         if globals.iter().any(|g| g.index == number) {
             return Err(index.error(format!("space {number} is given twice")));
         }
-        globals.push(Global { index: number, buffer: buffer_index(&buffer, buffers)?, mode });
+        globals.push(Global { index: number, buffer: buffers.index(&buffer)?, mode });
     }
     Ok(globals)
 }

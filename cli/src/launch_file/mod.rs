@@ -135,7 +135,7 @@ fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<Launch
         path: shown.to_path_buf(),
         program,
         launch,
-        buffers,
+        buffers: buffers.list,
         args,
         consts,
         globals,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Context;
 use super::error::Result;
-use super::memory::{Buffer, DATA_KEYS, buffer_index, read_data};
+use super::memory::{Buffers, DATA_KEYS, read_data};
 use super::program::register_value;
 use super::reader::Table;
 
@@ -172,7 +172,7 @@ impl PictureFormat {
 pub(super) fn read_expects(
     tables: &[Table<'_>],
     context: &Context<'_>,
-    buffers: &[Buffer],
+    buffers: &Buffers,
 ) -> Result<Vec<Expect>> {
     let mut expects = Vec::new();
     for t in tables {
@@ -193,9 +193,7 @@ pub(super) fn read_expects(
             refuse(&["pc", "lane"])?;
         }
         let expect = match kind {
-            "buffer" => {
-                Expect::Buffer(read_expect_buffer(t, buffer_index(&subject, buffers)?, context, buffers)?)
-            }
+            "buffer" => Expect::Buffer(read_expect_buffer(t, buffers.index(&subject)?, context, buffers)?),
             "register" => {
                 let name = subject.name("the name of a register")?.to_owned();
                 let values = match t.one_of(&["value", "values"])? {
@@ -234,7 +232,7 @@ fn read_expect_buffer(
     t: &Table<'_>,
     buffer: usize,
     context: &Context<'_>,
-    buffers: &[Buffer],
+    buffers: &Buffers,
 ) -> Result<ExpectBuffer> {
     let Some((key, value)) = t.one_of(&DATA_KEYS)? else {
         return Err(t.error(format!("says nothing about the content; needs one of {}", DATA_KEYS.join(", "))));
@@ -262,9 +260,9 @@ fn read_expect_buffer(
             value.error(format!("has {} bytes, must have a multiple of {bytes}: type is {unit}", data.len()))
         );
     }
-    let size = buffers[buffer].bytes;
+    let size = buffers.list[buffer].bytes;
     if offset.checked_add(data.len() as u64).is_none_or(|end| end > size) {
-        let name = &buffers[buffer].name;
+        let name = &buffers.list[buffer].name;
         return Err(value.error(format!(
             "has {} bytes, which at offset {offset} reach beyond the {size} of buffer {name:?}",
             data.len()
@@ -273,14 +271,14 @@ fn read_expect_buffer(
     Ok(ExpectBuffer { buffer, offset, data, unit, max_ulp, max_abs })
 }
 
-pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec<Save>> {
+pub(super) fn read_saves(tables: &[Table<'_>], buffers: &Buffers) -> Result<Vec<Save>> {
     let mut saves = Vec::new();
     for t in tables {
         let buffer = t.need("buffer", "the name of the buffer to write")?;
         let file = t.need("file", "the name of the file to write")?;
         let (width, height, format) = (t.get("width"), t.get("height"), t.get("format"));
         t.finish()?;
-        let index = buffer_index(&buffer, buffers)?;
+        let index = buffers.index(&buffer)?;
         let path = PathBuf::from(file.name("the name of a file")?);
         let side = |v: &super::reader::Value<'_>| v.u32(1, 1 << 20);
         // Checked even for raw files, where they are allowed and say nothing.
@@ -293,7 +291,7 @@ pub(super) fn read_saves(tables: &[Table<'_>], buffers: &[Buffer]) -> Result<Vec
             (true, Some(width), Some(height), Some(format)) => {
                 let format = PictureFormat::ALL[format];
                 let bytes = u64::from(width) * u64::from(height) * format.bytes() as u64;
-                let has = buffers[index].bytes;
+                let has = buffers.list[index].bytes;
                 if bytes > has {
                     return Err(file.error(format!(
                         "a picture of {width} by {height} takes {bytes} bytes, the buffer has {has}"

@@ -8,10 +8,16 @@
 //!
 //! Guest threads race as they please, so no Rust reference to guest memory exists: every access
 //! here is a relaxed atomic one of at most eight bytes.
+//!
+//! A system allows a process some ten thousand mappings, and pages with other rights than their neighbours are mappings of their own. Beyond
+//! [`MOST_BORDERS`] memory is *coarse* (`coarse`): few large mappings that can be read and written, and only the table tells which pages there
+//! are. Compiled code must look into the table then, too ([`Memory::is_coarse`]).
 
 mod access;
+mod coarse;
 mod parked;
 mod reservation;
+mod room;
 mod space;
 mod update;
 pub(crate) mod window;
@@ -22,6 +28,7 @@ pub use space::ADDRESS_BITS;
 
 use crate::Error;
 use reservation::{HUGE_BYTES, Rights};
+use room::Room;
 use space::Space;
 use std::collections::BTreeMap;
 
@@ -34,6 +41,13 @@ pub const PAGE_WRITE: u8 = 2;
 
 /// Addresses below are never handed out, so that a null pointer with a small offset faults.
 const FIRST_ADDRESS: u64 = 0x1_0000;
+
+/// Most places where a page has other rights than the one before it: about as many mappings of the system's. Linux allows 65,530 unless told
+/// otherwise, for all of the process.
+const MOST_BORDERS: usize = 1 << 15;
+
+/// As few cannot be the reason why the system refuses a mapping.
+const FEW_BORDERS: usize = 1 << 10;
 
 /// What guest code may do with a buffer. The host may always do both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +88,12 @@ pub struct Memory {
     parked: parked::Parked,
     /// Unit of the host's own protection, at least [`PAGE_BYTES`].
     host_page: u64,
+    /// Which host pages buffers take where 32-bit guests reach them, with one behind each.
+    room: Room,
+    /// Places where a host page has other rights than the one before it.
+    borders: usize,
+    /// There are too many of these: only the table says what is mapped.
+    coarse: bool,
 }
 
 impl Memory {
@@ -85,6 +105,13 @@ impl Memory {
             buffers: BTreeMap::new(),
             parked: parked::Parked::default(),
             host_page,
+            room: {
+                let mut room = Room::new((1 << 32) / host_page);
+                room.set(0, FIRST_ADDRESS.div_ceil(host_page), true);
+                room
+            },
+            borders: 0,
+            coarse: false,
         })
     }
 
@@ -128,6 +155,41 @@ impl Memory {
         }
         self.give_back_within(first, last)?;
         self.space.reserve(first, last)?;
+        self.map_pages(first, last, access)?;
+        self.set_pages(first, last, access.flags());
+        self.buffers.insert(address, Buffer { bytes, access });
+        self.room.set(first / self.host_page, last / self.host_page + 1, true);
+        // A neighbour's guest may have written into the rest of its page. Pages that are new are zero.
+        for page in [first, last - self.host_page] {
+            let behind = page + self.host_page;
+            if self.shared_page(address, page, behind) {
+                let start = address.max(page);
+                self.fill_zero(start, end.min(behind) - start)?;
+            }
+        }
+        Ok(address)
+    }
+
+    /// Maps those of some pages that no neighbour has mapped yet.
+    fn map_pages(&mut self, first: u64, last: u64, access: Access) -> Result<(), Error> {
+        if !self.coarse && self.borders > MOST_BORDERS {
+            self.become_coarse()?;
+        }
+        if self.coarse {
+            return self.space.open(first, last);
+        }
+        match self.map_each(first, last, access) {
+            // Too many mappings: of the process, or because the system allows fewer.
+            Err(_) if self.borders > FEW_BORDERS => {
+                self.become_coarse()?;
+                self.space.open(first, last)
+            }
+            result => result,
+        }
+    }
+
+    /// The same page after page, with the rights.
+    fn map_each(&mut self, first: u64, last: u64, access: Access) -> Result<(), Error> {
         let mut page = first;
         let mut fresh = first;
         while page <= last {
@@ -140,17 +202,17 @@ impl Memory {
             }
             page += self.host_page;
         }
-        self.set_pages(first, last, access.flags());
-        self.buffers.insert(address, Buffer { bytes, access });
-        // A neighbour's guest may have written into the rest of its page. Pages that are new are zero.
-        for page in [first, last - self.host_page] {
-            let behind = page + self.host_page;
-            if self.shared_page(address, page, behind) {
-                let start = address.max(page);
-                self.fill_zero(start, end.min(behind) - start)?;
-            }
+        Ok(())
+    }
+
+    /// Takes pages that no buffer touches from the guest.
+    fn unmap_pages(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        match self.coarse {
+            true => self.space.forget(first, last - first)?,
+            false => self.space.map(first, last - first, Rights::None)?,
         }
-        Ok(address)
+        self.set_pages(first, last, 0);
+        Ok(())
     }
 
     /// Unmaps the buffer that begins at `address`; its pages fault from then on.
@@ -159,6 +221,7 @@ impl Memory {
             return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
         };
         let (first, last) = self.covering(address, address + buffer.bytes);
+        self.leave_room(first, last);
         let mut page = first;
         while page < last {
             let shared = self.neighbours(address, page, page + self.host_page).next().is_some();
@@ -168,8 +231,7 @@ impl Memory {
                 while end < last && self.neighbours(address, end, end + self.host_page).next().is_none() {
                     end += self.host_page;
                 }
-                self.space.map(page, end - page, Rights::None)?;
-                self.set_pages(page, end, 0);
+                self.unmap_pages(page, end)?;
             }
             page = end;
         }
@@ -177,7 +239,34 @@ impl Memory {
         space.release(first, last, |start, end| {
             buffers.range(..=end).next_back().is_some_and(|(&at, buffer)| at + buffer.bytes > start)
         });
+        if self.buffers.is_empty() {
+            self.become_fine()?;
+        }
         Ok(())
+    }
+
+    /// Pages that a buffer had are free, unless others touch them or the ones before.
+    fn leave_room(&mut self, first: u64, last: u64) {
+        if first >> 32 != 0 {
+            return;
+        }
+        let page = self.host_page;
+        // Nothing else can touch those in between.
+        let inside = (first / page + 2, (last / page).saturating_sub(1));
+        if inside.0 < inside.1 {
+            self.room.set(inside.0, inside.1, false);
+        }
+        let ends = [first, first + page, last.saturating_sub(page), last];
+        for at in ends.into_iter().filter(|&at| at >= first && at <= last) {
+            let touched = self.neighbours(u64::MAX, at.saturating_sub(page), at + page).next().is_some();
+            let never = at < FIRST_ADDRESS;
+            self.room.set(at / page, at / page + 1, touched || never);
+        }
+    }
+
+    /// Whether only the table of pages tells what is mapped: compiled code has to look into it.
+    pub fn is_coarse(&self) -> bool {
+        self.coarse
     }
 
     /// The mapped buffers in order of address: (address, bytes, access).
@@ -213,6 +302,10 @@ impl Memory {
     /// Runs `work` while the read-only pages of a mapped range can be written.
     /// `&mut self` keeps guest code from running meanwhile.
     fn unprotected(&mut self, start: u64, end: u64, work: impl FnOnce(&Self)) -> Result<(), Error> {
+        if self.coarse {
+            work(self);
+            return Ok(());
+        }
         let (first, last) = self.covering(start, end);
         let locked: Vec<u64> = (first..last)
             .step_by(self.host_page as usize)
@@ -273,7 +366,19 @@ impl Memory {
     }
 
     fn set_pages(&mut self, first: u64, last: u64, flags: u8) {
+        self.borders -= self.borders_within(first, last);
         self.space.set_pages(first, last, flags);
+        self.borders += self.borders_within(first, last);
+    }
+
+    /// Places from `first` to `last` where a page has other rights than the one before it. Pages between the first and the last one of the
+    /// range have all the same rights: one stands for all.
+    fn borders_within(&self, first: u64, last: u64) -> usize {
+        let page = self.host_page;
+        let end = last - page;
+        let places = [first, (first + page).min(end), end, last].map(|at| self.page_flags(at));
+        let mut before = first.checked_sub(page).map_or(0, |page| self.page_flags(page));
+        places.into_iter().filter(|&flags| std::mem::replace(&mut before, flags) != flags).count()
     }
 
     /// The host pages that a range touches.
@@ -310,15 +415,8 @@ impl Memory {
 
     /// The first multiple of `align`, itself one of the host's pages, behind which so many bytes are free, where 32-bit guests reach it.
     fn room_for(&self, need: u64, align: u64) -> Option<u64> {
-        let mut start = FIRST_ADDRESS.next_multiple_of(align);
-        for (&address, buffer) in &self.buffers {
-            let (first, last) = self.covering(address, address + buffer.bytes);
-            if first >= start && first - start >= need {
-                return Some(start);
-            }
-            start = start.max((last + self.host_page).next_multiple_of(align));
-        }
-        ((1_u64 << 32).saturating_sub(start) >= need).then_some(start)
+        let found = self.room.find(need / self.host_page, align / self.host_page)?;
+        Some(found * self.host_page)
     }
 }
 

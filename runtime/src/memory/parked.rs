@@ -5,7 +5,6 @@
 //! neither guest code's nor the user's: the page table says that nothing is there, and what another launch does not take up is
 //! given back before it starts, so that its compiled code faults there as well.
 
-use super::reservation::Rights;
 use super::{Access, Buffer, Memory};
 use crate::Error;
 use std::collections::BTreeMap;
@@ -62,6 +61,7 @@ impl Memory {
         let (first, last) = self.covering(address, address + bytes);
         self.set_pages(first, last, access.flags());
         self.buffers.insert(address, wanted);
+        self.room.set(first / self.host_page, last / self.host_page + 1, true);
         if access == Access::ReadOnly && parked.contents == contents {
             return Ok(());
         }
@@ -83,6 +83,7 @@ impl Memory {
             return self.unmap(address);
         }
         self.buffers.remove(&address);
+        self.leave_room(first, last);
         self.set_pages(first, last, 0);
         self.parked.put(address, Pages { buffer, contents });
         Ok(())
@@ -116,7 +117,7 @@ impl Memory {
 
     fn give_back(&mut self, address: u64, buffer: Buffer) -> Result<(), Error> {
         let (first, last) = self.covering(address, address + buffer.bytes);
-        self.space.map(first, last - first, Rights::None)
+        self.unmap_pages(first, last)
     }
 }
 

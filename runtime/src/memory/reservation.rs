@@ -7,7 +7,7 @@
 //! rights, never memory of the host.
 
 use crate::Error;
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 
 /// Guest addresses of the window, at most: 40 bits, as many as most GPUs of the time had.
@@ -161,6 +161,25 @@ impl Reservation {
             ask_for_huge_pages(address, bytes);
         }
         Ok(())
+    }
+
+    /// Puts fresh zeroed pages at a range that is aligned to host pages, which can be read and written and take memory only where they are
+    /// written: they may be far more than there will be buffers.
+    pub fn open(&self, offset: u64, bytes: u64) -> Result<(), Error> {
+        let (address, bytes) = self.at(offset, bytes);
+        let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+        // SAFETY: as in `map`.
+        unsafe { mmap_anonymous(address, bytes, Rights::ReadWrite.prot(), flags) }
+            .map(|_| ())
+            .map_err(|error| Error::os("map guest memory", error))
+    }
+
+    /// Gives the contents of mapped pages back to the system: they are zero from then on.
+    pub fn forget(&self, offset: u64, bytes: u64) -> Result<(), Error> {
+        let (address, bytes) = self.at(offset, bytes);
+        // SAFETY: the range lies in this reservation, all of whose pages are private and of no file; nobody else has references to them.
+        unsafe { madvise(address, bytes, Advice::LinuxDontNeed) }
+            .map_err(|error| Error::os("give guest memory back", error))
     }
 
     /// Changes the rights of mapped pages.

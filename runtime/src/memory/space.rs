@@ -35,6 +35,8 @@ struct Region {
     reservation: Reservation,
     /// Rights of each page of [`PAGE_BYTES`].
     pages: Box<[AtomicU8]>,
+    /// Offsets that are one mapping, which can be read and written: from the first to before the second ([`Space::open`]).
+    opened: Option<(u64, u64)>,
 }
 
 impl Region {
@@ -43,11 +45,32 @@ impl Region {
         let count = (reservation.bytes() / PAGE_BYTES) as usize + 2;
         let pages = Box::<[AtomicU8]>::new_zeroed_slice(count);
         // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
-        Region { start, reservation, pages: unsafe { pages.assume_init() } }
+        Region { start, reservation, pages: unsafe { pages.assume_init() }, opened: None }
     }
 
     fn holds(&self, address: u64) -> bool {
         address.wrapping_sub(self.start) < self.reservation.bytes()
+    }
+
+    /// Makes the mapping that can be read and written reach from one offset to another, with all that it has already.
+    fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        let (start, end) = self.opened.unwrap_or((first, first));
+        if first < start {
+            self.reservation.open(first, start - first)?;
+        }
+        if last > end {
+            self.reservation.open(end, last - end)?;
+        }
+        self.opened = Some((start.min(first), end.max(last)));
+        Ok(())
+    }
+
+    /// Gives the mapping back.
+    fn close(&mut self) -> Result<(), Error> {
+        match self.opened.take() {
+            Some((start, end)) => self.reservation.map(start, end - start, Rights::None),
+            None => Ok(()),
+        }
     }
 
     /// Guest addresses from `address` to the region's end.
@@ -237,6 +260,38 @@ impl Space {
     /// pages back to the system.
     pub fn map(&self, start: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
         self.each(start, bytes, |reservation, offset, bytes| reservation.map(offset, bytes, rights))
+    }
+
+    /// Makes a range that is aligned to host pages and reserved part of large mappings, one for each piece of host memory: with fresh zeroed
+    /// pages that can be read and written, and take memory only where they are written. What a mapping has already keeps its contents.
+    pub fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        let mut at = first;
+        while at < last {
+            let region = match self.window.holds(at) {
+                true => Some(&mut self.window),
+                false => {
+                    let upper = self.upper.as_mut().filter(|upper| upper.holds(at));
+                    upper.or_else(|| self.slabs.get_mut(&(at & !(SLAB_BYTES - 1))))
+                }
+            };
+            let region = region.ok_or_else(|| Error::Memory(format!("no guest memory can be at {at:#x}")))?;
+            let part = region.rest(at).min(last - at);
+            let offset = at - region.start;
+            region.open(offset, offset + part)?;
+            at += part;
+        }
+        Ok(())
+    }
+
+    /// Gives all that was opened back to the system.
+    pub fn close(&mut self) -> Result<(), Error> {
+        let others = self.upper.iter_mut().chain(self.slabs.values_mut());
+        std::iter::once(&mut self.window).chain(others).try_for_each(Region::close)
+    }
+
+    /// Gives the contents of opened pages back to the system: they are zero from then on.
+    pub fn forget(&self, start: u64, bytes: u64) -> Result<(), Error> {
+        self.each(start, bytes, Reservation::forget)
     }
 
     /// Changes the rights of mapped pages.

@@ -1,0 +1,116 @@
+//! Memory of so many buffers that the system has not mappings enough for each.
+//!
+//! In each piece of host memory ([`super::space`]) all pages from the first buffer to the last are one mapping then. They can be read and
+//! written, whether they are a buffer's or not; the table of pages tells which are. Pages that are no buffer's hold zeros and take no memory.
+//! The guest sees no difference: the interpreter looks into the table anyway, and the engine takes compiled code that does
+//! ([`crate::Config::checked_memory`]).
+
+use super::Memory;
+use crate::Error;
+
+impl Memory {
+    /// Makes one mapping of all that are there. Their contents are kept beside meanwhile.
+    pub(super) fn become_coarse(&mut self) -> Result<(), Error> {
+        self.give_back_others(&[])?;
+        let mut contents = Vec::with_capacity(self.buffers.len());
+        for (&address, buffer) in &self.buffers {
+            contents.push((address, self.written_parts(address, buffer.bytes)?));
+        }
+        // From here on the pages can be told apart by the table only.
+        self.coarse = true;
+        // One after the other, each with the gap before it: so the system never has more mappings than before.
+        for (&address, buffer) in &self.buffers {
+            let (first, last) = self.covering(address, address + buffer.bytes);
+            self.space.open(first, last)?;
+        }
+        for (address, parts) in contents {
+            for (offset, bytes) in parts {
+                self.copy_in(address + offset, &bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// The parts of a buffer that hold anything but zeros, with their offsets.
+    fn written_parts(&self, address: u64, bytes: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+        let mut parts = Vec::new();
+        let mut at = 0;
+        while at < bytes {
+            // Up to the end of a page: what was never written stays so.
+            let end = (self.host_page - (address + at) % self.host_page + at).min(bytes);
+            let mut part = vec![0; (end - at) as usize];
+            self.read(address + at, &mut part)?;
+            if part.iter().any(|&byte| byte != 0) {
+                parts.push((at, part));
+            }
+            at = end;
+        }
+        Ok(parts)
+    }
+
+    /// Without buffers each has rights of its own again.
+    pub(super) fn become_fine(&mut self) -> Result<(), Error> {
+        if self.coarse {
+            self.give_back_others(&[])?;
+            self.space.close()?;
+            self.coarse = false;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Access, MOST_BORDERS, WINDOW_BYTES};
+    use super::*;
+
+    #[test]
+    fn many_buffers_are_as_few_are() {
+        let mut memory = Memory::new().unwrap();
+        let mut addresses = Vec::new();
+        // Across the end of the window, in two pieces of host memory.
+        let across = WINDOW_BYTES - 8;
+        memory.map(Some(across), 16, Access::ReadWrite).unwrap();
+        memory.write(across, &[7; 16]).unwrap();
+        // More than a process may have mappings.
+        for n in 0..70_000_u64 {
+            let access = if n % 3 == 0 { Access::ReadOnly } else { Access::ReadWrite };
+            let address = memory.map(None, 8, access).unwrap();
+            memory.write(address, &n.to_le_bytes()).unwrap();
+            addresses.push((address, access));
+            // Each has two borders; the first that finds too many makes memory coarse.
+            assert_eq!(memory.is_coarse(), 2 * n + 2 > MOST_BORDERS as u64, "{n}");
+        }
+        for (n, &(address, access)) in (0..).zip(&addresses) {
+            // One page for each, and one without rights behind it.
+            assert_eq!(address, 0x1_0000 + 0x2000 * n);
+            assert_eq!(memory.load(address, 8).unwrap(), n);
+            assert_eq!(memory.store(address, 8, n).is_ok(), access == Access::ReadWrite);
+            assert!(memory.load(address + 0x1000, 1).is_err());
+        }
+        // A place that becomes free is found, and holds zeros.
+        memory.unmap(addresses[7].0).unwrap();
+        assert!(memory.load(addresses[7].0, 1).is_err());
+        assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), addresses[7].0);
+        assert_eq!(memory.load(addresses[7].0, 8).unwrap(), 0);
+        // Beyond both ends, and in other pieces of host memory.
+        for at in [0x1000, 0x9_0000_0000, 0xffff_8000_0010_0000, 0x1234_ffff_f000] {
+            memory.map(Some(at), 16, Access::ReadWrite).unwrap();
+            memory.store(at, 8, 5).unwrap();
+            assert_eq!(memory.load(at, 8).unwrap(), 5);
+            assert!(memory.load(at + 0x1000, 1).is_err());
+            memory.unmap(at).unwrap();
+            assert!(memory.load(at, 1).is_err());
+        }
+        let mut bytes = [0; 16];
+        memory.read(across, &mut bytes).unwrap();
+        assert_eq!(bytes, [7; 16]);
+        memory.unmap(across).unwrap();
+        for &(address, _) in &addresses {
+            memory.unmap(address).unwrap();
+        }
+        assert!(!memory.is_coarse() && memory.borders == 0);
+        let address = memory.map(None, 16, Access::ReadWrite).unwrap();
+        assert_eq!((address, memory.load(address, 8).unwrap()), (0x1_0000, 0));
+    }
+}

@@ -1,0 +1,166 @@
+//! Finds room for buffers whose address the runtime chooses.
+//!
+//! The first addresses that are free and long enough are taken, as a search through the buffers in order would find them. That search takes
+//! time by the number of buffers, for each of them. So a bit for each page of the 32-bit space says whether it is taken, and for each chunk of
+//! pages it is known how many are free at its begin, at its end, and at most in one run: a search looks at a thousand chunks, however
+//! many buffers there are.
+
+/// Pages of a chunk.
+const CHUNK: u64 = 1024;
+const WORDS: usize = (CHUNK / 64) as usize;
+
+/// Pages of a chunk that are free: at its begin, at its end, most of them one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Free {
+    first: u16,
+    last: u16,
+    most: u16,
+}
+
+/// Which pages are taken.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// A bit for each page, set where it is taken.
+    taken: Vec<u64>,
+    chunks: Vec<Free>,
+}
+
+impl Room {
+    /// `pages` free pages, a multiple of [`CHUNK`].
+    pub(super) fn new(pages: u64) -> Room {
+        let all = Free { first: CHUNK as u16, last: CHUNK as u16, most: CHUNK as u16 };
+        Room { taken: vec![0; (pages / 64) as usize], chunks: vec![all; (pages / CHUNK) as usize] }
+    }
+
+    fn pages(&self) -> u64 {
+        64 * self.taken.len() as u64
+    }
+
+    /// Takes pages from `first` to before `end`, or sets them free; those that do not exist are left out.
+    pub(super) fn set(&mut self, first: u64, end: u64, taken: bool) {
+        let end = end.min(self.pages());
+        let mut page = first;
+        while page < end {
+            let next = (page / 64 + 1) * 64;
+            let bits = u64::MAX << (page % 64) & u64::MAX >> (next - next.min(end));
+            let word = &mut self.taken[(page / 64) as usize];
+            *word = if taken { *word | bits } else { *word & !bits };
+            page = next;
+        }
+        if first < end {
+            for chunk in first / CHUNK..=(end - 1) / CHUNK {
+                self.chunks[chunk as usize] = self.free_of(chunk);
+            }
+        }
+    }
+
+    /// Whether a page is taken.
+    #[cfg(test)]
+    fn is_taken(&self, page: u64) -> bool {
+        self.taken[(page / 64) as usize] >> (page % 64) & 1 != 0
+    }
+
+    /// The runs of free pages in a chunk: first page and the one behind.
+    fn runs(&self, chunk: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let end = (chunk + 1) * CHUNK;
+        let mut page = chunk * CHUNK;
+        std::iter::from_fn(move || {
+            page = self.next(page, end, false);
+            let first = page;
+            page = self.next(page, end, true);
+            (first < end).then_some((first, page))
+        })
+    }
+
+    /// The next page from `page` on that is taken or free, or `end`.
+    fn next(&self, mut page: u64, end: u64, taken: bool) -> u64 {
+        while page < end {
+            let word = self.taken[(page / 64) as usize];
+            let bits = if taken { word } else { !word } >> (page % 64);
+            if bits != 0 {
+                return page + u64::from(bits.trailing_zeros());
+            }
+            page = (page / 64 + 1) * 64;
+        }
+        end
+    }
+
+    fn free_of(&self, chunk: u64) -> Free {
+        debug_assert_eq!(WORDS as u64 * 64, CHUNK);
+        let (start, end) = (chunk * CHUNK, (chunk + 1) * CHUNK);
+        let mut free = Free { first: 0, last: 0, most: 0 };
+        for (from, to) in self.runs(chunk) {
+            let count = (to - from) as u16;
+            free.most = free.most.max(count);
+            if from == start {
+                free.first = count;
+            }
+            if to == end {
+                free.last = count;
+            }
+        }
+        free
+    }
+
+    /// The first page, a multiple of `align`, from which on `count` pages are free.
+    pub(super) fn find(&self, count: u64, align: u64) -> Option<u64> {
+        let fits = |first: u64, end: u64| {
+            let first = first.next_multiple_of(align);
+            (first + count <= end).then_some(first)
+        };
+        // The run that goes on in the next chunk.
+        let mut open = 0;
+        for (chunk, free) in (0..).zip(&self.chunks) {
+            let (start, end) = (chunk * CHUNK, (chunk + 1) * CHUNK);
+            if u64::from(free.most) == CHUNK {
+                if let Some(found) = fits(open, end) {
+                    return Some(found);
+                }
+                continue;
+            }
+            if let Some(found) = fits(open, start + u64::from(free.first)) {
+                return Some(found);
+            }
+            if u64::from(free.most) >= count
+                && let Some(found) = self.runs(chunk).find_map(|(from, to)| fits(from, to))
+            {
+                return Some(found);
+            }
+            open = end - u64::from(free.last);
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Page by page.
+    fn find_plainly(room: &Room, count: u64, align: u64) -> Option<u64> {
+        (0..room.pages()).step_by(align as usize).find(|&first| {
+            first + count <= room.pages() && (first..first + count).all(|page| !room.is_taken(page))
+        })
+    }
+
+    #[test]
+    fn the_first_room_is_found() {
+        let mut seed = 1u64;
+        let mut random = |limit: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % limit
+        };
+        for _ in 0..20 {
+            let mut room = Room::new(4 * CHUNK);
+            assert_eq!(room.find(4 * CHUNK, 1), Some(0));
+            assert_eq!(room.find(4 * CHUNK + 1, 1), None);
+            for round in 0..200 {
+                let most = if round % 5 == 0 { 2000 } else { 40 };
+                let (first, count) = (random(room.pages()), 1 + random(most));
+                room.set(first, first + count, random(3) != 0);
+                let (count, align) = (1 + random(most), 1 << random(6));
+                assert_eq!(room.find(count, align), find_plainly(&room, count, align), "{count} {align}");
+            }
+        }
+    }
+}
