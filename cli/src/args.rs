@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use warpjit_runtime::{CacheConfig, Config, HostLevel, Numerics, Observe, Tier};
+use warpjit_runtime::{Budget, CacheConfig, Config, HostLevel, Numerics, Observe, Tier};
 
 /// Runs GPU machine code on the CPU.
 #[derive(Parser)]
@@ -42,6 +43,29 @@ pub enum Command {
     /// A program's regions are shown as they are where nothing is known of registers, the first one as for a warp that starts. With --launched
     /// a launch file is run, and what was compiled for that is shown.
     Ir(IrArgs),
+}
+
+/// How much loading and compiling a program may take.
+#[derive(Args, Clone, Copy, Default)]
+pub struct BudgetArgs {
+    /// How long loading a program may take, and as long again compiling it: a program that is not loaded by then is an error, what is not
+    /// compiled by then runs in the interpreter [default: 120].
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub budget_seconds: Option<f64>,
+    /// How much memory the same may take, in MiB [default: 4096].
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    pub budget_mib: Option<u64>,
+}
+
+impl BudgetArgs {
+    /// As the runtime takes it.
+    pub fn budget(&self) -> Budget {
+        let usual = Budget::default();
+        Budget {
+            time: self.budget_seconds.map_or(usual.time, Duration::from_secs_f64),
+            bytes: self.budget_mib.map_or(usual.bytes, |mib| mib << 20),
+        }
+    }
 }
 
 /// Options that commands which run launch files share.
@@ -83,6 +107,9 @@ pub struct EngineArgs {
     /// Where compiled code is kept, instead of the user's folder for caches.
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache_dir: Option<PathBuf>,
+    /// How much loading and compiling may take.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
     /// Add statistics: instructions by group, divergence, memory traffic.
     #[arg(short, long)]
     pub verbose: bool,
@@ -169,6 +196,9 @@ pub struct DisasmArgs {
     /// Take the file as raw words whatever it looks like.
     #[arg(long)]
     pub raw: bool,
+    /// How much loading and compiling may take.
+    #[command(flatten)]
+    pub budget: BudgetArgs,
 }
 
 /// `warpjit asm`.
@@ -323,6 +353,7 @@ impl EngineArgs {
                 Some(folder) => Some(CacheConfig::new(folder)),
                 None => CacheConfig::of_user(),
             },
+            budget: self.budget.budget(),
             ..Config::default()
         }
     }
@@ -364,6 +395,7 @@ impl IrArgs {
             perf: false,
             no_cache: true,
             cache_dir: None,
+            budget: self.program.budget,
             verbose: false,
         }
     }
@@ -380,6 +412,7 @@ impl DisasmArgs {
             r#type: None,
             syntax: None,
             raw: false,
+            budget: BudgetArgs::default(),
         }
     }
 }

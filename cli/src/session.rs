@@ -50,17 +50,23 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
     }
 }
 
-/// Loads the program of a launch file.
+/// Loads the program of a launch file, with the usual budget.
 pub fn load_program(file: &LaunchFile) -> anyhow::Result<runtime::Program> {
+    load_program_within(file, runtime::Budget::default())
+}
+
+/// Loads the program of a launch file.
+pub fn load_program_within(file: &LaunchFile, budget: runtime::Budget) -> anyhow::Result<runtime::Program> {
     let options = program_options(file);
     let shown = file.path.with_file_name(&file.program.file);
-    runtime::Program::load(&file.program.code, &options).with_context(|| shown.display().to_string())
+    runtime::Program::load_within(&file.program.code, &options, budget, None)
+        .with_context(|| shown.display().to_string())
 }
 
 impl<'a> Session<'a> {
-    /// Loads the program, maps the buffers and fills them.
+    /// Loads the program within the engine's budget, maps the buffers and fills them.
     pub fn new(file: &'a LaunchFile, engine: &'a Engine) -> anyhow::Result<Session<'a>> {
-        Session::with_program(file, engine, load_program(file)?)
+        Session::with_program(file, engine, load_program_within(file, engine.config().budget)?)
     }
 
     /// As [`Session::new`], with the program loaded before.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use warpjit_ir::KernelAbi;
+use warpjit_ir::{KernelAbi, Meter, Stopped};
 
 use crate::chip::Chip;
 use crate::container::{ContainerError, Kernel, Module};
@@ -213,9 +213,14 @@ pub trait Target: fmt::Debug {
     ///
     /// # Errors
     ///
-    /// The code is for another chip, the options do not fit, or the container contradicts itself.
-    fn lift(&self, module: &Module, kernel: &Kernel, options: &CodeOptions)
-    -> Result<KernelImage, LoadError>;
+    /// The code is for another chip, the options do not fit, the container contradicts itself, or the meter says that it must stop.
+    fn lift(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError>;
 
     /// The listing of `code`, whose first byte is at `base`.
     fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String;
@@ -255,6 +260,9 @@ pub enum LoadError {
     /// The front end says no.
     #[error("{0}")]
     Program(String),
+    /// The budget is used up, or the work was cancelled.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
 /// What is wrong with a line of a source.

@@ -75,11 +75,9 @@ fn text_cubin() {
     assert_eq!(first.code.len(), 16);
     assert_eq!(
         first.consts,
-        [
-            ConstPart { bank: 1, offset: 4, bytes: vec![0x44, 0x33, 0x22, 0x11, 0x66, 0x55] },
-            ConstPart { bank: 0, offset: 16, bytes: vec![0; 8] },
-        ]
+        [ConstPart { bank: 1, offset: 4, bytes: vec![0x44, 0x33, 0x22, 0x11, 0x66, 0x55].into() }]
     );
+    assert_eq!(module.shared_consts, [ConstPart { bank: 0, offset: 16, bytes: vec![0; 8].into() }]);
     let second = module.kernel(Some("second")).unwrap();
     assert_eq!((second.code.len(), second.registers), (8, None));
     let global = &module.globals[0];
@@ -139,13 +137,13 @@ fn elf_cubin() {
         assert_eq!((kernel.registers, kernel.barriers), (Some(5), 1));
         assert_eq!((kernel.shared_bytes, kernel.local_bytes), (0x120, 0x40));
         assert_eq!(
-            kernel.consts,
+            module.shared_consts,
             [
-                ConstPart { bank: 0, offset: 0, bytes: vec![7; 12] },
-                ConstPart { bank: 1, offset: 0, bytes: vec![1, 2, 3, 4] },
-                ConstPart { bank: 14, offset: 0, bytes: vec![0; 8] },
+                ConstPart { bank: 0, offset: 0, bytes: vec![7; 12].into() },
+                ConstPart { bank: 14, offset: 0, bytes: vec![0; 8].into() },
             ]
         );
+        assert_eq!(kernel.consts, [ConstPart { bank: 1, offset: 0, bytes: vec![1, 2, 3, 4].into() }]);
         let params = kernel.params.clone().unwrap();
         assert_eq!(params.bytes, 12);
         assert_eq!(
@@ -254,7 +252,10 @@ fn genuine_cubins() {
     let bytes = fs::read(folder.join("vm.sm_13.cubin")).unwrap();
     let module = load(&bytes, Isa::Tesla).unwrap();
     let kernel = module.kernel(None).unwrap();
-    assert_eq!((module.globals.len(), module.const_symbols.len(), kernel.consts.len()), (3, 2, 3));
+    assert_eq!(
+        (module.globals.len(), module.const_symbols.len(), module.shared_consts.len() + kernel.consts.len()),
+        (3, 2, 3)
+    );
     let Some(Chip::Tesla(chip)) = module.chip else { panic!("{:?}", module.chip) };
     let target = Target::compute(chip);
     let listing = warpjit_frontend::tesla::listing(&kernel.code, 0, target);

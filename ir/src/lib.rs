@@ -16,6 +16,7 @@ pub mod graph;
 pub mod interp;
 pub mod lane_counts;
 pub mod lines;
+pub mod meter;
 pub mod opcodes;
 pub mod passes;
 pub mod pure;
@@ -32,6 +33,7 @@ pub use function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,
     Terminator,
 };
+pub use meter::{Budget, Meter, Stopped};
 pub use opcodes::{AtomicOp, FloatCC, Group, IntCC, MemAccess, Opcode, Space};
 pub use pure::{PureFn, Special};
 pub use types::{Scalar, Type};

@@ -1,6 +1,6 @@
 //! How an engine runs programs.
 
-use crate::{CacheConfig, Error, Observe};
+use crate::{Budget, CacheConfig, Error, Observe};
 
 /// Which machinery executes guest code. All give the same results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -80,6 +80,10 @@ pub struct Config {
     pub count: bool,
     /// What is told of launches and compiled code. Costs a little speed.
     pub observe: Observe,
+    /// How much time and memory loading a program may take, and as much again compiling it with these settings, in all launches together. The
+    /// default is many times what ordinary code needs. A program that cannot be loaded or made ready within it is an
+    /// [`crate::Error::Budget`]; regions that are not compiled by then run in the interpreter ([`crate::Stats::not_compiled`] says so).
+    pub budget: Budget,
 }
 
 impl Config {

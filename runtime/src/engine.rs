@@ -97,7 +97,8 @@ impl Engine {
     /// `Err` means that nothing was run. What the guest does wrong is in [`Report::fault`].
     ///
     /// # Errors
-    /// When the launch does not fit the program, or the host has no room for it.
+    /// When the launch does not fit the program, the host has no room for it, or the program cannot be made ready within
+    /// [`Config::budget`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.is_coarse();
@@ -126,7 +127,10 @@ impl Engine {
         variant.checked_memory = checked;
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
-        let tiers = program.tiers(variant, self.config.cache.as_ref())?;
+        let tiers = match program.tiers(variant, &self.config, launch.cancel.as_ref()) {
+            Err(Error::Cancelled) => return Ok(Some(Report { cancelled: true, ..Report::default() })),
+            tiers => tiers?,
+        };
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
         if unlimited {
             plan.max_steps = 0;

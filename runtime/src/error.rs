@@ -1,5 +1,7 @@
 //! What can go wrong before and around a launch (never because of guest code: that is a `Fault`).
 
+use warpjit_ir::Stopped;
+
 /// A reason why the runtime refuses or cannot do something.
 ///
 /// The text names no file: whoever read one adds its name.
@@ -29,6 +31,22 @@ pub enum Error {
     /// Compiling a region failed: a limit of the code generator.
     #[error("compile: {0}")]
     Compile(String),
+    /// Loading a program, or making it ready for a launch, took more time or memory than [`crate::Config::budget`] allows; the text says
+    /// which and where.
+    #[error("{0}")]
+    Budget(String),
+    /// A [`crate::CancelToken`] has ended the loading of a program.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl From<Stopped> for Error {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Cancelled => Error::Cancelled,
+            Stopped::OverBudget(exceeded) => Error::Budget(exceeded.to_string()),
+        }
+    }
 }
 
 impl Error {

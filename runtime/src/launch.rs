@@ -148,7 +148,7 @@ pub enum GlobalMode {
     },
 }
 
-/// Asks a launch to stop; clones ask the same launch.
+/// Asks a launch, or the loading of a program, to stop; clones ask the same one.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 
@@ -158,9 +158,15 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Stops the launches that hold this token, soon.
+    /// Stops the launches that hold this token, soon: also while they compile, at the latest when the code generator is done with the region that
+    /// it is at.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// What it sets.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
     }
 
     /// Whether [`CancelToken::cancel`] has been called.

@@ -69,6 +69,7 @@ pub use warpjit_frontend::image::{ConstPart, KernelImage};
 pub use warpjit_frontend::{Chip, Isa};
 pub use warpjit_ir::WarpRing;
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
+pub use warpjit_ir::meter::Budget;
 
 pub use cache::CacheConfig;
 pub use config::{Config, HostLevel, Numerics, Signals, Tier};

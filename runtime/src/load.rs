@@ -1,49 +1,123 @@
 //! From the bytes of a file to a [`Program`]: container, lifter, what the kernel needs.
 
 use crate::fork::Section;
-use crate::{Error, Isa, Program, ProgramOptions};
-use warpjit_frontend::container;
+use crate::{Budget, CancelToken, Engine, Error, Isa, Program, ProgramOptions};
+use warpjit_frontend::LoadError;
+use warpjit_frontend::container::{self, ContainerError, Kernel, Module, Wanted};
 use warpjit_frontend::image::CodeOptions;
+use warpjit_ir::meter::{Meter, Spent, Task};
+
+impl From<LoadError> for Error {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Stopped(stopped) | LoadError::Container(ContainerError::Stopped(stopped)) => {
+                stopped.into()
+            }
+            other => Error::Program(other.to_string()),
+        }
+    }
+}
 
 impl Program {
-    /// Takes a container apart (or raw words), picks the kernel and lifts it.
+    /// Takes a container apart (or raw words), picks the kernel and lifts it, with the usual [`Budget`].
+    ///
+    /// # Errors
+    /// When the file or the code is unusable, or loading it takes more than the budget.
     pub fn load(bytes: &[u8], options: &ProgramOptions) -> Result<Program, Error> {
+        Program::load_within(bytes, options, Budget::default(), None)
+    }
+
+    /// The same with another budget, and with a token that ends it early.
+    ///
+    /// # Errors
+    /// As [`Program::load`]; [`Error::Budget`] says which limit was reached and where, [`Error::Cancelled`] that the token was used.
+    pub fn load_within(
+        bytes: &[u8],
+        options: &ProgramOptions,
+        budget: Budget,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Program, Error> {
         let _section = Section::enter();
+        let meter = meter(budget, cancel);
         let module = if options.raw {
             container::raw::load(bytes, options.isa)
         } else {
-            container::load(bytes, options.isa)
+            container::load_within(bytes, options.isa, Wanted::Kernel(options.kernel.as_deref()), &meter)
         }
-        .map_err(|error| Error::Program(error.to_string()))?;
-        if module.isa != options.isa {
-            return Err(Error::Program(format!("code is for {}, not {}", module.isa, options.isa)));
-        }
-        let chip = options.chip.or(module.chip);
-        let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
-        if chip.isa() != options.isa {
-            let (isa, other) = (options.isa, chip.isa());
-            return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {other}")));
-        }
+        .map_err(LoadError::from)?;
         // Raw words have no names; a name given for them says nothing.
-        let raw = module.kernels.iter().all(|kernel| kernel.name.is_empty());
-        if (options.rsrc1.is_some() || options.rsrc2.is_some()) && !(raw && options.isa == Isa::Gcn) {
-            return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
-        }
-        let kernel = module
-            .kernel(options.kernel.as_deref().filter(|_| !raw))
-            .map_err(|error| Error::Program(error.to_string()))?;
-        let code = CodeOptions {
-            raw,
-            entry: options.entry,
-            registers: options.registers,
-            sgprs: options.sgprs,
-            shared: options.shared,
-            local: options.local,
-            rsrc1: options.rsrc1,
-            rsrc2: options.rsrc2,
-        };
-        let image = chip.target().lift(&module, kernel, &code);
-        let image = image.map_err(|error| Error::Program(error.to_string()))?;
-        Ok(Program::lifted(image, options.isa != Isa::Vp1))
+        let raw = is_raw(&module);
+        let kernel = module.kernel(options.kernel.as_deref().filter(|_| !raw)).map_err(LoadError::from)?;
+        lift(&module, kernel, options, &meter)
+    }
+
+    /// Takes one of the kernels of a container that has been taken apart. `raw` and `kernel` of the options say nothing here.
+    ///
+    /// # Errors
+    /// As [`Program::load_within`].
+    pub fn of_kernel(
+        module: &Module,
+        kernel: &Kernel,
+        options: &ProgramOptions,
+        budget: Budget,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Program, Error> {
+        let _section = Section::enter();
+        lift(module, kernel, options, &meter(budget, cancel))
+    }
+}
+
+fn meter(budget: Budget, cancel: Option<&CancelToken>) -> Meter {
+    let meter = Meter::new(Task::Loading, budget, Spent::default());
+    match cancel {
+        Some(cancel) => meter.cancelled_by(cancel.flag()),
+        None => meter,
+    }
+}
+
+fn is_raw(module: &Module) -> bool {
+    module.kernels.iter().all(|kernel| kernel.name.is_empty())
+}
+
+fn lift(module: &Module, kernel: &Kernel, options: &ProgramOptions, meter: &Meter) -> Result<Program, Error> {
+    if module.isa != options.isa {
+        return Err(Error::Program(format!("code is for {}, not {}", module.isa, options.isa)));
+    }
+    let chip = options.chip.or(module.chip);
+    let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
+    if chip.isa() != options.isa {
+        let (isa, other) = (options.isa, chip.isa());
+        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {other}")));
+    }
+    let raw = is_raw(module);
+    if (options.rsrc1.is_some() || options.rsrc2.is_some()) && !(raw && options.isa == Isa::Gcn) {
+        return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
+    }
+    let code = CodeOptions {
+        raw,
+        entry: options.entry,
+        registers: options.registers,
+        sgprs: options.sgprs,
+        shared: options.shared,
+        local: options.local,
+        rsrc1: options.rsrc1,
+        rsrc2: options.rsrc2,
+    };
+    let image = chip.target().lift(module, kernel, &code, meter)?;
+    Ok(Program::lifted(image, options.isa != Isa::Vp1))
+}
+
+impl Engine {
+    /// Loads a program within the engine's budget ([`crate::Config::budget`]); the token ends it early.
+    ///
+    /// # Errors
+    /// As [`Program::load_within`].
+    pub fn load(
+        &self,
+        bytes: &[u8],
+        options: &ProgramOptions,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Program, Error> {
+        Program::load_within(bytes, options, self.config().budget, cancel)
     }
 }

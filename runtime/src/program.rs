@@ -2,10 +2,10 @@
 
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
-use crate::exec::{RowFacts, Tiers};
+use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
-use crate::{Config, Error, HostLevel, Launch, Numerics, Tier};
+use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Tier};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
@@ -143,8 +143,8 @@ pub(crate) const MOST_NARROW: u8 = 4;
 #[derive(Clone)]
 pub struct Program(Arc<Inner>);
 
-/// What code depends on, and where it is kept.
-type Settings = (Variant, Option<CacheConfig>);
+/// What code depends on, where it is kept, and how much may be spent on it.
+type Settings = (Variant, Option<CacheConfig>, Budget);
 
 /// A kernel with some settings, made once.
 type Making = OnceLock<Result<Arc<Tiers>, Error>>;
@@ -231,32 +231,48 @@ impl Program {
         most.is_some_and(|most| most <= max_steps)
     }
 
-    /// The code for some settings, made at first use. Who asks for other settings does not wait for that.
-    pub(crate) fn tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Arc<Tiers>, Error> {
+    /// The code for some settings, made at first use; the token ends that early. Who asks for other settings does not wait for that.
+    pub(crate) fn tiers(
+        &self,
+        variant: Variant,
+        config: &Config,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Arc<Tiers>, Error> {
         let _section = Section::enter();
-        let making = self.making(variant, cache);
-        let made = making.get_or_init(|| self.make_tiers(variant, cache).map(Arc::new));
-        if made.is_err() {
-            // The next one who asks tries again.
-            let mut variants = self.0.variants.lock();
-            variants.retain(|(_, other)| !Arc::ptr_eq(other, &making));
+        loop {
+            let making = self.making(variant, config);
+            let made = making.get_or_init(|| self.make_tiers(variant, config, cancel).map(Arc::new));
+            if made.is_err() {
+                // The next one who asks tries again.
+                let mut variants = self.0.variants.lock();
+                variants.retain(|(_, other)| !Arc::ptr_eq(other, &making));
+            }
+            // Another launch that was cancelled may have been making it.
+            if !matches!(made, Err(Error::Cancelled)) || cancel.is_some_and(CancelToken::is_cancelled) {
+                return made.clone();
+            }
         }
-        made.clone()
     }
 
-    fn making(&self, variant: Variant, cache: Option<&CacheConfig>) -> Arc<Making> {
+    fn making(&self, variant: Variant, config: &Config) -> Arc<Making> {
         let mut variants = self.0.variants.lock();
-        let known =
-            variants.iter().find(|((known, its_cache), _)| *known == variant && its_cache.as_ref() == cache);
+        let known = variants.iter().find(|((known, cache, budget), _)| {
+            *known == variant && *cache == config.cache && *budget == config.budget
+        });
         if let Some((_, making)) = known {
             return making.clone();
         }
         let making = Arc::default();
-        variants.push(((variant, cache.cloned()), Arc::clone(&making)));
+        variants.push(((variant, config.cache.clone(), config.budget), Arc::clone(&making)));
         making
     }
 
-    fn make_tiers(&self, variant: Variant, cache: Option<&CacheConfig>) -> Result<Tiers, Error> {
+    fn make_tiers(
+        &self,
+        variant: Variant,
+        config: &Config,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Tiers, Error> {
         let mut function = self.0.image.function.clone();
         if variant.count {
             lane_counts::insert(&mut function);
@@ -264,7 +280,8 @@ impl Program {
         if variant.numerics == Numerics::Fast {
             fast::run(&mut function);
         }
-        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), cache)
+        let limits = Limits { budget: config.budget, cancel };
+        Tiers::new(function, variant, RowFacts::new(&self.0.image.abi), config.cache.as_ref(), limits)
     }
 }
 
@@ -299,7 +316,8 @@ mod tests {
         let program = program();
         let variant = |tier| Variant::new(&Config { tier, ..Config::default() }, &Launch::default(), false);
         let (slow, other) = (variant(Tier::Jit), variant(Tier::Interp));
-        let making = program.making(slow, None);
+        let config = Config::default();
+        let making = program.making(slow, &config);
         let (begin, begun) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
@@ -313,14 +331,17 @@ mod tests {
                 assert!(made.is_err());
             });
             begun.recv().expect("begins");
-            assert!(program.tiers(other, None).is_ok());
+            assert!(program.tiers(other, &config, None).is_ok());
             // Who wants the same waits for it.
-            let waiting = scope.spawn(|| program.tiers(slow, None));
+            let waiting = scope.spawn(|| program.tiers(slow, &config, None));
             end.send(()).expect("heard");
             assert!(waiting.join().expect("ends").is_err());
         });
         // What has failed is tried again.
-        assert!(program.tiers(slow, None).is_ok());
-        assert!(Arc::ptr_eq(&program.tiers(slow, None).unwrap(), &program.tiers(slow, None).unwrap()));
+        assert!(program.tiers(slow, &config, None).is_ok());
+        assert!(Arc::ptr_eq(
+            &program.tiers(slow, &config, None).unwrap(),
+            &program.tiers(slow, &config, None).unwrap()
+        ));
     }
 }

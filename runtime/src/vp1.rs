@@ -48,11 +48,12 @@ use std::sync::Arc;
 use warpjit_frontend::image::RegisterAlias;
 use warpjit_frontend::vp1::front_end::image;
 use warpjit_frontend::vp1::lift::{
-    DATA_STORE_BYTES, EXIT_ILLEGAL, EXIT_INTERRUPT, EXIT_OUTSIDE, LANES, Lifted, Node, Options, Pending,
-    lift, outside_of,
+    DATA_STORE_BYTES, EXIT_ILLEGAL, EXIT_INTERRUPT, EXIT_OUTSIDE, LANES, Lifted, Node, Options, lift,
+    outside_of,
 };
 use warpjit_frontend::vp1::{Inst, bundle_len, decode};
 use warpjit_ir::interp::{Flow, Frame, Warp};
+use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::{Block, Function, Slot, Terminator};
 
 pub use warpjit_frontend::vp1::Chip;
@@ -62,9 +63,9 @@ use crate::exec::RowFacts;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Patience, Stepper, Tiers, Watch};
+use crate::exec::tiers::{Hint, Limits, Patience, Stepper, Tiers, Watch};
 use crate::program::Variant;
-use crate::{Config, Error, Launch, Memory, Program};
+use crate::{Budget, Config, Error, Launch, Memory, Program};
 
 /// What is outside of the processor.
 pub trait Outside {
@@ -177,10 +178,11 @@ impl Patience for Patient {
     }
 }
 
-fn load(code: &[u8], chip: Chip, entries: &[u32]) -> Result<Loaded, Error> {
+fn load(code: &[u8], chip: Chip, entries: &[u32], budget: Budget) -> Result<Loaded, Error> {
+    let meter = Meter::new(Task::Loading, budget, Spent::default());
     let (&entry, more_entries) = entries.split_last().unwrap_or((&0, &[]));
     let options = Options { name: "program", chip, entry, more_entries, resumable: true };
-    let lifted = lift(code, &options);
+    let lifted = lift(code, &options, &meter)?;
     let mut nodes = vec![None; lifted.function.blocks.len()];
     for (&node, &block) in &lifted.nodes {
         nodes[block.index()] = Some(node);
@@ -207,7 +209,9 @@ impl Loaded {
         let config = Config { count: false, ..config.clone() };
         let tiers = Arc::new({
             let variant = Variant::new(&config, &launch, false);
-            Tiers::new(self.function().clone(), variant, RowFacts::default(), config.cache.as_ref())?
+            let limits = Limits { budget: config.budget, cancel: None };
+            let cache = config.cache.as_ref();
+            Tiers::new(self.function().clone(), variant, RowFacts::default(), cache, limits)?
         });
         self.tiers[usize::from(limited)] = Some(tiers.clone());
         Ok(tiers)
@@ -226,7 +230,7 @@ impl Machine {
     /// words. Of the settings, tier and host level matter.
     pub fn new(code: &[u8], chip: Chip, config: &Config) -> Result<Machine, Error> {
         config.ensure_handlers()?;
-        let mut loaded = load(code, chip, &[0])?;
+        let mut loaded = load(code, chip, &[0], config.budget)?;
         let warp = loaded.warp(config)?;
         let shared = Shared::new(&loaded.plan, 0);
         Ok(Machine {
@@ -355,7 +359,7 @@ impl Machine {
         self.loaded.plan.max_steps = left.unwrap_or(0);
         let plan = &self.loaded.plan;
         let mut local = Local::new(plan, false);
-        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, Watch::default());
+        let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, None, Watch::default());
         let mut hint = Hint::default();
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
@@ -370,7 +374,7 @@ impl Machine {
             *left = left.saturating_sub(self.warp.steps);
         }
         let slots = &self.loaded.lifted.slots;
-        let target = self.read(slots.target, 0) as u32;
+        let gone = self.read(slots.gone, 0) as u32;
         let Flow::Ended = flow else {
             let at = self.node_of(self.warp.block);
             if let Flow::Fault(fault) = flow
@@ -380,9 +384,9 @@ impl Machine {
                 return Ok(Inside::Limit);
             }
             // A `ret` has gone to where no bundle was expected. What was pending behind it is lost.
-            self.at = Node::at(target);
+            self.at = Node::at(gone);
             let known = self.loaded.lifted.nodes.contains_key(&self.at);
-            let there = (target as usize) < self.code.len() / 4;
+            let there = (gone as usize) < self.code.len() / 4;
             return Ok(if there && !known { Inside::GoOn } else { Inside::Stop(EXIT_ILLEGAL) });
         };
         let stop = self.read(slots.exit, 0) as u32;
@@ -391,7 +395,7 @@ impl Machine {
         self.at = match self.loaded.function().blocks.get(block.index()).and_then(|data| data.term.as_ref()) {
             _ if stop & (EXIT_OUTSIDE | EXIT_ILLEGAL) != 0 => ended,
             // Behind an exit in the delay slot of a `ret`.
-            _ if ended.pending == Pending::Return => Node::at(target),
+            _ if ended.pending.is_noted() => Node::at(gone),
             Some(&Terminator::Leave { next, .. }) => self.node_of(next),
             _ => ended,
         };
@@ -407,7 +411,7 @@ impl Machine {
         self.at = Node::at(self.at.pc);
         self.entries.retain(|&pc| pc != self.at.pc);
         self.entries.push(self.at.pc);
-        self.loaded = load(&self.code, self.chip, &self.entries)?;
+        self.loaded = load(&self.code, self.chip, &self.entries, self.config.budget)?;
         let old = std::mem::replace(&mut self.warp, self.loaded.warp(&self.config)?);
         let from: &Frame = &old.frame;
         let words = self.warp.frame.words_mut();

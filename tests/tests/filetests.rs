@@ -197,7 +197,8 @@ fn lifted(input: &str, chip: &str, registers: u32) -> Result<Function, Failed> {
     let target = target(chip)?;
     let code = tesla::assemble(input, target)?.code;
     let options = tesla::lift::Options { name: "kernel", target, entry: 0, registers, const_banks: &[] };
-    let func = tesla::lift::lift(&code, &options);
+    let func =
+        tesla::lift::lift(&code, &options, &warpjit_ir::Meter::unlimited()).map_err(|e| e.to_string())?;
     verify::verify(&func)?;
     Ok(func)
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::program_options;
-use warpjit_frontend::container::{self, Kernel, Module};
+use warpjit_frontend::container::{self, Kernel, Module, Wanted};
 use warpjit_frontend::{Chip, Isa, ProgramType};
-use warpjit_runtime::{Program, ProgramOptions};
+use warpjit_ir::meter::{Meter, Spent, Task};
+use warpjit_runtime::{Budget, Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
 
@@ -62,7 +63,8 @@ pub(super) struct Code {
     pub program_type: ProgramType,
     /// The kernel asked for.
     pub kernel: Option<String>,
-    bytes: Vec<u8>,
+    /// How much loading and compiling may take.
+    pub budget: Budget,
     options: ProgramOptions,
 }
 
@@ -81,10 +83,11 @@ impl Code {
         };
         let options = ProgramOptions { raw: options.raw || args.raw, ..options };
         let program = launch.as_ref().map(|l| &l.program);
+        let meter = Meter::new(Task::Loading, args.budget.budget(), Spent::default());
         let module = if options.raw {
             container::raw::load(&bytes, options.isa)
         } else {
-            container::load(&bytes, options.isa)
+            container::load_within(&bytes, options.isa, Wanted::All, &meter)
         };
         let module = module.with_context(|| path.display().to_string())?;
         // A container knows better than the default.
@@ -102,18 +105,15 @@ impl Code {
             (None, None) => ProgramType::Compute,
         };
         let kernel = args.kernel.clone().or_else(|| program.and_then(|p| p.kernel.clone()));
-        Ok(Code { path, module, chip, program_type, kernel, bytes, options })
+        Ok(Code { path, module, chip, program_type, kernel, budget: args.budget.budget(), options })
     }
 
     /// The kernels asked for, lifted.
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {
-            let options = ProgramOptions {
-                chip: Some(self.chip),
-                kernel: Some(kernel.name.clone()).filter(|name| !name.is_empty()),
-                ..self.options.clone()
-            };
-            Program::load(&self.bytes, &options).with_context(|| self.path.display().to_string())
+            let options = ProgramOptions { chip: Some(self.chip), ..self.options.clone() };
+            Program::of_kernel(&self.module, kernel, &options, self.budget, None)
+                .with_context(|| self.path.display().to_string())
         };
         self.kernels()?.into_iter().map(load).collect()
     }

@@ -7,10 +7,11 @@ use anyhow::anyhow;
 use warpjit::outcome::Status;
 use warpjit_backend::{Options, Shape, Target, list_region};
 use warpjit_ir::function::SlotData;
+use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, optimize};
+use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, optimize_within};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -56,18 +57,28 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         match args.form {
             Form::Spmd => text += &function.to_string(),
             Form::Regions => {
-                show_regions(&mut text, function, regions, |region, _| Ok(region.ssa.to_string()))?
+                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, _| {
+                    Ok(region.ssa.to_string())
+                })?
             }
             Form::Mask => {
-                show_regions(&mut text, function, regions, |region, _| Ok(region.mask.to_string()))?
+                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, _| {
+                    Ok(region.mask.to_string())
+                })?
             }
             Form::Clif => {
-                show_regions(&mut text, function, regions, |region, shapes| Ok(listed(region, shapes)?.clif))?
+                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, shapes| {
+                    Ok(listed(region, shapes)?.clif)
+                })?
             }
             Form::Host => {
-                show_regions(&mut text, function, regions, |region, shapes| {
-                    Ok(listed(region, shapes)?.assembly)
-                })?;
+                show_regions(
+                    &mut text,
+                    function,
+                    regions,
+                    args.program.budget.budget(),
+                    |region, shapes| Ok(listed(region, shapes)?.assembly),
+                )?;
             }
         }
     }
@@ -99,9 +110,11 @@ fn show_regions(
     text: &mut String,
     function: &Function,
     options: RegionOptions,
+    budget: Budget,
     show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    let kernel = Kernel::new(function.clone(), options);
+    let meter = Meter::new(Task::Compiling, budget, Spent::default());
+    let kernel = Kernel::within(function.clone(), options, &meter)?;
     let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];
     let mut seen = BTreeSet::new();
@@ -120,7 +133,8 @@ fn show_regions(
                 known.uniform.insert(Slot::new(slot));
             }
         }
-        let Some(mut region) = kernel.region(entry, &known) else {
+        meter.set_region(Some(pc(entry)));
+        let Some(mut region) = kernel.region_within(entry, &known, &meter)? else {
             let _ = writeln!(text, "; {entry} at {:#x} runs in the interpreter\n", pc(entry));
             after(entry, &mut todo);
             continue;
@@ -136,7 +150,7 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        optimize(&mut region, !options.whole_is_slow);
+        optimize_within(&mut region, !options.whole_is_slow, &meter)?;
         let _ = writeln!(text, "{}", show(&region, shapes)?);
     }
     Ok(())

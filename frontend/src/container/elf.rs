@@ -12,11 +12,16 @@ mod globals;
 mod link;
 mod params;
 
+use std::collections::HashMap;
+
+use bytes::Bytes;
 use object::elf::{ELFCLASS32, ELFCLASS64, ELFDATA2LSB, SHT_NOBITS};
 use object::read::elf::{ElfFile, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
+use warpjit_ir::Meter;
 
-use super::{ConstPart, ConstSymbol, ContainerError, Kernel, Module, limits};
+use super::{ConstPart, ConstSymbol, ContainerError, Kernel, Module, NameLengths, Wanted};
+use super::{check_overlaps, limits, zeros};
 use crate::{Isa, fermi, tesla};
 
 /// `e_machine` of CUDA code.
@@ -73,13 +78,17 @@ fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError>
 }
 
 /// Takes an ELF cubin apart.
-pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     if bytes.get(5) != Some(&ELFDATA2LSB.0) {
         return error(5, "not little-endian, or cut within its header");
     }
     match bytes.get(4) {
-        Some(&class) if class == ELFCLASS32.0 => load_class::<object::elf::FileHeader32<Endianness>>(bytes),
-        Some(&class) if class == ELFCLASS64.0 => load_class::<object::elf::FileHeader64<Endianness>>(bytes),
+        Some(&class) if class == ELFCLASS32.0 => {
+            load_class::<object::elf::FileHeader32<Endianness>>(bytes, wanted, meter)
+        }
+        Some(&class) if class == ELFCLASS64.0 => {
+            load_class::<object::elf::FileHeader64<Endianness>>(bytes, wanted, meter)
+        }
         _ => error(4, "neither a 32-bit nor a 64-bit ELF file"),
     }
 }
@@ -90,13 +99,15 @@ struct Section<'data> {
     /// Offset of its header.
     header: u64,
     data: &'data [u8],
+    /// The same as a part of the file that outlives the loader.
+    shared: Bytes,
     size: u64,
     flags: u64,
     info: u32,
     index: usize,
 }
 
-impl<'data> Section<'data> {
+impl Section<'_> {
     /// The size as a number that must not be above `limit`.
     fn size(&self, limit: u32) -> Result<u32, ContainerError> {
         if self.size > u64::from(limit) {
@@ -107,15 +118,67 @@ impl<'data> Section<'data> {
     }
 
     /// The contents, zeros where the file has none.
-    fn contents(&self, limit: u32) -> Result<Vec<u8>, ContainerError> {
+    fn contents(&self, limit: u32) -> Result<Bytes, ContainerError> {
         let size = self.size(limit)? as usize;
-        let mut contents = self.data.to_vec();
-        contents.resize(size, 0);
-        Ok(contents)
+        Ok(if self.data.is_empty() { zeros(size) } else { self.shared.clone() })
     }
 }
 
-fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Module, ContainerError> {
+/// The sections of a file, and which of them belong to which kernel.
+struct Sections<'data> {
+    list: Vec<Section<'data>>,
+    /// By number, where each is in the list.
+    by_index: HashMap<usize, usize>,
+    /// By the name of a kernel: its constants, and its `.nv.shared.`, `.nv.local.` and `.nv.info.`.
+    of_kernel: HashMap<&'data str, Vec<usize>>,
+    /// Constants of all kernels.
+    shared_banks: Vec<usize>,
+}
+
+impl<'data> Sections<'data> {
+    fn new(list: Vec<Section<'data>>, banks: u32) -> Sections<'data> {
+        let by_index = list.iter().enumerate().map(|(at, section)| (section.index, at)).collect();
+        let mut sections = Sections { list, by_index, of_kernel: HashMap::new(), shared_banks: Vec::new() };
+        for (at, section) in sections.list.iter().enumerate() {
+            let owner = match constant_bank(section.name, banks) {
+                Some((_, None)) => {
+                    sections.shared_banks.push(at);
+                    None
+                }
+                Some((_, owner)) => owner,
+                None => RESOURCES.iter().find_map(|prefix| section.name.strip_prefix(prefix)),
+            };
+            if let Some(owner) = owner {
+                sections.of_kernel.entry(owner).or_default().push(at);
+            }
+        }
+        sections
+    }
+
+    /// The section of a number.
+    fn at(&self, index: usize) -> Option<&Section<'data>> {
+        self.by_index.get(&index).map(|&at| &self.list[at])
+    }
+
+    /// The sections that name a kernel, but for its code.
+    fn of<'s>(&'s self, kernel: &str) -> impl Iterator<Item = &'s Section<'data>> + use<'s, 'data> {
+        self.of_kernel.get(kernel).into_iter().flatten().map(|&at| &self.list[at])
+    }
+
+    /// The constants of all kernels.
+    fn shared_banks(&self) -> impl Iterator<Item = &Section<'data>> {
+        self.shared_banks.iter().map(|&at| &self.list[at])
+    }
+}
+
+/// Prefixes of sections that say what a kernel needs.
+const RESOURCES: [&str; 3] = [".nv.shared.", ".nv.local.", ".nv.info."];
+
+fn load_class<Elf: FileHeader<Endian = Endianness>>(
+    bytes: &[u8],
+    wanted: Wanted<'_>,
+    meter: &Meter,
+) -> Result<Module, ContainerError> {
     let wrap =
         |offset: u64| move |bad: object::read::Error| ContainerError::Elf { offset, reason: bad.to_string() };
     let header = Elf::parse(bytes).map_err(wrap(0))?;
@@ -135,34 +198,52 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
     let file = ElfFile::<Elf>::parse(bytes).map_err(wrap(table))?;
     let header_size = u64::from(header.e_shentsize(endian));
 
-    let mut sections = Vec::new();
+    meter.hold(bytes.len())?;
+    let all = Bytes::copy_from_slice(bytes);
+    let mut names = NameLengths::new(bytes);
+    let mut list = Vec::new();
     for section in file.sections() {
+        meter.step(1)?;
+        meter.hold(size_of::<Section<'_>>())?;
         let index = section.index().0;
         let at = table.saturating_add(header_size.saturating_mul(index as u64));
         let raw = section.elf_section_header();
         let name = section.name().map_err(wrap(at))?;
+        names.count(name.as_bytes(), at)?;
         let data = if raw.sh_type(endian) == SHT_NOBITS { &[] } else { section.data().map_err(wrap(at))? };
-        sections.push(Section {
+        let start = (data.as_ptr() as usize).wrapping_sub(bytes.as_ptr() as usize);
+        list.push(Section {
             name,
             header: at,
             data,
+            shared: if data.is_empty() { Bytes::new() } else { all.slice(start..start + data.len()) },
             size: raw.sh_size(endian).into(),
             flags: raw.sh_flags(endian).0,
             info: raw.sh_info(endian),
             index,
         });
     }
+    check_overlaps(list.iter().map(|section| section.data.len() as u64).sum(), bytes, table)?;
+    let sections = Sections::new(list, target.banks);
 
     let mut module = Module {
         isa: target.isa,
         chip: Some(target.chip),
         kernels: Vec::new(),
+        shared_consts: Vec::new(),
         globals: Vec::new(),
         global_memory: None,
         const_symbols: Vec::new(),
     };
-    for section in &sections {
+    for section in sections.shared_banks() {
+        module.shared_consts.extend(bank_contents(section, target)?);
+    }
+    let mut by_name: HashMap<&str, usize> = HashMap::new();
+    for section in &sections.list {
         if let Some(name) = section.name.strip_prefix(".text.") {
+            meter.step(1)?;
+            meter.hold(size_of::<Kernel>())?;
+            by_name.entry(name).or_insert(module.kernels.len());
             module.kernels.push(kernel(section, name, &sections, target)?);
         }
     }
@@ -171,13 +252,16 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
     }
 
     for symbol in file.symbols() {
+        meter.step(1)?;
         let Some(index) = symbol.section_index() else { continue };
-        let Some(section) = sections.iter().find(|section| section.index == index.0) else { continue };
+        let Some(section) = sections.at(index.0) else { continue };
         let name = symbol.name().map_err(wrap(table))?;
+        names.count(name.as_bytes(), section.header)?;
         if let Some(kernel) = section.name.strip_prefix(".text.") {
             if name == kernel
-                && let Some(kernel) = module.kernels.iter_mut().find(|kernel| kernel.name == name)
+                && let Some(&number) = by_name.get(name)
             {
+                let kernel = &mut module.kernels[number];
                 let address = symbol.address();
                 if address % target.word as u64 != 0 || address >= kernel.code.len() as u64 {
                     return error(section.header, format!("kernel `{name}` begins outside of its code"));
@@ -192,6 +276,7 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
             if offset.checked_add(size).is_none_or(|end| end > section.size) {
                 return error(section.header, format!("constant `{name}` is not within its section"));
             }
+            meter.hold(size_of::<ConstSymbol>() + name.len())?;
             module.const_symbols.push(ConstSymbol {
                 name: name.to_string(),
                 bank,
@@ -200,8 +285,28 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Modu
             });
         }
     }
-    globals::apply(&file, &sections, target, &mut module)?;
+    let cubin = Cubin { file, sections, target, meter };
+    globals::apply(&cubin, wanted, names, &mut module)?;
     Ok(module)
+}
+
+/// A file whose sections are known.
+struct Cubin<'data, 'm, Elf: FileHeader<Endian = Endianness>> {
+    file: ElfFile<'data, Elf>,
+    sections: Sections<'data>,
+    target: Target,
+    meter: &'m Meter,
+}
+
+/// What a section says of a constant bank.
+fn bank_contents(section: &Section<'_>, target: Target) -> Result<Option<ConstPart>, ContainerError> {
+    let Some((bank, _)) = constant_bank(section.name, target.banks) else { return Ok(None) };
+    // c0[] of Fermi is the launch's: the section only says how far the parameters go.
+    if target.isa == Isa::Fermi && bank == 0 {
+        section.size(limits::BANK)?;
+        return Ok(None);
+    }
+    Ok(Some(ConstPart { bank, offset: 0, bytes: section.contents(limits::BANK)? }))
 }
 
 /// `.nv.constantBANK` or `.nv.constantBANK.NAME`.
@@ -219,7 +324,7 @@ fn constant_bank(name: &str, banks: u32) -> Option<(u32, Option<&str>)> {
 fn kernel(
     text: &Section<'_>,
     name: &str,
-    sections: &[Section<'_>],
+    sections: &Sections<'_>,
     target: Target,
 ) -> Result<Kernel, ContainerError> {
     let mut kernel = Kernel {
@@ -238,20 +343,13 @@ fn kernel(
     if kernel.barriers > limits::BARRIERS {
         return error(text.header, format!("section `{}` wants {} barriers", text.name, kernel.barriers));
     }
-    for section in sections {
-        if let Some((bank, owner)) = constant_bank(section.name, target.banks) {
-            // c0[] of Fermi is the launch's: the section only says how far the parameters go.
-            if target.isa == Isa::Fermi && bank == 0 {
-                section.size(limits::BANK)?;
-            } else if owner.is_none_or(|owner| owner == name) {
-                let bytes = section.contents(limits::BANK)?;
-                kernel.consts.push(ConstPart { bank, offset: 0, bytes });
-            }
-        } else if section.name.strip_prefix(".nv.shared.") == Some(name) {
+    for section in sections.of(name) {
+        kernel.consts.extend(bank_contents(section, target)?);
+        if section.name.starts_with(".nv.shared.") {
             kernel.shared_bytes = section.size(target.shared)?;
-        } else if section.name.strip_prefix(".nv.local.") == Some(name) {
+        } else if section.name.starts_with(".nv.local.") {
             kernel.local_bytes = section.size(target.local)?;
-        } else if section.name.strip_prefix(".nv.info.") == Some(name) {
+        } else if section.name.starts_with(".nv.info.") {
             kernel.params = params::read(section, target)?;
         }
     }

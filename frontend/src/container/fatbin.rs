@@ -4,7 +4,9 @@
 //! 2 ELF), version, 32-bit size of its header, 64-bit size of its contents; flags (64 bits) at byte 40, of which 0x2000
 //! says that the contents are compressed.
 
-use super::{ContainerError, Module, elf};
+use warpjit_ir::Meter;
+
+use super::{ContainerError, Module, Wanted, elf};
 
 const MAGIC: u32 = 0xba55_ed50;
 const ELF: u16 = 2;
@@ -26,7 +28,7 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Result<u64, ContainerError
 }
 
 /// Takes the first cubin for a chip that is known.
-pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], wanted: Wanted<'_>, meter: &Meter) -> Result<Module, ContainerError> {
     let bad = |offset: usize, reason: &str| {
         Err(ContainerError::Elf { offset: offset as u64, reason: reason.into() })
     };
@@ -50,7 +52,7 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
             let refusal = if flags & COMPRESSED != 0 {
                 ContainerError::Unsupported { offset: at as u64 + 40, what: "a compressed cubin".into() }
             } else {
-                match elf::load(&bytes[start..next as usize]) {
+                match elf::load(&bytes[start..next as usize], wanted, meter) {
                     // Its code is for a chip nobody knows; the next one may not be.
                     Err(error @ ContainerError::Unsupported { .. }) => error,
                     other => return other,

@@ -9,6 +9,9 @@ pub mod fatbin;
 pub mod raw;
 pub mod text;
 
+use bytes::Bytes;
+use warpjit_ir::meter::{Budget, Meter, Spent, Stopped, Task};
+
 use crate::{Chip, Isa};
 
 /// What a file holds.
@@ -21,6 +24,8 @@ pub struct Module {
     pub chip: Option<Chip>,
     /// The kernels in file order.
     pub kernels: Vec<Kernel>,
+    /// Contents of constant banks that all kernels have; a kernel's own come behind these.
+    pub shared_consts: Vec<ConstPart>,
     /// Variables in global memory whose addresses the code reads from a constant bank.
     pub globals: Vec<Global>,
     /// Fermi: the memory of all variables; their addresses stand in banks and code already.
@@ -35,7 +40,7 @@ pub struct Kernel {
     /// Symbol name; empty for raw words.
     pub name: String,
     /// Its code: words.
-    pub code: Vec<u8>,
+    pub code: Bytes,
     /// Address of the first byte of [`Kernel::code`]: 0 where each kernel has a code space of its own.
     pub address: u32,
     /// Byte address of the first instruction.
@@ -48,7 +53,7 @@ pub struct Kernel {
     pub local_bytes: u32,
     /// Barriers used.
     pub barriers: u32,
-    /// Contents of constant banks.
+    /// Contents of constant banks, besides those that all kernels have ([`Module::shared_consts`]).
     pub consts: Vec<ConstPart>,
     /// Where the parameters are, if the container says so.
     pub params: Option<ParamLayout>,
@@ -71,7 +76,7 @@ pub struct ConstPart {
     /// Byte offset in the bank.
     pub offset: u32,
     /// The contents.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// A named part of a constant bank.
@@ -141,6 +146,14 @@ pub enum ContainerError {
     /// No bytes at all.
     #[error("the file is empty")]
     Empty,
+    /// Raw code that no code space has room for.
+    #[error("raw code of {len:#x} bytes is longer than {most:#x}")]
+    TooLong {
+        /// Length of the file.
+        len: u64,
+        /// Most bytes of code.
+        most: u64,
+    },
     /// Raw code that is not a whole number of words.
     #[error("offset {len:#x}: raw code ends within a 32-bit word")]
     RaggedWords {
@@ -179,29 +192,112 @@ pub enum ContainerError {
         /// What there is.
         names: String,
     },
+    /// The budget is used up, or the work was cancelled.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+}
+
+/// Which kernels of a file are wanted. All are in [`Module::kernels`], but of an ELF cubin only those that are wanted are linked (functions in
+/// sections of their own put behind the code, addresses put in): many kernels that call the same functions would have a copy each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted<'a> {
+    /// All.
+    All,
+    /// The kernel of that name, or the only one; of several without a name none.
+    Kernel(Option<&'a str>),
+}
+
+impl Wanted<'_> {
+    /// Whether a kernel is wanted.
+    fn wants(self, name: &str) -> bool {
+        match self {
+            Wanted::All | Wanted::Kernel(None) => true,
+            Wanted::Kernel(Some(wanted)) => wanted == name,
+        }
+    }
+}
+
+/// Finds out what the bytes are and takes them apart, with all kernels and the usual budget. `isa` is the instruction set of raw words.
+pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
+    let meter = Meter::new(Task::Loading, Budget::default(), Spent::default());
+    load_within(bytes, isa, Wanted::All, &meter)
 }
 
 /// Finds out what the bytes are and takes them apart. `isa` is the instruction set of raw words.
-pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
+pub fn load_within(
+    bytes: &[u8],
+    isa: Isa,
+    wanted: Wanted<'_>,
+    meter: &Meter,
+) -> Result<Module, ContainerError> {
+    meter.stage("taking the file apart")?;
     if bytes.is_empty() {
         Err(ContainerError::Empty)
     } else if bytes.starts_with(b"\x7fELF") {
-        if code_object::is_code_object(bytes) { code_object::load(bytes) } else { elf::load(bytes) }
+        match code_object::is_code_object(bytes) {
+            true => code_object::load(bytes, meter),
+            false => elf::load(bytes, wanted, meter),
+        }
     } else if fatbin::is_fatbin(bytes) {
-        fatbin::load(bytes)
+        fatbin::load(bytes, wanted, meter)
     } else if text::is_text_cubin(bytes) {
-        text::load(bytes)
+        text::load(bytes, meter)
     } else {
         raw::load(bytes, isa)
+    }
+}
+
+/// Most names that a message lists.
+const MOST_NAMES: usize = 20;
+
+/// Zeros, for what a file gives no contents for: they take no memory however often they are there.
+fn zeros(count: usize) -> Bytes {
+    static ZEROS: [u8; limits::BANK as usize] = [0; limits::BANK as usize];
+    match ZEROS.get(..count) {
+        Some(zeros) => Bytes::from_static(zeros),
+        None => vec![0; count].into(),
+    }
+}
+
+/// Refuses a file whose segments, or whose sections, have `total` bytes of contents together and so lie over each other often: each takes
+/// time and memory by its length. Those of compilers lie over each other twice or so (notes and what is read-only later).
+fn check_overlaps(total: u64, file: &[u8], offset: u64) -> Result<(), ContainerError> {
+    if total <= 8 * file.len() as u64 {
+        return Ok(());
+    }
+    Err(ContainerError::Elf { offset, reason: "parts of the file lie over each other too often".into() })
+}
+
+/// Lengths of the names that symbols, sections and relocations of a file have. A string may be the name of many, or many names may end in one
+/// string; what is done with each takes time by its length. Compilers share strings now and then: the sum is no more than a few times the file.
+struct NameLengths {
+    left: u64,
+}
+
+impl NameLengths {
+    fn new(file: &[u8]) -> NameLengths {
+        NameLengths { left: 16 * file.len() as u64 + (1 << 16) }
+    }
+
+    /// Counts a name.
+    fn count(&mut self, name: &[u8], offset: u64) -> Result<(), ContainerError> {
+        let left = self.left.checked_sub(name.len() as u64);
+        self.left = left
+            .ok_or_else(|| ContainerError::Elf { offset, reason: "names share strings too often".into() })?;
+        Ok(())
     }
 }
 
 impl Module {
     /// The kernel of that name, or the only one.
     pub fn kernel(&self, name: Option<&str>) -> Result<&Kernel, ContainerError> {
-        let error = |reason: String| ContainerError::Kernel {
-            reason,
-            names: self.kernels.iter().map(|kernel| kernel.name.as_str()).collect::<Vec<_>>().join(" "),
+        let error = |reason: String| {
+            let names = self.kernels.iter().take(MOST_NAMES).map(|kernel| kernel.name.as_str());
+            let mut names = names.collect::<Vec<_>>().join(" ");
+            if let Some(more @ 1..) = self.kernels.len().checked_sub(MOST_NAMES) {
+                names += &format!(" and {more} more");
+            }
+            ContainerError::Kernel { reason, names }
         };
         match (name, &self.kernels[..]) {
             (Some(name), kernels) => {

@@ -1,6 +1,8 @@
 //! Raw little-endian words.
 
-use super::{ContainerError, Kernel, Module};
+use bytes::Bytes;
+
+use super::{ContainerError, Kernel, Module, limits};
 use crate::Isa;
 
 /// Takes the bytes as one program at address 0.
@@ -11,11 +13,16 @@ pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {
     if !bytes.len().is_multiple_of(4) {
         return Err(ContainerError::RaggedWords { len: bytes.len() as u64 });
     }
-    let kernel = Kernel { code: bytes.to_vec(), ..Kernel::default() };
+    let (len, most) = (bytes.len() as u64, limits::CODE.into());
+    if len > most {
+        return Err(ContainerError::TooLong { len, most });
+    }
+    let kernel = Kernel { code: Bytes::copy_from_slice(bytes), ..Kernel::default() };
     Ok(Module {
         isa,
         chip: None,
         kernels: vec![kernel],
+        shared_consts: Vec::new(),
         globals: Vec::new(),
         global_memory: None,
         const_symbols: Vec::new(),

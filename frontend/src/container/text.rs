@@ -6,7 +6,10 @@
 //! and `bincode`. Everything else (`abiversion`, `modname`, `sampler`, `constrelocs`, ...) is skipped:
 //! `constrelocs` names words of c1[] that move with the code, which stands at address 0 here.
 
-use super::{ConstPart, ConstSymbol, ContainerError, Global, Kernel, Module, limits};
+use bytes::Bytes;
+use warpjit_ir::Meter;
+
+use super::{ConstPart, ConstSymbol, ContainerError, Global, Kernel, Module, limits, zeros};
 use crate::Isa;
 use crate::tesla::Chip;
 
@@ -52,21 +55,21 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
 }
 
 /// An entry of a block.
-struct Entry<'a> {
+struct Entry<'t, 'a> {
     line: u32,
     key: &'a str,
-    value: Value<'a>,
+    value: Value<'t, 'a>,
 }
 
-enum Value<'a> {
-    /// `= word`, or `{word}`.
-    Word(&'a str),
+enum Value<'t, 'a> {
+    /// `= word`.
+    Word(&'t Token<'a>),
     /// `{ ... }`: the tokens within.
-    Block(Vec<Token<'a>>),
+    Block(&'t [Token<'a>]),
 }
 
 /// Splits the inside of a block into its entries.
-fn entries<'a>(tokens: &[Token<'a>], end_line: u32) -> Result<Vec<Entry<'a>>, ContainerError> {
+fn entries<'t, 'a>(tokens: &'t [Token<'a>], end_line: u32) -> Result<Vec<Entry<'t, 'a>>, ContainerError> {
     let mut found = Vec::new();
     let mut rest = tokens;
     while let Some((key, after)) = rest.split_first() {
@@ -84,7 +87,7 @@ fn entries<'a>(tokens: &[Token<'a>], end_line: u32) -> Result<Vec<Entry<'a>>, Co
                 if matches!(value.text, "{" | "}" | "=") {
                     return error(value.line, format!("`{}` has no value", key.text));
                 }
-                found.push(Entry { line: key.line, key: key.text, value: Value::Word(value.text) });
+                found.push(Entry { line: key.line, key: key.text, value: Value::Word(value) });
                 rest = after;
             }
             "{" => {
@@ -100,12 +103,7 @@ fn entries<'a>(tokens: &[Token<'a>], end_line: u32) -> Result<Vec<Entry<'a>>, Co
                 let Some(close) = close else {
                     return error(end_line, format!("`{}` of line {} is not closed", key.text, key.line));
                 };
-                let inside = &after[..close];
-                let value = match inside {
-                    [word] => Value::Word(word.text),
-                    _ => Value::Block(inside.to_vec()),
-                };
-                found.push(Entry { line: key.line, key: key.text, value });
+                found.push(Entry { line: key.line, key: key.text, value: Value::Block(&after[..close]) });
                 rest = &after[close + 1..];
             }
             other => return error(sign.line, format!("`{other}` stands where `=` or `{{` should")),
@@ -114,10 +112,10 @@ fn entries<'a>(tokens: &[Token<'a>], end_line: u32) -> Result<Vec<Entry<'a>>, Co
     Ok(found)
 }
 
-impl<'a> Entry<'a> {
+impl<'t, 'a> Entry<'t, 'a> {
     fn word(&self) -> Result<&'a str, ContainerError> {
         match self.value {
-            Value::Word(word) => Ok(word),
+            Value::Word(word) | Value::Block([word]) => Ok(word.text),
             Value::Block(_) => error(self.line, format!("`{}` should be one word", self.key)),
         }
     }
@@ -131,11 +129,11 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn block(&self) -> Result<Vec<Token<'a>>, ContainerError> {
-        match &self.value {
-            Value::Block(tokens) => Ok(tokens.clone()),
-            // One word in braces.
-            Value::Word(word) => Ok(vec![Token { line: self.line, text: word }]),
+    /// The tokens of a block; a word is a block of one.
+    fn block(&self) -> Result<&'t [Token<'a>], ContainerError> {
+        match self.value {
+            Value::Block(tokens) => Ok(tokens),
+            Value::Word(word) => Ok(std::slice::from_ref(word)),
         }
     }
 
@@ -211,7 +209,7 @@ impl Segment {
 
     /// Its contents, zeros where the file has none.
     fn contents(self) -> ConstPart {
-        let bytes = self.contents.unwrap_or_else(|| vec![0; self.bytes as usize]);
+        let bytes = self.contents.map_or_else(|| zeros(self.bytes as usize), Bytes::from);
         ConstPart { bank: self.bank, offset: self.offset, bytes }
     }
 }
@@ -227,11 +225,11 @@ fn kernel(block: &[Token<'_>], line: u32, end_line: u32) -> Result<Kernel, Conta
             "reg" => kernel.registers = Some(entry.number(limits::REGISTERS)?),
             "bar" => kernel.barriers = entry.number(limits::BARRIERS)?,
             "const" | "consts" => {
-                let found = segment(&entry.block()?, entry.line, end_line)?;
+                let found = segment(entry.block()?, entry.line, end_line)?;
                 kernel.consts.push(found.check(entry.line)?.contents());
             }
             "bincode" => {
-                kernel.code = entry.words()?;
+                kernel.code = entry.words()?.into();
                 has_code = true;
             }
             _ => {}
@@ -247,7 +245,7 @@ fn kernel(block: &[Token<'_>], line: u32, end_line: u32) -> Result<Kernel, Conta
 }
 
 /// Takes a text cubin apart.
-pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(bad) => {
@@ -261,12 +259,17 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         isa: Isa::Tesla,
         chip: None,
         kernels: Vec::new(),
+        shared_consts: Vec::new(),
         globals: Vec::new(),
         global_memory: None,
         const_symbols: Vec::new(),
     };
-    let mut consts: Vec<ConstPart> = Vec::new();
-    for entry in entries(&tokens(text), end_line)? {
+    let tokens = tokens(text);
+    meter.step(tokens.len())?;
+    meter.hold(tokens.len() * size_of::<Token<'_>>())?;
+    for entry in entries(&tokens, end_line)? {
+        meter.step(1)?;
+        meter.hold(size_of::<Kernel>())?;
         match entry.key {
             "architecture" => {
                 let name = entry.word()?;
@@ -275,19 +278,19 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
                     None => return error(entry.line, format!("architecture `{name}` is not supported")),
                 }
             }
-            "code" => module.kernels.push(kernel(&entry.block()?, entry.line, end_line)?),
+            "code" => module.kernels.push(kernel(entry.block()?, entry.line, end_line)?),
             "const" | "consts" => {
-                let found = segment(&entry.block()?, entry.line, end_line)?.check(entry.line)?;
+                let found = segment(entry.block()?, entry.line, end_line)?.check(entry.line)?;
                 module.const_symbols.push(ConstSymbol {
                     name: found.name.clone(),
                     bank: found.bank,
                     offset: found.offset,
                     bytes: found.bytes,
                 });
-                consts.push(found.contents());
+                module.shared_consts.push(found.contents());
             }
             "reloc" => {
-                let found = segment(&entry.block()?, entry.line, end_line)?;
+                let found = segment(entry.block()?, entry.line, end_line)?;
                 module.globals.push(Global {
                     name: found.name,
                     bank: found.bank,
@@ -301,8 +304,6 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
     if module.kernels.is_empty() {
         return error(end_line, "there is no `code`");
     }
-    for kernel in &mut module.kernels {
-        kernel.consts.extend(consts.iter().cloned());
-    }
+    meter.release(tokens.len() * size_of::<Token<'_>>());
     Ok(module)
 }

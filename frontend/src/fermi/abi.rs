@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, Space};
 
 use super::{Chip, Family};
@@ -88,7 +89,11 @@ pub fn compute(chip: Chip) -> KernelAbi {
 
 /// What the driver puts in constant banks: the windows and the top of the stack, which is the end of local memory.
 pub fn driver_words(chip: Chip, local_bytes: u32) -> Vec<ConstPart> {
-    let part = |bank, offset, value: u32| ConstPart { bank, offset, bytes: value.to_le_bytes().into() };
+    let part = |bank, offset, value: u32| ConstPart {
+        bank,
+        offset,
+        bytes: Bytes::copy_from_slice(&value.to_le_bytes()),
+    };
     let windows = windows(chip);
     let (bank, stack) = match chip.family() {
         Family::Gf100 => (1, STACK_TOP),

@@ -1,5 +1,7 @@
 //! NVIDIA Fermi (GF100 to GK107) as the rest of the system sees it.
 
+use warpjit_ir::Meter;
+
 use crate::container::{Kernel, Module, ParamLayout};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
 use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target, no_syntax};
@@ -49,6 +51,7 @@ impl Target for Chip {
         module: &Module,
         kernel: &Kernel,
         options: &CodeOptions,
+        meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
         if let Some(crate::Chip::Fermi(own)) = module.chip
@@ -68,7 +71,7 @@ impl Target for Chip {
             local_bytes,
             counters: 0,
         };
-        let needs = lift::needs(&kernel.code, &lift_options);
+        let needs = lift::needs(&kernel.code, &lift_options, meter)?;
         if !options.raw && needs.local {
             local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
             lift_options.local_bytes = local_bytes;
@@ -80,8 +83,8 @@ impl Target for Chip {
             abi.segments.push(abi::variables(memory));
         }
         let mut consts = abi::driver_words(chip, local_bytes);
-        consts.extend(kernel.consts.iter().cloned());
-        let function = lift::lift(&kernel.code, &lift_options);
+        consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
+        let function = lift::lift(&kernel.code, &lift_options, meter)?;
         Ok(KernelImage {
             name: kernel.name_or("the program").to_owned(),
             registers,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use warpjit_ir::{Builtin, SlotInit};
+use warpjit_ir::{Builtin, Meter, SlotInit};
 
 use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
@@ -54,6 +54,7 @@ impl Target for Chip {
         module: &Module,
         kernel: &Kernel,
         options: &CodeOptions,
+        meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let (chip, generation) = (*self, self.generation());
         if let Some(crate::Chip::Gcn(own)) = module.chip
@@ -67,7 +68,7 @@ impl Target for Chip {
                 (object.image.clone(), kernel.entry, abi::code_object(generation, kernel, object)?)
             }
             None => {
-                let code: Arc<[u8]> = kernel.code.as_slice().into();
+                let code: Arc<[u8]> = Arc::from(&kernel.code[..]);
                 let setup = abi::raw(generation, &code, options)?;
                 (code, options.entry, setup)
             }
@@ -91,7 +92,7 @@ impl Target for Chip {
             preload: &setup.preload,
             observed: raw,
         };
-        let mut function = lift::lift(&code, &lift_options);
+        let mut function = lift::lift(&code, &lift_options, meter)?;
         if lift::uses_data_share(&function) {
             setup.abi.segments.push(abi::data_share());
         }

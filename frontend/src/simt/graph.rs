@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpjit_ir::{Block, Function, GuestFault, Terminator};
+use warpjit_ir::{Block, Function, GuestFault, Meter, Stopped, Terminator};
 
 use super::Emitter;
 
@@ -11,14 +11,23 @@ use super::Emitter;
 pub(crate) struct Leads {
     /// The address behind it.
     pub(crate) next: u32,
-    /// Addresses that it names.
-    pub(crate) targets: Vec<u32>,
-    /// It may lead to any instruction.
-    pub(crate) anywhere: bool,
+    /// The address that it names.
+    pub(crate) target: Option<u32>,
+    /// It may lead to any of a set of addresses ([`Source::set`]).
+    pub(crate) set: Option<TargetSet>,
     /// A block ends behind it.
     pub(crate) ends: bool,
     /// Execution can go on behind it.
     pub(crate) goes_on: bool,
+}
+
+/// Addresses that computed branches have in common: each set is looked up once, however many branches go by it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum TargetSet {
+    /// Everywhere that an instruction begins.
+    Anywhere,
+    /// What the words of a constant bank say.
+    OfBank(u8),
 }
 
 /// Code that can be followed.
@@ -32,8 +41,8 @@ pub(crate) trait Source {
     /// Where it leads.
     fn leads(&self, inst: &Self::Inst) -> Leads;
 
-    /// Everywhere that an instruction begins.
-    fn starts(&self) -> Vec<u32>;
+    /// The addresses of a set, in order.
+    fn set(&self, set: TargetSet) -> Vec<u32>;
 }
 
 /// The reachable code.
@@ -44,14 +53,21 @@ pub(crate) struct Graph<I> {
 
 impl<I> Graph<I> {
     /// Follows the program from its entry.
-    pub(crate) fn explore(source: &impl Source<Inst = I>, entry: u32) -> Graph<I> {
+    pub(crate) fn explore(
+        source: &impl Source<Inst = I>,
+        entry: u32,
+        meter: &Meter,
+    ) -> Result<Graph<I>, Stopped> {
+        meter.stage("finding the code that can be reached")?;
         let mut graph = Graph { insts: BTreeMap::new(), leaders: BTreeSet::new() };
         let mut work = vec![entry];
         graph.leaders.insert(entry);
-        let mut anywhere = false;
+        let mut sets = BTreeSet::new();
         while let Some(start) = work.pop() {
             let mut pc = start;
             while !graph.insts.contains_key(&pc) {
+                meter.step(1)?;
+                meter.hold(size_of::<I>() + 8)?;
                 let Some(inst) = source.decode(pc) else {
                     // The fault needs a block of its own only where something leads to it.
                     graph.leaders.insert(pc);
@@ -64,10 +80,11 @@ impl<I> Graph<I> {
                         work.push(to);
                     }
                 };
-                leads.targets.iter().copied().for_each(&mut lead);
-                if leads.anywhere && !anywhere {
-                    anywhere = true;
-                    source.starts().into_iter().for_each(&mut lead);
+                leads.target.into_iter().for_each(&mut lead);
+                if let Some(set) = leads.set.filter(|&set| sets.insert(set)) {
+                    let set = source.set(set);
+                    meter.step(set.len())?;
+                    set.into_iter().for_each(&mut lead);
                 }
                 if leads.ends {
                     if leads.goes_on {
@@ -78,7 +95,7 @@ impl<I> Graph<I> {
                 pc = leads.next;
             }
         }
-        graph
+        Ok(graph)
     }
 
     /// The instruction at an address, if there is one.
@@ -91,7 +108,7 @@ impl<I> Graph<I> {
         self.insts.values()
     }
 
-    /// Adds a block for each leader, and before them the function's entry, which is nobody's target: the first
+    /// Adds a block for each leader, and before them the function's entry, which no branch leads to: the first
     /// instruction may be a loop's head.
     pub(crate) fn blocks(&self, func: &mut Function, entry: u32) -> Blocks {
         func.entry = func.add_block(entry);
@@ -123,12 +140,16 @@ impl<O> Emitter<'_, O> {
         &mut self,
         graph: &Graph<I>,
         blocks: &Blocks,
+        meter: &Meter,
         mut each: impl FnMut(&mut Self, &I) -> u32,
-    ) {
+    ) -> Result<(), Stopped> {
+        meter.stage("lifting")?;
+        let mut held = 0;
         for (&start, &block) in &blocks.0 {
             self.start(block);
             let mut pc = start;
             loop {
+                meter.step(1)?;
                 self.at(pc);
                 let Some(inst) = graph.inst(pc) else {
                     self.count();
@@ -144,6 +165,10 @@ impl<O> Emitter<'_, O> {
                     break;
                 }
             }
+            let bytes = self.b.func.bytes();
+            meter.hold(bytes - held)?;
+            held = bytes;
         }
+        Ok(())
     }
 }

@@ -11,4 +11,4 @@ mod lock;
 pub use convert::{Form, Kind};
 pub(crate) use emit::{Carried, Emitter};
 pub(crate) use flags::{Flags, above, condition, float_compare};
-pub(crate) use graph::{Blocks, Graph, Leads, Source};
+pub(crate) use graph::{Blocks, Graph, Leads, Source, TargetSet};

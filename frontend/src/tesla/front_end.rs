@@ -4,7 +4,8 @@ use super::{Chip, Target, abi, assemble, lift, listing};
 use crate::container::{Global, Kernel, Module, ParamLayout};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
 use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors};
-use warpjit_ir::{KernelAbi, Segment, SegmentSize};
+use bytes::Bytes;
+use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
 /// The front end.
 #[derive(Debug)]
@@ -54,13 +55,14 @@ impl crate::Target for Chip {
         module: &Module,
         kernel: &Kernel,
         options: &CodeOptions,
+        meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
         let mut abi = abi::compute(chip);
         let Needs { entry, registers, shared_bytes, local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
         check_entry(entry, 4, &kernel.code)?;
-        let mut consts = kernel.consts.clone();
+        let mut consts: Vec<ConstPart> = module.shared_consts.iter().chain(&kernel.consts).cloned().collect();
         // Only the compiler's own bank cannot change under the program.
         let fixed = fixed_bank(&consts);
         let banks: Vec<(u8, &[u8])> =
@@ -73,7 +75,7 @@ impl crate::Target for Chip {
             const_banks: &banks,
         };
         place_variables(&module.globals, &mut abi, &mut consts)?;
-        let function = lift::lift(&kernel.code, &lift_options);
+        let function = lift::lift(&kernel.code, &lift_options, meter)?;
         Ok(KernelImage {
             name: kernel.name_or("the program").to_owned(),
             registers,
@@ -116,7 +118,7 @@ fn place_variables(
                 (1 << 32) - VARIABLES
             )));
         }
-        let bytes = (address as u32).to_le_bytes().to_vec();
+        let bytes = Bytes::copy_from_slice(&(address as u32).to_le_bytes());
         consts.push(ConstPart { bank: global.bank, offset: global.offset, bytes });
         address = (address + u64::from(global.bytes)).next_multiple_of(VARIABLE_ALIGN);
     }

@@ -1,6 +1,6 @@
 //! NVIDIA video processor 1 as the rest of the system sees it.
 
-use warpjit_ir::{Function, KernelAbi, ParamSpace, Space};
+use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};
 
 use super::{Chip, assemble, lift, listing};
 use crate::container::{Kernel, Module};
@@ -75,13 +75,14 @@ impl Target for Chip {
         _module: &Module,
         kernel: &Kernel,
         options: &CodeOptions,
+        meter: &Meter,
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
         let (entry, code) = (options.entry, &kernel.code);
         check_entry(entry, 4, code)?;
         let options =
             lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], resumable: false };
-        let lifted = lift::lift(code, &options);
+        let lifted = lift::lift(code, &options, meter)?;
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }
 

@@ -15,18 +15,16 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::sizes::Size;
 use super::split::OrderedAccesses;
 use super::uniform::Uniformity;
 use super::waiting::Waiting;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
-use crate::graph;
+use crate::graph::{self, DominatorTree};
+use crate::meter::{Meter, Stopped};
 use crate::opcodes::{Opcode, Space};
 
-/// Most nodes of a region.
-const MAX_NODES: usize = 400;
-/// Most instructions of the IR before optimisation: compile time grows faster than linearly.
-pub(super) const MAX_INSTS: usize = 6000;
 /// Times as much of both where warps are run whole: blocks are single bundles, and most of their instructions read and
 /// write slots.
 const WHOLE_TIMES: usize = 3;
@@ -173,30 +171,41 @@ pub struct KernelFacts {
 
 impl KernelFacts {
     /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once.
-    pub fn compute(func: &Function, run: Run, votes: HashMap<Block, Block>) -> KernelFacts {
-        let mut may_be_called = vec![false; func.blocks.len()];
-        let mut work: Vec<Block> = Vec::new();
-        for b in func.block_ids() {
-            match *func.term(b) {
-                Terminator::Call { target, .. } => work.push(target),
-                Terminator::Push { kind: PushKind::Call, next, .. } => work.push(next),
-                // Whatever an indirect branch reaches.
-                Terminator::BranchIndirect { .. } => work.extend(func.block_at.values()),
-                _ => {}
-            }
-        }
-        if !func.block_ids().any(|b| {
-            matches!(func.term(b), Terminator::Call { .. } | Terminator::Push { kind: PushKind::Call, .. })
-        }) {
-            work.clear();
-        }
-        while let Some(b) = work.pop() {
-            if !std::mem::replace(&mut may_be_called[b.index()], true) {
-                func.term(b).for_each_successor(|s| work.push(s));
-            }
-        }
-        KernelFacts { uniform: Uniformity::compute(func), may_be_called, run, votes }
+    pub fn compute(
+        func: &Function,
+        run: Run,
+        votes: HashMap<Block, Block>,
+        meter: &Meter,
+    ) -> Result<KernelFacts, Stopped> {
+        let may_be_called = may_be_called(func, meter)?;
+        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, votes })
     }
+}
+
+/// Blocks that may run with a call entry on the stack.
+fn may_be_called(func: &Function, meter: &Meter) -> Result<Vec<bool>, Stopped> {
+    let mut found = vec![false; func.blocks.len()];
+    let mut work: Vec<Block> = Vec::new();
+    let mut is_indirect = false;
+    for b in func.block_ids() {
+        match *func.term(b) {
+            Terminator::Call { target, .. } => work.push(target),
+            Terminator::Push { kind: PushKind::Call, next, .. } => work.push(next),
+            Terminator::BranchIndirect { .. } => is_indirect = true,
+            _ => {}
+        }
+    }
+    if is_indirect && !work.is_empty() {
+        // Whatever an indirect branch reaches.
+        work.extend(func.block_at.values());
+    }
+    while let Some(b) = work.pop() {
+        if !std::mem::replace(&mut found[b.index()], true) {
+            meter.step(1)?;
+            func.term(b).for_each_successor(|s| work.push(s));
+        }
+    }
+    Ok(found)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -221,12 +230,30 @@ enum Failure {
     Stop,
     /// This block cannot start a region.
     Impossible,
+    /// The budget is used up, or somebody wants no region any more.
+    Stopped(Stopped),
 }
 
-/// The region that starts at `entry`, or `None` where the block must run in the interpreter.
-pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Failure {
+        Failure::Stopped(stopped)
+    }
+}
+
+/// The region that starts at `entry`, of such a size at most, or `None` where the block must run in the interpreter.
+pub fn explore(
+    func: &Function,
+    facts: &KernelFacts,
+    entry: Block,
+    size: Size,
+    meter: &Meter,
+) -> Result<Option<Plan>, Stopped> {
+    meter.stage("cutting it out")?;
     if has_cross_lane(func, facts, entry) {
-        return None;
+        return Ok(None);
+    }
+    if size.nodes == 1 {
+        return Ok(single_block(func, facts, entry));
     }
     // First see whether all lanes can run to their end; else come out where lanes are together.
     for to_end in [true, false] {
@@ -240,6 +267,8 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
                 func,
                 facts,
                 entry,
+                size,
+                meter,
                 stops: &mut stops,
                 to_end,
                 nodes: Vec::new(),
@@ -253,15 +282,16 @@ pub fn explore(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Pla
                 chain: (!facts.run.whole && !facts.run.across).then(OrderedAccesses::default),
             };
             match e.run() {
-                Ok(plan) if facts.run.counted => return plan.limit_loops(),
-                Ok(plan) => return Some(plan),
+                Ok(plan) if facts.run.counted => return Ok(plan.limit_loops()),
+                Ok(plan) => return Ok(Some(plan)),
                 Err(Failure::Stop) if !to_end => continue,
                 Err(Failure::Stop) => break,
                 Err(Failure::Impossible) => break,
+                Err(Failure::Stopped(stopped)) => return Err(stopped),
             }
         }
     }
-    single_block(func, facts, entry)
+    Ok(single_block(func, facts, entry))
 }
 
 /// The region of the body of one block, which is always possible; `None` where it must run in the interpreter.
@@ -300,6 +330,8 @@ struct Explorer<'a> {
     func: &'a Function,
     facts: &'a KernelFacts,
     entry: Block,
+    size: Size,
+    meter: &'a Meter,
     stops: &'a mut Stops,
     to_end: bool,
     nodes: Vec<Node>,
@@ -362,6 +394,7 @@ impl Explorer<'_> {
         }
         let first = self.nodes.is_empty();
         let node = self.nodes.len();
+        self.meter.step(1 + self.func.block(block).insts.len() / 64)?;
         if !first
             && (has_cross_lane(self.func, self.facts, block)
                 || self.stops.enter.contains(&block) && stack.is_empty())
@@ -382,7 +415,7 @@ impl Explorer<'_> {
         }
         self.insts += self.func.block(block).insts.len();
         let more = if self.facts.run.whole { WHOLE_TIMES } else { 1 };
-        let too_long = node >= MAX_NODES * more || self.insts > MAX_INSTS * more && !first;
+        let too_long = node >= self.size.nodes * more || self.insts > self.size.insts * more && !first;
         if too_long || stack.len() > MAX_DEPTH {
             return Err(self.fail_at(block, &stack, true));
         }
@@ -634,7 +667,7 @@ impl Explorer<'_> {
                     _ => false,
                 };
         }
-        let dominators = graph::immediate_dominators(&succs, 0);
+        let dominators = DominatorTree::new(&succs, &graph::reverse_postorder(&succs, 0));
         let mut before: Vec<(usize, OrderedAccesses, bool)> = Vec::new();
         for n in order {
             let block = plan.nodes[n].block.expect("has a body");
@@ -648,11 +681,10 @@ impl Explorer<'_> {
             // together between the two.
             let mut meeting = Some(n);
             while let Some(d) = meeting.filter(|&d| !joined[d]) {
-                meeting = dominators[d].filter(|&up| up != d);
+                meeting = dominators.idom[d];
             }
-            let ordered = |m: usize| {
-                meeting.is_some_and(|d| position[m] < position[d]) || graph::dominates(&dominators, m, n)
-            };
+            let ordered =
+                |m: usize| meeting.is_some_and(|d| position[m] < position[d]) || dominators.dominates(m, n);
             let conflict = match self.facts.run.whole {
                 true => before.iter().any(|&(m, theirs, with)| {
                     theirs.conflicts_with(own) && !(with && together && ordered(m))

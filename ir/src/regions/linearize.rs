@@ -14,6 +14,7 @@ use crate::entities::{Block, Value};
 use crate::function::{BlockCall, Form, Function, Imm, Terminator, ValueDef};
 use crate::graph::{self, LoopNest};
 use crate::opcodes::Opcode;
+use crate::passes::single_arguments;
 use crate::types::Type;
 
 /// Cost from which a block is skipped when no lane wants it; cheaper ones run regardless. A test and a branch cost
@@ -103,7 +104,7 @@ pub fn to_mask(src: &Function) -> Option<Function> {
     lin.emit_all(&items, entry);
     let Linearizer { mut out, ssa, .. } = lin;
     ssa.finish(&mut out);
-    super::promote::prune_params(&mut out);
+    single_arguments(&mut out);
     Some(out)
 }
 

@@ -4,12 +4,15 @@
 //! the lanes in the register ("own") the write ends what was before, for the others it does not; and as long as the register stays
 //! the same, reads whose results go into such writes only are the own lanes' (`lanes.rs`).
 
+use std::collections::BinaryHeap;
+
 use super::EXEC_SLOT;
+use super::flow::{Flow, Predecessors};
 use super::lanes::{self, Event, ReadBy};
-use super::steps;
 use crate::entities::{Block, Slot};
 use crate::function::{BarrierSpec, Function, Imm, Terminator};
 use crate::lane_counts::{LANES_SLOT, MASKED_SLOT};
+use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 
 /// A set of slots.
@@ -29,6 +32,11 @@ impl SlotSet {
             set.insert(Slot::new(s));
         });
         set
+    }
+
+    /// Bytes that a set of `slots` takes.
+    pub fn bytes_of(slots: usize) -> usize {
+        size_of::<SlotSet>() + 8 * slots.div_ceil(64)
     }
 
     /// Whether `slot` is in it.
@@ -77,20 +85,28 @@ impl SlotSet {
 /// Slots live at the start of each block.
 #[derive(Clone, Debug)]
 pub struct SlotLiveness {
-    live_in: Vec<SlotSet>,
-    succs: Vec<Vec<Block>>,
+    flow: Flow,
+    /// By node of the graph. Where no register says for which lanes instructions are, these are all; else those live in the lanes in that
+    /// register.
+    own_in: Vec<SlotSet>,
+    /// Those live in other lanes, and in any; where there is such a register.
+    split: Option<Split>,
     slots: usize,
     keep_all: bool,
     /// Someone may look at the registers at any place.
     everywhere: bool,
-    /// The slot of lanes that instructions are for, if there is one.
-    exec: Option<Slot>,
-    /// `live_in`, of the lanes in that slot and of the others.
-    own_in: Vec<SlotSet>,
-    others_in: Vec<SlotSet>,
     /// Slots that count even in lanes that are not active: those that a cross-lane read takes, and all that are ever
     /// read if there is a `quadon`, which wakes lanes wherever they are.
     pinned: SlotSet,
+}
+
+/// Liveness where a register says for which lanes instructions are.
+#[derive(Clone, Debug)]
+struct Split {
+    /// The slot of that register.
+    exec: Slot,
+    others_in: Vec<SlotSet>,
+    live_in: Vec<SlotSet>,
 }
 
 /// Slots whose values count in lanes that are elsewhere.
@@ -116,51 +132,158 @@ fn pinned(func: &Function) -> SlotSet {
     pinned
 }
 
+/// Nodes whose sets are to be computed again: blocks from the last to the first, for most edges go forward, and hubs when no block is left,
+/// for each change of a hub concerns many blocks.
+struct Work {
+    blocks: BinaryHeap<u32>,
+    hubs: Vec<u32>,
+    waiting: Vec<bool>,
+    first_hub: usize,
+}
+
+impl Work {
+    /// All nodes.
+    fn all(flow: &Flow) -> Work {
+        let (blocks, nodes) = (flow.blocks() as u32, flow.nodes() as u32);
+        Work {
+            blocks: (0..blocks).collect(),
+            hubs: (blocks..nodes).collect(),
+            waiting: vec![true; flow.nodes()],
+            first_hub: flow.blocks(),
+        }
+    }
+
+    fn add(&mut self, node: u32) {
+        if std::mem::replace(&mut self.waiting[node as usize], true) {
+            return;
+        }
+        if (node as usize) < self.first_hub { self.blocks.push(node) } else { self.hubs.push(node) }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        let node = self.blocks.pop().or_else(|| self.hubs.pop())? as usize;
+        self.waiting[node] = false;
+        Some(node)
+    }
+}
+
 impl SlotLiveness {
-    /// Computes liveness. The stack may be anything: a leave goes to every target pushed for its kind, and lanes that
-    /// wait at a join may resume at every join target. With `keep_all` every slot is live at the end of a thread
+    /// Computes liveness. The stack may be anything ([`Flow`]). With `keep_all` every slot is live at the end of a thread
     /// (someone wants to look at the registers).
-    pub fn compute(func: &Function, keep_all: bool) -> SlotLiveness {
+    pub fn compute(func: &Function, keep_all: bool, meter: &Meter) -> Result<SlotLiveness, Stopped> {
+        meter.stage("slot liveness")?;
         let slots = func.slots.len();
+        let flow = Flow::new(func);
+        let empty = || vec![SlotSet::empty(slots); flow.nodes()];
+        let exec = func.slots.iter().position(|slot| slot.name == EXEC_SLOT).map(Slot::new);
+        let sets = if exec.is_some() { 3 } else { 1 };
+        meter.hold(flow.bytes() + sets * flow.nodes() * SlotSet::bytes_of(slots))?;
         let mut this = SlotLiveness {
-            live_in: vec![SlotSet::empty(slots); func.blocks.len()],
-            succs: steps::successors(func),
+            own_in: empty(),
+            split: exec.map(|exec| Split { exec, others_in: empty(), live_in: empty() }),
+            flow,
             slots,
             keep_all,
             everywhere: false,
-            exec: func.slots.iter().position(|slot| slot.name == EXEC_SLOT).map(Slot::new),
-            own_in: vec![SlotSet::empty(slots); func.blocks.len()],
-            others_in: vec![SlotSet::empty(slots); func.blocks.len()],
             pinned: pinned(func),
         };
-        this.solve(func);
-        this
+        this.solve(func, meter)?;
+        Ok(this)
     }
 
     /// Liveness where someone may look at all registers at any place, as where `max_steps` ends a warp.
     pub fn keep_everywhere(mut self) -> SlotLiveness {
         (self.keep_all, self.everywhere) = (true, true);
         let all = SlotSet::full(self.slots);
-        for sets in [&mut self.live_in, &mut self.own_in, &mut self.others_in] {
-            sets.fill(all.clone());
+        self.own_in.fill(all.clone());
+        if let Some(Split { others_in, live_in, .. }) = &mut self.split {
+            others_in.fill(all.clone());
+            live_in.fill(all);
         }
         self
     }
 
-    fn solve(&mut self, func: &Function) {
-        let events: Vec<Vec<Event>> = func.block_ids().map(|b| lanes::events(func, b, self.exec)).collect();
-        let mut preds = vec![Vec::new(); func.blocks.len()];
-        for (b, succs) in self.succs.iter().enumerate() {
-            succs.iter().for_each(|s| preds[s.index()].push(b));
+    fn solve(&mut self, func: &Function, meter: &Meter) -> Result<(), Stopped> {
+        let preds = self.flow.predecessors();
+        let mut work = Work::all(&self.flow);
+        match self.split.take() {
+            None => self.solve_plain(func, &preds, &mut work, meter),
+            Some(mut split) => {
+                self.solve_split(func, &preds, &mut work, &mut split, meter)?;
+                for ((live, own), others) in split.live_in.iter_mut().zip(&self.own_in).zip(&split.others_in)
+                {
+                    live.union(own);
+                    live.union(others);
+                }
+                self.split = Some(split);
+                Ok(())
+            }
         }
-        // Later blocks first: most edges go forward.
-        let mut waiting = vec![true; func.blocks.len()];
-        let mut work: Vec<usize> = (0..func.blocks.len()).collect();
-        while let Some(b) = work.pop() {
-            waiting[b] = false;
-            let mut own = self.live_behind(func, Block::new(b), &self.own_in);
-            let mut others = self.live_behind(func, Block::new(b), &self.others_in);
-            for event in events[b].iter().rev() {
+    }
+
+    /// Without a register that says for which lanes instructions are: what a block reads before it writes it, and what it does not write.
+    fn solve_plain(
+        &mut self,
+        func: &Function,
+        preds: &Predecessors,
+        work: &mut Work,
+        meter: &Meter,
+    ) -> Result<(), Stopped> {
+        let mut written = vec![SlotSet::empty(self.slots); func.blocks.len()];
+        let mut behind = Vec::with_capacity(func.blocks.len());
+        meter.hold(2 * func.blocks.len() * SlotSet::bytes_of(self.slots))?;
+        for b in func.block_ids() {
+            meter.step(1 + func.block(b).insts.len() / 16)?;
+            let (written, read) = (&mut written[b.index()], &mut self.own_in[b.index()]);
+            for event in lanes::events(func, b, None) {
+                match event {
+                    Event::Read(s, _) if !written.contains(s) => _ = read.insert(s),
+                    Event::WriteAll(s) => _ = written.insert(s),
+                    _ => {}
+                }
+            }
+            behind.push(self.always_behind(func, b));
+        }
+        while let Some(node) = work.next() {
+            meter.step(1)?;
+            let mut live = behind.get(node).cloned().unwrap_or_else(|| SlotSet::empty(self.slots));
+            for &s in self.flow.successors(node) {
+                live.union(&self.own_in[s as usize]);
+            }
+            if let Some(written) = written.get(node) {
+                live.subtract(written);
+            }
+            if self.own_in[node].union(&live) {
+                preds.of(node).iter().for_each(|&p| work.add(p));
+            }
+        }
+        meter.release(2 * func.blocks.len() * SlotSet::bytes_of(self.slots));
+        Ok(())
+    }
+
+    fn solve_split(
+        &mut self,
+        func: &Function,
+        preds: &Predecessors,
+        work: &mut Work,
+        split: &mut Split,
+        meter: &Meter,
+    ) -> Result<(), Stopped> {
+        let mut events: Vec<Vec<Event>> = Vec::with_capacity(func.blocks.len());
+        let mut held = 0;
+        for b in func.block_ids() {
+            meter.step(1 + func.block(b).insts.len() / 4)?;
+            let own = lanes::events(func, b, Some(split.exec));
+            held += own.len() * size_of::<Event>();
+            events.push(own);
+        }
+        meter.hold(held)?;
+        while let Some(node) = work.next() {
+            let events = events.get(node).map_or(&[][..], |events| events);
+            meter.step(1 + events.len() / 16)?;
+            let mut own = self.behind(func, node, &self.own_in);
+            let mut others = self.behind(func, node, &split.others_in);
+            for event in events.iter().rev() {
                 match *event {
                     Event::Read(s, ReadBy::Own) => {
                         own.insert(s);
@@ -180,21 +303,18 @@ impl SlotLiveness {
                     }
                 }
             }
-            if self.own_in[b].union(&own) | self.others_in[b].union(&others) {
-                self.live_in[b].union(&own);
-                self.live_in[b].union(&others);
-                for &p in &preds[b] {
-                    if !std::mem::replace(&mut waiting[p], true) {
-                        work.push(p);
-                    }
-                }
+            if self.own_in[node].union(&own) | split.others_in[node].union(&others) {
+                preds.of(node).iter().for_each(|&p| work.add(p));
             }
         }
+        meter.release(held);
+        Ok(())
     }
 
     /// Slots live where `block` starts.
     pub fn live_in(&self, block: Block) -> &SlotSet {
-        &self.live_in[block.index()]
+        let all = self.split.as_ref().map_or(&self.own_in, |split| &split.live_in);
+        &all[block.index()]
     }
 
     /// Slots live where `block` starts, if the slot of [`SlotLiveness::exec`] has all lanes there.
@@ -204,20 +324,33 @@ impl SlotLiveness {
 
     /// The slot of lanes that instructions are for ([`EXEC_SLOT`]), if there is one.
     pub fn exec(&self) -> Option<Slot> {
-        self.exec
+        self.split.as_ref().map(|split| split.exec)
     }
 
     /// Slots live behind the body of `block`, before its terminator.
     pub fn live_out(&self, func: &Function, block: Block) -> SlotSet {
-        self.live_behind(func, block, &self.live_in)
+        let all = self.split.as_ref().map_or(&self.own_in, |split| &split.live_in);
+        self.behind(func, block.index(), all)
     }
 
     /// The same, if the slot of [`SlotLiveness::exec`] has all lanes there.
     pub fn live_out_full(&self, func: &Function, block: Block) -> SlotSet {
-        self.live_behind(func, block, &self.own_in)
+        self.behind(func, block.index(), &self.own_in)
     }
 
-    fn live_behind(&self, func: &Function, block: Block, live_in: &[SlotSet]) -> SlotSet {
+    /// What of `live_in` is live behind a node.
+    fn behind(&self, func: &Function, node: usize, live_in: &[SlotSet]) -> SlotSet {
+        let is_block = node < self.flow.blocks();
+        let mut live =
+            if is_block { self.always_behind(func, Block::new(node)) } else { SlotSet::empty(self.slots) };
+        for &s in self.flow.successors(node) {
+            live.union(&live_in[s as usize]);
+        }
+        live
+    }
+
+    /// What is live behind a block wherever it leads.
+    fn always_behind(&self, func: &Function, block: Block) -> SlotSet {
         let ends = matches!(
             func.term(block),
             Terminator::Leave { .. }
@@ -230,9 +363,6 @@ impl SlotLiveness {
         } else {
             self.pinned.clone()
         };
-        for s in &self.succs[block.index()] {
-            live.union(&live_in[s.index()]);
-        }
         if let Terminator::Barrier { spec: BarrierSpec { from: Some(slot), .. }, .. } = func.term(block) {
             live.insert(*slot);
         }

@@ -5,6 +5,7 @@
 //! lanes never part).
 
 pub mod explore;
+pub mod flow;
 pub mod full;
 mod lanes;
 pub mod linearize;
@@ -12,6 +13,7 @@ pub mod liveness;
 pub mod optimize;
 pub mod promote;
 pub mod shapes;
+pub mod sizes;
 pub mod split;
 pub mod ssa;
 pub mod steps;
@@ -21,17 +23,19 @@ pub mod votes;
 mod waiting;
 pub mod wave;
 
-pub use optimize::{optimize, part_lanes, versions};
+pub use optimize::{optimize, optimize_within, part_lanes, versions};
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, SlotInit};
 use crate::lane_counts;
+use crate::meter::{Meter, Stopped};
 use crate::types::{Scalar, Type};
 use explore::{ExitKind, KernelFacts, Plan};
 use liveness::{SlotLiveness, SlotSet};
 use promote::RegionFault;
+use sizes::Sizes;
 
 /// Name of the slot in which a region finds the steps that its warp has left, and leaves those behind it.
 pub const STEPS_SLOT: &str = "#steps";
@@ -68,6 +72,9 @@ pub struct Kernel {
     whole: bool,
     /// Made when the first region is asked for: running in the interpreter needs none of it.
     analysis: OnceLock<Analysis>,
+    /// Held by who makes it.
+    analysing: Mutex<()>,
+    sizes: Sizes,
 }
 
 /// What cutting a kernel into regions needs.
@@ -159,75 +166,98 @@ impl Region {
 }
 
 /// Whether a kernel is run for all lanes of a warp at once where code can.
-fn runs_whole(func: &Function, wave: bool, options: RegionOptions) -> bool {
+fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter) -> Result<bool, Stopped> {
     let RegionOptions { lockstep, keep_registers, exact_steps, whole_is_slow, .. } = options;
     if !whole_is_slow {
-        return exact_steps
+        return Ok(exact_steps
             || split::lanes_meet(func, wave)
-            || wave && votes::some_stay(func, keep_registers);
+            || wave && votes::some_stay(func, keep_registers, meter)?);
     }
-    func.insts.len() * func.lanes as usize / 4 <= MOST_SLOW
+    Ok(func.insts.len() * func.lanes as usize / 4 <= MOST_SLOW
         && (exact_steps && split::loops_are_short(func)
             || func.lanes <= FEW_LANES && split::stores_are_read(func, lockstep)
-            || split::has_atomics_in_loops(func))
+            || split::has_atomics_in_loops(func)))
 }
 
 impl Kernel {
+    /// Readies a kernel as a frontend lifts it, without limits.
+    pub fn new(func: Function, options: RegionOptions) -> Kernel {
+        Kernel::within(func, options, &Meter::unlimited()).expect("there are no limits")
+    }
+
     /// Readies a kernel as a frontend lifts it.
-    pub fn new(mut func: Function, options: RegionOptions) -> Kernel {
+    ///
+    /// # Errors
+    /// When the meter's budget is used up or the work is cancelled.
+    pub fn within(mut func: Function, options: RegionOptions, meter: &Meter) -> Result<Kernel, Stopped> {
+        meter.stage("cutting the kernel into blocks")?;
+        let before = func.bytes();
+        meter.step(func.insts.len() / 8)?;
         let wave = wave::is_wave(&func);
         // Lanes that are all run at once are in lock step as they are.
         let small = wave && func.lanes <= MAX_CHUNK_LANES;
         let fits = func.lanes <= options.whole_lanes;
         if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
-            unread::drop_unread(&mut func);
+            unread::drop_unread(&mut func, meter)?;
         }
-        let whole = small || fits && runs_whole(&func, wave, options);
+        let whole = small || fits && runs_whole(&func, wave, options, meter)?;
         if !whole {
             split::split_hazards(&mut func, options.lockstep);
         }
-        split::split_long(&mut func, explore::MAX_INSTS);
+        split::split_long(&mut func, sizes::MAX_INSTS);
+        meter.hold(func.bytes().saturating_sub(before))?;
         let counts = options.count && lane_counts::has_lane_register(&func);
         let lane_slots = counts.then(|| lane_counts::add_slots(&mut func));
         let steps = (options.exact_steps && whole)
             .then(|| func.add_slot(STEPS_SLOT, Type::uniform(Scalar::I32), SlotInit::Zero));
-        Kernel { func, options, lane_slots, steps, wave, whole, analysis: OnceLock::new() }
+        let analysis = OnceLock::new();
+        let sizes = Sizes::new(&func);
+        let analysing = Mutex::new(());
+        Ok(Kernel { func, options, lane_slots, steps, wave, whole, analysis, analysing, sizes })
     }
 
-    fn analysis(&self) -> &Analysis {
-        self.analysis.get_or_init(|| {
-            let RegionOptions { lockstep, keep_registers, exact_steps, .. } = self.options;
-            let mut func = self.lane_slots.map(|slots| {
-                let mut counts = self.func.clone();
-                lane_counts::expand(&mut counts, slots);
-                counts
-            });
-            let mut live = SlotLiveness::compute(func.as_ref().unwrap_or(&self.func), keep_registers);
-            if keep_registers && exact_steps {
-                live = live.keep_everywhere();
-            }
-            let mut taken = Default::default();
-            if self.wave && !self.whole {
-                let mut changed = func.as_ref().unwrap_or(&self.func).clone();
-                taken = votes::localize(&mut changed, &live);
-                func = if taken.is_empty() { func } else { Some(changed) };
-            }
-            let run = explore::Run {
-                lockstep,
-                whole: self.whole,
-                across: self.whole && self.wave,
-                alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
-                counted: self.steps.is_some(),
-            };
-            let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken);
-            let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
-            Analysis { func, facts, live, crosses }
-        })
+    fn analysis(&self, meter: &Meter) -> Result<&Analysis, Stopped> {
+        let _alone = self.analysing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(analysis) = self.analysis.get() {
+            return Ok(analysis);
+        }
+        let analysis = self.analyse(meter)?;
+        Ok(self.analysis.get_or_init(|| analysis))
     }
 
-    /// Slots whose values at the start of a block matter behind it.
-    pub fn live_in(&self, block: Block) -> &SlotSet {
-        self.analysis().live.live_in(block)
+    fn analyse(&self, meter: &Meter) -> Result<Analysis, Stopped> {
+        let RegionOptions { lockstep, keep_registers, exact_steps, .. } = self.options;
+        let mut func = self.lane_slots.map(|slots| {
+            let mut counts = self.func.clone();
+            lane_counts::expand(&mut counts, slots);
+            counts
+        });
+        let mut live = SlotLiveness::compute(func.as_ref().unwrap_or(&self.func), keep_registers, meter)?;
+        if keep_registers && exact_steps {
+            live = live.keep_everywhere();
+        }
+        let mut taken = Default::default();
+        if self.wave && !self.whole {
+            let mut changed = func.as_ref().unwrap_or(&self.func).clone();
+            taken = votes::localize(&mut changed, &live, meter)?;
+            func = if taken.is_empty() { func } else { Some(changed) };
+        }
+        meter.hold(func.as_ref().map_or(0, Function::bytes))?;
+        let run = explore::Run {
+            lockstep,
+            whole: self.whole,
+            across: self.whole && self.wave,
+            alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
+            counted: self.steps.is_some(),
+        };
+        let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken, meter)?;
+        let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
+        Ok(Analysis { func, facts, live, crosses })
+    }
+
+    /// Slots whose values at the start of a block matter behind it; none where no region has been asked for yet.
+    pub fn live_in(&self, block: Block) -> Option<&SlotSet> {
+        self.analysis.get().map(|analysis| analysis.live.live_in(block))
     }
 
     /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
@@ -246,49 +276,94 @@ impl Kernel {
         self.steps
     }
 
+    /// The region that starts at `entry`, without limits. See [`Kernel::region_within`].
+    pub fn region(&self, entry: Block, known: &SlotFacts) -> Option<Region> {
+        self.region_within(entry, known, &Meter::unlimited()).expect("there are no limits")
+    }
+
     /// The region that starts at `entry`; `None` when that block must run in the interpreter, as all blocks must of a function where
-    /// a value is used in another block than its own. Pure: the same
-    /// arguments give the same region.
+    /// a value is used in another block than its own. The same arguments give the same region each time; how large it is may depend on which
+    /// blocks were asked for before the first time ([`sizes`]).
     ///
     /// The caller sees to it that `known` is so.
-    pub fn region(&self, entry: Block, known: &SlotFacts) -> Option<Region> {
-        let Analysis { func, facts, crosses, .. } = self.analysis();
+    ///
+    /// # Errors
+    /// When the meter's budget is used up or the work is cancelled.
+    pub fn region_within(
+        &self,
+        entry: Block,
+        known: &SlotFacts,
+        meter: &Meter,
+    ) -> Result<Option<Region>, Stopped> {
+        let Analysis { func, facts, crosses, .. } = self.analysis(meter)?;
         if *crosses {
-            return None;
+            return Ok(None);
         }
         let func = func.as_ref().unwrap_or(&self.func);
         let plan = if self.options.exact_steps && self.steps.is_none() {
-            explore::single_block(func, facts, entry)?
+            explore::single_block(func, facts, entry)
         } else {
-            explore::explore(func, facts, entry)?
+            let (size, first) = self.sizes.of(entry);
+            let before = meter.work();
+            let plan = explore::explore(func, facts, entry, size, meter)?;
+            if first {
+                let nodes = plan.as_ref().map_or(&[][..], |plan| &plan.nodes);
+                let insts = nodes.iter().filter_map(|node| Some(func.block(node.block?).insts.len()));
+                self.sizes.spend(meter.work() - before, nodes.len(), insts.sum());
+            }
+            plan
         };
-        self.build(entry, plan, known).or_else(|| self.single_block(entry, known))
-    }
-
-    /// The region of nothing but the block, for where [`Kernel::region`]'s cannot be compiled.
-    pub fn single_block(&self, entry: Block, known: &SlotFacts) -> Option<Region> {
-        let Analysis { func, facts, crosses, .. } = self.analysis();
-        if *crosses {
-            return None;
+        let Some(plan) = plan else { return Ok(None) };
+        match self.build(entry, plan, known, meter)? {
+            Some(region) => Ok(Some(region)),
+            None => self.single_block(entry, known, meter),
         }
-        let plan = explore::single_block(func.as_ref().unwrap_or(&self.func), facts, entry)?;
-        self.build(entry, plan, known)
     }
 
-    fn build(&self, entry: Block, plan: Plan, known: &SlotFacts) -> Option<Region> {
-        let Analysis { func, live, .. } = self.analysis();
+    /// The region of nothing but the block, for where [`Kernel::region_within`]'s cannot be compiled.
+    ///
+    /// # Errors
+    /// When the meter's budget is used up or the work is cancelled.
+    pub fn single_block(
+        &self,
+        entry: Block,
+        known: &SlotFacts,
+        meter: &Meter,
+    ) -> Result<Option<Region>, Stopped> {
+        let Analysis { func, facts, crosses, .. } = self.analysis(meter)?;
+        if *crosses {
+            return Ok(None);
+        }
+        match explore::single_block(func.as_ref().unwrap_or(&self.func), facts, entry) {
+            Some(plan) => self.build(entry, plan, known, meter),
+            None => Ok(None),
+        }
+    }
+
+    fn build(
+        &self,
+        entry: Block,
+        plan: Plan,
+        known: &SlotFacts,
+        meter: &Meter,
+    ) -> Result<Option<Region>, Stopped> {
+        let Analysis { func, live, .. } = self.analysis(meter)?;
+        meter.stage("building it")?;
         let (mut ssa, faults) =
             promote::promote(func.as_ref().unwrap_or(&self.func), &plan, live, &known.ones, self.steps);
-        optimize::optimize_ssa(&mut ssa);
+        meter.step(ssa.insts.len() / 8)?;
+        optimize::optimize_ssa(&mut ssa, meter)?;
         let mask = if self.wave || self.steps.is_some() {
             wave::to_mask(&ssa, &known.uniform)
         } else {
             shapes::infer_uniform(&mut ssa, &known.uniform);
-            linearize::to_mask(&ssa)?
+            let Some(mask) = linearize::to_mask(&ssa) else { return Ok(None) };
+            mask
         };
+        meter.step(mask.insts.len() / 8)?;
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         let steps = plan.steps(&self.func);
-        Some(Region {
+        Ok(Some(Region {
             entry,
             ssa,
             mask,
@@ -298,7 +373,7 @@ impl Kernel {
             whole: self.whole,
             steps,
             counted: self.steps.is_some(),
-        })
+        }))
     }
 }
 

@@ -2,14 +2,33 @@
 
 use super::{Region, full};
 use crate::function::Function;
+use crate::meter::{Meter, Stopped};
 use crate::passes::{
-    canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs, pipeline,
-    remaining, schedule, simplify_cfg, sink, uniform, whole,
+    Pass, canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs,
+    pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
-/// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
+/// Runs passes in order, unless the work is to stop between two.
+fn run(func: &mut Function, passes: &[Pass], meter: &Meter) -> Result<(), Stopped> {
+    for pass in passes {
+        meter.step(1 + func.insts.len() / 16)?;
+        pipeline(func, &[*pass]);
+    }
+    Ok(())
+}
+
+/// Optimises a region's mask form, without limits. See [`optimize_within`].
 pub fn optimize(region: &mut Region, special: bool) {
-    pipeline(
+    optimize_within(region, special, &Meter::unlimited()).expect("there are no limits");
+}
+
+/// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Result<(), Stopped> {
+    meter.stage("optimising it")?;
+    run(
         &mut region.mask,
         &[
             if special { expand::run_but_special } else { expand::run },
@@ -34,14 +53,16 @@ pub fn optimize(region: &mut Region, special: bool) {
             gvn::run,
             dce::run,
         ],
-    );
+        meter,
+    )?;
     // Registers are wanted at the heads of loops there.
     if region.counted {
         sink::run(&mut region.mask);
     }
     if ends::run(&mut region.mask) {
-        pipeline(&mut region.mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run]);
+        run(&mut region.mask, &[fold::run, simplify_cfg::run, gvn::run, dce::run], meter)?;
     }
+    Ok(())
 }
 
 /// Lets the last lanes of loops go on one after another ([`lane_loops`]), where the code generator knows how. Says whether there are any.
@@ -84,6 +105,6 @@ pub fn versions(region: &mut Region, all_enter: bool) {
 }
 
 /// Optimises a region in SSA, before its branches become masks: whatever is gone here needs no mask and no blend.
-pub fn optimize_ssa(func: &mut Function) {
-    pipeline(func, &[fold::run, gvn::run, simplify_cfg::run, fold::run, dce::run]);
+pub fn optimize_ssa(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
+    run(func, &[fold::run, gvn::run, simplify_cfg::run, fold::run, dce::run], meter)
 }

@@ -9,9 +9,10 @@ use super::explore::{ExitKind, NodeTerm, Plan};
 use super::liveness::{SlotLiveness, SlotSet};
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
-use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator, ValueDef};
+use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator};
 use crate::graph;
 use crate::opcodes::{IntCC, Opcode};
+use crate::passes::single_arguments;
 use crate::types::Type;
 
 /// Exit numbers from here on are guest faults: the region returns at once, with the lanes concerned as exited mask.
@@ -241,7 +242,7 @@ pub fn promote(
         }
         out.block_mut(block).term = Some(term);
     }
-    prune_params(&mut out);
+    single_arguments(&mut out);
     (out, faults)
 }
 
@@ -396,107 +397,5 @@ fn copy_inst(
                 map.insert(old, v);
             }
         }
-    }
-}
-
-/// Removes block parameters that every edge gives the same value (or themselves).
-pub fn prune_params(func: &mut Function) {
-    let mut replaced: HashMap<Value, Value> = HashMap::new();
-    fn resolve(replaced: &HashMap<Value, Value>, mut v: Value) -> Value {
-        while let Some(&r) = replaced.get(&v) {
-            v = r;
-        }
-        v
-    }
-    let mut incoming: Vec<Vec<(usize, bool)>> = vec![Vec::new(); func.blocks.len()];
-    for b in func.block_ids() {
-        match func.term(b) {
-            Terminator::Jump(c) => incoming[c.block.index()].push((b.index(), false)),
-            Terminator::Branch { taken, next, .. }
-            | Terminator::BrAny { taken, next, .. }
-            | Terminator::BrIf { taken, next, .. } => {
-                incoming[taken.block.index()].push((b.index(), false));
-                incoming[next.block.index()].push((b.index(), true));
-            }
-            _ => {}
-        }
-    }
-    let edge_args = |func: &Function, b: usize, second: bool| -> Vec<Value> {
-        match func.term(Block::new(b)) {
-            Terminator::Jump(c) => c.args.clone(),
-            Terminator::Branch { taken, next, .. }
-            | Terminator::BrAny { taken, next, .. }
-            | Terminator::BrIf { taken, next, .. } => {
-                if second {
-                    next.args.clone()
-                } else {
-                    taken.args.clone()
-                }
-            }
-            _ => Vec::new(),
-        }
-    };
-    let all_args: Vec<Vec<Vec<Value>>> =
-        incoming.iter().map(|list| list.iter().map(|&(b, s)| edge_args(func, b, s)).collect()).collect();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (b, edges) in all_args.iter().enumerate() {
-            if Block::new(b) == func.entry {
-                continue;
-            }
-            for (i, &p) in func.blocks[b].params.iter().enumerate() {
-                if replaced.contains_key(&p) {
-                    continue;
-                }
-                let mut only: Option<Value> = None;
-                let mut many = edges.is_empty();
-                for args in edges {
-                    let a = resolve(&replaced, args[i]);
-                    if a == p || Some(a) == only {
-                        continue;
-                    }
-                    many |= only.replace(a).is_some();
-                }
-                if let (false, Some(v)) = (many, only) {
-                    replaced.insert(p, v);
-                    changed = true;
-                }
-            }
-        }
-    }
-    if replaced.is_empty() {
-        return;
-    }
-    let keep: Vec<Vec<bool>> =
-        func.blocks.iter().map(|b| b.params.iter().map(|p| !replaced.contains_key(p)).collect()).collect();
-    let retain = |call: &mut BlockCall| {
-        let mut flags = keep[call.block.index()].iter();
-        call.args.retain(|_| *flags.next().expect("one flag a parameter"));
-    };
-    for b in &mut func.blocks {
-        match b.term.as_mut().expect("complete block") {
-            Terminator::Jump(c) => retain(c),
-            Terminator::Branch { taken, next, .. }
-            | Terminator::BrAny { taken, next, .. }
-            | Terminator::BrIf { taken, next, .. } => {
-                retain(taken);
-                retain(next);
-            }
-            _ => {}
-        }
-        b.term.as_mut().expect("complete block").map_uses(|v| resolve(&replaced, v));
-    }
-    for (b, flags) in func.blocks.iter_mut().zip(&keep) {
-        let mut flags = flags.iter();
-        b.params.retain(|_| *flags.next().expect("one flag a parameter"));
-    }
-    for b in 0..func.blocks.len() {
-        for (i, p) in func.blocks[b].params.clone().into_iter().enumerate() {
-            func.values[p.index()].def = ValueDef::Param(Block::new(b), i as u32);
-        }
-    }
-    for inst in &mut func.insts {
-        inst.args.iter_mut().for_each(|a| *a = resolve(&replaced, *a));
     }
 }

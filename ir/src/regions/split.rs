@@ -7,7 +7,8 @@
 //! Atomics happen in the order of lanes. That of a region run a few lanes at a time is the same as long as each lane does one of them, or
 //! the order of all that it does makes no difference.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
@@ -70,6 +71,7 @@ impl OrderedAccesses {
     pub fn of_block(func: &Function, block: Block, lockstep: bool) -> OrderedAccesses {
         let loads = u32::from(faults_in_step(func, block, lockstep));
         let mut this = OrderedAccesses { loads, ..Default::default() };
+        let used = OnceCell::new();
         for &i in &func.block(block).insts {
             match (func.inst(i).op, func.inst(i).imm) {
                 (Opcode::Load, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.loads += 1,
@@ -80,7 +82,8 @@ impl OrderedAccesses {
                     if m.space == Space::Local {
                         continue;
                     }
-                    let free = op.is_commutative() && !is_used(func, block, func.inst(i).result);
+                    let is_used = |v| used.get_or_init(|| used_values(func, block)).contains(&v);
+                    let free = op.is_commutative() && !func.inst(i).result.is_some_and(is_used);
                     let own = if free { Atomics::Commuting(op, m.bytes) } else { Atomics::Ordered };
                     this.atomics = this.atomics.plus(own);
                     this.on_ordered |= is_ordered(m.space, lockstep);
@@ -135,11 +138,12 @@ fn faults_in_step(func: &Function, block: Block, lockstep: bool) -> bool {
     lockstep && matches!(func.block(block).term, Some(Terminator::Fault(_)))
 }
 
-/// Whether a block uses a value that it makes.
-fn is_used(func: &Function, block: Block, value: Option<Value>) -> bool {
-    let Some(value) = value else { return false };
-    let mut used = func.block(block).insts.iter().any(|&i| func.inst(i).args.contains(&value));
-    func.term(block).for_each_use(|v| used |= v == value);
+/// Values that a block uses.
+fn used_values(func: &Function, block: Block) -> HashSet<Value> {
+    let data = func.block(block);
+    let mut used: HashSet<Value> =
+        data.insts.iter().flat_map(|&i| func.inst(i).args.iter().copied()).collect();
+    func.term(block).for_each_use(|v| _ = used.insert(v));
     used
 }
 
@@ -298,15 +302,17 @@ fn begin_before(func: &Function, own: &[Inst], pc: u32, begun: &mut Begun<'_>) -
 /// cuts does not have many slots, of all of which every region would have to know.
 #[derive(Default)]
 struct Slots {
-    free: Vec<Slot>,
+    free: HashMap<Type, Vec<Slot>>,
 }
 
 impl Slots {
     fn take(&mut self, func: &mut Function, ty: Type) -> Slot {
-        if let Some(at) = self.free.iter().rposition(|&slot| func.slots[slot.index()].ty == ty) {
-            return self.free.swap_remove(at);
-        }
-        func.add_slot(format!("#x{}", func.slots.len()), ty, SlotInit::Zero)
+        let free = self.free.get_mut(&ty).and_then(Vec::pop);
+        free.unwrap_or_else(|| func.add_slot(format!("#x{}", func.slots.len()), ty, SlotInit::Zero))
+    }
+
+    fn give(&mut self, func: &Function, slot: Slot) {
+        self.free.entry(func.slots[slot.index()].ty).or_default().push(slot);
     }
 }
 
@@ -361,8 +367,10 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
                 }
             };
             replaced.insert(v, again);
-            if last[&v] == part {
-                slots.free.extend(held.remove(&v));
+            if last[&v] == part
+                && let Some(slot) = held.remove(&v)
+            {
+                slots.give(b.func, slot);
             }
         }
         let map = |v: Value| replaced.get(&v).copied().unwrap_or(v);

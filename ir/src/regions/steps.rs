@@ -6,42 +6,6 @@ use crate::entities::Block;
 use crate::function::{Function, LeaveKind, PushKind, Terminator};
 use crate::graph;
 
-/// Where each block of a kernel in SPMD form may go on, whatever is on the stack: a leave goes to every target pushed for its kind, and lanes
-/// that wait at a join may resume at every join target.
-pub fn successors(func: &Function) -> Vec<Vec<Block>> {
-    let mut targets: Vec<(PushKind, Block)> = Vec::new();
-    for b in func.block_ids() {
-        match func.term(b) {
-            Terminator::Push { kind, target, .. } => targets.push((*kind, *target)),
-            Terminator::Call { ret, .. } => targets.push((PushKind::Call, *ret)),
-            _ => {}
-        }
-    }
-    let of = |kind: PushKind| targets.iter().filter(move |t| t.0 == kind).map(|t| t.1);
-    let of_block = |b| {
-        let mut list = Vec::new();
-        match func.term(b) {
-            // The target of a push is reached by the leave or join, not from here.
-            Terminator::Push { next, .. } => list.push(*next),
-            Terminator::Call { target, .. } => list.push(*target),
-            Terminator::Leave { kind, cond, next } => {
-                list.extend(cond.map(|_| *next));
-                list.extend(kind.entry().into_iter().flat_map(of));
-            }
-            Terminator::Join { next, .. } => {
-                list.push(*next);
-                list.extend(
-                    of(PushKind::Join).flat_map(|target| [target, func.behind_join(b, *next, target)]),
-                );
-            }
-            Terminator::BranchIndirect { .. } => list.extend(func.block_at.values()),
-            other => other.for_each_successor(|s| list.push(s)),
-        }
-        list
-    };
-    func.block_ids().map(of_block).collect()
-}
-
 /// Most places that are looked at, and most entries on the stack: with more, nothing is known.
 const MOST_PLACES: usize = 1 << 14;
 const MOST_DEPTH: usize = 32;

@@ -4,6 +4,7 @@ use super::SlotFacts;
 use super::{Kernel, RegionOptions};
 use crate::entities::{Block, Slot};
 use crate::interp::{Code, Denied, FaultKind, Flow, Scratch, Warp, WarpMemory};
+use crate::meter::Meter;
 use crate::opcodes::{Opcode, Space};
 use crate::text::parse_function;
 use crate::verify::verify;
@@ -204,7 +205,7 @@ fn long_blocks_become_several_regions() {
         let kernel = Kernel::new(long_wave(n), RegionOptions::default());
         verify(&kernel.func).expect("valid");
         let longest = kernel.func.blocks.iter().map(|block| block.insts.len()).max();
-        assert!(longest <= Some(super::explore::MAX_INSTS), "{longest:?}");
+        assert!(longest <= Some(super::sizes::MAX_INSTS), "{longest:?}");
         // All of it is there, in order, once.
         let insts: u32 = kernel.func.blocks.iter().map(|block| block.guest_insts).sum();
         assert_eq!(insts, n as u32 + 1);
@@ -214,14 +215,14 @@ fn long_blocks_become_several_regions() {
         let mut next = Some(Block(0));
         while let Some(at) = next {
             let region = kernel.region(at, &SlotFacts::none(kernel.func.slots.len())).expect("a region");
-            assert!(region.ssa.insts.len() < 2 * super::explore::MAX_INSTS);
+            assert!(region.ssa.insts.len() < 2 * super::sizes::MAX_INSTS);
             regions += 1;
             next = region.exits.iter().find_map(|exit| match exit {
                 super::explore::ExitKind::Enter(block) => Some(*block),
                 _ => None,
             });
         }
-        assert!(regions >= n * 3 / super::explore::MAX_INSTS, "{regions} for {n}");
+        assert!(regions >= n * 3 / super::sizes::MAX_INSTS, "{regions} for {n}");
     }
 }
 
@@ -330,7 +331,9 @@ fn masked() -> crate::Function {
 #[test]
 fn what_lanes_out_of_the_register_hold_is_live_where_it_is_read() {
     let func = masked();
-    let live = super::liveness::SlotLiveness::compute(&func, false);
+    let meter = Meter::unlimited();
+    let compute = |keep| super::liveness::SlotLiveness::compute(&func, keep, &meter).expect("no limits");
+    let live = compute(false);
     let names = |set: &super::liveness::SlotSet| {
         let names = set.iter().filter_map(|s| func.slots.get(s.index())).map(|slot| slot.name.as_str());
         names.collect::<Vec<_>>().join(" ")
@@ -340,7 +343,7 @@ fn what_lanes_out_of_the_register_hold_is_live_where_it_is_read() {
     assert_eq!(names(live.live_in_full(Block(1))), "exec v0 n");
     assert_eq!(names(live.live_in(Block(2))), "v2");
     // Who looks at all registers at the end sees the old values of all.
-    let kept = super::liveness::SlotLiveness::compute(&func, true);
+    let kept = compute(true);
     assert_eq!(names(kept.live_in(Block(1))), "exec v0 v1 v2 v3 n");
 }
 

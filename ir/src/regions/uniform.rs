@@ -10,6 +10,7 @@ use super::liveness::SlotSet;
 use crate::abi::Builtin;
 use crate::entities::{Block, Slot};
 use crate::function::{Function, Imm, PushKind, SlotInit, Terminator};
+use crate::meter::{Meter, Stopped};
 use crate::opcodes::{Opcode, Space};
 
 /// Result of the analysis.
@@ -23,9 +24,11 @@ pub struct Uniformity {
 
 impl Uniformity {
     /// Analyses a kernel in SPMD form.
-    pub fn compute(func: &Function) -> Uniformity {
+    pub fn compute(func: &Function, meter: &Meter) -> Result<Uniformity, Stopped> {
+        meter.stage("uniform slots")?;
         let slots = func.slots.len();
-        let kills = reconvergence_kills(func);
+        let kills = reconvergence_kills(func, meter)?;
+        meter.hold(func.blocks.len() * SlotSet::bytes_of(slots))?;
         let mut entry = SlotSet::full(slots);
         for (i, data) in func.slots.iter().enumerate() {
             if let SlotInit::Builtin(Builtin::Tid(_) | Builtin::LaneId | Builtin::LinearTid) = data.init {
@@ -47,6 +50,7 @@ impl Uniformity {
         // Only blocks whose start has changed are looked at again: one loop after another would take time by the square of their number.
         let mut work: BTreeSet<usize> = (0..func.blocks.len()).collect();
         while let Some(b) = work.pop_first().map(Block::new) {
+            meter.step(1 + func.block(b).insts.len() / 16)?;
             let (out, cond) = transfer(func, b, at_entry[b.index()].clone(), &mut values);
             uniform_cond[b.index()] = cond;
             let mut varying = SlotSet::full(slots);
@@ -57,7 +61,7 @@ impl Uniformity {
                 }
             });
         }
-        Uniformity { at_entry, uniform_cond }
+        Ok(Uniformity { at_entry, uniform_cond })
     }
 
     /// Slots uniform where `block` starts.
@@ -109,33 +113,39 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet, uniform: &mut [bo
     (slots, cond)
 }
 
+/// Blocks that are looked at behind pushes, all together: so many times those that there are, and some more. That is enough for entries
+/// pushed within each other a hundred deep; of the outermost ones of code that goes deeper all slots that are written count as varying.
+const LOOKS: usize = 64;
+const MORE_LOOKS: usize = 1 << 12;
+
 /// For each block, the slots that are varying at its start because lanes come together there.
-fn reconvergence_kills(func: &Function) -> Vec<SlotSet> {
+fn reconvergence_kills(func: &Function, meter: &Meter) -> Result<Vec<SlotSet>, Stopped> {
     let slots = func.slots.len();
     let mut kills = vec![SlotSet::empty(slots); func.blocks.len()];
-    let reach = |from: Block, target: Block| {
-        let mut seen = vec![false; func.blocks.len()];
-        let mut work = vec![from];
-        while let Some(b) = work.pop() {
-            if !std::mem::replace(&mut seen[b.index()], true) && b != target {
-                func.term(b).for_each_successor(|s| work.push(s));
-            }
-        }
-        seen[target.index()] = true;
-        seen
+    let has_pushes = func.block_ids().any(|b| {
+        matches!(
+            func.term(b),
+            Terminator::Push { .. }
+                | Terminator::Call { .. }
+                | Terminator::QuadOn { .. }
+                | Terminator::QuadPop { .. }
+        )
+    });
+    if !has_pushes {
+        return Ok(kills);
+    }
+    let written: Vec<SlotSet> = func.block_ids().map(|b| written_by(func, b)).collect();
+    meter.hold(2 * func.blocks.len() * SlotSet::bytes_of(slots))?;
+    let mut behind = Behind {
+        func,
+        seen: vec![0; func.blocks.len()],
+        search: 0,
+        found: Vec::new(),
+        left: LOOKS * func.blocks.len() + MORE_LOOKS,
     };
-    let written = |seen: &[bool]| {
-        let mut set = SlotSet::empty(slots);
-        for b in func.block_ids().filter(|b| seen[b.index()]) {
-            for &i in &func.block(b).insts {
-                if let (Opcode::SlotSet, Imm::Slot(s)) = (func.inst(i).op, func.inst(i).imm) {
-                    set.insert(s);
-                }
-            }
-        }
-        set
-    };
-    for b in func.block_ids() {
+    // What is pushed within something else stands behind it, and is looked at first.
+    let mut rest = Vec::new();
+    for b in func.block_ids().rev() {
         let (kind, start, target) = match *func.term(b) {
             Terminator::Push { kind, target, next } => (kind, next, target),
             Terminator::Call { target, ret } => (PushKind::Call, target, ret),
@@ -145,16 +155,78 @@ fn reconvergence_kills(func: &Function) -> Vec<SlotSet> {
             }
             _ => continue,
         };
-        let seen = reach(start, target);
-        let set = written(&seen);
+        if !behind.find(start, target, meter)? {
+            rest.push((kind, target));
+            continue;
+        }
+        let mut set = written[target.index()].clone();
+        behind.found.iter().for_each(|b| _ = set.union(&written[b.index()]));
         kills[target.index()].union(&set);
         if kind == PushKind::Join {
-            for j in func.block_ids().filter(|j| seen[j.index()]) {
+            for &j in behind.found.iter().chain([&target]) {
                 if let Terminator::Join { next, .. } = func.term(j) {
                     kills[next.index()].union(&set);
                 }
             }
         }
     }
-    kills
+    if rest.is_empty() {
+        return Ok(kills);
+    }
+    let mut all = SlotSet::empty(slots);
+    written.iter().for_each(|set| _ = all.union(set));
+    for &(_, target) in &rest {
+        kills[target.index()].union(&all);
+    }
+    if rest.iter().any(|(kind, _)| *kind == PushKind::Join) {
+        for j in func.block_ids() {
+            if let Terminator::Join { next, .. } = func.term(j) {
+                kills[next.index()].union(&all);
+            }
+        }
+    }
+    Ok(kills)
+}
+
+/// Slots that a block writes.
+fn written_by(func: &Function, block: Block) -> SlotSet {
+    let mut set = SlotSet::empty(func.slots.len());
+    for &i in &func.block(block).insts {
+        if let (Opcode::SlotSet, Imm::Slot(s)) = (func.inst(i).op, func.inst(i).imm) {
+            set.insert(s);
+        }
+    }
+    set
+}
+
+/// Searches for what lies between a push and the place where its entry is popped.
+struct Behind<'a> {
+    func: &'a Function,
+    /// By block, the last search that has come to it.
+    seen: Vec<u32>,
+    search: u32,
+    found: Vec<Block>,
+    /// Blocks that may still be looked at.
+    left: usize,
+}
+
+impl Behind<'_> {
+    /// Finds the blocks that `start` leads to without coming by `target`. False where too many have been looked at.
+    fn find(&mut self, start: Block, target: Block, meter: &Meter) -> Result<bool, Stopped> {
+        self.search += 1;
+        self.found.clear();
+        self.seen[target.index()] = self.search;
+        let mut work = vec![start];
+        while let Some(b) = work.pop() {
+            if std::mem::replace(&mut self.seen[b.index()], self.search) == self.search {
+                continue;
+            }
+            meter.step(1)?;
+            let Some(left) = self.left.checked_sub(1) else { return Ok(false) };
+            self.left = left;
+            self.found.push(b);
+            self.func.term(b).for_each_successor(|s| work.push(s));
+        }
+        Ok(true)
+    }
 }

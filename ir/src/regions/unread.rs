@@ -5,6 +5,7 @@
 
 use super::liveness::SlotLiveness;
 use crate::function::{Function, Imm};
+use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 use crate::passes::dce;
 
@@ -12,11 +13,12 @@ use crate::passes::dce;
 const ROUNDS: usize = 4;
 
 /// Removes writes of slots that no block reads behind them, and what was computed for these alone.
-pub(super) fn drop_unread(func: &mut Function) {
+pub(super) fn drop_unread(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     for _ in 0..ROUNDS {
-        let live = SlotLiveness::compute(func, false);
+        let live = SlotLiveness::compute(func, false, meter)?;
         let mut changed = false;
         for block in func.block_ids() {
+            meter.step(1)?;
             let mut read = live.live_out(func, block);
             let insts = std::mem::take(&mut func.block_mut(block).insts);
             let count = insts.len();
@@ -41,8 +43,9 @@ pub(super) fn drop_unread(func: &mut Function) {
             func.block_mut(block).insts = kept;
         }
         if !changed {
-            return;
+            break;
         }
         dce::run(func);
     }
+    Ok(())
 }

@@ -15,6 +15,7 @@ use super::liveness::SlotLiveness;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, Terminator, ValueDef};
 use crate::graph;
+use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 
 /// What is known of a value, in a lane that is not in the mask voted on.
@@ -42,9 +43,19 @@ impl Abstract {
     }
 }
 
+/// Blocks that are evaluated behind votes, all together: so many times those that there are, and some more. That is enough for votes within
+/// each other a hundred deep; the outermost ones of code that goes deeper stay with the driver.
+const LOOKS: usize = 64;
+const MORE_LOOKS: usize = 1 << 12;
+
 /// Rewrites the votes of a kernel in SPMD form (whose lanes never part) that chunks can take for themselves from
 /// `vote_any` to `any`. Gives for each block with such a vote the block where its ways meet again.
-pub fn localize(func: &mut Function, live: &SlotLiveness) -> HashMap<Block, Block> {
+pub fn localize(
+    func: &mut Function,
+    live: &SlotLiveness,
+    meter: &Meter,
+) -> Result<HashMap<Block, Block>, Stopped> {
+    meter.stage("votes of chunks")?;
     let succs: Vec<Vec<usize>> = func
         .block_ids()
         .map(|b| {
@@ -59,7 +70,10 @@ pub fn localize(func: &mut Function, live: &SlotLiveness) -> HashMap<Block, Bloc
     let post = graph::post_dominators(&succs);
     let preds = graph::predecessors(&succs);
     let mut votes = HashMap::new();
-    for block in func.block_ids() {
+    let mut left = LOOKS * func.blocks.len() + MORE_LOOKS;
+    // Votes within the ways of others stand behind those, and are looked at first.
+    for block in func.block_ids().rev() {
+        meter.step(1)?;
         let Some(vote) = vote_of(func, block) else { continue };
         let meeting = match post[block.index()] {
             Some(p) if p < succs.len() => Block::new(p),
@@ -70,18 +84,19 @@ pub fn localize(func: &mut Function, live: &SlotLiveness) -> HashMap<Block, Bloc
             _ => None,
         };
         let start = state_at_vote(func, block, before, vote.mask);
-        if leaves_all(func, live, &succs, block, meeting, start) {
+        let ways = Ways { func, live, succs: &succs, meter };
+        if ways.leave_all(block, meeting, start, &mut left)? {
             votes.insert(block, (meeting, vote.inst));
         }
     }
     for &(_, inst) in votes.values() {
         func.inst_mut(inst).op = Opcode::Any;
     }
-    votes.into_iter().map(|(block, (meeting, _))| (block, meeting)).collect()
+    Ok(votes.into_iter().map(|(block, (meeting, _))| (block, meeting)).collect())
 }
 
 /// Whether a kernel in SPMD form whose lanes never part has votes that only the whole wave can take.
-pub fn some_stay(func: &Function, keep_registers: bool) -> bool {
+pub fn some_stay(func: &Function, keep_registers: bool, meter: &Meter) -> Result<bool, Stopped> {
     let count = |func: &Function| {
         let of = |block: &crate::function::BlockData| {
             block.insts.iter().filter(|&&i| func.inst(i).op == Opcode::VoteAny).count()
@@ -89,11 +104,12 @@ pub fn some_stay(func: &Function, keep_registers: bool) -> bool {
         func.blocks.iter().map(of).sum::<usize>()
     };
     if count(func) == 0 {
-        return false;
+        return Ok(false);
     }
+    let live = SlotLiveness::compute(func, keep_registers, meter)?;
     let mut changed = func.clone();
-    localize(&mut changed, &SlotLiveness::compute(func, keep_registers));
-    count(&changed) > 0
+    localize(&mut changed, &live, meter)?;
+    Ok(count(&changed) > 0)
 }
 
 struct Vote {
@@ -180,65 +196,78 @@ fn implies(func: &Function, value: Value, of: Value, depth: u32) -> bool {
         }
 }
 
-/// Whether every way from the vote's sides to `meeting` leaves what is live there as it was, in a lane that starts with `start`.
-fn leaves_all(
-    func: &Function,
-    live: &SlotLiveness,
-    succs: &[Vec<usize>],
-    vote: Block,
-    meeting: Block,
-    start: Vec<Abstract>,
-) -> bool {
-    let wanted = live.live_in(meeting);
-    let mut states: HashMap<usize, Vec<Abstract>> = HashMap::new();
-    let mut work: BTreeSet<usize> = BTreeSet::new();
-    let arrives = |state: &[Abstract],
-                   to: usize,
-                   states: &mut HashMap<usize, Vec<Abstract>>,
-                   work: &mut BTreeSet<usize>| {
-        if to == meeting.index() {
-            return wanted.iter().filter(|s| s.index() < state.len()).all(|s| {
-                let (now, then) = (state[s.index()], start[s.index()]);
-                now.same == Some(s) || (now.known.is_some() && now.known == then.known)
-            });
-        }
-        match states.get_mut(&to) {
-            None => {
-                states.insert(to, state.to_vec());
-                work.insert(to);
+/// The ways behind votes.
+struct Ways<'a> {
+    func: &'a Function,
+    live: &'a SlotLiveness,
+    succs: &'a [Vec<usize>],
+    meter: &'a Meter,
+}
+
+impl Ways<'_> {
+    /// Whether every way from the vote's sides to `meeting` leaves what is live there as it was, in a lane that starts with `start`. No, too,
+    /// where more than `left` blocks would have to be evaluated for that.
+    fn leave_all(
+        &self,
+        vote: Block,
+        meeting: Block,
+        start: Vec<Abstract>,
+        left: &mut usize,
+    ) -> Result<bool, Stopped> {
+        let wanted = self.live.live_in(meeting);
+        let mut states: HashMap<usize, Vec<Abstract>> = HashMap::new();
+        let mut work: BTreeSet<usize> = BTreeSet::new();
+        let arrives = |state: &[Abstract],
+                       to: usize,
+                       states: &mut HashMap<usize, Vec<Abstract>>,
+                       work: &mut BTreeSet<usize>| {
+            if to == meeting.index() {
+                return wanted.iter().filter(|s| s.index() < state.len()).all(|s| {
+                    let (now, then) = (state[s.index()], start[s.index()]);
+                    now.same == Some(s) || (now.known.is_some() && now.known == then.known)
+                });
             }
-            Some(old) => {
-                let met: Vec<Abstract> = old.iter().zip(state).map(|(a, b)| a.meet(*b)).collect();
-                if met != *old {
-                    *old = met;
+            match states.get_mut(&to) {
+                None => {
+                    states.insert(to, state.to_vec());
                     work.insert(to);
+                }
+                Some(old) => {
+                    let met: Vec<Abstract> = old.iter().zip(state).map(|(a, b)| a.meet(*b)).collect();
+                    if met != *old {
+                        *old = met;
+                        work.insert(to);
+                    }
+                }
+            }
+            true
+        };
+        for &side in &self.succs[vote.index()] {
+            if !arrives(&start, side, &mut states, &mut work) {
+                return Ok(false);
+            }
+        }
+        while let Some(at) = work.pop_first() {
+            self.meter.step(1)?;
+            let Some(rest) = left.checked_sub(1) else { return Ok(false) };
+            *left = rest;
+            let block = Block::new(at);
+            // Lanes stay together and in this program.
+            if !matches!(self.func.term(block), Terminator::Jump(_) | Terminator::Branch { .. }) {
+                return Ok(false);
+            }
+            let mut state = states[&at].clone();
+            if !run(self.func, block, &mut state) {
+                return Ok(false);
+            }
+            for &next in &self.succs[at] {
+                if !arrives(&state, next, &mut states, &mut work) {
+                    return Ok(false);
                 }
             }
         }
-        true
-    };
-    for &side in &succs[vote.index()] {
-        if !arrives(&start, side, &mut states, &mut work) {
-            return false;
-        }
+        Ok(true)
     }
-    while let Some(at) = work.pop_first() {
-        let block = Block::new(at);
-        // Lanes stay together and in this program.
-        if !matches!(func.term(block), Terminator::Jump(_) | Terminator::Branch { .. }) {
-            return false;
-        }
-        let mut state = states[&at].clone();
-        if !run(func, block, &mut state) {
-            return false;
-        }
-        for &next in &succs[at] {
-            if !arrives(&state, next, &mut states, &mut work) {
-                return false;
-            }
-        }
-    }
-    true
 }
 
 /// Evaluates a block for a lane; false if it may do something that a skipped block would not have done.
@@ -360,9 +389,10 @@ mod tests {
             }}"
         );
         let mut func = parse_function(&text, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let live = SlotLiveness::compute(&func, false);
-        let stays = some_stay(&func, false);
-        let count = localize(&mut func, &live).len();
+        let meter = Meter::unlimited();
+        let live = SlotLiveness::compute(&func, false, &meter).expect("no limits");
+        let stays = some_stay(&func, false, &meter).expect("no limits");
+        let count = localize(&mut func, &live, &meter).expect("no limits").len();
         assert_eq!(stays, count == 0, "the program has one vote");
         count
     }

@@ -24,20 +24,22 @@ use warpjit_backend::{
     TrapSite,
 };
 use warpjit_ir::interp::{Fault, FaultKind, Warp};
+use warpjit_ir::meter::Spent;
 use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize, part_lanes, versions};
-use warpjit_ir::{Block, Function, GuestFault, Imm, Opcode, PureFn, Slot, Space, WordTable};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize_within, part_lanes, versions};
+use warpjit_ir::{Block, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
 use crate::exec::memory::Rights;
+use crate::exec::tiers::Limits;
 use crate::fork::{self, Guard, Mutex};
 use crate::program::Variant;
 use crate::vm::{self, CodeMemory, FloatMode};
-use crate::{CodeListing, Error, HostLevel};
+use crate::{Budget, CancelToken, CodeListing, Error, HostLevel};
 
 pub use behind::Ready;
 pub use looks::BlockLook;
@@ -46,6 +48,9 @@ use pieces::Pieces;
 use rows::RowNeeds;
 pub use rows::{Make, Parted, RowFacts, RowFlow};
 use shapes::{Assumption, StartShapes};
+
+/// How a region is cut out of a kernel.
+type Cut = fn(&Kernel, Block, &SlotFacts, &Meter) -> Result<Option<Region>, Stopped>;
 
 /// Versions of one region with assumptions; after that comes the one without.
 const MOST_VERSIONS: usize = 3;
@@ -193,6 +198,9 @@ pub struct Jit {
     found: Mutex<Option<Pieces>>,
     facts: RowFacts,
     offsets: Vec<u32>,
+    /// What compiling may take, and has taken so far.
+    budget: Budget,
+    spent: Mutex<Spent>,
     compiling: Mutex<Compiling>,
     /// The first reason why the code generator refused a region.
     refusal: Mutex<Option<String>>,
@@ -232,6 +240,8 @@ impl Jit {
         variant: Variant,
         facts: RowFacts,
         cache: Option<&CacheConfig>,
+        budget: Budget,
+        spent: Spent,
     ) -> Result<Jit, Error> {
         let level = match variant.host {
             HostLevel::Native => backend::HostLevel::Native,
@@ -254,6 +264,8 @@ impl Jit {
             facts,
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
             offsets,
+            budget,
+            spent: Mutex::new(spent),
             compiling: Mutex::default(),
             refusal: Mutex::default(),
             behind: AtomicU64::new(0),
@@ -282,9 +294,29 @@ impl Jit {
         lock(&self.refusal).clone()
     }
 
+    /// Does work for the region at a block within what is left of the budget; a token ends it early.
+    fn metered<T>(
+        &self,
+        at: Block,
+        cancel: Option<&CancelToken>,
+        work: impl FnOnce(&Meter) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = *lock(&self.spent);
+        let meter = Limits { budget: self.budget, cancel }.meter(before);
+        meter.set_region(Some(self.kernel.func.block(at).pc));
+        meter.stage("start")?;
+        let result = work(&meter);
+        // Other threads may have compiled meanwhile.
+        let after = meter.spent();
+        let mut spent = lock(&self.spent);
+        spent.time += after.time.saturating_sub(before.time);
+        spent.bytes = spent.bytes.saturating_add(after.bytes.saturating_sub(before.bytes));
+        result
+    }
+
     /// Code for the region at the warp's block that fits the warp, compiled now if need be; `None` where the interpreter must
-    /// run it.
-    pub fn region(&self, warp: &Warp) -> Option<Arc<Compiled>> {
+    /// run it, or the launch was cancelled meanwhile.
+    pub fn region(&self, warp: &Warp, cancel: Option<&CancelToken>) -> Option<Arc<Compiled>> {
         let at = warp.block;
         let mut versions = lock(&self.versions[at.index()]);
         let found = match self.fitting(&versions, warp) {
@@ -298,8 +330,13 @@ impl Jit {
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
         let frame = may_assume.then(|| warp.frame.words());
-        let made = vm::on_stack_for_compiler(|| self.compile(at, frame));
+        let made = vm::on_stack_for_compiler(|| {
+            self.metered(at, cancel, |meter| self.make(at, frame.as_slice(), meter))
+        });
         lock(&self.compiling).end();
+        if matches!(made, Err(Error::Cancelled)) {
+            return found;
+        }
         let added = versions.add(made, !may_assume, |code| self.announce(at, code));
         added
             .unwrap_or_else(|error| {
@@ -356,17 +393,15 @@ impl Jit {
         index
     }
 
-    /// Compiles the region at a block, for the shapes in the frame of a warp if there is one.
-    fn compile(&self, at: Block, frame: Option<&[u32]>) -> Result<Option<Compiled>, Error> {
-        self.make(at, frame.as_slice())
-    }
-
     /// Compiles the region at a block for the shapes that all of the frames have; or the block alone, where the region is too much for
     /// the code generator (the stack that it may take is limited).
-    fn make(&self, at: Block, frames: &[&[u32]]) -> Result<Option<Compiled>, Error> {
-        self.make_of(at, frames, Kernel::region).or_else(|error| {
-            let alone = self.make_of(at, frames, Kernel::single_block);
-            alone.map_err(|_| error)
+    fn make(&self, at: Block, frames: &[&[u32]], meter: &Meter) -> Result<Option<Compiled>, Error> {
+        self.make_of(at, frames, Kernel::region_within, meter).or_else(|error| match error {
+            Error::Budget(_) | Error::Cancelled => Err(error),
+            error => {
+                let alone = self.make_of(at, frames, Kernel::single_block, meter);
+                alone.map_err(|other| if other == Error::Cancelled { other } else { error })
+            }
         })
     }
 
@@ -375,18 +410,19 @@ impl Jit {
         &self,
         at: Block,
         frames: &[&[u32]],
-        cut: fn(&Kernel, Block, &SlotFacts) -> Option<Region>,
+        cut: Cut,
+        meter: &Meter,
     ) -> Result<Option<Compiled>, Error> {
         let kernel = &*self.kernel;
         let mut known = SlotFacts::none(kernel.func.slots.len());
-        let Some(mut region) = cut(kernel, at, &known) else { return Ok(None) };
+        let Some(mut region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
         let groups = self.groups(&region);
         let chunk_lanes = u32::from(groups) * 4;
         let mut assumptions = Vec::new();
         let mut start = None;
         if !frames.is_empty() {
             let at_start = self.is_start(at);
-            let shapes = self.shapes(kernel, &region, frames, (chunk_lanes, at_start));
+            let shapes = self.shapes(kernel, &region, frames, (chunk_lanes, at_start), meter)?;
             assumptions = shapes.list;
             start = at_start.then(|| StartShapes::new(shapes.looked_at, chunk_lanes, &assumptions));
             for a in &assumptions {
@@ -396,14 +432,14 @@ impl Jit {
                     _ => continue,
                 };
             }
-            if let Some(better) = cut(kernel, at, &known) {
+            if let Some(better) = cut(kernel, at, &known, meter)? {
                 region = better;
             }
         }
         if !self.locate_memory(&mut region) {
             return Ok(None);
         }
-        optimize(&mut region, self.wide);
+        optimize_within(&mut region, self.wide, meter)?;
         if self.wide {
             // Where lanes go on alone, not all take part.
             if !part_lanes(&mut region.mask) {
@@ -422,8 +458,10 @@ impl Jit {
             options.slot_shapes[a.slot.index()] = Some(a.known.shape);
             options.apart[a.slot.index()] = a.known.apart_in(chunk_lanes);
         }
+        meter.stage("generating its code")?;
         let mut made =
             backend::compile_region(&region.mask, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
         let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
         let mut code = self.compiled(made, at)?;
         code.listing = listing;

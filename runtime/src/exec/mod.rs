@@ -20,4 +20,4 @@ mod trails;
 pub(crate) use block::BlockFault;
 pub(crate) use jit::RowFacts;
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
-pub(crate) use tiers::{Tiers, Watch};
+pub(crate) use tiers::{Limits, Tiers, Watch};

@@ -245,7 +245,8 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut stepper = Stepper::new(self.tiers, self.plan, self.memory, self.background, watch);
+        let mut stepper =
+            Stepper::new(self.tiers, self.plan, self.memory, self.background, self.cancel, watch);
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
         let mut spare: Option<Box<RunningBlock>> = None;

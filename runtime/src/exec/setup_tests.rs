@@ -109,7 +109,7 @@ fn header_and_arguments() {
 #[test]
 fn consts_are_padded_and_overridden() {
     let parts: Vec<ConstPart> = [(1, 0, vec![1, 2]), (0, 2, vec![3, 4]), (1, 4, vec![5])]
-        .map(|(bank, offset, bytes)| ConstPart { bank, offset, bytes })
+        .map(|(bank, offset, bytes)| ConstPart { bank, offset, bytes: bytes.into() })
         .into();
     let abi = abi();
     let needs = Needs { consts: &parts, ..needs(&abi) };

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use warpjit_ir::lines::LINE_BYTES;
 use warpjit_ir::regions::liveness::SlotLiveness;
-use warpjit_ir::{Block, Builtin, Function, Imm, Opcode, Slot, SlotInit, Space, Terminator};
+use warpjit_ir::{Block, Builtin, Function, Imm, Meter, Opcode, Slot, SlotInit, Space, Stopped, Terminator};
 
 /// How warps of a kernel start.
 #[derive(Debug)]
@@ -34,10 +34,10 @@ fn depends_on_block(init: SlotInit) -> bool {
 
 impl Start {
     /// Looks at a kernel in SPMD form; `keep` is whether registers are wanted at the end.
-    pub fn new(func: &Function, keep: bool) -> Self {
+    pub fn new(func: &Function, keep: bool, meter: &Meter) -> Result<Self, Stopped> {
         let prologue = prologue(func);
         let block = prologue.unwrap_or(func.entry);
-        let live = SlotLiveness::compute(func, keep);
+        let live = SlotLiveness::compute(func, keep, meter)?;
         let live = live.live_in(block);
         let mut written = vec![false; func.slots.len()];
         for inst in func.insts.iter().filter(|inst| inst.op == Opcode::SlotSet) {
@@ -70,7 +70,8 @@ impl Start {
         }
         let uses_local = func.uses_space(Space::Local);
         let shared_line = shared_line(func);
-        Start { block, prologue: prologue.map(|_| func.entry), restored, by_block, uses_local, shared_line }
+        let prologue = prologue.map(|_| func.entry);
+        Ok(Start { block, prologue, restored, by_block, uses_local, shared_line })
     }
 }
 

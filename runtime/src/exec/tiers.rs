@@ -13,7 +13,7 @@ use crate::profile::RawSamples;
 use crate::program::Variant;
 use crate::vm::sampler::{self, Place};
 use crate::vm::{Call, RawFault};
-use crate::{Config, Error, Listings, Memory, Observe, Tier};
+use crate::{Budget, CancelToken, Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use warpjit_backend::{Context, LaneTranslation, RowWarp, Translator};
 use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
+use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Function, Scalar, Slot};
@@ -86,6 +87,26 @@ impl Counts {
     }
 }
 
+/// What compiling may take, and what ends it early.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits<'a> {
+    /// For all regions of a kernel together.
+    pub budget: Budget,
+    /// Of the launch that waits for it.
+    pub cancel: Option<&'a CancelToken>,
+}
+
+impl Limits<'_> {
+    /// A meter for work that begins now, some having been spent before.
+    pub fn meter(&self, before: Spent) -> Meter {
+        let meter = Meter::new(Task::Compiling, self.budget, before);
+        match self.cancel {
+            Some(cancel) => meter.cancelled_by(cancel.flag()),
+            None => meter,
+        }
+    }
+}
+
 impl Tiers {
     /// Makes a kernel ready.
     pub fn new(
@@ -93,16 +114,21 @@ impl Tiers {
         variant: Variant,
         facts: RowFacts,
         cache: Option<&CacheConfig>,
+        limits: Limits<'_>,
     ) -> Result<Self, Error> {
-        let kernel = Arc::new(Kernel::new(function, variant.region_options()));
+        let meter = limits.meter(Spent::default());
+        let kernel = Arc::new(Kernel::within(function, variant.region_options(), &meter)?);
+        meter.stage("making it ready for the interpreter")?;
         let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();
+        let start = Start::new(&kernel.func, variant.keep_registers, &meter)?;
+        let spent = meter.spent();
+        let jit = |kernel| Jit::new(kernel, variant, facts, cache, limits.budget, spent);
         let jit = match variant.tier {
             Tier::Interp => None,
-            Tier::Jit | Tier::Auto => Some(Arc::new(Jit::new(kernel.clone(), variant, facts, cache)?)),
+            Tier::Jit | Tier::Auto => Some(Arc::new(jit(kernel.clone())?)),
         };
         let behind = variant.tier == Tier::Auto;
-        let start = Start::new(&kernel.func, variant.keep_registers);
         let translates = variant.translate;
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates })
     }
@@ -289,6 +315,8 @@ pub struct RowRun {
 pub struct Stepper<'a> {
     tiers: &'a Tiers,
     background: &'a Background,
+    /// Ends compiling early.
+    cancel: Option<&'a CancelToken>,
     scratch: Scratch,
     context: Box<Context>,
     entries: Vec<Entry>,
@@ -319,6 +347,7 @@ impl<'a> Stepper<'a> {
         plan: &'a Plan,
         memory: &'a Memory,
         background: &'a Background,
+        cancel: Option<&'a CancelToken>,
         watch: Watch,
     ) -> Self {
         let mut scratch = Scratch::new(&tiers.code);
@@ -351,6 +380,7 @@ impl<'a> Stepper<'a> {
         Stepper {
             tiers,
             background,
+            cancel,
             scratch,
             context,
             entries,
@@ -608,7 +638,7 @@ impl<'a> Stepper<'a> {
             true if is_cold() && jit.row_versions() == 0 => Make::Never,
             true => Make::Behind(self.background),
         };
-        jit.rows(at, look, make)
+        jit.rows(at, look, make, self.cancel)
     }
 
     /// How many versions of code for rows of blocks there are.
@@ -620,7 +650,11 @@ impl<'a> Stepper<'a> {
     pub fn blocks_before_rows(&self, plan: &Plan) -> u32 {
         // Where code is made behind, blocks have run before it is asked for; and looking would find all regions first.
         (!self.tiers.behind
-            && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()))))
+            && self
+                .tiers
+                .jit
+                .as_ref()
+                .is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()), self.cancel)))
         .into()
     }
 
@@ -690,7 +724,7 @@ impl<'a> Stepper<'a> {
                 sampler::set_place(Place::Compiler);
                 let code = match self.tiers.behind {
                     true => jit.ready(warp, self.background),
-                    false => jit.region(warp).map_or(Ready::Never, Ready::Code),
+                    false => jit.region(warp, self.cancel).map_or(Ready::Never, Ready::Code),
                 };
                 sampler::set_place(Place::Runtime);
                 match code {

@@ -4,6 +4,7 @@
 //! variables; behind all, a table of addresses for code that goes through one. Relocations of either are applied; addresses are
 //! those that the image has in a launch. What another file would have to define is an error that names it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -11,6 +12,8 @@ use object::Endianness::Little;
 use object::elf::{ET_REL, PF_W, PF_X, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD};
 use object::elf::{SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_REL, SHT_RELA};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+
+use warpjit_ir::Meter;
 
 use super::{ContainerError, Elf, error, number_at, unsupported, wrap};
 use crate::container::limits;
@@ -44,16 +47,27 @@ pub(super) struct Image {
 
 /// A symbol, as far as relocations need it.
 struct Target<'data> {
-    name: &'data [u8],
+    /// Names of all symbols from the begin of this one's on; its own ends in a zero.
+    names: &'data [u8],
     kind: u8,
     weak: bool,
     section: u16,
     value: u64,
 }
 
+impl<'data> Target<'data> {
+    fn name(&self) -> &'data [u8] {
+        self.names.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    fn has_no_name(&self) -> bool {
+        self.names.first().is_none_or(|&byte| byte == 0)
+    }
+}
+
 impl Image {
     /// Loads the file.
-    pub(super) fn new(bytes: &[u8], header: &Elf) -> Result<Image, ContainerError> {
+    pub(super) fn new(bytes: &[u8], header: &Elf, meter: &Meter) -> Result<Image, ContainerError> {
         let linked = header.e_type(Little) != ET_REL;
         let mut image = Image {
             bytes: Vec::new(),
@@ -64,11 +78,11 @@ impl Image {
             sections: Vec::new(),
         };
         if linked {
-            image.load_segments(bytes, header)?;
+            image.load_segments(bytes, header, meter)?;
         } else {
-            image.place_sections(bytes, header)?;
+            image.place_sections(bytes, header, meter)?;
         }
-        let found = image.relocate(bytes, header)?;
+        let found = image.relocate(bytes, header, meter)?;
         if linked && image.wants_relocations(bytes, header)? != found {
             return unsupported(header.e_phoff(Little), "a code object whose relocations are in no section");
         }
@@ -76,28 +90,45 @@ impl Image {
     }
 
     /// Takes bytes of the file in at an address.
-    fn put(&mut self, start: u64, data: &[u8], size: u64, at: u64) -> Result<Range<u64>, ContainerError> {
+    fn put(
+        &mut self,
+        start: u64,
+        data: &[u8],
+        size: u64,
+        at: u64,
+        meter: &Meter,
+    ) -> Result<Range<u64>, ContainerError> {
         let end = start.checked_add(size.max(data.len() as u64));
         let Some(end) = end.filter(|&end| end <= u64::from(limits::CODE)) else {
             return error(at, format!("{size:#x} bytes at {start:#x} are beyond {:#x}", limits::CODE));
         };
+        // Segments may lie over each other: each takes time by its length.
+        meter.step(1 + data.len() / 4096)?;
+        meter.hold((end as usize).saturating_sub(self.bytes.len()))?;
         self.bytes.resize(self.bytes.len().max(end as usize), 0);
         self.bytes[start as usize..start as usize + data.len()].copy_from_slice(data);
         Ok(start..end)
     }
 
-    fn load_segments(&mut self, bytes: &[u8], header: &Elf) -> Result<(), ContainerError> {
+    fn load_segments(&mut self, bytes: &[u8], header: &Elf, meter: &Meter) -> Result<(), ContainerError> {
         let table = header.e_phoff(Little);
         let entry_bytes = u64::from(header.e_phentsize(Little));
         let segments = header.program_headers(Little, bytes).map_err(wrap(table))?;
-        // What a loader writes and a program does not.
-        let settled: Vec<Range<u64>> = segments
+        // What a loader writes and a program does not: by start, those that hold all that begins there or behind first.
+        let mut settled: Vec<Range<u64>> = segments
             .iter()
             .filter(|segment| [PT_DYNAMIC, PT_GNU_RELRO].contains(&segment.p_type(Little)))
             .map(|segment| {
                 segment.p_vaddr(Little)..segment.p_vaddr(Little).saturating_add(segment.p_memsz(Little))
             })
             .collect();
+        settled.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+        let mut furthest = 0;
+        settled.retain(|range| {
+            let goes_further = range.end > furthest;
+            furthest = furthest.max(range.end);
+            goes_further
+        });
         for (number, segment) in segments.iter().enumerate() {
             if segment.p_type(Little) != PT_LOAD {
                 continue;
@@ -106,12 +137,14 @@ impl Image {
             let Ok(data) = segment.data(Little, bytes) else {
                 return error(at, "a segment's contents are not within the file");
             };
-            let place = self.put(segment.p_vaddr(Little), data, segment.p_memsz(Little), at)?;
+            let place = self.put(segment.p_vaddr(Little), data, segment.p_memsz(Little), at, meter)?;
             self.parts.push((place.start..place.start + data.len() as u64, segment.p_offset(Little)));
             if segment.p_flags(Little).0 & PF_X.0 != 0 {
                 self.code.push(place.clone());
             }
-            let is_settled = settled.iter().any(|s| s.start <= place.start && place.end <= s.end);
+            // Starts and ends both ascend: of those that begin before, the last one goes furthest.
+            let before = settled.partition_point(|s| s.start <= place.start).checked_sub(1);
+            let is_settled = before.is_some_and(|at| place.end <= settled[at].end);
             if segment.p_flags(Little).0 & PF_W.0 != 0 && !place.is_empty() && !is_settled {
                 let start = place.start / PAGE * PAGE;
                 let all = self.variables.get_or_insert(start..place.end);
@@ -124,7 +157,7 @@ impl Image {
         Ok(())
     }
 
-    fn place_sections(&mut self, bytes: &[u8], header: &Elf) -> Result<(), ContainerError> {
+    fn place_sections(&mut self, bytes: &[u8], header: &Elf, meter: &Meter) -> Result<(), ContainerError> {
         let table = header.e_shoff(Little);
         let sections = header.sections(Little, bytes).map_err(wrap(table))?;
         self.sections = vec![None; sections.iter().len()];
@@ -148,7 +181,8 @@ impl Image {
                 let data =
                     if kind == SHT_NOBITS { &[] } else { section.data(Little, bytes).map_err(wrap(at))? };
                 let align = section.sh_addralign(Little).clamp(1, PAGE).next_power_of_two();
-                let place = self.put(next.next_multiple_of(align), data, section.sh_size(Little), at)?;
+                let place =
+                    self.put(next.next_multiple_of(align), data, section.sh_size(Little), at, meter)?;
                 self.parts.push((place.start..place.start + data.len() as u64, at));
                 if flags & SHF_EXECINSTR.0 != 0 && !place.is_empty() {
                     self.code.push(place.clone());
@@ -202,7 +236,7 @@ impl Image {
     }
 
     /// Applies all relocations of loaded parts; gives their bytes in the file.
-    fn relocate(&mut self, bytes: &[u8], header: &Elf) -> Result<u64, ContainerError> {
+    fn relocate(&mut self, bytes: &[u8], header: &Elf, meter: &Meter) -> Result<u64, ContainerError> {
         let table = header.e_shoff(Little);
         let sections = header.sections(Little, bytes).map_err(wrap(table))?;
         let mut found = 0;
@@ -237,6 +271,7 @@ impl Image {
                 let (Some(offset), Some(info)) = (number_at(words, 0, 8), number_at(words, 8, 8)) else {
                     return error(at, "a relocation is cut off");
                 };
+                meter.step(1)?;
                 let target = target(symbols, names, (info >> 32) as usize)
                     .ok_or_else(|| cut(at, "a relocation names a symbol that is not there"))?;
                 let place = base
@@ -254,11 +289,11 @@ impl Image {
 
     /// What a symbol stands for in a launch.
     fn resolve(&self, target: &Target<'_>, at: u64) -> Result<u64, ContainerError> {
-        let name = || String::from_utf8_lossy(target.name).into_owned();
+        let name = || String::from_utf8_lossy(target.name()).into_owned();
         match target.section {
             ABSOLUTE => Ok(target.value),
             // The symbol that stands for none.
-            UNDEFINED if target.name.is_empty() && target.kind != TYPE_SECTION => Ok(CODE_ADDRESS),
+            UNDEFINED if target.has_no_name() && target.kind != TYPE_SECTION => Ok(CODE_ADDRESS),
             UNDEFINED if target.weak => Ok(0),
             UNDEFINED => unsupported(at, format!("a code object that needs `{}` of another file", name())),
             COMMON => unsupported(at, format!("the common symbol `{}`", name())),
@@ -333,17 +368,15 @@ fn cut(at: u64, reason: &str) -> ContainerError {
 /// A symbol of a table.
 fn target<'data>(symbols: &[u8], names: &'data [u8], index: usize) -> Option<Target<'data>> {
     const BYTES: usize = 24;
-    let none = Target { name: b"", kind: 0, weak: false, section: UNDEFINED, value: 0 };
+    let none = Target { names: b"", kind: 0, weak: false, section: UNDEFINED, value: 0 };
     if index == 0 {
         return Some(none);
     }
     let start = index.checked_mul(BYTES)?;
     let data = symbols.get(start..start.checked_add(BYTES)?)?;
-    let name = names.get(number_at(data, 0, 4)? as usize..)?;
-    let name = &name[..name.iter().position(|&byte| byte == 0)?];
     let info = data[4];
     Some(Target {
-        name,
+        names: names.get(number_at(data, 0, 4)? as usize..)?,
         kind: info & 15,
         weak: info >> 4 == BIND_WEAK,
         section: number_at(data, 6, 2)? as u16,

@@ -43,14 +43,13 @@ impl Head {
             let at = symbol.address;
             return error(symbol.at, format!("the {what} of `{name}` at {at:#x} is not within the image"));
         };
-        // Where the symbol's contents are in the file, for messages: images are made of segments of it.
-        let at = file.offset_of(symbol.address).unwrap_or(symbol.at);
         // All offsets are within the size.
         let number = |offset, size| number_at(bytes, offset, size).unwrap_or(0);
         let word = |offset| number(offset, 4) as u32;
         let entry = symbol.address.wrapping_add(number(16, 8));
         let head = if file.old {
             if word(0) != 1 {
+                let at = file.offset_of(symbol);
                 return unsupported(at, format!("version {} of amd_kernel_code_t", word(0)));
             }
             Head {
@@ -75,13 +74,13 @@ impl Head {
                 kernarg_bytes: word(8),
             }
         };
-        head.check(at, name)?;
+        head.check(|| file.offset_of(symbol), name)?;
         let dynamic = !file.old && head.properties & DYNAMIC_STACK != 0;
         let more = if dynamic { STACK_OF_CALLS } else { 0 };
         Ok(Head { private_bytes: (head.private_bytes + more).min(limits::SCRATCH), ..head })
     }
 
-    fn check(&self, at: u64, name: &str) -> Result<(), ContainerError> {
+    fn check(&self, at: impl Fn() -> u64, name: &str) -> Result<(), ContainerError> {
         let most = [
             ("bytes of LDS", self.shared_bytes, limits::LDS),
             ("bytes of scratch a lane", self.private_bytes, limits::SCRATCH),
@@ -90,11 +89,11 @@ impl Head {
         ];
         for (what, wanted, most) in most {
             if wanted > most {
-                return error(at, format!("kernel `{name}` wants {wanted} {what}, more than {most}"));
+                return error(at(), format!("kernel `{name}` wants {wanted} {what}, more than {most}"));
             }
         }
         if self.properties & WAVE32 != 0 {
-            return unsupported(at, format!("kernel `{name}` with waves of 32 lanes"));
+            return unsupported(at(), format!("kernel `{name}` with waves of 32 lanes"));
         }
         Ok(())
     }
@@ -106,11 +105,9 @@ impl Head {
 }
 
 impl File<'_> {
-    /// Offset in the file of an address of the image.
-    fn offset_of(&self, address: u64) -> Option<u64> {
-        self.parts
-            .iter()
-            .find(|(part, _)| part.contains(&address))
-            .map(|(part, offset)| offset + (address - part.start))
+    /// Where a symbol's contents are in the file, for messages: images are made of segments of it.
+    fn offset_of(&self, symbol: &Symbol<'_>) -> u64 {
+        let part = self.parts.iter().find(|(part, _)| part.contains(&symbol.address));
+        part.map_or(symbol.at, |(part, offset)| offset + (symbol.address - part.start))
     }
 }

@@ -14,15 +14,17 @@ mod image;
 mod kernel;
 mod metadata;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use object::elf::{ET_DYN, ET_REL, FileHeader64, PT_NOTE, SHT_DYNSYM, SHT_NULL, SHT_SYMTAB};
+use bytes::Bytes;
+use object::elf::{ET_DYN, ET_REL, FileHeader64, PT_NOTE, SHT_DYNSYM, SHT_NOBITS, SHT_NULL, SHT_SYMTAB};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym};
 use object::{Endianness, read};
+use warpjit_ir::Meter;
 
-use super::{ContainerError, Kernel, Module, limits};
+use super::{ContainerError, Kernel, Module, NameLengths, check_overlaps, limits};
 use crate::Isa;
 use crate::gcn::Chip;
 use image::Image;
@@ -110,8 +112,10 @@ type Elf = FileHeader64<Endianness>;
 /// The file, as far as it is of use to all of its kernels.
 struct File<'data> {
     image: Arc<[u8]>,
+    /// The same, to have parts of.
+    shared: Bytes,
     /// Loaded parts with code: addresses.
-    code: Vec<Range<u64>>,
+    code: Ranges,
     variables: Option<Range<u32>>,
     /// Addresses of what comes from the file, and where it is there.
     parts: Vec<(Range<u64>, u64)>,
@@ -121,6 +125,40 @@ struct File<'data> {
     notes: Vec<Note<'data>>,
     symbols: Vec<Symbol<'data>>,
     by_name: HashMap<&'data str, Symbol<'data>>,
+}
+
+/// Ranges of addresses, of which the first in the file counts that holds an address.
+struct Ranges {
+    /// Where another one begins to count, and its end; in order of addresses.
+    list: Vec<(u64, Option<Range<u64>>)>,
+}
+
+impl Ranges {
+    fn new(ranges: Vec<Range<u64>>) -> Ranges {
+        // By end of the ranges that hold an address: the first of the file on top.
+        let mut borders: Vec<(u64, bool, usize)> = Vec::new();
+        for (number, range) in ranges.iter().enumerate().filter(|(_, range)| !range.is_empty()) {
+            borders.extend([(range.start, true, number), (range.end, false, number)]);
+        }
+        borders.sort_unstable();
+        let (mut open, mut list) = (BTreeSet::new(), Vec::new());
+        for (address, begins, number) in borders {
+            if begins {
+                open.insert(number);
+            } else {
+                open.remove(&number);
+            }
+            let first: Option<&usize> = open.first();
+            list.push((address, first.map(|&number| ranges[number].clone())));
+        }
+        Ranges { list }
+    }
+
+    /// The first range that holds an address.
+    fn find(&self, address: u64) -> Option<&Range<u64>> {
+        let at = self.list.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
+        self.list[at].1.as_ref()
+    }
 }
 
 struct Note<'data> {
@@ -142,7 +180,7 @@ struct Symbol<'data> {
 }
 
 /// Takes a code object apart.
-pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
+pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
     if bytes.get(4) != Some(&object::elf::ELFCLASS64.0) || bytes.get(5) != Some(&object::elf::ELFDATA2LSB.0) {
         return error(4, "not a 64-bit little-endian ELF file, or cut within its header");
     }
@@ -161,11 +199,14 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
     if ![ET_DYN, ET_REL].contains(&header.e_type(endian)) {
         return unsupported(16, "a code object that is neither a shared object nor what a compiler leaves");
     }
-    let image = Image::new(bytes, header)?;
-    let symbols = symbols(bytes, header, &image)?;
+    check_parts(bytes, header)?;
+    let image = Image::new(bytes, header, meter)?;
+    let symbols = symbols(bytes, header, &image, meter)?;
+    let all: Arc<[u8]> = image.bytes.into();
     let file = File {
-        image: image.bytes.into(),
-        code: image.code,
+        shared: Bytes::from_owner(all.clone()),
+        image: all,
+        code: Ranges::new(image.code),
         variables: image.variables.map(|range| range.start as u32..range.end as u32),
         parts: image.parts,
         old,
@@ -177,7 +218,9 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
     let metadata = file.metadata()?;
     let mut kernels = Vec::new();
     for symbol in &file.symbols {
+        meter.step(1)?;
         if let Some(kernel) = file.kernel(symbol, &metadata)? {
+            meter.hold(size_of::<Kernel>() + kernel.name.len())?;
             kernels.push(kernel);
         }
     }
@@ -190,16 +233,31 @@ pub fn load(bytes: &[u8]) -> Result<Module, ContainerError> {
         isa: Isa::Gcn,
         chip: Some(chip.into()),
         kernels,
+        shared_consts: Vec::new(),
         globals: Vec::new(),
         global_memory: None,
         const_symbols: Vec::new(),
     })
 }
 
+/// Refuses a file whose parts lie over each other often.
+fn check_parts(bytes: &[u8], header: &Elf) -> Result<(), ContainerError> {
+    let endian = Endianness::Little;
+    let (segments, sections) = (header.e_phoff(endian), header.e_shoff(endian));
+    let list = header.program_headers(endian, bytes).map_err(wrap(segments))?;
+    let sum = list.iter().map(|segment| segment.p_filesz(endian).min(bytes.len() as u64)).sum();
+    check_overlaps(sum, bytes, segments)?;
+    let list = header.sections(endian, bytes).map_err(wrap(sections))?;
+    let has_contents = |section: &&_| SectionHeader::sh_type(*section, endian) != SHT_NOBITS;
+    let sizes =
+        list.iter().filter(has_contents).map(|section| section.sh_size(endian).min(bytes.len() as u64));
+    check_overlaps(sizes.sum(), bytes, sections)
+}
+
 fn notes<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Note<'data>>, ContainerError> {
     let endian = Endianness::Little;
     let mut found = Vec::new();
-    let mut add = |notes: Option<NoteIterator<'data, Elf>>, at| {
+    let mut add = |notes: Option<NoteIterator<'data, Elf>>, at| -> Result<(), ContainerError> {
         let Some(mut notes) = notes else { return Ok(()) };
         while let Some(note) = notes.next().map_err(wrap(at))? {
             let desc = note.desc();
@@ -231,7 +289,9 @@ fn symbols<'data>(
     bytes: &'data [u8],
     header: &Elf,
     image: &Image,
+    meter: &Meter,
 ) -> Result<Vec<Symbol<'data>>, ContainerError> {
+    let mut lengths = NameLengths::new(bytes);
     let endian = Endianness::Little;
     let at = header.e_shoff(endian);
     let sections = header.sections(endian, bytes).map_err(wrap(at))?;
@@ -244,7 +304,9 @@ fn symbols<'data>(
                 if section.sh_type(endian) == SHT_NULL { at } else { section.sh_offset(endian) }
             });
             let at = at.saturating_add(24 * index.0 as u64);
+            meter.step(1)?;
             let name = symbol.name(endian, symbols.strings()).map_err(wrap(at))?;
+            lengths.count(name, at)?;
             let Ok(name) = std::str::from_utf8(name) else {
                 return error(at, "the name of a symbol is no text");
             };
@@ -254,6 +316,7 @@ fn symbols<'data>(
                 continue;
             }
             let bytes = symbol.st_size(endian);
+            meter.hold(2 * size_of::<Symbol<'_>>())?;
             found.push(Symbol { name, kind: symbol.st_type().0, address, bytes, at });
         }
     }
@@ -304,7 +367,7 @@ impl File<'_> {
         let code = self.code_of(&head, symbol, name)?;
         Ok(Some(Kernel {
             name: name.to_string(),
-            code: self.image[code.start as usize..code.end as usize].to_vec(),
+            code: self.shared.slice(code.start as usize..code.end as usize),
             address: code.start,
             entry: code.start,
             registers: Some(head.vgprs()),
@@ -333,7 +396,7 @@ impl File<'_> {
         name: &str,
     ) -> Result<Range<u32>, ContainerError> {
         let entry = head.entry;
-        let Some(segment) = self.code.iter().find(|code| code.contains(&entry)) else {
+        let Some(segment) = self.code.find(entry) else {
             return error(symbol.at, format!("kernel `{name}` begins at {entry:#x}, where there is no code"));
         };
         if !entry.is_multiple_of(4) {

@@ -4,13 +4,17 @@
 //! [`GLOBAL_ADDRESS`]. Their addresses stand in c14[] in cubins of CUDA 3, or in the code. Tesla's are the host's to
 //! place: only where their addresses stand is noted.
 
-use object::read::elf::{ElfFile, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use std::collections::HashMap;
 
-use super::link::{self, Linked};
-use super::{Section, Target, constant_bank, error};
+use bytes::Bytes;
+use object::read::elf::FileHeader;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+use warpjit_ir::Meter;
+
+use super::link::Places;
+use super::{Cubin, Section, constant_bank, error};
 use crate::Isa;
-use crate::container::{ContainerError, Global, GlobalMemory, Module};
+use crate::container::{ConstPart, ContainerError, Global, GlobalMemory, Module, NameLengths, Wanted};
 use crate::fermi::abi::{GLOBAL_ADDRESS, GLOBAL_BYTES};
 
 /// Where calls of functions lead that the file does not have: to no instruction.
@@ -44,96 +48,200 @@ fn kind(number: u32) -> Option<Kind> {
     }
 }
 
+/// A relocation: where, and what is put there.
+struct Patch<'data> {
+    offset: u64,
+    kind: Kind,
+    symbol: Meaning,
+    addend: u64,
+    name: &'data [u8],
+}
+
+/// What a symbol stands for.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// An address, the same for all kernels.
+    Address(u64),
+    /// Something in a section of code, whose place is another one in each kernel.
+    Code { section: usize, address: u64 },
+}
+
+impl Patch<'_> {
+    /// The value, in a kernel if it is part of one: code counts from the kernel's beginning.
+    fn value(&self, kernel: Option<&Places>) -> u64 {
+        let address = match self.symbol {
+            Meaning::Address(address) => address,
+            Meaning::Code { section, address } => {
+                let base = kernel.and_then(|places| places.get(&section)).copied().unwrap_or(0);
+                base.wrapping_add(address)
+            }
+        };
+        address.wrapping_add(self.addend)
+    }
+}
+
 /// Places variables, applies relocations.
 pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
-    file: &ElfFile<'_, Elf>,
-    sections: &[Section<'_>],
-    target: Target,
+    cubin: &Cubin<'_, '_, Elf>,
+    wanted: Wanted<'_>,
+    mut names: NameLengths,
     module: &mut Module,
 ) -> Result<(), ContainerError> {
+    let Cubin { file, sections, target, meter } = cubin;
     let fermi = target.isa == Isa::Fermi;
-    let places = if fermi { place(sections, module)? } else { Vec::new() };
-    let linked = if fermi { link::link(file, sections, target.banks, module)? } else { Vec::new() };
+    let places = if fermi { place(&sections.list, module, meter)? } else { HashMap::new() };
+    let mut linked = if fermi { cubin.link(wanted, module)? } else { Vec::new() };
+    // The kernels that have a section of code, as places in `linked`, and where; and the kernels of a name.
+    let mut placed: HashMap<usize, Vec<(usize, u64)>> = HashMap::new();
+    let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    for (number, linked) in linked.iter().enumerate() {
+        for (&index, &at) in &linked.places {
+            placed.entry(index).or_default().push((number, at));
+        }
+        by_name.entry(module.kernels[linked.kernel].name.clone()).or_default().push(number);
+    }
     for section in file.sections() {
-        let Some(known) = sections.iter().find(|known| known.index == section.index().0) else { continue };
+        let Some(known) = sections.at(section.index().0) else { continue };
         let bank = constant_bank(known.name, target.banks);
-        let code = known.name.strip_prefix(".text.");
-        let global = places.iter().find(|(index, _)| *index == known.index);
-        if bank.is_none() && !(fermi && (code.is_some() || global.is_some())) {
+        let is_code = known.name.starts_with(".text.");
+        let global = places.get(&known.index);
+        if bank.is_none() && !(fermi && (is_code || global.is_some())) {
             continue;
         }
+        let bad =
+            |bad: object::read::Error| ContainerError::Elf { offset: known.header, reason: bad.to_string() };
+        let mut patches = Vec::new();
         for (offset, relocation) in section.relocations() {
+            meter.step(1)?;
             let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
-            let bad = |bad: object::read::Error| ContainerError::Elf {
-                offset: known.header,
-                reason: bad.to_string(),
-            };
             let symbol = file.symbol_by_index(symbol).map_err(bad)?;
-            let name = symbol.name().map_err(bad)?.to_string();
-            let outside =
-                || error(known.header, format!("the address of `{name}` is not within `{}`", known.name));
+            let name = symbol.name_bytes().map_err(bad)?;
+            names.count(name, known.header)?;
             if offset.checked_add(4).is_none_or(|end| end > known.size) {
-                return outside();
+                return outside(known, name);
             }
             if let Some((bank, _)) = bank {
+                let name = symbol.name().map_err(bad)?.to_string();
                 let bytes = u32::try_from(symbol.size()).unwrap_or(u32::MAX);
-                module.globals.push(Global { name: name.clone(), bank, offset: offset as u32, bytes });
+                meter.hold(size_of::<Global>() + name.len())?;
+                module.globals.push(Global { name, bank, offset: offset as u32, bytes });
             }
             if !fermi {
                 continue;
             }
             let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
             let Some(kind) = kind(r_type.0) else {
-                let what = format!("relocation {} of `{name}`", r_type.0);
+                let what = format!("relocation {} of `{}`", r_type.0, String::from_utf8_lossy(name));
                 return Err(ContainerError::Unsupported { offset: known.header, what });
             };
-            let addend = if relocation.has_implicit_addend() { 0 } else { relocation.addend() };
-            let symbol_section = symbol.section_index().map(|index| index.0);
-            let variable = places.iter().find(|(index, _)| Some(*index) == symbol_section);
-            // Code counts from the kernel's beginning, constants from their own.
-            let value = |kernel: Option<&Linked>| -> u64 {
-                let base = match (variable, symbol_section) {
-                    (Some((_, at)), _) => GLOBAL_ADDRESS + u64::from(*at),
-                    (None, Some(index)) => kernel.and_then(|kernel| kernel.place(index)).unwrap_or(0),
-                    (None, None) => return NOWHERE,
-                };
-                base.wrapping_add(symbol.address()).wrapping_add(addend as u64)
+            let addend = if relocation.has_implicit_addend() { 0 } else { relocation.addend() as u64 };
+            let index = symbol.section_index().map(|index| index.0);
+            let variable = index.and_then(|index| places.get(&index));
+            let (symbol, addend) = match (variable, index) {
+                (Some(at), _) => {
+                    let address = (GLOBAL_ADDRESS + u64::from(*at)).wrapping_add(symbol.address());
+                    (Meaning::Address(address), addend)
+                }
+                (None, Some(section)) => (Meaning::Code { section, address: symbol.address() }, addend),
+                (None, None) => (Meaning::Address(NOWHERE), 0),
             };
-            let mut fits = true;
-            if let Some((bank, owner)) = bank {
-                for (kernel, linked) in module.kernels.iter_mut().zip(&linked) {
-                    if owner.is_none_or(|owner| owner == kernel.name) {
-                        for part in kernel.consts.iter_mut().filter(|part| part.bank == bank) {
-                            fits &= patch(&mut part.bytes, offset, kind, value(Some(linked)));
-                        }
+            patches.push(Patch { offset, kind, symbol, addend, name });
+        }
+        if patches.is_empty() {
+            continue;
+        }
+        match (bank, global) {
+            (Some((bank, Some(owner))), _) => {
+                for linked in by_name.get(owner).into_iter().flatten().map(|&number| &linked[number]) {
+                    for part in module.kernels[linked.kernel].consts.iter_mut().filter(|p| p.bank == bank) {
+                        part.bytes = patched(known, &part.bytes, &patches, Some(&linked.places), meter)?;
                     }
                 }
-            } else if code.is_some() {
-                for (kernel, linked) in module.kernels.iter_mut().zip(&linked) {
-                    if let Some(at) = linked.place(known.index) {
-                        fits &= patch(&mut kernel.code, at + offset, kind, value(Some(linked)));
+            }
+            (Some((bank, None)), _) => {
+                // What points to code is another word in each kernel: each has a copy of the bank then.
+                let (of_code, others): (Vec<_>, Vec<_>) =
+                    patches.into_iter().partition(|patch| matches!(patch.symbol, Meaning::Code { .. }));
+                for part in module.shared_consts.iter_mut().filter(|part| part.bank == bank) {
+                    part.bytes = patched(known, &part.bytes, &others, None, meter)?;
+                    for linked in linked.iter().filter(|_| !of_code.is_empty()) {
+                        let bytes = patched(known, &part.bytes, &of_code, Some(&linked.places), meter)?;
+                        let own = ConstPart { bytes, ..*part };
+                        module.kernels[linked.kernel].consts.insert(0, own);
                     }
                 }
-            } else if let (Some((_, at)), Some(memory)) = (global, &mut module.global_memory) {
-                fits = patch(&mut memory.contents, offset + u64::from(*at), kind, value(None));
             }
-            if !fits {
-                return outside();
+            (None, Some(&at)) => {
+                if let Some(memory) = &mut module.global_memory {
+                    put(known, &mut memory.contents, at.into(), &patches, None)?;
+                }
             }
+            (None, None) => {
+                for &(number, at) in placed.get(&known.index).into_iter().flatten() {
+                    let linked = &mut linked[number];
+                    let (code, places) = linked.code_mut(&module.kernels[linked.kernel]);
+                    put(known, code, at, &patches, Some(places))?;
+                }
+            }
+        }
+    }
+    for linked in linked {
+        let number = linked.kernel;
+        linked.finish(&mut module.kernels[number]);
+    }
+    Ok(())
+}
+
+fn outside<T>(section: &Section<'_>, name: &[u8]) -> Result<T, ContainerError> {
+    let name = String::from_utf8_lossy(name);
+    error(section.header, format!("the address of `{name}` is not within `{}`", section.name))
+}
+
+/// Puts all patches of a section into bytes, of which it begins at `at`.
+fn put(
+    section: &Section<'_>,
+    bytes: &mut [u8],
+    at: u64,
+    patches: &[Patch<'_>],
+    kernel: Option<&Places>,
+) -> Result<(), ContainerError> {
+    for patch in patches {
+        if !put_field(bytes, at + patch.offset, patch.kind, patch.value(kernel)) {
+            return outside(section, patch.name);
         }
     }
     Ok(())
 }
 
+/// The same in a copy of a whole section.
+fn patched(
+    section: &Section<'_>,
+    bytes: &Bytes,
+    patches: &[Patch<'_>],
+    kernel: Option<&Places>,
+    meter: &Meter,
+) -> Result<Bytes, ContainerError> {
+    meter.hold(bytes.len())?;
+    meter.step(patches.len())?;
+    let mut own = bytes.to_vec();
+    put(section, &mut own, 0, patches, kernel)?;
+    Ok(own.into())
+}
+
 /// Lays the variables out; gives where each section with some begins.
-fn place(sections: &[Section<'_>], module: &mut Module) -> Result<Vec<(usize, u32)>, ContainerError> {
-    let mut places = Vec::new();
+fn place(
+    sections: &[Section<'_>],
+    module: &mut Module,
+    meter: &Meter,
+) -> Result<HashMap<usize, u32>, ContainerError> {
+    let mut places = HashMap::new();
     let mut contents = Vec::new();
     for section in sections.iter().filter(|s| matches!(s.name, ".nv.global" | ".nv.global.init")) {
         // As aligned as anything the compiler puts there can want to be.
         contents.resize(usize::next_multiple_of(contents.len(), 256), 0);
-        places.push((section.index, contents.len() as u32));
-        contents.extend(section.contents(GLOBAL_BYTES)?);
+        places.insert(section.index, contents.len() as u32);
+        meter.hold(section.size(GLOBAL_BYTES)? as usize)?;
+        contents.extend_from_slice(&section.contents(GLOBAL_BYTES)?);
         if contents.len() > GLOBAL_BYTES as usize {
             return error(section.header, format!("more than {GLOBAL_BYTES:#x} bytes of variables"));
         }
@@ -145,7 +253,7 @@ fn place(sections: &[Section<'_>], module: &mut Module) -> Result<Vec<(usize, u3
 }
 
 /// Puts a value into its field, adding what the field holds; false where it does not lie within the bytes.
-fn patch(bytes: &mut [u8], offset: u64, kind: Kind, value: u64) -> bool {
+fn put_field(bytes: &mut [u8], offset: u64, kind: Kind, value: u64) -> bool {
     let Ok(start) = usize::try_from(offset) else { return false };
     let Some(place) = start.checked_add(kind.bytes).and_then(|end| bytes.get_mut(start..end)) else {
         return false;

@@ -3,87 +3,112 @@
 //! Cubins of CUDA 3 have functions in the section of the kernel that calls them. Later ones have a section for each, and calls with
 //! absolute addresses.
 
-use object::read::elf::{ElfFile, FileHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget};
+use std::collections::HashMap;
 
-use super::{Section, constant_bank, error};
-use crate::container::{ContainerError, Module, limits};
+use object::read::elf::FileHeader;
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
+
+use super::{Cubin, Section, constant_bank};
+use crate::container::{ContainerError, Kernel, Module, Wanted, limits};
 
 /// Multiple of bytes that functions are placed at: GK104 wants its scheduling hints there.
 const ALIGN: usize = 64;
 
-/// Which sections of code a kernel has, and where: its own first.
+/// By number of a section of code: where it lies in a kernel's code.
+pub(super) type Places = HashMap<usize, u64>;
+
+/// A kernel with the functions that it reaches.
 pub(super) struct Linked {
-    placed: Vec<(usize, u64)>,
+    /// The kernel's number.
+    pub(super) kernel: usize,
+    /// Its own section and those behind it.
+    pub(super) places: Places,
+    /// The code, where it is not the section as it stands in the file.
+    code: Vec<u8>,
 }
 
 impl Linked {
-    /// Where a section lies in the kernel's code.
-    pub(super) fn place(&self, index: usize) -> Option<u64> {
-        self.placed.iter().find(|(placed, _)| *placed == index).map(|(_, at)| *at)
+    /// The code, to be changed, and where sections lie in it.
+    pub(super) fn code_mut(&mut self, kernel: &Kernel) -> (&mut Vec<u8>, &Places) {
+        if self.code.is_empty() {
+            self.code = kernel.code.to_vec();
+        }
+        (&mut self.code, &self.places)
+    }
+
+    /// Gives a kernel its code.
+    pub(super) fn finish(self, kernel: &mut Kernel) {
+        if !self.code.is_empty() {
+            kernel.code = self.code.into();
+        }
     }
 }
 
-/// The sections of code that a section's relocations name.
-fn named<'data, Elf: FileHeader<Endian = Endianness>>(
-    file: &ElfFile<'data, Elf>,
-    sections: &'data [Section<'data>],
-    index: usize,
-) -> Vec<&'data Section<'data>> {
-    let Some(section) = file.sections().find(|section| section.index().0 == index) else { return Vec::new() };
-    let targets = section.relocations().filter_map(|(_, relocation)| {
-        let RelocationTarget::Symbol(symbol) = relocation.target() else { return None };
-        let index = file.symbol_by_index(symbol).ok()?.section_index()?;
-        sections.iter().find(|section| section.index == index.0 && section.name.starts_with(".text."))
-    });
-    targets.collect()
-}
-
-/// Puts behind each kernel's code what it reaches.
-pub(super) fn link<'data, Elf: FileHeader<Endian = Endianness>>(
-    file: &ElfFile<'data, Elf>,
-    sections: &'data [Section<'data>],
-    banks: u32,
-    module: &mut Module,
-) -> Result<Vec<Linked>, ContainerError> {
-    // Many kernels with the same functions are no way to fill memory.
-    let mut room = 4 * limits::CODE as usize;
-    let mut all = Vec::new();
-    for kernel in &mut module.kernels {
-        let own = |section: &&Section<'_>| section.name.strip_prefix(".text.") == Some(&kernel.name);
-        let mut linked = Linked { placed: Vec::new() };
-        if let Some(section) = sections.iter().find(own) {
-            linked.placed.push((section.index, 0));
+impl<Elf: FileHeader<Endian = Endianness>> Cubin<'_, '_, Elf> {
+    /// The sections of code that a section's relocations name.
+    fn named(&self, index: usize) -> Result<Vec<&Section<'_>>, ContainerError> {
+        let mut found = Vec::new();
+        let Ok(section) = self.file.section_by_index(SectionIndex(index)) else { return Ok(found) };
+        for (_, relocation) in section.relocations() {
+            self.meter.step(1)?;
+            let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
+            let symbol = self.file.symbol_by_index(symbol).ok();
+            let target = symbol.and_then(|symbol| self.sections.at(symbol.section_index()?.0));
+            found.extend(target.filter(|section| section.name.starts_with(".text.")));
         }
-        // What the kernel's constants point to, then what each section calls.
-        let is_own_bank = |section: &&Section<'_>| {
-            constant_bank(section.name, banks)
-                .is_some_and(|(_, owner)| owner.is_none_or(|owner| owner == kernel.name))
-        };
-        let mut work: Vec<usize> = sections.iter().filter(is_own_bank).map(|section| section.index).collect();
-        work.extend(linked.placed.iter().map(|(index, _)| *index));
-        while let Some(from) = work.pop() {
-            for section in named(file, sections, from) {
-                if linked.place(section.index).is_some() {
-                    continue;
+        Ok(found)
+    }
+
+    /// Puts behind the code of each kernel that is wanted what it reaches.
+    pub(super) fn link(
+        &self,
+        wanted: Wanted<'_>,
+        module: &mut Module,
+    ) -> Result<Vec<Linked>, ContainerError> {
+        // Many kernels with the same functions are no way to fill memory.
+        let mut room = 4 * limits::CODE as usize;
+        let mut all = Vec::new();
+        let own = self.sections.list.iter().filter_map(|s| Some((s.name.strip_prefix(".text.")?, s.index)));
+        // The first section of a name is the kernel's that is found by it.
+        let mut texts: HashMap<&str, usize> = HashMap::new();
+        own.for_each(|(name, index)| _ = texts.entry(name).or_insert(index));
+        let several = wanted == Wanted::Kernel(None) && module.kernels.len() > 1;
+        let is_wanted = |kernel: &Kernel| !several && wanted.wants(&kernel.name);
+        for (number, kernel) in module.kernels.iter_mut().enumerate().filter(|(_, kernel)| is_wanted(kernel))
+        {
+            let own = texts.get(kernel.name.as_str()).copied();
+            let places = own.map(|index| (index, 0)).into_iter().collect();
+            let mut linked = Linked { kernel: number, places, code: Vec::new() };
+            // What the kernel's constants point to, then what each section calls.
+            let banks = self.sections.of(&kernel.name);
+            let banks = banks.filter(|section| constant_bank(section.name, self.target.banks).is_some());
+            let mut work: Vec<usize> =
+                self.sections.shared_banks().chain(banks).map(|section| section.index).chain(own).collect();
+            while let Some(from) = work.pop() {
+                for section in self.named(from)? {
+                    if linked.places.contains_key(&section.index) {
+                        continue;
+                    }
+                    let size = section.size(limits::CODE)? as usize;
+                    self.meter.hold(size)?;
+                    let (code, _) = linked.code_mut(kernel);
+                    let at = code.len().next_multiple_of(ALIGN);
+                    room = room.saturating_sub(size);
+                    if at + size > limits::CODE as usize || room == 0 {
+                        return super::error(
+                            section.header,
+                            format!("`{}` with its functions is too long", kernel.name),
+                        );
+                    }
+                    code.resize(at, 0);
+                    code.extend_from_slice(&section.contents(limits::CODE)?);
+                    kernel.registers = kernel.registers.max(Some(section.info >> 24));
+                    linked.places.insert(section.index, at as u64);
+                    work.push(section.index);
                 }
-                let at = kernel.code.len().next_multiple_of(ALIGN);
-                let size = section.size(limits::CODE)? as usize;
-                room = room.saturating_sub(size);
-                if at + size > limits::CODE as usize || room == 0 {
-                    return error(
-                        section.header,
-                        format!("`{}` with its functions is too long", kernel.name),
-                    );
-                }
-                kernel.code.resize(at, 0);
-                kernel.code.extend(section.contents(limits::CODE)?);
-                kernel.registers = kernel.registers.max(Some(section.info >> 24));
-                linked.placed.push((section.index, at as u64));
-                work.push(section.index);
             }
+            all.push(linked);
         }
-        all.push(linked);
+        Ok(all)
     }
-    Ok(all)
 }

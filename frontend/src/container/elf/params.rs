@@ -3,7 +3,7 @@
 //! Attributes are (format, attribute, 16-bit value or size of what follows). 0x17 describes one parameter; the size of them
 //! all is 0x18 (Tesla, shared memory), 0x19 or the last half-word of 0x0a (Fermi, c0[]). What cubins of CUDA 3 hold.
 
-use super::{Section, Target, error};
+use super::{Section, Sections, Target, constant_bank, error};
 use crate::container::{ContainerError, Kernel, Param, ParamLayout};
 
 /// The format with bytes behind it.
@@ -80,14 +80,14 @@ pub(super) fn read(section: &Section<'_>, target: Target) -> Result<Option<Param
 }
 
 /// Checks that Fermi's c0[] has room for the parameters.
-pub(super) fn check_bank(kernel: &Kernel, sections: &[Section<'_>]) -> Result<(), ContainerError> {
+pub(super) fn check_bank(kernel: &Kernel, sections: &Sections<'_>) -> Result<(), ContainerError> {
     let Some(params) = &kernel.params else { return Ok(()) };
-    let name = format!(".nv.constant0.{}", kernel.name);
-    let Some(bank) = sections.iter().find(|section| section.name == name) else { return Ok(()) };
+    let is_first = |section: &&Section<'_>| matches!(constant_bank(section.name, 1), Some((0, Some(_))));
+    let Some(bank) = sections.of(&kernel.name).find(is_first) else { return Ok(()) };
     if u64::from(params.bytes) > bank.size {
         return error(
             bank.header,
-            format!("`{name}` has {:#x} bytes, the parameters alone {:#x}", bank.size, params.bytes),
+            format!("`{}` has {:#x} bytes, the parameters alone {:#x}", bank.name, bank.size, params.bytes),
         );
     }
     Ok(())

@@ -1,8 +1,10 @@
 //! Which instructions a program can reach, where its blocks begin, and what it can know.
 
+use warpjit_ir::{Meter, Stopped};
+
 use super::Options;
 use crate::fermi::{Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode};
-use crate::simt::{Graph, Leads, Source};
+use crate::simt::{Graph, Leads, Source, TargetSet};
 
 /// A program's code.
 struct Code<'a> {
@@ -11,8 +13,8 @@ struct Code<'a> {
 }
 
 /// Follows the program from its entry.
-pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph<Inst> {
-    Graph::explore(&Code { code, chip: options.chip }, options.entry)
+pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+    Graph::explore(&Code { code, chip: options.chip }, options.entry, meter)
 }
 
 impl Source for Code<'_> {
@@ -39,14 +41,14 @@ impl Source for Code<'_> {
                 .any(|src| matches!(src.operand, Operand::Const { .. } | Operand::Reg { .. }));
         Leads {
             next: inst.next_pc(),
-            targets: inst.target_pc().into_iter().collect(),
-            anywhere: indirect,
+            target: inst.target_pc(),
+            set: indirect.then_some(TargetSet::Anywhere),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
         }
     }
 
-    fn starts(&self) -> Vec<u32> {
+    fn set(&self, _: TargetSet) -> Vec<u32> {
         // Nobody puts short instructions where an address is computed.
         (0..self.code.len().min(1 << 24) as u32).step_by(8).collect()
     }

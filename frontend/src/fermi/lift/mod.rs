@@ -24,7 +24,7 @@ mod special;
 mod tests;
 mod video;
 
-use warpjit_ir::{Builtin, Form, Function, Slot, SlotInit, Terminator, Type};
+use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
 use super::{Chip, Inst, Op};
 use crate::simt::{Blocks, Carried, Graph};
@@ -57,18 +57,24 @@ pub struct Needs {
 }
 
 /// What the instructions that can be reached need.
-pub fn needs(code: &[u8], options: &Options<'_>) -> Needs {
-    let graph = graph::explore(code, options);
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
+    let graph = graph::explore(code, options, meter)?;
     let windows = graph::knows_windows(&graph, options.chip);
-    Needs {
+    Ok(Needs {
         local: graph.insts().any(|inst| graph::is_local(inst, windows)),
         counters: graph.insts().any(barrier::counts),
-    }
+    })
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
-pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
-    let graph = graph::explore(code, options);
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
+    let graph = graph::explore(code, options, meter)?;
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
     let blocks = graph.blocks(&mut func, options.entry);
@@ -83,15 +89,15 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
     let entry = func.entry;
     let mut emit = Emit::new(&mut func, &mut carried, Own { slots: &slots, program: &program }, entry);
     emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
-    emit.blocks(&graph, &blocks, |emit, inst| {
+    emit.blocks(&graph, &blocks, meter, |emit, inst| {
         // Hints to the scheduler are no instructions.
         if inst.op != Op::Sched {
             emit.count();
             control::inst(emit, inst);
         }
         inst.next_pc()
-    });
-    func
+    })?;
+    Ok(func)
 }
 
 /// The program being lifted.

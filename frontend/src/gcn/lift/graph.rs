@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpjit_ir::{Meter, Stopped};
+
 use super::effects::{Effects, fork_condition, is_for_active_lanes};
 use super::options::Options;
 use super::slots::{EXEC, M0};
@@ -36,16 +38,45 @@ pub(super) struct Graph {
     pub(super) scratch_instructions: bool,
 }
 
-/// A program's instructions and leaders so far.
+/// A program's instructions and leaders so far, and what is known where blocks begin.
+///
+/// Constants tell where computed jumps lead, and what lies there tells of more constants. So both are found in one go: a block is looked at
+/// again when less is known where it begins, or when something turns out to lead into its middle. What is known only ever becomes less, so
+/// each block is looked at a few times.
 struct Explorer<'a> {
     code: &'a [u8],
     options: &'a Options<'a>,
-    insts: BTreeMap<u32, Inst>,
+    meter: &'a Meter,
+    /// Instructions, each with the number of the run of code that it was decoded in.
+    insts: BTreeMap<u32, (Inst, usize)>,
+    /// The leaders of each run. Runs may overlap where something leads into the middle of an instruction.
+    runs: Vec<BTreeSet<u32>>,
     leaders: BTreeSet<u32>,
+    /// Leaders whose code has not been decoded yet.
     work: Vec<u32>,
+    /// Where jumps may go of which it is not known where.
     indirect: BTreeSet<u32>,
+    /// Those that have not been told what is known behind such jumps. They are told when no block waits: what is known where a block is cut
+    /// comes first.
+    led_anywhere: Vec<u32>,
+    /// Constants that could be addresses of code. They matter only where something jumps to an unknown place. Such a jump is told of the
+    /// new ones (`untold`) when no block waits: a block that begins at one may cut those that compute an address apart, behind which less is
+    /// known of that.
+    pointers: BTreeSet<u32>,
+    untold: Vec<u32>,
     /// Branches that are taken for `s_nop`.
     dropped: &'a BTreeSet<u32>,
+    /// What is known at the begin of a block.
+    statics: BTreeMap<u32, Statics>,
+    /// Blocks to be looked at, and those that have become shorter: they are looked at when no other waits, for one may become shorter often.
+    waiting: BTreeSet<u32>,
+    shortened: BTreeSet<u32>,
+    /// Where computed jumps go, by their addresses; `None` is anywhere.
+    jumps: BTreeMap<u32, Option<u32>>,
+    /// What is known behind all jumps that may go anywhere, and whether their targets have not been told yet: they are told when no
+    /// block waits, for there may be as many of either as there are blocks.
+    anywhere: Option<Statics>,
+    anywhere_waits: bool,
 }
 
 /// Most instructions that are worth no branch round them.
@@ -53,45 +84,42 @@ const SHORT: usize = 12;
 
 impl Graph {
     /// Follows the program from its entry.
-    pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph {
-        Graph::explore_without(code, options, &BTreeSet::new())
+    pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph, Stopped> {
+        Graph::explore_without(code, options, &BTreeSet::new(), meter)
     }
 
     /// Follows the program without some branches.
-    pub(super) fn explore_without(code: &[u8], options: &Options<'_>, dropped: &BTreeSet<u32>) -> Graph {
+    pub(super) fn explore_without(
+        code: &[u8],
+        options: &Options<'_>,
+        dropped: &BTreeSet<u32>,
+        meter: &Meter,
+    ) -> Result<Graph, Stopped> {
+        meter.stage("finding the code that can be reached")?;
         let mut explorer = Explorer {
             code,
             options,
+            meter,
             insts: BTreeMap::new(),
+            runs: Vec::new(),
             leaders: BTreeSet::new(),
             work: Vec::new(),
             indirect: BTreeSet::new(),
+            led_anywhere: Vec::new(),
+            pointers: BTreeSet::new(),
+            untold: Vec::new(),
             dropped,
+            statics: BTreeMap::new(),
+            waiting: BTreeSet::new(),
+            shortened: BTreeSet::new(),
+            jumps: BTreeMap::new(),
+            anywhere: None,
+            anywhere_waits: false,
         };
         explorer.lead(options.entry);
-        loop {
-            explorer.follow();
-            let mut graph = explorer.graph();
-            let found = graph.run_statics(options, code.len());
-            let before = (explorer.leaders.len(), explorer.indirect.len());
-            for pc in found.targets {
-                explorer.lead(pc);
-            }
-            // Constants that look like addresses matter only where something jumps who knows where.
-            if graph.nodes.values().any(|node| node.indirect) {
-                for pc in found.pointers {
-                    explorer.lead(pc);
-                    explorer.indirect.insert(pc);
-                }
-                if explorer.indirect.is_empty() {
-                    explorer.indirect = explorer.leaders.clone();
-                }
-            }
-            if (explorer.leaders.len(), explorer.indirect.len()) == before {
-                graph.indirect.clone_from(&explorer.indirect);
-                return graph;
-            }
-        }
+        explorer.flow(options.entry, &Statics::entry(options))?;
+        explorer.run()?;
+        explorer.graph()
     }
 
     /// The `s_cbranch_execz` that only save a little work: what they skip does nothing if no lane is active, and what it
@@ -146,6 +174,11 @@ impl Graph {
         self.entry
     }
 
+    /// Whether an indirect jump can go there.
+    pub(super) fn is_indirect_target(&self, pc: u32) -> bool {
+        self.indirect.contains(&pc)
+    }
+
     /// Where an indirect jump can go.
     pub(super) fn indirect_targets(&self) -> impl Iterator<Item = u32> + '_ {
         self.indirect.iter().copied()
@@ -155,91 +188,6 @@ impl Graph {
     pub(super) fn statics(&self, start: u32) -> Option<&Statics> {
         self.statics.get(&start)
     }
-
-    /// Propagates constants; resolves computed jumps.
-    fn run_statics(&mut self, options: &Options<'_>, code_bytes: usize) -> Found {
-        let mut found = Found::default();
-        let mut work = BTreeSet::from([self.entry]);
-        self.statics.insert(self.entry, Statics::entry(options));
-        let mut unknown: Option<Statics> = None;
-        let indirect: Vec<u32> = self.indirect.iter().copied().collect();
-        while let Some(start) = work.pop_first() {
-            let (Some(node), Some(statics)) = (self.nodes.get(&start), self.statics.get(&start)) else {
-                continue;
-            };
-            let mut statics = statics.clone();
-            let mut before_last = None;
-            let last = node.insts.last().copied();
-            for (n, inst) in node.insts.iter().enumerate() {
-                if n + 1 == node.insts.len() && computed_target(inst).is_some() {
-                    before_last = Some(statics.clone());
-                }
-                statics.step(inst, options.code_address);
-                if let Some(address) = inst
-                    .dst
-                    .and_then(|dst| dst.operand.scalar_code())
-                    .and_then(|code| statics.constant64(code))
-                    && let Some(pc) = offset_of(address, options, code_bytes)
-                {
-                    found.pointers.insert(pc);
-                }
-            }
-            let (target, indirect_now) = resolve(node, before_last.as_ref().unwrap_or(&statics), options);
-            let mut successors = node.successors.clone();
-            successors.extend(target);
-            if let Some(node) = self.nodes.get_mut(&start) {
-                node.target = target;
-                node.indirect = indirect_now;
-            }
-            found.targets.extend(target);
-            if indirect_now {
-                match &mut unknown {
-                    None => unknown = Some(statics.clone()),
-                    Some(known) => {
-                        known.meet(&statics);
-                    }
-                }
-                successors.extend(&indirect);
-            }
-            for to in successors {
-                let from = if indirect_now && indirect.contains(&to) { unknown.as_ref() } else { None };
-                let mut from = from.unwrap_or(&statics).clone();
-                let mut statics = statics.clone();
-                if let Some(last) = &last {
-                    from.refine(last, to);
-                    statics.refine(last, to);
-                }
-                match self.statics.get_mut(&to) {
-                    None => {
-                        self.statics.insert(to, from);
-                        work.insert(to);
-                    }
-                    Some(known) => {
-                        let mut lost = known.meet(&from);
-                        lost |= known.meet(&statics);
-                        if lost {
-                            work.insert(to);
-                        }
-                    }
-                }
-            }
-        }
-        for node in self.nodes.values_mut() {
-            node.successors.extend(node.target);
-            node.successors.sort_unstable();
-            node.successors.dedup();
-        }
-        found
-    }
-}
-
-/// What constants tell about where a program goes.
-#[derive(Default)]
-struct Found {
-    /// Targets of computed jumps.
-    targets: BTreeSet<u32>,
-    /// Constants that could be such.
-    pointers: BTreeSet<u32>,
 }
 
 /// The byte offset that a guest address is in the code.
@@ -248,16 +196,11 @@ pub(super) fn offset_of(address: u64, options: &Options<'_>, code_bytes: usize) 
     (offset < code_bytes as u64 && offset.is_multiple_of(4)).then_some(offset as u32)
 }
 
-/// Where the jump at a block's end goes, if it is computed: the known target, and whether it can be another one.
-fn resolve(node: &Node, statics: &Statics, options: &Options<'_>) -> (Option<u32>, bool) {
-    let Some(last) = node.insts.last() else { return (None, false) };
-    let Some(source) = computed_target(last) else { return (None, last.op == Op::S_CBRANCH_JOIN) };
-    let address = last.srcs().get(source).and_then(|_| statics.source64(last, source));
-    let offset = address.map(|address| address.wrapping_sub(options.code_address));
-    match offset.filter(|&offset| offset < 1 << 32) {
-        Some(offset) => (Some(offset as u32), false),
-        None => (None, true),
-    }
+/// Where a jump goes whose address is computed, by what is known before it; `None`: anywhere.
+fn resolve(jump: &Inst, source: usize, statics: &Statics, options: &Options<'_>) -> Option<u32> {
+    jump.srcs().get(source)?;
+    let offset = statics.source64(jump, source)?.wrapping_sub(options.code_address);
+    u32::try_from(offset).ok()
 }
 
 /// Which source is the address that an instruction jumps to.
@@ -270,33 +213,98 @@ pub(super) fn computed_target(inst: &Inst) -> Option<usize> {
 }
 
 impl Explorer<'_> {
+    /// A block begins there.
     fn lead(&mut self, pc: u32) {
-        if self.leaders.insert(pc) {
-            self.work.push(pc);
+        if !self.leaders.insert(pc) {
+            return;
+        }
+        match self.insts.get(&pc) {
+            None => self.work.push(pc),
+            Some(&(_, run)) => {
+                // The block that it is in ends there now, and leads there.
+                let run = &mut self.runs[run];
+                self.shortened.extend(run.range(..pc).next_back());
+                run.insert(pc);
+            }
         }
     }
 
-    fn follow(&mut self) {
+    /// A jump may go there of which it is not known where it goes.
+    fn lead_anywhere(&mut self, pc: u32) {
+        self.lead(pc);
+        if self.indirect.insert(pc) {
+            self.led_anywhere.push(pc);
+        }
+    }
+
+    /// What is known behind jumps that may go anywhere is what is known at some of their targets.
+    fn flow_anywhere(&mut self, targets: impl IntoIterator<Item = u32>) -> Result<(), Stopped> {
+        let Some(statics) = self.anywhere.take() else { return Ok(()) };
+        for pc in targets {
+            self.flow(pc, &statics)?;
+        }
+        self.anywhere = Some(statics);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), Stopped> {
+        loop {
+            self.follow()?;
+            if let Some(start) = self.waiting.pop_first().or_else(|| self.shortened.pop_first()) {
+                self.look_at(start)?;
+            } else if std::mem::take(&mut self.anywhere_waits) {
+                self.led_anywhere.clear();
+                self.flow_anywhere(self.indirect.clone())?;
+            } else if self.anywhere.is_some() && !self.led_anywhere.is_empty() {
+                let targets = std::mem::take(&mut self.led_anywhere);
+                self.flow_anywhere(targets)?;
+            } else if self.anywhere.is_some() && !self.untold.is_empty() {
+                std::mem::take(&mut self.untold).into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else if self.anywhere.is_some() && self.indirect.is_empty() {
+                self.leaders.clone().into_iter().for_each(|pc| self.lead_anywhere(pc));
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes what leaders begin.
+    fn follow(&mut self) -> Result<(), Stopped> {
         while let Some(start) = self.work.pop() {
+            if self.insts.contains_key(&start) {
+                continue;
+            }
             let mut pc = start;
-            while !self.insts.contains_key(&pc) {
+            let run = self.runs.len();
+            self.runs.push(BTreeSet::new());
+            loop {
+                if self.insts.contains_key(&pc) {
+                    // What was decoded before goes on from here: an instruction is in one run only.
+                    self.lead(pc);
+                    break;
+                }
+                self.meter.step(1)?;
                 let Some(inst) = self.decode(pc) else {
                     // The fault needs a block of its own only where something leads to it.
                     self.lead(pc);
                     break;
                 };
-                self.insts.insert(pc, inst);
+                self.meter.hold(2 * size_of::<Inst>())?;
+                self.insts.insert(pc, (inst, run));
+                if self.leaders.contains(&pc) {
+                    self.runs[run].insert(pc);
+                }
                 let next = inst.next_pc() as u32;
-                if let Some(target) = inst.target_pc {
-                    self.lead(target as u32);
+                let target = inst.target_pc.map(|target| target as u32);
+                if let Some(target) = target {
+                    self.lead(target);
                 }
                 if is_fork(&inst) {
-                    self.indirect.insert(next);
-                    self.indirect.extend(inst.target_pc.map(|target| target as u32));
+                    self.lead_anywhere(next);
+                    target.into_iter().for_each(|target| self.lead_anywhere(target));
                 }
                 if matches!(inst.op, Op::S_SWAPPC_B64 | Op::S_CALL_B64) {
-                    self.indirect.insert(next);
-                    self.lead(next);
+                    self.lead_anywhere(next);
                 }
                 if ends_block(&inst) {
                     if goes_on(&inst) {
@@ -307,6 +315,84 @@ impl Explorer<'_> {
                 pc = next;
             }
         }
+        Ok(())
+    }
+
+    /// Less may be known where a block begins than before.
+    fn flow(&mut self, to: u32, statics: &Statics) -> Result<(), Stopped> {
+        self.meter.step(1)?;
+        let lost = match self.statics.get_mut(&to) {
+            None => {
+                self.meter.hold(statics.bytes())?;
+                self.statics.insert(to, statics.clone());
+                true
+            }
+            Some(known) => known.meet(statics),
+        };
+        if lost {
+            self.waiting.insert(to);
+        }
+        Ok(())
+    }
+
+    /// Follows what is known through a block; resolves the jump at its end.
+    fn look_at(&mut self, start: u32) -> Result<(), Stopped> {
+        let Some(mut statics) = self.statics.get(&start).cloned() else { return Ok(()) };
+        let mut pc = start;
+        while let Some((inst, _)) = self.insts.get(&pc).copied() {
+            self.meter.step(1)?;
+            let source = computed_target(&inst);
+            let target = source.map(|source| resolve(&inst, source, &statics, self.options));
+            statics.step(&inst, self.options.code_address);
+            let written = inst.dst.and_then(|dst| dst.operand.scalar_code());
+            if let Some(address) = written.and_then(|code| statics.constant64(code))
+                && let Some(pointer) = offset_of(address, self.options, self.code.len())
+                && self.pointers.insert(pointer)
+            {
+                self.untold.push(pointer);
+            }
+            pc = inst.next_pc() as u32;
+            if ends_block(&inst) {
+                return self.leave(&inst, target, &statics);
+            }
+            if self.leaders.contains(&pc) {
+                break;
+            }
+        }
+        if pc != start {
+            self.flow(pc, &statics)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the end of a block; `target` is that of a computed jump.
+    fn leave(&mut self, last: &Inst, target: Option<Option<u32>>, statics: &Statics) -> Result<(), Stopped> {
+        let next = goes_on(last).then_some(last.next_pc() as u32);
+        for to in last.target_pc.map(|target| target as u32).into_iter().chain(next).chain(target.flatten()) {
+            let mut refined = statics.clone();
+            refined.refine(last, to);
+            self.lead(to);
+            self.flow(to, &refined)?;
+        }
+        if let Some(target) = target {
+            self.jumps.insert(last.pc as u32, target);
+        }
+        if target == Some(None) || last.op == Op::S_CBRANCH_JOIN {
+            self.leave_anywhere(statics)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on wherever a jump may go of which it is not known where.
+    fn leave_anywhere(&mut self, statics: &Statics) -> Result<(), Stopped> {
+        match &mut self.anywhere {
+            Some(known) => self.anywhere_waits |= known.meet(statics),
+            None => {
+                self.anywhere = Some(statics.clone());
+                self.anywhere_waits = true;
+            }
+        }
+        Ok(())
     }
 
     fn decode(&self, pc: u32) -> Option<Inst> {
@@ -321,31 +407,38 @@ impl Explorer<'_> {
         Some(inst)
     }
 
-    fn graph(&self) -> Graph {
-        let nodes = self.leaders.iter().map(|&start| (start, self.node(start))).collect();
-        Graph {
-            nodes,
-            statics: BTreeMap::new(),
-            entry: self.options.entry,
-            indirect: self.indirect.clone(),
-            scratch_instructions: self.insts.values().any(|inst| inst.mem.segment == Segment::Scratch)
-                || self.code.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
+    fn graph(self) -> Result<Graph, Stopped> {
+        let mut nodes = BTreeMap::new();
+        for &start in &self.leaders {
+            let node = self.node(start);
+            self.meter.hold(size_of::<Node>() + node.insts.len() * size_of::<Inst>())?;
+            nodes.insert(start, node);
         }
+        Ok(Graph {
+            nodes,
+            entry: self.options.entry,
+            scratch_instructions: self.insts.values().any(|(inst, _)| inst.mem.segment == Segment::Scratch)
+                || self.code.chunks_exact(4).any(|word| word[3] >> 2 == 0x37 && word[1] >> 6 == 1),
+            statics: self.statics,
+            indirect: self.indirect,
+        })
     }
 
     fn node(&self, start: u32) -> Node {
         let mut node = Node::default();
         let mut pc = start;
-        while let Some(inst) = self.insts.get(&pc) {
+        while let Some((inst, _)) = self.insts.get(&pc) {
             node.insts.push(*inst);
             pc = inst.next_pc() as u32;
             if ends_block(inst) {
-                if let Some(target) = inst.target_pc {
-                    node.successors.push(target as u32);
-                }
-                if goes_on(inst) {
-                    node.successors.push(pc);
-                }
+                let jump = self.jumps.get(&(inst.pc as u32)).copied();
+                node.target = jump.flatten();
+                node.indirect = jump == Some(None) || inst.op == Op::S_CBRANCH_JOIN;
+                node.successors.extend(inst.target_pc.map(|target| target as u32));
+                node.successors.extend(goes_on(inst).then_some(pc));
+                node.successors.extend(node.target);
+                node.successors.sort_unstable();
+                node.successors.dedup();
                 return node;
             }
             if self.leaders.contains(&pc) {

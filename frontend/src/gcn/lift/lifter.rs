@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Terminator, Value};
+use warpjit_ir::{Block, Builtin, Function, GuestFault, IntCC, Meter, Stopped, Terminator, Value};
 
 use super::control;
 use super::effects::{self, Effects, has_varying_scalar};
@@ -24,7 +24,14 @@ pub(super) struct Lifter<'f, 'g> {
 }
 
 /// Makes the function of a program.
-pub(super) fn lift(func: &mut Function, graph: &Graph, analysis: &Analysis, options: &Options<'_>) {
+pub(super) fn lift(
+    func: &mut Function,
+    graph: &Graph,
+    analysis: &Analysis,
+    options: &Options<'_>,
+    meter: &Meter,
+) -> Result<(), Stopped> {
+    meter.stage("lifting")?;
     let mut slots = Slots::default();
     for &(register, entry) in options.preload {
         match register {
@@ -46,16 +53,21 @@ pub(super) fn lift(func: &mut Function, graph: &Graph, analysis: &Analysis, opti
     func.block_at.clone_from(&blocks);
     if graph.nodes().any(|(_, node)| node.indirect) {
         // Views are settled only where an indirect jump is known to go.
-        let targets: Vec<u32> = graph.indirect_targets().collect();
-        func.block_at.retain(|pc, _| targets.contains(pc));
+        func.block_at.retain(|&pc, _| graph.is_indirect_target(pc));
     }
     let mut lifter =
         Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
     lifter.e.scratch_instructions = graph.scratch_instructions;
     lifter.prologue(options);
+    let mut held = 0;
     for (start, node) in graph.nodes() {
+        meter.step(1 + node.insts.len())?;
         lifter.block(start, node);
+        let bytes = lifter.e.core.b.func.bytes();
+        meter.hold(bytes - held)?;
+        held = bytes;
     }
+    Ok(())
 }
 
 /// The value of [`Entry::GroupInfo`].

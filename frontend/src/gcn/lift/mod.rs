@@ -59,7 +59,7 @@ mod truth;
 mod vector_tests;
 mod views;
 
-use warpjit_ir::{Form, Function};
+use warpjit_ir::{Form, Function, Meter, Stopped};
 
 use super::Inst;
 use emit::Emit;
@@ -69,25 +69,29 @@ pub use options::{Entry, Options, Register};
 use views::Analysis;
 
 /// Lifts the program that starts at `options.entry` of `code`.
-pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
-    let mut graph = Graph::explore(code, options);
-    let mut analysis = Analysis::new(&graph, options);
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
+    let mut graph = Graph::explore(code, options, meter)?;
+    let mut analysis = Analysis::new(&graph, options, meter)?;
     let needless = graph.needless_branches(&analysis);
     if !needless.is_empty() {
-        graph = Graph::explore_without(code, options, &needless);
-        analysis = Analysis::new(&graph, options);
+        graph = Graph::explore_without(code, options, &needless, meter)?;
+        analysis = Analysis::new(&graph, options, meter)?;
     }
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &analysis, options);
-    func
+    lifter::lift(&mut func, &graph, &analysis, options, meter)?;
+    Ok(func)
 }
 
 /// The same without knowing anything of masks.
 #[cfg(test)]
 fn lift_plainly(code: &[u8], options: &Options<'_>) -> Function {
-    let graph = Graph::explore(code, options);
+    let meter = Meter::unlimited();
+    let graph = Graph::explore(code, options, &meter).expect("no limits");
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &Analysis::plain(), options);
+    lifter::lift(&mut func, &graph, &Analysis::plain(), options, &meter).expect("no limits");
     func
 }
 

@@ -1,8 +1,6 @@
 //! What is known before the program runs: constants in scalar registers (for jumps to computed addresses), MODE,
 //! the index mode.
 
-use std::collections::BTreeMap;
-
 use super::effects::Effects;
 use super::emit::Emit;
 use super::index::IndexMode;
@@ -58,13 +56,64 @@ pub(super) enum Mode {
     Dynamic,
 }
 
+/// What is known of a scalar register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bits {
+    code: u8,
+    /// Which bits are known; not 0.
+    known: u32,
+    /// What they are; the others are 0 here.
+    value: u32,
+}
+
+/// Scalar registers of which bits are known, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Registers(Vec<Bits>);
+
+impl Registers {
+    fn get(&self, code: u8) -> (u32, u32) {
+        let place = self.0.binary_search_by_key(&code, |bits| bits.code);
+        place.map_or((0, 0), |at| (self.0[at].known, self.0[at].value))
+    }
+
+    /// Nothing is known where no bit is.
+    fn set(&mut self, code: u8, (known, value): (u32, u32)) {
+        let bits = Bits { code, known, value: value & known };
+        match self.0.binary_search_by_key(&code, |bits| bits.code) {
+            Ok(at) if known == 0 => _ = self.0.remove(at),
+            Ok(at) => self.0[at] = bits,
+            Err(_) if known == 0 => {}
+            Err(at) => self.0.insert(at, bits),
+        }
+    }
+
+    /// Keeps the bits that are the same in `other`; whether there were more.
+    fn meet(&mut self, other: &Registers) -> bool {
+        let mut rest = other.0.as_slice();
+        let mut lost = false;
+        self.0.retain_mut(|own| {
+            while let [first, behind @ ..] = rest
+                && first.code < own.code
+            {
+                rest = behind;
+            }
+            let (also, there) = match rest {
+                [first, ..] if first.code == own.code => (first.known, first.value),
+                _ => (0, 0),
+            };
+            let known = own.known & also & !(own.value ^ there);
+            lost |= known != own.known;
+            (own.known, own.value) = (known, own.value & known);
+            known != 0
+        });
+        lost
+    }
+}
+
 /// What is known at a place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Statics {
-    /// Scalar registers that hold a constant.
-    constants: BTreeMap<u8, u32>,
-    /// Scalar registers of which some bits are known: which, and what they are (the others are 0 here).
-    partial: BTreeMap<u8, (u32, u32)>,
+    registers: Registers,
     scc: Option<bool>,
     mode: u32,
     /// Which bits of `mode` are known.
@@ -84,13 +133,14 @@ impl Emit<'_> {
 impl Statics {
     /// At the program's entry.
     pub(super) fn entry(options: &Options<'_>) -> Statics {
-        let constants = options.preload.iter().filter_map(|entry| match *entry {
-            (Register::Scalar(code), Entry::Const(value)) => Some((code, value)),
-            _ => None,
-        });
+        let mut registers = Registers(Vec::new());
+        for entry in options.preload {
+            if let (Register::Scalar(code), Entry::Const(value)) = *entry {
+                registers.set(code, (u32::MAX, value));
+            }
+        }
         Statics {
-            constants: constants.collect(),
-            partial: BTreeMap::new(),
+            registers,
             scc: None,
             mode: options.mode,
             mode_known: u32::MAX,
@@ -116,17 +166,8 @@ impl Statics {
 
     /// Keeps what `other` knows too; whether anything was lost.
     pub(super) fn meet(&mut self, other: &Statics) -> bool {
-        let before = self.clone();
-        let mut partial = BTreeMap::new();
-        for &code in self.constants.keys().chain(self.partial.keys()) {
-            let ((known, value), (also, other)) = (self.bits(code), other.bits(code));
-            let known = known & also & !(value ^ other);
-            if !matches!(known, 0 | u32::MAX) {
-                partial.insert(code, (known, value & known));
-            }
-        }
-        self.partial = partial;
-        self.constants.retain(|code, value| other.constants.get(code) == Some(value));
+        let mut lost = self.registers.meet(&other.registers);
+        let before = (self.scc, self.mode_known, self.index_operands, self.truths);
         if self.scc != other.scc {
             self.scc = None;
         }
@@ -136,7 +177,13 @@ impl Statics {
             self.index_operands = None;
         }
         self.truths.meet(&other.truths);
-        *self != before
+        lost |= before != (self.scc, self.mode_known, self.index_operands, self.truths);
+        lost
+    }
+
+    /// Bytes of memory that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Statics>() + self.registers.0.len() * size_of::<Bits>()
     }
 
     /// The float part of MODE.
@@ -164,15 +211,13 @@ impl Statics {
 
     /// The constant in a scalar register.
     pub(super) fn constant(&self, code: u8) -> Option<u32> {
-        self.constants.get(&code).copied()
+        let (known, value) = self.registers.get(code);
+        (known == u32::MAX).then_some(value)
     }
 
     /// The bits of a scalar register that are known, and what they are; the others are 0 in the latter.
     pub(super) fn bits(&self, code: u8) -> (u32, u32) {
-        match self.constant(code) {
-            Some(value) => (u32::MAX, value),
-            None => self.partial.get(&code).copied().unwrap_or((0, 0)),
-        }
+        self.registers.get(code)
     }
 
     /// The known bits of source `i`.
@@ -238,19 +283,17 @@ impl Statics {
         let fx = Effects::of(inst, false);
         self.truths.step(inst, &fx);
         self.mode_effects(inst);
-        for (pair, halves) in fx.writes {
+        for &(pair, halves) in &fx.writes {
             for code in [pair, pair | 1] {
                 let half = if code == pair { super::views::LO } else { super::views::HI };
                 if halves & (half | super::views::LANE) != 0 {
-                    self.constants.remove(&code);
-                    self.partial.remove(&code);
+                    self.registers.set(code, (0, 0));
                 }
             }
         }
-        for pair in fx.may_write {
+        for &pair in &fx.may_write {
             for code in [pair, pair | 1] {
-                self.constants.remove(&code);
-                self.partial.remove(&code);
+                self.registers.set(code, (0, 0));
             }
         }
         if fx.writes_scc {
@@ -259,21 +302,18 @@ impl Statics {
         if let Some(scc) = result.scc {
             self.scc = Some(scc);
         }
-        if let (Some(value), Some(code)) = (result.value, inst.dst.and_then(|dst| dst.operand.scalar_code()))
-        {
-            if result.wide {
-                self.constants.insert(code & !1, value as u32);
-                self.constants.insert(code | 1, (value >> 32) as u32);
-            } else {
-                self.constants.insert(code, value as u32);
+        if let Some(code) = inst.dst.and_then(|dst| dst.operand.scalar_code()) {
+            match result.value {
+                Some(value) if result.wide => {
+                    self.registers.set(code & !1, (u32::MAX, value as u32));
+                    self.registers.set(code | 1, (u32::MAX, (value >> 32) as u32));
+                }
+                Some(value) => self.registers.set(code, (u32::MAX, value as u32)),
+                None if bits.0 != 0 => self.registers.set(code, bits),
+                None => {}
             }
         }
-        if let (None, Some(code)) = (result.value, inst.dst.and_then(|dst| dst.operand.scalar_code()))
-            && bits.0 != 0
-        {
-            self.partial.insert(code, bits);
-        }
-        self.track_m0(inst);
+        self.track_m0(inst, &fx);
     }
 
     fn result(&self, inst: &Inst, code_address: u64) -> Known {
@@ -335,13 +375,12 @@ impl Statics {
         }
     }
 
-    fn track_m0(&mut self, inst: &Inst) {
+    fn track_m0(&mut self, inst: &Inst, fx: &Effects) {
         match inst.op {
             Op::S_SET_GPR_IDX_ON => self.index_operands = Some(super::hwreg::index_operands(inst)),
             Op::S_SET_GPR_IDX_MODE => self.index_operands = Some((inst.simm16 & 15) as u8),
             Op::S_SET_GPR_IDX_IDX => {}
             _ => {
-                let fx = Effects::of(inst, false);
                 if fx.writes.iter().any(|&(pair, _)| pair == M0) || fx.may_write.contains(&M0) {
                     self.index_operands = self.constant(M0).map(|m0| (m0 >> 12 & 15) as u8);
                 }

@@ -5,8 +5,6 @@
 //! and no lane has to be asked. This is a forward analysis, part of [`Statics`](super::statics::Statics); the truth value lives in
 //! a slot of its own beside the mask.
 
-use std::collections::BTreeMap;
-
 use warpjit_ir::Value;
 
 use super::effects::Effects;
@@ -56,12 +54,15 @@ struct Known {
     nonempty: bool,
 }
 
-/// What is known of all pairs at a place.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What is known of all pairs at a place: sets of pairs, a bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Truths {
     /// Pairs that hold at least one lane.
     nonempty: u128,
-    kinds: BTreeMap<u8, Kind>,
+    /// Pairs with a truth value of [`Kind::Splat`].
+    splat: u128,
+    /// Pairs with a truth value of [`Kind::Any`].
+    any: u128,
 }
 
 fn bit(code: u8) -> u128 {
@@ -71,24 +72,36 @@ fn bit(code: u8) -> u128 {
 impl Truths {
     /// At the program's entry: a wave has at least one thread.
     pub(super) fn entry() -> Truths {
-        Truths { nonempty: bit(EXEC), kinds: BTreeMap::new() }
+        Truths { nonempty: bit(EXEC), ..Truths::nothing() }
     }
 
     /// Where nothing is known.
     pub(super) fn nothing() -> Truths {
-        Truths { nonempty: 0, kinds: BTreeMap::new() }
+        Truths { nonempty: 0, splat: 0, any: 0 }
+    }
+
+    /// How the truth value of a pair goes with it, if it has one.
+    fn kind(&self, code: u8) -> Option<Kind> {
+        if self.splat & bit(code) != 0 {
+            Some(Kind::Splat)
+        } else {
+            (self.any & bit(code) != 0).then_some(Kind::Any)
+        }
+    }
+
+    /// Nothing is known of a pair.
+    fn forget(&mut self, code: u8) {
+        for set in [&mut self.nonempty, &mut self.splat, &mut self.any] {
+            *set &= !bit(code);
+        }
     }
 
     /// Keeps what `other` knows too.
     pub(super) fn meet(&mut self, other: &Truths) {
         self.nonempty &= other.nonempty;
-        self.kinds.retain(|code, kind| match other.kinds.get(code) {
-            Some(Kind::Any) => {
-                *kind = Kind::Any;
-                true
-            }
-            there => there.is_some(),
-        });
+        let both = (self.splat | self.any) & (other.splat | other.any);
+        self.splat &= other.splat;
+        self.any = both & !self.splat;
     }
 
     /// What is known on the way to `to` from a branch.
@@ -110,18 +123,18 @@ impl Truths {
     pub(super) fn step(&mut self, inst: &Inst, fx: &Effects) {
         let results = self.results(inst);
         for pair in fx.writes.iter().map(|&(pair, _)| pair).chain(fx.may_write.iter().copied()) {
-            self.nonempty &= !bit(pair);
-            self.kinds.remove(&pair);
+            self.forget(pair);
         }
         for (code, known) in results {
             // Both may be EXEC; the last one stays.
-            self.nonempty &= !bit(code);
-            self.kinds.remove(&code);
+            self.forget(code);
             if known.nonempty {
                 self.nonempty |= bit(code);
             }
-            if let Some(derived) = kept(known) {
-                self.kinds.insert(code, derived.kind);
+            match kept(known).map(|derived| derived.kind) {
+                Some(Kind::Splat) => self.splat |= bit(code),
+                Some(Kind::Any) => self.any |= bit(code),
+                None => {}
             }
         }
     }
@@ -154,7 +167,7 @@ impl Truths {
 
     fn pair(&self, code: u8) -> Operand {
         let nonempty = self.nonempty & bit(code) != 0;
-        let truth = match self.kinds.get(&(code & !1)) {
+        let truth = match self.kind(code) {
             Some(Kind::Splat) => Some((Kind::Splat, Leaf::Pair(code & !1))),
             _ if nonempty => Some((Kind::Any, Leaf::Const(true))),
             Some(Kind::Any) => Some((Kind::Any, Leaf::Pair(code & !1))),

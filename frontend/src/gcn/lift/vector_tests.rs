@@ -2,6 +2,7 @@
 //! against plain Rust, in all modes that differ. Whole programs with results from elsewhere are in the corpus
 //! (`asm_*`).
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
 use warpjit_ir::{Builtin, Scalar, Space};
@@ -92,7 +93,7 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         preload: &[],
         observed: true,
     };
-    let func = lift(&code, &options);
+    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     verify(&func).unwrap_or_else(|error| panic!("{:?}\n{func}", error.violations));
     let (offsets, _) = func.frame_layout();
     let slot = |name: &str| {

@@ -11,6 +11,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpjit_ir::{Meter, Stopped};
+
 use super::effects::{Effects, is_flexible, names_exec};
 use super::graph::{Graph, Node};
 use super::options::Options;
@@ -124,7 +126,8 @@ pub(super) struct Analysis {
 
 impl Analysis {
     /// Runs the analyses.
-    pub(super) fn new(graph: &Graph, options: &Options<'_>) -> Analysis {
+    pub(super) fn new(graph: &Graph, options: &Options<'_>, meter: &Meter) -> Result<Analysis, Stopped> {
+        meter.stage("views of scalar registers")?;
         let mut observed = Live::none();
         if options.observed {
             let last = options.sgprs.min(SGPRS.into()) as u8;
@@ -138,10 +141,13 @@ impl Analysis {
             observed,
             plain: false,
         };
-        analysis.find_masks(graph);
-        analysis.find_live(graph);
-        analysis.find_entry_views(graph);
-        analysis
+        /// Of each block: what is read there, which views hold, which pairs hold masks.
+        const BYTES: usize = size_of::<Live>() + size_of::<Views>() + 5 * size_of::<u128>();
+        meter.hold(graph.nodes().count() * BYTES)?;
+        analysis.find_masks(graph, meter)?;
+        analysis.find_live(graph, meter)?;
+        analysis.find_entry_views(graph, meter)?;
+        Ok(analysis)
     }
 
     /// What is right without an analysis; tests hold the other one against it.
@@ -211,12 +217,13 @@ impl Analysis {
         live
     }
 
-    fn find_masks(&mut self, graph: &Graph) {
+    fn find_masks(&mut self, graph: &Graph, meter: &Meter) -> Result<(), Stopped> {
         let mut entry: BTreeMap<u32, u128> = BTreeMap::new();
         let mut indirect = 0;
         let mut work: BTreeSet<u32> = graph.nodes().map(|(start, _)| start).collect();
         while let Some(start) = work.pop_first() {
             let Some(node) = graph.node(start) else { continue };
+            meter.step(1 + node.insts.len())?;
             let mut masks = entry.get(&start).copied().unwrap_or(0) | 1 << (EXEC / 2);
             for inst in &node.insts {
                 self.step_masks(inst, &mut masks);
@@ -234,6 +241,7 @@ impl Analysis {
                 graph.indirect_targets().for_each(flow);
             }
         }
+        Ok(())
     }
 
     fn step_masks(&mut self, inst: &Inst, masks: &mut u128) {
@@ -254,7 +262,7 @@ impl Analysis {
         }
     }
 
-    fn find_live(&mut self, graph: &Graph) {
+    fn find_live(&mut self, graph: &Graph, meter: &Meter) -> Result<(), Stopped> {
         let mut callers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         let mut indirect_sources = Vec::new();
         for (start, node) in graph.nodes() {
@@ -263,10 +271,19 @@ impl Analysis {
                 indirect_sources.push(start);
             }
         }
-        let targets: BTreeSet<u32> = graph.indirect_targets().collect();
         let mut work: BTreeSet<u32> = graph.nodes().map(|(start, _)| start).collect();
-        while let Some(start) = work.pop_last() {
+        // All that jump to unknown places are told at once what is read there.
+        let mut sources_wait = false;
+        loop {
+            let Some(start) = work.pop_last() else {
+                if !std::mem::take(&mut sources_wait) {
+                    return Ok(());
+                }
+                work.extend(&indirect_sources);
+                continue;
+            };
             let Some(node) = graph.node(start) else { continue };
+            meter.step(1 + node.insts.len())?;
             let mut live = self.live_out(node);
             for inst in node.insts.iter().rev() {
                 live.step_back(inst, self.in_lanes(inst));
@@ -275,13 +292,11 @@ impl Analysis {
                 continue;
             }
             work.extend(callers.get(&start).into_iter().flatten());
-            if targets.contains(&start) && self.indirect_live.join(&live) {
-                work.extend(&indirect_sources);
-            }
+            sources_wait |= graph.is_indirect_target(start) && self.indirect_live.join(&live);
         }
     }
 
-    fn find_entry_views(&mut self, graph: &Graph) {
+    fn find_entry_views(&mut self, graph: &Graph, meter: &Meter) -> Result<(), Stopped> {
         // Pairs whose view at a block is decided for good.
         let mut decided: BTreeMap<u32, u128> = BTreeMap::new();
         let mut work = BTreeSet::new();
@@ -306,6 +321,7 @@ impl Analysis {
         work.insert(start);
         while let Some(start) = work.pop_first() {
             let Some(node) = graph.node(start) else { continue };
+            meter.step(1 + node.insts.len())?;
             let mut views = self.entry(start);
             for inst in &node.insts {
                 step_views(&mut views, inst, self.in_lanes(inst));
@@ -316,6 +332,7 @@ impl Analysis {
                 }
             }
         }
+        Ok(())
     }
 
     fn meet_views(&mut self, to: u32, views: &Views, decided: &mut u128) -> bool {

@@ -2,8 +2,9 @@
 
 use super::Options;
 use super::{atomic, is_areg};
-use crate::simt::{Graph, Leads, Source};
+use crate::simt::{Graph, Leads, Source, TargetSet};
 use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode, decode_word};
+use warpjit_ir::{Meter, Stopped};
 
 /// A program's code.
 pub(super) struct Program<'a> {
@@ -12,8 +13,8 @@ pub(super) struct Program<'a> {
 }
 
 /// Follows the program from its entry.
-pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph<Inst> {
-    Graph::explore(&Program { code, options }, options.entry)
+pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+    Graph::explore(&Program { code, options }, options.entry, meter)
 }
 
 impl Source for Program<'_> {
@@ -24,24 +25,48 @@ impl Source for Program<'_> {
     }
 
     fn leads(&self, inst: &Inst) -> Leads {
-        let mut leads = Leads {
+        Leads {
             next: inst.next_pc(),
-            targets: inst.target_pc().into_iter().collect(),
-            anywhere: false,
+            target: inst.target_pc(),
+            set: (inst.op == Op::BraIndirect).then(|| self.targets(inst)),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
-        };
-        if inst.op == Op::BraIndirect {
-            match fixed_targets(self.code, self.options, inst) {
-                Some(targets) => leads.targets.extend(targets),
-                None => leads.anywhere = true,
-            }
         }
-        leads
     }
 
-    fn starts(&self) -> Vec<u32> {
-        starts(self.code).collect()
+    fn set(&self, set: TargetSet) -> Vec<u32> {
+        match set {
+            TargetSet::Anywhere => starts(self.code).collect(),
+            TargetSet::OfBank(bank) => {
+                let bytes = self.fixed_bank(bank).unwrap_or_default();
+                let words =
+                    bytes.windows(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+                // Beyond the bank's end the space reads as zero.
+                let mut targets: Vec<u32> = words.chain([0]).filter(|&pc| is_start(self.code, pc)).collect();
+                targets.sort_unstable();
+                targets.dedup();
+                targets
+            }
+        }
+    }
+}
+
+impl Program<'_> {
+    /// Where a `bra c[]` may go.
+    fn targets(&self, inst: &Inst) -> TargetSet {
+        let bank = inst.srcs().iter().find_map(|src| match src.operand {
+            Operand::Const { space, .. } => Some(space),
+            _ => None,
+        });
+        match bank.filter(|&bank| self.fixed_bank(bank).is_some()) {
+            Some(bank) => TargetSet::OfBank(bank),
+            None => TargetSet::Anywhere,
+        }
+    }
+
+    /// The contents of a bank that cannot change.
+    fn fixed_bank(&self, bank: u8) -> Option<&[u8]> {
+        self.options.const_banks.iter().find(|(index, _)| *index == bank).map(|(_, bytes)| *bytes)
     }
 }
 
@@ -113,18 +138,6 @@ fn steps_missing_areg(inst: &Inst) -> bool {
         }
         _ => false,
     })
-}
-
-/// What the words of a fixed bank can be as targets of a `bra c[]`.
-fn fixed_targets(code: &[u8], options: &Options<'_>, inst: &Inst) -> Option<Vec<u32>> {
-    let bank = inst.srcs().iter().find_map(|src| match src.operand {
-        Operand::Const { space, .. } => Some(space),
-        _ => None,
-    })?;
-    let (_, bytes) = options.const_banks.iter().find(|(index, _)| *index == bank)?;
-    let words = bytes.windows(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-    // Beyond the bank's end the space reads as zero.
-    Some(words.chain([0]).filter(|&pc| is_start(code, pc)).collect())
 }
 
 /// Whether a block ends behind the instruction.

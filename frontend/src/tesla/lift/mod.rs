@@ -20,7 +20,7 @@ mod special;
 #[cfg(test)]
 mod tests;
 
-use warpjit_ir::{Builtin, Form, Function, Slot, SlotInit, Terminator, Type};
+use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
 use super::Target;
 use crate::simt::Carried;
@@ -43,8 +43,11 @@ pub struct Options<'a> {
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
-pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
-    let graph = graph::explore(code, options);
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
+    let graph = graph::explore(code, options, meter)?;
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
     let blocks = graph.blocks(&mut func, options.entry);
@@ -55,12 +58,12 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Function {
     let tid = emit.packed(Builtin::Tid);
     emit.set_reg(0, tid);
     emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
-    emit.blocks(&graph, &blocks, |emit, inst| {
+    emit.blocks(&graph, &blocks, meter, |emit, inst| {
         emit.count();
         control::inst(emit, inst, &blocks);
         inst.next_pc()
-    });
-    func
+    })?;
+    Ok(func)
 }
 
 /// The slots of a thread's state.

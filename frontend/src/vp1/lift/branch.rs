@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use warpjit_ir::{Block, LeaveKind, Terminator, Value};
 
 use super::emit::{Emit, Writer};
-use super::graph::{Graph, MAX_WORDS, Node, Pending, Place, Step, condition};
+use super::graph::{Graph, MAX_WORDS, Node, Note, Pending, Place, Step, condition};
 use crate::vp1::Op;
 
 /// In the delay slot of a call whose return address was not known before: notes it.
 pub(super) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
-    if matches!(node.pending, Pending::Call(_)) {
+    if node.pending == Pending::LateCall {
         let end = e.word(step.end);
         e.core.assume(e.slots.uc0, end);
         e.set(Writer::Move, e.slots.uc0, end);
@@ -18,7 +18,13 @@ pub(super) fn late_call(e: &mut Emit<'_>, node: Node, step: &Step) {
 }
 
 /// Emits the branch instruction of a bundle, its writes, and the way on.
-pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nodes: &BTreeMap<Node, Block>) {
+pub(super) fn unit(
+    e: &mut Emit<'_>,
+    node: Node,
+    step: &Step,
+    nodes: &BTreeMap<Node, Block>,
+    resumable: bool,
+) {
     let inst = step.bundle.branch;
     let word = inst.word;
     let slots = e.slots;
@@ -56,25 +62,32 @@ pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nod
     }
     // Read before the bundle's writes.
     let target = (step.next.pc.is_none()).then(|| e.get(slots.target));
+    if let (Some(target), true) = (target, resumable) {
+        e.set(Writer::Branch, slots.gone, target);
+    }
     let taken = step.taken.map(|place| (place, predicate(e, step)));
-    if let Some((place, taken)) = taken {
-        match place.pending {
-            Pending::Return => {
+    if let Some((_, taken)) = taken {
+        // Nothing reads what is noted where the branch is not taken.
+        match step.note {
+            Note::ReturnAddress => {
                 let to = e.get(slots.uc0);
                 e.set(Writer::Branch, slots.target, to);
             }
-            _ => {
-                if let Some(address) = step.returns_to {
-                    let address = e.word(address);
-                    e.set_when(Writer::Branch, slots.uc0, address, taken);
-                }
+            Note::Target(to) => {
+                let to = e.word(to);
+                e.set(Writer::Branch, slots.target, to);
             }
+            Note::Nothing => {}
+        }
+        if let Some(address) = step.returns_to {
+            let address = e.word(address);
+            e.set_when(Writer::Branch, slots.uc0, address, taken);
         }
     }
     e.write_back();
     if inst.op() == Op::Exit {
         // Where execution goes on if it is resumed.
-        let next = go(e, step.next, target, graph, nodes);
+        let next = go(e, step.next, target, nodes);
         return match next {
             Way::Block(next) => e.terminate(Terminator::Leave { kind: LeaveKind::Exit, cond: None, next }),
             Way::Address(_) => {
@@ -85,13 +98,13 @@ pub(super) fn unit(e: &mut Emit<'_>, node: Node, step: &Step, graph: &Graph, nod
         };
     }
     let term = match taken {
-        None => go(e, step.next, target, graph, nodes).terminator(),
+        None => go(e, step.next, target, nodes).terminator(),
         Some((place, taken)) => match condition(inst) {
-            Some(true) => go(e, place, target, graph, nodes).terminator(),
-            Some(false) => go(e, step.next, target, graph, nodes).terminator(),
+            Some(true) => go(e, place, target, nodes).terminator(),
+            Some(false) => go(e, step.next, target, nodes).terminator(),
             None => {
-                let there = go(e, place, target, graph, nodes);
-                let next = go(e, step.next, target, graph, nodes);
+                let there = go(e, place, target, nodes);
+                let next = go(e, step.next, target, nodes);
                 match (there, next) {
                     (Way::Block(there), Way::Block(next)) => {
                         Terminator::Branch { cond: taken, taken: there.into(), next: next.into() }
@@ -151,13 +164,7 @@ impl Way {
 }
 
 /// The way to a place; `target` is the word address that a pending `ret` goes to.
-fn go(
-    e: &mut Emit<'_>,
-    place: Place,
-    target: Option<Value>,
-    graph: &Graph,
-    nodes: &BTreeMap<Node, Block>,
-) -> Way {
+fn go(e: &mut Emit<'_>, place: Place, target: Option<Value>, nodes: &BTreeMap<Node, Block>) -> Way {
     if let Some(pc) = place.pc
         && let Some(&block) = nodes.get(&Node { pc, pending: place.pending, resumed: false })
     {
@@ -168,6 +175,6 @@ fn go(
     let limit = e.word(MAX_WORDS);
     let target = e.b.umin(target, limit);
     let address = e.shift(target, 2);
-    let space = graph.return_space(place.pending);
+    let space = Graph::return_space(place.pending);
     Way::Address(e.add_const(address, space as i32))
 }

@@ -3,8 +3,14 @@
 //! A branch takes effect behind the bundle after it, its delay slot (facts/vp1.md section 1). So where execution stands
 //! is a [`Node`]: a bundle, and what is pending behind it. A branch that is taken in a delay slot makes its own branch
 //! pending while the first one takes effect: then the bundle at the first target is the second branch's delay slot.
+//!
+//! So a bundle may be the delay slot of any number of branches, and code of `n` bundles may stand at `n²` nodes. Only the first few branches
+//! make nodes of their own for a bundle ([`MOST_PENDING`]). All others, and those in the delay slot of a `ret`, write their target to a slot
+//! and share one node, which goes on where the slot says, as behind a `ret`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use warpjit_ir::{Meter, Stopped};
 
 use super::{Options, Outside, outside_of};
 use crate::vp1::{Chip, Inst, Op, Unit, bundle_len, decode};
@@ -15,6 +21,9 @@ pub(super) const MAX_WORDS: u32 = (1 << 20) - 1;
 /// Longest code, in words, whose every word is held to be a place that a `ret` may go to where nothing says more.
 const MAX_RETURN_WORDS: u32 = 1 << 14;
 
+/// Most branches that make nodes of their own for one bundle in their delay slot.
+const MOST_PENDING: u8 = 8;
+
 /// The branch whose delay slot a bundle is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Pending {
@@ -22,10 +31,17 @@ pub enum Pending {
     None,
     /// To a word address.
     To(u32),
-    /// A call whose delay slot is where a `ret` goes, so that only there it is known what it returns to.
-    Call(u32),
-    /// A `ret`: to the address that it has noted.
+    /// To the address that has been noted ([`super::Slots::target`]): a `ret`, or a branch that shares its node.
     Return,
+    /// The same, of a call in the delay slot of a `ret`: only behind the bundle is it known what the call returns to.
+    LateCall,
+}
+
+impl Pending {
+    /// Whether control goes to an address that has been noted.
+    pub fn is_noted(self) -> bool {
+        matches!(self, Pending::Return | Pending::LateCall)
+    }
 }
 
 /// Where execution stands.
@@ -70,6 +86,17 @@ pub(super) struct Place {
     pub(super) pending: Pending,
 }
 
+/// What a branch writes to the slot of targets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Note {
+    /// Nothing: its node knows the target.
+    Nothing,
+    /// The return address.
+    ReturnAddress,
+    /// Its target.
+    Target(u32),
+}
+
 /// A bundle that can be reached, with its ways on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
@@ -80,6 +107,8 @@ pub(super) struct Step {
     pub(super) next: Place,
     /// Where a branch in it leads.
     pub(super) taken: Option<Place>,
+    /// What such a branch notes.
+    pub(super) note: Note,
     /// What a call in it returns to, if that is known here.
     pub(super) returns_to: Option<u32>,
 }
@@ -87,10 +116,39 @@ pub(super) struct Step {
 /// The reachable code.
 pub(super) struct Graph {
     steps: BTreeMap<Node, Option<Step>>,
-    /// Where a `ret` may go.
+    /// Where control may go by a noted address.
     returns: BTreeSet<u32>,
-    /// What may be pending where a `ret` goes, but nothing.
+    /// What may be pending there.
     pendings: Vec<Pending>,
+}
+
+/// Nodes that branches have made for bundles in their delay slots.
+#[derive(Default)]
+struct DelaySlots {
+    /// How many there are for each bundle.
+    counts: HashMap<u32, u8>,
+    known: BTreeSet<(u32, u32)>,
+    /// Whether branches share a node for want of one.
+    any_share: bool,
+}
+
+impl DelaySlots {
+    /// Lets a branch to a known place have a node of its own, or share one.
+    fn settle(&mut self, step: &mut Step) {
+        let Some(Place { pc: Some(pc), pending: Pending::To(target) }) = step.taken else { return };
+        if self.known.contains(&(pc, target)) {
+            return;
+        }
+        let count = self.counts.entry(pc).or_insert(0);
+        if *count == MOST_PENDING {
+            step.taken = Some(Place { pc: Some(pc), pending: Pending::Return });
+            step.note = Note::Target(target);
+            self.any_share = true;
+        } else {
+            *count += 1;
+            self.known.insert((pc, target));
+        }
+    }
 }
 
 struct Code {
@@ -123,30 +181,31 @@ impl Code {
         let (bundle, end) = self.bundle(node.pc)?;
         let next = match node.pending {
             Pending::None => Some(end),
-            Pending::To(target) | Pending::Call(target) => Some(target),
-            Pending::Return => None,
+            Pending::To(target) => Some(target),
+            Pending::Return | Pending::LateCall => None,
         };
         let branch = bundle.branch;
         let call = branch.op() == Op::Branch && branch.word & 1 << 26 != 0;
         let returns_to = next.filter(|_| call).map(|slot| slot.wrapping_add(self.len(slot)));
-        let pending = match branch.op() {
-            Op::Branch | Op::BranchAbs => {
-                let target = if branch.op() == Op::BranchAbs {
-                    (branch.word & 0xffff) << 2
-                } else {
-                    // 15 signed bits, groups of four words.
-                    let groups = (branch.word << 8) as i32 >> 17;
-                    (branch.pc & !3).wrapping_add((groups as u32).wrapping_mul(4))
-                };
-                let late = call && returns_to.is_none();
-                Some(if late { Pending::Call(target) } else { Pending::To(target) })
+        let target = match branch.op() {
+            Op::BranchAbs => Some((branch.word & 0xffff) << 2),
+            Op::Branch => {
+                // 15 signed bits, groups of four words.
+                let groups = (branch.word << 8) as i32 >> 17;
+                Some((branch.pc & !3).wrapping_add((groups as u32).wrapping_mul(4)))
             }
-            Op::Return => Some(Pending::Return),
             _ => None,
+        };
+        let (pending, note) = match target {
+            Some(target) if next.is_some() => (Some(Pending::To(target)), Note::Nothing),
+            Some(target) if call => (Some(Pending::LateCall), Note::Target(target)),
+            Some(target) => (Some(Pending::Return), Note::Target(target)),
+            None if branch.op() == Op::Return => (Some(Pending::Return), Note::ReturnAddress),
+            None => (None, Note::Nothing),
         };
         let taken = pending.map(|pending| Place { pc: next, pending });
         let next = Place { pc: next, pending: Pending::None };
-        Some(Step { bundle, end, next, taken, returns_to })
+        Some(Step { bundle, end, next, taken, note, returns_to })
     }
 }
 
@@ -182,13 +241,14 @@ impl Step {
     }
 
     fn is_call(&self) -> bool {
-        self.returns_to.is_some() || matches!(self.taken, Some(Place { pending: Pending::Call(_), .. }))
+        self.returns_to.is_some() || matches!(self.taken, Some(Place { pending: Pending::LateCall, .. }))
     }
 }
 
 impl Graph {
     /// Follows the program from its entries.
-    pub(super) fn explore(code: &[u8], options: &Options<'_>) -> Graph {
+    pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph, Stopped> {
+        meter.stage("finding the code that can be reached")?;
         let (words, _) = code.as_chunks::<4>();
         let words: Vec<u32> = words.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
         let mut code = Code { words, chip: options.chip };
@@ -196,72 +256,48 @@ impl Graph {
         let mut graph = Graph { steps: BTreeMap::new(), returns: BTreeSet::new(), pendings: Vec::new() };
         let mut work: Vec<Node> =
             options.more_entries.iter().chain([&options.entry]).map(|&pc| Node::at(pc)).collect();
-        if graph.returns_anywhere(&code, &work) {
-            graph.returns = if code.words.len() as u32 <= MAX_RETURN_WORDS {
-                (0..code.words.len() as u32).collect()
-            } else {
-                (0..code.words.len() as u32).step_by(4).collect()
-            };
+        if returns_anywhere(&code, &work, meter)? {
+            let words = code.words.len() as u32;
+            graph.returns.extend((0..words).step_by(if words <= MAX_RETURN_WORDS { 1 } else { 4 }));
         }
-        loop {
-            while let Some(node) = work.pop() {
-                if graph.steps.contains_key(&node) {
-                    continue;
-                }
-                let step = code.step(node);
-                graph.steps.insert(node, step);
-                let Some(step) = step else { continue };
-                if options.resumable && !node.resumed && step.bundle.outside().next().is_some() {
-                    work.push(Node { resumed: true, ..node });
-                }
-                graph.returns.extend(step.returns_to);
-                if matches!(node.pending, Pending::Call(_)) {
-                    graph.returns.insert(step.end);
-                }
-                for Place { pc, pending } in step.places() {
-                    match pc {
-                        Some(pc) => work.push(Node { pc, pending, resumed: false }),
-                        None if !graph.pendings.contains(&pending) => graph.pendings.push(pending),
-                        None => {}
-                    }
-                }
-            }
-            // A place that is only now known to be returned to.
-            let pendings = &graph.pendings;
-            let places = graph
-                .returns
-                .iter()
-                .flat_map(|&pc| pendings.iter().map(move |&pending| Node { pc, pending, resumed: false }));
-            work.extend(places.filter(|node| !graph.steps.contains_key(node)));
-            if work.is_empty() {
-                return graph;
-            }
-        }
-    }
-
-    /// Whether a `ret` can be reached before any call, so that it goes wherever `$uc0` says at the start, or behind
-    /// an instruction that writes `$uc0`.
-    fn returns_anywhere(&self, code: &Code, entries: &[Node]) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut work: Vec<(Node, bool)> = entries.iter().map(|&node| (node, true)).collect();
-        while let Some((node, anything)) = work.pop() {
-            if !seen.insert((node, anything)) {
+        let mut slots = DelaySlots::default();
+        while let Some(node) = work.pop() {
+            if graph.steps.contains_key(&node) {
                 continue;
             }
-            let Some(step) = code.step(node) else { continue };
-            let is_return = step.bundle.branch.op() == Op::Return;
-            if is_return && anything {
-                return true;
+            meter.step(1)?;
+            meter.hold(size_of::<(Node, Option<Step>)>())?;
+            let mut step = code.step(node);
+            if let Some(step) = &mut step {
+                slots.settle(step);
             }
-            for place in step.places() {
-                let called = step.is_call() && Some(place) == step.taken;
-                let anything = (anything || step.forgets_return()) && !called;
-                if let Some(pc) = place.pc {
-                    work.push((Node { pc, pending: place.pending, resumed: false }, anything));
+            graph.steps.insert(node, step);
+            let Some(step) = step else { continue };
+            if options.resumable && !node.resumed && step.bundle.outside().next().is_some() {
+                work.push(Node { resumed: true, ..node });
+            }
+            let late = (node.pending == Pending::LateCall).then_some(step.end);
+            let noted = match step.note {
+                Note::Target(target) => Some(target),
+                _ => None,
+            };
+            for pc in step.returns_to.into_iter().chain(late).chain(noted) {
+                if graph.returns.insert(pc) {
+                    work.extend(graph.pendings.iter().map(|&pending| Node { pc, pending, resumed: false }));
+                }
+            }
+            for Place { pc, pending } in step.places() {
+                match pc {
+                    Some(pc) => work.push(Node { pc, pending, resumed: false }),
+                    None if !graph.pendings.contains(&pending) => {
+                        graph.pendings.push(pending);
+                        work.extend(graph.returns.iter().map(|&pc| Node { pc, pending, resumed: false }));
+                    }
+                    None => {}
                 }
             }
         }
-        false
+        Ok(graph)
     }
 
     /// What can be reached.
@@ -274,20 +310,50 @@ impl Graph {
         self.steps.get(&node)?.as_ref()
     }
 
-    /// The address by which a `ret` finds the bundles it may go to, less four times the bundle's own, where `pending`
-    /// is what is pending there.
-    pub(super) fn return_space(&self, pending: Pending) -> u32 {
-        let others = self.pendings.iter().filter(|&&other| other != Pending::None);
-        let index = others.into_iter().position(|&other| other == pending);
-        index.map_or(0, |index| ((index as u32 + 1) << 22) | 0x8000_0000)
+    /// What a noted address has more than four times the bundle's own, where `pending` is what is pending there.
+    pub(super) fn return_space(pending: Pending) -> u32 {
+        match pending {
+            Pending::None | Pending::To(_) => 0,
+            Pending::Return => 1 << 22 | 0x8000_0000,
+            Pending::LateCall => 2 << 22 | 0x8000_0000,
+        }
     }
 
-    /// The nodes that a `ret` finds by address.
+    /// The nodes that are found by noted addresses.
     pub(super) fn addresses(&self) -> impl Iterator<Item = (u32, Node)> + '_ {
         let places = self
             .returns
             .iter()
             .flat_map(|&pc| self.pendings.iter().map(move |&pending| Node { pc, pending, resumed: false }));
-        places.map(|node| (self.return_space(node.pending).wrapping_add(node.pc.wrapping_mul(4)), node))
+        places.map(|node| (Graph::return_space(node.pending).wrapping_add(node.pc.wrapping_mul(4)), node))
     }
+}
+
+/// Whether a `ret` can be reached before any call, so that it goes wherever `$uc0` says at the start, or behind
+/// an instruction that writes `$uc0`.
+fn returns_anywhere(code: &Code, entries: &[Node], meter: &Meter) -> Result<bool, Stopped> {
+    let mut slots = DelaySlots::default();
+    let mut seen = BTreeSet::new();
+    let mut work: Vec<(Node, bool)> = entries.iter().map(|&node| (node, true)).collect();
+    while let Some((node, anything)) = work.pop() {
+        if !seen.insert((node, anything)) {
+            continue;
+        }
+        meter.step(1)?;
+        let Some(mut step) = code.step(node) else { continue };
+        slots.settle(&mut step);
+        let is_return = step.bundle.branch.op() == Op::Return;
+        // Where shared nodes lead is not followed.
+        if is_return && anything || slots.any_share {
+            return Ok(true);
+        }
+        for place in step.places() {
+            let called = step.is_call() && Some(place) == step.taken;
+            let anything = (anything || step.forgets_return()) && !called;
+            if let Some(pc) = place.pc {
+                work.push((Node { pc, pending: place.pending, resumed: false }, anything));
+            }
+        }
+    }
+    Ok(false)
 }

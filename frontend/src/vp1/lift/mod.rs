@@ -25,7 +25,7 @@ mod vector;
 
 use std::collections::BTreeMap;
 
-use warpjit_ir::{Block, Form, Function, GuestFault, Terminator};
+use warpjit_ir::{Block, Form, Function, GuestFault, Meter, Stopped, Terminator};
 
 use super::Chip;
 use emit::Emit;
@@ -75,8 +75,12 @@ pub struct Lifted {
 }
 
 /// Lifts a program.
-pub fn lift(code: &[u8], options: &Options<'_>) -> Lifted {
-    let graph = Graph::explore(code, options);
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted, Stopped> {
+    let graph = Graph::explore(code, options, meter)?;
+    meter.stage("lifting")?;
     let mut func = Function::new(options.name, Form::Spmd, LANES);
     let slots = Slots::declare(&mut func);
     let nodes: BTreeMap<Node, Block> =
@@ -85,7 +89,9 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Lifted {
         func.block_at.insert(address, nodes[&node]);
     }
     func.entry = nodes[&Node::at(options.entry)];
+    let mut held = 0;
     for (&node, &block) in &nodes {
+        meter.step(1)?;
         let mut emit = Emit::new(&mut func, &slots, options.chip, block);
         match graph.step(node) {
             None if options.resumable => branch::end(&mut emit, EXIT_ILLEGAL, block, block),
@@ -93,21 +99,17 @@ pub fn lift(code: &[u8], options: &Options<'_>) -> Lifted {
                 emit.count();
                 emit.terminate(Terminator::Fault(GuestFault::Illegal));
             }
-            Some(step) => bundle(&mut emit, node, step, &graph, &nodes, options.resumable),
+            Some(step) => bundle(&mut emit, node, step, &nodes, options.resumable),
         }
+        let bytes = func.bytes();
+        meter.hold(bytes - held)?;
+        held = bytes;
     }
-    Lifted { function: func, slots, nodes }
+    Ok(Lifted { function: func, slots, nodes })
 }
 
 /// Emits the block of a node.
-fn bundle(
-    emit: &mut Emit<'_>,
-    node: Node,
-    step: &Step,
-    graph: &Graph,
-    nodes: &BTreeMap<Node, Block>,
-    resumable: bool,
-) {
+fn bundle(emit: &mut Emit<'_>, node: Node, step: &Step, nodes: &BTreeMap<Node, Block>, resumable: bool) {
     if resumable && !node.resumed && step.bundle.outside().next().is_some() {
         let resumed = nodes[&Node { resumed: true, ..node }];
         return branch::end(emit, EXIT_OUTSIDE, nodes[&node], resumed);
@@ -119,5 +121,5 @@ fn bundle(
     address::unit(emit, &insts);
     scalar::unit(emit, &insts, node.resumed);
     vector::unit(emit, &insts, factors);
-    branch::unit(emit, node, step, graph, nodes);
+    branch::unit(emit, node, step, nodes, resumable);
 }

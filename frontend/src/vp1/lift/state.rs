@@ -39,8 +39,10 @@ pub struct Slots {
     pub vc_zero: [Slot; 4],
     /// Number of the component.
     pub(super) lane: Slot,
-    /// Where a pending `ret` goes: a word address.
+    /// Where a pending `ret` goes, or a branch that shares its node: a word address.
     pub target: Slot,
+    /// Of a program that may be resumed: where the last one has gone.
+    pub gone: Slot,
     /// Why the program ended: bits 0 to 16 of the `exit`, or what is not an exit.
     pub exit: Slot,
     /// Number of the block that ended it.
@@ -71,6 +73,7 @@ impl Slots {
             uc0: file("uc", 0, None),
             uc16: file("uc", 16, None),
             target: file("#target", 0, None),
+            gone: file("#gone", 0, None),
             exit: file("#exit", 0, None),
             exit_at: file("#exit_at", 0, None),
             input: file("#input", 0, None),

@@ -123,10 +123,11 @@ impl Ticket {
         let start = Instant::now();
         self.begun = true;
         let look = self.rows.map(|(whole, threads)| BlockLook { frames, shared: 0, whole, threads });
-        let made = match look {
-            Some(look) => jit.make_rows(self.at, look),
-            None => jit.make(self.at, frames),
-        };
+        // No launch waits for it, so none cancels it.
+        let made = jit.metered(self.at, None, |meter| match look {
+            Some(look) => jit.make_rows(self.at, look, meter),
+            None => jit.make(self.at, frames, meter),
+        });
         self.begun = false;
         let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         jit.behind.fetch_add(time, Ordering::Relaxed);

@@ -13,7 +13,9 @@ use super::pieces::{Piece, Pieces};
 pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
     let uses: Vec<SlotUses> =
         pieces.list.iter().map(|piece| slot_uses(&piece.region.mask, &piece.shapes)).collect();
-    let live: Vec<&SlotSet> = pieces.list.iter().map(|piece| kernel.live_in(piece.region.entry)).collect();
+    let live = pieces.list.iter().map(|piece| kernel.live_in(piece.region.entry));
+    // It is known once the first region has been cut out.
+    let Some(live) = live.collect::<Option<Vec<&SlotSet>>>() else { return };
     // Blocks start with whole frames.
     let mut firsts: Vec<SlotSet> = vec![SlotSet::empty(kernel.func.slots.len())];
     for (piece, (uses, live)) in pieces.list.iter().zip(uses.iter().zip(&live)).skip(1) {

@@ -10,14 +10,15 @@ use warpjit_backend::{Shape, SlotShape, Way, meet_shapes, slots_after};
 use warpjit_ir::passes::windows;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
-use warpjit_ir::regions::{Region, SlotFacts, full, optimize, part_lanes, versions};
-use warpjit_ir::{Block, Slot, Terminator};
+use warpjit_ir::regions::{Region, SlotFacts, full, optimize_within, part_lanes, versions};
+use warpjit_ir::{Block, Meter, Slot, Stopped, Terminator};
 
 use super::shapes::{Assumption, MOST_LANES, steering_slots};
 use super::width::{accesses_lanes, fits_whole, narrow_groups, parts_in_loops};
 use super::{BlockLook, Jit, WIDE_LANES, lock, written_slots};
 use crate::fork::Section;
 use crate::program::MOST_NARROW;
+use crate::{CancelToken, Error};
 
 /// Most pieces of a kernel.
 const MOST_PIECES: usize = 48;
@@ -68,7 +69,7 @@ pub(super) struct Pieces {
 
 impl Jit {
     /// The pieces of the kernel that starts at a block, if it can be cut into such; nothing is known of slots yet.
-    pub(super) fn pieces(&self, entry: Block) -> Option<Pieces> {
+    pub(super) fn pieces(&self, entry: Block, meter: &Meter) -> Result<Option<Pieces>, Stopped> {
         let kernel = &*self.kernel;
         let none = SlotFacts::none(kernel.func.slots.len());
         let mut starts = vec![entry];
@@ -76,9 +77,9 @@ impl Jit {
         let mut list: Vec<Piece> = Vec::new();
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
-            let region = kernel.region(at, &none)?;
+            let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
             if self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds)) {
-                return None;
+                return Ok(None);
             }
             insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
             let mut number = |block: Block| match starts.iter().position(|&known| known == block) {
@@ -90,10 +91,11 @@ impl Jit {
             };
             let mut ways = Vec::new();
             for &exit in &region.exits {
-                ways.push(self.way(exit, &mut warps, &mut number)?);
+                let Some(way) = self.way(exit, &mut warps, &mut number) else { return Ok(None) };
+                ways.push(way);
             }
             if starts.len() > MOST_PIECES || insts > MOST_INSTS {
-                return None;
+                return Ok(None);
             }
             let groups = self.groups(&region);
             let by_firsts = vec![Vec::new(); ways.len()];
@@ -105,7 +107,7 @@ impl Jit {
         for piece in &list {
             written.union(&written_slots(&piece.region.mask));
         }
-        Some(Pieces { list, written, warps })
+        Ok(Some(Pieces { list, written, warps }))
     }
 
     /// Where an exit leads if all warps take it.
@@ -142,17 +144,18 @@ impl Jit {
         look: BlockLook<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
-    ) -> Option<Vec<Assumption>> {
+        meter: &Meter,
+    ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let kernel = &*self.kernel;
         let count = kernel.func.slots.len();
         let mut assumptions: Vec<Assumption> = Vec::new();
         for piece in &pieces.list {
             let lanes = u32::from(piece.groups) * 4;
-            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true)).list {
+            for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true), meter)?.list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
                     // What fewer lanes have in common holds for both.
                     Some(known) if found.known != known.known => {
-                        let common = known.known.meet(found.known)?;
+                        let Some(common) = known.known.meet(found.known) else { return Ok(None) };
                         *known = Assumption::new(found.slot, found.offset, common);
                     }
                     Some(_) => {}
@@ -174,13 +177,15 @@ impl Jit {
         // Shapes only ever get fewer; the bound is one on mistakes.
         let mut left = 64 * pieces.list.len();
         while let Some(number) = work.pop() {
-            left = left.checked_sub(1)?;
+            let Some(less) = left.checked_sub(1) else { return Ok(None) };
+            left = less;
             let Some(mut shapes) = before[number].clone() else { continue };
             let written = &pieces.written;
             let piece = &mut pieces.list[number];
             let entry = piece.region.entry;
             let lanes = u32::from(piece.groups) * 4;
-            let mut region = kernel.region(entry, &facts(&shapes, lanes))?;
+            let known = facts(&shapes, lanes);
+            let Some(mut region) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
             let mut checks = match look.whole && number > 0 {
                 true => self.checks(entry, written, &shapes, lanes.min(WIDE_LANES)),
                 false => Vec::new(),
@@ -194,15 +199,17 @@ impl Jit {
                 for &(slot, known) in &checks {
                     shapes[slot.index()] = Some(known);
                 }
-                region = kernel.region(entry, &facts(&shapes, lanes))?;
+                let known = facts(&shapes, lanes);
+                let Some(better) = kernel.region_within(entry, &known, meter)? else { return Ok(None) };
+                region = better;
             }
             if !self.locate_memory(&mut region) {
-                return None;
+                return Ok(None);
             }
             if look.whole {
                 full::all_enter(&mut region.mask);
             }
-            optimize(&mut region, self.wide);
+            optimize_within(&mut region, self.wide, meter)?;
             let mut after = shapes.clone();
             for (slot, shape) in slots_after(&region.mask, &shapes, piece.groups) {
                 after[slot.index()] = shape.filter(|_| !keeps_lanes);
@@ -239,7 +246,7 @@ impl Jit {
             }
             super::firsts::know(kernel, pieces);
         }
-        Some(assumptions)
+        Ok(Some(assumptions))
     }
 
     /// As [`Jit::know_slots`], with chunks that are whole warps where the kernel is one piece, all that its addresses are made of is even over
@@ -250,7 +257,8 @@ impl Jit {
         look: BlockLook<'_>,
         of_block: &SlotSet,
         keeps_lanes: bool,
-    ) -> Option<Vec<Assumption>> {
+        meter: &Meter,
+    ) -> Result<Option<Vec<Assumption>>, Stopped> {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         let Piece { region: first, groups: before, .. } = &pieces.list[0];
         let (before, alone) = (*before, pieces.list.len() == 1);
@@ -267,7 +275,9 @@ impl Jit {
             let mut tried = pieces.clone();
             tried.list.iter_mut().for_each(|piece| piece.groups = groups);
             let lanes = 4 * u32::from(groups);
-            let Some(known) = self.know_slots(&mut tried, look, of_block, keeps_lanes) else { continue };
+            let Some(known) = self.know_slots(&mut tried, look, of_block, keeps_lanes, meter)? else {
+                continue;
+            };
             let even = known.iter().all(|a| a.known.shape == Shape::Ones || a.known.lanes >= lanes);
             let fits = |piece: &Piece| match self.wide {
                 true => fits_whole(&piece.region.mask),
@@ -279,10 +289,10 @@ impl Jit {
             };
             if even && tried.list.iter().all(fits) {
                 *pieces = tried;
-                return Some(known);
+                return Ok(Some(known));
             }
         }
-        self.know_slots(pieces, look, of_block, keeps_lanes)
+        self.know_slots(pieces, look, of_block, keeps_lanes, meter)
     }
 
     /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at
@@ -317,10 +327,21 @@ impl Jit {
     }
 
     /// Where the pieces of the kernel start; none if it cannot be cut into any.
-    pub(super) fn piece_starts(&self, entry: Block) -> &[Block] {
+    pub(super) fn piece_starts(&self, entry: Block, cancel: Option<&CancelToken>) -> &[Block] {
         let _section = Section::enter();
+        if let Some(starts) = self.starts.get() {
+            return starts;
+        }
+        let pieces = match self.metered(entry, cancel, |meter| Ok(self.pieces(entry, meter)?)) {
+            Ok(pieces) => pieces,
+            Err(Error::Cancelled) => return &[],
+            Err(error) => {
+                self.refuse(&error);
+                None
+            }
+        };
         self.starts.get_or_init(|| {
-            let Some(pieces) = self.pieces(entry) else { return Vec::new() };
+            let Some(pieces) = pieces else { return Vec::new() };
             let starts = pieces.list.iter().map(|piece| piece.region.entry).collect();
             *lock(&self.found) = Some(pieces);
             starts
@@ -328,8 +349,8 @@ impl Jit {
     }
 
     /// Whether all regions that the interpreter has come by have code of their own: they tell what [`Jit::checks`] asks.
-    pub(super) fn pieces_have_code(&self, entry: Block) -> bool {
-        self.piece_starts(entry).iter().skip(1).all(|&at| {
+    pub(super) fn pieces_have_code(&self, entry: Block, cancel: Option<&CancelToken>) -> bool {
+        self.piece_starts(entry, cancel).iter().skip(1).all(|&at| {
             let versions = lock(&self.versions[at.index()]);
             !versions.list.is_empty() || self.heat[at.index()].load(Ordering::Relaxed) == 0
         })

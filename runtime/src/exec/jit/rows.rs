@@ -16,15 +16,15 @@ use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
 use warpjit_ir::regions::promote::RegionFault;
 use warpjit_ir::{
-    Block, Builtin, Function, KernelAbi, Opcode, SegmentSize, Slot, SlotInit, Space, Terminator,
+    Block, Builtin, Function, KernelAbi, Meter, Opcode, SegmentSize, Slot, SlotInit, Space, Terminator,
 };
 
 use super::looks::{BlockLook, BlockSize};
 use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
-use crate::Error;
 use crate::exec::background::Background;
 use crate::exec::memory::Rights;
 use crate::vm;
+use crate::{CancelToken, Error};
 
 /// Versions of code for rows: kinds of blocks that have their own.
 pub(super) const MOST_ROW_VERSIONS: usize = 8;
@@ -161,19 +161,25 @@ impl Jit {
 
     /// Compiles code for rows of blocks like that one. `None` where the kernel is none that could
     /// be run by rows.
-    pub(super) fn make_rows(&self, entry: Block, look: BlockLook<'_>) -> Result<Option<Compiled>, Error> {
+    pub(super) fn make_rows(
+        &self,
+        entry: Block,
+        look: BlockLook<'_>,
+        meter: &Meter,
+    ) -> Result<Option<Compiled>, Error> {
         let func = &self.kernel.func;
         let frames = look.frames;
         if self.variant.keep_registers || self.variant.count || frames.is_empty() {
             return Ok(None);
         }
         let found = { lock(&self.found).take() };
-        let Some(mut pieces) = found.or_else(|| self.pieces(entry)) else { return Ok(None) };
+        let found = if found.is_some() { found } else { self.pieces(entry, meter)? };
+        let Some(mut pieces) = found else { return Ok(None) };
         // These look at lanes that have no thread, or wake them.
         let looks = func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
         let wakes = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::QuadOn { .. })));
         let keeps_lanes = looks || wakes;
-        let live = SlotLiveness::compute(func, false);
+        let live = SlotLiveness::compute(func, false, meter)?;
         let live = live.live_in(entry);
         let mut row = BlockRow {
             slots: vec![RowSlot::OfWarp; func.slots.len()],
@@ -225,9 +231,8 @@ impl Jit {
                 }
             };
         }
-        let Some(assumptions) = self.know_slots_of_rows(&mut pieces, look, &of_block, keeps_lanes) else {
-            return Ok(None);
-        };
+        let found = self.know_slots_of_rows(&mut pieces, look, &of_block, keeps_lanes, meter)?;
+        let Some(assumptions) = found else { return Ok(None) };
         for a in assumptions.iter().filter(|a| a.known.shape == Shape::Uniform) {
             if candidates.contains(&a.slot) {
                 row.slots[a.slot.index()] = RowSlot::Same;
@@ -253,8 +258,10 @@ impl Jit {
                 checks: piece.checks.clone(),
             })
             .collect();
+        meter.stage("generating its code")?;
         let mut made =
             backend::compile_pieces(&list, &row, &options).map_err(|e| Error::Compile(e.to_string()))?;
+        meter.hold(made.code.len())?;
         let listing = options.list.then(|| self.list_rows(&pieces, &row, &assumptions, &mut made));
         let exits = |piece: pieces::Piece| PieceExits {
             at: piece.region.entry,
@@ -288,14 +295,14 @@ impl Jit {
 
     /// Whether a block of such a size is to run by itself before code for rows of its kind is made, which then knows how registers are between
     /// pieces.
-    pub fn rows_need_a_run(&self, size: BlockSize) -> bool {
+    pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
         let kind = self.known_kind(size);
         let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
         let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
         // A barrier ends a piece: no need to look for them, which takes longer than to start from the cache.
         let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
-        !made && (waits() || self.piece_starts(func.entry).len() > 1)
+        !made && (waits() || self.piece_starts(func.entry, cancel).len() > 1)
     }
 
     /// Whether there may be code for rows.
@@ -331,6 +338,7 @@ impl Jit {
         at: Block,
         look: BlockLook<'_>,
         make: Make<'_>,
+        cancel: Option<&CancelToken>,
     ) -> Option<(Arc<Compiled>, bool)> {
         let mut versions = lock(&self.rows);
         if versions.list.is_empty() && (versions.impossible || versions.is_queued()) {
@@ -350,7 +358,7 @@ impl Jit {
             && lock(&self.kinds).may_try(kind);
         match make {
             Make::Now if may => {}
-            Make::Behind(background) if may && self.pieces_have_code(at) => {
+            Make::Behind(background) if may && self.pieces_have_code(at, cancel) => {
                 let queued = self.compile_rows_behind(at, look, background);
                 versions.set_queued(queued);
                 return found;
@@ -359,8 +367,12 @@ impl Jit {
         }
         self.unsaved.store(true, Ordering::Relaxed);
         lock(&self.compiling).begin();
-        let made = vm::on_stack_for_compiler(|| self.make_rows(at, look));
+        let made =
+            vm::on_stack_for_compiler(|| self.metered(at, cancel, |meter| self.make_rows(at, look, meter)));
         lock(&self.compiling).end();
+        if matches!(made, Err(Error::Cancelled)) {
+            return found;
+        }
         let added = self.add_rows(&mut versions, made, look).filter(|code| self.row_fits(code, look));
         added.map(|code| (code, true)).or(found)
     }

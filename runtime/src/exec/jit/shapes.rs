@@ -7,7 +7,8 @@ use warpjit_ir::interp::Warp;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::{EXEC_SLOT, Kernel, Region, SlotFacts};
 use warpjit_ir::{
-    Block, BlockCall, Builtin, Function, Group, Imm, Opcode, Scalar, Slot, SlotInit, Terminator, Value,
+    Block, BlockCall, Builtin, Function, Group, Imm, Meter, Opcode, Scalar, Slot, SlotInit, Stopped,
+    Terminator, Value,
 };
 
 use super::{Compiled, Jit, WIDE_LANES};
@@ -164,7 +165,8 @@ impl Jit {
         region: &Region,
         frames: &[&[u32]],
         (chunk_lanes, at_start): (u32, bool),
-    ) -> Shapes {
+        meter: &Meter,
+    ) -> Result<Shapes, Stopped> {
         let mut list = self.ones(kernel, region, frames);
         let mut looked_at = Vec::new();
         // Where all lanes take part, what they held before steers nothing.
@@ -172,7 +174,10 @@ impl Jit {
         list.iter().for_each(|a| {
             known.ones.insert(a.slot);
         });
-        let special = if list.is_empty() { None } else { kernel.region(region.entry, &known) };
+        let special = match list.is_empty() {
+            true => None,
+            false => kernel.region_within(region.entry, &known, meter)?,
+        };
         for slot in steering_slots(&special.as_ref().unwrap_or(region).ssa).iter() {
             let Some(data) = kernel.func.slots.get(slot.index()) else { continue };
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
@@ -181,7 +186,7 @@ impl Jit {
             list.extend(self.shape_of(slot, frames, (chunk_lanes, at_start)));
             looked_at.push(slot);
         }
-        Shapes { list, looked_at }
+        Ok(Shapes { list, looked_at })
     }
 
     /// Whether code that fits a warp assumes all that can be assumed of it. Only what warps start with is looked at: other shapes are as

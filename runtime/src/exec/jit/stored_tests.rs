@@ -11,6 +11,7 @@ use std::sync::Arc;
 use warpjit_ir::Space;
 use warpjit_ir::interp::Code as Interpreted;
 use warpjit_ir::interp::Warp;
+use warpjit_ir::meter::Spent;
 use warpjit_ir::regions::Kernel;
 
 const BODY: &str = "
@@ -43,7 +44,9 @@ fn jit(body: &str, config: &Config) -> Arc<Jit> {
     warpjit_ir::verify::verify(&function).unwrap_or_else(|error| panic!("{error}"));
     let variant = Variant::new(config, &Launch::default(), false);
     let kernel = Arc::new(Kernel::new(function, variant.region_options()));
-    Arc::new(Jit::new(kernel, variant, RowFacts::default(), config.cache.as_ref()).expect("a host"))
+    let (budget, spent) = (config.budget, Spent::default());
+    let cache = config.cache.as_ref();
+    Arc::new(Jit::new(kernel, variant, RowFacts::default(), cache, budget, spent).expect("a host"))
 }
 
 /// Compiles the regions of all blocks for a warp as it starts.
@@ -52,10 +55,10 @@ fn compile_all(jit: &Arc<Jit>) {
     let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
     for block in jit.kernel.func.block_ids() {
         warp.block = block;
-        jit.region(&warp);
+        jit.region(&warp, None);
     }
     let look = BlockLook { frames: &[warp.frame.words()], shared: 0, whole: true, threads: [32, 1, 1] };
-    let _ = jit.rows(jit.kernel.func.entry, look, Make::Now);
+    let _ = jit.rows(jit.kernel.func.entry, look, Make::Now, None);
 }
 
 fn bytes_of(jit: &Jit) -> Vec<u8> {
@@ -295,11 +298,11 @@ fn those_who_store_at_the_same_time_keep_what_others_have() {
     let code = Interpreted::new(&one.kernel.func).expect("valid code");
     let mut warp = Warp::new(&code, u64::MAX >> 32, |_, lane| lane);
     // Each compiles what the other has not, and one region for other shapes.
-    one.region(&warp).expect("code");
+    one.region(&warp, None).expect("code");
     warp.frame.words_mut()[..32].fill(7);
-    other.region(&warp).expect("code");
+    other.region(&warp, None).expect("code");
     warp.block = Block(2);
-    other.region(&warp).expect("code");
+    other.region(&warp, None).expect("code");
     one.save();
     other.save();
     drop((one, other));

@@ -1,5 +1,6 @@
 //! What stands at the edges of the code and of the encodings, run to its end.
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Denied, Fault, FaultKind, WarpMemory, atomic_result};
 use warpjit_ir::{AtomicOp, Opcode, Space};
 
@@ -59,7 +60,7 @@ impl WarpMemory for Memory {
 /// Runs code and gives `$r1` of the lanes.
 fn run_code(code: &[u8], chip: Chip) -> Result<Vec<u32>, Fault> {
     let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256, counters: 0 };
-    let func = lift(code, &options);
+    let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory { shared: [0; 256] }, "r1")
 }
 
@@ -300,7 +301,7 @@ fn guarded_instructions_read_each_other() {
     let code = assembled(text, Chip::Gf100);
     let options =
         Options { name: "test", chip: Chip::Gf100, entry: 0, registers: 16, local_bytes: 0, counters: 0 };
-    let func = lift(&code, &options);
+    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     // The carry as a number: 1 where it holds, else 0.
     let constant = |value| func.as_const(value);
     let bits =

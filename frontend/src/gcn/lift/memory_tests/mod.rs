@@ -12,6 +12,7 @@ mod scalar;
 
 use std::cell::RefCell;
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::{Builtin, Scalar, Space};
 
@@ -126,7 +127,7 @@ impl Machine {
             preload: &[],
             observed: true,
         };
-        let func = lift(&code, &options);
+        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
         let code = Code::new(&func).unwrap_or_else(|error| panic!("{error}\n{func}"));
         let exec = self.exec;
         let mut warp = Warp::new(&code, u64::MAX, |builtin, lane| match builtin {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use warpjit_ir::Meter;
 use warpjit_ir::verify::verify;
 
 use super::options;
@@ -74,7 +75,7 @@ fn kernels_lift() {
                 options.entry = entry;
                 options.vgprs = 128;
                 options.observed = false;
-                let func = lift(&code, &options);
+                let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
                 if let Err(error) = verify(&func) {
                     panic!("{}: {error}", path.display());
                 }

@@ -11,6 +11,7 @@ mod scalar;
 
 use std::collections::BTreeMap;
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Fault, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
 use warpjit_ir::{Builtin, Function, Space};
@@ -102,7 +103,7 @@ pub(super) fn run(chip: impl Into<Chip>, text: &str, registers: &[(&str, u32)]) 
 
 /// Lifts, verifies and runs a program.
 pub(super) fn run_code(code: &[u8], options: &Options<'_>, registers: &[(&str, u32)], launched: u64) -> Ran {
-    run_function(lift(code, options), registers, launched)
+    run_function(lift(code, options, &Meter::unlimited()).expect("no limits"), registers, launched)
 }
 
 /// Verifies and runs a program.

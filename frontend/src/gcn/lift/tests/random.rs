@@ -1,5 +1,6 @@
 //! Random code: the lifter takes anything, what it makes is well formed, and the interpreter runs it to some end.
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, FaultKind};
 use warpjit_ir::verify::verify;
 
@@ -61,7 +62,7 @@ fn random_programs_run_to_an_end() {
             if n % 3 == 0 {
                 options.code_address = 0;
             }
-            let func = lift(&code, &options);
+            let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
             if let Err(error) = verify(&func) {
                 panic!("{generation} {code:02x?}: {error}");
             }
@@ -185,7 +186,7 @@ fn words_of_any_kind_lift() {
     for _ in 0..programs() {
         let code: Vec<u8> = (0..100 + random.below(4)).map(|_| random.next() as u8).collect();
         for generation in Generation::ALL {
-            verify(&lift(&code, &options(generation))).unwrap();
+            verify(&lift(&code, &options(generation), &Meter::unlimited()).expect("no limits")).unwrap();
         }
     }
 }

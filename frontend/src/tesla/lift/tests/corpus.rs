@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
 use warpjit_ir::{BarrierSpec, Builtin, Space};
@@ -263,7 +264,7 @@ fn check(folder: &Path) -> Result<(), String> {
         registers: get("registers").unwrap_or(128),
         const_banks: &[],
     };
-    let func = lift(&code, &options);
+    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     if let Err(error) = verify(&func) {
         return Err(error.violations.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join("\n"));
     }

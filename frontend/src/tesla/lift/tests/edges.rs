@@ -1,5 +1,6 @@
 //! What stands at the edges of the code and of the encodings, run to its end.
 
+use warpjit_ir::Meter;
 use warpjit_ir::interp::{Denied, Fault, FaultKind, WarpMemory, atomic_result};
 use warpjit_ir::{AtomicOp, Space};
 
@@ -66,7 +67,7 @@ fn run_code(
         registers: 8,
         const_banks: if known { banks } else { &[] },
     };
-    let func = lift(code, &options);
+    let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory(banks), slot)
 }
 

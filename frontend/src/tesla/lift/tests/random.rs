@@ -1,5 +1,6 @@
 //! Random code: the lifter takes anything, what it makes verifies, and the interpreter runs it to some end.
 
+use warpjit_ir::Meter;
 use warpjit_ir::Space;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
@@ -90,7 +91,7 @@ fn random_code_lifts_and_ends() {
             registers: random.below(130) as u32,
             const_banks: &[],
         };
-        let func = lift(&code, &options);
+        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
         if let Err(error) = verify(&func) {
             panic!("seed {seed} on {chip}: {error}");
         }
