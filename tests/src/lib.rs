@@ -17,6 +17,7 @@ pub mod fermi;
 pub mod gcn;
 pub mod guest;
 pub mod random;
+pub mod sizes;
 pub mod vp1;
 
 /// The README's example of the library, run with the documentation's tests.
