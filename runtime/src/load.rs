@@ -1,7 +1,7 @@
 //! From the bytes of a file to a [`Program`]: container, lifter, what the kernel needs.
 
 use crate::fork::Section;
-use crate::{Budget, CancelToken, Engine, Error, Isa, Program, ProgramOptions};
+use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
 use warpjit_frontend::LoadError;
 use warpjit_frontend::container::{self, ContainerError, Kernel, Module, Wanted};
 use warpjit_frontend::image::CodeOptions;
@@ -45,10 +45,11 @@ impl Program {
             container::load_within(bytes, options.isa, Wanted::Kernel(options.kernel.as_deref()), &meter)
         }
         .map_err(LoadError::from)?;
+        let chip = chip_for(&module, options)?;
         // Raw words have no names; a name given for them says nothing.
         let raw = is_raw(&module);
         let kernel = module.kernel(options.kernel.as_deref().filter(|_| !raw)).map_err(LoadError::from)?;
-        lift(&module, kernel, options, &meter)
+        lift(&module, kernel, chip, options, &meter)
     }
 
     /// Takes one of the kernels of a container that has been taken apart. `raw` and `kernel` of the options say nothing here.
@@ -63,7 +64,7 @@ impl Program {
         cancel: Option<&CancelToken>,
     ) -> Result<Program, Error> {
         let _section = Section::enter();
-        lift(module, kernel, options, &meter(budget, cancel))
+        lift(module, kernel, chip_for(module, options)?, options, &meter(budget, cancel))
     }
 }
 
@@ -79,20 +80,32 @@ fn is_raw(module: &Module) -> bool {
     module.kernels.iter().all(|kernel| kernel.name.is_empty())
 }
 
-fn lift(module: &Module, kernel: &Kernel, options: &ProgramOptions, meter: &Meter) -> Result<Program, Error> {
-    if module.isa != options.isa {
-        return Err(Error::Program(format!("code is for {}, not {}", module.isa, options.isa)));
+/// The chip to lift for. What the options say that holds for all kernels is checked here, before one is chosen.
+fn chip_for(module: &Module, options: &ProgramOptions) -> Result<Chip, Error> {
+    let isa = options.isa;
+    if module.isa != isa {
+        return Err(Error::Program(format!("code is for {}, not {isa}", module.isa)));
     }
     let chip = options.chip.or(module.chip);
     let chip = chip.ok_or_else(|| Error::Program("raw code needs a chip".into()))?;
-    if chip.isa() != options.isa {
-        let (isa, other) = (options.isa, chip.isa());
-        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {other}")));
+    if chip.isa() != isa {
+        return Err(Error::Program(format!("code is for {isa}, {chip} is a chip of {}", chip.isa())));
     }
-    let raw = is_raw(module);
-    if (options.rsrc1.is_some() || options.rsrc2.is_some()) && !(raw && options.isa == Isa::Gcn) {
+    let rsrc = options.rsrc1.is_some() || options.rsrc2.is_some();
+    if rsrc && !(is_raw(module) && isa == Isa::Gcn) {
         return Err(Error::Program("rsrc1 and rsrc2 are for raw code of gcn only".into()));
     }
+    Ok(chip)
+}
+
+fn lift(
+    module: &Module,
+    kernel: &Kernel,
+    chip: Chip,
+    options: &ProgramOptions,
+    meter: &Meter,
+) -> Result<Program, Error> {
+    let raw = is_raw(module);
     let code = CodeOptions {
         raw,
         entry: options.entry,
