@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 use support::{engine as engine_of, launch, program, run};
-use warpjit_runtime::{Arg, CancelToken, Config, Engine, FaultKind, Launch, Tier};
+use warpjit_runtime::{Arg, CancelToken, CodeKind, Config, Engine, FaultKind, Launch, Observe, Tier};
 
 fn auto(hot_after: Option<u32>, threads: usize) -> Engine {
     Engine::new(Config { tier: Tier::Auto, hot_after, threads, ..Config::default() }).expect("an engine")
@@ -189,4 +189,49 @@ fn engines_and_threads_share_a_program() {
             }
         }
     });
+}
+
+/// A block of a region that is compiled already gets a region of its own only if warps go on coming to it, so that compiling takes time in
+/// proportion to the code.
+#[test]
+fn blocks_inside_of_a_region_get_no_regions_of_their_own() {
+    const DIAMONDS: usize = 20;
+    let mut text = String::from(
+        "slot s0: i32 tid = tid.x\nslot s1: i32 sum\n\
+         block0 at 0x0 insts 1:\n v0: ui32 = const 0\n v1: i32 = splat v0\n slot.set s1, v1\n jump block1\n",
+    );
+    let mut value = 2;
+    for diamond in 0..DIAMONDS {
+        let (at, block) = (0x10 + 0x20 * diamond, 1 + 2 * diamond);
+        let [a, b, c, d, e, f, g] = std::array::from_fn(|n| value + n);
+        let (then, behind) = (block + 1, block + 2);
+        text += &format!(
+            "block{block} at {at:#x} insts 1:\n v{a}: i32 = slot.get s0\n v{b}: ui32 = const {diamond}\n \
+             v{c}: i32 = splat v{b}\n v{d}: mask = icmp ult v{a}, v{c}\n branch v{d}, block{then}, block{behind}\n\
+             block{then} at {:#x} insts 1:\n v{e}: i32 = slot.get s0\n v{f}: i32 = slot.get s1\n \
+             v{g}: i32 = iadd v{e}, v{f}\n slot.set s1, v{g}\n jump block{behind}\n",
+            at + 0x10,
+        );
+        value += 7;
+    }
+    let (last, end) = (1 + 2 * DIAMONDS, 2 + 2 * DIAMONDS);
+    let [a, b, c, d] = std::array::from_fn(|n| value + n);
+    text += &format!(
+        "block{last} at 0x1000 insts 1:\n v{a}: i32 = slot.get s0\n v{b}: ui32 = const 2\n v{c}: i32 = ishl v{a}, v{b}\n \
+         v{d}: i32 = slot.get s1\n store.u32 global14[v{c} + 0x10000], v{d} align 4\n jump block{end}\n\
+         block{end} at 0x1010 insts 1:\n leave.exit -> block{end}\n",
+    );
+    let observe = Observe { listings: true, ..Observe::default() };
+    let config = Config { tier: Tier::Auto, hot_after: Some(0), threads: 1, observe, ..Config::default() };
+    let engine = Engine::new(config).expect("an engine");
+    let program = program(&text);
+    let wanted: Vec<u32> = (0..32).map(|tid| tid * (DIAMONDS as u32).saturating_sub(tid + 1)).collect();
+    for launches in 0..3 {
+        let (report, out) = run(&engine, &program, &launch(1, 32), 32).unwrap();
+        assert_eq!(out, wanted);
+        engine.wait_for_compiler();
+        let functions = report.listings.expect("asked for").functions;
+        let regions = functions.iter().filter(|function| function.kind == CodeKind::Region).count();
+        assert!(regions <= 2, "{regions} regions after {launches} launches");
+    }
 }

@@ -206,6 +206,8 @@ pub struct Jit {
     refusal: Mutex<Option<String>>,
     /// How often each block has been interpreted, up to what makes it worth compiling.
     heat: Vec<AtomicU32>,
+    /// Blocks inside of regions that have been compiled: few warps begin there.
+    covered: Vec<AtomicBool>,
     /// Nanoseconds in which an engine's own thread was compiling.
     behind: AtomicU64,
     /// Where code is kept, if it is.
@@ -263,6 +265,7 @@ impl Jit {
             found: Mutex::default(),
             facts,
             heat: kernel.func.blocks.iter().map(|_| AtomicU32::new(0)).collect(),
+            covered: kernel.func.blocks.iter().map(|_| AtomicBool::new(false)).collect(),
             offsets,
             budget,
             spent: Mutex::new(spent),
@@ -464,6 +467,7 @@ impl Jit {
         meter.hold(made.code.len() + made.traps.len() * size_of::<(u32, TrapSite)>())?;
         let listing = options.list.then(|| self.list_region(&region, &assumptions, chunk_lanes, &mut made));
         let mut code = self.compiled(made, at)?;
+        self.cover(&region);
         code.listing = listing;
         (code.exits, code.faults) = (region.exits, region.faults);
         (code.assumptions, code.start) = (assumptions, start);

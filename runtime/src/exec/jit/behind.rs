@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
+use warpjit_ir::regions::Region;
 
 use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
 use crate::exec::background::Background;
@@ -46,12 +47,32 @@ impl Drop for Ticket {
     }
 }
 
+/// How many times as often a block must be interpreted if a region that has been compiled covers it. Such a block has been hot while that
+/// region was being compiled; from then on warps run it inside of that region, unless they come to it in another way. Without this each
+/// block of a large region would get a region of its own, and compiling would take time by the square of the code.
+const COVERED_TIMES: u32 = 16;
+
 impl Jit {
+    /// Whether a block has been interpreted so often that it gets a region of its own.
+    fn is_hot(&self, at: Block) -> bool {
+        let hot_after = self.variant.hot_after;
+        let covered = self.covered[at.index()].load(Ordering::Relaxed);
+        let needed = if covered { hot_after.max(1).saturating_mul(COVERED_TIMES) } else { hot_after };
+        self.heat[at.index()].load(Ordering::Relaxed) >= needed
+    }
+
+    /// Notes what a region that has been compiled covers. Blocks in it are counted anew.
+    pub(super) fn cover(&self, region: &Region) {
+        for block in region.blocks.iter().filter(|&&block| block != region.entry) {
+            self.covered[block.index()].store(true, Ordering::Relaxed);
+            self.heat[block.index()].store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Code for the region at the warp's block that fits the warp, if it is there; once the block has been interpreted some
     /// times it is asked for.
     pub fn ready(self: &Arc<Self>, warp: &Warp, background: &Background) -> Ready {
         let at = warp.block;
-        let heat = &self.heat[at.index()];
         let mut versions = lock(&self.versions[at.index()]);
         let assume = self.may_assume(&versions, at);
         let enough = versions.impossible || versions.is_queued() || !assume;
@@ -60,8 +81,8 @@ impl Jit {
             None if versions.impossible => return Ready::Never,
             Some(found) => Ready::Code(found.code),
             None if versions.is_queued() => return Ready::Later,
-            None if heat.load(Ordering::Relaxed) < self.variant.hot_after => {
-                heat.fetch_add(1, Ordering::Relaxed);
+            None if !self.is_hot(at) => {
+                self.heat[at.index()].fetch_add(1, Ordering::Relaxed);
                 return Ready::Later;
             }
             None => Ready::Later,
@@ -118,6 +139,10 @@ impl Ticket {
     /// Compiles the region, if the program still exists.
     fn compile(mut self, frames: &[&[u32]]) {
         let Some(jit) = self.jit.upgrade() else { return };
+        // A region compiled since it was asked for covers it: dropping the ticket takes the request back.
+        if self.rows.is_none() && lock(self.versions(&jit)).list.is_empty() && !jit.is_hot(self.at) {
+            return;
+        }
         // A process does not fork in the midst of it.
         let section = Section::enter();
         let start = Instant::now();
