@@ -95,8 +95,11 @@ fn row(name: &str, stage: &str, taken: [Taken; 4]) -> Row {
     Row { text, holds }
 }
 
+/// A stage that a sample goes through: its name, and what it takes.
+type Stage = (&'static str, fn(&Sample) -> Taken);
+
 /// Takes shapes through stages; each gets the sample and a name.
-fn check(least: usize, wanted: impl Fn(&Shape) -> bool, stages: &[(&str, fn(&Sample) -> Taken)]) {
+fn check(least: usize, wanted: impl Fn(&Shape) -> bool, stages: &[Stage]) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut bad = String::new();
     for shape in shapes().into_iter().filter(wanted) {
