@@ -4,11 +4,14 @@
 //! decoder, the lifter and the interpreter, so that these are held against something that is not theirs.
 
 mod generator;
+pub mod memory;
 mod model;
 pub mod object;
 mod operations;
 mod program;
+pub mod scalar;
 mod scalar_model;
+pub mod vector;
 
 pub use generator::{BASE, OFFSET, RESOURCE, program};
 pub use model::{State, run};

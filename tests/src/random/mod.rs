@@ -12,6 +12,7 @@ mod program;
 pub mod rng;
 mod run;
 pub mod seeds;
+pub mod tesla;
 
 use std::fmt::Write;
 use std::time::Duration;

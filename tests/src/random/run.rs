@@ -15,8 +15,6 @@ use super::program::{
 };
 use super::rng::Random;
 
-/// Registers of a thread.
-const REGISTERS: u32 = 32;
 /// Bytes of [`COUNTERS`] and [`super::program::COMMON`] together.
 const COUNTERS_BYTES: u64 = 0x2000;
 
@@ -143,6 +141,21 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// Registers of a thread.
+    pub const REGISTERS: u32 = 32;
+
+    /// The launch.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// Memory: address, bytes, whether it may be written, what it begins with.
+    pub fn memory_parts(&self) -> impl Iterator<Item = (u32, u32, bool, &[u8])> {
+        self.memory.iter().map(|(address, bytes, access, content)| {
+            (*address, *bytes, *access == Access::ReadWrite, content.as_slice())
+        })
+    }
+
     /// Makes code of a program, and its memory by the seed.
     ///
     /// # Panics
@@ -155,7 +168,7 @@ impl Loaded {
         let options = ProgramOptions {
             raw: true,
             chip: Some(shape.chip.into()),
-            registers: Some(REGISTERS),
+            registers: Some(Loaded::REGISTERS),
             local: Some(shape.local),
             ..ProgramOptions::new(Isa::Tesla)
         };

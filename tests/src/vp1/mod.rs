@@ -3,6 +3,7 @@
 
 mod address;
 mod bus;
+pub mod random;
 mod scalar;
 mod vector;
 

@@ -1,0 +1,252 @@
+//! Loads, stores and atomics where memory ends: between buffers, at pages that may not be written, at multiples of 4 GiB, where the window that
+//! compiled code reaches directly ends. Lanes have addresses side by side, evenly apart, the same, or any.
+
+use warpjit_frontend::{fermi, gcn, tesla};
+use warpjit_tests::random::rng::{Random, SplitMix};
+
+use crate::Guest;
+use crate::guest::{Buffer, Rules};
+
+const PAGE: u64 = 4096;
+
+/// Where memory is on GCN and Fermi: the low part, ends of windows, multiples of 4 GiB, the upper half.
+const STARTS: [u64; 7] = [
+    0x1_0000,
+    0x10_0000,
+    0xffff_0000,
+    0xffff_f000,
+    0xff_ffff_0000,
+    0x7654_0000_0000 - PAGE,
+    0xffff_8000_0010_0000,
+];
+
+/// The guest of a seed.
+///
+/// # Panics
+///
+/// If the generator writes what does not assemble.
+pub fn guest(seed: u64) -> Option<Guest> {
+    let mut random = SplitMix::new(seed);
+    match random.below(4) {
+        0 => Some(tesla(&mut random)),
+        1 => Some(fermi(&mut random)),
+        _ => Some(gcn(&mut random)),
+    }
+}
+
+/// Two to four buffers from `start` on, with gaps between some, and whether lanes may meet in them.
+fn memory(guest: &mut Guest, start: u64, random: &mut SplitMix) -> Vec<u64> {
+    let mut words = Random::new(random.bits());
+    let mut at = start;
+    let mut borders = vec![start];
+    for n in 0..2 + random.below(3) {
+        let pages = 1 + random.below(2);
+        let bytes =
+            if random.one_in(3) { pages * PAGE - random.pick(&[4, 8, 16, 64, 100]) } else { pages * PAGE };
+        let data = (0..bytes).map(|_| words.bits() as u8).collect();
+        guest.buffers.push(Buffer { name: format!("b{n}"), address: at, data, writable: !random.one_in(4) });
+        borders.push(at + bytes);
+        at += pages * PAGE;
+        if random.one_in(3) {
+            at += PAGE;
+            borders.push(at);
+        }
+        // A buffer does not go round the end of an address space.
+        if at.checked_add(4 * PAGE).is_none() {
+            break;
+        }
+    }
+    borders
+}
+
+/// An address of each lane, and the even way to it if there is one: a first address and a step.
+fn addresses(borders: &[u64], lanes: u64, random: &mut SplitMix) -> (Vec<u64>, Option<(u64, i64)>) {
+    let border = random.pick(borders);
+    let near = |random: &mut SplitMix| border.wrapping_add(random.below(0x120)).wrapping_sub(0x90);
+    let step: i64 = random.pick(&[0, 1, 2, 4, 4, 8, 8, 12, 16, 16, 20, 32, 64, -4, -8, -16, 100]);
+    let align = random.pick(&[1, 4, 4, 4, 16, 16]);
+    let first = near(random).wrapping_sub((step as u64).wrapping_mul(random.below(lanes))) & !(align - 1);
+    let even = |lane: u64| first.wrapping_add((step as u64).wrapping_mul(lane));
+    match random.below(4) {
+        0 => {
+            let any: Vec<u64> = (0..lanes).map(|_| near(random) & !(align - 1)).collect();
+            (any, None)
+        }
+        // All but one lane in a row.
+        1 => {
+            let odd = random.below(lanes);
+            let other = near(random);
+            ((0..lanes).map(|lane| if lane == odd { other } else { even(lane) }).collect(), None)
+        }
+        _ => ((0..lanes).map(even).collect(), Some((first, step))),
+    }
+}
+
+/// What follows of what lanes do: stores and atomics of the same bytes need an order.
+fn rules() -> Rules {
+    Rules { lockstep: true, ..Rules::PLAIN }
+}
+
+fn tesla(random: &mut SplitMix) -> Guest {
+    let start = random.pick(&[0x1_0000, 0x10_0000, 0xfff0_0000, 0xffff_0000]);
+    let chip = random.pick(&[tesla::Chip::G80, tesla::Chip::G200, tesla::Chip::Gt215]);
+    let mut guest = Guest::new(chip, Vec::new());
+    let borders = memory(&mut guest, start, random);
+    let (lanes, even) = addresses(&borders, 32, random);
+    let mut text = String::new();
+    if let Some((first, step)) = even {
+        // As code comes to it: from the thread's number.
+        text += &format!(
+            "and b32 $r0 $r0 0xffff\nmov b32 $r1 {:#x}\nlong mul $r2 s16 $r0l s16 $r1l\nmov b32 $r3 {:#x}\nadd b32 $r2 $r2 $r3\n",
+            step as i16 as u16, first as u32
+        );
+    }
+    for _ in 0..1 + random.below(3) {
+        let (width, register) = random.pick(&[
+            ("u8", "$r4"),
+            ("s8", "$r4"),
+            ("u16", "$r4"),
+            ("b32", "$r4"),
+            ("b64", "$r4d"),
+            ("b128", "$r4q"),
+        ]);
+        let g = random.pick(&[0, 3, 14]);
+        text += &match random.below(5) {
+            0 | 1 => format!("ld {width} {register} g{g}[$r2]\n"),
+            2 | 3 => format!("st {} g{g}[$r2] {register}\n", width.replace("s8", "u8")),
+            _ if chip == tesla::Chip::G80 => format!("ld b32 $r4 g{g}[$r2]\n"),
+            _ => format!("red add u32 g{g}[$r2] $r4\n"),
+        };
+    }
+    text += "exit nop\n";
+    let target = tesla::Target::compute(chip);
+    guest.code = tesla::assemble(&text, target).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
+    guest.registers = Some(8);
+    if even.is_none() {
+        guest.init.push(("r2".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
+    }
+    for n in 4..8 {
+        guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
+    }
+    guest.rules = Rules { registers: true, ..rules() };
+    guest
+}
+
+fn fermi(random: &mut SplitMix) -> Guest {
+    let wide = random.one_in(2);
+    let start = if wide { random.pick(&STARTS[..5]) } else { random.pick(&STARTS[..3]) };
+    let chip = random.pick(&[fermi::Chip::Gf100, fermi::Chip::Gk104]);
+    let mut guest = Guest::new(chip, Vec::new());
+    let borders = memory(&mut guest, start, random);
+    let (lanes, even) = addresses(&borders, 32, random);
+    let mut text = String::new();
+    if let Some((first, step)) = even {
+        text += &format!(
+            "mov b32 $r0 $tidx\nmov b32 $r3 {:#x}\nmov b32 $r8 {:#x}\nmov b32 $r9 {:#x}\n\
+             add $r8 $c (mul s32 $r0 s32 $r3) $r8\nadd $r9 (mul high s32 $r0 s32 $r3) $r9 $c\n",
+            step as u32,
+            first as u32,
+            (first >> 32) as u32
+        );
+    }
+    let pair = if wide { "$r8d" } else { "$r8" };
+    for _ in 0..1 + random.below(3) {
+        let (width, register) =
+            random.pick(&[("u8", "$r4"), ("s16", "$r4"), ("b32", "$r4"), ("b64", "$r4d"), ("b128", "$r4q")]);
+        text += &match random.below(5) {
+            0 | 1 => format!("ld {width} {register} ca g[{pair}]\n"),
+            2 | 3 => format!("st {} wb g[{pair}] {register}\n", width.replace("s16", "u16")),
+            _ => format!("red add u32 g[{pair}] $r4\n"),
+        };
+    }
+    text += "exit\n";
+    // GK104's hints have a place of their own: one of each eight words.
+    let lines: Vec<&str> = text.lines().collect();
+    let text = match chip {
+        fermi::Chip::Gk104 => lines
+            .chunks(7)
+            .map(|some| format!("sched 0x20 0x20 0x20 0x20 0x20 0x20 0x20\n{}\n", some.join("\n")))
+            .collect(),
+        _ => text,
+    };
+    guest.code = fermi::assemble(&text, chip).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
+    guest.registers = Some(12);
+    if even.is_none() {
+        guest.init.push(("r8".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
+        guest.init.push(("r9".into(), lanes.iter().map(|address| address >> 32).collect()));
+    }
+    for n in 4..8 {
+        guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
+    }
+    guest.rules = Rules { registers: true, ..rules() };
+    guest
+}
+
+fn gcn(random: &mut SplitMix) -> Guest {
+    let generation = random.pick(&[gcn::Generation::Gfx7, gcn::Generation::Gfx8, gcn::Generation::Gfx9]);
+    let start = random.pick(&STARTS);
+    let mut guest = Guest::new(generation, Vec::new());
+    let borders = memory(&mut guest, start, random);
+    let (lanes, even) = addresses(&borders, 64, random);
+    let mut text = String::new();
+    if let Some((first, step)) = even {
+        let carry = if generation == gcn::Generation::Gfx9 {
+            ("v_add_co_u32", "v_addc_co_u32")
+        } else {
+            ("v_add_u32", "v_addc_u32")
+        };
+        let carry = if generation == gcn::Generation::Gfx7 { ("v_add_i32", "v_addc_u32") } else { carry };
+        text += &format!(
+            "v_mul_i32_i24 v8, {step}, v0\nv_ashrrev_i32 v9, 31, v8\n{} v8, vcc, s4, v8\nv_mov_b32 v10, s5\n{} v9, vcc, v10, v9, vcc\n",
+            carry.0, carry.1
+        );
+        guest.init.push(("s4".into(), vec![first & 0xffff_ffff]));
+        guest.init.push(("s5".into(), vec![first >> 32]));
+        if step.unsigned_abs() > 16 {
+            text = text.replace(
+                &format!("v_mul_i32_i24 v8, {step}, v0"),
+                &format!("v_mul_i32_i24 v8, {:#x}, v0", step as u32),
+            );
+        }
+    }
+    // Some lanes only.
+    if random.one_in(3) {
+        text += &format!(
+            "s_mov_b32 exec_lo, {:#x}\ns_mov_b32 exec_hi, {:#x}\n",
+            random.bits() as u32,
+            random.bits() as u32
+        );
+    }
+    for _ in 0..1 + random.below(3) {
+        let (size, data) = random.pick(&[
+            ("ubyte", "v12"),
+            ("sshort", "v12"),
+            ("dword", "v12"),
+            ("dwordx2", "v[12:13]"),
+            ("dwordx3", "v[12:14]"),
+            ("dwordx4", "v[12:15]"),
+        ]);
+        text += &match random.below(5) {
+            0 | 1 => format!("flat_load_{size} {data}, v[8:9]\n"),
+            2 | 3 => {
+                let size = size.replace("ubyte", "byte").replace("sshort", "short");
+                format!("flat_store_{size} v[8:9], {data}\n")
+            }
+            _ => "flat_atomic_add v[8:9], v12\n".into(),
+        };
+    }
+    text += "s_endpgm\n";
+    guest.code = gcn::assemble(&text, generation).unwrap_or_else(|error| panic!("{error:?}\n{text}")).code;
+    guest.registers = Some(16);
+    guest.sgprs = Some(16);
+    guest.init.push(("v0".into(), (0..64).collect()));
+    if even.is_none() {
+        guest.init.push(("v8".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
+        guest.init.push(("v9".into(), lanes.iter().map(|address| address >> 32).collect()));
+    }
+    for n in 12..16 {
+        guest.init.push((format!("v{n}"), (0..64).map(|_| random.bits() & 0xffff_ffff).collect()));
+    }
+    guest.rules = Rules { registers: true, ..rules() };
+    guest
+}
