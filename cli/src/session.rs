@@ -1,7 +1,7 @@
 //! A launch file on an engine: its program loaded, its memory mapped, its launch ready.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -112,7 +112,7 @@ impl<'a> Session<'a> {
 
     /// Runs only these blocks of the grid, in linear order.
     pub fn set_blocks(&mut self, blocks: Range<u64>) -> anyhow::Result<()> {
-        let count: u64 = self.launch.grid.iter().map(|&n| u64::from(n)).product();
+        let count = self.launch.grid.iter().fold(1u64, |count, &n| count.saturating_mul(n.into()));
         if blocks.start >= blocks.end || blocks.end > count {
             bail!("--blocks {}..{}: the grid has blocks 0..{count}", blocks.start, blocks.end);
         }
@@ -197,9 +197,22 @@ impl<'a> Session<'a> {
     }
 
     /// Writes the files that the launch file's `[[save]]` tables name into `folder`, or beside
-    /// the launch file.
+    /// the launch file. Nothing is written outside of a `folder`.
     pub fn save(&self, folder: Option<&Path>) -> anyhow::Result<()> {
         let beside = self.file.path.parent().unwrap_or(Path::new(""));
+        let leaves = |path: &Path| {
+            !path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        };
+        if let Some(folder) = folder
+            && let Some(save) = self.file.saves.iter().find(|save| leaves(&save.file))
+        {
+            bail!(
+                "{}: save.file {} is not in {}",
+                self.file.path.display(),
+                save.file.display(),
+                folder.display()
+            );
+        }
         for save in &self.file.saves {
             let path = folder.unwrap_or(beside).join(&save.file);
             let data = self.read(save.buffer, 0, self.file.buffers[save.buffer].bytes as usize)?;

@@ -251,3 +251,32 @@ fn little_address_space_is_enough() {
         assert!(text.starts_with("ok: "), "{kilobytes}: {text} {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+/// Devices and pipes may have no end.
+#[test]
+fn what_is_no_plain_file_is_not_read() {
+    for (key, place) in [
+        ("data", "[[buffer]]\nname = 'more'\nbytes = 64\ndata = '/dev/zero'\n"),
+        ("data", "[[buffer]]\nname = 'more'\ndata = '.'\n"),
+    ] {
+        let folder = folder("device", IOTA, &format!("{LAUNCH}{place}"));
+        let (status, _, err) = warpjit(&folder, &["run", "launch.toml"]);
+        assert_eq!(status, 2);
+        assert!(err.contains(&format!("buffer[1].{key}")) || err.contains(key), "{err}");
+        assert!(err.contains("not a plain file"), "{err}");
+    }
+}
+
+#[test]
+fn nothing_is_saved_outside_of_the_folder() {
+    for (name, file) in
+        [("up", "../out.bin"), ("down", "a/../../out.bin"), ("root", "/tmp/warpjit-outside.bin")]
+    {
+        let save = format!("{LAUNCH}[[save]]\nbuffer = 'out'\nfile = '{file}'\n");
+        let folder = folder(&format!("outside-{name}"), IOTA, &save);
+        let (status, _, err) = warpjit(&folder, &["run", "launch.toml", "--save", "saved"]);
+        assert_eq!(status, 2, "{err}");
+        assert!(err.contains(&format!("save.file {file} is not in saved")), "{err}");
+        assert!(!folder.join("out.bin").exists() && !folder.join("saved").exists());
+    }
+}

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use warpjit_frontend::container::code_object::{ArgKind, KernelArg};
-use warpjit_frontend::container::{self, ContainerError, Kernel, Module};
+use warpjit_frontend::container::{self, ContainerError, Kernel, Module, Wanted, load_within};
 use warpjit_frontend::{Chip, Isa};
+use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/corpus/gcn")
@@ -236,4 +237,35 @@ fn other_files_are_refused() {
     // The metadata says it too.
     assert_eq!(changed(48, 0x33), "none");
     assert_eq!(changed(4, 1), "offset 0x4: not a 64-bit little-endian ELF file, or cut within its header");
+}
+
+/// A code object with that note of metadata in place of its own: the note's bytes, the file's otherwise.
+fn with_metadata(name: &str, metadata: &[u8]) -> Vec<u8> {
+    let mut file = read(name);
+    // The note of AMDGPU: name, then the description, of which only the first bytes are replaced.
+    let at = file.windows(8).position(|bytes| bytes == b"AMDGPU\0\0").expect("the note's name") + 8;
+    file[at..at + metadata.len()].copy_from_slice(metadata);
+    file
+}
+
+/// Parsers of metadata know no budget: what they may take is counted before.
+#[test]
+fn metadata_is_within_the_budget() {
+    let file = read("saxpy/fiji.co");
+    let load = |bytes: u64| {
+        let budget = Budget { bytes, ..Budget::default() };
+        let meter = Meter::new(Task::Loading, budget, Spent::default());
+        load_within(&file, Isa::Gcn, Wanted::All, &meter).map(|module| module.kernels.len())
+    };
+    assert!(load(4 << 20).expect("it fits") > 0);
+    let error = load(16 << 10).expect_err("metadata takes more").to_string();
+    assert!(error.contains("ran over the budget of"), "{error}");
+}
+
+#[test]
+fn metadata_that_is_nested_too_deeply_is_refused() {
+    // Lists of one element, 40 of them.
+    let error =
+        load(&with_metadata("private_sort_v5/vega10.co", &[0x91; 40])).expect_err("too deep").to_string();
+    assert!(error.contains("the metadata is no msgpack"), "{error}");
 }

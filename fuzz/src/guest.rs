@@ -20,13 +20,24 @@ pub struct Buffer {
     pub writable: bool,
 }
 
+/// What must be the same of a fault. docs/design.md, "Faults", says why some are not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Faults {
+    /// All of it.
+    Exact,
+    /// All of it where the same instruction faults. Which one does is chance: several instructions are bad, each for other lanes.
+    OfInstruction,
+    /// That there is one.
+    Any,
+}
+
 /// What must be the same in all ways to run a guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Accesses of a warp's lanes to global memory are in lock step. Lanes may meet in memory then.
     pub lockstep: bool,
-    /// Which lane faults first, and what others have done by then, is chance: only whether there is a fault counts.
-    pub any_fault: bool,
+    /// What must be the same of faults.
+    pub faults: Faults,
     /// Memory behind a fault is the same, too.
     pub after_fault: bool,
     /// What is in memory is chance.
@@ -41,7 +52,7 @@ impl Rules {
     /// Faults and memory must be the same; nobody knows what other lanes did before a fault.
     pub const PLAIN: Rules = Rules {
         lockstep: false,
-        any_fault: false,
+        faults: Faults::Exact,
         after_fault: false,
         racy: false,
         registers: false,

@@ -20,6 +20,9 @@ use warpjit_fuzz::{Finding, minimize, repeat, save};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
+/// How many ways a saved launch file is run in.
+const REPEAT_WAYS: u64 = 40;
+
 /// Tries random programs, containers, launch files and memory on warpjit.
 #[derive(Parser)]
 #[command(version, about)]
@@ -79,7 +82,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(path) = &args.repeat {
-        let wrong = repeat::repeat(path)?;
+        let wrong = repeat::repeat(path, REPEAT_WAYS)?;
         wrong.iter().for_each(|line| println!("{line}"));
         return Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }

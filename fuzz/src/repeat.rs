@@ -10,23 +10,20 @@ use warpjit_tests::random::rng::SplitMix;
 
 use crate::oracle::{Engines, Way};
 
-/// How many ways a launch file is run in.
-const WAYS: u64 = 40;
-
-/// Runs a launch file in the interpreter and in many other ways; gives what does not hold, a line each.
+/// Runs a launch file in the interpreter and in `ways` other ways; gives what does not hold, a line each.
 ///
 /// # Errors
 ///
 /// Where it cannot be read or launched.
-pub fn repeat(path: &Path) -> anyhow::Result<Vec<String>> {
+pub fn repeat(path: &Path, ways: u64) -> anyhow::Result<Vec<String>> {
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let lockstep = text.contains("run with --lockstep");
     let file = LaunchFile::load(path)?;
     let mut engines = Engines::default();
     let mut random = SplitMix::new(1);
-    let ways = std::iter::once(Way::reference(lockstep));
     let mut wrong = Vec::new();
-    for way in ways.chain((0..WAYS).map(|_| Way::random(&mut random, lockstep))) {
+    let others = (0..ways).map(|_| Way::random(&mut random, lockstep));
+    for way in std::iter::once(Way::reference(lockstep)).chain(others) {
         let Some(engine) = engines.of(way) else { continue };
         let mut session = Session::new(&file, engine)?;
         let report = session.run()?;

@@ -8,7 +8,7 @@ use warpjit_frontend::Isa;
 use warpjit_runtime::GlobalMode;
 
 use crate::Guest;
-use crate::guest::Left;
+use crate::guest::{Faults, Left};
 
 /// A launch file for a guest with its files. It expects what the interpreter has left, so compiled code fails it where the two differ.
 pub fn files(guest: &Guest, left: Option<&Left>, why: &str) -> Vec<(String, Vec<u8>)> {
@@ -106,7 +106,7 @@ pub fn files(guest: &Guest, left: Option<&Left>, why: &str) -> Vec<(String, Vec<
 fn expectations(guest: &Guest, left: &Left, text: &mut String, put: &mut dyn FnMut(String, &[u8]) -> String) {
     if let Some(fault) = &left.report.fault {
         let _ = writeln!(text, "\n[[expect]]\nfault = \"{}\"", fault.kind.name());
-        if !guest.rules.any_fault {
+        if guest.rules.faults == Faults::Exact {
             let _ = writeln!(text, "pc = {:#x}\nlane = {}", fault.pc, fault.lane);
         }
     }

@@ -64,8 +64,9 @@ use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
 use crate::exec::tiers::{Hint, Limits, Patience, Stepper, Tiers, Watch};
+use crate::fork::Section;
 use crate::program::Variant;
-use crate::{Budget, Config, Error, Launch, Memory, Program};
+use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
 
 /// What is outside of the processor.
 pub trait Outside {
@@ -120,6 +121,8 @@ pub enum Stop {
     Limit,
     /// There is no code at [`Machine::pc`].
     Illegal,
+    /// The token of [`Machine::set_cancel`] was used. Running again with another one goes on.
+    Cancelled,
 }
 
 /// A program in the form that runs.
@@ -134,6 +137,9 @@ struct Loaded {
     tiers: [Option<Arc<Tiers>>; 2],
 }
 
+/// Bundles between two looks at a machine's token.
+const BUNDLES_AT_A_TIME: u64 = 1 << 16;
+
 /// A processor with a program.
 pub struct Machine {
     code: Vec<u8>,
@@ -147,6 +153,10 @@ pub struct Machine {
     warp: Warp,
     shared: Shared,
     at: Node,
+    /// What ends runs from outside.
+    cancel: Option<CancelToken>,
+    /// What all loads of the program together have taken.
+    spent: Spent,
 }
 
 impl std::fmt::Debug for Machine {
@@ -165,7 +175,7 @@ enum Inside {
     GoOn,
 }
 
-/// Nobody stops a machine from outside.
+/// Nobody stops a machine in the midst of compiled code, where registers are not what the program has made of them.
 struct Patient;
 
 impl Patience for Patient {
@@ -178,8 +188,17 @@ impl Patience for Patient {
     }
 }
 
-fn load(code: &[u8], chip: Chip, entries: &[u32], budget: Budget) -> Result<Loaded, Error> {
-    let meter = Meter::new(Task::Loading, budget, Spent::default());
+/// Lifts a program, of whose budget some is spent; gives what is spent then. Tables of an earlier load are gone, so only time adds up.
+fn load(
+    code: &[u8],
+    chip: Chip,
+    entries: &[u32],
+    budget: Budget,
+    before: Spent,
+) -> Result<(Loaded, Spent), Error> {
+    // Tables of the front end are made when they are first needed.
+    let _section = Section::enter();
+    let meter = Meter::new(Task::Loading, budget, Spent { bytes: 0, ..before });
     let (&entry, more_entries) = entries.split_last().unwrap_or((&0, &[]));
     let options = Options { name: "program", chip, entry, more_entries, resumable: true };
     let lifted = lift(code, &options, &meter)?;
@@ -192,7 +211,8 @@ fn load(code: &[u8], chip: Chip, entries: &[u32], budget: Budget) -> Result<Load
     let launch = Launch { grid: [1; 3], block: [1; 3], ..Launch::default() };
     let plan = Plan::new(&program.needs(), &lifted.function, &launch)?;
     let offsets = lifted.function.frame_layout().0;
-    Ok(Loaded { lifted, nodes, offsets, aliases: image.aliases, plan, tiers: [None, None] })
+    let loaded = Loaded { lifted, nodes, offsets, aliases: image.aliases, plan, tiers: [None, None] };
+    Ok((loaded, meter.spent()))
 }
 
 impl Loaded {
@@ -230,7 +250,7 @@ impl Machine {
     /// words. Of the settings, tier and host level matter.
     pub fn new(code: &[u8], chip: Chip, config: &Config) -> Result<Machine, Error> {
         config.ensure_handlers()?;
-        let mut loaded = load(code, chip, &[0], config.budget)?;
+        let (mut loaded, spent) = load(code, chip, &[0], config.budget, Spent::default())?;
         let warp = loaded.warp(config)?;
         let shared = Shared::new(&loaded.plan, 0);
         Ok(Machine {
@@ -244,7 +264,15 @@ impl Machine {
             warp,
             shared,
             at: Node::at(0),
+            cancel: None,
+            spent,
         })
+    }
+
+    /// A token that ends [`Machine::run`] when it is used, also while the machine runs; none: nothing does. The machine stops between two
+    /// bundles then, and can go on from there. With a token it runs as fast as with a limit.
+    pub fn set_cancel(&mut self, token: Option<CancelToken>) {
+        self.cancel = token;
     }
 
     /// Where the machine stands: the word address of the next bundle.
@@ -331,10 +359,22 @@ impl Machine {
             if left == Some(0) {
                 return Ok(Stop::Limit);
             }
-            let stop = match crate::vm::on_enough_stack(|| self.run_inside(&mut left))? {
+            if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+                return Ok(Stop::Cancelled);
+            }
+            // Where a token may end the run, it is a row of runs with a limit.
+            let most = match self.cancel {
+                Some(_) => Some(left.unwrap_or(BUNDLES_AT_A_TIME).min(BUNDLES_AT_A_TIME)),
+                None => left,
+            };
+            let mut rest = most;
+            let inside = crate::vm::on_enough_stack(|| self.run_inside(&mut rest))?;
+            if let (Some(left), Some(most), Some(rest)) = (&mut left, most, rest) {
+                *left -= most - rest;
+            }
+            let stop = match inside {
                 Inside::Stop(stop) => stop,
-                Inside::Limit => return Ok(Stop::Limit),
-                Inside::GoOn => continue,
+                Inside::Limit | Inside::GoOn => continue,
             };
             if stop & EXIT_OUTSIDE != 0 {
                 // The bundle has not been executed yet.
@@ -364,7 +404,7 @@ impl Machine {
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
             match stepper.step(&mut self.warp, &mut view, &mut hint, &Patient) {
-                // There are no barriers, and nobody stops compiled code.
+                // There are no barriers.
                 Some(Flow::Next | Flow::Barrier(_)) | None => {}
                 Some(flow) => break flow,
             }
@@ -411,7 +451,8 @@ impl Machine {
         self.at = Node::at(self.at.pc);
         self.entries.retain(|&pc| pc != self.at.pc);
         self.entries.push(self.at.pc);
-        self.loaded = load(&self.code, self.chip, &self.entries, self.config.budget)?;
+        let (loaded, spent) = load(&self.code, self.chip, &self.entries, self.config.budget, self.spent)?;
+        (self.loaded, self.spent) = (loaded, spent);
         let old = std::mem::replace(&mut self.warp, self.loaded.warp(&self.config)?);
         let from: &Frame = &old.frame;
         let words = self.warp.frame.words_mut();

@@ -398,7 +398,7 @@ fn image(function: Function, lanes: u32) -> KernelImage {
 
 #[test]
 fn compiled_waves_do_what_the_interpreter_does() {
-    let many = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(150u64);
+    let many = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(60u64);
     for seed in 1..=many {
         let lanes = if seed % 2 == 0 { 32 } else { 64 };
         let function = program_of(seed, lanes);

@@ -167,8 +167,10 @@ fn addresses_begin_again_behind_the_last() {
         engines.push((name.into(), Engine::new(config).unwrap()));
     }
     let content = Content::new();
-    for case in cases() {
+    for (number, case) in cases().into_iter().enumerate() {
         let program = case.program();
+        // The interpreter always, half of the others by turns: compiling is most of the time.
+        let by_turns = |n: usize| n == 0 || n % 2 == number % 2;
         // The border is behind no thread's bytes, the first one's, some in the middle, and before all.
         for thread in [0, 1, 5, 17, 40, 63] {
             let border = case.place(thread.min(case.threads() - 1)).wrapping_neg();
@@ -176,7 +178,7 @@ fn addresses_begin_again_behind_the_last() {
             let mut wanted = content.clone();
             case.model(&mut wanted, arrays[0], arrays[1]);
             assert!(wanted != content);
-            for (kind, engine) in &engines {
+            for (_, (kind, engine)) in engines.iter().enumerate().filter(|(n, _)| by_turns(*n)) {
                 let got = run(engine, &program, case, &content, arrays);
                 for (n, (got, wanted)) in got.0.iter().zip(&wanted.0).enumerate() {
                     let wrong = got.iter().zip(wanted).position(|(a, b)| a != b);

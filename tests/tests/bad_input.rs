@@ -1,6 +1,6 @@
 //! Bad guests and bad launches: each ends in the fault or the message that is pinned here, in both
 //! tiers alike. What launch files refuse is in `launch_file.rs`, damaged containers are in
-//! `bad_containers.rs`.
+//! `bad_programs.rs`.
 
 use warpjit_runtime::FaultKind;
 use warpjit_tests::guest::Guest;

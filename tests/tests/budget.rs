@@ -186,13 +186,13 @@ fn ends_early(what: &str, work: impl Fn(CancelToken) -> bool) {
 fn a_token_ends_loading_in_its_midst() {
     let _alone = alone();
     for (of, name, size) in [
-        ("tesla", "diamonds", 32_000),
-        ("fermi", "diamonds", 32_000),
-        ("gcn", "diamonds", 32_000),
-        ("vp1", "delayed returns", 32_000),
-        ("cubin", "kernels and a bank", 4000),
-        ("text cubin", "kernels and constants", 4000),
-        ("code object", "kernels", 4000),
+        ("tesla", "diamonds", 12_000),
+        ("fermi", "diamonds", 12_000),
+        ("gcn", "diamonds", 12_000),
+        ("vp1", "delayed returns", 12_000),
+        ("cubin", "kernels and a bank", 1500),
+        ("text cubin", "kernels and constants", 1500),
+        ("code object", "kernels", 1500),
     ] {
         let file = sample(of, name, size).launch_file();
         let options = program_options(&file);
@@ -208,7 +208,7 @@ fn a_token_ends_loading_in_its_midst() {
 fn a_token_ends_compiling_in_its_midst() {
     let _alone = alone();
     for (of, name) in [("tesla", "diamonds"), ("fermi", "loops"), ("gcn", "branches"), ("vp1", "calls")] {
-        let sample = sample(of, name, 32_000);
+        let sample = sample(of, name, 12_000);
         let file = sample.launch_file();
         for tier in [Tier::Interp, Tier::Jit] {
             let engine = engine(tier, Budget::default());
@@ -227,7 +227,7 @@ fn a_token_ends_compiling_in_its_midst() {
 #[test]
 fn a_cancelled_launch_takes_no_other_with_it() {
     let _alone = alone();
-    let sample = sample("tesla", "diamonds", 16_000);
+    let sample = sample("tesla", "diamonds", 6_000);
     let file = sample.launch_file();
     for _ in 0..4 {
         let program = load(&sample, Budget::default(), None).expect("a program");

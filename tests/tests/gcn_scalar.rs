@@ -10,7 +10,7 @@ use warpjit_tests::random::seeds::{all_agree, seeds};
 
 #[test]
 fn scalar_programs_do_what_the_model_does() {
-    let seeds = seeds(0, 200);
+    let seeds = seeds(0, 80);
     let count = seeds.end - seeds.start;
     let compiled = all_agree(seeds, |seed| {
         let case = ScalarCase::new(seed);

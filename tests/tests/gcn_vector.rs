@@ -56,7 +56,7 @@ fn check(case: &VectorCase) -> Result<f64, String> {
 
 #[test]
 fn vector_instructions_are_compiled_as_they_are_interpreted() {
-    let seeds = seeds(0, 40);
+    let seeds = seeds(0, 20);
     let count = seeds.end - seeds.start;
     let compiled = all_agree(seeds, |seed| check(&VectorCase::new(seed)));
     assert!(compiled > 0.5 * count as f64, "of {count} programs {compiled} were compiled");

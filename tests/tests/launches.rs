@@ -5,7 +5,7 @@ use warpjit::launch_file::{Expect, ExpectBuffer, LaunchFile, Unit};
 use warpjit::outcome::Status;
 use warpjit::session::{Session, load_program};
 use warpjit_frontend::tesla::{Chip, Target, assemble};
-use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_runtime::{Access, Arg, CancelToken, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
 use warpjit_tests::corpus;
 use warpjit_tests::guest::Guest;
 
@@ -275,5 +275,51 @@ fn what_a_launch_maps_for_itself_is_not_there_for_others() {
             let fault = engine.run(&wild, &mut memory, &one).unwrap().fault.expect("a fault");
             assert_eq!((fault.pc, fault.address), (0x10, Some(0xf_1000_0000)), "{tier:?}");
         }
+    }
+}
+
+/// As many blocks as a launch can have take longer than anybody waits.
+#[test]
+fn the_largest_grids_are_cancelled() {
+    let code =
+        warpjit_frontend::gcn::assemble("s_endpgm\n", warpjit_frontend::gcn::Generation::Gfx9).unwrap().code;
+    let options = ProgramOptions {
+        raw: true,
+        chip: Some("vega10".parse().unwrap()),
+        rsrc1: Some(0x2c_0043),
+        rsrc2: Some(0x8c),
+        ..ProgramOptions::new(Isa::Gcn)
+    };
+    let program = Program::load(&code, &options).unwrap();
+    for tier in [Tier::Interp, Tier::Jit] {
+        let engine = Engine::new(Config { tier, threads: 2, ..Config::default() }).unwrap();
+        let mut memory = engine.memory().unwrap();
+        let token = CancelToken::new();
+        let launch = Launch {
+            grid: [u32::MAX; 3],
+            block: [64, 1, 1],
+            cancel: Some(token.clone()),
+            ..Launch::default()
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                token.cancel();
+            });
+            match engine.run(&program, &mut memory, &launch) {
+                Ok(report) => assert!(report.cancelled, "{tier:?}"),
+                // More blocks than can be counted are refused.
+                Err(error) => assert!(error.to_string().contains("grid"), "{error}"),
+            }
+        });
+        let launch = Launch { grid: [u32::MAX, 1 << 20, 1], cancel: Some(CancelToken::new()), ..launch };
+        let token = launch.cancel.clone().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                token.cancel();
+            });
+            assert!(engine.run(&program, &mut memory, &launch).unwrap().cancelled, "{tier:?}");
+        });
     }
 }

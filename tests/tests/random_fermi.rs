@@ -101,7 +101,7 @@ fn compiled_code_agrees_with_the_interpreter() {
         }
         return;
     }
-    let count = number("WARPJIT_RANDOM").unwrap_or(200);
+    let count = number("WARPJIT_RANDOM").unwrap_or(80);
     let (mut faults, mut failures, mut shares) = (Vec::new(), Vec::new(), 0.0);
     for seed in 1..=count {
         match compare(&engines, seed, &program(seed)) {

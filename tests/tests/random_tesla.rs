@@ -1,6 +1,6 @@
 //! Random Tesla programs (`warpjit_tests::random::tesla`): compiled code leaves in memory what the interpreter does.
 //!
-//! The normal run does 150; `WARPJIT_RANDOM=N` does N. `WARPJIT_SEED=N` runs the one program of that seed
+//! The normal run does 60; `WARPJIT_RANDOM=N` does N. `WARPJIT_SEED=N` runs the one program of that seed
 //! and prints it where tiers disagree.
 
 use std::ops::RangeInclusive;
@@ -119,7 +119,7 @@ fn compiled_code_agrees_with_the_interpreter() {
         }
         return;
     }
-    let count = number("WARPJIT_RANDOM").unwrap_or(150);
+    let count = number("WARPJIT_RANDOM").unwrap_or(60);
     let faults = compare_all(&engines, 1..=count);
     assert!(faults * 10 < count, "{faults} of {count} programs fault");
 }
@@ -135,14 +135,14 @@ fn compare_all(engines: &[Named], seeds: RangeInclusive<u64>) -> u64 {
 
 #[test]
 fn compiled_code_faults_where_the_interpreter_does() {
-    let count = number("WARPJIT_RANDOM").unwrap_or(60);
+    let count = number("WARPJIT_RANDOM").unwrap_or(30);
     let faults = compare_all(&engines(), WILD + 1..=WILD + count);
     assert!(faults * 4 > count, "only {faults} of {count} programs fault");
 }
 
 #[test]
 fn windows_are_the_same_in_compiled_code() {
-    let count = number("WARPJIT_RANDOM").unwrap_or(60);
+    let count = number("WARPJIT_RANDOM").unwrap_or(30);
     let engines = engines();
     let faults = compare_all(&engines, WINDOWED + 1..=WINDOWED + count);
     assert!(faults * 10 < count, "{faults} of {count} programs fault");

@@ -3,7 +3,9 @@
 use warpjit_frontend::Isa;
 use warpjit_frontend::vp1::{Chip, assemble, listing};
 use warpjit_runtime::vp1::{Machine, Nobody, Outside, Stop, Transfer};
-use warpjit_runtime::{Config, Engine, FaultKind, Launch, Program, ProgramOptions, Tier};
+use warpjit_runtime::{
+    Budget, CancelToken, Config, Engine, FaultKind, Launch, Program, ProgramOptions, Tier,
+};
 use warpjit_tests::random::rng::Random;
 use warpjit_tests::vp1::random::{random_program, random_state};
 use warpjit_tests::vp1::{State, Step};
@@ -337,4 +339,41 @@ fn bad_programs_end_in_faults() {
         assert!(error.contains("is no instruction of the"), "{error}");
     }
     assert!(load(&[], 0).is_err());
+}
+
+/// A program that never ends is ended by a token, used before and while it runs, and goes on behind it with another one.
+#[test]
+fn tokens_end_endless_programs() {
+    let code = assembled("again:\nadd $r1 $r1 1\n.align\nbra #again\nsnop\n");
+    for tier in TIERS {
+        let mut machine = machine(&code, Chip::G80, tier);
+        let token = CancelToken::new();
+        machine.set_cancel(Some(token.clone()));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                token.cancel();
+            });
+            assert_eq!(machine.run(None, &mut Nobody).unwrap(), Stop::Cancelled, "{tier:?}");
+        });
+        assert_eq!(machine.run(None, &mut Nobody).unwrap(), Stop::Cancelled, "{tier:?}");
+        let turns = machine.r(1);
+        assert!(turns > 0, "{tier:?}");
+        // With steps left, too.
+        assert_eq!(machine.run(Some(1 << 40), &mut Nobody).unwrap(), Stop::Cancelled, "{tier:?}");
+        machine.set_cancel(None);
+        assert_eq!(machine.run(Some(400), &mut Nobody).unwrap(), Stop::Limit, "{tier:?}");
+        assert!(machine.r(1) > turns, "{tier:?}");
+    }
+}
+
+/// Each target of a `ret` that nobody expected has the program lifted again; all of that together is within one budget.
+#[test]
+fn a_budget_is_for_all_loads_of_a_machine() {
+    let code = assembled("ret\nsnop\n");
+    let budget = Budget { time: std::time::Duration::ZERO, ..Budget::default() };
+    let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let config = Config { budget, ..config(Tier::Interp) };
+    let error = Machine::new(&bytes, Chip::G80, &config).expect_err("no time is no time");
+    assert!(error.to_string().contains("loading ran over the budget of 0 s"), "{error}");
 }

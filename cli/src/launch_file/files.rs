@@ -14,13 +14,26 @@ pub trait Files {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 }
 
-/// A directory of the file system.
+/// Most bytes of a file: the largest buffer is filled by one.
+const MOST_BYTES: u64 = 1 << 32;
+
+/// A directory of the file system. Only plain files in it are read.
 #[derive(Clone, Debug)]
 pub struct Directory(pub PathBuf);
 
 impl Files for Directory {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(self.0.join(path))
+        let path = self.0.join(path);
+        let kind = std::fs::metadata(&path)?;
+        // A device or a pipe may have no end.
+        if !kind.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+        }
+        if kind.len() > MOST_BYTES {
+            let text = format!("{} bytes are more than {MOST_BYTES}", kind.len());
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        std::fs::read(path)
     }
 }
 

@@ -110,7 +110,9 @@ pub struct Global {
 pub struct GlobalMemory {
     /// Guest address of the first byte.
     pub address: u64,
-    /// What it holds when a launch starts.
+    /// Its size.
+    pub bytes: u32,
+    /// What it holds when a launch starts; the rest is zero.
     pub contents: Vec<u8>,
 }
 

@@ -37,9 +37,10 @@ fn error<T>(line: u32, reason: impl Into<String>) -> Result<T, ContainerError> {
 }
 
 /// Words, braces and equals signs.
-fn tokens(text: &str) -> Vec<Token<'_>> {
+fn tokens<'a>(text: &'a str, meter: &Meter) -> Result<Vec<Token<'a>>, ContainerError> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
+        meter.step(1)?;
         let mut rest = line.trim_start();
         while !rest.is_empty() {
             let end = match rest.find(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '=')) {
@@ -47,11 +48,13 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
                 Some(end) => end,
                 None => rest.len(),
             };
+            meter.step(1)?;
+            meter.hold(size_of::<Token<'_>>())?;
             found.push(Token { line: index as u32 + 1, text: &rest[..end] });
             rest = rest[end..].trim_start();
         }
     }
-    found
+    Ok(found)
 }
 
 /// An entry of a block.
@@ -264,9 +267,7 @@ pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
         global_memory: None,
         const_symbols: Vec::new(),
     };
-    let tokens = tokens(text);
-    meter.step(tokens.len())?;
-    meter.hold(tokens.len() * size_of::<Token<'_>>())?;
+    let tokens = tokens(text, meter)?;
     for entry in entries(&tokens, end_line)? {
         meter.step(1)?;
         meter.hold(size_of::<Kernel>())?;

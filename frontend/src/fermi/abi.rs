@@ -118,7 +118,7 @@ pub fn variables(memory: &GlobalMemory) -> Segment {
     Segment {
         name: "variables",
         address: memory.address,
-        size: SegmentSize::Bytes(0),
+        size: SegmentSize::Bytes(memory.bytes),
         writable: true,
         contents: vec![(0, Arc::from(memory.contents.as_slice()))],
     }

@@ -5,7 +5,7 @@ use warpjit_frontend::{fermi, gcn, tesla};
 use warpjit_tests::random::rng::{Random, SplitMix};
 
 use crate::Guest;
-use crate::guest::{Buffer, Rules};
+use crate::guest::{Buffer, Faults, Rules};
 
 const PAGE: u64 = 4096;
 
@@ -82,9 +82,15 @@ fn addresses(borders: &[u64], lanes: u64, random: &mut SplitMix) -> (Vec<u64>, O
     }
 }
 
-/// What follows of what lanes do: stores and atomics of the same bytes need an order.
-fn rules() -> Rules {
-    Rules { lockstep: true, ..Rules::PLAIN }
+/// What must be the same where there are so many accesses: stores and atomics of the same bytes need an order. `parted` says that some access
+/// is made in parts, dwords of which only a later one may be bad.
+fn rules(accesses: u64, parted: bool) -> Rules {
+    let faults = match (parted, accesses) {
+        (true, _) => Faults::Any,
+        (false, 1) => Faults::Exact,
+        (false, _) => Faults::OfInstruction,
+    };
+    Rules { lockstep: true, faults, registers: true, ..Rules::PLAIN }
 }
 
 fn tesla(random: &mut SplitMix) -> Guest {
@@ -101,7 +107,8 @@ fn tesla(random: &mut SplitMix) -> Guest {
             step as i16 as u16, first as u32
         );
     }
-    for _ in 0..1 + random.below(3) {
+    let accesses = 1 + random.below(3);
+    for _ in 0..accesses {
         let (width, register) = random.pick(&[
             ("u8", "$r4"),
             ("s8", "$r4"),
@@ -128,7 +135,7 @@ fn tesla(random: &mut SplitMix) -> Guest {
     for n in 4..8 {
         guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
     }
-    guest.rules = Rules { registers: true, ..rules() };
+    guest.rules = rules(accesses, false);
     guest
 }
 
@@ -150,7 +157,8 @@ fn fermi(random: &mut SplitMix) -> Guest {
         );
     }
     let pair = if wide { "$r8d" } else { "$r8" };
-    for _ in 0..1 + random.below(3) {
+    let accesses = 1 + random.below(3);
+    for _ in 0..accesses {
         let (width, register) =
             random.pick(&[("u8", "$r4"), ("s16", "$r4"), ("b32", "$r4"), ("b64", "$r4d"), ("b128", "$r4q")]);
         text += &match random.below(5) {
@@ -178,7 +186,7 @@ fn fermi(random: &mut SplitMix) -> Guest {
     for n in 4..8 {
         guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
     }
-    guest.rules = Rules { registers: true, ..rules() };
+    guest.rules = rules(accesses, false);
     guest
 }
 
@@ -217,7 +225,9 @@ fn gcn(random: &mut SplitMix) -> Guest {
             random.bits() as u32
         );
     }
-    for _ in 0..1 + random.below(3) {
+    let accesses = 1 + random.below(3);
+    let mut parted = false;
+    for _ in 0..accesses {
         let (size, data) = random.pick(&[
             ("ubyte", "v12"),
             ("sshort", "v12"),
@@ -226,7 +236,9 @@ fn gcn(random: &mut SplitMix) -> Guest {
             ("dwordx3", "v[12:14]"),
             ("dwordx4", "v[12:15]"),
         ]);
-        text += &match random.below(5) {
+        let act = random.below(5);
+        parted |= act < 4 && data.contains(':');
+        text += &match act {
             0 | 1 => format!("flat_load_{size} {data}, v[8:9]\n"),
             2 | 3 => {
                 let size = size.replace("ubyte", "byte").replace("sshort", "short");
@@ -247,6 +259,6 @@ fn gcn(random: &mut SplitMix) -> Guest {
     for n in 12..16 {
         guest.init.push((format!("v{n}"), (0..64).map(|_| random.bits() & 0xffff_ffff).collect()));
     }
-    guest.rules = Rules { registers: true, ..rules() };
+    guest.rules = rules(accesses, parted);
     guest
 }

@@ -10,7 +10,7 @@ use warpjit_tests::random::{Family, Loaded, tesla as random_tesla};
 use warpjit_tests::vp1::random as vp1_random;
 
 use super::Context;
-use crate::guest::{Buffer, Rules};
+use crate::guest::{Buffer, Faults, Rules};
 use crate::{Finding, Guest};
 
 /// Where memory begins that a program knows by its arguments.
@@ -70,7 +70,8 @@ pub fn tesla(seed: u64) -> Option<Guest> {
     guest.buffers =
         vec![buffer("bytes", BASE, bytes), buffer("picture", BASE + random_tesla::BYTES, picture)];
     guest.globals = setting.globals;
-    guest.rules = Rules { any_fault: wild, racy: wild, ..Rules::PLAIN };
+    let faults = if wild { Faults::Any } else { Faults::Exact };
+    guest.rules = Rules { faults, racy: wild, ..Rules::PLAIN };
     Some(guest)
 }
 

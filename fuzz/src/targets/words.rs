@@ -8,7 +8,7 @@ use warpjit_tests::random::rng::{Random, SplitMix};
 
 use super::mutate;
 use crate::Guest;
-use crate::guest::{Buffer, Rules};
+use crate::guest::{Buffer, Faults, Rules};
 
 /// Where memory is.
 const OWN: u64 = 0x10_0000;
@@ -74,8 +74,8 @@ pub fn guest(seed: u64) -> Option<Guest> {
     }
     let mut guest = Guest::new(chip, code);
     guest.max_steps = 1_500;
-    // Lanes may meet in memory.
-    guest.rules = Rules { lockstep: true, ..Rules::PLAIN };
+    // Lanes may meet in memory, and be bad in any of the instructions, in loops as well.
+    guest.rules = Rules { lockstep: true, faults: Faults::Any, ..Rules::PLAIN };
     let mut words = Random::new(seed);
     let mut contents =
         |bytes: usize| -> Vec<u8> { (0..bytes / 4).flat_map(|_| words.word().to_le_bytes()).collect() };

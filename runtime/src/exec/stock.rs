@@ -49,7 +49,11 @@ impl Stock {
     }
 
     fn take(&mut self, next: &AtomicU64, end: u64, count: u64) {
-        let start = next.fetch_add(count, Ordering::Relaxed).min(end);
-        self.blocks = start..(start + count).min(end);
+        // Not beyond the end, which may be the last number that there is.
+        let taken = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |start| {
+            (start < end).then(|| start.saturating_add(count).min(end))
+        });
+        let start = taken.unwrap_or(end);
+        self.blocks = start..start.saturating_add(count).min(end);
     }
 }

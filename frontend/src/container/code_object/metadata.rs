@@ -10,6 +10,8 @@ use crate::container::{ContainerError, limits};
 
 /// Deepest nesting; metadata has five levels.
 const MOST_DEPTH: usize = 16;
+/// Most bytes of values that a byte of metadata becomes, while it is read: an element of a list, and its copies.
+pub(super) const BYTES_OF_A_BYTE: usize = 160;
 
 /// What the metadata of a file says.
 #[derive(Default)]

@@ -211,11 +211,11 @@ pub fn load(bytes: &[u8], meter: &Meter) -> Result<Module, ContainerError> {
         parts: image.parts,
         old,
         mesa: abi == OSABI_MESA3D,
-        notes: notes(bytes, header)?,
+        notes: notes(bytes, header, meter)?,
         by_name: symbols.iter().map(|symbol| (symbol.name, *symbol)).collect(),
         symbols,
     };
-    let metadata = file.metadata()?;
+    let metadata = file.metadata(meter)?;
     let mut kernels = Vec::new();
     for symbol in &file.symbols {
         meter.step(1)?;
@@ -254,12 +254,14 @@ fn check_parts(bytes: &[u8], header: &Elf) -> Result<(), ContainerError> {
     check_overlaps(sizes.sum(), bytes, sections)
 }
 
-fn notes<'data>(bytes: &'data [u8], header: &Elf) -> Result<Vec<Note<'data>>, ContainerError> {
+fn notes<'data>(bytes: &'data [u8], header: &Elf, meter: &Meter) -> Result<Vec<Note<'data>>, ContainerError> {
     let endian = Endianness::Little;
     let mut found = Vec::new();
     let mut add = |notes: Option<NoteIterator<'data, Elf>>, at| -> Result<(), ContainerError> {
         let Some(mut notes) = notes else { return Ok(()) };
         while let Some(note) = notes.next().map_err(wrap(at))? {
+            meter.step(1)?;
+            meter.hold(size_of::<Note<'_>>())?;
             let desc = note.desc();
             let at = (desc.as_ptr() as u64).wrapping_sub(bytes.as_ptr() as u64);
             found.push(Note { name: note.name(), kind: note.n_type(endian).0, desc, at });
@@ -336,11 +338,17 @@ impl File<'_> {
         self.notes.iter().find(|note| note.name == name && note.kind == kind)
     }
 
-    fn metadata(&self) -> Result<Metadata, ContainerError> {
-        if let Some(note) = self.note(b"AMDGPU", 32) {
+    fn metadata(&self, meter: &Meter) -> Result<Metadata, ContainerError> {
+        let [new, old] = [(&b"AMDGPU"[..], 32), (b"AMD", 10)].map(|(name, kind)| self.note(name, kind));
+        // Parsers of others know no meter: what they make of a byte is bounded.
+        if let Some(note) = new.or(old) {
+            meter.step(note.desc.len())?;
+            meter.hold(note.desc.len().saturating_mul(metadata::BYTES_OF_A_BYTE))?;
+        }
+        if let Some(note) = new {
             return metadata::msgpack(note.desc, note.at);
         }
-        if let Some(note) = self.note(b"AMD", 10) {
+        if let Some(note) = old {
             return metadata::yaml(note.desc, note.at);
         }
         Ok(Metadata::default())

@@ -172,6 +172,9 @@ pub(super) fn apply<Elf: FileHeader<Endian = Endianness>>(
                 }
             }
             (None, Some(&at)) => {
+                if known.data.is_empty() {
+                    return error(known.header, format!("`{}` has relocations, but no contents", known.name));
+                }
                 if let Some(memory) = &mut module.global_memory {
                     put(known, &mut memory.contents, at.into(), &patches, None)?;
                 }
@@ -236,18 +239,24 @@ fn place(
 ) -> Result<HashMap<usize, u32>, ContainerError> {
     let mut places = HashMap::new();
     let mut contents = Vec::new();
+    let mut end = 0u64;
     for section in sections.iter().filter(|s| matches!(s.name, ".nv.global" | ".nv.global.init")) {
         // As aligned as anything the compiler puts there can want to be.
-        contents.resize(usize::next_multiple_of(contents.len(), 256), 0);
-        places.insert(section.index, contents.len() as u32);
-        meter.hold(section.size(GLOBAL_BYTES)? as usize)?;
-        contents.extend_from_slice(&section.contents(GLOBAL_BYTES)?);
-        if contents.len() > GLOBAL_BYTES as usize {
+        let begin = end.next_multiple_of(256);
+        end = begin + u64::from(section.size(GLOBAL_BYTES)?);
+        if end > GLOBAL_BYTES.into() {
             return error(section.header, format!("more than {GLOBAL_BYTES:#x} bytes of variables"));
         }
+        places.insert(section.index, begin as u32);
+        // What has no contents in the file takes no memory here.
+        if !section.data.is_empty() {
+            meter.hold(end as usize - contents.len())?;
+            contents.resize(begin as usize, 0);
+            contents.extend_from_slice(section.data);
+        }
     }
-    if !contents.is_empty() {
-        module.global_memory = Some(GlobalMemory { address: GLOBAL_ADDRESS, contents });
+    if end != 0 {
+        module.global_memory = Some(GlobalMemory { address: GLOBAL_ADDRESS, bytes: end as u32, contents });
     }
     Ok(places)
 }
