@@ -53,7 +53,7 @@ impl Way {
             threads: 1,
             host: HostLevel::Native,
             checked: true,
-            count: false,
+            count: true,
             lockstep,
         }
     }
@@ -123,6 +123,16 @@ pub fn difference(guest: &Guest, wanted: &Left, got: &Left) -> Option<(&'static 
     };
     if !alike {
         return Some(("fault", format!("fault {}\n  and {}", fault(wanted), fault(got))));
+    }
+    // What both have counted is the same; of a launch that faults or races every run may execute other instructions.
+    let counts = |left: &Left| {
+        let stats = &left.report.stats;
+        (stats.warp_instructions, stats.thread_instructions, stats.lane_slots)
+    };
+    if a.stats.counted && b.stats.counted && a.fault.is_none() && !rules.racy && counts(wanted) != counts(got)
+    {
+        let text = format!("{:?} and {:?}", counts(wanted), counts(got));
+        return Some(("counts", format!("warp and thread instructions, lanes of them: {text}")));
     }
     if rules.racy || a.fault.is_some() && !rules.after_fault {
         return None;

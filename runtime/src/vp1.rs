@@ -195,10 +195,14 @@ fn load(
     entries: &[u32],
     budget: Budget,
     before: Spent,
+    cancel: Option<&CancelToken>,
 ) -> Result<(Loaded, Spent), Error> {
     // Tables of the front end are made when they are first needed.
     let _section = Section::enter();
-    let meter = Meter::new(Task::Loading, budget, Spent { bytes: 0, ..before });
+    let mut meter = Meter::new(Task::Loading, budget, Spent { bytes: 0, ..before });
+    if let Some(cancel) = cancel {
+        meter = meter.cancelled_by(cancel.flag());
+    }
     let (&entry, more_entries) = entries.split_last().unwrap_or((&0, &[]));
     let options = Options { name: "program", chip, entry, more_entries, resumable: true };
     let lifted = lift(code, &options, &meter)?;
@@ -221,7 +225,12 @@ impl Loaded {
     }
 
     /// The code for runs without or with a limit.
-    fn tiers(&mut self, limited: bool, config: &Config) -> Result<Arc<Tiers>, Error> {
+    fn tiers(
+        &mut self,
+        limited: bool,
+        config: &Config,
+        cancel: Option<&CancelToken>,
+    ) -> Result<Arc<Tiers>, Error> {
         if let Some(tiers) = &self.tiers[usize::from(limited)] {
             return Ok(tiers.clone());
         }
@@ -229,7 +238,7 @@ impl Loaded {
         let config = Config { count: false, ..config.clone() };
         let tiers = Arc::new({
             let variant = Variant::new(&config, &launch, false);
-            let limits = Limits { budget: config.budget, cancel: None };
+            let limits = Limits { budget: config.budget, cancel };
             let cache = config.cache.as_ref();
             Tiers::new(self.function().clone(), variant, RowFacts::default(), cache, limits)?
         });
@@ -237,9 +246,9 @@ impl Loaded {
         Ok(tiers)
     }
 
-    fn warp(&mut self, config: &Config) -> Result<Warp, Error> {
+    fn warp(&mut self, config: &Config, cancel: Option<&CancelToken>) -> Result<Warp, Error> {
         // Its frame has a slot more at the end, for the steps that are left.
-        let tiers = self.tiers(true, config)?;
+        let tiers = self.tiers(true, config, cancel)?;
         let plan = &self.plan;
         Ok(Warp::new(tiers.code(), plan.lane_mask(0), |value, lane| plan.builtin(value, 0, 0, lane)))
     }
@@ -249,9 +258,20 @@ impl Machine {
     /// A machine with all registers and the data store zero, which stands at the first word of `code`: little-endian
     /// words. Of the settings, tier and host level matter.
     pub fn new(code: &[u8], chip: Chip, config: &Config) -> Result<Machine, Error> {
+        Machine::new_within(code, chip, config, None)
+    }
+
+    /// As [`Machine::new`]; a token that is used meanwhile ends it with [`Error::Cancelled`]. It is the machine's token from then on
+    /// ([`Machine::set_cancel`]).
+    pub fn new_within(
+        code: &[u8],
+        chip: Chip,
+        config: &Config,
+        cancel: Option<CancelToken>,
+    ) -> Result<Machine, Error> {
         config.ensure_handlers()?;
-        let (mut loaded, spent) = load(code, chip, &[0], config.budget, Spent::default())?;
-        let warp = loaded.warp(config)?;
+        let (mut loaded, spent) = load(code, chip, &[0], config.budget, Spent::default(), cancel.as_ref())?;
+        let warp = loaded.warp(config, cancel.as_ref())?;
         let shared = Shared::new(&loaded.plan, 0);
         Ok(Machine {
             code: code.to_vec(),
@@ -264,7 +284,7 @@ impl Machine {
             warp,
             shared,
             at: Node::at(0),
-            cancel: None,
+            cancel,
             spent,
         })
     }
@@ -394,7 +414,7 @@ impl Machine {
     /// Runs to what ends the program.
     fn run_inside(&mut self, left: &mut Option<u64>) -> Result<Inside, Error> {
         let block = self.block_at()?;
-        let tiers = self.loaded.tiers(left.is_some(), &self.config)?;
+        let tiers = self.loaded.tiers(left.is_some(), &self.config, self.cancel.as_ref())?;
         self.warp.restart(block, u64::MAX);
         self.loaded.plan.max_steps = left.unwrap_or(0);
         let plan = &self.loaded.plan;
@@ -451,9 +471,11 @@ impl Machine {
         self.at = Node::at(self.at.pc);
         self.entries.retain(|&pc| pc != self.at.pc);
         self.entries.push(self.at.pc);
-        let (loaded, spent) = load(&self.code, self.chip, &self.entries, self.config.budget, self.spent)?;
+        let cancel = self.cancel.as_ref();
+        let (loaded, spent) =
+            load(&self.code, self.chip, &self.entries, self.config.budget, self.spent, cancel)?;
         (self.loaded, self.spent) = (loaded, spent);
-        let old = std::mem::replace(&mut self.warp, self.loaded.warp(&self.config)?);
+        let old = std::mem::replace(&mut self.warp, self.loaded.warp(&self.config, self.cancel.as_ref())?);
         let from: &Frame = &old.frame;
         let words = self.warp.frame.words_mut();
         let len = words.len().min(from.words().len());

@@ -4,7 +4,7 @@ use warpjit_frontend::Isa;
 use warpjit_frontend::vp1::{Chip, assemble, listing};
 use warpjit_runtime::vp1::{Machine, Nobody, Outside, Stop, Transfer};
 use warpjit_runtime::{
-    Budget, CancelToken, Config, Engine, FaultKind, Launch, Program, ProgramOptions, Tier,
+    Budget, CancelToken, Config, Engine, Error, FaultKind, Launch, Program, ProgramOptions, Tier,
 };
 use warpjit_tests::random::rng::Random;
 use warpjit_tests::vp1::random::{random_program, random_state};
@@ -359,6 +359,10 @@ fn tokens_end_endless_programs() {
         assert_eq!(machine.run(None, &mut Nobody).unwrap(), Stop::Cancelled, "{tier:?}");
         let turns = machine.r(1);
         assert!(turns > 0, "{tier:?}");
+        // Nor is a program loaded with it.
+        let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let loaded = Machine::new_within(&bytes, Chip::G80, &config(tier), Some(token.clone()));
+        assert!(matches!(loaded, Err(Error::Cancelled)), "{tier:?}");
         // With steps left, too.
         assert_eq!(machine.run(Some(1 << 40), &mut Nobody).unwrap(), Stop::Cancelled, "{tier:?}");
         machine.set_cancel(None);

@@ -34,7 +34,7 @@ fn held() -> anyhow::Result<Held> {
         Ok(line.trim().trim_end_matches(" kB").parse()?)
     };
     let maps = std::fs::read_to_string("/proc/self/maps")?;
-    // Nothing else is shared memory of no file that is executable.
+    // Nothing else is executable and has no name.
     let code = maps.lines().filter(|line| line.contains("r-xp") && line.split_whitespace().count() == 5);
     let bytes = code.filter_map(|line| {
         let (from, to) = line.split_once(' ')?.0.split_once('-')?;

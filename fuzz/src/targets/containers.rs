@@ -16,9 +16,9 @@ use crate::Finding;
 use crate::guest::within;
 
 /// Bytes that one load may allocate beside what its size lets it.
-const FREE_BYTES: u64 = 64 << 20;
+const FREE_BYTES: u64 = 24 << 20;
 /// Bytes that it may allocate for each byte of the container.
-const BYTES_A_BYTE: u64 = 50_000;
+const BYTES_A_BYTE: u64 = 4_000;
 /// What loading may take: a small file that takes more is a finding.
 const BUDGET: Budget = Budget { time: Duration::from_secs(20), bytes: 512 << 20 };
 /// Larger containers take too long for many cases a second.

@@ -10,7 +10,7 @@ use crate::guest::{Buffer, Faults, Rules};
 const PAGE: u64 = 4096;
 
 /// Where memory is on GCN and Fermi: the low part, ends of windows, multiples of 4 GiB, the upper half.
-const STARTS: [u64; 7] = [
+const STARTS: [u64; 10] = [
     0x1_0000,
     0x10_0000,
     0xffff_0000,
@@ -18,6 +18,9 @@ const STARTS: [u64; 7] = [
     0xff_ffff_0000,
     0x7654_0000_0000 - PAGE,
     0xffff_8000_0010_0000,
+    0xffff_8000_0000_0000,
+    0xffff_8100_0000_0000 - PAGE,
+    0xffff_ffff_fff0_0000,
 ];
 
 /// The guest of a seed.

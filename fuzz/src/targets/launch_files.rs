@@ -37,7 +37,11 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
     let Ok(Ok(text)) = case.files.read(&case.launch).map(String::from_utf8) else { return Ok(()) };
     let text = mutate::text(&text, &mut random);
     let finding = |kind: &str, what: String| {
-        let files = vec![("launch.toml".to_owned(), text.clone().into_bytes())];
+        // The code, under the name that the file has for it.
+        let mut files = vec![("launch.toml".to_owned(), text.clone().into_bytes())];
+        if let Ok(file) = case.load() {
+            files.push((file.program.file.display().to_string(), file.program.code));
+        }
         Box::new(Finding { kind: kind.into(), text: format!("{}: {what}", case.name), files })
     };
     let mut file = match LaunchFile::parse(&text, &*case.files, Path::new("launch.toml")) {

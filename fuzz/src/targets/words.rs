@@ -89,6 +89,7 @@ pub fn guest(seed: u64) -> Option<Guest> {
     ];
     guest.shared = Some(0x800);
     match isa {
+        Isa::Gcn if random.one_in(3) => gcn_dispatch(&mut guest, &mut random),
         Isa::Gcn => gcn_launch(&mut guest, &mut random),
         _ => {
             guest.registers = Some(32);
@@ -123,6 +124,23 @@ fn gcn_launch(guest: &mut Guest, random: &mut SplitMix) {
         guest.init.push((format!("s{n}"), vec![value.into()]));
     }
     guest.rules.registers = true;
+}
+
+/// A dispatch as the hardware makes it, by its registers: a grid, waves that are not full, user data.
+fn gcn_dispatch(guest: &mut Guest, random: &mut SplitMix) {
+    let user = random.below(17) as u32;
+    // 32 vector registers, 48 scalar ones (64 on 1.4), any MODE without FP16_OVFL.
+    let rsrc1 = 7 | 6 << 6 | (random.bits() as u32 & 0xff) << 12 | (random.bits() as u32 & 0xa0_0000);
+    let loaded = (random.bits() as u32 & 0xf) << 7 | (random.below(3) as u32) << 11;
+    let rsrc2 = user << 1 | loaded | 4 << 15;
+    guest.rsrc = Some((rsrc1, rsrc2));
+    guest.shared = None;
+    guest.grid = [1 + random.below(3) as u32, 1 + random.below(2) as u32, 1];
+    guest.block = random.pick(&[[64, 1, 1], [33, 1, 1], [8, 8, 1], [5, 3, 2]]);
+    let words = [OWN as u32, 0, BYTES as u32, 0x0002_4fac, GIVEN as u32, 0, BYTES as u32, 0x0002_4fac];
+    guest.user_data = (0..user).map(|n| words[n as usize % words.len()]).collect();
+    // Blocks of one wave each. Where there are several, which one stores first is chance.
+    guest.buffers[0].writable = guest.grid == [1; 3];
 }
 
 /// A register's values: the same in all lanes, counting, addresses, anything.

@@ -8,7 +8,7 @@ mod stack;
 mod unix;
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("signals and memory are done for Linux so far: shared memory, signal contexts");
+compile_error!("signals and memory are done for Linux so far");
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
