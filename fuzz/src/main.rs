@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use clap::Parser;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use warpjit_fuzz::targets::{self, Context, Target};
-use warpjit_fuzz::watch::{Found, PATIENCE, crashes, parse, watch};
+use warpjit_fuzz::watch::{Found, PATIENCE, crashes, watch};
 use warpjit_fuzz::worker::{Work, keep_panics, run_case, work};
 use warpjit_fuzz::{Finding, minimize, repeat, save};
 
@@ -37,8 +37,8 @@ struct Args {
     #[arg(long, value_parser = seed)]
     seed: Option<u64>,
     /// Worker processes; 0: one a processor
-    #[arg(long, default_value_t = 0)]
-    jobs: usize,
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    jobs: u16,
     /// Only these targets (see --list)
     #[arg(long = "target", value_name = "NAME")]
     targets: Vec<String>,
@@ -112,13 +112,15 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
 fn all(args: &Args, run: u64, within: Duration) -> anyhow::Result<ExitCode> {
     let jobs = match args.jobs {
         0 => std::thread::available_parallelism().map_or(1, |count| count.get()),
-        jobs => jobs,
+        jobs => jobs.into(),
     };
+    // Before there is a finding to lose.
+    std::fs::create_dir_all(&args.save).with_context(|| args.save.display().to_string())?;
     println!("seed {run:#x}, {jobs} jobs, {} seconds", args.seconds);
     let program = std::env::current_exe()?;
     let started = Instant::now();
     let command = |number: usize, done: u64| {
-        let left = within.checked_sub(started.elapsed()).unwrap_or_default().as_secs();
+        let left = within.checked_sub(started.elapsed()).unwrap_or_default().as_secs_f64().ceil() as u64;
         let cases = args.cases.saturating_sub(done);
         if left == 0 && within.as_secs() > 0 || args.cases > 0 && cases == 0 {
             return None;
@@ -168,20 +170,22 @@ fn tell(found: &Found, folder: &Path, program: &Path) -> anyhow::Result<()> {
         finding.text += &format!("\n{}", guest.listing());
         let _ = std::fs::remove_dir_all(trial);
     }
-    let place = save::write(folder, &format!("{target}-{seed:x}"), &finding)?;
-    println!("found: {} in --only {target}:{seed:#x}, saved in {}", finding.kind, place.display());
+    println!("found: {} in --only {target}:{seed:#x}", finding.kind);
     for line in finding.text.lines().take(40) {
         println!("  {line}");
     }
+    let place = save::write(folder, &format!("{target}-{seed:x}"), &finding)
+        .with_context(|| folder.display().to_string())?;
+    println!("saved in {}", place.display());
     std::io::stdout().flush()?;
     Ok(())
 }
 
 /// One case in this process.
 fn only(case: &str, folder: &Path) -> anyhow::Result<ExitCode> {
-    let (name, seed) = case.split_once(':').context("a case is TARGET:SEED")?;
+    let (name, text) = case.split_once(':').context("a case is TARGET:SEED")?;
     let target = targets::named(name).with_context(|| format!("{name:?} is no target (see --list)"))?;
-    let seed = parse(seed);
+    let seed = seed(text).map_err(|error| anyhow!("{text:?} is no seed: {error}"))?;
     keep_panics();
     let mut context = Context::default();
     match run_case(target, seed, &mut context) {

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use warpjit::launch_file::LaunchFile;
+use warpjit::launch_file::{LaunchFile, read_plain};
 use warpjit::outcome::Status;
 use warpjit::session::Session;
 use warpjit_tests::random::rng::SplitMix;
 
+use crate::guest::Rules;
 use crate::oracle::{Engines, Way};
 
 /// Runs a launch file in the interpreter and in `ways` other ways; gives what does not hold, a line each.
@@ -16,13 +17,15 @@ use crate::oracle::{Engines, Way};
 ///
 /// Where it cannot be read or launched.
 pub fn repeat(path: &Path, ways: u64) -> anyhow::Result<Vec<String>> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let lockstep = text.contains("run with --lockstep");
+    let text = read_plain(path).with_context(|| path.display().to_string())?;
+    let lockstep = String::from_utf8_lossy(&text).contains("run with --lockstep");
     let file = LaunchFile::load(path)?;
     let mut engines = Engines::default();
     let mut random = SplitMix::new(1);
     let mut wrong = Vec::new();
-    let others = (0..ways).map(|_| Way::random(&mut random, lockstep));
+    // A saved launch file may expect what is in memory behind a fault.
+    let rules = Rules { lockstep, after_fault: lockstep, ..Rules::PLAIN };
+    let others = (0..ways).map(|_| Way::random(&mut random, rules));
     for way in std::iter::once(Way::reference(lockstep)).chain(others) {
         let Some(engine) = engines.of(way) else { continue };
         let mut session = Session::new(&file, engine)?;

@@ -146,8 +146,8 @@ pub fn watch(
     Ok(seen)
 }
 
-/// A seed as it is printed, or as people write it.
-pub fn parse(seed: &str) -> u64 {
+/// A seed as workers print it.
+fn parse(seed: &str) -> u64 {
     match seed.strip_prefix("0x") {
         Some(hex) => u64::from_str_radix(hex, 16).unwrap_or(0),
         None => seed.parse().unwrap_or(0),

@@ -88,7 +88,7 @@ pub fn work(work: &Work, targets: &[Target], out: &mut dyn Write) -> io::Result<
             said = Instant::now();
             say(&mut context, out)?;
         }
-        number += work.step;
+        number = number.wrapping_add(work.step);
         done += 1;
     }
     say(&mut context, out)

@@ -241,3 +241,20 @@ fn the_command_repeats_a_run_by_its_seed() {
     assert!(text.contains("cases: gcn-vector 8") && text.contains("0 findings"), "{text}");
     assert_eq!(text, run());
 }
+
+#[test]
+fn bad_arguments_are_errors() {
+    for args in [
+        &["--only", "words:zz"][..],
+        &["--only", "words:0xfffffffffffffffff"],
+        &["--only", "nothing:1"],
+        &["--jobs", "100000000"],
+        &["--target", "nothing"],
+        &["--save", "/proc/nothing", "--cases", "1"],
+        &["--repeat", "/dev/zero"],
+    ] {
+        let out = Command::new(env!("CARGO_BIN_EXE_warpjit-fuzz")).args(args).output().expect("it runs");
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        assert!(!out.stderr.is_empty());
+    }
+}

@@ -66,6 +66,11 @@ unsafe extern "C" fn plain(_: i32) {
     exit(43)
 }
 
+/// As the handler of Rust's standard library for what is no overflow of a stack: the default action, and the instruction again.
+unsafe extern "C" fn gives_up(_: i32) {
+    install(libc::SIG_DFL, 0);
+}
+
 unsafe extern "C" fn detailed(_: i32, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: valid in a SA_SIGINFO handler.
     exit(if unsafe { (*info).si_addr() } as usize == 0x10 { 44 } else { 45 })
@@ -229,7 +234,35 @@ fn misbehave(case: &str) {
             // SAFETY: sends a signal to this thread.
             unsafe { libc::raise(libc::SIGSEGV) };
         }
+        "gives-up-twice" | "gives-up-and-faults" => {
+            install(gives_up as *const () as usize, 0);
+            let _engine = engine();
+            // SAFETY: as above.
+            unsafe { libc::raise(libc::SIGSEGV) };
+            if case == "gives-up-twice" {
+                // SAFETY: as above.
+                unsafe { libc::raise(libc::SIGSEGV) };
+            }
+            fault();
+        }
         // What does not.
+        "gives-up" => {
+            install(gives_up as *const () as usize, 0);
+            let engine = engine();
+            let ours = install_action(&action(libc::SIG_DFL, 0));
+            install_action(&ours);
+            for _ in 0..2 {
+                // SAFETY: as above.
+                unsafe { libc::raise(libc::SIGSEGV) };
+                // Ours is there without a launch that would look for it.
+                let now = install_action(&ours);
+                assert_eq!(now.sa_sigaction, ours.sa_sigaction);
+                guest_faults(&engine);
+                install(gives_up as *const () as usize, 0);
+                guest_faults(&engine);
+            }
+            exit(0)
+        }
         "sent-ignored" => {
             install(libc::SIG_IGN, 0);
             let engine = engine();
@@ -383,7 +416,7 @@ fn reach_the_handler_that_was_there() {
     assert_eq!(run("detailed").code(), Some(44));
     assert_eq!(run("sent-plain").code(), Some(43));
     // Where a handler is called once only, or a fault is ignored, the kernel ends the process.
-    for case in ["default", "sent", "ignored", "reset", "round"] {
+    for case in ["default", "sent", "ignored", "reset", "round", "gives-up-twice", "gives-up-and-faults"] {
         assert_eq!(run(case).signal(), Some(libc::SIGSEGV), "{case}");
     }
 }
@@ -406,6 +439,7 @@ fn ours_and_those_of_the_embedder_get_along() {
         "threads",
         "checked",
         "sent-ignored",
+        "gives-up",
         "at-once",
     ] {
         assert_eq!(run(case).code(), Some(0), "{case}");

@@ -231,3 +231,23 @@ fn damaged_bytes() {
         let _ = Program::load(&bytes, &options(Some("first")));
     }
 }
+
+/// Each of several sections of one name would have all that belongs to the name.
+#[test]
+fn a_kernel_has_one_section_of_code() {
+    let (mut file, _) = file_of("long mov b32 $r4 0x1");
+    file.text("first", &assembled(&whole("long mov b32 $r4 0x2")), 16);
+    let error = refused(&file);
+    assert!(error.contains("a second section is called `.text.first`"), "{error}");
+}
+
+/// Variables without contents take as much memory as their size says when a launch runs, and none before.
+#[test]
+fn variables_without_contents_are_zeros() {
+    let (mut file, _) = file_of("long mov b32 $r4 0x1");
+    file.zeros(".nv.global", 0x800_0000);
+    let module = container::load(&file.bytes(), Isa::Fermi).unwrap();
+    let memory = module.global_memory.as_ref().unwrap();
+    assert_eq!((memory.bytes, memory.contents.len()), (0x800_0000, 0));
+    assert_eq!(run(&file, "first", &Setup::default()), vec![1; 32]);
+}

@@ -11,10 +11,11 @@ use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_runtime::{Budget, Program, ProgramOptions};
 
 use crate::args::DisasmArgs;
+use warpjit::launch_file::read_plain;
 
 /// The content of a file; the error names it.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| path.display().to_string())
+    read_plain(path).with_context(|| path.display().to_string())
 }
 
 /// The instruction set and the chip that the command line names. Of a chip alone the instruction set follows; without either it

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 pub use error::LaunchFileError;
-pub use files::{Directory, Files, FilesInMemory};
+pub use files::{Directory, Files, FilesInMemory, read_plain};
 pub use memory::{Arg, Buffer, Const, Global, GlobalMode};
 pub use outcome::{
     Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save, Unit,

@@ -219,10 +219,11 @@ impl<'a> Value<'a> {
     /// A 64-bit number: an integer, or a string with one, since TOML promises integers of 63 bits only.
     pub fn u64(&self) -> Result<u64> {
         if let DeValue::String(text) = self.value.get_ref() {
-            let parsed = match text.strip_prefix("0x") {
-                Some(digits) => u64::from_str_radix(&digits.replace('_', ""), 16),
-                None => text.replace('_', "").parse(),
-            };
+            let (digits, radix) = text.strip_prefix("0x").map_or((text.as_ref(), 10), |digits| (digits, 16));
+            // Nothing but digits: Rust takes a sign as well.
+            let digits = digits.replace('_', "");
+            let is_plain = digits.chars().all(|digit| digit.is_digit(radix));
+            let parsed = u64::from_str_radix(if is_plain { &digits } else { "" }, radix);
             let wanted = "a string with a decimal number, or a hexadecimal one as in \"0xffff800000100000\", of 64 bits";
             return parsed.map_err(|_| self.wrong(wanted));
         }

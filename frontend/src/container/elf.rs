@@ -243,7 +243,10 @@ fn load_class<Elf: FileHeader<Endian = Endianness>>(
         if let Some(name) = section.name.strip_prefix(".text.") {
             meter.step(1)?;
             meter.hold(size_of::<Kernel>())?;
-            by_name.entry(name).or_insert(module.kernels.len());
+            // Each would have what belongs to the name, as often as the name is there.
+            if by_name.insert(name, module.kernels.len()).is_some() {
+                return error(section.header, format!("a second section is called `{}`", section.name));
+            }
             module.kernels.push(kernel(section, name, &sections, target)?);
         }
     }

@@ -12,7 +12,7 @@ use warpjit_tests::random::rng::SplitMix;
 
 use super::{Context, mutate};
 use crate::Finding;
-use crate::guest::within;
+use crate::guest::{Rules, within};
 use crate::oracle::Way;
 
 /// A launch that is still running then is told to stop.
@@ -63,7 +63,7 @@ pub fn hold(seed: u64, context: &mut Context) -> Result<(), Box<Finding>> {
         file.launch.max_steps = 5_000;
     }
     let tier = random.pick(&[Tier::Interp, Tier::Jit]);
-    let way = Way { tier, ..Way::random(&mut random, false) };
+    let way = Way { tier, ..Way::random(&mut random, Rules::PLAIN) };
     let Some(engine) = context.engines.of(way) else { return Ok(()) };
     let mut session = match Session::new(&file, engine) {
         Ok(session) => session,

@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -121,7 +122,9 @@ impl Folder {
     /// Opens the folder, if it is one of this user's that nobody else may write to, and no link.
     fn open(config: &CacheConfig) -> Option<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = File::from(open(&config.folder, flags, Mode::empty()).ok()?);
+        // Behind a name that ends in a slash or a dot the system follows a link.
+        let path: PathBuf = config.folder.components().collect();
+        let folder = File::from(open(&path, flags, Mode::empty()).ok()?);
         let data = folder.metadata().ok()?;
         (data.is_dir() && is_ours(&data)).then(|| Folder(folder.into()))
     }
@@ -167,7 +170,7 @@ impl Folder {
                 _ => {}
             }
         }
-        let mut all = more + files.iter().map(|file| file.1).sum::<u64>();
+        let mut all = files.iter().fold(more, |all, file| all.saturating_add(file.1));
         if all <= max_bytes {
             return;
         }
@@ -177,7 +180,7 @@ impl Folder {
                 break;
             }
             self.remove(&name);
-            all -= bytes;
+            all = all.saturating_sub(bytes);
         }
     }
 }

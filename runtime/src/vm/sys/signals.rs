@@ -18,7 +18,7 @@ pub(super) const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGIL
 /// What was installed where ours is now, and what that had replaced.
 pub(super) struct Earlier {
     action: libc::sigaction,
-    /// It was to be called once only, and has been.
+    /// It was to be called once only, and has been; or it has given up in favour of the default action.
     is_spent: AtomicBool,
     older: *const Earlier,
 }
@@ -104,7 +104,10 @@ fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
         let (a, b) = (&earlier.action, now);
         (a.sa_sigaction, a.sa_flags) == (b.sa_sigaction, b.sa_flags)
     };
-    if known.first().is_some_and(|first| is_same(first) && first.action.sa_flags & libc::SA_RESETHAND == 0) {
+    let is_good = |first: &&&Earlier| {
+        first.action.sa_flags & libc::SA_RESETHAND == 0 && !first.is_spent.load(Ordering::Relaxed)
+    };
+    if known.first().filter(is_good).is_some_and(|first| is_same(first)) {
         return;
     }
     let mut older: *const Earlier = std::ptr::null();
@@ -173,12 +176,27 @@ pub(super) unsafe fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context:
                 (next.action.sa_sigaction, next.action.sa_flags)
             }
         }
+        Some(next) if next.is_spent.load(Ordering::Relaxed) => default,
         Some(next) => (next.action.sa_sigaction, next.action.sa_flags),
         None => default,
     };
     // SAFETY: as the caller promises; the handler is one that was installed with these flags.
     unsafe { call(handler, flags, signal, info, context) };
+    if let Some(next) = next.filter(|_| !matches!(handler, libc::SIG_DFL | libc::SIG_IGN)) {
+        come_back(signal, next);
+    }
     HANDED_ON.set(before);
+}
+
+/// Installs ours again where a handler has put the default action in place of itself, as that of Rust's standard library does: the next fault of
+/// a guest would end the process. The next signal that is none of ours takes the default action. Async-signal-safe.
+fn come_back(signal: c_int, handler: &Earlier) {
+    let Ok(now) = installed(signal) else { return };
+    if now.sa_sigaction == libc::SIG_DFL {
+        handler.is_spent.store(true, Ordering::Relaxed);
+        // SAFETY: the pointer is to a local.
+        unsafe { libc::sigaction(signal, &in_front_of(&now), std::ptr::null_mut()) };
+    }
 }
 
 /// Does with a signal what a handler with these flags would have done.
