@@ -255,6 +255,12 @@ fn little_address_space_is_enough() {
 /// Devices and pipes may have no end.
 #[test]
 fn what_is_no_plain_file_is_not_read() {
+    // The system says that this one is plain and has no bytes.
+    let endless = "[[buffer]]\nname = 'more'\nbytes = 64\ndata = '/proc/self/pagemap'\n";
+    let endless = folder("endless", IOTA, &format!("{LAUNCH}{endless}"));
+    assert_eq!(warpjit(&endless, &["run", "launch.toml"]).0, 0);
+    let (status, _, err) = warpjit(&endless, &["disasm", "/dev/zero"]);
+    assert!(status == 2 && err.contains("not a plain file"), "{err}");
     for (key, place) in [
         ("data", "[[buffer]]\nname = 'more'\nbytes = 64\ndata = '/dev/zero'\n"),
         ("data", "[[buffer]]\nname = 'more'\ndata = '.'\n"),

@@ -107,7 +107,7 @@ fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
     let is_good = |first: &&&Earlier| {
         first.action.sa_flags & libc::SA_RESETHAND == 0 && !first.is_spent.load(Ordering::Relaxed)
     };
-    if known.first().filter(is_good).is_some_and(|first| is_same(first)) {
+    if known.first().filter(is_good).is_some_and(is_same) {
         return;
     }
     let mut older: *const Earlier = std::ptr::null();
