@@ -53,11 +53,14 @@ fn filled() -> Memory {
 
 type Step = (&'static str, fn(&mut Memory) -> Result<(), Error>);
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     ("map in two slabs", |memory| memory.map(Some(FAR), 0x2000, Access::ReadWrite).map(|_| ())),
     ("map in the upper window", |memory| memory.map(Some(UPPER), 16, Access::ReadWrite).map(|_| ())),
     ("map beside a neighbour", |memory| memory.map(Some(0x20_4a00), 0x2000, Access::ReadOnly).map(|_| ())),
     ("map over what is parked", |memory| memory.map(Some(ALSO_PARKED), 1, Access::ReadOnly).map(|_| ())),
+    ("map where something is parked", |memory| {
+        memory.map(Some(PARKED + WINDOW / 2), 16, Access::ReadWrite).map(|_| ())
+    }),
     ("unmap two pieces", |memory| memory.unmap(ACROSS)),
     ("unmap shared pages", |memory| memory.unmap(0x20_0040)),
     ("unmap a large one", |memory| memory.unmap(LARGE)),
