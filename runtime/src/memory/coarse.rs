@@ -13,7 +13,7 @@ use crate::Error;
 const LARGE_BYTES: u64 = 1 << 26;
 
 impl Memory {
-    /// From here on the pages can be told apart by the table only. If that fails, all is as it was before.
+    /// From here on the pages can be told apart by the table only. If the system refuses to change their rights, all is as it was before.
     pub(super) fn become_coarse(&mut self) -> Result<(), Error> {
         if self.coarse {
             return Ok(());
@@ -81,6 +81,10 @@ impl Memory {
     fn written_parts(&self, first: u64, last: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         let mut parts = Vec::new();
         for at in (first..last).step_by(self.host_page as usize) {
+            // A buffer that could not be unmapped may have lost its contents and with them its rights.
+            if self.page_flags(at) == 0 {
+                continue;
+            }
             let mut part = vec![0; self.host_page as usize];
             self.read(at, &mut part)?;
             // What was never written stays so.

@@ -148,6 +148,9 @@ fn one_call_after_the_other() {
                 if is_once && !memory.is_coarse() {
                     look_at_rights(&memory, &told);
                 }
+                if is_once && has_many && name == "map where something is parked" {
+                    assert!(result.is_ok(), "{told}: {result:?}");
+                }
                 if result.is_err() {
                     assert_eq!(buffers(&memory), before, "{told}");
                     for at in [FAR, FAR + 0x1000, UPPER] {
