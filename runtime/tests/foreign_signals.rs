@@ -45,10 +45,15 @@ fn action(handler: usize, flags: i32) -> libc::sigaction {
 
 /// Installs an action; gives what was there.
 fn install_action(action: &libc::sigaction) -> libc::sigaction {
+    install_for(libc::SIGSEGV, action)
+}
+
+/// The same for any signal.
+fn install_for(signal: i32, action: &libc::sigaction) -> libc::sigaction {
     // SAFETY: a valid action with a handler of the type that its flags name; pointers are to locals.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
-        assert_eq!(libc::sigaction(libc::SIGSEGV, action, &mut before), 0);
+        assert_eq!(libc::sigaction(signal, action, &mut before), 0);
         before
     }
 }
@@ -124,6 +129,11 @@ unsafe fn is_own(info: *mut libc::siginfo_t) -> bool {
     }
     OWN.fetch_add(1, Ordering::SeqCst);
     true
+}
+
+/// Counts the signals it gets.
+unsafe extern "C" fn counting(_: i32) {
+    OWN.fetch_add(1, Ordering::SeqCst);
 }
 
 /// A handler as emulators have it: it knows its own page and hands nothing else on.
@@ -299,6 +309,28 @@ fn misbehave(case: &str) {
             }
             exit(0)
         }
+        // One of the signals besides that of faults of guest memory has been taken from us. The next launch takes it back.
+        "after-other" => {
+            let engine = engine();
+            guest_faults(&engine);
+            for (count, signal) in (1..).zip([libc::SIGBUS, libc::SIGILL, libc::SIGFPE]) {
+                let theirs = action(counting as *const () as usize, 0);
+                let ours = install_for(signal, &theirs);
+                std::thread::sleep(Duration::from_micros(50));
+                guest_faults(&engine);
+                // SAFETY: zero is a valid sigaction; pointers are to locals.
+                let there = unsafe {
+                    let mut now: libc::sigaction = std::mem::zeroed();
+                    libc::sigaction(signal, std::ptr::null(), &mut now);
+                    now.sa_sigaction
+                };
+                assert_eq!(there, ours.sa_sigaction, "signal {signal}");
+                // SAFETY: sends a signal to this thread.
+                unsafe { libc::raise(signal) };
+                assert_eq!(OWN.load(Ordering::SeqCst), count, "what is none of ours is handed on");
+            }
+            exit(0)
+        }
         // Launches follow one another so closely that they do not look each time.
         "at-once" => {
             let engine = engine();
@@ -431,6 +463,7 @@ fn ours_and_those_of_the_embedder_get_along() {
         "before",
         "after",
         "after-chained",
+        "after-other",
         "asked",
         "own-stack",
         "no-stack",

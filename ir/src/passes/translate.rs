@@ -3,7 +3,8 @@
 //! Compiled code finds guest memory at a fixed distance from its address, as long as all of it lies in the window that
 //! the host has reserved. Where a launch has memory elsewhere (addresses from `0xffff800000000000` on, for example), this
 //! pass puts a [`Opcode::TranslateLoad`] or [`Opcode::TranslateStore`] in front of each access at a 64-bit address. Addresses inside the window
-//! pass through it unchanged; the others are looked up, and a lane whose address is not mapped faults there.
+//! pass through it unchanged. Those in the upper window, a second reservation for the first addresses from `0xffff800000000000` on, get
+//! a constant more. The others are looked up by the runtime, and a lane whose address is not mapped faults there.
 //!
 //! Atomics are not translated: those outside the window are done by the runtime, which takes guest addresses.
 

@@ -6,44 +6,91 @@
 //! ([`crate::Config::checked_memory`]).
 
 use super::Memory;
+use super::reservation::Rights;
 use crate::Error;
 
+/// Buffers of so many bytes stay mappings of their own: there can be only few of them, and most of their pages may never have been touched.
+const LARGE_BYTES: u64 = 1 << 26;
+
 impl Memory {
-    /// Makes one mapping of all that are there. Their contents are kept beside meanwhile.
+    /// From here on the pages can be told apart by the table only. If the system refuses to change their rights, all is as it was before.
     pub(super) fn become_coarse(&mut self) -> Result<(), Error> {
-        self.give_back_others(&[])?;
-        let mut contents = Vec::with_capacity(self.buffers.len());
-        for (&address, buffer) in &self.buffers {
-            contents.push((address, self.written_parts(address, buffer.bytes)?));
+        if self.coarse {
+            return Ok(());
         }
-        // From here on the pages can be told apart by the table only.
+        self.unlock()?;
         self.coarse = true;
-        // One after the other, each with the gap before it: so the system never has more mappings than before.
-        for (&address, buffer) in &self.buffers {
-            let (first, last) = self.covering(address, address + buffer.bytes);
-            self.space.open(first, last)?;
-        }
-        for (address, parts) in contents {
-            for (offset, bytes) in parts {
-                self.copy_in(address + offset, &bytes);
+        self.merged = false;
+        self.give_back_others(&[])?;
+        // What the system refuses now is tried again when the next buffer is mapped.
+        let _ = self.merge();
+        Ok(())
+    }
+
+    /// Makes all that is mapped or parked readable and writable. That needs no more mappings than there are.
+    fn unlock(&self) -> Result<(), Error> {
+        let all =
+            self.buffers.iter().map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
+        let all = all.chain(self.parked_pages());
+        let mut done = Vec::new();
+        for ((first, last), access) in all {
+            done.push((first, last, access));
+            if let Err(error) = self.space.protect(first, last - first, Rights::ReadWrite) {
+                for (first, last, access) in done {
+                    let _ = self.space.protect(first, last - first, access.rights());
+                }
+                return Err(error);
             }
         }
         Ok(())
     }
 
-    /// The parts of a buffer that hold anything but zeros, with their offsets.
-    fn written_parts(&self, address: u64, bytes: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+    /// Makes pages part of the large mappings.
+    pub(super) fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        self.merge()?;
+        self.space.open(first, last)
+    }
+
+    /// Makes one mapping of all buffers in a piece of host memory, one after the other, each with the gap before it: so the system never
+    /// has more mappings than before. The contents of one at a time are kept beside meanwhile. What fails can be done again.
+    fn merge(&mut self) -> Result<(), Error> {
+        if self.merged {
+            return Ok(());
+        }
+        let covering = |(&at, buffer): (&u64, &super::Buffer)| self.covering(at, at + buffer.bytes);
+        for (mut at, last) in self.buffers.iter().map(covering).collect::<Vec<_>>() {
+            while at < last {
+                let (first, end) = self.space.unopened(at, last);
+                if end - first >= LARGE_BYTES {
+                    self.space.adopt(first, end)?;
+                } else if first < end {
+                    let parts = self.written_parts(first, end)?;
+                    self.space.open(first, end)?;
+                    for (at, bytes) in parts {
+                        self.copy_in(at, &bytes);
+                    }
+                }
+                at = end;
+            }
+        }
+        self.merged = true;
+        Ok(())
+    }
+
+    /// Those of some pages that hold anything but zeros.
+    fn written_parts(&self, first: u64, last: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         let mut parts = Vec::new();
-        let mut at = 0;
-        while at < bytes {
-            // Up to the end of a page: what was never written stays so.
-            let end = (self.host_page - (address + at) % self.host_page + at).min(bytes);
-            let mut part = vec![0; (end - at) as usize];
-            self.read(address + at, &mut part)?;
+        for at in (first..last).step_by(self.host_page as usize) {
+            // A buffer that could not be unmapped may have lost its contents and with them its rights.
+            if self.page_flags(at) == 0 {
+                continue;
+            }
+            let mut part = vec![0; self.host_page as usize];
+            self.read(at, &mut part)?;
+            // What was never written stays so.
             if part.iter().any(|&byte| byte != 0) {
                 parts.push((at, part));
             }
-            at = end;
         }
         Ok(parts)
     }
@@ -61,6 +108,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::mappings;
     use super::super::{Access, MOST_BORDERS, WINDOW_BYTES};
     use super::*;
 
@@ -81,6 +129,8 @@ mod tests {
             // Each has two borders; the first that finds too many makes memory coarse.
             assert_eq!(memory.is_coarse(), 2 * n + 2 > MOST_BORDERS as u64, "{n}");
         }
+        // The window's guards, both pages at its end, and what lies between.
+        assert!(mappings(&memory).len() <= 4, "{:?}", mappings(&memory));
         for (n, &(address, access)) in (0..).zip(&addresses) {
             // One page for each, and one without rights behind it.
             assert_eq!(address, 0x1_0000 + 0x2000 * n);

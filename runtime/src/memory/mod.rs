@@ -27,7 +27,7 @@ pub use reservation::WINDOW_BYTES;
 pub use space::ADDRESS_BITS;
 
 use crate::Error;
-use reservation::{HUGE_BYTES, Rights};
+use reservation::{HUGE_BYTES, Reservation, Rights};
 use room::Room;
 use space::Space;
 use std::collections::BTreeMap;
@@ -94,14 +94,21 @@ pub struct Memory {
     borders: usize,
     /// There are too many of these: only the table says what is mapped.
     coarse: bool,
+    /// Then: all buffers lie in the large mappings.
+    merged: bool,
 }
 
 impl Memory {
     /// Makes an empty address space.
     pub fn new() -> Result<Self, Error> {
+        Ok(Self::with_window(Reservation::new()?))
+    }
+
+    /// The same with this window.
+    fn with_window(window: Reservation) -> Self {
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
-        Ok(Memory {
-            space: Space::new()?,
+        Memory {
+            space: Space::new(window),
             buffers: BTreeMap::new(),
             parked: parked::Parked::default(),
             host_page,
@@ -112,7 +119,8 @@ impl Memory {
             },
             borders: 0,
             coarse: false,
-        })
+            merged: false,
+        }
     }
 
     /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address of the runtime's choice
@@ -136,6 +144,11 @@ impl Memory {
                  (the last 64 KiB of these cannot be mapped)"
             ))
         })?;
+        if bytes > WINDOW_BYTES {
+            return Err(Error::Memory(format!(
+                "buffer of {bytes:#x} bytes at {address:#x} is too large: {WINDOW_BYTES:#x} is the most"
+            )));
+        }
         if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
             && other + buffer.bytes > address
         {
@@ -154,11 +167,6 @@ impl Memory {
             }
         }
         self.give_back_within(first, last)?;
-        self.space.reserve(first, last)?;
-        self.map_pages(first, last, access)?;
-        self.set_pages(first, last, access.flags());
-        self.buffers.insert(address, Buffer { bytes, access });
-        self.room.set(first / self.host_page, last / self.host_page + 1, true);
         // A neighbour's guest may have written into the rest of its page. Pages that are new are zero.
         for page in [first, last - self.host_page] {
             let behind = page + self.host_page;
@@ -167,82 +175,93 @@ impl Memory {
                 self.fill_zero(start, end.min(behind) - start)?;
             }
         }
+        self.claim(address, first, last, access).inspect_err(|_| self.release(first, last))?;
+        self.set_pages(first, last, access.flags());
+        self.buffers.insert(address, Buffer { bytes, access });
+        self.room.set(first / self.host_page, last / self.host_page + 1, true);
         Ok(address)
     }
 
-    /// Maps those of some pages that no neighbour has mapped yet.
-    fn map_pages(&mut self, first: u64, last: u64, access: Access) -> Result<(), Error> {
+    /// Gets host memory for the pages of a buffer that is to begin at `address`. If that fails, none of the pages that were free can be
+    /// accessed; what has been reserved for them is left.
+    fn claim(&mut self, address: u64, first: u64, last: u64, access: Access) -> Result<(), Error> {
+        let (first, last) = self.own_pages(address, first, last);
+        if first >= last {
+            return Ok(());
+        }
         if !self.coarse && self.borders > MOST_BORDERS {
             self.become_coarse()?;
         }
-        if self.coarse {
-            return self.space.open(first, last);
-        }
-        match self.map_each(first, last, access) {
+        self.space.reserve(first, last)?;
+        if !self.coarse {
+            let Err(error) = self.space.map(first, last - first, access.rights()) else { return Ok(()) };
             // Too many mappings: of the process, or because the system allows fewer.
-            Err(_) if self.borders > FEW_BORDERS => {
-                self.become_coarse()?;
-                self.space.open(first, last)
+            let has_many = self.borders > FEW_BORDERS;
+            if !has_many || self.become_coarse().is_err() {
+                // Of several pieces some may have been mapped.
+                let _ = self.close_pages(first, last);
+                return Err(error);
             }
-            result => result,
+            // Nothing is parked any more, and what was reserved for that has been given back.
+            self.space.reserve(first, last)?;
         }
+        self.open(first, last)
     }
 
-    /// The same page after page, with the rights.
-    fn map_each(&mut self, first: u64, last: u64, access: Access) -> Result<(), Error> {
-        let mut page = first;
-        let mut fresh = first;
-        while page <= last {
-            let taken = page < last && self.page_flags(page) != 0;
-            if taken || page == last {
-                if page > fresh {
-                    self.space.map(fresh, page - fresh, access.rights())?;
-                }
-                fresh = page + self.host_page;
-            }
-            page += self.host_page;
-        }
-        Ok(())
+    /// Those of a buffer's pages that it shares with no other: only the two at the ends can be shared. They may be none (`first >= last`).
+    fn own_pages(&self, address: u64, first: u64, last: u64) -> (u64, u64) {
+        let page = self.host_page;
+        let from = if self.shared_page(address, first, first + page) { first + page } else { first };
+        let to = if self.shared_page(address, last - page, last) { last - page } else { last };
+        (from, to)
     }
 
-    /// Takes pages that no buffer touches from the guest.
-    fn unmap_pages(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        match self.coarse {
-            true => self.space.forget(first, last - first)?,
-            false => self.space.map(first, last - first, Rights::None)?,
+    /// Takes the contents of pages and all rights to them, as far as there are rights of pages. The table of pages is left as it is.
+    fn close_pages(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        // Where the system has no mapping left for pages with other rights than their neighbours, all get the same.
+        if !self.coarse && self.space.map(first, last - first, Rights::None).is_err() {
+            self.become_coarse()?;
         }
-        self.set_pages(first, last, 0);
-        Ok(())
+        if self.coarse { self.space.forget(first, last - first) } else { Ok(()) }
     }
 
     /// Unmaps the buffer that begins at `address`; its pages fault from then on.
+    ///
+    /// # Errors
+    /// If none begins there, or the system refuses it: then the buffer is still there.
     pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
-        let Some(buffer) = self.buffers.remove(&address) else {
+        let Some(&buffer) = self.buffers.get(&address) else {
             return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
         };
         let (first, last) = self.covering(address, address + buffer.bytes);
-        self.leave_room(first, last);
-        let mut page = first;
-        while page < last {
-            let shared = self.neighbours(address, page, page + self.host_page).next().is_some();
-            // Whole runs of pages at once; only the two at the ends can be shared.
-            let mut end = page + self.host_page;
-            if !shared {
-                while end < last && self.neighbours(address, end, end + self.host_page).next().is_none() {
-                    end += self.host_page;
+        let (from, to) = self.own_pages(address, first, last);
+        if from < to {
+            if let Err(error) = self.close_pages(from, to) {
+                // Of several pieces some may have been taken. The host must not look where there may be no rights.
+                if self.space.protect(from, to - from, buffer.access.rights()).is_err() {
+                    self.set_pages(from, to, 0);
                 }
-                self.unmap_pages(page, end)?;
+                return Err(error);
             }
-            page = end;
+            self.set_pages(from, to, 0);
         }
-        let Memory { space, buffers, .. } = self;
-        space.release(first, last, |start, end| {
-            buffers.range(..=end).next_back().is_some_and(|(&at, buffer)| at + buffer.bytes > start)
-        });
+        self.buffers.remove(&address);
+        self.leave_room(first, last);
+        self.release(first, last);
         if self.buffers.is_empty() {
-            self.become_fine()?;
+            // Coarse is right as well if that fails.
+            let _ = self.become_fine();
         }
         Ok(())
+    }
+
+    /// Gives back what was reserved outside the window for a range, as far as nothing mapped or parked is left in it.
+    fn release(&mut self, first: u64, last: u64) {
+        let Memory { space, buffers, parked, .. } = self;
+        space.release(first, last, |start, end| {
+            let before = buffers.range(..=end).next_back();
+            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || parked.has_any(start, end)
+        });
     }
 
     /// Pages that a buffer had are free, unless others touch them or the ones before.
@@ -252,7 +271,7 @@ impl Memory {
         }
         let page = self.host_page;
         // Nothing else can touch those in between.
-        let inside = (first / page + 2, (last / page).saturating_sub(1));
+        let inside = ((first / page + 2).max(FIRST_ADDRESS.div_ceil(page)), (last / page).saturating_sub(1));
         if inside.0 < inside.1 {
             self.room.set(inside.0, inside.1, false);
         }
@@ -319,12 +338,19 @@ impl Memory {
                 _ => runs.push((page, self.host_page)),
             }
         }
-        for &(page, bytes) in &runs {
-            self.space.protect(page, bytes, Rights::ReadWrite)?;
+        let change = |memory: &Memory, rights: Rights| {
+            runs.iter().try_for_each(|&(page, bytes)| memory.space.protect(page, bytes, rights))
+        };
+        // Pages with other rights than their neighbours may be too many for the system, here as well.
+        if let Err(error) = change(self, Rights::ReadWrite)
+            && self.become_coarse().is_err()
+        {
+            let _ = change(self, Rights::Read);
+            return Err(error);
         }
         work(self);
-        for &(page, bytes) in &runs {
-            self.space.protect(page, bytes, Rights::Read)?;
+        if !self.coarse && change(self, Rights::Read).is_err() {
+            self.become_coarse()?;
         }
         Ok(())
     }
@@ -420,5 +446,7 @@ impl Memory {
     }
 }
 
+#[cfg(test)]
+mod refused;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 //! neither guest code's nor the user's: the page table says that nothing is there, and what another launch does not take up is
 //! given back before it starts, so that its compiled code faults there as well.
 
+use super::reservation::Rights;
 use super::{Access, Buffer, Memory};
 use crate::Error;
 use std::collections::BTreeMap;
@@ -33,6 +34,12 @@ impl Parked {
         Some(pages)
     }
 
+    /// Whether there is any from `start` to `end`, the last address.
+    pub(super) fn has_any(&self, start: u64, end: u64) -> bool {
+        let before = self.by_address.range(..=end).next_back();
+        before.is_some_and(|(&at, pages)| at + pages.buffer.bytes > start)
+    }
+
     fn put(&mut self, address: u64, pages: Pages) {
         self.bytes += pages.buffer.bytes;
         self.by_address.insert(address, pages);
@@ -50,13 +57,11 @@ impl Memory {
         contents: &[u8],
     ) -> Result<(), Error> {
         let wanted = Buffer { bytes, access };
-        let parked = match self.parked.take(address) {
-            Some(parked) if parked.buffer == wanted => parked,
-            other => {
-                other.map_or(Ok(()), |other| self.give_back(address, other.buffer))?;
-                self.map(Some(address), bytes, access)?;
-                return self.write_first(address, contents);
-            }
+        let is_there = self.parked.by_address.get(&address).is_some_and(|parked| parked.buffer == wanted);
+        let Some(parked) = is_there.then(|| self.parked.take(address)).flatten() else {
+            self.give_back_at(address)?;
+            self.map(Some(address), bytes, access)?;
+            return self.write_first(address, contents);
         };
         let (first, last) = self.covering(address, address + bytes);
         self.set_pages(first, last, access.flags());
@@ -111,18 +116,29 @@ impl Memory {
     }
 
     fn give_back_at(&mut self, address: u64) -> Result<(), Error> {
-        let parked = self.parked.take(address);
-        parked.map_or(Ok(()), |parked| self.give_back(address, parked.buffer))
+        let Some(&Pages { buffer, .. }) = self.parked.by_address.get(&address) else { return Ok(()) };
+        let (first, last) = self.covering(address, address + buffer.bytes);
+        if self.coarse {
+            self.space.forget(first, last - first)?;
+        } else if self.space.map(first, last - first, Rights::None).is_err() {
+            // Which gives back all that is parked.
+            return self.become_coarse();
+        }
+        self.parked.take(address);
+        self.release(first, last);
+        Ok(())
     }
 
-    fn give_back(&mut self, address: u64, buffer: Buffer) -> Result<(), Error> {
-        let (first, last) = self.covering(address, address + buffer.bytes);
-        self.unmap_pages(first, last)
+    /// The pages that are parked, first and end, with the rights that they have.
+    pub(super) fn parked_pages(&self) -> impl Iterator<Item = ((u64, u64), Access)> + '_ {
+        let parked = self.parked.by_address.iter();
+        parked.map(|(&at, Pages { buffer, .. })| (self.covering(at, at + buffer.bytes), buffer.access))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::reservation::Reservation;
     use super::*;
 
     const AT: u64 = 0x7000_0000;
@@ -172,6 +188,30 @@ mod tests {
         assert_eq!(memory.parked.bytes, 4096);
         memory.give_back_others(&[]).unwrap();
         assert_eq!(memory.parked.bytes, 0);
+    }
+
+    #[test]
+    fn what_is_parked_outside_the_window_stays_there() {
+        // Both at an upper window and in a slab.
+        for at in [0x9_7000_0000, 0xffff_8000_7000_0000] {
+            let mut memory = Memory::with_window(Reservation::near(1 << 32).unwrap());
+            for _ in 0..2 {
+                memory.map_parked(at, 5000, Access::ReadOnly, &[1, 2]).unwrap();
+                memory.map(Some(at + 0x10_0000), 16, Access::ReadWrite).unwrap();
+                memory.park(at, vec![1, 2]).unwrap();
+                memory.unmap(at + 0x10_0000).unwrap();
+                memory.map_parked(at, 5000, Access::ReadOnly, &[1, 2]).unwrap();
+                assert_eq!(host_reads(&memory, at, 3).unwrap(), [1, 2, 0]);
+                memory.park(at, vec![1, 2]).unwrap();
+                assert!(memory.space.exceeds_window());
+                // Given back for another one, and with nothing instead.
+                memory.map_parked(at, 6000, Access::ReadWrite, &[3]).unwrap();
+                assert_eq!(host_reads(&memory, at, 3).unwrap(), [3, 0, 0]);
+                memory.park(at, vec![3]).unwrap();
+                memory.give_back_others(&[]).unwrap();
+                assert!(!memory.space.exceeds_window());
+            }
+        }
     }
 
     #[test]

@@ -100,7 +100,15 @@ impl Reservation {
         Self::of_size(bytes, SLAB_GUARD_BYTES)
     }
 
+    /// Reserves so many addresses, with near guards.
+    #[cfg(test)]
+    pub fn near(space: u64) -> Result<Self, Error> {
+        Self::of_size(space, NEAR_BYTES)
+    }
+
     fn of_size(space: u64, guard: usize) -> Result<Self, Error> {
+        #[cfg(test)]
+        refusals::check("reserve guest address space")?;
         let length = usize::try_from(space)
             .ok()
             .and_then(|space| space.checked_add(2 * guard))
@@ -148,9 +156,13 @@ impl Reservation {
     /// Puts fresh zeroed pages with `rights` at a range that is aligned to host pages.
     /// `Rights::None` gives the pages back to the system.
     pub fn map(&self, offset: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
+        #[cfg(test)]
+        refusals::check("map guest memory")?;
         let (address, bytes) = self.at(offset, bytes);
         let mut flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        if rights == Rights::None {
+        // Pages that are read take no memory. That the host may write parts of them must not make these mappings of their own for ever: the
+        // system keeps apart what it has promised memory for.
+        if rights != Rights::ReadWrite {
             flags |= MapFlags::NORESERVE;
         }
         // SAFETY: the range lies in this reservation (checked by `at`), so MAP_FIXED replaces only
@@ -166,6 +178,8 @@ impl Reservation {
     /// Puts fresh zeroed pages at a range that is aligned to host pages, which can be read and written and take memory only where they are
     /// written: they may be far more than there will be buffers.
     pub fn open(&self, offset: u64, bytes: u64) -> Result<(), Error> {
+        #[cfg(test)]
+        refusals::check("map guest memory")?;
         let (address, bytes) = self.at(offset, bytes);
         let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
         // SAFETY: as in `map`.
@@ -176,6 +190,8 @@ impl Reservation {
 
     /// Gives the contents of mapped pages back to the system: they are zero from then on.
     pub fn forget(&self, offset: u64, bytes: u64) -> Result<(), Error> {
+        #[cfg(test)]
+        refusals::check("give guest memory back")?;
         let (address, bytes) = self.at(offset, bytes);
         // SAFETY: the range lies in this reservation, all of whose pages are private and of no file; nobody else has references to them.
         unsafe { madvise(address, bytes, Advice::LinuxDontNeed) }
@@ -184,6 +200,8 @@ impl Reservation {
 
     /// Changes the rights of mapped pages.
     pub fn protect(&self, offset: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
+        #[cfg(test)]
+        refusals::check("protect guest memory")?;
         let (address, bytes) = self.at(offset, bytes);
         // SAFETY: as in `map`; contents stay.
         unsafe { mprotect(address, bytes, rights.protect()) }
@@ -196,5 +214,36 @@ impl Drop for Reservation {
         // SAFETY: the mapping is ours and nobody can name it any more.
         // A failure would leak addresses, which harms nobody.
         let _ = unsafe { munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// System calls that fail because a test wants it.
+#[cfg(test)]
+pub(super) mod refusals {
+    use crate::Error;
+    use std::cell::Cell;
+    use std::ops::Range;
+
+    thread_local! {
+        static NEXT: Cell<u32> = const { Cell::new(0) };
+        static REFUSED: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+    }
+
+    /// Runs `work`, in which these of this thread's calls fail, counted from 0. Gives how many there were, too.
+    pub fn during<T>(refused: Range<u32>, work: impl FnOnce() -> T) -> (T, u32) {
+        NEXT.set(0);
+        REFUSED.set((refused.start, refused.end));
+        let result = work();
+        REFUSED.set((0, 0));
+        (result, NEXT.get())
+    }
+
+    pub(super) fn check(what: &'static str) -> Result<(), Error> {
+        let (number, (start, end)) = (NEXT.get(), REFUSED.get());
+        NEXT.set(number + 1);
+        match (start..end).contains(&number) {
+            true => Err(Error::os(what, "a test refuses it")),
+            false => Ok(()),
+        }
     }
 }

@@ -65,12 +65,21 @@ impl Region {
         Ok(())
     }
 
-    /// Gives the mapping back.
-    fn close(&mut self) -> Result<(), Error> {
-        match self.opened.take() {
-            Some((start, end)) => self.reservation.map(start, end - start, Rights::None),
-            None => Ok(()),
+    /// Makes mapped pages, which can be read and written, part of what has been opened, with the gap before them. They stay a mapping of their own.
+    fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        let (start, end) = self.opened.unwrap_or((first, first));
+        if first > end {
+            self.reservation.open(end, first - end)?;
         }
+        self.opened = Some((start.min(first), end.max(last)));
+        Ok(())
+    }
+
+    /// Gives all pages back, those as well that something failed to open.
+    fn close(&mut self) -> Result<(), Error> {
+        self.reservation.map(0, self.reservation.bytes(), Rights::None)?;
+        self.opened = None;
+        Ok(())
     }
 
     /// Guest addresses from `address` to the region's end.
@@ -97,6 +106,10 @@ pub(super) struct Piece {
     pub bytes: u64,
 }
 
+fn nothing_at(address: u64) -> Error {
+    Error::Memory(format!("no guest memory can be at {address:#x}"))
+}
+
 /// All host memory of a guest address space.
 #[derive(Debug)]
 pub(super) struct Space {
@@ -107,9 +120,9 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// A window as large as the host has room for, and no slabs.
-    pub fn new() -> Result<Space, Error> {
-        Ok(Space { window: Region::new(0, Reservation::new()?), upper: None, slabs: BTreeMap::new() })
+    /// A space with this window, and no slabs.
+    pub fn new(window: Reservation) -> Space {
+        Space { window: Region::new(0, window), upper: None, slabs: BTreeMap::new() }
     }
 
     /// The window.
@@ -178,13 +191,24 @@ impl Space {
         self.region(address).map_or(0, |region| region.page(address).load(Ordering::Relaxed))
     }
 
-    /// Sets the rights of the pages of a range that is aligned to pages.
+    #[inline]
+    fn region_mut(&mut self, address: u64) -> Option<&mut Region> {
+        if self.window.holds(address) {
+            return Some(&mut self.window);
+        }
+        if let Some(upper) = self.upper.as_mut().filter(|upper| upper.holds(address)) {
+            return Some(upper);
+        }
+        self.slabs.get_mut(&(address & !(SLAB_BYTES - 1)))
+    }
+
+    /// Sets the rights of the pages of a range that is aligned to pages and reserved.
     pub fn set_pages(&self, first: u64, last: u64, flags: u8) {
         let mut at = first;
         while at < last {
             let Some(region) = self.region(at) else {
-                at += PAGE_BYTES;
-                continue;
+                debug_assert!(false, "pages at {at:#x} that nothing is reserved for");
+                return;
             };
             let end = at + region.rest(at).min(last - at);
             for page in (at..end).step_by(PAGE_BYTES as usize) {
@@ -247,8 +271,7 @@ impl Space {
     ) -> Result<(), Error> {
         let mut at = start;
         while at < start + bytes {
-            let region =
-                self.region(at).ok_or_else(|| Error::Memory(format!("no guest memory can be at {at:#x}")))?;
+            let region = self.region(at).ok_or_else(|| nothing_at(at))?;
             let part = region.rest(at).min(start + bytes - at);
             work(&region.reservation, at - region.start, part)?;
             at += part;
@@ -267,14 +290,7 @@ impl Space {
     pub fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
-            let region = match self.window.holds(at) {
-                true => Some(&mut self.window),
-                false => {
-                    let upper = self.upper.as_mut().filter(|upper| upper.holds(at));
-                    upper.or_else(|| self.slabs.get_mut(&(at & !(SLAB_BYTES - 1))))
-                }
-            };
-            let region = region.ok_or_else(|| Error::Memory(format!("no guest memory can be at {at:#x}")))?;
+            let region = self.region_mut(at).ok_or_else(|| nothing_at(at))?;
             let part = region.rest(at).min(last - at);
             let offset = at - region.start;
             region.open(offset, offset + part)?;
@@ -283,7 +299,24 @@ impl Space {
         Ok(())
     }
 
-    /// Gives all that was opened back to the system.
+    /// Of the part of a range that lies in one piece of host memory with its begin: what lies behind all that has been opened there, and
+    /// where the part ends.
+    pub fn unopened(&self, first: u64, last: u64) -> (u64, u64) {
+        let Some(region) = self.region(first) else { return (last, last) };
+        let end = first + region.rest(first).min(last - first);
+        let opened = region.opened.map_or(0, |(_, opened)| opened);
+        (first.max(region.start + opened).min(end), end)
+    }
+
+    /// Makes mapped pages in one piece of host memory part of what has been opened, where [`Space::open`] would put fresh ones. They can be
+    /// read and written already.
+    pub fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
+        let region = self.region_mut(first).ok_or_else(|| nothing_at(first))?;
+        let offset = first - region.start;
+        region.adopt(offset, offset + (last - first))
+    }
+
+    /// Gives all pages back to the system.
     pub fn close(&mut self) -> Result<(), Error> {
         let others = self.upper.iter_mut().chain(self.slabs.values_mut());
         std::iter::once(&mut self.window).chain(others).try_for_each(Region::close)

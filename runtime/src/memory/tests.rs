@@ -5,6 +5,24 @@ fn memory() -> Memory {
     Memory::new().expect("reservation")
 }
 
+/// The system's mappings of a window's pages: first address, end, whether they can be read and written.
+pub(super) fn mappings(memory: &Memory) -> Vec<(u64, u64, bool, bool)> {
+    let base = memory.base() as u64;
+    let window = base..base + memory.window_bytes();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let mut found = Vec::new();
+    for line in maps.lines() {
+        let (range, rest) = line.split_once(' ').unwrap();
+        let (start, end) = range.split_once('-').unwrap();
+        let [start, end] = [start, end].map(|at| u64::from_str_radix(at, 16).unwrap());
+        if start < window.end && end > window.start {
+            let guest = |at: u64| at.clamp(window.start, window.end) - base;
+            found.push((guest(start), guest(end), rest.starts_with('r'), rest[1..].starts_with('w')));
+        }
+    }
+    found
+}
+
 #[test]
 fn maps_reads_and_writes() {
     let mut memory = memory();
@@ -66,6 +84,11 @@ fn refuses_bad_buffers() {
         "guest memory: no room for a buffer of 0x100000000 bytes in 32-bit addresses"
     );
     assert!(text(memory.map(None, u64::MAX, Access::ReadWrite)).contains("no room"));
+    assert_eq!(
+        text(memory.map(Some(1 << 41), 1 << 46, Access::ReadWrite)),
+        "guest memory: buffer of 0x400000000000 bytes at 0x20000000000 is too large: 0x10000000000 is the most"
+    );
+    assert!(!memory.needs_translation());
     memory.map(Some(0x20_0000), 0x1000, Access::ReadWrite).unwrap();
     assert_eq!(
         text(memory.map(Some(0x1f_fff0), 0x11, Access::ReadWrite)),
@@ -137,6 +160,17 @@ fn room_is_reused() {
     memory.unmap(a).unwrap();
     assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), a);
     assert!(memory.map(None, 4097, Access::ReadWrite).unwrap() > b);
+}
+
+#[test]
+fn low_addresses_are_never_handed_out() {
+    let mut memory = memory();
+    for (at, bytes) in [(0, 0x2_0000), (0x1000, 0x2000), (0x3000, 0x10_0000), (0xf000, 0x1000)] {
+        memory.map(Some(at), bytes, Access::ReadWrite).unwrap();
+        memory.unmap(at).unwrap();
+        assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), FIRST_ADDRESS);
+        memory.unmap(FIRST_ADDRESS).unwrap();
+    }
 }
 
 #[test]

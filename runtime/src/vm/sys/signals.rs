@@ -122,9 +122,14 @@ fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
     newest.store(older.cast_mut(), Ordering::Release);
 }
 
-/// Installs our handlers again if that of faults of guest memory is not there any more. That costs one system call where it is.
+/// Installs our handlers again where they are not there any more. That costs four system calls where they are.
 pub fn ensure() -> Result<(), Error> {
-    if is_ours(&installed(SIGNALS[0])?) { Ok(()) } else { install() }
+    for signal in SIGNALS {
+        if !is_ours(&installed(signal)?) {
+            return install();
+        }
+    }
+    Ok(())
 }
 
 /// Our handler, so that it can call another as the kernel would.
