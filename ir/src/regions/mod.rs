@@ -143,6 +143,8 @@ pub struct Region {
     pub steps: u32,
     /// Whether it counts its steps.
     pub counted: bool,
+    /// Whether one of its loops may wait for other warps, or for other lanes of this one: when it has run for long, others must have a turn.
+    pub may_wait: bool,
 }
 
 impl Region {
@@ -249,6 +251,7 @@ impl Kernel {
             across: self.whole && self.wave,
             alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             counted: self.steps.is_some(),
+            wave: self.wave,
         };
         let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken, meter)?;
         let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
@@ -363,6 +366,7 @@ impl Kernel {
         meter.step(mask.insts.len() / 8)?;
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         let steps = plan.steps(&self.func);
+        let may_wait = plan.may_wait;
         Ok(Some(Region {
             entry,
             ssa,
@@ -373,6 +377,7 @@ impl Kernel {
             whole: self.whole,
             steps,
             counted: self.steps.is_some(),
+            may_wait,
         }))
     }
 }

@@ -34,7 +34,7 @@ impl Resident {
     /// Whether the warp runs with those at a block; `whole`: with all that live, wherever its own state says that it is.
     #[inline]
     fn is_in_group(&self, at: Block, whole: bool) -> bool {
-        !self.warp.ended && (whole || self.waits.is_none() && self.warp.block == at)
+        !self.warp.ended && self.midway.is_none() && (whole || self.waits.is_none() && self.warp.block == at)
     }
 }
 
@@ -192,6 +192,10 @@ impl RunningBlock {
         let mut whole = true;
         for (number, resident) in self.warps.iter_mut().enumerate() {
             if resident.warp.ended {
+                continue;
+            }
+            if resident.midway.is_some() {
+                whole = false;
                 continue;
             }
             if let Some((index, _)) = resident.waits {
