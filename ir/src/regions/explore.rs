@@ -15,6 +15,7 @@
 //!   [`super::waiting`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::sizes::Size;
 use super::split::OrderedAccesses;
@@ -172,6 +173,8 @@ pub struct KernelFacts {
     run: Run,
     /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
     votes: HashMap<Block, Block>,
+    /// Blocks where a loop begins that surely waits, of those that have been come by.
+    waits: Vec<AtomicBool>,
 }
 
 impl KernelFacts {
@@ -183,7 +186,19 @@ impl KernelFacts {
         meter: &Meter,
     ) -> Result<KernelFacts, Stopped> {
         let may_be_called = may_be_called(func, meter)?;
-        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, votes })
+        let waits = func.blocks.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, votes, waits })
+    }
+
+    /// Whether a loop that surely waits begins at a block, as far as is known.
+    pub fn surely_waits(&self, block: Block) -> bool {
+        self.waits.get(block.index()).is_some_and(|waits| waits.load(Ordering::Relaxed))
+    }
+
+    fn note_wait(&self, block: Option<Block>) {
+        if let Some(waits) = block.and_then(|block| self.waits.get(block.index())) {
+            waits.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -606,11 +621,17 @@ impl Explorer<'_> {
         let waiting = Waiting { func: self.func, plan, succs: &succs };
         for of in loops.iter().flat_map(|nest| &nest.loops) {
             self.meter.step(1 + of.blocks.len() / 8)?;
-            match waiting.waits(&of.blocks, !self.facts.run.alone) {
-                Waits::Never => {}
-                Waits::Maybe if self.may_stay(plan, &succs, of, &waiting) => may_wait = true,
-                Waits::Maybe | Waits::Surely => return Err(self.stop_before(plan, &of.blocks)),
+            let waits = waiting.waits(of, !self.facts.run.alone);
+            match waits {
+                Waits::Never => continue,
+                Waits::Maybe if self.may_stay(plan, &succs, of, &waiting) => {
+                    may_wait = true;
+                    continue;
+                }
+                Waits::Maybe => {}
+                Waits::Surely => self.facts.note_wait(plan.nodes[of.header].block),
             }
+            return Err(self.stop_before(plan, &of.blocks));
         }
         Ok(may_wait)
     }

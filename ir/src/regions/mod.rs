@@ -17,6 +17,7 @@ pub mod sizes;
 pub mod split;
 pub mod ssa;
 pub mod steps;
+mod taint;
 pub mod uniform;
 mod unread;
 pub mod votes;
@@ -151,7 +152,13 @@ impl Region {
     /// Where it starts and what it covers, in words; `func` is the kernel that it was cut from.
     pub fn outline(&self, func: &Function) -> String {
         let blocks: Vec<_> = self.blocks.iter().map(|&b| format!("{b} ({:#x})", func.block(b).pc)).collect();
-        format!("region from {} at {:#x}: {}", self.entry, func.block(self.entry).pc, blocks.join(", "))
+        let waits = if self.may_wait { "; may wait for others" } else { "" };
+        format!(
+            "region from {} at {:#x}: {}{waits}",
+            self.entry,
+            func.block(self.entry).pc,
+            blocks.join(", ")
+        )
     }
 
     /// Its exits in words, as [`Region::outline`].
@@ -261,6 +268,11 @@ impl Kernel {
     /// Slots whose values at the start of a block matter behind it; none where no region has been asked for yet.
     pub fn live_in(&self, block: Block) -> Option<&SlotSet> {
         self.analysis.get().map(|analysis| analysis.live.live_in(block))
+    }
+
+    /// Whether a loop that surely waits for others is known to begin at a block, which no region goes round.
+    pub fn surely_waits(&self, block: Block) -> bool {
+        self.analysis.get().is_some_and(|analysis| analysis.facts.surely_waits(block))
     }
 
     /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.

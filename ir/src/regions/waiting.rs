@@ -8,9 +8,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::explore::{NodeTerm, Plan};
+use super::taint;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, InstData};
-use crate::graph;
+use crate::graph::{self, Loop};
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Scalar;
 
@@ -33,12 +34,12 @@ pub(super) enum Waits {
 }
 
 impl Waiting<'_> {
-    /// Whether a loop of these nodes waits for others, who may write `shared` memory too.
-    pub fn waits(&self, nodes: &[usize], shared: bool) -> Waits {
-        if !self.waits_for_memory(nodes, shared) && !self.waits_for_atomics(nodes) {
+    /// Whether a loop waits for others, who may write `shared` memory too.
+    pub fn waits(&self, of: &Loop<usize>, shared: bool) -> Waits {
+        if !self.waits_for_memory(of, shared) && !self.waits_for_atomics(of) {
             return Waits::Never;
         }
-        if self.only_loads_change(nodes) { Waits::Surely } else { Waits::Maybe }
+        if self.only_loads_change(&of.blocks) { Waits::Surely } else { Waits::Maybe }
     }
 
     /// Whether leaving a loop depends on a scalar read within it from memory that others may write: chunks of one warp could read different
@@ -54,7 +55,7 @@ impl Waiting<'_> {
         found.spread(self.func, &self.blocks(nodes), |data| {
             source(data) && data.result.is_some_and(|v| uniform(&v))
         });
-        self.leaves_by(nodes, &found)
+        self.leaves_by(nodes, &found.values)
     }
 
     /// Whether nothing changes from turn to turn of a loop but what it loads: it stores nothing, its atomics do the same each time, and values
@@ -134,52 +135,54 @@ impl Waiting<'_> {
     }
 
     /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory.
-    fn waits_for_memory(&self, component: &[usize], shared: bool) -> bool {
+    fn waits_for_memory(&self, of: &Loop<usize>, shared: bool) -> bool {
         let source = |data: &InstData| match (data.op, data.imm) {
             (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => shared,
             (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
             _ => false,
         };
+        // Most loops read nothing that decides anything, which is told at once.
         let mut found = Tainted::default();
-        found.spread(self.func, &self.blocks(component), source);
-        self.leaves_by(component, &found)
+        found.spread(self.func, &self.blocks(&of.blocks), source);
+        self.leaves_by(&of.blocks, &found.values) && {
+            let found = taint::tainted(self.func, self.plan, self.succs, of, source, &HashSet::new());
+            found.is_none_or(|found| self.leaves_by(&of.blocks, &found))
+        }
     }
 
     /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
     /// be noted in a register by code that is only run if the lock was free.
-    fn waits_for_atomics(&self, component: &[usize]) -> bool {
+    fn waits_for_atomics(&self, of: &Loop<usize>) -> bool {
         let source = |data: &InstData| data.op == Opcode::Atomic;
-        let blocks = self.blocks(component);
+        let blocks = self.blocks(&of.blocks);
         if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
             return false;
         }
         let after = graph::post_dominators(self.succs);
-        let mut found = Tainted::default();
+        let mut noted: HashSet<Slot> = HashSet::new();
         loop {
-            found.spread(self.func, &blocks, source);
-            let before = found.slots.len();
-            let deciding: Vec<usize> =
-                component.iter().copied().filter(|&n| found.decides(self.plan, n)).collect();
-            for n in deciding {
+            let found = taint::tainted(self.func, self.plan, self.succs, of, source, &noted);
+            let Some(found) = found else { return true };
+            let before = noted.len();
+            for &n in of.blocks.iter().filter(|&&n| self.decides(&found, n)) {
                 let meeting = after[n];
                 let (mut seen, mut work) = (HashSet::new(), self.succs[n].clone());
                 while let Some(at) = work.pop() {
-                    if Some(at) == meeting || !component.contains(&at) || !seen.insert(at) {
+                    if Some(at) == meeting || !of.blocks.contains(&at) || !seen.insert(at) {
                         continue;
                     }
                     work.extend(&self.succs[at]);
                     let insts = self.plan.nodes[at].block.iter().flat_map(|&b| &self.func.block(b).insts);
-                    found.slots.extend(insts.filter_map(|&i| match self.func.inst(i) {
+                    noted.extend(insts.filter_map(|&i| match self.func.inst(i) {
                         InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } => Some(*slot),
                         _ => None,
                     }));
                 }
             }
-            if found.slots.len() == before {
-                break;
+            if noted.len() == before {
+                return self.leaves_by(&of.blocks, &found);
             }
         }
-        self.leaves_by(component, &found)
     }
 
     fn blocks(&self, component: &[usize]) -> HashSet<Block> {
@@ -187,11 +190,16 @@ impl Waiting<'_> {
     }
 
     /// Whether what was found decides where a loop is left.
-    fn leaves_by(&self, component: &[usize], found: &Tainted) -> bool {
-        component.iter().any(|&n| {
-            let leaves = self.succs[n].iter().any(|s| !component.contains(s));
-            leaves && found.decides(self.plan, n)
+    fn leaves_by(&self, nodes: &[usize], found: &HashSet<Value>) -> bool {
+        nodes.iter().any(|&n| {
+            let leaves = self.succs[n].iter().any(|s| !nodes.contains(s));
+            leaves && self.decides(found, n)
         })
+    }
+
+    /// Whether values decide where a node goes on.
+    fn decides(&self, found: &HashSet<Value>, node: usize) -> bool {
+        matches!(self.plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if found.contains(&cond))
     }
 }
 
@@ -231,11 +239,6 @@ impl Tainted {
                 return;
             }
         }
-    }
-
-    /// Whether they decide where a node goes on.
-    fn decides(&self, plan: &Plan, node: usize) -> bool {
-        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if self.values.contains(&cond))
     }
 }
 

@@ -347,6 +347,8 @@ impl RunningBlock {
         patience: &dyn Patience,
     ) -> Result<Option<u64>, BlockFault> {
         let start = self.warps[number].warp.steps;
+        // Where a loop begins that waits, if the warp has come by one.
+        let mut waited = None;
         loop {
             let resident = &mut self.warps[number];
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
@@ -367,6 +369,11 @@ impl RunningBlock {
             let goes_on = self.settle(number, flow, stepper)?;
             if !goes_on || steps >= WARP_SLICE {
                 return Ok(Some(steps));
+            }
+            let at = self.warps[number].warp.block;
+            if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
+                // It has looked twice. Now others have their turns.
+                return Ok(Some(WARP_SLICE));
             }
         }
     }

@@ -543,6 +543,12 @@ impl<'a> Stepper<'a> {
         Some(flow)
     }
 
+    /// Whether a loop that does nothing but wait for others begins at a block, as far as is known.
+    #[inline]
+    pub fn surely_waits(&self, at: Block) -> bool {
+        self.tiers.jit.is_some() && self.tiers.kernel.surely_waits(at)
+    }
+
     /// Whether running warps together is worth a try ([`super::block`]).
     #[inline]
     pub fn may_run_together(&self) -> bool {
