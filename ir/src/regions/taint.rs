@@ -48,14 +48,23 @@ struct Search<'a> {
     not: HashMap<Name, Fact>,
 }
 
-/// Values in a loop that depend on what `source` gives there, or on what is put into the slots `also`. `None` where that is not found out.
+/// What a node puts into slots though it runs only if something tainted says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Noted {
+    /// Lanes' values do not tell whether it has run: it does nothing for lanes that are not in a mask.
+    Scalars,
+    /// All of it tells.
+    All,
+}
+
+/// Values in a loop that depend on what `source` gives there, or on what the nodes of `noted` put into slots. `None` where that is not found out.
 pub(super) fn tainted(
     func: &Function,
     plan: &Plan,
     succs: &[Vec<usize>],
     of: &Loop<usize>,
     source: impl Fn(&InstData) -> bool,
-    also: &HashSet<Slot>,
+    noted: &HashMap<usize, Noted>,
 ) -> Option<HashSet<Value>> {
     let insts = |n: usize| plan.nodes[n].block.into_iter().flat_map(|b| &func.block(b).insts);
     let mut set: Vec<Slot> = Vec::new();
@@ -112,7 +121,12 @@ pub(super) fn tainted(
                     }
                     (Opcode::SlotSet, Some(slot), Some(at)) => {
                         let value = values.get(&data.args[0]).copied();
-                        let tainted = value.is_none_or(|v| v.tainted) || also.contains(&slot);
+                        let tells = match noted.get(&n) {
+                            Some(Noted::All) => true,
+                            Some(Noted::Scalars) => func.slots[slot.index()].ty.uniform,
+                            None => false,
+                        };
+                        let tainted = tells || value.is_none_or(|v| v.tainted);
                         state[at] = match value {
                             Some(value) if value.tainted == tainted => value,
                             _ => search.fact(Named::Noted(n, slot), tainted, [None; 2], None),

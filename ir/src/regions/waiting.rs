@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::explore::{NodeTerm, Plan};
-use super::taint;
+use super::taint::{self, Noted};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, InstData};
 use crate::graph::{self, Loop};
@@ -36,7 +36,7 @@ pub(super) enum Waits {
 impl Waiting<'_> {
     /// Whether a loop waits for others, who may write `shared` memory too.
     pub fn waits(&self, of: &Loop<usize>, shared: bool) -> Waits {
-        if !self.waits_for_memory(of, shared) && !self.waits_for_atomics(of) {
+        if !self.may_wait(of, shared) {
             return Waits::Never;
         }
         if self.only_loads_change(&of.blocks) { Waits::Surely } else { Waits::Maybe }
@@ -134,37 +134,30 @@ impl Waiting<'_> {
         }
     }
 
-    /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory.
-    fn waits_for_memory(&self, of: &Loop<usize>, shared: bool) -> bool {
+    /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory, or on what an atomic within it returns: then
+    /// it may be a lock that somebody else holds. That may be noted in a register by code that is only run if so.
+    fn may_wait(&self, of: &Loop<usize>, shared: bool) -> bool {
         let source = |data: &InstData| match (data.op, data.imm) {
             (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => shared,
             (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
-            _ => false,
+            (op, _) => op == Opcode::Atomic,
         };
-        // Most loops read nothing that decides anything, which is told at once.
-        let mut found = Tainted::default();
-        found.spread(self.func, &self.blocks(&of.blocks), source);
-        self.leaves_by(&of.blocks, &found.values) && {
-            let found = taint::tainted(self.func, self.plan, self.succs, of, source, &HashSet::new());
-            found.is_none_or(|found| self.leaves_by(&of.blocks, &found))
-        }
-    }
-
-    /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
-    /// be noted in a register by code that is only run if the lock was free.
-    fn waits_for_atomics(&self, of: &Loop<usize>) -> bool {
-        let source = |data: &InstData| data.op == Opcode::Atomic;
         let blocks = self.blocks(&of.blocks);
         if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
             return false;
         }
         let after = graph::post_dominators(self.succs);
-        let mut noted: HashSet<Slot> = HashSet::new();
+        let mut noted: HashMap<usize, Noted> = HashMap::new();
         loop {
             let found = taint::tainted(self.func, self.plan, self.succs, of, source, &noted);
             let Some(found) = found else { return true };
-            let before = noted.len();
+            if self.leaves_by(&of.blocks, &found) {
+                return true;
+            }
+            let before = noted.clone();
             for &n in of.blocks.iter().filter(|&&n| self.decides(&found, n)) {
+                // Code that no lane wants is only skipped.
+                let kind = if self.votes(n) { Noted::Scalars } else { Noted::All };
                 let meeting = after[n];
                 let (mut seen, mut work) = (HashSet::new(), self.succs[n].clone());
                 while let Some(at) = work.pop() {
@@ -172,17 +165,23 @@ impl Waiting<'_> {
                         continue;
                     }
                     work.extend(&self.succs[at]);
-                    let insts = self.plan.nodes[at].block.iter().flat_map(|&b| &self.func.block(b).insts);
-                    noted.extend(insts.filter_map(|&i| match self.func.inst(i) {
-                        InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } => Some(*slot),
-                        _ => None,
-                    }));
+                    let known = noted.entry(at).or_insert(kind);
+                    if kind == Noted::All {
+                        *known = kind;
+                    }
                 }
             }
-            if noted.len() == before {
-                return self.leaves_by(&of.blocks, &found);
+            if noted == before {
+                return false;
             }
         }
+    }
+
+    /// Whether a node goes on as a vote says.
+    fn votes(&self, node: usize) -> bool {
+        let NodeTerm::Branch(cond, ..) = self.plan.nodes[node].term else { return false };
+        let made = self.func.def_inst(cond).map(|data| data.op);
+        matches!(made, Some(Opcode::Any | Opcode::VoteAny | Opcode::VoteAll))
     }
 
     fn blocks(&self, component: &[usize]) -> HashSet<Block> {
