@@ -437,17 +437,18 @@ fn waiting_for_ever_can_be_ended() {
 /// A block that faults ends others that wait, and the lowest fault is told.
 #[test]
 fn a_fault_ends_those_that_wait() {
-    let middle = "mov r15 0; mov r20 3
-        ifeq r4 r20
+    let middle = "mov r15 0
+        ifeq r4 r32
         mov r11 0x7ffffff0; ldg r11 r11
         endif
         while 0
         ldg r11 r9; addi r15 r15 1; leave 0 r31 r11
         repeat 0";
-    let case = Case::new("fault", (6, 64), middle);
+    let case = Case::new("fault", (2, 32), middle);
     for isa in [Isa::Tesla, Isa::Fermi, Isa::Gcn] {
         let program = case.program(isa);
-        for (way, config) in ways() {
+        // The interpreter takes seconds for what a block may take then.
+        for (way, config) in ways().into_iter().filter(|(_, config)| config.tier == Tier::Jit) {
             let engine = Engine::new(config).unwrap();
             let ended = case.run(&engine, &program, case.launch(isa));
             assert_eq!(ended, Err(format!("{:?}", FaultKind::Memory)), "{isa:?}, {way}");
