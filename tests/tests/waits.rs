@@ -254,8 +254,8 @@ fn blocks_wait_for_flags_of_later_blocks() {
             endif
             mov r13 7; stg r10 r13; add r13 r13 r4; stg r8 r13"
         );
-        Case::new("flags", (6, 40), &middle).holds(|out, sync| {
-            sync[..6].iter().all(|&flag| flag == 7) && (0..240).all(|n| out[n as usize] == 7 + n / 40)
+        Case::new("flags", (4, 40), &middle).holds(|out, sync| {
+            sync[..4].iter().all(|&flag| flag == 7) && (0..160).all(|n| out[n as usize] == 7 + n / 40)
         });
     }
 }
@@ -295,7 +295,7 @@ fn all_blocks_of_a_grid_meet() {
 /// A warp of a block hands numbers to another one, by a word of shared memory, and waits until each has been taken.
 #[test]
 fn a_warp_produces_and_another_consumes() {
-    let rounds = 20;
+    let rounds = 4;
     for count in ["", "addi r15 r15 1"] {
         let middle = format!(
             "mov r15 0; mov r10 0x80; mov r16 0; mov r20 {rounds}
