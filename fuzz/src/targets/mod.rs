@@ -87,14 +87,14 @@ pub const ALL: &[Target] = &[
     Target {
         name: "gcn-scalar",
         about: "GCN scalar code, against a model",
-        share: 1,
+        share: 4,
         act: Act::Hold(structured::gcn_scalar),
     },
     Target { name: "vp1", about: "VP1 bundles", share: 7, act: Act::Guest(structured::vp1) },
     Target {
         name: "words",
         about: "words at random and programs of the corpus with changes, all instruction sets",
-        share: 26,
+        share: 23,
         act: Act::Guest(words::guest),
     },
     Target {
