@@ -1,9 +1,13 @@
 //! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::opcodes::Space;
+
+/// Bytes that can be mapped by themselves.
+const PAGE: u64 = 4096;
 
 /// A value that the launch defines for a lane, a warp or a block. All are 32-bit integers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -185,6 +189,19 @@ pub struct KernelAbi {
 }
 
 impl KernelAbi {
+    /// Addresses that neither the kernel nor anybody else stores to while it runs: whole pages, for nothing else is mapped in them.
+    pub fn read_only(&self) -> Vec<Range<u64>> {
+        let constant = self.segments.iter().filter(|segment| !segment.writable);
+        let range = |segment: &Segment| match segment.size {
+            SegmentSize::Bytes(bytes) => {
+                let bytes = u64::from(bytes).max(1).next_multiple_of(PAGE);
+                Some(segment.address..segment.address + bytes)
+            }
+            _ => None,
+        };
+        constant.filter_map(range).collect()
+    }
+
     /// The largest value that a launch within the limits can give a builtin, in lanes without a thread as well.
     pub fn most(&self, value: Builtin) -> u64 {
         let lanes = u64::from(self.warp_lanes.max(1));

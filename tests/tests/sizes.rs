@@ -165,7 +165,8 @@ fn make_ready(sample: &Sample) -> Taken {
     let function = lift(sample, false).0.function;
     measure(|| {
         let meter = meter(Task::Compiling);
-        let kernel = Kernel::within(function, RegionOptions::default(), &meter).expect("within the budget");
+        let kernel =
+            Kernel::within(function, RegionOptions::default(), &[], &meter).expect("within the budget");
         Code::new(&kernel.func).expect("valid code");
         // With the first region come the analyses of the whole kernel.
         let known = SlotFacts::none(kernel.func.slots.len());
@@ -225,7 +226,7 @@ fn all_regions(sample: &Sample, level: HostLevel) -> ([Regions; 2], usize) {
     let settings = RegionOptions { whole_is_slow: !wide, whole_lanes: 64, ..RegionOptions::default() };
     let meter = meter(Task::Compiling);
     let function = lift(sample, false).0.function;
-    let kernel = Kernel::within(function, settings, &meter).expect("within the budget");
+    let kernel = Kernel::within(function, settings, &[], &meter).expect("within the budget");
     let blocks = &kernel.func.blocks;
     let size = blocks.iter().map(|block| 1 + block.insts.len() / 16).sum();
     let known = SlotFacts::none(kernel.func.slots.len());

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::Range;
 
 use anyhow::anyhow;
 use warpjit::outcome::Status;
@@ -53,32 +54,29 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
         if args.numerics == NumericsName::Fast {
             fast::run(&mut function);
         }
+        let read_only = program.image().abi.read_only();
+        let settings = (regions, args.program.budget.budget(), read_only.as_slice());
         let function = &function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
             Form::Regions => {
-                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, _| {
-                    Ok(region.ssa.to_string())
-                })?
+                show_regions(&mut text, function, settings, |region, _| Ok(region.ssa.to_string()))?
             }
             Form::Mask => {
-                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, _| {
-                    Ok(region.mask.to_string())
-                })?
+                show_regions(&mut text, function, settings, |region, _| Ok(region.mask.to_string()))?
             }
             Form::Clif => {
-                show_regions(&mut text, function, regions, args.program.budget.budget(), |region, shapes| {
-                    Ok(listed(region, shapes)?.clif)
-                })?
-            }
-            Form::Host => {
                 show_regions(
                     &mut text,
                     function,
-                    regions,
-                    args.program.budget.budget(),
-                    |region, shapes| Ok(listed(region, shapes)?.assembly),
-                )?;
+                    settings,
+                    |region, shapes| Ok(listed(region, shapes)?.clif),
+                )?
+            }
+            Form::Host => {
+                show_regions(&mut text, function, settings, |region, shapes| {
+                    Ok(listed(region, shapes)?.assembly)
+                })?;
             }
         }
     }
@@ -109,12 +107,11 @@ fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
 fn show_regions(
     text: &mut String,
     function: &Function,
-    options: RegionOptions,
-    budget: Budget,
+    (options, budget, read_only): (RegionOptions, Budget, &[Range<u64>]),
     show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
     let meter = Meter::new(Task::Compiling, budget, Spent::default());
-    let kernel = Kernel::within(function.clone(), options, &meter)?;
+    let kernel = Kernel::within(function.clone(), options, read_only, &meter)?;
     let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];
     let mut seen = BTreeSet::new();

@@ -16,9 +16,10 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::sizes::Size;
-use super::split::OrderedAccesses;
+use super::split::{Order, OrderedAccesses};
 use super::uniform::Uniformity;
 use super::waiting::Waiting;
+use super::wave_memory::is_wave_store;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
 use crate::graph::{self, DominatorTree};
@@ -145,8 +146,6 @@ impl Plan {
 /// How regions are run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Run {
-    /// Global memory is ordered between lanes.
-    pub lockstep: bool,
     /// All lanes of the warp at once.
     pub whole: bool,
     /// Operations across lanes are possible.
@@ -165,6 +164,8 @@ pub struct KernelFacts {
     /// Blocks that may run with a call entry on the stack.
     may_be_called: Vec<bool>,
     run: Run,
+    /// What order accesses have.
+    order: Order,
     /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
     votes: HashMap<Block, Block>,
 }
@@ -174,11 +175,12 @@ impl KernelFacts {
     pub fn compute(
         func: &Function,
         run: Run,
+        order: Order,
         votes: HashMap<Block, Block>,
         meter: &Meter,
     ) -> Result<KernelFacts, Stopped> {
         let may_be_called = may_be_called(func, meter)?;
-        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, votes })
+        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, order, votes })
     }
 }
 
@@ -322,7 +324,10 @@ fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
         (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
         (op, _) => !op.is_cross_lane() || facts.run.across && op.is_in_whole_warp(),
     };
-    func.block(block).insts.iter().any(|i| !possible(func.inst(*i)))
+    func.block(block)
+        .insts
+        .iter()
+        .any(|&i| !possible(func.inst(i)) || !facts.run.whole && is_wave_store(func, i))
         || matches!(func.term(block), Terminator::BranchIndirect { .. })
 }
 
@@ -405,7 +410,7 @@ impl Explorer<'_> {
             return Ok(self.enter_node(block));
         }
         if let Some(before) = self.chain {
-            let own = OrderedAccesses::of_block(self.func, block, self.facts.run.lockstep);
+            let own = OrderedAccesses::of_block(self.func, block, &self.facts.order);
             if !first && stack.is_empty() && before.conflicts_with(own) {
                 // As `check_hazards` would find, after all that comes behind had been looked at.
                 self.stops.enter.insert(block);
@@ -589,7 +594,7 @@ impl Explorer<'_> {
                 let Some(b) = plan.nodes[n].block else { continue };
                 let together = self.facts.run.whole && !self.to_end && self.is_outermost(n);
                 if !together {
-                    apart = apart.plus(OrderedAccesses::of_block(self.func, b, self.facts.run.lockstep));
+                    apart = apart.plus(OrderedAccesses::of_block(self.func, b, &self.facts.order));
                 }
             }
             let ordered = apart.needs_all() || apart.conflicts_with(apart);
@@ -671,7 +676,7 @@ impl Explorer<'_> {
         let mut before: Vec<(usize, OrderedAccesses, bool)> = Vec::new();
         for n in order {
             let block = plan.nodes[n].block.expect("has a body");
-            let own = OrderedAccesses::of_block(self.func, block, self.facts.run.lockstep);
+            let own = OrderedAccesses::of_block(self.func, block, &self.facts.order);
             if own.is_empty() {
                 continue;
             }

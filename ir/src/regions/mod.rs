@@ -22,9 +22,11 @@ mod unread;
 pub mod votes;
 mod waiting;
 pub mod wave;
+mod wave_memory;
 
 pub use optimize::{optimize, optimize_within, part_lanes, versions};
 
+use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::entities::{Block, Slot, Value};
@@ -36,6 +38,8 @@ use explore::{ExitKind, KernelFacts, Plan};
 use liveness::{SlotLiveness, SlotSet};
 use promote::RegionFault;
 use sizes::Sizes;
+use split::Order;
+use wave_memory::WaveLoads;
 
 /// Name of the slot in which a region finds the steps that its warp has left, and leaves those behind it.
 pub const STEPS_SLOT: &str = "#steps";
@@ -65,6 +69,8 @@ pub struct Kernel {
     /// The code.
     pub func: Function,
     options: RegionOptions,
+    /// What order accesses have between the lanes of a warp.
+    order: Order,
     lane_slots: Option<[Slot; 2]>,
     steps: Option<Slot>,
     /// Lanes never part ([`wave`]).
@@ -182,14 +188,19 @@ fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter
 impl Kernel {
     /// Readies a kernel as a frontend lifts it, without limits.
     pub fn new(func: Function, options: RegionOptions) -> Kernel {
-        Kernel::within(func, options, &Meter::unlimited()).expect("there are no limits")
+        Kernel::within(func, options, &[], &Meter::unlimited()).expect("there are no limits")
     }
 
-    /// Readies a kernel as a frontend lifts it.
+    /// Readies a kernel as a frontend lifts it. `read_only` are addresses of global memory to which nobody stores while the kernel runs.
     ///
     /// # Errors
     /// When the meter's budget is used up or the work is cancelled.
-    pub fn within(mut func: Function, options: RegionOptions, meter: &Meter) -> Result<Kernel, Stopped> {
+    pub fn within(
+        mut func: Function,
+        options: RegionOptions,
+        read_only: &[Range<u64>],
+        meter: &Meter,
+    ) -> Result<Kernel, Stopped> {
         meter.stage("cutting the kernel into blocks")?;
         let before = func.bytes();
         meter.step(func.insts.len() / 8)?;
@@ -200,9 +211,17 @@ impl Kernel {
         if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
             unread::drop_unread(&mut func, meter)?;
         }
-        let whole = small || fits && runs_whole(&func, wave, options, meter)?;
-        if !whole {
-            split::split_hazards(&mut func, options.lockstep);
+        let mut order = Order::of_lanes(options.lockstep);
+        if wave && !small {
+            order.wave = WaveLoads::find(&func, read_only, meter)?;
+        }
+        let meets_stores = split::wave_loads_meet_stores(&func, &order);
+        let whole = small
+            || fits && (meets_stores && !options.whole_is_slow || runs_whole(&func, wave, options, meter)?);
+        if whole {
+            order.wave = WaveLoads::default();
+        } else {
+            split::split_hazards(&mut func, &order);
         }
         split::split_long(&mut func, sizes::MAX_INSTS);
         meter.hold(func.bytes().saturating_sub(before))?;
@@ -213,7 +232,7 @@ impl Kernel {
         let analysis = OnceLock::new();
         let sizes = Sizes::new(&func);
         let analysing = Mutex::new(());
-        Ok(Kernel { func, options, lane_slots, steps, wave, whole, analysis, analysing, sizes })
+        Ok(Kernel { func, options, order, lane_slots, steps, wave, whole, analysis, analysing, sizes })
     }
 
     fn analysis(&self, meter: &Meter) -> Result<&Analysis, Stopped> {
@@ -226,7 +245,7 @@ impl Kernel {
     }
 
     fn analyse(&self, meter: &Meter) -> Result<Analysis, Stopped> {
-        let RegionOptions { lockstep, keep_registers, exact_steps, .. } = self.options;
+        let RegionOptions { keep_registers, exact_steps, .. } = self.options;
         let mut func = self.lane_slots.map(|slots| {
             let mut counts = self.func.clone();
             lane_counts::expand(&mut counts, slots);
@@ -244,13 +263,13 @@ impl Kernel {
         }
         meter.hold(func.as_ref().map_or(0, Function::bytes))?;
         let run = explore::Run {
-            lockstep,
             whole: self.whole,
             across: self.whole && self.wave,
             alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             counted: self.steps.is_some(),
         };
-        let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, taken, meter)?;
+        let order = self.order.clone();
+        let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, taken, meter)?;
         let crosses = crosses_blocks(func.as_ref().unwrap_or(&self.func));
         Ok(Analysis { func, facts, live, crosses })
     }

@@ -17,6 +17,8 @@ use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Type;
 
+use super::wave_memory::{WaveLoads, is_wave_store};
+
 /// Most guest instructions of a block that is short ([`loops_are_short`]).
 const MOST_SHORT: u32 = 16;
 
@@ -26,6 +28,22 @@ pub fn is_ordered(space: Space, lockstep: bool) -> bool {
         Space::Shared => true,
         Space::Global(_) => lockstep,
         Space::Local | Space::Const(_) => false,
+    }
+}
+
+/// Which accesses have an order between the lanes of a warp that code for a few lanes at a time must keep.
+#[derive(Clone, Default, Debug)]
+pub struct Order {
+    /// Those to global memory too.
+    pub lockstep: bool,
+    /// Scalar loads of a wave that is run a few lanes at a time.
+    pub wave: WaveLoads,
+}
+
+impl Order {
+    /// Nothing but shared memory and, with `lockstep`, global memory.
+    pub fn of_lanes(lockstep: bool) -> Order {
+        Order { lockstep, wave: WaveLoads::default() }
     }
 }
 
@@ -64,17 +82,23 @@ pub struct OrderedAccesses {
     on_ordered: bool,
     /// Whether there are stores to global memory that is not ordered. Before an atomic that others may see, those of all lanes are done.
     tells: bool,
+    /// Whether there are atomics of global memory.
+    updates: bool,
+    /// Whether there are loads of the whole wave, which must not see what some of its lanes store.
+    of_wave: bool,
 }
 
 impl OrderedAccesses {
     /// Those of one block. A fault at its end counts as a load in lock step: before it, the stores of all lanes are done.
-    pub fn of_block(func: &Function, block: Block, lockstep: bool) -> OrderedAccesses {
+    pub fn of_block(func: &Function, block: Block, order: &Order) -> OrderedAccesses {
+        let lockstep = order.lockstep;
         let loads = u32::from(faults_in_step(func, block, lockstep));
         let mut this = OrderedAccesses { loads, ..Default::default() };
         let used = OnceCell::new();
         for &i in &func.block(block).insts {
             match (func.inst(i).op, func.inst(i).imm) {
                 (Opcode::Load, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.loads += 1,
+                (Opcode::Load, _) => this.of_wave |= order.wave.contains(i),
                 (Opcode::Store, Imm::Mem(m)) if is_ordered(m.space, lockstep) => this.stores += 1,
                 (Opcode::Store, Imm::Mem(m)) => this.tells |= matches!(m.space, Space::Global(_)),
                 (Opcode::Atomic, Imm::Atomic(m, op)) => {
@@ -87,6 +111,7 @@ impl OrderedAccesses {
                     let own = if free { Atomics::Commuting(op, m.bytes) } else { Atomics::Ordered };
                     this.atomics = this.atomics.plus(own);
                     this.on_ordered |= is_ordered(m.space, lockstep);
+                    this.updates |= matches!(m.space, Space::Global(_));
                 }
                 _ => {}
             }
@@ -114,6 +139,8 @@ impl OrderedAccesses {
             || self.on_ordered && plain(later)
             || later.on_ordered && plain(self)
             || self.tells && has(later)
+            || self.of_wave && (later.tells || later.updates)
+            || later.of_wave && (self.tells || self.updates)
     }
 
     /// Whether lanes must go through these together: what each does is done in the order of lanes.
@@ -129,6 +156,8 @@ impl OrderedAccesses {
             atomics: self.atomics.plus(other.atomics),
             on_ordered: self.on_ordered || other.on_ordered,
             tells: self.tells || other.tells,
+            updates: self.updates || other.updates,
+            of_wave: self.of_wave || other.of_wave,
         }
     }
 }
@@ -149,8 +178,8 @@ fn used_values(func: &Function, block: Block) -> HashSet<Value> {
 
 /// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed behind a cut
 /// pass through slots of their own.
-pub fn split_hazards(func: &mut Function, lockstep: bool) {
-    split_blocks(func, |func, block| conflicts(func, block, lockstep));
+pub fn split_hazards(func: &mut Function, order: &Order) {
+    split_blocks(func, |func, block| conflicts(func, block, order));
 }
 
 /// Cuts every block of more than `most` instructions into parts of about the same size, between guest instructions: a block is
@@ -213,6 +242,13 @@ pub fn stores_are_read(func: &Function, lockstep: bool) -> bool {
     false
 }
 
+/// Whether a kernel has scalar loads that a store of its own may change what they read: a few lanes at a time would go from cut to cut.
+pub fn wave_loads_meet_stores(func: &Function, order: &Order) -> bool {
+    let of_block = |sum: OrderedAccesses, block| sum.plus(OrderedAccesses::of_block(func, block, order));
+    let all = func.block_ids().fold(OrderedAccesses::default(), of_block);
+    all.of_wave && (all.tells || all.updates)
+}
+
 /// Blocks that lead to themselves, each with those on the ways back.
 fn loops(func: &Function) -> Vec<Vec<usize>> {
     let mut succs: Vec<Vec<usize>> = vec![Vec::new(); func.blocks.len()];
@@ -235,36 +271,44 @@ pub fn has_atomics_in_loops(func: &Function) -> bool {
     if !func.insts.iter().any(|inst| inst.op == Opcode::Atomic) {
         return false;
     }
+    let order = Order::of_lanes(false);
     loops(func).into_iter().any(|component| {
         let of_block = |sum: OrderedAccesses, &n: &usize| {
-            sum.plus(OrderedAccesses::of_block(func, Block::new(n), false))
+            sum.plus(OrderedAccesses::of_block(func, Block::new(n), &order))
         };
         let all = component.iter().fold(OrderedAccesses::default(), of_block);
         all.atomics != Atomics::None && (all.needs_all() || all.conflicts_with(all))
     })
 }
 
-/// Where a block must be cut: before each access, and a fault at its end, that conflicts with an access since the last cut.
-fn conflicts(func: &Function, block: Block, lockstep: bool) -> Vec<usize> {
+/// Where a block must be cut: before each access, and a fault at its end, that conflicts with an access since the last cut; before and behind
+/// each scalar store.
+fn conflicts(func: &Function, block: Block, order: &Order) -> Vec<usize> {
     let insts = &func.block(block).insts;
     let (mut cuts, mut seen) = (Vec::new(), OrderedAccesses::default());
+    let mut behind_wave_store = false;
     for (n, &i) in insts.iter().enumerate() {
         let Some(m) = func.mem_access(i) else { continue };
-        if !is_ordered(m.space, lockstep) {
-            continue;
-        }
+        let is_ordered = is_ordered(m.space, order.lockstep);
+        let is_global = matches!(m.space, Space::Global(_));
+        let is_wave_store = is_wave_store(func, i);
         let own = match func.inst(i).op {
-            Opcode::Load => OrderedAccesses { loads: 1, ..Default::default() },
-            Opcode::Store => OrderedAccesses { stores: 1, ..Default::default() },
+            Opcode::Load if is_ordered => OrderedAccesses { loads: 1, ..Default::default() },
+            Opcode::Load if order.wave.contains(i) => OrderedAccesses { of_wave: true, ..Default::default() },
+            Opcode::Store if is_ordered => OrderedAccesses { stores: 1, ..Default::default() },
+            Opcode::Store if is_global => OrderedAccesses { tells: true, ..Default::default() },
             _ => continue,
         };
-        seen = seen.plus(own);
-        if seen.conflict() {
+        let cut = is_wave_store != behind_wave_store || seen.conflicts_with(own);
+        if cut && n > 0 {
             cuts.push(n);
             seen = own;
+        } else {
+            seen = seen.plus(own);
         }
+        behind_wave_store = is_wave_store;
     }
-    if seen.stores > 0 && faults_in_step(func, block, lockstep) {
+    if seen.stores > 0 && faults_in_step(func, block, order.lockstep) {
         cuts.push(insts.len());
     }
     cuts

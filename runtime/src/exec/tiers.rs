@@ -117,7 +117,7 @@ impl Tiers {
         limits: Limits<'_>,
     ) -> Result<Self, Error> {
         let meter = limits.meter(Spent::default());
-        let kernel = Arc::new(Kernel::within(function, variant.region_options(), &meter)?);
+        let kernel = Arc::new(Kernel::within(function, variant.region_options(), facts.read_only(), &meter)?);
         meter.stage("making it ready for the interpreter")?;
         let code = Code::new(&kernel.func).map_err(|error| Error::Program(error.to_string()))?;
         let (offsets, _) = kernel.func.frame_layout();

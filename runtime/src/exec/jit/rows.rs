@@ -15,9 +15,7 @@ use warpjit_ir::regions::Region;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::{SlotLiveness, SlotSet};
 use warpjit_ir::regions::promote::RegionFault;
-use warpjit_ir::{
-    Block, Builtin, Function, KernelAbi, Meter, Opcode, SegmentSize, Slot, SlotInit, Space, Terminator,
-};
+use warpjit_ir::{Block, Builtin, Function, KernelAbi, Meter, Opcode, Slot, SlotInit, Space, Terminator};
 
 use super::looks::{BlockLook, BlockSize};
 use super::{Compiled, Jit, RegionFlow, Versions, lock, pieces};
@@ -28,9 +26,6 @@ use crate::{CancelToken, Error};
 
 /// Versions of code for rows: kinds of blocks that have their own.
 pub(super) const MOST_ROW_VERSIONS: usize = 8;
-
-/// Bytes of a page: as much of a segment can be read, whatever it holds.
-const PAGE: u64 = 4096;
 
 /// What a chip's interface says that code for rows makes use of.
 #[derive(Debug, Clone, Default)]
@@ -51,11 +46,12 @@ impl RowFacts {
             let bytes = field.bytes.min(4);
             Some(RowField { offset: field.offset, bytes, linear })
         });
-        let fixed = abi.segments.iter().filter(|s| !s.writable && matches!(s.size, SegmentSize::Bytes(_)));
-        RowFacts {
-            fields: fields.collect(),
-            fixed: fixed.map(|segment| segment.address..segment.address + PAGE).collect(),
-        }
+        RowFacts { fields: fields.collect(), fixed: abi.read_only() }
+    }
+
+    /// Addresses of global memory that nobody stores to while a launch runs.
+    pub fn read_only(&self) -> &[Range<u64>] {
+        &self.fixed
     }
 }
 
