@@ -28,30 +28,9 @@ fn assembled(source: &str) -> Vec<u32> {
 
 /// Gives a machine the state of the model.
 fn load(machine: &mut Machine, state: &State) {
-    let mut set = |name: String, values: &[u64]| machine.set_register(&name, values).unwrap();
-    let files: [(&str, &[u32]); 6] = [
-        ("r", &state.r),
-        ("a", &state.a),
-        ("x", &state.x),
-        ("m", &state.m),
-        ("c", &state.c),
-        ("l", &state.l),
-    ];
-    for (class, values) in files {
-        for (index, &value) in values.iter().enumerate() {
-            set(format!("{class}{index}"), &[value.into()]);
-        }
+    for (name, values) in state.registers() {
+        machine.set_register(&name, &values).unwrap();
     }
-    for (index, &value) in state.vc.iter().enumerate() {
-        set(format!("vc{index}"), &[value.into()]);
-    }
-    for (index, value) in state.v.iter().enumerate() {
-        set(format!("v{index}"), &value.map(u64::from));
-    }
-    set("vx".into(), &state.vx.map(u64::from));
-    set("va".into(), &state.va.map(u64::from));
-    set("uc0".into(), &[state.uc0.into()]);
-    set("uc16".into(), &[state.uc16.into()]);
     machine.data_store_mut().copy_from_slice(&state.ds);
 }
 
@@ -63,27 +42,7 @@ fn difference(machine: &Machine, state: &State) -> Option<String> {
         let got = &registers[&name];
         (*got != wanted).then(|| format!("{name}: {got:x?}, not {wanted:x?}"))
     };
-    let files: [(&str, &[u32]); 7] = [
-        ("r", &state.r),
-        ("a", &state.a),
-        ("x", &state.x),
-        ("m", &state.m),
-        ("c", &state.c),
-        ("l", &state.l),
-        ("vc", &state.vc),
-    ];
-    let scalars = files.iter().flat_map(|(class, values)| {
-        values.iter().enumerate().map(move |(index, &value)| (format!("{class}{index}"), vec![value.into()]))
-    });
-    let vectors =
-        state.v.iter().enumerate().map(|(index, v)| (format!("v{index}"), v.map(u64::from).to_vec()));
-    let rest = [
-        ("vx".to_owned(), state.vx.map(u64::from).to_vec()),
-        ("va".to_owned(), state.va.map(u64::from).to_vec()),
-        ("uc0".to_owned(), vec![state.uc0.into()]),
-        ("uc16".to_owned(), vec![state.uc16.into()]),
-    ];
-    let found = scalars.chain(vectors).chain(rest).find_map(|(name, wanted)| check(name, wanted));
+    let found = state.registers().into_iter().find_map(|(name, wanted)| check(name, wanted));
     found.or_else(|| {
         let at = machine.data_store().iter().zip(&state.ds).position(|(got, wanted)| got != wanted)?;
         Some(format!("ds byte {at:#x}: {:#x}, not {:#x}", machine.data_store()[at], state.ds[at]))

@@ -132,13 +132,27 @@ fn tesla(random: &mut SplitMix) -> Guest {
     guest.code = tesla::assemble(&text, target).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
     guest.registers = Some(8);
     if even.is_none() {
-        guest.init.push(("r2".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
+        set_words(&mut guest, &["r2"], &lanes);
     }
-    for n in 4..8 {
-        guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
-    }
+    set_random(&mut guest, "r", 4, 32, random);
     guest.rules = rules(false);
     guest
+}
+
+/// Gives registers the words of numbers, the lowest first, one number a lane.
+fn set_words(guest: &mut Guest, registers: &[&str], numbers: &[u64]) {
+    for (n, &register) in registers.iter().enumerate() {
+        let word = |number: &u64| number >> (32 * n) & 0xffff_ffff;
+        guest.init.push((register.into(), numbers.iter().map(word).collect()));
+    }
+}
+
+/// Gives the four registers of a file from the `first` on, which programs store, some bits.
+fn set_random(guest: &mut Guest, file: &str, first: u32, lanes: usize, random: &mut SplitMix) {
+    for n in first..first + 4 {
+        let bits = (0..lanes).map(|_| random.bits() & 0xffff_ffff).collect();
+        guest.init.push((format!("{file}{n}"), bits));
+    }
 }
 
 fn fermi(random: &mut SplitMix) -> Guest {
@@ -181,12 +195,9 @@ fn fermi(random: &mut SplitMix) -> Guest {
     guest.code = fermi::assemble(&text, chip).unwrap_or_else(|error| panic!("{error}\n{text}")).code;
     guest.registers = Some(12);
     if even.is_none() {
-        guest.init.push(("r8".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
-        guest.init.push(("r9".into(), lanes.iter().map(|address| address >> 32).collect()));
+        set_words(&mut guest, &["r8", "r9"], &lanes);
     }
-    for n in 4..8 {
-        guest.init.push((format!("r{n}"), (0..32).map(|_| random.bits() & 0xffff_ffff).collect()));
-    }
+    set_random(&mut guest, "r", 4, 32, random);
     guest.rules = rules(false);
     guest
 }
@@ -209,8 +220,7 @@ fn gcn(random: &mut SplitMix) -> Guest {
             "v_mul_i32_i24 v8, {step}, v0\nv_ashrrev_i32 v9, 31, v8\n{} v8, vcc, s4, v8\nv_mov_b32 v10, s5\n{} v9, vcc, v10, v9, vcc\n",
             carry.0, carry.1
         );
-        guest.init.push(("s4".into(), vec![first & 0xffff_ffff]));
-        guest.init.push(("s5".into(), vec![first >> 32]));
+        set_words(&mut guest, &["s4", "s5"], &[first]);
         if step.unsigned_abs() > 16 {
             text = text.replace(
                 &format!("v_mul_i32_i24 v8, {step}, v0"),
@@ -253,12 +263,9 @@ fn gcn(random: &mut SplitMix) -> Guest {
     guest.sgprs = Some(16);
     guest.init.push(("v0".into(), (0..64).collect()));
     if even.is_none() {
-        guest.init.push(("v8".into(), lanes.iter().map(|address| address & 0xffff_ffff).collect()));
-        guest.init.push(("v9".into(), lanes.iter().map(|address| address >> 32).collect()));
+        set_words(&mut guest, &["v8", "v9"], &lanes);
     }
-    for n in 12..16 {
-        guest.init.push((format!("v{n}"), (0..64).map(|_| random.bits() & 0xffff_ffff).collect()));
-    }
+    set_random(&mut guest, "v", 12, 64, random);
     guest.rules = rules(parted);
     guest
 }

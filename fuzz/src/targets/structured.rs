@@ -152,27 +152,7 @@ pub fn vp1(seed: u64) -> Option<Guest> {
     }
     let mut guest = Guest::new(chip, words.iter().flat_map(|word| word.to_le_bytes()).collect());
     guest.max_steps = 1_000;
-    let files: [(&str, &[u32]); 7] = [
-        ("r", &state.r),
-        ("a", &state.a),
-        ("x", &state.x),
-        ("m", &state.m),
-        ("c", &state.c),
-        ("l", &state.l),
-        ("vc", &state.vc),
-    ];
-    for (class, values) in files {
-        for (n, &value) in values.iter().enumerate() {
-            guest.init.push((format!("{class}{n}"), vec![value.into()]));
-        }
-    }
-    for (n, value) in state.v.iter().enumerate() {
-        guest.init.push((format!("v{n}"), value.iter().map(|&byte| byte.into()).collect()));
-    }
-    guest.init.push(("vx".into(), state.vx.iter().map(|&byte| byte.into()).collect()));
-    guest.init.push(("va".into(), state.va.iter().map(|&word| word.into()).collect()));
-    guest.init.push(("uc0".into(), vec![state.uc0.into()]));
-    guest.init.push(("uc16".into(), vec![state.uc16.into()]));
+    guest.init = state.registers();
     guest.buffers = vec![Buffer { name: "ds".into(), address: 0, data: state.ds.to_vec(), writable: true }];
     guest.rules.registers = true;
     Some(guest)

@@ -98,6 +98,30 @@ fn mangle(register: u32, c: u32, word: u32, more: u32) -> usize {
 }
 
 impl State {
+    /// All registers by the names that launches and reports have for them, each with a value for each of its lanes.
+    pub fn registers(&self) -> Vec<(String, Vec<u64>)> {
+        let files: [(&str, &[u32]); 7] = [
+            ("r", &self.r),
+            ("a", &self.a),
+            ("x", &self.x),
+            ("m", &self.m),
+            ("c", &self.c),
+            ("l", &self.l),
+            ("vc", &self.vc),
+        ];
+        let scalars = files.iter().flat_map(|(class, values)| {
+            values.iter().enumerate().map(move |(n, &value)| (format!("{class}{n}"), vec![value.into()]))
+        });
+        let vectors = self.v.iter().enumerate().map(|(n, v)| (format!("v{n}"), v.map(u64::from).to_vec()));
+        let others = [
+            ("vx", self.vx.map(u64::from).to_vec()),
+            ("va", self.va.map(u64::from).to_vec()),
+            ("uc0", vec![self.uc0.into()]),
+            ("uc16", vec![self.uc16.into()]),
+        ];
+        scalars.chain(vectors).chain(others.map(|(name, values)| (name.to_owned(), values))).collect()
+    }
+
     /// All zero.
     pub fn new() -> State {
         State {
