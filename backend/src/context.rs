@@ -126,6 +126,7 @@ unsafe impl Sync for TablePointer {}
 ///
 /// The embedder fills it in before it enters code. `shared_base` and `local_base` must stay readable and writable
 /// for 8 bytes even where their size is 0; each const bank is 64 KiB and 8 bytes of slack.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub struct Context {
     /// Lanes that enter, a bit each.
@@ -182,6 +183,8 @@ pub struct Context {
     pub poll_preserving: unsafe extern "C" fn(context: *mut Context),
     /// What `poll` returned.
     pub stop: u32,
+    /// Not 0 where another call runs the chunks behind the one that this call is in: it comes out behind that ([`crate::Options::may_wait`]).
+    pub split: u32,
     /// Back edges that may still be taken.
     pub fuel: i64,
     /// The embedder's.
@@ -322,6 +325,7 @@ impl Context {
             poll: stop,
             poll_preserving: crate::helpers::poll_preserving,
             stop: 0,
+            split: 0,
             fuel: 0,
             user: std::ptr::null_mut(),
             thread_insts: 0,
@@ -465,6 +469,7 @@ offsets! {
     POLL = poll;
     POLL_PRESERVING = poll_preserving;
     STOP = stop;
+    SPLIT = split;
     FUEL = fuel;
     THREAD_INSTS = thread_insts;
     SCRATCH = scratch;

@@ -420,6 +420,9 @@ pub struct Options {
     pub translated: bool,
     /// Most bytes of stack that code may take; [`crate::MOST_STACK_BYTES`] unless less is wanted. Where more are needed, there is no code.
     pub most_stack_bytes: u32,
+    /// The region may wait for others: behind each chunk its code looks whether the rest of them has been given to another call
+    /// ([`crate::Context::split`]).
+    pub may_wait: bool,
     /// Count guest instructions.
     pub count: bool,
     /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
@@ -446,6 +449,7 @@ impl Options {
             checked_memory: false,
             translated: false,
             most_stack_bytes: crate::MOST_STACK_BYTES,
+            may_wait: false,
             count: false,
             pcs: false,
             list: false,

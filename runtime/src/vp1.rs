@@ -63,7 +63,7 @@ use crate::exec::RowFacts;
 use crate::exec::background::Background;
 use crate::exec::memory::{Local, Shared, View};
 use crate::exec::setup::{Plan, alias_value, frame_bits, register_slots};
-use crate::exec::tiers::{Hint, Limits, Patience, Stepper, Tiers, Watch};
+use crate::exec::tiers::{Hint, Limits, Patience, Step, Stepper, Tiers, Watch};
 use crate::fork::Section;
 use crate::program::Variant;
 use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
@@ -421,12 +421,13 @@ impl Machine {
         let mut local = Local::new(plan, false);
         let mut stepper = Stepper::new(&tiers, plan, &self.memory, &self.background, None, Watch::default());
         let mut hint = Hint::default();
+        let mut midway = None;
         let flow = loop {
             let mut view = View { plan, memory: &self.memory, shared: &mut self.shared, local: &mut local };
-            match stepper.step(&mut self.warp, &mut view, &mut hint, &Patient) {
-                // There are no barriers.
-                Some(Flow::Next | Flow::Barrier(_)) | None => {}
-                Some(flow) => break flow,
+            match stepper.step(&mut self.warp, &mut midway, &mut view, &mut hint, &Patient) {
+                // There are no barriers, and nobody stops compiled code.
+                Step::Flow(Flow::Next | Flow::Barrier(_)) | Step::Suspended | Step::Stopped => {}
+                Step::Flow(flow) => break flow,
             }
         };
         drop(stepper);

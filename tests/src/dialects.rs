@@ -11,7 +11,9 @@
 //! | `lds d a n`, `lds4 d a n`, `sts a n b` | a word or four of them at `a + n` of shared memory |
 //! | `ldc d a n` | of constants |
 //! | `ldg d a`, `stg a b` | of global memory |
-//! | `if a b`, `endif` | for lanes where `a < b`, unsigned; not within another |
+//! | `atom d a b`, `exch d a b`, `cas d a b c` | of global memory: sum, exchange, `c` if it is `b`; `d` is what was there |
+//! | `if a b`, `ifeq a b`, `endif` | for lanes where `a < b`, unsigned, or `a == b`; not within another |
+//! | `while n`, `leave n a b`, `leaveq n a b`, `repeat n` | a loop of that number, up to 3, which lanes leave where `a < b` or `a == b`; not in an `if` within it |
 //! | `loop d`, `again d n` | `n` times, `d` counts; one in a kernel |
 //! | `bar`, `exit` | |
 
@@ -50,7 +52,7 @@ fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     source.split(['\n', ';']).map(str::trim).filter(|text| !text.is_empty()).map(move |text| {
         let mut words = text.split_whitespace();
         let op = words.next().unwrap_or_default();
-        joins += usize::from(op == "if");
+        joins += usize::from(op.starts_with("if"));
         let arg = |word: &str| match word.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16),
             None => word.trim_start_matches('r').parse(),
@@ -126,9 +128,22 @@ fn tesla_line(line: &Line<'_>) -> String {
         "ldc" => format!("shl $a2 {} 0x0\nld {} b32 c{CONSTANTS_BANK}[$a2+{:#x}]\n", r(1), r(0), n(2)),
         "ldg" => format!("ld b32 {} g14[{}]\n", r(0), r(1)),
         "stg" => format!("st b32 g14[{}] {}\n", r(0), r(1)),
-        "if" => {
-            format!("set $c0 # l u32 {} {}\njoinat #join{2}\n(e $c0) bra #join{2}\n", r(0), r(1), line.joins)
+        "atom" => format!("ld add u32 {} g14[{}] {}\n", r(0), r(1), r(2)),
+        "exch" => format!("exch b32 {} g14[{}] {}\n", r(0), r(1), r(2)),
+        "cas" => format!("cas b32 {} g14[{}] {} {}\n", r(0), r(1), r(2), r(3)),
+        "if" | "ifeq" => {
+            let less = if line.op == "if" { "l" } else { "e" };
+            format!(
+                "set $c0 # {less} u32 {} {}\njoinat #join{2}\n(e $c0) bra #join{2}\n",
+                r(0),
+                r(1),
+                line.joins
+            )
         }
+        "while" => format!("breakaddr #out{0}\nturn{0}:\n", n(0)),
+        "leave" => format!("set $c0 # l u32 {} {}\n(lg $c0) break\n", r(1), r(2)),
+        "leaveq" => format!("set $c0 # e u32 {} {}\n(lg $c0) break\n", r(1), r(2)),
+        "repeat" => format!("bra #turn{0}\nout{0}:\n", n(0)),
         "endif" => format!("join{}:\njoin nop\n", line.joins),
         "loop" => format!("mov b32 {} 0x0\nhead:\n", r(0)),
         "again" => format!(
@@ -167,12 +182,20 @@ fn fermi_line(line: &Line<'_>) -> String {
         // By addresses of 64 bits; stores by such of 32.
         "ldg" => format!("mov b32 $r40 {1}\nmov b32 $r41 0x0\nld b32 {0} ca g[$r40d]\n", r(0), r(1)),
         "stg" => format!("st b32 wb g[{}] {}\n", r(0), r(1)),
-        "if" => format!(
-            "set $p0 0x1 lt u32 {} {}\njoinat #join{2}\n(not $p0) bra #skip{2}\n",
+        "atom" => format!("ld add u32 {} g[{}] {}\n", r(0), r(1), r(2)),
+        "exch" => format!("exch b32 {} g[{}] {}\n", r(0), r(1), r(2)),
+        "cas" => format!("cas b32 {} g[{}] {} {}\n", r(0), r(1), r(2), r(3)),
+        "if" | "ifeq" => format!(
+            "set $p0 0x1 {3} u32 {0} {1}\njoinat #join{2}\n(not $p0) bra #skip{2}\n",
             r(0),
             r(1),
-            line.joins
+            line.joins,
+            if line.op == "if" { "lt" } else { "eq" }
         ),
+        "while" => format!("prebrk #out{0}\nturn{0}:\n", n(0)),
+        "leave" => format!("set $p0 0x1 lt u32 {} {}\n$p0 brk\n", r(1), r(2)),
+        "leaveq" => format!("set $p0 0x1 eq u32 {} {}\n$p0 brk\n", r(1), r(2)),
+        "repeat" => format!("bra #turn{0}\nout{0}:\n", n(0)),
         "endif" => format!("skip{0}:\njoin nop\njoin{0}:\n", line.joins),
         "loop" => format!("mov b32 {} 0x0\nhead:\n", r(0)),
         "again" => {
@@ -242,12 +265,40 @@ fn gcn_line(line: &Line<'_>) -> String {
             r(1)
         ),
         "stg" => format!("buffer_store_dword {}, {}, s[8:11], 0 offen\n", r(1), r(0)),
-        "if" => format!(
-            "v_cmp_lt_u32 vcc, {}, {}\ns_and_saveexec_b64 s[20:21], vcc\ns_cbranch_execz join{}\n",
+        "atom" | "exch" => format!(
+            "v_mov_b32 v40, {}\nbuffer_atomic_{} v40, {}, s[8:11], 0 offen glc\ns_waitcnt vmcnt(0)\nv_mov_b32 {}, v40\n",
+            r(2),
+            if line.op == "atom" { "add" } else { "swap" },
+            r(1),
+            r(0)
+        ),
+        "cas" => format!(
+            "v_mov_b32 v40, {}\nv_mov_b32 v41, {}\nbuffer_atomic_cmpswap v[40:41], {}, s[8:11], 0 offen glc\n\
+             s_waitcnt vmcnt(0)\nv_mov_b32 {}, v40\n",
+            r(3),
+            r(2),
+            r(1),
+            r(0)
+        ),
+        "if" | "ifeq" => format!(
+            "v_cmp_{}_u32 vcc, {}, {}\ns_and_saveexec_b64 s[20:21], vcc\ns_cbranch_execz join{}\n",
+            if line.op == "if" { "lt" } else { "eq" },
             r(0),
             r(1),
             line.joins
         ),
+        "while" => format!("s_mov_b64 s[{}:{}], exec\nturn{}:\n", 24 + 2 * n(0), 25 + 2 * n(0), n(0)),
+        "leave" | "leaveq" => format!(
+            "v_cmp_{}_u32 vcc, {}, {}\ns_andn2_b64 exec, exec, vcc\ns_cbranch_execz out{}\n",
+            if line.op == "leave" { "lt" } else { "eq" },
+            r(1),
+            r(2),
+            n(0)
+        ),
+        "repeat" => {
+            let (low, high) = (24 + 2 * n(0), 25 + 2 * n(0));
+            format!("s_branch turn{0}\nout{0}:\ns_mov_b64 exec, s[{low}:{high}]\n", n(0))
+        }
         "endif" => format!("join{}:\ns_or_b64 exec, exec, s[20:21]\n", line.joins),
         "loop" => format!("s_mov_b32 s22, 0\nhead:\nv_mov_b32 {}, s22\n", r(0)),
         "again" => {

@@ -92,6 +92,12 @@ impl Lower<'_> {
             }
 
             self.a.switch_to(next);
+            if self.options.may_wait {
+                let (rest, own) = (self.a.load32(self.ctx(at::SPLIT)), self.a.block());
+                self.a.test(false, rest, rest);
+                self.a.branch(Flags::NotEqual, (done, &[exit]), (own, &[]));
+                self.a.switch_to(own);
+            }
             let following = self.a.add_imm(false, lane, lanes as i64);
             self.a.cmp_imm(false, following, self.f.lanes as i32);
             self.a.branch(Flags::Below, (head, &[following, exit]), (done, &[exit]));

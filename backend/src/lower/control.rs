@@ -59,6 +59,11 @@ impl Lower<'_, '_> {
         }
 
         self.e.switch_to(next);
+        if self.options.may_wait {
+            let (rest, own) = (self.e.load(I32, self.context, at::SPLIT), self.e.block());
+            self.e.brif(rest, (done, &[exit]), (own, &[]));
+            self.e.switch_to(own);
+        }
         let lane = self.e.iadd_imm(self.lane, self.lanes() as u64);
         let more = self.e.icmp_imm(HostIntCC::UnsignedLessThan, lane, u64::from(self.f.lanes));
         self.e.brif(more, (head, &[lane, exit]), (done, &[exit]));

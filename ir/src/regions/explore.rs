@@ -11,14 +11,16 @@
 //!   indirect branch;
 //! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
 //! - accesses of shared memory, and atomics, that could conflict between lanes do not stand in one region (see [`super::split`]);
-//! - a loop that waits for memory to change stays with the driver, so that a spinning warp can be put aside.
+//! - a loop that does nothing but wait for memory to change stays with the driver, so that a spinning warp can be put aside (see
+//!   [`super::waiting`]).
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::sizes::Size;
 use super::split::{Order, OrderedAccesses};
 use super::uniform::Uniformity;
-use super::waiting::Waiting;
+use super::waiting::{Waiting, Waits};
 use super::wave_memory::is_wave_store;
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, GuestFault, Imm, InstData, LeaveKind, PushKind, Terminator};
@@ -95,6 +97,8 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// Where it comes out; the first is [`ExitKind::Ended`].
     pub exits: Vec<ExitKind>,
+    /// Whether one of its loops may wait for other warps.
+    pub may_wait: bool,
 }
 
 impl Plan {
@@ -154,6 +158,8 @@ pub struct Run {
     pub alone: bool,
     /// The warp's steps are counted: lanes stay together, and loops come out where steps run short.
     pub counted: bool,
+    /// Lanes never part ([`super::wave`]).
+    pub wave: bool,
 }
 
 /// What exploring needs to know of the kernel.
@@ -168,6 +174,8 @@ pub struct KernelFacts {
     order: Order,
     /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
     votes: HashMap<Block, Block>,
+    /// Blocks where a loop begins that surely waits, of those that have been come by.
+    waits: Vec<AtomicBool>,
 }
 
 impl KernelFacts {
@@ -180,7 +188,19 @@ impl KernelFacts {
         meter: &Meter,
     ) -> Result<KernelFacts, Stopped> {
         let may_be_called = may_be_called(func, meter)?;
-        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, order, votes })
+        let waits = func.blocks.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, order, votes, waits })
+    }
+
+    /// Whether a loop that surely waits begins at a block, as far as is known.
+    pub fn surely_waits(&self, block: Block) -> bool {
+        self.waits.get(block.index()).is_some_and(|waits| waits.load(Ordering::Relaxed))
+    }
+
+    fn note_wait(&self, block: Option<Block>) {
+        if let Some(waits) = block.and_then(|block| self.waits.get(block.index())) {
+            waits.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -306,6 +326,7 @@ pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Optio
     Some(Plan {
         nodes: vec![Node { block: Some(entry), term: NodeTerm::Exit(1, cond) }],
         exits: vec![ExitKind::Ended, ExitKind::Terminator(entry)],
+        may_wait: false,
     })
 }
 
@@ -365,8 +386,9 @@ impl Explorer<'_> {
             return Err(Failure::Impossible);
         }
         self.check_crossed_joins()?;
-        let plan = Plan { nodes: std::mem::take(&mut self.nodes), exits: std::mem::take(&mut self.exits) };
-        self.check_cycles(&plan)?;
+        let (nodes, exits) = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.exits));
+        let mut plan = Plan { nodes, exits, may_wait: false };
+        plan.may_wait = self.check_cycles(&plan)?;
         self.check_hazards(&plan)?;
         self.check_votes(&plan)?;
         Ok(plan)
@@ -578,13 +600,11 @@ impl Explorer<'_> {
         self.places[node].is_some_and(|(depth, _)| depth == 0)
     }
 
-    /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory.
-    fn check_cycles(&mut self, plan: &Plan) -> Result<(), Failure> {
+    /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory. Gives whether a loop that stays may wait.
+    fn check_cycles(&mut self, plan: &Plan) -> Result<bool, Failure> {
         let succs = plan.successors();
-        let components = graph::strongly_connected(&succs);
-        let irreducible = graph::natural_loops(&succs, 0).is_none();
-        let waiting = Waiting { func: self.func, plan, succs: &succs };
-        for component in components {
+        let loops = graph::natural_loops(&succs, 0);
+        for component in graph::strongly_connected(&succs) {
             let cyclic = component.len() > 1 || succs[component[0]].contains(&component[0]);
             if !cyclic {
                 continue;
@@ -598,26 +618,101 @@ impl Explorer<'_> {
                 }
             }
             let ordered = apart.needs_all() || apart.conflicts_with(apart);
-            if irreducible
-                || ordered
-                || waiting.waits_for_memory(&component, !self.facts.run.alone)
-                || waiting.waits_for_atomics(&component)
-            {
-                // Stop where the loop is entered, at the node with the least nesting.
-                let node = component
-                    .iter()
-                    .copied()
-                    .min_by_key(|&n| (self.places[n].map_or(0, |place| place.0), n))
-                    .expect("not empty");
-                let before = self.stops.clone();
-                let failure = self.stop_of_node(plan, node);
-                if before.term == self.stops.term && before.enter == self.stops.enter {
-                    return Err(Failure::Impossible);
-                }
-                return Err(failure);
+            if loops.is_none() || ordered {
+                return Err(self.stop_before(plan, &component));
             }
         }
-        Ok(())
+        let mut may_wait = false;
+        let waiting = Waiting { func: self.func, plan, succs: &succs };
+        for of in loops.iter().flat_map(|nest| &nest.loops) {
+            self.meter.step(1 + of.blocks.len() / 8)?;
+            let waits = waiting.waits(of, !self.facts.run.alone);
+            match waits {
+                Waits::Never => continue,
+                Waits::Maybe if self.may_stay(plan, &succs, of, &waiting) => {
+                    may_wait = true;
+                    continue;
+                }
+                Waits::Maybe => {}
+                Waits::Surely => self.facts.note_wait(plan.nodes[of.header].block),
+            }
+            return Err(self.stop_before(plan, &of.blocks));
+        }
+        Ok(may_wait)
+    }
+
+    /// Stops where a loop is entered, at the node with the least nesting.
+    fn stop_before(&mut self, plan: &Plan, nodes: &[usize]) -> Failure {
+        let node = nodes
+            .iter()
+            .copied()
+            .min_by_key(|&n| (self.places[n].map_or(0, |place| place.0), n))
+            .expect("not empty");
+        let before = self.stops.clone();
+        let failure = self.stop_of_node(plan, node);
+        if before.term == self.stops.term && before.enter == self.stops.enter {
+            return Failure::Impossible;
+        }
+        failure
+    }
+
+    /// Whether a loop that may wait for others can stay in the region. It cannot where what it waits for could come from lanes of the same chunk
+    /// that code runs behind the loop and the hardware before it.
+    fn may_stay(
+        &self,
+        plan: &Plan,
+        succs: &[Vec<usize>],
+        of: &graph::Loop<usize>,
+        waiting: &Waiting,
+    ) -> bool {
+        let run = self.facts.run;
+        if run.lockstep || run.counted {
+            return false;
+        }
+        if run.wave {
+            // Code has the program's order.
+            return run.whole || !waiting.leaves_by_scalar_memory(&of.blocks);
+        }
+        // Lanes that branch away go first on the hardware, and others wait for them.
+        let away = |&n: &usize| {
+            let block = plan.nodes[n].block.map(|block| self.func.term(block));
+            match (plan.nodes[n].term, block) {
+                (NodeTerm::Branch(_, taken, _), Some(Terminator::Branch { cond, .. })) => {
+                    !of.blocks.contains(&taken) && !self.func.ty(*cond).uniform
+                }
+                _ => false,
+            }
+        };
+        if of.blocks.iter().any(away) {
+            return false;
+        }
+        let order = graph::reverse_postorder(succs, 0);
+        let mut position = vec![usize::MAX; succs.len()];
+        order.iter().enumerate().for_each(|(at, &n)| position[n] = at);
+        let dominators = DominatorTree::new(succs, &order);
+        // What leads to the loop, and what it leads to, but for ways back.
+        let (mut before, mut behind) = (vec![false; succs.len()], vec![false; succs.len()]);
+        behind[of.header] = true;
+        for &n in &order {
+            if behind[n] {
+                succs[n].iter().filter(|&&s| position[s] > position[n]).for_each(|&s| behind[s] = true);
+            }
+        }
+        before[of.header] = true;
+        for &n in order.iter().rev() {
+            before[n] |= succs[n].iter().any(|&s| position[s] > position[n] && before[s]);
+        }
+        let tells = |n: usize| {
+            let insts = plan.nodes[n].block.into_iter().flat_map(|b| &self.func.block(b).insts);
+            insts.map(|&i| self.func.inst(i)).any(|data| match (data.op, data.imm) {
+                (Opcode::Store, Imm::Mem(m)) => m.space != Space::Local,
+                (op, _) => op == Opcode::Atomic,
+            })
+        };
+        order.iter().copied().filter(|&n| !of.blocks.contains(&n) && tells(n)).all(|n| {
+            let joined = !self.to_end && self.is_outermost(n);
+            before[n] || behind[n] && (joined || dominators.dominates(of.header, n))
+        })
     }
 
     /// Chunks that vote for themselves must come together before the region comes out.

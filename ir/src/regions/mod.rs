@@ -17,6 +17,7 @@ pub mod sizes;
 pub mod split;
 pub mod ssa;
 pub mod steps;
+mod taint;
 pub mod uniform;
 mod unread;
 pub mod votes;
@@ -149,13 +150,21 @@ pub struct Region {
     pub steps: u32,
     /// Whether it counts its steps.
     pub counted: bool,
+    /// Whether one of its loops may wait for other warps, or for other lanes of this one: when it has run for long, others must have a turn.
+    pub may_wait: bool,
 }
 
 impl Region {
     /// Where it starts and what it covers, in words; `func` is the kernel that it was cut from.
     pub fn outline(&self, func: &Function) -> String {
         let blocks: Vec<_> = self.blocks.iter().map(|&b| format!("{b} ({:#x})", func.block(b).pc)).collect();
-        format!("region from {} at {:#x}: {}", self.entry, func.block(self.entry).pc, blocks.join(", "))
+        let waits = if self.may_wait { "; may wait for others" } else { "" };
+        format!(
+            "region from {} at {:#x}: {}{waits}",
+            self.entry,
+            func.block(self.entry).pc,
+            blocks.join(", ")
+        )
     }
 
     /// Its exits in words, as [`Region::outline`].
@@ -267,6 +276,7 @@ impl Kernel {
             across: self.whole && self.wave,
             alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             counted: self.steps.is_some(),
+            wave: self.wave,
         };
         let order = self.order.clone();
         let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, taken, meter)?;
@@ -277,6 +287,11 @@ impl Kernel {
     /// Slots whose values at the start of a block matter behind it; none where no region has been asked for yet.
     pub fn live_in(&self, block: Block) -> Option<&SlotSet> {
         self.analysis.get().map(|analysis| analysis.live.live_in(block))
+    }
+
+    /// Whether a loop that surely waits for others is known to begin at a block, which no region goes round.
+    pub fn surely_waits(&self, block: Block) -> bool {
+        self.analysis.get().is_some_and(|analysis| analysis.facts.surely_waits(block))
     }
 
     /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
@@ -382,6 +397,7 @@ impl Kernel {
         meter.step(mask.insts.len() / 8)?;
         let blocks = plan.nodes.iter().filter_map(|n| n.block).collect();
         let steps = plan.steps(&self.func);
+        let may_wait = plan.may_wait;
         Ok(Some(Region {
             entry,
             ssa,
@@ -392,6 +408,7 @@ impl Kernel {
             whole: self.whole,
             steps,
             counted: self.steps.is_some(),
+            may_wait,
         }))
     }
 }

@@ -1,12 +1,19 @@
 //! Loops that wait for others: for memory to change, or for a lock.
+//!
+//! Whether a loop waits cannot be told from its code. A loop that is left by what it loads may wait for another warp, or walk a list. Only where
+//! nothing changes from turn to turn but what it loads, it surely waits. Such a loop ends a region, so that the warp comes back to
+//! the scheduler after each turn. Other loops that may wait stay in a region that is marked ([`super::Region::may_wait`]): its code is put aside
+//! in the midst of a loop when it has run for long.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::explore::{NodeTerm, Plan};
+use super::taint::{self, Noted};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, InstData};
-use crate::graph;
-use crate::opcodes::{Opcode, Space};
+use crate::graph::{self, Loop};
+use crate::opcodes::{AtomicOp, Opcode, Space};
+use crate::types::Scalar;
 
 /// A region's graph, whose loops are asked about.
 pub(super) struct Waiting<'a> {
@@ -15,54 +22,166 @@ pub(super) struct Waiting<'a> {
     pub succs: &'a [Vec<usize>],
 }
 
+/// Whether a loop waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waits {
+    /// It ends whatever others do, or never.
+    Never,
+    /// It may.
+    Maybe,
+    /// It does, as long as it goes on.
+    Surely,
+}
+
 impl Waiting<'_> {
-    /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory.
-    pub fn waits_for_memory(&self, component: &[usize], shared: bool) -> bool {
+    /// Whether a loop waits for others, who may write `shared` memory too.
+    pub fn waits(&self, of: &Loop<usize>, shared: bool) -> Waits {
+        if !self.may_wait(of, shared) {
+            return Waits::Never;
+        }
+        if self.only_loads_change(&of.blocks) { Waits::Surely } else { Waits::Maybe }
+    }
+
+    /// Whether leaving a loop depends on a scalar read within it from memory that others may write: chunks of one warp could read different
+    /// values, and go different ways, which scalar registers cannot tell.
+    pub fn leaves_by_scalar_memory(&self, nodes: &[usize]) -> bool {
+        let uniform = |v: &Value| self.func.ty(*v).uniform;
+        let source = |data: &InstData| match (data.op, data.imm) {
+            (Opcode::Load, Imm::Mem(m)) => !matches!(m.space, Space::Const(_) | Space::Local),
+            (Opcode::Atomic, _) => true,
+            _ => false,
+        };
+        let mut found = Tainted { only_uniform: true, ..Tainted::default() };
+        found.spread(self.func, &self.blocks(nodes), |data| {
+            source(data) && data.result.is_some_and(|v| uniform(&v))
+        });
+        self.leaves_by(nodes, &found.values)
+    }
+
+    /// Whether nothing changes from turn to turn of a loop but what it loads: it stores nothing, its atomics do the same each time, and values
+    /// that go round are only chosen from others or are logic of masks.
+    fn only_loads_change(&self, nodes: &[usize]) -> bool {
+        let blocks = self.blocks(nodes);
+        // Values by place in the graph of what is made of what, and slots behind them.
+        let mut places: HashMap<Value, usize> = HashMap::new();
+        let mut slots: HashMap<Slot, usize> = HashMap::new();
+        let mut edges: Vec<Vec<usize>> = Vec::new();
+        let mut settles: Vec<bool> = Vec::new();
+        let place = |edges: &mut Vec<Vec<usize>>| {
+            edges.push(Vec::new());
+            edges.len() - 1
+        };
+        for &b in &blocks {
+            for &i in &self.func.block(b).insts {
+                let data = self.func.inst(i);
+                if !self.is_same_each_turn(data) {
+                    return false;
+                }
+                if let Some(v) = data.result {
+                    places.insert(v, place(&mut edges));
+                    settles.push(is_choice(data.op));
+                }
+                if let (Opcode::SlotSet, Imm::Slot(slot)) = (data.op, data.imm)
+                    && !slots.contains_key(&slot)
+                {
+                    slots.insert(slot, place(&mut edges));
+                    settles.push(true);
+                }
+            }
+        }
+        for &b in &blocks {
+            for &i in &self.func.block(b).insts {
+                let data = self.func.inst(i);
+                let to = match (data.op, data.imm, data.result) {
+                    (Opcode::SlotSet, Imm::Slot(slot), _) => slots[&slot],
+                    (_, _, Some(v)) => places[&v],
+                    _ => continue,
+                };
+                if let (Opcode::SlotGet, Imm::Slot(slot)) = (data.op, data.imm)
+                    && let Some(&from) = slots.get(&slot)
+                {
+                    edges[from].push(to);
+                }
+                // Which lanes take part changes what others see of it, not what it is.
+                let guards = |v: &Value| self.func.ty(*v).scalar == Scalar::I1;
+                let args = data.args.iter().enumerate().filter(|(at, v)| match data.op {
+                    Opcode::Select => *at != 0,
+                    Opcode::Load | Opcode::Atomic => !guards(v),
+                    Opcode::SlotSet => *at == 0,
+                    _ => true,
+                });
+                for from in args.filter_map(|(_, v)| places.get(v)) {
+                    edges[*from].push(to);
+                }
+            }
+        }
+        graph::strongly_connected(&edges).iter().all(|component| {
+            let cyclic = component.len() > 1 || edges[component[0]].contains(&component[0]);
+            !cyclic || component.iter().all(|&n| settles[n])
+        })
+    }
+
+    /// Whether an instruction that runs again with the same operands leaves memory as it has left it.
+    fn is_same_each_turn(&self, data: &InstData) -> bool {
+        match (data.op, data.imm) {
+            (Opcode::Atomic, Imm::Atomic(_, op)) => match op {
+                AtomicOp::Exch | AtomicOp::Cas | AtomicOp::And | AtomicOp::Or => true,
+                AtomicOp::Umax | AtomicOp::Umin | AtomicOp::Smax | AtomicOp::Smin => true,
+                _ => data.args.get(1).is_some_and(|&v| self.func.as_const(v) == Some(0)),
+            },
+            (Opcode::SlotSet, _) => true,
+            _ => !data.op.has_effect(),
+        }
+    }
+
+    /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory, or on what an atomic within it returns: then
+    /// it may be a lock that somebody else holds. That may be noted in a register by code that is only run if so.
+    fn may_wait(&self, of: &Loop<usize>, shared: bool) -> bool {
         let source = |data: &InstData| match (data.op, data.imm) {
             (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => shared,
             (Opcode::Load, Imm::Mem(m)) => matches!(m.space, Space::Global(_)),
-            _ => false,
+            (op, _) => op == Opcode::Atomic,
         };
-        let mut found = Tainted::default();
-        found.spread(self.func, &self.blocks(component), source);
-        self.leaves_by(component, &found)
-    }
-
-    /// Whether leaving the loop depends on what an atomic within it returns: then it may be a lock that somebody else holds. That may
-    /// be noted in a register by code that is only run if the lock was free.
-    pub fn waits_for_atomics(&self, component: &[usize]) -> bool {
-        let source = |data: &InstData| data.op == Opcode::Atomic;
-        let blocks = self.blocks(component);
+        let blocks = self.blocks(&of.blocks);
         if !blocks.iter().any(|&b| self.func.block(b).insts.iter().any(|&i| source(self.func.inst(i)))) {
             return false;
         }
         let after = graph::post_dominators(self.succs);
-        let mut found = Tainted::default();
+        let mut noted: HashMap<usize, Noted> = HashMap::new();
         loop {
-            found.spread(self.func, &blocks, source);
-            let before = found.slots.len();
-            let deciding: Vec<usize> =
-                component.iter().copied().filter(|&n| found.decides(self.plan, n)).collect();
-            for n in deciding {
+            let found = taint::tainted(self.func, self.plan, self.succs, of, source, &noted);
+            let Some(found) = found else { return true };
+            if self.leaves_by(&of.blocks, &found) {
+                return true;
+            }
+            let before = noted.clone();
+            for &n in of.blocks.iter().filter(|&&n| self.decides(&found, n)) {
+                // Code that no lane wants is only skipped.
+                let kind = if self.votes(n) { Noted::Scalars } else { Noted::All };
                 let meeting = after[n];
                 let (mut seen, mut work) = (HashSet::new(), self.succs[n].clone());
                 while let Some(at) = work.pop() {
-                    if Some(at) == meeting || !component.contains(&at) || !seen.insert(at) {
+                    if Some(at) == meeting || !of.blocks.contains(&at) || !seen.insert(at) {
                         continue;
                     }
                     work.extend(&self.succs[at]);
-                    let insts = self.plan.nodes[at].block.iter().flat_map(|&b| &self.func.block(b).insts);
-                    found.slots.extend(insts.filter_map(|&i| match self.func.inst(i) {
-                        InstData { op: Opcode::SlotSet, imm: Imm::Slot(slot), .. } => Some(*slot),
-                        _ => None,
-                    }));
+                    let known = noted.entry(at).or_insert(kind);
+                    if kind == Noted::All {
+                        *known = kind;
+                    }
                 }
             }
-            if found.slots.len() == before {
-                break;
+            if noted == before {
+                return false;
             }
         }
-        self.leaves_by(component, &found)
+    }
+
+    /// Whether a node goes on as a vote says.
+    fn votes(&self, node: usize) -> bool {
+        let NodeTerm::Branch(cond, ..) = self.plan.nodes[node].term else { return false };
+        let made = self.func.def_inst(cond).map(|data| data.op);
+        matches!(made, Some(Opcode::Any | Opcode::VoteAny | Opcode::VoteAll))
     }
 
     fn blocks(&self, component: &[usize]) -> HashSet<Block> {
@@ -70,11 +189,16 @@ impl Waiting<'_> {
     }
 
     /// Whether what was found decides where a loop is left.
-    fn leaves_by(&self, component: &[usize], found: &Tainted) -> bool {
-        component.iter().any(|&n| {
-            let leaves = self.succs[n].iter().any(|s| !component.contains(s));
-            leaves && found.decides(self.plan, n)
+    fn leaves_by(&self, nodes: &[usize], found: &HashSet<Value>) -> bool {
+        nodes.iter().any(|&n| {
+            let leaves = self.succs[n].iter().any(|s| !nodes.contains(s));
+            leaves && self.decides(found, n)
         })
+    }
+
+    /// Whether values decide where a node goes on.
+    fn decides(&self, found: &HashSet<Value>, node: usize) -> bool {
+        matches!(self.plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if found.contains(&cond))
     }
 }
 
@@ -83,6 +207,8 @@ impl Waiting<'_> {
 struct Tainted {
     slots: HashSet<Slot>,
     values: HashSet<Value>,
+    /// Only values that are the same in all lanes are followed.
+    only_uniform: bool,
 }
 
 impl Tainted {
@@ -101,7 +227,9 @@ impl Tainted {
                         }
                         _ => {}
                     }
-                    if let (true, Some(v)) = (taint, data.result) {
+                    if let (true, Some(v)) = (taint, data.result)
+                        && !(self.only_uniform && !func.ty(v).uniform)
+                    {
                         self.values.insert(v);
                     }
                 }
@@ -111,9 +239,11 @@ impl Tainted {
             }
         }
     }
+}
 
-    /// Whether they decide where a node goes on.
-    fn decides(&self, plan: &Plan, node: usize) -> bool {
-        matches!(plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if self.values.contains(&cond))
-    }
+/// Whether an operation gives one of its operands, or the logic of bits: done again and again, it soon changes nothing more.
+fn is_choice(op: Opcode) -> bool {
+    use Opcode::*;
+    matches!(op, SlotGet | Iand | Ior | Inot | Select | Bitcast | Bmask | Splat | Zext | Trunc)
+        || matches!(op, Ballot | LaneBit | Any | VoteAny | VoteAll | ActiveMask)
 }

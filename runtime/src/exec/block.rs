@@ -5,7 +5,7 @@ use super::jit::Compiled;
 use super::memory::{Local, Shared, View};
 use super::segments::Place;
 use super::setup::{Plan, frame_bits};
-use super::tiers::{Hint, Patience, Stepper, Tiers};
+use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers};
 use crate::Memory;
 use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
@@ -31,6 +31,8 @@ struct Resident {
     /// What its frame holds at first, of the words that [`super::start::Start::restored`] names.
     first: Vec<u32>,
     hint: Hint,
+    /// The region that it is in the midst of.
+    midway: Option<Box<Midway>>,
 }
 
 /// Writes the registers that the launch names.
@@ -156,6 +158,7 @@ impl RunningBlock {
                 waits: None,
                 first: Vec::new(),
                 hint: Hint::default(),
+                midway: None,
             })
             .collect();
         let mut block = RunningBlock {
@@ -179,6 +182,7 @@ impl RunningBlock {
     pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, memory: &Memory, index: u64) {
         self.index = index;
         let start = tiers.start();
+        self.abandon();
         for resident in self.warps.iter_mut().take(plan.warps as usize) {
             let words = resident.warp.frame.words_mut();
             let mut first = resident.first.as_slice();
@@ -204,6 +208,11 @@ impl RunningBlock {
         if let Some(place) = &self.place {
             plan.segments.clear(memory, place, plan.warps);
         }
+    }
+
+    /// Forgets regions that warps are in the midst of: the block goes on no more.
+    pub fn abandon(&mut self) {
+        self.warps.iter_mut().for_each(|resident| resident.midway = None);
     }
 
     /// Gives the slots that differ from block to block their values, those that `which` says.
@@ -338,16 +347,33 @@ impl RunningBlock {
         patience: &dyn Patience,
     ) -> Result<Option<u64>, BlockFault> {
         let start = self.warps[number].warp.steps;
+        // Where a loop begins that waits, if the warp has come by one.
+        let mut waited = None;
         loop {
             let resident = &mut self.warps[number];
             let mut view = View { plan, memory, shared: &mut self.shared, local: &mut resident.local };
-            let Some(flow) = stepper.step(&mut resident.warp, &mut view, &mut resident.hint, patience) else {
-                return Ok(None);
+            let step = stepper.step(
+                &mut resident.warp,
+                &mut resident.midway,
+                &mut view,
+                &mut resident.hint,
+                patience,
+            );
+            let steps = resident.warp.steps.saturating_sub(start);
+            let flow = match step {
+                Step::Flow(flow) => flow,
+                // Also where nobody counts what loops take.
+                Step::Suspended => return Ok(Some(steps.max(WARP_SLICE))),
+                Step::Stopped => return Ok(None),
             };
             let goes_on = self.settle(number, flow, stepper)?;
-            let steps = self.warps[number].warp.steps.saturating_sub(start);
             if !goes_on || steps >= WARP_SLICE {
                 return Ok(Some(steps));
+            }
+            let at = self.warps[number].warp.block;
+            if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
+                // It has looked twice. Now others have their turns.
+                return Ok(Some(WARP_SLICE));
             }
         }
     }

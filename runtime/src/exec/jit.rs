@@ -84,6 +84,8 @@ pub struct Compiled {
     written: SlotSet,
     /// See [`Region::steps`].
     steps: u32,
+    /// Lanes of its chunks, if it may wait for others ([`Region::may_wait`]); else 0.
+    waits: u32,
     /// Where its region starts.
     at: Block,
     /// Lanes of a warp.
@@ -451,6 +453,7 @@ impl Jit {
         }
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
+        options.may_wait = region.may_wait;
         options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;
         options.translated = self.variant.translate;
@@ -472,6 +475,7 @@ impl Jit {
         (code.exits, code.faults) = (region.exits, region.faults);
         (code.assumptions, code.start) = (assumptions, start);
         (code.written, code.steps) = (written_slots(&region.mask), region.steps);
+        code.waits = if region.may_wait { chunk_lanes } else { 0 };
         Ok(Some(code))
     }
 
@@ -506,6 +510,7 @@ impl Jit {
             start: None,
             written: SlotSet::empty(self.kernel.func.slots.len()),
             steps: 0,
+            waits: 0,
             at,
             lanes: self.kernel.func.lanes as usize,
             number: 0,
@@ -585,6 +590,12 @@ impl Compiled {
         self.steps.into()
     }
 
+    /// Lanes of its chunks, if it may wait for others, so that it runs on a stack of its own ([`Compiled::begin`]); else 0.
+    #[inline]
+    pub fn waits(&self) -> u32 {
+        self.waits
+    }
+
     /// Whether more may be known of a warp that it fits.
     #[inline]
     pub fn assumes_little(&self) -> bool {
@@ -639,6 +650,31 @@ impl Compiled {
         match result {
             Ok(result) => self.outcome(result, &self.faults, context, rights),
             Err(raw) => self.signal(&raw, context, rights),
+        }
+    }
+
+    /// Makes a call of the region for some of the warp's active lanes ready to run on a stack of its own. The context's memory must be the launch's. Context,
+    /// frame, memory and this must outlive the call, or it must be forgotten before.
+    pub fn begin(&self, fiber: &mut vm::Fiber, context: &mut Context, warp: &mut Warp, lanes: u64) {
+        (context.active, context.exited, context.cond, context.split) = (lanes, 0, 0, 0);
+        context.pures = self.pures.as_ptr();
+        context.tables = self.tables.as_ptr();
+        let frame = warp.frame.as_mut_ptr().cast::<u8>();
+        // SAFETY: as in `run`; only `poll` suspends, which holds nothing.
+        unsafe { fiber.start(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
+    }
+
+    /// How a call has come out that [`Compiled::begin`] has made: by which exit, with the lanes that have ended and the condition; or in another way.
+    pub fn came_out(
+        &self,
+        result: Result<u64, Box<vm::RawFault>>,
+        context: &mut Context,
+        rights: &Rights<'_>,
+    ) -> Result<(u64, u64, u64), RegionFlow> {
+        match result {
+            Ok(exit) if exit < u64::from(FAULT_EXIT) => Ok((exit, context.exited, context.cond)),
+            Ok(result) => Err(self.outcome(result, &self.faults, context, rights)),
+            Err(raw) => Err(self.signal(&raw, context, rights)),
         }
     }
 

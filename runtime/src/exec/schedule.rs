@@ -446,6 +446,8 @@ impl<'a> Scheduler<'a> {
             Turn::Faulted(fault) => self.fail(block.index, fault),
             Turn::Stopped => {}
         }
+        // What its warps are in the midst of needs memory that the launch gives back.
+        block.abandon();
         Some(block)
     }
 

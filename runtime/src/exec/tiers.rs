@@ -12,7 +12,7 @@ use crate::cache::CacheConfig;
 use crate::profile::RawSamples;
 use crate::program::Variant;
 use crate::vm::sampler::{self, Place};
-use crate::vm::{Call, RawFault};
+use crate::vm::{Call, RawFault, Suspender};
 use crate::{Budget, CancelToken, Config, Error, Listings, Memory, Observe, Tier};
 use std::ffi::c_void;
 use std::ops::Range;
@@ -25,6 +25,12 @@ use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Function, Scalar, Slot};
+
+#[path = "midway.rs"]
+mod midway;
+
+use midway::LongCall;
+pub use midway::Midway;
 
 /// A kernel ready to run, shared by all threads and launches with the same settings.
 #[derive(Debug)]
@@ -224,25 +230,41 @@ struct Entry {
 
 /// What a context's `user` names while compiled code runs.
 struct Poll<'a> {
-    patience: &'a dyn Patience,
-    late_looks: u32,
+    asked: Asked<'a>,
     memory: &'a Memory,
+}
+
+/// What is done when the fuel is spent.
+enum Asked<'a> {
+    /// The launch is asked whether to go on.
+    Patience(&'a dyn Patience, u32),
+    /// The call is put aside: who resumes it asks, and gives it fuel.
+    Suspend(Suspender),
 }
 
 impl<'a> Poll<'a> {
     fn new(patience: &'a dyn Patience, view: &View<'a>) -> Poll<'a> {
-        Poll { patience, late_looks: 0, memory: view.memory }
+        Poll { asked: Asked::Patience(patience, 0), memory: view.memory }
     }
 }
 
 /// Called by compiled code when its fuel is spent.
 unsafe extern "C" fn poll(context: *mut Context) -> u32 {
-    // SAFETY: compiled code passes its context, whose `user` names the Poll of the call of `Stepper::step` that runs;
-    // nothing else uses either meanwhile.
-    let (context, poll) = unsafe { (&mut *context, &mut *(*context).user.cast::<Poll<'_>>()) };
-    context.fuel = FUEL;
-    poll.late_looks += u32::from(poll.patience.is_late());
-    u32::from(poll.late_looks > LATE_LOOKS || poll.patience.stop())
+    // SAFETY: compiled code passes its context, whose `user` names the Poll of the call that runs; nothing else uses either meanwhile.
+    let asked = unsafe { &mut (*(*context).user.cast::<Poll<'_>>()).asked };
+    let (patience, late_looks) = match asked {
+        Asked::Patience(patience, late_looks) => (*patience, late_looks),
+        Asked::Suspend(suspender) => {
+            let suspender = *suspender;
+            // SAFETY: the context's code has called this, and nothing here is to be dropped.
+            unsafe { suspender.suspend() };
+            return 0;
+        }
+    };
+    *late_looks += u32::from(patience.is_late());
+    // SAFETY: as above.
+    unsafe { (*context).fuel = FUEL };
+    u32::from(*late_looks > LATE_LOOKS || patience.stop())
 }
 
 /// Called by compiled code for an atomic of global memory.
@@ -311,6 +333,16 @@ pub struct RowRun {
     pub row_insts: u64,
 }
 
+/// How [`Stepper::step`] has ended.
+pub enum Step {
+    /// A block or region of code has run.
+    Flow(Flow),
+    /// A region is in its midst, and others are to have a turn first.
+    Suspended,
+    /// Compiled code was asked to stop, and the warp is in no state to go on.
+    Stopped,
+}
+
 /// One thread's means to execute code.
 pub struct Stepper<'a> {
     tiers: &'a Tiers,
@@ -333,6 +365,8 @@ pub struct Stepper<'a> {
     credit: i32,
     /// Storage for the calls of [`Stepper::run_together`].
     calls: Vec<Call>,
+    /// Means for calls of regions that may wait.
+    long_calls: Vec<LongCall>,
     /// The ways that blocks take.
     trails: Trails,
     /// The last of the calls that [`Stepper::run_together`] has made, and how it ended if by an exception.
@@ -392,6 +426,7 @@ impl<'a> Stepper<'a> {
             last,
             credit,
             calls: Vec::new(),
+            long_calls: Vec::new(),
             trails: Trails::default(),
             last_call: 0,
             ended: None,
@@ -415,23 +450,30 @@ impl<'a> Stepper<'a> {
         flow
     }
 
-    /// Executes the block of code that a warp stands at, or a region that starts there. `None`: compiled code was asked to
-    /// stop, and the warp is in no state to go on.
+    /// Executes the block of code that a warp stands at, or a region that starts there, or goes on with the region that the warp is in the
+    /// midst of.
     pub fn step(
         &mut self,
         warp: &mut Warp,
+        midway: &mut Option<Box<Midway>>,
         view: &mut View<'_>,
         hint: &mut Hint,
         patience: &dyn Patience,
-    ) -> Option<Flow> {
-        let Some(version) = self.choose(warp, hint) else { return Some(self.interpret(warp, view)) };
+    ) -> Step {
+        if let Some(begun) = midway.take() {
+            return self.go_on(warp, begun, midway, patience);
+        }
+        let Some(version) = self.choose(warp, hint) else { return Step::Flow(self.interpret(warp, view)) };
         let at = warp.block;
+        if self.entries[at.index()].versions[version].waits() != 0 {
+            return self.begin(warp, version, midway, view);
+        }
         let mut poll = Poll::new(patience, view);
         self.prepare(view, &mut poll);
         self.give_steps(warp, warp.steps);
         let code = &self.entries[at.index()].versions[version];
         let outcome = code.run(&mut self.context, warp, &self.rights);
-        self.finish(warp, outcome)
+        self.finish(warp, outcome).map_or(Step::Stopped, Step::Flow)
     }
 
     /// Takes over what a warp has counted of lanes.
@@ -501,6 +543,12 @@ impl<'a> Stepper<'a> {
         Some(flow)
     }
 
+    /// Whether a loop that does nothing but wait for others begins at a block, as far as is known.
+    #[inline]
+    pub fn surely_waits(&self, at: Block) -> bool {
+        self.tiers.jit.is_some() && self.tiers.kernel.surely_waits(at)
+    }
+
     /// Whether running warps together is worth a try ([`super::block`]).
     #[inline]
     pub fn may_run_together(&self) -> bool {
@@ -516,7 +564,7 @@ impl<'a> Stepper<'a> {
     /// Where a version of the code at the start is kept by this thread.
     pub fn place_at_start(&self, version: u32) -> Option<usize> {
         let known = &self.entries[self.tiers.start.block.index()].versions;
-        known.iter().position(|code| code.number() == version)
+        known.iter().position(|code| code.number() == version).filter(|&place| known[place].waits() == 0)
     }
 
     /// A version of the code at a block that fits all of the warps.
@@ -527,6 +575,10 @@ impl<'a> Stepper<'a> {
         known: &KnownShapes,
     ) -> Option<usize> {
         let entry = &self.entries[at.index()];
+        if entry.versions.iter().any(|code| code.waits() != 0) {
+            // Each warp has a stack of its own there.
+            return None;
+        }
         let fits = |place: usize| entry.versions[place].fits_all(warps.clone(), known);
         let found = (!entry.versions.is_empty() && fits(entry.last))
             .then_some(entry.last)

@@ -34,7 +34,7 @@ impl Resident {
     /// Whether the warp runs with those at a block; `whole`: with all that live, wherever its own state says that it is.
     #[inline]
     fn is_in_group(&self, at: Block, whole: bool) -> bool {
-        !self.warp.ended && (whole || self.waits.is_none() && self.warp.block == at)
+        !self.warp.ended && self.midway.is_none() && (whole || self.waits.is_none() && self.warp.block == at)
     }
 }
 
@@ -79,6 +79,8 @@ impl RunningBlock {
         let mut steps = 0;
         // Only what all warps of the block have done together is in it.
         let mut known = KnownShapes::default();
+        // Where a loop begins that waits, if they have come by one.
+        let mut waited = None;
         // Where they stand, if `place` is that of a step known from before; and the step and way that they came by.
         let (mut stop, mut came) = (None, None);
         loop {
@@ -134,7 +136,8 @@ impl RunningBlock {
                     if launch.patience.stop() {
                         return Some(Turn::Stopped);
                     }
-                    if *spent >= BLOCK_SLICE {
+                    let waits = stepper.surely_waits(at) && waited.replace(at) == Some(at);
+                    if waits || *spent >= BLOCK_SLICE {
                         self.land(at, steps, true, stepper);
                         return Some(Turn::Suspended);
                     }
@@ -174,6 +177,10 @@ impl RunningBlock {
                 return None;
             }
             (at, whole) = self.next_group(launch.tiers)?;
+            if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
+                // They have looked twice. Now others have their turns.
+                return None;
+            }
         }
     }
 
@@ -192,6 +199,10 @@ impl RunningBlock {
         let mut whole = true;
         for (number, resident) in self.warps.iter_mut().enumerate() {
             if resident.warp.ended {
+                continue;
+            }
+            if resident.midway.is_some() {
+                whole = false;
                 continue;
             }
             if let Some((index, _)) = resident.waits {

@@ -78,7 +78,10 @@ impl Jit {
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
             let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
-            if self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds)) {
+            // Warps of a piece cannot be put aside.
+            if region.may_wait
+                || self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds))
+            {
                 return Ok(None);
             }
             insts += region.mask.blocks.iter().map(|block| block.insts.len()).sum::<usize>();

@@ -39,6 +39,7 @@ struct Stored<'a> {
     start: Option<StartShapes>,
     written: SlotSet,
     steps: u32,
+    waits: u32,
     row: Option<RowNeeds>,
 }
 
@@ -101,6 +102,7 @@ impl Jit {
                 start: stored.start,
                 written: stored.written,
                 steps: stored.steps,
+                waits: stored.waits,
                 row: stored.row,
                 listing: None,
                 at: stored.at,
@@ -334,6 +336,10 @@ impl Jit {
             written.insert(slot);
         }
         let steps = from.u32()?;
+        let waits = from.u32()?;
+        if waits != 0 && !((4..=MOST_LANES as u32).contains(&waits) && waits.is_power_of_two()) {
+            return None;
+        }
         let row = match from.u8()? {
             0 => None,
             1 => Some(RowNeeds {
@@ -390,6 +396,7 @@ impl Jit {
             start,
             written,
             steps,
+            waits,
             row,
         })
     }
@@ -414,6 +421,7 @@ impl<'a> Stored<'a> {
             start,
             written,
             steps,
+            waits,
             row,
             at: _,
             lanes: _,
@@ -435,6 +443,7 @@ impl<'a> Stored<'a> {
             start: start.clone(),
             written: written.clone(),
             steps: *steps,
+            waits: *waits,
             row: row.clone(),
         }
     }
@@ -496,6 +505,7 @@ impl<'a> Stored<'a> {
         let written: Vec<Slot> = self.written.iter().collect();
         out.list(written.iter(), |out, slot| out.u32(slot.0));
         out.u32(self.steps);
+        out.u32(self.waits);
         out.u8(self.row.is_some().into());
         if let Some(row) = &self.row {
             let (threads, whole) = row.size;

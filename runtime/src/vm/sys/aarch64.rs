@@ -16,6 +16,24 @@ pub const fn float_control(mode: FloatMode) -> u64 {
     }
 }
 
+/// The float environment of this thread as it is.
+pub fn control() -> u64 {
+    let value: u64;
+    // SAFETY: reads FPCR.
+    unsafe { core::arch::asm!("mrs {}, fpcr", out(reg) value, options(nostack, nomem, preserves_flags)) };
+    value
+}
+
+/// Gives this thread a float environment.
+///
+/// # Safety
+///
+/// It is one that [`control`] has given, and Rust code that computes with floats runs only where it is Rust's.
+pub unsafe fn set_control(value: u64) {
+    // SAFETY: a value that FPCR has held.
+    unsafe { core::arch::asm!("msr fpcr, {}", in(reg) value, options(nostack, preserves_flags)) };
+}
+
 unsafe extern "C" {
     /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
     /// calls `code(context, frame)`, restores all.

@@ -1,10 +1,12 @@
 //! What differs between operating systems and processors. To port the runtime, edit here only.
 
 mod alt_stack;
+pub mod fiber;
 mod pages;
 pub mod sampler;
 mod signals;
 mod stack;
+mod stacks;
 mod unix;
 
 #[cfg(not(target_os = "linux"))]

@@ -69,7 +69,7 @@ impl Call {
 }
 
 impl Entry {
-    fn new(code: *const u8, mode: FloatMode, wanted_result: u64) -> Entry {
+    pub(super) fn new(code: *const u8, mode: FloatMode, wanted_result: u64) -> Entry {
         Entry {
             stack_pointer: 0,
             saved_control: 0,
@@ -83,6 +83,18 @@ impl Entry {
         }
     }
 
+    /// How an activation has ended, by an exception if so.
+    ///
+    /// # Safety
+    ///
+    /// The trampoline has come back, and nobody else uses the entry.
+    pub(super) unsafe fn fault(entry: *mut Entry) -> Option<Box<RawFault>> {
+        // SAFETY: as the caller promises. Volatile because the handler wrote it.
+        let faulted = unsafe { (&raw const (*entry).faulted).read_volatile() };
+        // SAFETY: as above; where it says so, it wrote that as well.
+        faulted.then(|| Box::new(unsafe { (&raw const (*entry).fault).cast::<RawFault>().read_volatile() }))
+    }
+
     /// Ends an activation.
     ///
     /// # Safety
@@ -90,12 +102,11 @@ impl Entry {
     /// `entry` is the current activation and the trampoline has come back.
     #[inline]
     unsafe fn leave(entry: *mut Entry) -> Option<Box<RawFault>> {
-        // SAFETY: nobody else uses it any more. Volatile because the handler wrote it.
-        let (previous, faulted) =
-            unsafe { ((*entry).previous, (&raw const (*entry).faulted).read_volatile()) };
+        // SAFETY: nobody else uses it any more.
+        let previous = unsafe { (*entry).previous };
         CURRENT.set(previous);
-        // SAFETY: as above; where it says so, it wrote that as well.
-        faulted.then(|| Box::new(unsafe { (&raw const (*entry).fault).cast::<RawFault>().read_volatile() }))
+        // SAFETY: as above.
+        unsafe { Entry::fault(entry) }
     }
 }
 
@@ -104,6 +115,23 @@ thread_local! {
     static CURRENT: Cell<*mut Entry> = const { Cell::new(std::ptr::null_mut()) };
     /// Makes sure once a thread that the handler has a stack.
     static STACK: Result<AltStack, Error> = AltStack::ensure();
+}
+
+/// Makes an activation the innermost one of the thread that runs this; gives the one that was. Not inlined: a fiber may go on on another thread than
+/// it has begun on, and where a thread's variables are must not be known from before.
+#[inline(never)]
+pub(super) fn exchange_current(entry: *mut Entry) -> *mut Entry {
+    CURRENT.replace(entry)
+}
+
+/// The innermost activation of this thread.
+pub(super) fn current() -> *mut Entry {
+    CURRENT.get()
+}
+
+/// Sees to it that the handler has a stack on this thread.
+pub(super) fn ensure_signal_stack() {
+    STACK.with(|_| ());
 }
 
 /// The innermost activation of this thread, for a handler on the same thread.

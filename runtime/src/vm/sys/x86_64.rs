@@ -16,6 +16,25 @@ pub const fn float_control(mode: FloatMode) -> u64 {
     }
 }
 
+/// The float environment of this thread as it is.
+pub fn control() -> u64 {
+    let mut value = 0u32;
+    // SAFETY: stores MXCSR to the local.
+    unsafe { core::arch::asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack, preserves_flags)) };
+    value.into()
+}
+
+/// Gives this thread a float environment.
+///
+/// # Safety
+///
+/// It is one that [`control`] has given, and Rust code that computes with floats runs only where it is Rust's.
+pub unsafe fn set_control(value: u64) {
+    let value = value as u32;
+    // SAFETY: a value that MXCSR has held.
+    unsafe { core::arch::asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, preserves_flags)) };
+}
+
 unsafe extern "C" {
     /// Saves callee-saved registers and the stack pointer in `entry`, sets the float environment,
     /// calls `code(context, frame)`, restores all.
