@@ -90,6 +90,11 @@ impl Forms {
         }
     }
 
+    /// Of a function of which one lane is a chunk: all values are scalars.
+    pub(crate) fn single(func: &Function) -> Forms {
+        Forms { forms: vec![Form::Uniform; func.values.len()] }
+    }
+
     pub(crate) fn of(&self, value: Value) -> Form {
         self.forms[value.index()]
     }

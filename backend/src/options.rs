@@ -409,6 +409,8 @@ pub struct Options {
     pub target: Target,
     /// Vectors of four lanes in a chunk: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
     pub groups: u8,
+    /// One lane is a chunk, its values in scalars; the region is made for that ([`warpjit_ir::passes::one_lane`]). `groups` is 1.
+    pub single: bool,
     /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
     pub wide_vectors: bool,
     /// Quick compilation, slow code; with `wide_vectors` there is one kind only.
@@ -444,6 +446,7 @@ impl Options {
         Options {
             target,
             groups: 2,
+            single: false,
             wide_vectors: false,
             fast_compile: false,
             checked_memory: false,

@@ -189,12 +189,12 @@ fn compiled(func: &Function, options: &Options, words: &[u32], memory: &Memory, 
     Outcome { frame, memory, result }
 }
 
-fn interpreted(func: &Function, groups: u8, words: &[u32], memory: &Memory, active: u64) -> Outcome {
+fn interpreted(func: &Function, options: &Options, words: &[u32], memory: &Memory, active: u64) -> Outcome {
     let code = Code::new(func).expect("valid");
     let mut frame = Frame::new(words.len() * 4);
     frame.words_mut().copy_from_slice(words);
     let mut memory = memory.clone();
-    let lanes = 4 * u32::from(groups);
+    let lanes = if options.single { 1 } else { 4 * u32::from(options.groups) };
     let mut result = Ok((0, 0, 0));
     for first in (0..32).step_by(lanes as usize) {
         let chunk = active & ((1 << lanes) - 1) << first;
@@ -296,7 +296,7 @@ fn compare(tame: bool) {
             let words = inputs(&func, &mut random, apart);
             let active = [0xffff_ffff, random.next() & 0xffff_ffff, 0xff0, 0xf0f0_0000][random.below(4)];
             let got = compiled(&func, &options, &words, &memory, active);
-            let want = interpreted(&func, options.groups, &words, &memory, active);
+            let want = interpreted(&func, &options, &words, &memory, active);
             let say = || {
                 let clif = list_region(&func, &options).expect("compiles").clif;
                 let assembly = list_region(&func, &options).expect("compiles").assembly;
@@ -539,7 +539,7 @@ fn lanes_that_take_part_are_side_by_side_or_not() {
                 }
                 let active = if round % 3 == 0 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
                 let got = compiled(&func, &options, &words, &memory, active);
-                let want = interpreted(&func, options.groups, &words, &memory, active);
+                let want = interpreted(&func, &options, &words, &memory, active);
                 assert_eq!(got.result, want.result, "options {n}, {extend}, round {round}");
                 for slot in [2, 5] {
                     for lane in (0..32).filter(|lane| (active & u64::from(part)) >> lane & 1 != 0) {
@@ -601,7 +601,7 @@ fn an_address_is_another_place_in_each_space() {
                     write(&func, &mut words, 0, lane, first + step as u64 * lane as u64);
                 }
                 let got = compiled(&func, &options, &words, &memory, 0xffff_ffff);
-                let want = interpreted(&func, options.groups, &words, &memory, 0xffff_ffff);
+                let want = interpreted(&func, &options, &words, &memory, 0xffff_ffff);
                 let say = format!("options {n}, {bits} bits, step {step}, known {known}");
                 assert_eq!(got.result, want.result, "{say}");
                 assert!(got.result.is_ok(), "{say}");

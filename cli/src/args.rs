@@ -83,8 +83,8 @@ pub struct EngineArgs {
     /// Run only these blocks of the grid, in linear order.
     #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
     pub blocks: Option<Range<u64>>,
-    /// Lanes that compiled code runs together, in groups of four.
-    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4", "8", "16"])]
+    /// Lanes that compiled code runs together, in groups of four; 0: one lane after another, in scalar code.
+    #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// Check every access instead of catching signals.
     #[arg(long)]
@@ -247,8 +247,8 @@ pub struct IrArgs {
     /// Keep global memory in lane order too.
     #[arg(long, requires = "launched")]
     pub lockstep: bool,
-    /// Lanes that compiled code runs together, in groups of four.
-    #[arg(long, value_name = "GROUPS", value_parser = ["1", "2", "4", "8", "16"])]
+    /// Lanes that compiled code runs together, in groups of four; 0: one lane after another, in scalar code.
+    #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
     /// How float results come about.
     #[arg(long, value_enum, default_value = "exact")]

@@ -62,7 +62,18 @@ impl Way {
     pub fn random(random: &mut SplitMix, rules: Rules) -> Way {
         Way {
             tier: if random.one_in(8) { Tier::Auto } else { Tier::Jit },
-            groups: random.pick(&[Some(1), Some(2), Some(4), Some(8), Some(16), None, None, None]),
+            groups: random.pick(&[
+                Some(0),
+                Some(0),
+                Some(1),
+                Some(2),
+                Some(4),
+                Some(8),
+                Some(16),
+                None,
+                None,
+                None,
+            ]),
             threads: if random.one_in(6) { 2 } else { 1 },
             host: random.pick(&[HostLevel::Native, HostLevel::Avx2, HostLevel::Avx2, HostLevel::Sse41]),
             // Checked code tests the lanes of a chunk before one of them stores (docs/design.md, "Faults").

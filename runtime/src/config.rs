@@ -61,7 +61,7 @@ pub struct Config {
     pub hot_after: Option<u32>,
     /// Where compiled code is kept for the next process that runs the same program; `None`: nowhere.
     pub cache: Option<CacheConfig>,
-    /// Groups of four lanes that compiled code keeps in flight: 1, 2 or 4 with vectors of 128 bits, 8 or 16 with vectors of 512, or 4
+    /// Groups of four lanes that compiled code keeps in flight: 0 for one lane after another in scalar code, 1, 2 or 4 with vectors of 128 bits, 8 or 16 with vectors of 512, or 4
     /// where the host, or the other settings, have none; `None`: the compiler chooses.
     pub chunk_groups: Option<u8>,
     /// Whether compiled code checks each address instead of relying on signals.

@@ -41,9 +41,11 @@ impl Engine {
     /// Checks the settings and installs the signal handlers that compiled code needs.
     pub fn new(config: Config) -> Result<Self, Error> {
         if let Some(groups) = config.chunk_groups
-            && !matches!(groups, 1 | 2 | 4 | 8 | 16)
+            && !matches!(groups, 0 | 1 | 2 | 4 | 8 | 16)
         {
-            return Err(Error::Config(format!("chunk of {groups} groups, possible are 1, 2, 4, 8 and 16")));
+            return Err(Error::Config(format!(
+                "chunk of {groups} groups, possible are 0, 1, 2, 4, 8 and 16"
+            )));
         }
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
@@ -150,7 +152,12 @@ impl Engine {
         }
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
+        let one_by_one = variant.lane_by_lane();
+        let lanes = || program.tiers(one_by_one, &self.config, launch.cancel.as_ref()).ok();
         let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
+        if !launch.capture_registers && !launch.capture_shared && variant.may_choose(&self.config) {
+            scheduler.allow_lanes(&lanes);
+        }
         scheduler.cancel_by(launch.cancel.as_ref());
         if !launch.capture_registers && !launch.capture_shared {
             scheduler.allow_rows();

@@ -5,7 +5,7 @@ use crate::exec::setup::Needs;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
-use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Tier};
+use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Observe, Tier};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
@@ -69,6 +69,8 @@ pub(crate) struct Variant {
     pub tier: Tier,
     pub hot_after: u32,
     pub chunk_groups: Option<u8>,
+    /// One lane after another, in scalar code.
+    pub single: bool,
     pub checked_memory: bool,
     pub lockstep: bool,
     pub numerics: Numerics,
@@ -97,6 +99,7 @@ impl Variant {
             tier: config.tier,
             hot_after: config.hot_after.unwrap_or(HOT_AFTER),
             chunk_groups: config.chunk_groups,
+            single: config.chunk_groups == Some(0),
             checked_memory: config.checked_memory,
             lockstep: config.lockstep,
             numerics: config.numerics,
@@ -120,6 +123,7 @@ impl Variant {
             count: self.count,
             exact_steps: self.exact_steps,
             whole_lanes: match self.chunk_groups {
+                _ if self.single => 0,
                 Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
                 _ => MOST_WHOLE_LANES,
             },
@@ -127,9 +131,25 @@ impl Variant {
         }
     }
 
+    /// The same for one lane after another.
+    pub(crate) fn lane_by_lane(mut self) -> Variant {
+        self.single = true;
+        self
+    }
+
+    /// Whether blocks of a launch may go one way or the other ([`crate::exec::ways`]), whichever is quicker.
+    pub(crate) fn may_choose(&self, config: &Config) -> bool {
+        let Observe { perf, sample_rate, count, listings } = config.observe;
+        self.tier != Tier::Interp
+            && self.chunk_groups.is_none()
+            && !(self.keep_registers || self.exact_steps || self.count)
+            && !(perf || sample_rate > 0 || count || listings)
+    }
+
     /// Whether code uses vectors of 512 bits.
     pub(crate) fn wide_vectors(&self) -> bool {
         self.host == HostLevel::Native
+            && !self.single
             && !self.checked_memory
             && self.chunk_groups.is_none_or(|groups| groups > MOST_NARROW)
             && warpjit_backend::host_has_wide_vectors()

@@ -26,7 +26,7 @@ fn engines(threads: usize) -> Vec<(String, Engine)> {
         ("jit".to_owned(), jit.clone()),
         ("checked".to_owned(), Config { checked_memory: true, ..jit.clone() }),
     ];
-    for groups in [1, 2, 4, 8, 16] {
+    for groups in [0, 1, 2, 4, 8, 16] {
         list.push((format!("chunk {groups}"), Config { chunk_groups: Some(groups), ..jit.clone() }));
     }
     // What has no vectors of 512 bits takes fewer lanes.

@@ -17,6 +17,7 @@ pub fn interpreter_and_compiled() -> Vec<Named> {
         }
     }
     let jit = Config { tier: Tier::Jit, ..Config::default() };
+    configs.push(("jit lane by lane".into(), Config { chunk_groups: Some(0), ..jit.clone() }));
     configs.push(("jit checked".into(), Config { checked_memory: true, ..jit.clone() }));
     // With vectors of 512 bits, where the host has them.
     configs.push(("jit 8".into(), Config { chunk_groups: Some(8), ..jit.clone() }));
@@ -32,11 +33,12 @@ pub fn named(name: impl Into<String>, config: Config) -> Option<Named> {
 }
 
 /// Host instructions and groups of lanes that GCN's programs are compiled with.
-pub const GCN_WAYS: [(HostLevel, Option<u8>); 4] = [
+pub const GCN_WAYS: [(HostLevel, Option<u8>); 5] = [
     (HostLevel::Native, None),
     (HostLevel::Avx2, None),
     (HostLevel::Sse41, Some(1)),
     (HostLevel::Native, Some(4)),
+    (HostLevel::Native, Some(0)),
 ];
 
 /// The first lane's register that is not as wanted; names of `wanted` that `looked_at` refuses are left out.

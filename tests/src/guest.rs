@@ -69,7 +69,9 @@ impl Guest {
             self.run(config).unwrap_or_else(|e| panic!("{tier:?}: {e:#}"))
         };
         let wanted = way(Tier::Interp, false, None);
-        for (checked, chunk) in [(false, None), (true, None), (false, Some(1)), (true, Some(4))] {
+        for (checked, chunk) in
+            [(false, None), (true, None), (false, Some(0)), (false, Some(1)), (true, Some(4))]
+        {
             let got = way(Tier::Jit, checked, chunk);
             let context = format!("compiled, checked memory {checked}, chunk {chunk:?}");
             assert_eq!(got.fault, wanted.fault, "{context}");

@@ -15,7 +15,7 @@ fn ways() -> Vec<Config> {
     let mut ways =
         vec![base(Tier::Interp), base(Tier::Jit), Config { hot_after: Some(0), ..base(Tier::Auto) }];
     for host in [HostLevel::Native, HostLevel::Avx2, HostLevel::Sse41] {
-        for chunk_groups in [1, 2, 4] {
+        for chunk_groups in [0, 1, 2, 4] {
             for lockstep in [false, true] {
                 ways.push(Config { host, chunk_groups: Some(chunk_groups), lockstep, ..base(Tier::Jit) });
             }

@@ -5,7 +5,7 @@ use warpjit_ir::{Imm, InstData, MemAccess};
 use super::{Kept, Lower, Parts, arg, malformed, wide};
 use crate::Error;
 use crate::atomics::{describe, is_possible, may_fault};
-use crate::clif::{I32, I64, vector};
+use crate::clif::{I32, I64};
 use crate::context::at;
 
 impl Lower<'_, '_> {
@@ -27,7 +27,7 @@ impl Lower<'_, '_> {
         let bits = self.guard_bits(guard)?;
         let (go, end) = (self.e.block(), self.e.block());
         let wanted = data.result.filter(|&r| self.used.count(r) > 0);
-        let ty = wanted.map(|r| vector(self.scalar_of(r)));
+        let ty = wanted.map(|r| self.part_type(self.scalar_of(r)));
         let (mut none, mut old) = (Vec::new(), Vec::new());
         if let Some(ty) = ty {
             none = vec![self.e.imm(ty, 0); values.len()];
@@ -70,7 +70,11 @@ impl Lower<'_, '_> {
         self.e.jump(end, &loaded);
         self.e.switch_to(end);
         if let Some(r) = wanted {
-            self.define(r, Kept::Parts(old.into()));
+            let kept = match old[..] {
+                [old] if self.options.single => Kept::Scalar(old),
+                _ => Kept::Parts(old.into()),
+            };
+            self.define(r, kept);
         }
         Ok(())
     }

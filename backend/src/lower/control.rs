@@ -78,7 +78,11 @@ impl Lower<'_, '_> {
         self.e.store(lane, self.context, at::CHUNK_LANE);
         let offset = self.e.shl(self.lane, 2);
         self.frame_lane = self.e.iadd(self.frame, offset);
-        if whole {
+        if self.options.single {
+            self.bits = self.e.imm(I32, 1);
+            self.first_active = self.e.imm(I32, 0);
+            self.active = std::rc::Rc::new([self.e.imm(I8, 1)]);
+        } else if whole {
             self.bits = self.e.imm(self.bits_type(), self.full_bits());
             self.first_active = self.e.imm(I32, 0);
             self.active = vec![self.e.imm(I32X4, u64::from(u32::MAX)); self.groups].into();
@@ -94,6 +98,30 @@ impl Lower<'_, '_> {
         let bits = self.guard_bits(mask)?;
         let bits = self.bits_as_long(bits);
         Ok(self.e.ishl(bits, self.lane))
+    }
+
+    /// Writes a slot of the only lane of a chunk, where its guard holds.
+    fn slot_set_single(
+        &mut self,
+        x: Value,
+        scalar: Scalar,
+        offset: i32,
+        guard: Option<Value>,
+    ) -> Result<(), Error> {
+        let mut s = self.scalar(x)?;
+        let base = self.frame_base(scalar);
+        if scalar == Scalar::I1 {
+            let word = self.truth_word(s);
+            s = self.e.ineg(word);
+        }
+        if let Some(guard) = guard.filter(|&g| !self.is_active_mask(g) && self.f.as_const(g) != Some(1)) {
+            let holds = self.scalar(guard)?;
+            let ty = self.e.ty(s);
+            let old = self.e.load(ty, base, offset);
+            s = self.e.select(holds, s, old);
+        }
+        self.e.store(s, base, offset);
+        Ok(())
     }
 
     /// Address of the chunk's first element of slots of that width, to which the slot's offset is added.
@@ -314,6 +342,7 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
                 (true, _) => self.frame,
                 // Where all lanes must be as said.
                 (false, Form::Affine { packed: true, .. }) => self.frame_base(ty.scalar),
+                (false, _) if self.options.single => self.frame_base(ty.scalar),
                 // Only the active lanes need to agree.
                 (false, _) => {
                     let place = self.frame_base(ty.scalar);
@@ -376,6 +405,9 @@ impl<'a> Flow<'a> for Lower<'a, '_> {
             return Ok(());
         }
         let guard = data.args.get(1).copied();
+        if self.options.single {
+            return self.slot_set_single(x, ty.scalar, offset, guard);
+        }
         // In code for rows the lanes that enter are those that have threads, from first to last: what others hold matters to nobody.
         let is_free = self.of_row.as_ref().is_some_and(|row| !row.row.keeps_lanes)
             && guard.is_none_or(|m| self.is_active_mask(m));

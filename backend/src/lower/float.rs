@@ -4,6 +4,7 @@
 //! rounding, as the IR asks). Elsewhere, and on AArch64 (which detects them before), it is done here: operands by
 //! their bits, results by computing them once more 2^64 times as large, where nothing is tiny.
 
+use warpjit_ir::analysis::is_flushed;
 use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
@@ -83,8 +84,23 @@ impl Lower<'_, '_> {
     pub(super) fn float_part(&mut self, data: &InstData, args: &[V]) -> Result<V, Error> {
         let first = *args.first().ok_or_else(|| malformed(data))?;
         let flush = self.explicit_flush && flushes(data);
-        let flushed: Vec<V> =
-            if flush { args.iter().map(|&a| self.e.flush(a)).collect() } else { args.to_vec() };
+        // Scalars stay where floats are: a choice by their bits would take them to the other registers and back.
+        let chooses = match data.op {
+            Opcode::Fcanon | Opcode::Fflush => true,
+            Opcode::Fadd | Opcode::Fsub | Opcode::Fmul | Opcode::Fdiv | Opcode::Fma => flush,
+            _ => false,
+        };
+        if chooses && matches!(self.e.ty(first), F32 | F64) {
+            return self.through_vector(args, |l, x| l.float_part(data, x));
+        }
+        let mut flushed = args.to_vec();
+        if flush {
+            for (a, &v) in flushed.iter_mut().zip(&data.args) {
+                if !is_flushed(self.f, v) {
+                    *a = self.e.flush(*a);
+                }
+            }
+        }
         let a = &flushed[..];
         Ok(match (data.op, a) {
             (Opcode::Fadd, &[a, b]) | (Opcode::Fsub, &[a, b]) => {

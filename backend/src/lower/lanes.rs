@@ -103,6 +103,84 @@ impl Lower<'_, '_> {
         Ok(Some(parts))
     }
 
+    /// An access of the only lane of a chunk to its local memory; gives what it loaded.
+    pub(super) fn local_single(&mut self, x: &Access<'_>) -> Result<Option<V>, Error> {
+        let mem = x.mem;
+        let address = self.first_address(x);
+        let index = if mem.far { address } else { self.e.band_imm(address, 0xffff) };
+        let first = self.e.uextend(I64, index);
+        let end = self.e.iadd_imm(first, mem.bytes.into());
+        let size = self.e.load(I32, self.context, at::LOCAL_BYTES);
+        let size = self.e.uextend(I64, size);
+        let mut allowed = self.e.icmp(HostIntCC::UnsignedLessThanOrEqual, end, size);
+        if x.store() {
+            let bits = self.guard_bits(x.guard)?;
+            let none = self.e.imm(I32, 0);
+            allowed = self.e.select(allowed, bits, none);
+        }
+        let ty = if mem.bytes == 8 { I64 } else { I32 };
+        let value = match x.value {
+            Some(v) => {
+                let v = self.scalar(v)?;
+                Some(self.e.cast(v, ty))
+            }
+            None => None,
+        };
+        let base = self.base(mem.space);
+        let (go, done) = (self.e.block(), self.e.block());
+        let loaded = if x.store() { None } else { Some(self.e.param(done, ty)) };
+        let zero = self.e.imm(ty, 0);
+        let skip: &[V] = if x.store() { &[] } else { &[zero] };
+        self.e.brif(allowed, (go, &[]), (done, skip));
+        self.e.switch_to(go);
+        // Pieces that lie together in memory.
+        let piece_bytes = match mem.bytes {
+            2.. if mem.align < mem.bytes.min(4) => 1,
+            8 => 4,
+            n => n,
+        };
+        let lane = self.e.shl(self.lane, 2);
+        let mut all: Option<V> = None;
+        for piece in 0..mem.bytes / piece_bytes {
+            let byte = piece * piece_bytes;
+            let at = self.e.iadd_imm(first, byte.into());
+            let word = self.e.band_imm(at, !3);
+            let row = self.e.shl(word, self.f.lanes.trailing_zeros());
+            let low = self.e.band_imm(at, 3);
+            let column = self.e.iadd(lane, low);
+            let offset = self.e.iadd(row, column);
+            let place = self.e.iadd(base, offset);
+            match value {
+                Some(v) => {
+                    let v = if byte == 0 { v } else { self.e.shr(v, 8 * u32::from(byte)) };
+                    let v = if ty == I64 { self.e.ireduce(I32, v) } else { v };
+                    match piece_bytes {
+                        4 => self.e.store(v, place, 0),
+                        n => self.e.store_narrow(n, v, place, 0, false),
+                    }
+                }
+                None => {
+                    let v = match piece_bytes {
+                        4 => self.e.load(I32, place, 0),
+                        n => self.e.load_narrow(n, mem.signed && n == mem.bytes, place, 0, false),
+                    };
+                    let v = if ty == I64 { self.e.uextend(I64, v) } else { v };
+                    let v = if byte == 0 { v } else { self.e.shl(v, 8 * u32::from(byte)) };
+                    all = Some(all.map_or(v, |all| self.e.bor(all, v)));
+                }
+            }
+        }
+        let mut result: Vec<V> = all.into_iter().collect();
+        if let ([v], true) = (&mut result[..], mem.signed && piece_bytes < mem.bytes && mem.bytes < 4) {
+            let unused = 32 - 8 * u32::from(mem.bytes);
+            let high = self.e.shl(*v, unused);
+            *v = self.e.sar(high, unused);
+        }
+        self.e.jump(done, &result);
+        self.e.switch_to(done);
+        Ok(loaded)
+    }
+
     /// A look-up in a const bank whose index is known not to leave it: nothing wraps, and the offset goes into the loads.
     fn small_table(&mut self, x: &Access<'_>) -> Option<Parts> {
         let (Space::Const(_), Address::Lanes(parts), false) = (x.mem.space, &x.address, x.store()) else {

@@ -6,11 +6,24 @@ use warpjit_ir::{InstData, Opcode, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I32, I32X4, I64, V};
+use crate::clif::{HostIntCC, I8, I32, I32X4, I64, V};
 
 impl Lower<'_, '_> {
     pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {
         let r = result(data)?;
+        if self.options.single && matches!(data.op, Opcode::ActiveMask | Opcode::LaneBit) {
+            let own = match data.op {
+                Opcode::ActiveMask => self.e.imm(I8, 1),
+                _ => {
+                    let all = self.scalar(arg(data, 0)?)?;
+                    let own = self.e.ushr(all, self.lane);
+                    let own = self.e.ireduce(I8, own);
+                    self.e.band_imm(own, 1)
+                }
+            };
+            self.define_scalar(r, own);
+            return Ok(());
+        }
         if data.op == Opcode::ActiveMask {
             let parts = self.active.clone();
             self.define(r, Kept::Parts(parts));
@@ -29,6 +42,10 @@ impl Lower<'_, '_> {
         let guard = data.args.get(1).copied();
         let s = match (self.is_uniform(mask), guard) {
             (true, None) => self.scalar(mask)?,
+            (true, Some(guard)) if self.options.single => {
+                let (own, guard) = (self.scalar(mask)?, self.scalar(guard)?);
+                self.e.band(own, guard)
+            }
             _ => {
                 let mut parts = self.parts(mask)?;
                 if let Some(guard) = guard {
@@ -135,6 +152,10 @@ impl Lower<'_, '_> {
             return Ok(bits);
         }
         let bits = match self.forms.of(guard) {
+            _ if self.options.single => {
+                let s = self.scalar(guard)?;
+                self.truth_word(s)
+            }
             Form::Uniform => {
                 let s = self.scalar(guard)?;
                 let none = self.e.imm(self.bits_type(), 0);

@@ -67,6 +67,13 @@ impl Lower<'_, '_> {
         let access = Access { data, mem, value, guard, address, offset };
         self.check_alignment(&access)?;
         let parts = match (&access.address, mem.space) {
+            (_, Space::Local) if self.options.single => {
+                if let (Some(v), Some(r)) = (self.local_single(&access)?, data.result) {
+                    let v = self.e.cast(v, element(self.scalar_of(r)));
+                    self.define_scalar(r, v);
+                }
+                return Ok(());
+            }
             (Address::Uniform(_), Space::Local) if mem.bytes >= 4 && mem.align >= 4 => {
                 self.local_row(&access)?
             }
@@ -151,6 +158,11 @@ impl Lower<'_, '_> {
         let lanes = self.guard_bits(guard)?;
         let denied = self.guard_bits(value)?;
         let denied = self.e.band(denied, lanes);
+        if self.options.single {
+            let address = self.scalar(address)?;
+            self.fault_lanes(data, mem, denied, |l, _| l.e.uextend(I64, address));
+            return Ok(());
+        }
         let (cold, go_on) = (self.e.cold_block(), self.e.block());
         let parts = self.parts(address)?;
         self.e.brif(denied, (cold, &[]), (go_on, &[]));
@@ -192,7 +204,7 @@ impl Lower<'_, '_> {
         for (n, &part) in addresses.iter().enumerate() {
             self.e.store(part, self.context, at::LANE_ADDRESSES + 16 * n as i32);
         }
-        let wide = addresses.first().is_some_and(|&part| self.e.ty(part) == I64X2);
+        let wide = addresses.first().is_some_and(|&part| matches!(self.e.ty(part), I64 | I64X2));
         self.note_fault(if wide { FAULT_AT_DOUBLE_WORDS } else { FAULT_AT_WORDS });
     }
 

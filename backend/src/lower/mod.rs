@@ -250,13 +250,18 @@ impl<'a, 'b> Lower<'a, 'b> {
         let Carried { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row } =
             carried;
         let order = Order::new(f);
-        let forms = Forms::new(f, &order.blocks, &options.slot_shapes);
+        let forms = match options.single {
+            true => Forms::single(f),
+            false => Forms::new(f, &order.blocks, &options.slot_shapes),
+        };
         let hoist = hoisted_values(f, &order, &forms);
         let address_only = address_only(f, &forms, false);
         // A half to a third of the time to run, but twice the time to compile.
         let insts = order.blocks.iter().flat_map(|&b| &f.block(b).insts);
         let mads = insts.filter(|&&i| f.inst(i).op == Opcode::FmadTrunc).count();
-        let fast_mads = e.host.fma && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
+        let fast_mads = !options.single
+            && e.host.fma
+            && (1..=MOST_FAST_MADS).contains(&(mads * usize::from(options.groups)));
         let uses = if fast_mads { mads::uses(f, &order.blocks, &address_only) } else { Vec::new() };
         let wanted = fast_mads.then(|| Rc::new(Wanted::new(f, &order.blocks)));
         let none = V::from_u32(0);
@@ -357,12 +362,20 @@ const LANES_BYTES: u32 = 512;
 impl Lower<'_, '_> {
     /// Vectors of a chunk of the element type.
     fn part_count(&self, scalar: Scalar) -> usize {
+        if self.options.single {
+            return 1;
+        }
         if wide(scalar) { 2 * self.groups } else { self.groups }
     }
 
     /// Lanes of a chunk.
     fn lanes(&self) -> usize {
-        4 * self.groups
+        if self.options.single { 1 } else { 4 * self.groups }
+    }
+
+    /// The type of a vector of a chunk, of the element where one lane is a chunk.
+    fn part_type(&self, scalar: Scalar) -> HostType {
+        if self.options.single { element(scalar) } else { vector(scalar) }
     }
 
     /// A bit for each lane of a chunk.
@@ -423,8 +436,11 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// The vectors of a value.
+    /// The vectors of a value; the scalar of the only lane where one is a chunk.
     fn parts(&mut self, v: Value) -> Result<Parts, Error> {
+        if self.options.single {
+            return Ok(Rc::new([self.scalar(v)?]));
+        }
         let scalar = self.scalar_of(v);
         let count = self.part_count(scalar);
         let s = match self.kept(v)? {
@@ -473,7 +489,7 @@ impl Lower<'_, '_> {
     }
 
     fn define(&mut self, v: Value, kept: Kept) {
-        if let (true, Kept::Scalar(s)) = (self.hoist[v.index()], &kept) {
+        if let (true, Kept::Scalar(s)) = (self.hoist[v.index()] && !self.options.single, &kept) {
             let parts = self.vectors_of(*s, v, self.scalar_of(v));
             self.hoisted.insert(v, parts);
         }

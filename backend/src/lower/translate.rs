@@ -37,8 +37,12 @@ impl Lower<'_, '_> {
             self.e.switch_to(cold);
             self.e.brif(bits, (ask, &[]), (end, &[one]));
             self.e.switch_to(ask);
-            let splat = self.e.splat(I64X2, one);
-            let parts: Parts = (0..2 * self.groups).map(|_| splat).collect();
+            let parts: Parts = if self.options.single {
+                [one].into()
+            } else {
+                let splat = self.e.splat(I64X2, one);
+                (0..2 * self.groups).map(|_| splat).collect()
+            };
             // All have the same address, so the lowest one's answer is everybody's.
             let lane = self.lowest_lane(bits);
             self.ask_translation(data, &parts, value, bits)?;

@@ -83,7 +83,7 @@ pub fn context() -> Context {
     Context { active: 0xffff_ffff, fuel: 1 << 40, ..Context::new() }
 }
 
-/// Options of each group count and host level: what this host has, AVX2 with FMA where it has more, SSE4.1.
+/// Options of each group count, and of one lane after another, and host level: what this host has, AVX2 with FMA where it has more, SSE4.1.
 pub fn all_options() -> Vec<Options> {
     let mut list = Vec::new();
     let host = [HostLevel::Native, HostLevel::Sse41].map(|level| Target::host(level).expect("host"));
@@ -93,6 +93,7 @@ pub fn all_options() -> Vec<Options> {
         for groups in [1, 2, 4, 8] {
             list.push(Options { groups, ..Options::new(target.clone()) });
         }
+        list.push(Options { groups: 1, single: true, ..Options::new(target.clone()) });
         if target.has_wide_vectors() {
             for groups in [4, 8] {
                 list.push(Options { groups, wide_vectors: true, ..Options::new(target.clone()) });

@@ -127,7 +127,7 @@ fn sixteens_a_known_distance_apart_are_as_if_nobody_knew() {
             }
             let active = if random.below(3) == 0 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
             let got = compiled(&func, &options, &words, &memory, active);
-            let want = interpreted(&func, options.groups, &words, &memory, active);
+            let want = interpreted(&func, &options, &words, &memory, active);
             let say = || format!("seed {seed}, apart {:?}, active {active:x}\n{text}", options.apart);
             assert_eq!(got.result, want.result, "{}", say());
             for (slot, lane) in (EVEN..EVEN + RESULTS).flat_map(|slot| (0..32).map(move |lane| (slot, lane)))

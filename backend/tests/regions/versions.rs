@@ -110,7 +110,7 @@ fn versions_for_all_lanes_do_the_same() {
                     write(&func, &mut words, 5, l, far.into());
                 }
                 let active = if round % 5 == 0 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
-                let want = interpreted(&plain, options.groups, &words, &memory, active);
+                let want = interpreted(&plain, &options, &words, &memory, active);
                 if want.result.is_err() {
                     // Pages that are not there would be found by a signal.
                     continue;
@@ -179,7 +179,7 @@ fn double_words_that_lanes_share_are_those_of_each() {
                 write(&func, &mut words, 1, lane, u64::from(round % 7 != 0 || random.below(3) > 0));
             }
             let active = if round % 6 == 5 { random.next() & 0xffff_ffff } else { 0xffff_ffff };
-            let want = interpreted(&func, options.groups, &words, &memory, active);
+            let want = interpreted(&func, &options, &words, &memory, active);
             let got = compiled(&func, &options, &words, &memory, active);
             assert_eq!(got.result, want.result, "options {n}, round {round}");
             let part = |lane: usize| active >> lane & read(&func, &words, 1, lane) & 1 != 0;
@@ -328,7 +328,7 @@ fn looked_through(text: &str) {
                 write(&func, &mut words, 0, lane, first + lane as u64);
                 write(&func, &mut words, 1, lane, random.next() & 0xff);
             }
-            let want = interpreted(&func, options.groups, &words, &memory, 0xffff_ffff);
+            let want = interpreted(&func, &options, &words, &memory, 0xffff_ffff);
             let got = compiled(&func, &options, &words, &memory, 0xffff_ffff);
             assert_eq!((got.result, got.frame), (want.result, want.frame), "options {n}, round {round}");
         }

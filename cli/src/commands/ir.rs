@@ -12,7 +12,7 @@ use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 use warpjit_ir::passes::fast;
 use warpjit_ir::regions::SlotFacts;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, optimize_within};
+use warpjit_ir::regions::{Kernel, MOST_WHOLE_LANES, Region, RegionOptions, one_lane, optimize_within};
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, SlotInit};
 
 use super::code::Code;
@@ -31,13 +31,15 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     options.wide_vectors = options.target.has_wide_vectors()
         && args.form != Form::Clif
         && groups.is_none_or(|groups| groups > MOST_NARROW);
+    options.single = groups == Some(0);
     options.groups = match groups {
+        Some(0) => 1,
         Some(groups) => groups,
         None if options.wide_vectors => MOST_NARROW,
         None => options.groups,
     };
     let regions = RegionOptions {
-        whole_lanes: MOST_WHOLE_LANES,
+        whole_lanes: if options.single { 0 } else { MOST_WHOLE_LANES },
         whole_is_slow: !options.wide_vectors,
         ..RegionOptions::default()
     };
@@ -55,7 +57,8 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
             fast::run(&mut function);
         }
         let read_only = program.image().abi.read_only();
-        let settings = (regions, args.program.budget.budget(), read_only.as_slice());
+        let budget = args.program.budget.budget();
+        let settings = Settings { regions, budget, read_only: &read_only, single: options.single };
         let function = &function;
         match args.form {
             Form::Spmd => text += &function.to_string(),
@@ -99,6 +102,17 @@ fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
     function.slots.iter().map(|slot| if of_words(slot) { shape(slot) } else { None }).collect()
 }
 
+/// How regions are made that are shown.
+#[derive(Clone, Copy)]
+struct Settings<'a> {
+    regions: RegionOptions,
+    budget: Budget,
+    /// As [`Kernel::within`] wants it.
+    read_only: &'a [Range<u64>],
+    /// One lane after another.
+    single: bool,
+}
+
 /// Every region that a run can come to, with what `show` says of it; blocks that run in the
 /// interpreter are named.
 ///
@@ -107,11 +121,11 @@ fn shapes_at_start(function: &Function) -> Vec<Option<Shape>> {
 fn show_regions(
     text: &mut String,
     function: &Function,
-    (options, budget, read_only): (RegionOptions, Budget, &[Range<u64>]),
+    settings: Settings<'_>,
     show: impl Fn(&Region, &[Option<Shape>]) -> anyhow::Result<String>,
 ) -> anyhow::Result<()> {
-    let meter = Meter::new(Task::Compiling, budget, Spent::default());
-    let kernel = Kernel::within(function.clone(), options, read_only, &meter)?;
+    let meter = Meter::new(Task::Compiling, settings.budget, Spent::default());
+    let kernel = Kernel::within(function.clone(), settings.regions, settings.read_only, &meter)?;
     let start = shapes_at_start(&kernel.func);
     let mut todo = vec![kernel.func.entry];
     let mut seen = BTreeSet::new();
@@ -147,7 +161,10 @@ fn show_regions(
                 ExitKind::Enter(block) => todo.push(block),
             }
         }
-        optimize_within(&mut region, !options.whole_is_slow, &meter)?;
+        optimize_within(&mut region, !settings.regions.whole_is_slow, &meter)?;
+        if settings.single {
+            one_lane(&mut region.mask, &meter)?;
+        }
         let _ = writeln!(text, "{}", show(&region, shapes)?);
     }
     Ok(())

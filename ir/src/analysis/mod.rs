@@ -3,6 +3,7 @@
 mod bits;
 mod cfg;
 mod dominators;
+mod flushed;
 mod loops;
 mod masks;
 mod slot_bounds;
@@ -12,6 +13,7 @@ pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
 pub(crate) use cfg::successors_by_hub;
 pub use dominators::Dominators;
+pub use flushed::is_flushed;
 pub use loops::{Loop, Loops};
 pub(crate) use masks::{Edge, Masks};
 pub use slot_bounds::keep_proven_bounds;

@@ -13,6 +13,7 @@ pub mod fold;
 pub mod gvn;
 pub mod lane_loops;
 pub mod licm;
+pub mod one_lane;
 pub mod pairs;
 pub mod remaining;
 pub mod schedule;
@@ -51,6 +52,7 @@ pub const ALL: &[(&str, Pass)] = &[
     ("gvn", gvn::run),
     ("lane_loops", lane_loops::run),
     ("licm", licm::run),
+    ("one_lane", one_lane::run),
     ("pairs", pairs::run),
     ("remaining", remaining::run),
     ("schedule", schedule::run),

@@ -189,7 +189,14 @@ impl KernelFacts {
     ) -> Result<KernelFacts, Stopped> {
         let may_be_called = may_be_called(func, meter)?;
         let waits = func.blocks.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(KernelFacts { uniform: Uniformity::compute(func, meter)?, may_be_called, run, order, votes, waits })
+        Ok(KernelFacts {
+            uniform: Uniformity::compute(func, meter)?,
+            may_be_called,
+            run,
+            order,
+            votes,
+            waits,
+        })
     }
 
     /// Whether a loop that surely waits begins at a block, as far as is known.
@@ -666,7 +673,7 @@ impl Explorer<'_> {
         waiting: &Waiting,
     ) -> bool {
         let run = self.facts.run;
-        if run.lockstep || run.counted {
+        if self.facts.order.lockstep || run.counted {
             return false;
         }
         if run.wave {

@@ -25,7 +25,7 @@ mod waiting;
 pub mod wave;
 mod wave_memory;
 
-pub use optimize::{optimize, optimize_within, part_lanes, versions};
+pub use optimize::{one_lane, optimize, optimize_within, part_lanes, versions};
 
 use std::ops::Range;
 use std::sync::{Mutex, OnceLock, PoisonError};

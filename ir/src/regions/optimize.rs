@@ -4,8 +4,8 @@ use super::{Region, full};
 use crate::function::Function;
 use crate::meter::{Meter, Stopped};
 use crate::passes::{
-    Pass, canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, pairs,
-    pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
+    Pass, canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, one_lane,
+    pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
 /// Runs passes in order, unless the work is to stop between two.
@@ -85,6 +85,22 @@ pub fn part_lanes(func: &mut Function) -> bool {
         );
     }
     parted
+}
+
+/// Makes code for one lane at a time of a region that has been optimised ([`one_lane`]).
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
+    meter.stage("taking its lanes one by one")?;
+    for _ in 0..2 {
+        run(
+            func,
+            &[one_lane::run, fold::run, simplify_cfg::run, gvn::run, fold::run, simplify_cfg::run, dce::run],
+            meter,
+        )?;
+    }
+    run(func, &[licm::run, gvn::run, dce::run], meter)
 }
 
 /// Makes further versions of a region that has been optimised, for code that has something from knowing that all lanes take part.

@@ -6,6 +6,7 @@ use super::memory::{Local, Shared, View};
 use super::segments::Place;
 use super::setup::{Plan, frame_bits};
 use super::tiers::{Hint, Midway, Patience, Step, Stepper, Tiers};
+use super::ways::Way;
 use crate::Memory;
 use warpjit_backend::RowWarp;
 use warpjit_ir::Slot;
@@ -85,6 +86,8 @@ pub struct RunningBlock {
     place: Option<Place>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
+    /// The way that it goes: whose frames its warps have.
+    pub way: Way,
 }
 
 /// A fault, and the warp that it happened to.
@@ -173,6 +176,7 @@ impl RunningBlock {
             ended_steps: (0, 0),
             place: None,
             was_prepared: false,
+            way: Way::default(),
         };
         block.shared.reset(plan, index);
         block

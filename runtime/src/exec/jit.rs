@@ -29,7 +29,7 @@ use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
-use warpjit_ir::regions::{Kernel, Region, SlotFacts, optimize_within, part_lanes, versions};
+use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, optimize_within, part_lanes, versions};
 use warpjit_ir::{Block, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable};
 
 use crate::cache::{CacheConfig, Key, Store};
@@ -294,6 +294,11 @@ impl Jit {
         lock(&self.compiling).total
     }
 
+    /// Whether code runs one lane after another. Warps so small that they are always run whole have vectors.
+    fn is_single(&self) -> bool {
+        self.variant.single && !self.kernel.whole_warps()
+    }
+
     /// Why the code generator refused a region, if it did; the interpreter runs that.
     pub fn refusal(&self) -> Option<String> {
         lock(&self.refusal).clone()
@@ -328,7 +333,7 @@ impl Jit {
             Some(Fitting { code, suits: true }) => return Some(code),
             found => found.map(|found| found.code),
         };
-        let may_assume = self.may_assume(&versions, at);
+        let may_assume = !self.variant.single && self.may_assume(&versions, at);
         if versions.impossible || found.is_some() && !may_assume {
             return found;
         }
@@ -422,7 +427,7 @@ impl Jit {
         let mut known = SlotFacts::none(kernel.func.slots.len());
         let Some(mut region) = cut(kernel, at, &known, meter)? else { return Ok(None) };
         let groups = self.groups(&region);
-        let chunk_lanes = u32::from(groups) * 4;
+        let chunk_lanes = if self.is_single() { 1 } else { u32::from(groups) * 4 };
         let mut assumptions = Vec::new();
         let mut start = None;
         if !frames.is_empty() {
@@ -451,8 +456,12 @@ impl Jit {
                 versions(&mut region, false);
             }
         }
+        if self.is_single() {
+            one_lane(&mut region.mask, meter)?;
+        }
         let mut options = Options::new(self.target.clone());
         options.groups = groups;
+        options.single = self.is_single();
         options.may_wait = region.may_wait;
         options.wide_vectors = self.wide;
         options.checked_memory = self.variant.checked_memory;

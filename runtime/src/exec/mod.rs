@@ -16,6 +16,7 @@ mod start;
 mod stock;
 pub(crate) mod tiers;
 mod trails;
+pub mod ways;
 
 pub(crate) use block::BlockFault;
 pub(crate) use jit::RowFacts;

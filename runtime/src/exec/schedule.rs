@@ -16,12 +16,14 @@ use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
 use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
+use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Most blocks that may be suspended at a time, as no chip has more resident.
 const MOST_SUSPENDED: usize = 256;
@@ -80,6 +82,17 @@ struct Queue {
     over: bool,
 }
 
+/// Makes what runs blocks lane by lane.
+type MakeLanes<'a> = &'a (dyn Fn() -> Option<Arc<Tiers>> + Sync);
+
+/// A thread's means to run blocks one way.
+struct Means<'s> {
+    tiers: &'s Tiers,
+    stepper: Stepper<'s>,
+    /// A block that is over, to be used again.
+    spare: Option<Box<RunningBlock>>,
+}
+
 /// Everything that the threads of a launch share.
 pub struct Scheduler<'a> {
     plan: &'a Plan,
@@ -91,6 +104,9 @@ pub struct Scheduler<'a> {
     threads: usize,
     /// Rows of blocks may be run at once.
     rows: bool,
+    /// Makes what runs blocks lane by lane, where they may go that way; and what it has made.
+    make_lanes: Option<MakeLanes<'a>>,
+    lanes: OnceLock<Option<Arc<Tiers>>>,
     /// Fewer blocks may exist at a time than threads and queue could hold, because the guest's memory for warps has room for so many.
     limited: bool,
     most_suspended: usize,
@@ -155,10 +171,10 @@ fn most_suspended(plan: &Plan, tiers: &Tiers) -> usize {
 }
 
 /// Most blocks that exist at a time in a launch on so many threads: those in the queue, and for each thread one that
-/// it runs, one that it keeps to use again, and the one that it may add to a full queue; and the one whose
+/// it runs, one that it keeps to use again for each way, and the one that it may add to a full queue; and the one whose
 /// registers are kept in the end.
 pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
-    let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(3)).saturating_add(1);
+    let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(4)).saturating_add(1);
     // No more than the launch has; those kept are blocks as well.
     let blocks = usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1);
     u32::try_from(all.min(blocks)).unwrap_or(u32::MAX)
@@ -184,6 +200,8 @@ impl<'a> Scheduler<'a> {
             progress: None,
             threads,
             rows: false,
+            make_lanes: None,
+            lanes: OnceLock::new(),
             limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
@@ -201,6 +219,57 @@ impl<'a> Scheduler<'a> {
     /// Allows rows of blocks to be run at once, where nobody wants to see what a block leaves in registers or shared memory.
     pub fn allow_rows(&mut self) {
         self.rows = block_row::may_run(self.plan, self.tiers);
+    }
+
+    /// Allows blocks to go lane by lane, where that is quicker; `make` makes what is needed for that.
+    pub fn allow_lanes(&mut self, make: MakeLanes<'a>) {
+        // Where there is room for few blocks, a thread could keep more than its share.
+        if self.tiers.may_part() && !self.limited {
+            self.make_lanes = Some(make);
+        }
+    }
+
+    /// The way that the next block goes.
+    fn way(&self) -> Way {
+        if self.make_lanes.is_none() || self.tiers.choice().way() == Way::Vectors {
+            return Way::Vectors;
+        }
+        match self.lanes() {
+            Some(_) => Way::Lanes,
+            None => {
+                self.tiers.choice().give_up();
+                Way::Vectors
+            }
+        }
+    }
+
+    /// What runs blocks lane by lane.
+    fn lanes(&self) -> Option<&Tiers> {
+        self.lanes.get_or_init(|| self.make_lanes.and_then(|make| make())).as_deref()
+    }
+
+    /// The clock and the time spent compiling, where blocks are timed.
+    fn start_clock(&self, tiers: &Tiers) -> Option<(Instant, Duration)> {
+        let measures = self.make_lanes.is_some() && self.tiers.choice().is_measuring();
+        measures.then(|| (Instant::now(), tiers.compile_times().0))
+    }
+
+    /// Blocks have run since the clock was started. What was compiled meanwhile is not theirs.
+    fn stop_clock(&self, started: Option<(Instant, Duration)>, way: Way, tiers: &Tiers, blocks: u64) {
+        match started {
+            Some((start, compiling)) if tiers.compile_times().0 == compiling => {
+                self.tiers.choice().took(way, blocks, start.elapsed());
+            }
+            Some(_) => {}
+            None if self.make_lanes.is_some() => self.tiers.choice().ran(blocks),
+            None => {}
+        }
+    }
+
+    /// A thread's means to run blocks one way.
+    fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
+        let stepper = Stepper::new(tiers, self.plan, self.memory, self.background, self.cancel, watch);
+        Means { tiers, stepper, spare: None }
     }
 
     /// Stops when the token says so.
@@ -245,11 +314,10 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut stepper =
-            Stepper::new(self.tiers, self.plan, self.memory, self.background, self.cancel, watch);
+        let mut vectors = self.means(self.tiers, watch);
+        let mut lanes: Option<Means<'_>> = None;
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
-        let mut spare: Option<Box<RunningBlock>> = None;
         let mut fresh = Stock::new();
         let mut prefer_fresh = false;
         let mut done = 0;
@@ -257,25 +325,45 @@ impl<'a> Scheduler<'a> {
         let mut rows = Rows {
             runner: None,
             block: None,
-            wait: may.then(|| stepper.blocks_before_rows(self.plan)),
+            wait: may.then(|| vectors.stepper.blocks_before_rows(self.plan)),
             together: 0,
             alone: 0,
         };
         loop {
+            let way = self.way();
             match &mut rows.wait {
+                _ if way == Way::Lanes => {}
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
-                    self.rows(&mut stepper, &mut fresh, &mut rows, &mut steps, &mut done);
+                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
             }
-            let Some(mut block) = self.take(&mut stepper, &mut fresh, &mut spare, prefer_fresh) else {
-                break;
+            let way = self.way();
+            if way == Way::Lanes && lanes.is_none() {
+                lanes = self.lanes().map(|tiers| self.means(tiers, watch));
+            }
+            let means = match (way, &mut lanes) {
+                (Way::Lanes, Some(lanes)) => lanes,
+                _ => &mut vectors,
+            };
+            let taken =
+                self.take(&mut means.stepper, means.tiers, &mut fresh, &mut means.spare, prefer_fresh);
+            let Some(mut block) = taken else { break };
+            // One that was suspended goes on as it has begun.
+            if block.way == Way::Lanes && lanes.is_none() {
+                lanes = self.lanes().map(|tiers| self.means(tiers, watch));
+            }
+            let means = match (block.way, &mut lanes) {
+                (Way::Lanes, Some(lanes)) => lanes,
+                _ => &mut vectors,
             };
             sampler.empty();
-            let index = block.index;
+            let (index, way) = (block.index, block.way);
             let patience = OfBlock { scheduler: self, index };
-            let turn = block.turn(self.plan, self.tiers, self.memory, &mut stepper, &patience);
+            let started = self.start_clock(means.tiers);
+            let turn = block.turn(self.plan, means.tiers, self.memory, &mut means.stepper, &patience);
+            self.stop_clock(started, way, means.tiers, matches!(turn, Turn::Done).into());
             let Some(block) = self.after_turn(block, turn, &mut done) else {
                 prefer_fresh = true;
                 continue;
@@ -283,7 +371,7 @@ impl<'a> Scheduler<'a> {
             prefer_fresh = false;
             let (warps, threads) = block.steps();
             steps = (steps.0 + warps, steps.1 + threads);
-            spare = self.keep(block);
+            means.spare = self.keep(block);
             if fresh.blocks.is_empty() || warps > TALK_STEPS {
                 self.tell_done(std::mem::take(&mut done));
             }
@@ -291,7 +379,10 @@ impl<'a> Scheduler<'a> {
         self.tell_done(done);
         let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        outcome.counts.add(&stepper.into_counts());
+        let spare = vectors.spare;
+        for stepper in [Some(vectors.stepper), lanes.map(|lanes| lanes.stepper)].into_iter().flatten() {
+            outcome.counts.add(&stepper.into_counts());
+        }
         outcome.counts.samples.add(&samples);
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
         if spare.is_some() {
@@ -377,7 +468,7 @@ impl<'a> Scheduler<'a> {
     ) {
         loop {
             self.fill(stock);
-            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) {
+            if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() == Way::Lanes {
                 return;
             }
             let runner = match rows.runner.take().filter(|runner| runner.is_best(stepper)) {
@@ -393,7 +484,9 @@ impl<'a> Scheduler<'a> {
             let patience = OfBlock { scheduler: self, index: stock.blocks.start };
             let launch =
                 InLaunch { plan: self.plan, tiers: self.tiers, memory: self.memory, patience: &patience };
+            let started = self.start_clock(self.tiers);
             let (runner, end) = runner.run(&launch, stepper, &stock.blocks);
+            self.stop_clock(started, Way::Vectors, self.tiers, end.blocks);
             rows.runner = runner;
             let (warps, threads) = end.steps;
             *steps = (steps.0 + warps, steps.1 + threads);
@@ -455,6 +548,7 @@ impl<'a> Scheduler<'a> {
     fn fresh(
         &self,
         stepper: &mut Stepper<'_>,
+        tiers: &Tiers,
         stock: &mut Stock,
         spare: &mut Option<Box<RunningBlock>>,
     ) -> Fresh {
@@ -483,12 +577,15 @@ impl<'a> Scheduler<'a> {
         }
         Fresh::Block(match spare.take() {
             Some(mut block) => {
-                block.reset(self.plan, self.tiers, self.memory, index);
+                block.reset(self.plan, tiers, self.memory, index);
                 block
             }
             None => {
                 let place = place.or_else(|| self.plan.segments.take_place());
-                Box::new(RunningBlock::new(self.plan, self.tiers, self.memory, stepper, index, place))
+                let mut block =
+                    Box::new(RunningBlock::new(self.plan, tiers, self.memory, stepper, index, place));
+                block.way = if std::ptr::eq(tiers, self.tiers) { Way::Vectors } else { Way::Lanes };
+                block
             }
         })
     }
@@ -497,6 +594,7 @@ impl<'a> Scheduler<'a> {
     fn take(
         &self,
         stepper: &mut Stepper<'_>,
+        tiers: &Tiers,
         stock: &mut Stock,
         spare: &mut Option<Box<RunningBlock>>,
         prefer_fresh: bool,
@@ -505,7 +603,7 @@ impl<'a> Scheduler<'a> {
             let waiting = self.waiting.load(Ordering::Relaxed);
             let mut no_room = false;
             if waiting == 0 || prefer_fresh && waiting < self.most_suspended {
-                match self.fresh(stepper, stock, spare) {
+                match self.fresh(stepper, tiers, stock, spare) {
                     Fresh::Block(block) => return Some(block),
                     Fresh::NoRoom => no_room = true,
                     Fresh::None if self.limited => self.wake_those_without_room(),

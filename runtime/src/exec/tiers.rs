@@ -8,6 +8,7 @@ use super::memory::{Rights, View};
 use super::setup::Plan;
 use super::start::Start;
 use super::trails::Trails;
+use super::ways::Choice;
 use crate::cache::CacheConfig;
 use crate::profile::RawSamples;
 use crate::program::Variant;
@@ -24,7 +25,7 @@ use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, Function, Scalar, Slot};
+use warpjit_ir::{Block, Function, Scalar, Slot, Terminator};
 
 #[path = "midway.rs"]
 mod midway;
@@ -44,6 +45,8 @@ pub struct Tiers {
     behind: bool,
     /// Whether compiled code looks 64-bit addresses up.
     translates: bool,
+    /// Whether blocks go this way or lane by lane, where both are possible.
+    choice: Choice,
 }
 
 /// What is watched of a launch besides its results.
@@ -136,7 +139,22 @@ impl Tiers {
         };
         let behind = variant.tier == Tier::Auto;
         let translates = variant.translate;
-        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates })
+        let choice = Choice::new(if behind { PATIENCE_BEHIND } else { PATIENCE });
+        Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, choice })
+    }
+
+    /// Whether blocks go this way or lane by lane.
+    pub fn choice(&self) -> &Choice {
+        &self.choice
+    }
+
+    /// Whether warps may part, or go round loops: else no other way can be quicker.
+    pub fn may_part(&self) -> bool {
+        let blocks = &self.kernel.func.blocks;
+        blocks
+            .iter()
+            .filter_map(|block| block.term.as_ref())
+            .any(|term| matches!(term, Terminator::Branch { .. } | Terminator::Leave { cond: Some(_), .. }))
     }
 
     /// What has been compiled so far, if it is kept as text.
@@ -201,6 +219,10 @@ impl Tiers {
         self.code.frame_bytes()
     }
 }
+
+/// Time that a kernel takes before another way is tried; where code is made while the interpreter runs, that has passed by then.
+const PATIENCE: Duration = Duration::from_millis(2);
+const PATIENCE_BEHIND: Duration = Duration::from_millis(20);
 
 /// Times that no code fits all warps of a block before they are no longer tried to run together.
 const MOST_CREDIT: i32 = 64;

@@ -75,7 +75,7 @@ pub fn settings() -> Vec<Config> {
     let config = |(tier, threads, chunk_groups)| Config { tier, threads, chunk_groups, ..Config::default() };
     let plain =
         [(Tier::Interp, 1, None), (Tier::Interp, 3, None), (Tier::Jit, 1, None), (Tier::Jit, 3, None)];
-    let narrow = [(Tier::Jit, 1, Some(1)), (Tier::Jit, 3, Some(2)), (Tier::Jit, 1, Some(4))];
+    let narrow = [0, 1, 2, 4].map(|groups| (Tier::Jit, if groups == 2 { 3 } else { 1 }, Some(groups)));
     let avx2 = Config { host: HostLevel::Avx2, ..config((Tier::Jit, 1, None)) };
     plain.into_iter().chain(narrow).map(config).chain([avx2]).collect()
 }

@@ -10,8 +10,10 @@ use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Memory, Program,
 /// The engines that programs are run by.
 fn engines() -> Vec<Engine> {
     let with = |tier, chunk_groups| Config { tier, chunk_groups, threads: 1, ..Config::default() };
-    [with(Tier::Interp, None), with(Tier::Jit, Some(1)), with(Tier::Jit, Some(2)), with(Tier::Jit, Some(4))]
+    [(Tier::Interp, None)]
         .into_iter()
+        .chain([0, 1, 2, 4].map(|groups| (Tier::Jit, Some(groups))))
+        .map(|(tier, groups)| with(tier, groups))
         .filter_map(|config| Engine::new(config).ok())
         .collect()
 }

@@ -1,6 +1,7 @@
 //! Floats and conversions. The bits of a NaN that arithmetic gives are unspecified, so that a rule may change them.
 
 use super::{Act, Folder};
+use crate::analysis::is_flushed;
 use crate::entities::Value;
 use crate::function::{Imm, InstData};
 use crate::opcodes::{FloatCC, Opcode};
@@ -32,7 +33,7 @@ impl Folder<'_> {
                 let &[x] = self.is(a, Fneg)? else { return None };
                 Some(Act::Now(Fabs, vec![x], Imm::None))
             }
-            (Fflush, &[a]) => self.is_flushed(a, DEPTH).then_some(Act::Is(a)),
+            (Fflush, &[a]) => is_flushed(self.func, a).then_some(Act::Is(a)),
             (Fcanon, &[a]) => {
                 if !self.may_be_nan(a, DEPTH) {
                     return Some(Act::Is(a));
@@ -242,28 +243,6 @@ impl Folder<'_> {
                 self.may_be_nan(data.args[1], depth - 1) || self.may_be_nan(data.args[2], depth - 1)
             }
             _ => true,
-        }
-    }
-
-    /// Whether the value is no denormal for sure.
-    fn is_flushed(&self, value: Value, depth: u32) -> bool {
-        use Opcode::*;
-        let Some(data) = self.def(value) else { return false };
-        if let Some(bits) = self.c(value) {
-            return match self.scalar(value) {
-                Scalar::F32 => !f32::from_bits(bits as u32).is_subnormal(),
-                _ => !f64::from_bits(bits).is_subnormal(),
-            };
-        }
-        match data.op {
-            FmadTrunc | Fflush | FcvtFromSint | FcvtFromUint => true,
-            Ffloor | Fceil | Ftrunc | Fnearest => true,
-            Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | Fdemote => data.imm == Imm::Ftz(true),
-            Fneg | Fabs | Fcanon if depth > 0 => self.is_flushed(data.args[0], depth - 1),
-            Select if depth > 0 => {
-                self.is_flushed(data.args[1], depth - 1) && self.is_flushed(data.args[2], depth - 1)
-            }
-            _ => false,
         }
     }
 }

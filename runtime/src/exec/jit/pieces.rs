@@ -364,6 +364,7 @@ impl Jit {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         match self.variant.chunk_groups {
             _ if self.kernel.whole_warps() => most,
+            _ if self.variant.single => 1,
             Some(groups) if self.wide => groups.min(most),
             Some(groups) => groups.min(MOST_NARROW).min(most),
             None if self.wide && !region.whole => {

@@ -165,7 +165,7 @@ impl Jit {
     ) -> Result<Option<Compiled>, Error> {
         let func = &self.kernel.func;
         let frames = look.frames;
-        if self.variant.keep_registers || self.variant.count || frames.is_empty() {
+        if self.variant.keep_registers || self.variant.count || self.variant.single || frames.is_empty() {
             return Ok(None);
         }
         let found = { lock(&self.found).take() };
