@@ -198,13 +198,13 @@ mod tests {
             [(4, 1, Way::Lanes), (1, 4, Way::Vectors), (100, 97, Way::Vectors), (100, 90, Way::Lanes)]
         {
             let choice = measuring();
-            choice.took(Way::Vectors, 8, vectors * MILLI);
+            choice.took(Way::Vectors, 8, 2 * vectors * MILLI);
             assert_eq!(choice.way(), Way::Lanes);
             // Another thread's block of before.
             choice.took(Way::Vectors, 1, 1000 * MILLI);
-            choice.took(Way::Lanes, 8, lanes * MILLI);
+            choice.took(Way::Lanes, 8, 2 * lanes * MILLI);
             if choice.is_measuring() {
-                choice.took(Way::Lanes, 8, lanes * MILLI);
+                choice.took(Way::Lanes, 8, 2 * lanes * MILLI);
             }
             assert_eq!((choice.way(), choice.is_measuring()), (wanted, false), "{vectors} and {lanes}");
         }
