@@ -422,7 +422,7 @@ fn counts() {
 fn bad_configurations() {
     let refuse = |config| warpjit_runtime::Engine::new(config).unwrap_err().to_string();
     let config = warpjit_runtime::Config { chunk_groups: Some(3), ..Default::default() };
-    assert_eq!(refuse(config), "configuration: chunk of 3 groups, possible are 1, 2, 4, 8 and 16");
+    assert_eq!(refuse(config), "configuration: chunk of 3 groups, possible are 0, 1, 2, 4, 8 and 16");
     let config = warpjit_runtime::Config { threads: 100_000, ..Default::default() };
     assert_eq!(refuse(config), "configuration: 100000 threads, possible are up to 4096");
 }

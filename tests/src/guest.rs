@@ -75,6 +75,10 @@ impl Guest {
             let got = way(Tier::Jit, checked, chunk);
             let context = format!("compiled, checked memory {checked}, chunk {chunk:?}");
             assert_eq!(got.fault, wanted.fault, "{context}");
+            if chunk == Some(0) && wanted.fault.is_some() {
+                // Lanes above the one that faults have not begun.
+                continue;
+            }
             assert_eq!((got.status, &got.mismatches), (wanted.status, &wanted.mismatches), "{context}");
         }
         wanted
