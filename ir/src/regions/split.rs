@@ -84,6 +84,8 @@ pub struct OrderedAccesses {
     tells: bool,
     /// Whether there are atomics of global memory.
     updates: bool,
+    /// Whether they are in lock step: where one faults, those before it are done in all lanes.
+    in_step: bool,
     /// Whether there are loads of the whole wave, which must not see what some of its lanes store.
     of_wave: bool,
 }
@@ -112,6 +114,7 @@ impl OrderedAccesses {
                     this.atomics = this.atomics.plus(own);
                     this.on_ordered |= is_ordered(m.space, lockstep);
                     this.updates |= matches!(m.space, Space::Global(_));
+                    this.in_step |= lockstep && matches!(m.space, Space::Global(_));
                 }
                 _ => {}
             }
@@ -136,6 +139,7 @@ impl OrderedAccesses {
         let has = |x: OrderedAccesses| x.atomics != Atomics::None;
         plain(self) && plain(later) && both.conflict()
             || has(self) && has(later) && both.atomics == Atomics::Ordered
+            || self.in_step && later.in_step
             || self.on_ordered && plain(later)
             || later.on_ordered && plain(self)
             || self.tells && has(later)
@@ -157,6 +161,7 @@ impl OrderedAccesses {
             on_ordered: self.on_ordered || other.on_ordered,
             tells: self.tells || other.tells,
             updates: self.updates || other.updates,
+            in_step: self.in_step || other.in_step,
             of_wave: self.of_wave || other.of_wave,
         }
     }
