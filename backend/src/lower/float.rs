@@ -43,7 +43,7 @@ const BINARY64: Format = Format {
     scaled_min: 0x0410_0000_0000_0000,
 };
 
-fn format(ty: HostType) -> &'static Format {
+pub(super) fn format(ty: HostType) -> &'static Format {
     format_of(ty.lane_bits() == 64)
 }
 
@@ -63,11 +63,14 @@ impl Lower<'_, '_> {
         }
         let args: Vec<Value> = match data.op {
             // Operations on the bits.
-            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
+            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon | Opcode::Fsignals => {
+                data.args.clone()
+            }
             _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
         };
         let parts = self.part_by_part(&args, |l, a| l.float_part(data, a))?;
-        let narrow = data.op == Opcode::Fcmp && wide(self.scalar_of(arg(data, 0)?));
+        let narrow =
+            matches!(data.op, Opcode::Fcmp | Opcode::Fsignals) && wide(self.scalar_of(arg(data, 0)?));
         Ok(if narrow { self.narrow_mask(&parts) } else { parts })
     }
 
@@ -125,6 +128,8 @@ impl Lower<'_, '_> {
                 let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
                 self.e.compare(cc, a, b)
             }
+            (Opcode::Fmin | Opcode::Fmax, &[a, b]) => self.extreme(data, a, b)?,
+            (Opcode::Fsignals, &[a, b]) => self.signals(data, a, b)?,
             (Opcode::Fflush, _) => self.e.flush(first),
             (Opcode::Fcanon, &[a]) => {
                 let Imm::Bits(bits) = data.imm else { return Err(malformed(data)) };

@@ -2,6 +2,7 @@
 
 mod bits;
 mod cfg;
+mod classes;
 mod dominators;
 mod loops;
 mod masks;
@@ -11,6 +12,7 @@ mod uses;
 pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
 pub(crate) use cfg::successors_by_hub;
+pub use classes::{Classes, FloatClasses};
 pub use dominators::Dominators;
 pub use loops::{Loop, Loops};
 pub(crate) use masks::{Edge, Masks};

@@ -34,8 +34,8 @@ fn use_of(inst: &InstData) -> Use {
     use Opcode::*;
     match inst.op {
         CallPure if inst.special().is_some() => Use::Blind,
-        Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fcmp | Fcanon | Fpromote | Fdemote
-        | FcvtToSint | FcvtToUint => Use::Blind,
+        Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fmin | Fmax | Fcmp | Fcanon | Fpromote
+        | Fdemote | FcvtToSint | FcvtToUint => Use::Blind,
         Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Select | Splat | Bitcast => Use::Passes,
         _ => Use::Sees,
     }
