@@ -13,7 +13,7 @@ use crate::{Error, FloatEnv};
 
 impl Lower<'_, '_> {
     /// What kinds of floats values can be.
-    fn classes(&mut self) -> Rc<FloatClasses> {
+    pub(super) fn classes(&mut self) -> Rc<FloatClasses> {
         let f = self.f;
         self.float_classes.get_or_insert_with(|| Rc::new(FloatClasses::new(f))).clone()
     }

@@ -144,6 +144,8 @@ pub(crate) struct Lower<'a, 'b> {
     known_bits: Option<Rc<KnownBits>>,
     /// What kinds of floats values can be, likewise.
     float_classes: Option<Rc<FloatClasses>>,
+    /// Whether anything can see the bits of a value that is a NaN, likewise.
+    nan_bits_seen: Option<Rc<Vec<bool>>>,
     /// Whether `fmad_trunc` takes the way that is fast to run and slow to compile.
     fast_mads: bool,
     /// In the fast version of multiply-adds: what must be looked at behind it.
@@ -275,6 +277,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             address_only,
             known_bits: None,
             float_classes: None,
+            nan_bits_seen: None,
             fast_mads,
             mads: None,
             inside: Vec::new(),
