@@ -68,11 +68,11 @@ impl Emit<'_> {
         ishl(x, y); ushr(x, y); sshr(x, y); rotl(x, y);
         umin(x, y); umax(x, y); smin(x, y); smax(x, y);
         popcnt(x); clz(x); ctz(x); bitrev(x); bswap(x);
-        fadd(x, y); fsub(x, y); fmul(x, y); fdiv(x, y); sqrt(x); fma(x, y, z);
+        fadd(x, y); fsub(x, y); fmul(x, y); fdiv(x, y); sqrt(x); fma(x, y, z); fmin(x, y); fmax(x, y);
         floor(x); ceil(x); trunc(x); nearest(x); fneg(x); fabs(x);
         fvpromote_low(x); fvdemote(x); vany_true(x);
         swiden_low(x); swiden_high(x); uwiden_low(x); uwiden_high(x);
-        select(c, x, y); snarrow(x, y); unarrow(x, y); swizzle(x, y);
+        select(c, x, y); bitselect(c, x, y); snarrow(x, y); unarrow(x, y); swizzle(x, y);
     }
     emit_typed! {
         splat; scalar_to_vector; ireduce; uextend; sextend; fpromote; fdemote;

@@ -15,6 +15,7 @@ mod compile;
 mod context;
 mod embedded;
 mod even_address;
+mod extremes;
 mod flow;
 mod frame;
 mod helpers;

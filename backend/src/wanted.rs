@@ -190,7 +190,7 @@ impl<'a> Wanted<'a> {
     fn is_condition(&self, v: Value) -> bool {
         match self.f.def_inst(v) {
             Some(data) if data.op == Opcode::Inot => data.args.iter().any(|&a| self.is_condition(a)),
-            Some(data) => matches!(data.op, Opcode::Fcmp | Opcode::Icmp),
+            Some(data) => matches!(data.op, Opcode::Fcmp | Opcode::Fsignals | Opcode::Icmp),
             None => false,
         }
     }

@@ -125,6 +125,10 @@ impl<'a> Builder<'a> {
         smin => Smin;
         /// Signed maximum.
         smax => Smax;
+        /// Lesser of two floats.
+        fmin => Fmin;
+        /// Greater of two floats.
+        fmax => Fmax;
     }
 
     unary! {
@@ -226,6 +230,11 @@ impl<'a> Builder<'a> {
     /// Float comparison.
     pub fn fcmp(&mut self, cc: FloatCC, a: Value, b: Value, ftz: bool) -> Value {
         self.value(Opcode::Fcmp, &[a, b], Imm::FloatCmp(cc, ftz), Scalar::I1)
+    }
+
+    /// Whether one of two floats is a signalling NaN.
+    pub fn fsignals(&mut self, a: Value, b: Value) -> Value {
+        self.value(Opcode::Fsignals, &[a, b], Imm::None, Scalar::I1)
     }
 
     /// `a` where `cond` holds, else `b`.

@@ -183,6 +183,13 @@ opcodes! {
     Ftrunc, "ftrunc", Float, Sig::Same(1, FLOAT);
     /// Round to the nearest integer, ties to even.
     Fnearest, "fnearest", Float, Sig::Same(1, FLOAT);
+    /// The lesser of two numbers, the other operand where one is a NaN. -0 is below +0, denormals are what they are. Where
+    /// both are NaNs the result is one, whose bits are unspecified.
+    Fmin, "fmin", Float, Sig::Same(2, FLOAT);
+    /// The greater of two numbers, as [`Opcode::Fmin`].
+    Fmax, "fmax", Float, Sig::Same(2, FLOAT);
+    /// Whether one of the two operands is a signalling NaN: one whose highest fraction bit is 0.
+    Fsignals, "fsignals", Float, Sig::Compare(FLOAT);
     /// Float comparison; the condition is in the immediate. With `ftz`, denormals count as zeros.
     Fcmp, "fcmp", Float, Sig::Compare(FLOAT);
     /// A denormal becomes the zero of its sign; anything else, NaN included, keeps its bits.
@@ -353,6 +360,9 @@ impl Opcode {
                 | Fmul
                 | Fma
                 | FmadTrunc
+                | Fmin
+                | Fmax
+                | Fsignals
         )
     }
 

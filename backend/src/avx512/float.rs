@@ -1,14 +1,18 @@
 //! Float arithmetic and comparison, exact also where the host flushes what must not be or does not what must (as
 //! [`crate::lower::float`] does it).
 
+use std::rc::Rc;
+
 use iced_x86::Code;
+use warpjit_ir::analysis::FloatClasses;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
 use super::asm::{R, Src};
 use super::code::Size;
-use super::int::{AND, OR, TEST, TEST_NOT};
+use super::int::{AND, CMP as ICMP, GREATER, OR, SMAX, SMIN, TEST, TEST_NOT};
 use super::lower::Lower;
+use crate::extremes::Plan;
 use crate::lower::float::{Format, TINY, flushes, format_of};
 use crate::operands::{arg, malformed, wide};
 use crate::{Error, FloatEnv};
@@ -30,6 +34,10 @@ const ROUND: [Code; 2] =
 pub(super) const CMP: [Code; 2] =
     [Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae, Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae];
 const XOR: [Code; 2] = super::int::XOR;
+const MIN: [Code; 2] =
+    [Code::EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae, Code::EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae];
+const MAX: [Code; 2] =
+    [Code::EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae, Code::EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae];
 
 /// Codes of the comparison instructions' conditions.
 fn condition(cc: FloatCC) -> u8 {
@@ -52,6 +60,7 @@ fn condition(cc: FloatCC) -> u8 {
 }
 
 pub(super) const UNORDERED: u8 = 3;
+const EQUAL: u8 = 0;
 const LESS: u8 = 1;
 
 /// A constant in every element.
@@ -74,23 +83,34 @@ impl Lower<'_> {
         let w = usize::from(wide(scalar));
         let args: Vec<Value> = match data.op {
             // Operations on the bits.
-            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
+            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon | Opcode::Fsignals => {
+                data.args.clone()
+            }
             _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
         };
         let flush = self.explicit_flush && flushes(data);
         if data.op == Opcode::FmadTrunc {
             return self.multiply_add(data, &args, flush);
         }
+        let plan = match data.op {
+            Opcode::Fmin | Opcode::Fmax => Some(self.extreme_plan(data)?),
+            _ => None,
+        };
         let commutes = matches!(data.op, Opcode::Fadd | Opcode::Fmul);
         let mut args = args;
         if commutes && args.len() == 2 && self.f.as_const(args[0]).is_some() {
             args.swap(0, 1);
         }
+        if plan.is_some_and(|plan| plan.swap) {
+            args.swap(0, 1);
+        }
+        // What looks at the last operand more than once has it in a register.
+        let once = !matches!(data.op, Opcode::Fsignals) && plan.is_none_or(|plan| plan.is_plain());
         let count = args.len();
         // All but the last operand in registers; the last may be a constant in memory.
         let mut columns: Vec<Vec<Src>> = Vec::new();
         for (n, &a) in args.iter().enumerate() {
-            let parts = match n + 1 == count && count > 1 && !flush {
+            let parts = match n + 1 == count && count > 1 && !flush && once {
                 true => self.srcs(a)?,
                 false => self.regs(a)?.iter().map(|&r| Src::R(r)).collect(),
             };
@@ -104,9 +124,12 @@ impl Lower<'_> {
             for column in &columns {
                 x.push(*column.get(part).ok_or_else(|| malformed(data))?);
             }
-            out.push(self.float_part(data, w, &x, flush)?);
+            out.push(match plan {
+                Some(plan) => self.extreme_part(data, w, &x, plan)?,
+                None => self.float_part(data, w, &x, flush)?,
+            });
         }
-        Ok(if data.op == Opcode::Fcmp && w == 1 { self.narrow(&out) } else { out })
+        Ok(if matches!(data.op, Opcode::Fcmp | Opcode::Fsignals) && w == 1 { self.narrow(&out) } else { out })
     }
 
     fn float_part(&mut self, data: &InstData, w: usize, x: &[Src], flush: bool) -> Result<R, Error> {
@@ -168,6 +191,17 @@ impl Lower<'_> {
                 let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
                 self.a.vcmp(CMP[w], a, b, condition(cc))
             }
+            (Opcode::Fsignals, &[Src::R(b)]) => {
+                // With the quiet bit flipped, signalling NaNs are above all others.
+                let quiet = k.min_normal >> 1;
+                let turned = |l: &mut Self, x: R| {
+                    let x = l.a.v3(XOR[w], x, all(w, quiet));
+                    l.a.v3(AND[w], x, all(w, k.magnitude))
+                };
+                let (a, b) = (turned(self, a), turned(self, b));
+                let highest = self.a.v3(SMAX[w], a, Src::R(b));
+                self.a.vcmp(ICMP[w], highest, all(w, k.exponent | quiet), GREATER)
+            }
             (Opcode::Fflush, []) => self.flush(w, first),
             (Opcode::Fcanon, []) => {
                 let Imm::Bits(bits) = data.imm else { return Err(malformed(data)) };
@@ -176,6 +210,56 @@ impl Lower<'_> {
             }
             _ => return Err(malformed(data)),
         })
+    }
+
+    /// How the lesser or greater of two floats is found ([`crate::lower`] does it alike).
+    fn extreme_plan(&mut self, data: &InstData) -> Result<Plan, Error> {
+        let f = self.f;
+        let classes = self.float_classes.get_or_insert_with(|| Rc::new(FloatClasses::new(f))).clone();
+        let (a, b) = (classes.of(arg(data, 0)?), classes.of(arg(data, 1)?));
+        Ok(Plan::new(a, b, data.op == Opcode::Fmax, self.env == FloatEnv::FlushAll))
+    }
+
+    /// The lesser or greater of two floats, which stand in the plan's order.
+    fn extreme_part(&mut self, data: &InstData, w: usize, x: &[Src], plan: Plan) -> Result<R, Error> {
+        let &[Src::R(a), last] = x else { return Err(malformed(data)) };
+        let greater = data.op == Opcode::Fmax;
+        if plan.is_plain() {
+            return Ok(self.a.v3(if greater { MAX[w] } else { MIN[w] }, a, last));
+        }
+        let Src::R(b) = last else { return Err(malformed(data)) };
+        if plan.bits {
+            return Ok(self.extreme_by_bits(greater, w, a, b, plan));
+        }
+        let mut r = self.a.v3(if greater { MAX[w] } else { MIN[w] }, a, Src::R(b));
+        if plan.zeros {
+            let equal = self.a.vcmp(CMP[w], a, Src::R(b), EQUAL);
+            r = self.a.v3m(if greater { AND[w] } else { OR[w] }, equal, r, r, Src::R(a));
+        }
+        if plan.second_nan {
+            let none = self.a.vcmp(CMP[w], b, Src::R(b), UNORDERED);
+            r = self.blend(w == 1, none, Src::R(a), r);
+        }
+        Ok(r)
+    }
+
+    fn extreme_by_bits(&mut self, greater: bool, w: usize, a: R, b: R, plan: Plan) -> R {
+        let mut r = if plan.signs {
+            let first = self.a.vcmp(ICMP[w], a, Src::R(b), if greater { GREATER } else { LESS });
+            let both = self.a.v3(AND[w], a, Src::R(b));
+            let below_zero = self.a.vtest(TEST[w], both, all(w, format_of(w == 1).sign));
+            let first = self.a.k3(Code::VEX_Kxorw_kr_kr_kr, first, below_zero);
+            self.blend(w == 1, first, Src::R(a), b)
+        } else {
+            self.a.v3(if greater { SMAX[w] } else { SMIN[w] }, a, Src::R(b))
+        };
+        for (may, source, other) in [(plan.second_nan, b, a), (plan.first_nan, a, b)] {
+            if may {
+                let none = self.a.vcmp(CMP[w], source, Src::R(source), UNORDERED);
+                r = self.blend(w == 1, none, Src::R(other), r);
+            }
+        }
+        r
     }
 
     /// Zero of the same sign for a denormal.

@@ -38,18 +38,19 @@ pub(super) const UMIN: [Code; 2] =
     [Code::EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpminuq_zmm_k1z_zmm_zmmm512b64];
 const UMAX: [Code; 2] =
     [Code::EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpmaxuq_zmm_k1z_zmm_zmmm512b64];
-const SMIN: [Code; 2] =
+pub(super) const SMIN: [Code; 2] =
     [Code::EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpminsq_zmm_k1z_zmm_zmmm512b64];
-const SMAX: [Code; 2] =
+pub(super) const SMAX: [Code; 2] =
     [Code::EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vpmaxsq_zmm_k1z_zmm_zmmm512b64];
 const POPCNT: [Code; 2] = [Code::EVEX_Vpopcntd_zmm_k1z_zmmm512b32, Code::EVEX_Vpopcntq_zmm_k1z_zmmm512b64];
 const LZCNT: [Code; 2] = [Code::EVEX_Vplzcntd_zmm_k1z_zmmm512b32, Code::EVEX_Vplzcntq_zmm_k1z_zmmm512b64];
-const CMP: [Code; 2] =
+pub(super) const CMP: [Code; 2] =
     [Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpq_kr_k1_zmm_zmmm512b64_imm8];
 /// Conditions of comparisons.
 pub(super) const LESS: u8 = 1;
 pub(super) const NOT_EQUAL: u8 = 4;
 pub(super) const NOT_LESS: u8 = 5;
+pub(super) const GREATER: u8 = 6;
 pub(super) const CMPU: [Code; 2] =
     [Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, Code::EVEX_Vpcmpuq_kr_k1_zmm_zmmm512b64_imm8];
 pub(super) const TEST: [Code; 2] =

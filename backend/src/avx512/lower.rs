@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
-use warpjit_ir::analysis::{Cfg, KnownBits, Uses};
+use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
@@ -103,6 +103,8 @@ pub(super) struct Lower<'a> {
     /// each other.
     pub span_groups: usize,
     known_bits: Option<Rc<KnownBits>>,
+    /// What kinds of floats values can be, when something has asked for that.
+    pub float_classes: Option<Rc<FloatClasses>>,
     pub blocks: HostBlocks<HostBlock>,
     pub slot_offsets: Vec<u32>,
     pub values: Vec<Option<Kept>>,
@@ -289,6 +291,7 @@ impl<'a> Lower<'a> {
             some_lack,
             span_groups: 0,
             known_bits: None,
+            float_classes: None,
             slot_offsets: f.frame_layout().0,
             values: vec![None; f.values.len()],
             hoist,

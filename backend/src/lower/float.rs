@@ -4,7 +4,10 @@
 //! rounding, as the IR asks). Elsewhere, and on AArch64 (which detects them before), it is done here: operands by
 //! their bits, results by computing them once more 2^64 times as large, where nothing is tiny.
 
-use warpjit_ir::analysis::is_flushed;
+use std::rc::Rc;
+
+use warpjit_ir::analysis::{Classes, is_flushed};
+use warpjit_ir::passes::canon::nan_bits_seen;
 use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 
 use super::{Lower, Parts, arg, malformed, wide};
@@ -20,6 +23,7 @@ pub(crate) struct Format {
     pub magnitude: u64,
     pub sign: u64,
     pub min_normal: u64,
+    pub one: u64,
     /// 2^64.
     pub scale: u64,
     /// 2^64 times the smallest normal.
@@ -31,6 +35,7 @@ const BINARY32: Format = Format {
     magnitude: 0x7fff_ffff,
     sign: 0x8000_0000,
     min_normal: 0x0080_0000,
+    one: 0x3f80_0000,
     scale: 0x5f80_0000,
     scaled_min: 0x2080_0000,
 };
@@ -40,11 +45,12 @@ const BINARY64: Format = Format {
     magnitude: 0x7fff_ffff_ffff_ffff,
     sign: 0x8000_0000_0000_0000,
     min_normal: 0x0010_0000_0000_0000,
+    one: 0x3ff0_0000_0000_0000,
     scale: 0x43f0_0000_0000_0000,
     scaled_min: 0x0410_0000_0000_0000,
 };
 
-fn format(ty: HostType) -> &'static Format {
+pub(super) fn format(ty: HostType) -> &'static Format {
     format_of(ty.lane_bits() == 64)
 }
 
@@ -64,11 +70,14 @@ impl Lower<'_, '_> {
         }
         let args: Vec<Value> = match data.op {
             // Operations on the bits.
-            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon => data.args.clone(),
+            Opcode::Fneg | Opcode::Fabs | Opcode::Fflush | Opcode::Fcanon | Opcode::Fsignals => {
+                data.args.clone()
+            }
             _ => data.args.iter().map(|&a| self.before_canon(a)).collect(),
         };
         let parts = self.part_by_part(&args, |l, a| l.float_part(data, a))?;
-        let narrow = data.op == Opcode::Fcmp && wide(self.scalar_of(arg(data, 0)?));
+        let narrow =
+            matches!(data.op, Opcode::Fcmp | Opcode::Fsignals) && wide(self.scalar_of(arg(data, 0)?));
         Ok(if narrow { self.narrow_mask(&parts) } else { parts })
     }
 
@@ -141,6 +150,12 @@ impl Lower<'_, '_> {
                 let Imm::FloatCmp(cc, _) = data.imm else { return Err(malformed(data)) };
                 self.e.compare(cc, a, b)
             }
+            (Opcode::Fmin | Opcode::Fmax, &[a, b]) => self.extreme(data, a, b)?,
+            (Opcode::Fsignals, &[a, b]) => self.signals(data, a, b)?,
+            (Opcode::Fflush, _) if self.product_flushes(data)? => {
+                let one = self.e.imm_like(first, format(self.e.ty(first)).one);
+                self.e.fmul(first, one)
+            }
             (Opcode::Fflush, _) => self.e.flush(first),
             (Opcode::Fcanon, &[a]) => {
                 let Imm::Bits(bits) = data.imm else { return Err(malformed(data)) };
@@ -150,6 +165,19 @@ impl Lower<'_, '_> {
             }
             _ => return Err(malformed(data)),
         })
+    }
+
+    /// Whether the host's product with one is what flushing gives: it makes signalling NaNs quiet.
+    fn product_flushes(&mut self, data: &InstData) -> Result<bool, Error> {
+        if self.env == FloatEnv::Default {
+            return Ok(false);
+        }
+        if !self.classes().of(arg(data, 0)?).may(Classes::SIGNALLING) {
+            return Ok(true);
+        }
+        let f = self.f;
+        let seen = self.nan_bits_seen.get_or_insert_with(|| Rc::new(nan_bits_seen(f)));
+        Ok(data.result.is_some_and(|r| !seen[r.index()]))
     }
 
     /// In a flushing environment, denormals as the smallest normals of their sign: rounding to an integer treats both

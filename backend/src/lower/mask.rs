@@ -4,9 +4,9 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{InstData, Opcode, Value};
 
 use super::{Kept, Lower, Parts, arg, result, wide};
-use crate::Error;
 use crate::affine::Form;
-use crate::clif::{HostIntCC, I8, I32, I32X4, I64, V};
+use crate::clif::{HostIntCC, I8, I32, I32X4, I64, V, int_of};
+use crate::{Error, FloatEnv};
 
 impl Lower<'_, '_> {
     pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {
@@ -72,6 +72,9 @@ impl Lower<'_, '_> {
             let c = self.scalar(c)?;
             return self.part_by_part(&[a, b], |l, x| Ok(l.e.select(c, x[0], x[1])));
         }
+        if let Some(parts) = self.select_extreme(data)? {
+            return Ok(parts);
+        }
         let mut masks = self.parts(c)?;
         if wide(scalar) {
             masks = self.widen_mask(&masks);
@@ -89,6 +92,20 @@ impl Lower<'_, '_> {
                 }
             })
             .collect())
+    }
+
+    /// A selection between scalars.
+    pub(super) fn select_scalar(&mut self, data: &InstData, [c, a, b]: [V; 3]) -> V {
+        let ty = self.e.ty(a);
+        let test = data.args.first().and_then(|&c| self.f.def_inst(c));
+        let by_floats = test.is_some_and(|test| test.op == Opcode::Fcmp);
+        if self.env == FloatEnv::Default || int_of(ty) == ty || !by_floats {
+            return self.e.select(c, a, b);
+        }
+        // By a comparison of both it would become the host's minimum or maximum, which flushes denormals.
+        let (x, y) = (self.e.cast(a, int_of(ty)), self.e.cast(b, int_of(ty)));
+        let r = self.e.select(c, x, y);
+        self.e.cast(r, ty)
     }
 
     /// Masks of words as masks of double words.

@@ -8,6 +8,7 @@ mod across;
 mod atomics;
 mod control;
 mod convert;
+mod extremes;
 pub(crate) mod float;
 mod int;
 mod lanes;
@@ -26,7 +27,7 @@ use std::rc::Rc;
 use cranelift_codegen::ir::{AbiParam, Signature, SourceLoc, StackSlotData, StackSlotKind};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
-use warpjit_ir::analysis::{Cfg, KnownBits, Uses};
+use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
@@ -141,6 +142,10 @@ pub(crate) struct Lower<'a, 'b> {
     forms: Forms,
     /// Known bits of the IR's values, when something has asked for them.
     known_bits: Option<Rc<KnownBits>>,
+    /// What kinds of floats values can be, likewise.
+    float_classes: Option<Rc<FloatClasses>>,
+    /// Whether anything can see the bits of a value that is a NaN, likewise.
+    nan_bits_seen: Option<Rc<Vec<bool>>>,
     /// Whether `fmad_trunc` takes the way that is fast to run and slow to compile.
     fast_mads: bool,
     /// In the fast version of multiply-adds: what must be looked at behind it.
@@ -276,6 +281,8 @@ impl<'a, 'b> Lower<'a, 'b> {
             hoist,
             address_only,
             known_bits: None,
+            float_classes: None,
+            nan_bits_seen: None,
             fast_mads,
             mads: None,
             inside: Vec::new(),
@@ -648,7 +655,9 @@ impl Lower<'_, '_> {
             Group::Int => self.int_scalar(data, args),
             Group::Float => self.float_part(data, args),
             Group::Convert => self.convert_scalar(data, args),
-            _ if data.op == Opcode::Select && args.len() == 3 => Ok(self.e.sel(args[0], args[1], args[2])),
+            _ if data.op == Opcode::Select && args.len() == 3 => {
+                Ok(self.select_scalar(data, [args[0], args[1], args[2]]))
+            }
             _ => Err(malformed(data)),
         }
     }

@@ -283,7 +283,17 @@ impl Gen {
         for _ in 0..self.random.below(12) + 1 {
             let last = floats[floats.len() - 1];
             let [x, y, z] = [(); 3].map(|()| self.pick(&floats));
-            let v = match self.random.below(13) {
+            let v = match self.random.below(16) {
+                13 => self.b().fmin(x, last),
+                14 => self.b().fmax(last, y),
+                15 => {
+                    let all = self.masks[0];
+                    let mut b = self.b();
+                    let signals = b.fsignals(x, y);
+                    let signals = b.iand(all, signals);
+                    self.masks.push(signals);
+                    self.float(sizes)
+                }
                 0 => self.b().same(Opcode::Fneg, &[x], Imm::None),
                 1 => self.b().same(Opcode::Fabs, &[last], Imm::None),
                 2 => self.b().same(Opcode::Fcanon, &[last], Imm::Bits(0x7fff_ffff)),

@@ -27,6 +27,7 @@ fn is_flushed_within(func: &Function, value: Value, depth: u32) -> bool {
         Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | Fdemote => data.imm == Imm::Ftz(true),
         Fneg | Fabs | Fcanon | Splat => of(0),
         Select => of(1) && of(2),
+        Fmin | Fmax => of(0) && of(1),
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 mod bits;
 mod cfg;
+mod classes;
 mod dominators;
 mod flushed;
 mod loops;
@@ -12,6 +13,7 @@ mod uses;
 pub use bits::{Bits, KnownBits};
 pub use cfg::Cfg;
 pub(crate) use cfg::successors_by_hub;
+pub use classes::{Classes, FloatClasses};
 pub use dominators::Dominators;
 pub use flushed::is_flushed;
 pub use loops::{Loop, Loops};

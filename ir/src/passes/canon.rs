@@ -34,8 +34,8 @@ fn use_of(inst: &InstData) -> Use {
     use Opcode::*;
     match inst.op {
         CallPure if inst.special().is_some() => Use::Blind,
-        Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fcmp | Fcanon | Fpromote | Fdemote
-        | FcvtToSint | FcvtToUint => Use::Blind,
+        Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fmin | Fmax | Fcmp | Fcanon | Fpromote
+        | Fdemote | FcvtToSint | FcvtToUint => Use::Blind,
         Fneg | Fabs | Fflush | Ffloor | Fceil | Ftrunc | Fnearest | Select | Splat | Bitcast => Use::Passes,
         _ => Use::Sees,
     }
@@ -45,7 +45,7 @@ fn use_of(inst: &InstData) -> Use {
 pub fn run(func: &mut Function) -> bool {
     let mut changed = look_through(func);
     changed |= func.form == Form::Mask && sink(func);
-    let seen = seen_values(func, &HashSet::new());
+    let seen = nan_bits_seen(func);
     let mut aliases = Aliases::new(func);
     for block in func.block_ids() {
         let mut insts = std::mem::take(&mut func.block_mut(block).insts);
@@ -88,6 +88,11 @@ fn look_through(func: &mut Function) -> bool {
         }
     }
     changed
+}
+
+/// By value: whether anything can see which bits it has where it is a NaN.
+pub fn nan_bits_seen(func: &Function) -> Vec<bool> {
+    seen_values(func, &HashSet::new())
 }
 
 /// A use that shows bits: instruction and place of the operand.

@@ -269,7 +269,7 @@ impl<'a> Search<'a> {
             }
             (Opcode::Iand, &[a, b]) if self.func.ty(a).scalar == Scalar::I1 => {
                 // A comparison matters only in the lanes of the mask it is restricted to.
-                let compares = |v: Value| matches!(self.func.def_inst(v), Some(d) if matches!(d.op, Opcode::Icmp | Opcode::Fcmp | Opcode::CallPure));
+                let compares = |v: Value| matches!(self.func.def_inst(v), Some(d) if matches!(d.op, Opcode::Icmp | Opcode::Fcmp | Opcode::Fsignals | Opcode::CallPure));
                 let (first, second) = if compares(b) && !compares(a) { (b, a) } else { (a, b) };
                 let narrow = if compares(first) { self.narrowed(demand, second) } else { demand };
                 self.add(first, narrow);

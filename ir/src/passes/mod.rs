@@ -2,6 +2,7 @@
 //! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
 
 pub mod canon;
+pub mod classes;
 pub mod conjunctions;
 pub mod dce;
 pub mod demand;
@@ -40,6 +41,7 @@ pub type Pass = fn(&mut Function) -> bool;
 /// Every pass by name, as `test pass NAME` in fixtures says it.
 pub const ALL: &[(&str, Pass)] = &[
     ("canon", canon::run),
+    ("classes", classes::run),
     ("conjunctions", conjunctions::run),
     ("dce", dce::run),
     ("demand", demand::run),

@@ -97,6 +97,8 @@ impl Maker<'_> {
                 | Opcode::Fsqrt
                 | Opcode::Fma
                 | Opcode::FmadTrunc
+                | Opcode::Fmin
+                | Opcode::Fmax
                 | Opcode::Ffloor
                 | Opcode::Fceil
                 | Opcode::Ftrunc
@@ -198,6 +200,11 @@ impl Maker<'_> {
                 let ftz = self.random.below(2) == 0;
                 let args: Vec<Value> = (0..n).map(|_| self.pick(Scalar::F32)).collect();
                 self.emit(op, &args, Imm::Ftz(ftz), Scalar::F32);
+            }
+            18 if self.random.below(3) == 0 => {
+                let op = self.random.of(&[Fmin, Fmax, Fmin, Fmax, Fsignals]);
+                let (a, b) = (self.pick(Scalar::F32), self.pick(Scalar::F32));
+                self.emit(op, &[a, b], Imm::None, if op == Fsignals { Scalar::I1 } else { Scalar::F32 });
             }
             18 => {
                 let op = self.random.of(&[Fneg, Fabs, Fflush, Ffloor, Fceil, Ftrunc, Fnearest]);

@@ -4,8 +4,8 @@ use super::{Region, full};
 use crate::function::Function;
 use crate::meter::{Meter, Stopped};
 use crate::passes::{
-    Pass, canon, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm, one_lane,
-    pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
+    Pass, canon, classes, conjunctions, dce, demand, ends, expand, floats, fold, gvn, lane_loops, licm,
+    one_lane, pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
 /// Runs passes in order, unless the work is to stop between two.
@@ -37,6 +37,7 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
             gvn::run,
             simplify_cfg::run,
             demand::run,
+            classes::run,
             // Where words of floats are put together before they are stored, this is done in front of a loop's exit, and shows them there.
             canon::run,
             pairs::run,
@@ -47,6 +48,7 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
             remaining::run,
             pairs::run,
             fold::run,
+            classes::run,
             canon::run,
             gvn::run,
             licm::run,

@@ -50,21 +50,10 @@ exit nop
 ;              v48: f32 = fflush v47
 ;              v49: f32 = bitcast v12
 ;              v50: f32 = fflush v49
-;              v51: i32 = bitcast v48
-;              v52: i32 = bitcast v50
-;              v53: i32 = iand v51, v52
-;              v54: f32 = bitcast v53
-;              v55: mask = fcmp gt v48, v50
-;              v56: mask = fcmp lt v48, v50
-;              v57: mask = fcmp uno v48, v48
-;              v58: mask = fcmp uno v50, v50
-;              v59: mask = ior v55, v58
-;              v60: mask = ior v56, v57
-;              v61: f32 = select v60, v50, v54
-;              v62: f32 = select v59, v48, v61
-;              v63: f32 = fcanon v62, 0x7fffffff
-;              v64: i32 = bitcast v63
-;     @0x20    slot.set s1, v64  ; r1
+;              v51: f32 = fmax v48, v50
+;              v52: f32 = fcanon v51, 0x7fffffff
+;              v53: i32 = bitcast v52
+;     @0x20    slot.set s1, v53  ; r1
 ;              slot.set s5, v32  ; r5
 ;              leave.exit -> block2
 ;

@@ -20,7 +20,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         }
         Op::DMinMax => {
             let (a, b) = (source(e, inst, 0), source(e, inst, 1));
-            let result = pick(e, inst, |e, min| e.min_max(a, b, min));
+            let result = pick(e, inst, |e, min| if min { e.b.fmin(a, b) } else { e.b.fmax(a, b) });
             e.b.fcanon(result, numeric::NAN64)
         }
         Op::DAdd => arithmetic(e, inst, Opcode::Fadd, &pure::ADD64, 2),

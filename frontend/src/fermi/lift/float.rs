@@ -31,7 +31,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
                 let value = source(e, inst, n);
                 if inst.mods.ftz { e.b.fflush(value) } else { value }
             });
-            let result = pick(e, inst, |e, min| e.min_max(a, b, min));
+            let result = pick(e, inst, |e, min| if min { e.b.fmin(a, b) } else { e.b.fmax(a, b) });
             let result = e.b.fcanon(result, numeric::NAN.into());
             finish(e, inst, result);
         }
@@ -148,10 +148,8 @@ fn finish(e: &mut Emit<'_>, inst: &Inst, value: Value) {
 /// `sat`: to 0 to 1; a NaN becomes +0 (PTX manual), and so does -0.
 pub(super) fn saturate(e: &mut Emit<'_>, value: Value) -> Value {
     let (zero, one) = (e.b.f32(0.0), e.b.f32(1.0));
-    let above = e.b.fcmp(FloatCC::Gt, value, zero, false);
-    let value = e.b.select(above, value, zero);
-    let over = e.b.fcmp(FloatCC::Gt, value, one, false);
-    e.b.select(over, one, value)
+    let above = e.b.fmax(value, zero);
+    e.b.fmin(above, one)
 }
 
 fn special(e: &mut Emit<'_>, inst: &Inst) {

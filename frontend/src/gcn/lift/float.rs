@@ -3,7 +3,8 @@
 //! Facts/gcn.md section 5 and the vendor's descriptions. `v_mad` and `v_mac` round the product, then the sum, and flush
 //! denormals whatever MODE says; `v_fma` is fused and obeys MODE. Minimum and maximum obey MODE's denormals on 1.4 only.
 
-use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
+use warpjit_ir::analysis::Classes;
+use warpjit_ir::{FloatCC, Imm, Opcode, Scalar, Value};
 
 use super::emit::Emit;
 use super::modes::Way;
@@ -83,9 +84,7 @@ fn result(e: &mut Emit<'_>, inst: &Inst) -> Option<Value> {
         }
         Op::V_MIN3_F32 | Op::V_MAX3_F32 => {
             let (a, b, c) = (s(0), s(1), s(2));
-            let maximum = inst.op == Op::V_MAX3_F32;
-            let two = min_max(e, Width::Single, maximum, a, b);
-            min_max(e, Width::Single, maximum, two, c)
+            min_max3(e, inst.op == Op::V_MAX3_F32, a, b, c)
         }
         Op::V_MED3_F32 => {
             let (a, b, c) = (s(0), s(1), s(2));
@@ -177,121 +176,105 @@ pub(super) fn min_max(e: &mut Emit<'_>, width: Width, maximum: bool, a: Value, b
         return e.call_mode(callee, form, &[a, b]);
     };
     let (a, b) = if follows_mode { (e.flush_source(width, a), e.flush_source(width, b)) } else { (a, b) };
-    let ftz = width == Width::Single && e.flushes_single();
-    let value = if ftz && !follows_mode {
-        select_extreme_bits(e, maximum, a, b)
-    } else {
-        select_extreme(e, maximum, a, b, ftz)
-    };
+    let value = if maximum { e.b.fmax(a, b) } else { e.b.fmin(a, b) };
     let value = if mode.ieee { quiet_signalling(e, width, a, b, value) } else { value };
     if follows_mode { e.flush_result(width, value) } else { value }
 }
 
-/// The smaller or larger of two; the other one where one is a NaN. `ftz`: there are no denormals.
-pub(super) fn select_extreme(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value, ftz: bool) -> Value {
-    if a == b {
-        return a;
-    }
-    let scalar = e.b.func.ty(a).scalar;
-    let constant = e.b.func.as_const(b);
-    let condition = if maximum { FloatCC::Gt } else { FloatCC::Lt };
-    let first = e.b.fcmp(condition, a, b, ftz);
-    let mut value = e.b.select(first, a, b);
-    if constant.is_none() {
-        let no_b = e.b.fcmp(FloatCC::Uno, b, b, ftz);
-        value = e.b.select(no_b, a, value);
-    }
-    // Of the zeros -0 is the smaller one. Equal numbers have equal bits otherwise.
-    let nonzero = constant.is_some_and(|bits| bits << (64 - scalar.bits() + 1) != 0);
-    if !nonzero {
-        let int = if scalar == Scalar::F64 { Scalar::I64 } else { Scalar::I32 };
-        let (x, y) = (e.b.bitcast(a, int), e.b.bitcast(b, int));
-        let both = if maximum { e.b.iand(x, y) } else { e.b.ior(x, y) };
-        let both = e.b.bitcast(both, scalar);
-        let equal = e.b.fcmp(FloatCC::Eq, a, b, ftz);
-        value = e.b.select(equal, both, value);
-    }
-    value
+/// Minimum or maximum of three.
+fn min_max3(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value, c: Value) -> Value {
+    let two = step(e, maximum, a, b);
+    min_max(e, Width::Single, maximum, two, c)
 }
 
-/// The same of f32 by their bits, denormals and all, in code that flushes.
-fn select_extreme_bits(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
-    if a == b {
-        return a;
-    }
-    // Integers in the order of the floats: those below zero the other way round.
-    let [x, y] = [a, b].map(|value| {
-        let bits = e.b.bitcast(value, Scalar::I32);
-        let sign = e.sshr_const(bits, 31);
-        let flip = e.ushr_const(sign, 1);
-        e.b.ixor(bits, flip)
-    });
-    let first = e.b.icmp(if maximum { IntCC::Sgt } else { IntCC::Slt }, x, y);
-    let mut value = e.b.select(first, a, b);
-    for (source, other) in [(a, b), (b, a)] {
-        let none = e.b.fcmp(FloatCC::Uno, source, source, true);
-        value = e.b.select(none, other, value);
-    }
-    value
+/// Minimum or maximum of f32 that goes into another one: a NaN is quiet.
+fn step(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Value {
+    let value = min_max(e, Width::Single, maximum, a, b);
+    e.b.fcanon(value, Width::Single.nan())
 }
 
 /// A NaN in place of `value` where a source is a signalling NaN.
 fn quiet_signalling(e: &mut Emit<'_>, width: Width, a: Value, b: Value, value: Value) -> Value {
-    let mut value = value;
-    for source in [a, b] {
-        if let Some(signals) = is_signalling(e, width, source) {
-            let nan = match width {
-                Width::Double => e.b.constant(Scalar::F64, width.nan()),
-                _ => e.b.constant(Scalar::F32, width.nan()),
-            };
-            value = e.b.select(signals, nan, value);
-        }
-    }
-    value
+    let Some(signals) = signalling(e, a, b) else { return value };
+    let scalar = e.b.func.ty(value).scalar;
+    let nan = e.b.constant(scalar, width.nan());
+    e.b.select(signals, nan, value)
 }
 
-/// Whether an f32 or f64 is a signalling NaN; nothing if it cannot be one: constants and what was made canonical.
-fn is_signalling(e: &mut Emit<'_>, width: Width, value: Value) -> Option<Value> {
+/// Whether one of two floats is a signalling NaN; nothing where neither can be one.
+fn signalling(e: &mut Emit<'_>, a: Value, b: Value) -> Option<Value> {
+    match (may_signal(e, a), may_signal(e, b)) {
+        (false, false) => None,
+        (true, false) => Some(e.b.fsignals(a, a)),
+        (false, true) => Some(e.b.fsignals(b, b)),
+        (true, true) => Some(e.b.fsignals(a, b)),
+    }
+}
+
+/// Whether a float may be a signalling NaN, as far as the block shows: constants tell, and what was made canonical is none.
+fn may_signal(e: &Emit<'_>, value: Value) -> bool {
     let mut from = value;
     while let Some(inst) = e.b.func.def_inst(from) {
-        match inst.op {
-            Opcode::Const | Opcode::Fcanon => return None,
-            Opcode::Bitcast | Opcode::Fneg | Opcode::Fabs | Opcode::Splat => from = inst.args[0],
+        match (inst.op, inst.imm) {
+            (Opcode::Const, Imm::Bits(bits)) => {
+                return Classes::of(e.b.func.ty(from).scalar, bits).may(Classes::SIGNALLING);
+            }
+            (Opcode::Fcanon, _) => return false,
+            (Opcode::Bitcast | Opcode::Fneg | Opcode::Fabs | Opcode::Splat, _) => from = inst.args[0],
             _ => break,
         }
     }
-    // With the quiet bit flipped, only signalling NaNs are above all others.
-    Some(if width == Width::Double {
-        let bits = e.b.bitcast(value, Scalar::I64);
-        let quiet = e.b.i64(1 << 51);
-        let bits = e.b.ixor(bits, quiet);
-        let magnitude = e.b.i64(u64::MAX >> 1);
-        let bits = e.b.iand(bits, magnitude);
-        let limit = e.b.i64(width.nan());
-        e.b.icmp(IntCC::Ugt, bits, limit)
-    } else {
-        let bits = e.b.bitcast(value, Scalar::I32);
-        let quiet = e.b.i32(1 << 22);
-        let bits = e.b.ixor(bits, quiet);
-        let bits = e.and_const(bits, u32::MAX >> 1);
-        let limit = e.b.i32(width.nan() as u32);
-        e.b.icmp(IntCC::Sgt, bits, limit)
-    })
+    true
 }
 
 /// The median; the minimum where one is a NaN.
 fn median(e: &mut Emit<'_>, a: Value, b: Value, c: Value) -> Value {
-    let w = Width::Single;
-    let low = min_max(e, w, false, a, b);
-    let high = min_max(e, w, true, a, b);
-    let upper = min_max(e, w, false, high, c);
-    let median = min_max(e, w, true, low, upper);
-    let least = min_max(e, w, false, low, c);
+    if let Some(value) = within_limits(e, [a, b, c]) {
+        return value;
+    }
+    let low = step(e, false, a, b);
+    let high = step(e, true, a, b);
+    let upper = step(e, false, high, c);
+    let median = min_max(e, Width::Single, true, low, upper);
+    let least = min_max(e, Width::Single, false, low, c);
     let ftz = e.flushes_single();
     let nan_ab = e.b.fcmp(FloatCC::Uno, a, b, ftz);
     let nan_c = e.b.fcmp(FloatCC::Uno, c, c, ftz);
     let nan = e.b.ior(nan_ab, nan_c);
     e.b.select(nan, least, median)
+}
+
+/// The median of a value and two constants: it is brought between them, and a NaN becomes the lesser one, which is the minimum.
+fn within_limits(e: &mut Emit<'_>, sources: [Value; 3]) -> Option<Value> {
+    let Mode::Known(mode) = e.mode() else { return None };
+    let follows_mode = e.generation >= Generation::Gfx9;
+    let limit = |source: &Value| {
+        let mut from = *source;
+        while let Some(inst) = e.b.func.def_inst(from).filter(|inst| inst.op == Opcode::Bitcast) {
+            from = inst.args[0];
+        }
+        let number = f32::from_bits(e.b.func.as_const(from)? as u32);
+        (!number.is_nan() && !number.is_subnormal()).then_some(number)
+    };
+    let limits = sources.each_ref().map(limit);
+    let place = limits.iter().position(Option::is_none)?;
+    let mut of: Vec<f32> = limits.into_iter().flatten().collect();
+    let &[_, last] = of.as_slice() else { return None };
+    of.sort_by(f32::total_cmp);
+    let mut x = sources[place];
+    if follows_mode {
+        x = e.flush_source(Width::Single, x);
+    }
+    let (low, high) = (e.b.f32(of[0]), e.b.f32(of[1]));
+    let value = e.b.fmax(x, low);
+    let mut value = e.b.fmin(value, high);
+    if mode.ieee && may_signal(e, x) {
+        // The minimum of the first two is a NaN then, and that of a NaN and the third one is the third one; or it is the third one that is.
+        let signals = e.b.fsignals(x, x);
+        let other = if place == 2 { e.b.constant(Scalar::F32, Width::Single.nan()) } else { e.b.f32(last) };
+        value = e.b.select(signals, other, value);
+    }
+    Some(if follows_mode { e.flush_result(Width::Single, value) } else { value })
 }
 
 /// Rounding to integers in the four directions, and the fraction, of f32 or f64.

@@ -7,7 +7,6 @@
 use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 
 use super::emit::Emit;
-use super::float::select_extreme;
 use super::modes::Way;
 use super::statics::Mode;
 use crate::gcn::numeric::{Width, pure};
@@ -178,19 +177,29 @@ pub(super) fn min_max(e: &mut Emit<'_>, maximum: bool, a: Value, b: Value) -> Va
         let form = pure::extreme_form(maximum, follows_mode);
         return e.call_mode(&pure::MIN_MAX_F16, form, &[a, b]);
     };
-    let (x, y, ftz) = (widen(e, a), widen(e, b), e.flushes_single());
-    let value = select_extreme(e, maximum, x, y, ftz);
-    let mut value = narrow(e, value);
+    // At the top of words halves are ordered as integers are, those below zero the other way round.
+    let (x, y) = (e.shl_const(a, 16), e.shl_const(b, 16));
+    let first = if maximum { e.b.icmp(IntCC::Sgt, x, y) } else { e.b.icmp(IntCC::Slt, x, y) };
+    let (zero, signs) = (e.b.i32(0), e.b.iand(x, y));
+    let below_zero = e.b.icmp(IntCC::Slt, signs, zero);
+    let first = e.b.ixor(first, below_zero);
+    let mut value = e.b.select(first, a, b);
+    let infinity = e.b.i32(0x7c00);
+    for (source, other) in [(b, a), (a, b)] {
+        let magnitude = e.and_const(source, 0x7fff);
+        let nan = e.b.icmp(IntCC::Sgt, magnitude, infinity);
+        value = e.b.select(nan, other, value);
+    }
     if ieee {
-        for source in [a, b] {
-            // As for f32: with the quiet bit flipped, signalling NaNs are above all others.
+        // With the quiet bit flipped, signalling NaNs are above all others.
+        let [x, y] = [a, b].map(|source| {
             let quiet = e.b.i32(0x200);
             let bits = e.b.ixor(source, quiet);
-            let bits = e.and_const(bits, 0x7fff);
-            let nan = e.b.i32(0x7e00);
-            let signals = e.b.icmp(IntCC::Sgt, bits, nan);
-            value = e.b.select(signals, nan, value);
-        }
+            e.and_const(bits, 0x7fff)
+        });
+        let (highest, nan) = (e.b.smax(x, y), e.b.i32(0x7e00));
+        let signals = e.b.icmp(IntCC::Sgt, highest, nan);
+        value = e.b.select(signals, nan, value);
     }
     value
 }

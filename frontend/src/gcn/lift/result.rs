@@ -211,24 +211,23 @@ impl Emit<'_> {
         }
         if inst.clamp {
             let (zero, one) = (constant(self, 0.0), constant(self, 1.0));
-            let above = self.b.fcmp(FloatCC::Gt, value, one, ftz);
-            // -0 becomes +0.
-            let to_zero = match self.mode() {
-                Mode::Known(mode) => {
-                    let below = if mode.dx10_clamp { FloatCC::Ule } else { FloatCC::Le };
-                    self.b.fcmp(below, value, zero, ftz)
-                }
+            let source = if ftz { self.b.fflush(value) } else { value };
+            // -0 becomes +0, and so does a NaN unless DX10_CLAMP is off.
+            let above = self.b.fmax(source, zero);
+            let clamped = self.b.fmin(above, one);
+            let nan = match self.mode() {
+                Mode::Known(mode) if mode.dx10_clamp => None,
+                Mode::Known(_) => Some(self.b.fcmp(FloatCC::Uno, value, value, ftz)),
                 Mode::Dynamic => {
-                    let below = self.b.fcmp(FloatCC::Le, value, zero, ftz);
                     let nan = self.b.fcmp(FloatCC::Uno, value, value, ftz);
                     let off = self.mode_bit_clear(8);
-                    let on = self.b.inot(off);
-                    let nan = self.b.iand(nan, on);
-                    self.b.ior(below, nan)
+                    Some(self.b.iand(nan, off))
                 }
             };
-            value = self.b.select(above, one, value);
-            value = self.b.select(to_zero, zero, value);
+            value = match nan {
+                Some(nan) => self.b.select(nan, value, clamped),
+                None => clamped,
+            };
         }
         value
     }

@@ -128,7 +128,7 @@ fn min_max(e: &mut Emit<'_>, inst: &Inst) -> Value {
         let value = source(e, inst, n);
         e.b.fflush(value)
     });
-    let result = e.min_max(a, b, inst.op == Op::FMin);
+    let result = if inst.op == Op::FMin { e.b.fmin(a, b) } else { e.b.fmax(a, b) };
     canonical(e, result)
 }
 
@@ -159,6 +159,8 @@ fn double(e: &mut Emit<'_>, inst: &Inst) {
         Op::DAdd if nearest => double_nearest(e, inst, Opcode::Fadd, &[0, 1]),
         Op::DMul if nearest => double_nearest(e, inst, Opcode::Fmul, &[0, 1]),
         Op::DFma if nearest => double_nearest(e, inst, Opcode::Fma, &[0, 2, 1]),
+        Op::DMin => double_extreme(e, inst, Opcode::Fmin),
+        Op::DMax => double_extreme(e, inst, Opcode::Fmax),
         _ => double_exact(e, inst),
     };
     e.write64(inst, result);
@@ -176,9 +178,7 @@ fn double_nearest(e: &mut Emit<'_>, inst: &Inst, op: Opcode, order: &[usize]) ->
     let sources: Vec<Value> = (0..order.len()).map(|n| e.src64(inst, n)).collect();
     let mut args = Vec::new();
     for (n, &bits) in sources.iter().enumerate() {
-        let value = e.b.bitcast(bits, Scalar::F64);
-        let value = if inst.src(n).is_some_and(|src| src.abs) { e.b.fabs(value) } else { value };
-        args.push(if negated(inst, n) { e.b.fneg(value) } else { value });
+        args.push(double_source(e, inst, n, bits));
     }
     let result = e.b.float(op, &args, false);
     let result = e.b.fcanon(result, f64::NAN);
@@ -192,15 +192,34 @@ fn double_nearest(e: &mut Emit<'_>, inst: &Inst, op: Opcode, order: &[usize]) ->
     e.b.bitcast(result, Scalar::F64)
 }
 
+/// Source `n` as f64, modifiers applied.
+fn double_source(e: &mut Emit<'_>, inst: &Inst, n: usize, bits: Value) -> Value {
+    let value = e.b.bitcast(bits, Scalar::F64);
+    let value = if inst.src(n).is_some_and(|src| src.abs) { e.b.fabs(value) } else { value };
+    if negated(inst, n) { e.b.fneg(value) } else { value }
+}
+
+/// Minimum or maximum: of two NaNs the second stays, quiet and with its sign.
+fn double_extreme(e: &mut Emit<'_>, inst: &Inst, op: Opcode) -> Value {
+    let (first, second) = (e.src64(inst, 0), e.src64(inst, 1));
+    let (a, b) = (double_source(e, inst, 0, first), double_source(e, inst, 1, second));
+    let value = e.b.same(op, &[a, b], warpjit_ir::Imm::None);
+    // Both are NaNs where the result is one.
+    let none = e.b.fcmp(FloatCC::Uno, value, value, false);
+    let quiet = e.b.i64(f64::QUIET);
+    let payload = e.b.ior(second, quiet);
+    let value = e.b.bitcast(value, Scalar::I64);
+    let value = e.b.select(none, payload, value);
+    e.b.bitcast(value, Scalar::F64)
+}
+
 /// A pure function, whose first argument says the direction and which operands are negated or made absolute, for a
 /// NaN keeps its sign.
 fn double_exact(e: &mut Emit<'_>, inst: &Inst) -> Value {
     let (callee, count): (&'static PureFn, usize) = match inst.op {
         Op::DAdd => (&pure::ADD_F64, 2),
         Op::DMul => (&pure::MUL_F64, 2),
-        Op::DFma => (&pure::FMA_F64, 3),
-        Op::DMin => (&pure::MIN_F64, 2),
-        _ => (&pure::MAX_F64, 2),
+        _ => (&pure::FMA_F64, 3),
     };
     let mut form = rounding_field(inst);
     for n in 0..count {

@@ -83,10 +83,6 @@ functions! {
     MUL_F64 = "tesla.dmul" (I32, F64, F64) -> F64, |x| f64::mul(double(x, 0), double(x, 1), rounding(x));
     /// f64 fused multiply-add, form first
     FMA_F64 = "tesla.dfma" (I32, F64, F64, F64) -> F64, |x| f64::fma(double(x, 0), double(x, 1), double(x, 2), rounding(x));
-    /// f64 minimum, form first
-    MIN_F64 = "tesla.dmin" (I32, F64, F64) -> F64, |x| f64::min(double(x, 0), double(x, 1));
-    /// f64 maximum, form first
-    MAX_F64 = "tesla.dmax" (I32, F64, F64) -> F64, |x| f64::max(double(x, 0), double(x, 1));
     /// Conversion into at most 32 bits of at most 32 bits, [`Convert::encode`] first
     CVT32_FROM32 = "tesla.cvt.i32.i32" (I32, I32) -> I32, |x| Convert::decode(w(x, 0)).apply(a(x, 1)), expand conversion;
     /// Conversion into at most 32 bits of 64 bits

@@ -112,6 +112,21 @@ pub(super) fn fmad_trunc(a: f32, b: f32, c: f32) -> f32 {
     demote_ftz(truncated + f64::from(c))
 }
 
+/// The lesser or greater of two floats by their bits.
+macro_rules! extreme {
+    ($name:ident, $uint:ident, $int:ident, $float:ident) => {
+        #[inline(always)]
+        fn $name(a: $uint, b: $uint, greater: bool) -> $uint {
+            let is_nan = |x: $uint| $float::from_bits(x).is_nan();
+            // Integers in the order of the floats: of negative ones all but the sign is the other way round.
+            let order = |x: $uint| x as $int ^ ((x as $int >> ($uint::BITS - 1)) & $int::MAX);
+            if is_nan(a) || !is_nan(b) && (order(b) < order(a)) != greater { b } else { a }
+        }
+    };
+}
+extreme!(extreme_f32, u32, i32, f32);
+extreme!(extreme_f64, u64, i64, f64);
+
 /// A kernel for either float type.
 macro_rules! float_kernel {
     ($scalar:expr, $k:ident, $($body:tt)*) => {
@@ -186,6 +201,22 @@ pub(super) fn kernel(op: Opcode, imm: &Imm, scalar: Scalar) -> Option<(Kernel, u
             // On bits: a NaN must keep its own, which moving it through a float type need not do.
             Scalar::F32 => k1!(u32, |a| if a & 0x7f80_0000 == 0 { a & 0x8000_0000 } else { a }),
             Scalar::F64 => k1!(u64, |a| if a & (0x7ff << 52) == 0 { a & (1 << 63) } else { a }),
+            _ => return None,
+        },
+        Opcode::Fmin => match scalar {
+            Scalar::F32 => k2!(u32, |a, b| extreme_f32(a, b, false)),
+            Scalar::F64 => k2!(u64, |a, b| extreme_f64(a, b, false)),
+            _ => return None,
+        },
+        Opcode::Fmax => match scalar {
+            Scalar::F32 => k2!(u32, |a, b| extreme_f32(a, b, true)),
+            Scalar::F64 => k2!(u64, |a, b| extreme_f64(a, b, true)),
+            _ => return None,
+        },
+        // With the quiet bit flipped, only signalling NaNs are above all others.
+        Opcode::Fsignals => match scalar {
+            Scalar::F32 => k2!(u32, |a, b| [a, b].iter().any(|x| (x ^ 1 << 22) << 1 > 0x7fc0_0000 << 1)),
+            Scalar::F64 => k2!(u64, |a, b| [a, b].iter().any(|x| (x ^ 1 << 51) << 1 > 0x7ff8 << 49)),
             _ => return None,
         },
         Opcode::Fcanon => {

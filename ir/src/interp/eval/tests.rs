@@ -224,6 +224,34 @@ fn plain_float_arithmetic() {
 }
 
 #[test]
+fn lesser_greater_and_signalling() {
+    let (nan, signalling) = (0x7fc0_0000, 0xff80_0001);
+    for (a, b, lesser, greater) in [
+        (0, 0x8000_0000, 0x8000_0000, 0),
+        (0x8000_0000, 0, 0x8000_0000, 0),
+        (1, 0, 0, 1),
+        (0x8000_0001, 0x8000_0002, 0x8000_0002, 0x8000_0001),
+        (0xbf80_0000, 0x3f80_0000, 0xbf80_0000, 0x3f80_0000),
+        (0xff80_0000, 0x7f80_0000, 0xff80_0000, 0x7f80_0000),
+        (nan, 1, 1, 1),
+        (1, nan, 1, 1),
+        (signalling, 0x8000_0000, 0x8000_0000, 0x8000_0000),
+        (0xff80_0000, signalling, 0xff80_0000, 0xff80_0000),
+    ] {
+        assert_eq!((same(Fmin, F32, &[a, b]), same(Fmax, F32, &[a, b])), (lesser, greater), "{a:x} {b:x}");
+    }
+    assert!(f32::from_bits(same(Fmin, F32, &[nan, signalling]) as u32).is_nan());
+    assert_eq!(same(Fmin, F64, &[0, 1 << 63]), 1 << 63);
+    assert_eq!(same(Fmax, F64, &[0x7ff0_0000_0000_0001, 1]), 1);
+    let signals = |ty, a, b| eval(Fsignals, Imm::None, &[ty, ty], I1, &[a, b]);
+    assert_eq!(signals(F32, nan, signalling), 1);
+    assert_eq!(signals(F32, 0x7fbf_ffff, 0), 1);
+    assert_eq!(signals(F32, 0x7f80_0000, 0xffc0_0000), 0);
+    assert_eq!(signals(F64, 0x7ff0_0000_0000_0001, 0), 1);
+    assert_eq!(signals(F64, 0xfff8_0000_0000_0000, 0x7ff0_0000_0000_0000), 0);
+}
+
+#[test]
 fn signs_rounding_flush_and_nan() {
     assert_eq!(same(Fneg, F32, &[0x7fc0_1234]), 0xffc0_1234);
     assert_eq!(same(Fabs, F32, &[0xff80_0001]), 0x7f80_0001);

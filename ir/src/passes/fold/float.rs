@@ -1,7 +1,7 @@
 //! Floats and conversions. The bits of a NaN that arithmetic gives are unspecified, so that a rule may change them.
 
 use super::{Act, Folder};
-use crate::analysis::is_flushed;
+use crate::analysis::{Classes, is_flushed};
 use crate::entities::Value;
 use crate::function::{Imm, InstData};
 use crate::opcodes::{FloatCC, Opcode};
@@ -42,9 +42,16 @@ impl Folder<'_> {
                     InstData { op: Fcanon, imm, .. } if *imm == data.imm => Some(Act::Is(a)),
                     // NaN bits are made twice.
                     InstData { op: Fcanon, args, .. } => Some(Act::Now(Fcanon, vec![args[0]], data.imm)),
+                    InstData { op: Select, args, .. } => {
+                        let quiet = self.quietened(&args.clone())?;
+                        Some(Act::Now(Fcanon, vec![quiet], data.imm))
+                    }
                     _ => None,
                 }
             }
+            // Where both are one NaN its bits are as good as any.
+            (Fmin | Fmax, &[a, b]) => (a == b).then_some(Act::Is(a)),
+            (Fsignals, &[a, b]) => self.signals(a, b),
             (Fcmp, &[a, b]) => self.fcmp(data, a, b),
             (Fmul | Fdiv, &[a, b]) => self.scale(data, a, b, result).or_else(|| self.flushed_operands(data)),
             (Fadd | Fsub, &[a, b]) => self.negated(data, a, b).or_else(|| self.flushed_operands(data)),
@@ -57,6 +64,35 @@ impl Folder<'_> {
             }
             _ => None,
         }
+    }
+
+    /// What a selection chooses where it is no NaN: it is a NaN in place of that where that is a signalling one.
+    fn quietened(&self, select: &[Value]) -> Option<Value> {
+        let &[signals, nan, value] = select else { return None };
+        let (a, b) = self.is2(signals, Opcode::Fsignals)?;
+        (a == value && b == value && self.c(nan).is_some() && self.may_be_nan(nan, 0)).then_some(value)
+    }
+
+    /// Signalling NaNs: neither the sign nor a NaN made canonical has to do with them.
+    fn signals(&mut self, a: Value, b: Value) -> Option<Act> {
+        let without_sign = |f: &Self, v: Value| match f.def(v) {
+            Some(InstData { op: Opcode::Fneg | Opcode::Fabs, args, .. }) => args[0],
+            _ => v,
+        };
+        let may = |f: &Self, v: Value| match f.def(v) {
+            Some(InstData { op: Opcode::Fcanon, imm: Imm::Bits(nan), .. }) => {
+                Classes::of(f.scalar(v), *nan).may(Classes::SIGNALLING)
+            }
+            _ => f.may_be_nan(v, DEPTH),
+        };
+        let (x, y) = (without_sign(self, a), without_sign(self, b));
+        let (x, y) = match (may(self, x), may(self, y)) {
+            (false, false) => return Some(Act::Const(0)),
+            (false, true) => (y, y),
+            (true, false) => (x, x),
+            (true, true) => (x, y),
+        };
+        ((x, y) != (a, b)).then(|| Act::Now(Opcode::Fsignals, vec![x, y], Imm::None))
     }
 
     /// Sums of negated operands.
@@ -241,6 +277,9 @@ impl Folder<'_> {
             }
             Select if depth > 0 => {
                 self.may_be_nan(data.args[1], depth - 1) || self.may_be_nan(data.args[2], depth - 1)
+            }
+            Fmin | Fmax if depth > 0 => {
+                self.may_be_nan(data.args[0], depth - 1) && self.may_be_nan(data.args[1], depth - 1)
             }
             _ => true,
         }

@@ -50,7 +50,7 @@ pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
         Opcode::Fsqrt => (1, 18, 8),
         Opcode::Imul => (1, 4, 0),
         // By way of a mask.
-        Opcode::Icmp | Opcode::Fcmp => (1, 5, 0),
+        Opcode::Icmp | Opcode::Fcmp | Opcode::Fsignals => (1, 5, 0),
         op => match op.group() {
             Group::Float => (1, 4, 0),
             Group::Convert => (1, 3, 0),

@@ -320,7 +320,7 @@ pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
             (Opcode::SlotGet, Imm::Slot(slot)) => {
                 slots.insert(slot);
             }
-            (Opcode::Fcmp | Opcode::CallPure, _) => {}
+            (Opcode::Fcmp | Opcode::Fsignals | Opcode::CallPure, _) => {}
             // By a mask in a register, which has no shape, nothing even is chosen.
             (Opcode::Select, _) if is_register(ssa, inst.args[0]) => {}
             (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
