@@ -75,7 +75,7 @@ impl Format {
         let unit = 1 << self.fraction;
         let (one, infinity) = (self.one(), self.infinity());
         let mut all = vec![0, 1, unit - 1, unit, one - 1, one, one + unit / 2, infinity - 1, infinity];
-        all.extend([infinity | 1, infinity | self.quiet() - 1, self.nan(), self.nan() | 5]);
+        all.extend([infinity | 1, infinity | (self.quiet() - 1), self.nan(), self.nan() | 5]);
         all.extend(all.clone().iter().map(|bits| bits | self.sign()));
         all
     }
@@ -93,7 +93,7 @@ impl Format {
         all.resize_with(all.len().next_multiple_of(64) + 128, || {
             [(); 3].map(|()| {
                 state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-                state.rotate_left(29) & (self.sign() - 1 | self.sign())
+                state.rotate_left(29) & ((self.sign() - 1) | self.sign())
             })
         });
         all

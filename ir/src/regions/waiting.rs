@@ -228,7 +228,7 @@ impl Tainted {
                         _ => {}
                     }
                     if let (true, Some(v)) = (taint, data.result)
-                        && !(self.only_uniform && !func.ty(v).uniform)
+                        && (!self.only_uniform || func.ty(v).uniform)
                     {
                         self.values.insert(v);
                     }
