@@ -11,8 +11,7 @@
 //!   indirect branch;
 //! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
 //! - accesses of shared memory, and atomics, that could conflict between lanes do not stand in one region (see [`super::split`]);
-//! - a loop that does nothing but wait for memory to change stays with the driver, so that a spinning warp can be put aside (see
-//!   [`super::waiting`]).
+//! - a loop that does nothing but wait for memory to change stays with the driver, so that a spinning warp can be put aside (`waiting.rs`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};

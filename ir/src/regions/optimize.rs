@@ -89,7 +89,7 @@ pub fn part_lanes(func: &mut Function) -> bool {
     parted
 }
 
-/// Makes code for one lane at a time of a region that has been optimised ([`one_lane`]).
+/// Makes code for one lane at a time of a region that has been optimised ([`mod@one_lane`]).
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
