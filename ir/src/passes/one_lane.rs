@@ -343,9 +343,7 @@ fn rewrite(func: &mut Function, order: &Order, params: &HashMap<Value, Truth>) -
     });
     let changed = !changes.is_empty();
     if !changed {
-        let count = func.block(entry).insts.len() - added;
-        func.block_mut(entry).insts.rotate_left(added);
-        func.block_mut(entry).insts.truncate(count);
+        func.block_mut(entry).insts.drain(..added);
     }
     for change in changes {
         match change {
