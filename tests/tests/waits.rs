@@ -260,7 +260,7 @@ fn blocks_wait_for_flags_of_later_blocks() {
     }
 }
 
-/// All blocks meet twice: a thread of each counts itself in and waits for the others. Each block then reads what another has left.
+/// All blocks meet twice: when all warps of a block have stored, a thread counts the block in and waits for the others. Each block then reads what another has left.
 #[test]
 fn all_blocks_of_a_grid_meet() {
     for count in ["", "addi r15 r15 1"] {
@@ -281,7 +281,7 @@ fn all_blocks_of_a_grid_meet() {
                 to = 4096 * (n + 1)
             )
         };
-        let middle = format!("mov r15 0; stg r8 r7; {}bar\n{}", round(0, 1000), round(1, 1000));
+        let middle = format!("mov r15 0; stg r8 r7; bar\n{}bar\n{}", round(0, 1000), round(1, 1000));
         let (grid, block) = (6, 40);
         Case::new("grid barrier", (grid, block), &middle).holds(|out, _| {
             (0..grid * block).all(|n| {
