@@ -15,7 +15,7 @@ product=0; count=0
 for kernel; do
     pocl=$(cd "$work" && POCL_MAX_PTHREAD_COUNT=$threads ./host spec.txt "$runs" "$kernel" 2>/dev/null |
         awk -v k="$kernel" '$1 == k { print $2 }')
-    ours=$("$warpjit" bench --json --tier jit --threads "$threads" --runs "$runs" "$work/$kernel.launch.toml" |
+    ours=$("$warpjit" bench ${WARPJIT_FLAGS-} --json --tier jit --threads "$threads" --runs "$runs" "$work/$kernel.launch.toml" |
         sed -n 's/.*"median_ms": *\([0-9.]*\).*/\1/p')
     awk -v k="$kernel" -v p="$pocl" -v o="$ours" 'BEGIN { printf "| %s | %.1f | %.1f | %.2f |\n", k, p, o, p / o }'
     product=$(awk -v s="$product" -v p="$pocl" -v o="$ours" 'BEGIN { print s + log(p / o) }')

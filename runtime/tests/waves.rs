@@ -36,6 +36,8 @@ struct Gen {
     vectors: Vec<Slot>,
     exec: Slot,
     vcc: Slot,
+    /// Masks that are gathered over a while, as a compiler keeps truth values of lanes.
+    kept: [Slot; 2],
     wide: Slot,
     tid: Slot,
     counters: u32,
@@ -93,7 +95,7 @@ impl Gen {
     fn statement(&mut self, depth: u32) {
         let (s, t, v, w) = (self.scalar(), self.scalar(), self.vector(), self.vector());
         let (exec, vcc, wide) = (self.exec, self.vcc, self.wide);
-        match self.rng.below(if depth > 2 { 9 } else { 14 }) {
+        match self.rng.below(if depth > 2 { 10 } else { 17 }) {
             0 => {
                 let (a, b) = {
                     let mut b = self.b();
@@ -152,7 +154,8 @@ impl Gen {
                 b.set(exec, mask);
             }
             8 => self.access(),
-            9 => {
+            9 => self.keep(),
+            10 => {
                 let (then, other, end) = (self.block(), self.block(), self.block());
                 let mut b = self.b();
                 let (x, y) = (b.get(s), b.get(t));
@@ -163,7 +166,7 @@ impl Gen {
                 self.body(depth + 1);
                 self.go(Terminator::Jump(end.into()), end);
             }
-            10 => {
+            11 => {
                 // A counted loop.
                 let counter = self.func.add_slot(
                     format!("n{}", self.counters),
@@ -186,6 +189,7 @@ impl Gen {
                 self.go(Terminator::Branch { cond, taken: head.into(), next: end.into() }, end);
             }
             12 | 13 => self.divergent_loop(depth),
+            14 | 15 => self.divergent_if(depth),
             _ => {
                 // Skipped if no lane is left, as a compiler's divergent if.
                 let (vote, then, end) = (self.block(), self.block(), self.block());
@@ -198,6 +202,60 @@ impl Gen {
                 self.go(Terminator::Jump(end.into()), end);
             }
         }
+    }
+
+    /// Writes a mask that is kept, in EXEC's lanes or with anything in the others, or picks by one in EXEC's lanes.
+    fn keep(&mut self) {
+        let kept = self.kept[self.rng.below(2) as usize];
+        let (v, w, exec, what) = (self.vector(), self.vector(), self.exec, self.rng.below(7));
+        let mut b = self.b();
+        let (mask, old, x, y) = (b.get(exec), b.get(kept), b.get(v), b.get(w));
+        let cond = b.icmp(IntCC::Ult, x, y);
+        let (all, here) = (b.bool(true), b.iand(mask, cond));
+        let new = match what {
+            0 => cond,
+            1 => here,
+            2 | 3 => {
+                let others = b.inot(mask);
+                let others = b.iand(old, others);
+                b.ior(others, here)
+            }
+            4 => b.ior(old, here),
+            5 => b.splat(all),
+            _ => {
+                let picked = b.select(old, x, y);
+                self.write(w, picked);
+                return;
+            }
+        };
+        b.set(kept, new);
+    }
+
+    /// A part of the lanes does something, by a condition or by a mask that was kept; it is left out where that are none.
+    fn divergent_if(&mut self, depth: u32) {
+        let saved = self.func.add_slot(format!("i{}", self.counters), Type::MASK, SlotInit::Zero);
+        self.counters += 1;
+        let (kept, v, w, exec) =
+            (self.kept[self.rng.below(2) as usize], self.vector(), self.vector(), self.exec);
+        let (by_kept, as_it_was) = (self.rng.below(2) == 0, self.rng.below(2) == 0);
+        let (vote, then, end) = (self.block(), self.block(), self.block());
+        let mut b = self.b();
+        let (mask, x, y, cond) = (b.get(exec), b.get(v), b.get(w), b.get(kept));
+        let cond = if by_kept { cond } else { b.icmp(IntCC::Ult, x, y) };
+        let part = b.iand(mask, cond);
+        b.set(saved, mask);
+        b.set(exec, part);
+        self.go(Terminator::Jump(vote.into()), vote);
+        let mut b = self.b();
+        let mask = b.get(exec);
+        let cond = b.vote_any(mask);
+        self.go(Terminator::Branch { cond, taken: then.into(), next: end.into() }, then);
+        self.body(depth + 1);
+        self.go(Terminator::Jump(end.into()), end);
+        let mut b = self.b();
+        let (mask, before) = (b.get(exec), b.get(saved));
+        let mask = if as_it_was { before } else { b.ior(mask, before) };
+        b.set(exec, mask);
     }
 
     /// Runs until no lane is left, as a compiler's loop with a condition that lanes disagree on. What is inside may break that.
@@ -318,6 +376,7 @@ fn program_of(seed: u64, lanes: u32) -> Function {
         .collect();
     let exec = func.add_slot("exec", Type::MASK, SlotInit::Zero);
     let vcc = func.add_slot("vcc", Type::MASK, SlotInit::Zero);
+    let kept = ["k0", "k1"].map(|name| func.add_slot(name, Type::MASK, SlotInit::Zero));
     let wide = func.add_slot("wide", Type::uniform(Scalar::I64), SlotInit::Zero);
     let tid = func.add_slot("tid", Type::I32, SlotInit::Builtin(Builtin::LinearTid));
     let rng = Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -329,6 +388,7 @@ fn program_of(seed: u64, lanes: u32) -> Function {
         vectors,
         exec,
         vcc,
+        kept,
         wide,
         tid,
         counters: 0,
@@ -398,15 +458,21 @@ fn image(function: Function, lanes: u32) -> KernelImage {
 
 #[test]
 fn compiled_waves_do_what_the_interpreter_does() {
-    let many = std::env::var("WARPJIT_RANDOM").ok().and_then(|n| n.parse().ok()).unwrap_or(60u64);
-    for seed in 1..=many {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let seeds = match number("WARPJIT_SEED") {
+        Some(seed) => seed..=seed,
+        None => 1..=number("WARPJIT_RANDOM").unwrap_or(60),
+    };
+    for seed in seeds {
         let lanes = if seed % 2 == 0 { 32 } else { 64 };
         let function = program_of(seed, lanes);
         if let Err(error) = verify(&function) {
             panic!("seed {seed}: {error}\n{function}");
         }
         let program = Program::from_image(image(function.clone(), lanes)).expect("a program");
-        let launch = Launch { grid: [2, 1, 1], block: [100, 1, 1], ..Launch::default() };
+        // What other warps store may be there or not: lanes look at each other's memory within one only.
+        let (grid, block) = if is_lockstep(seed) { (1, lanes - 3) } else { (2, 100) };
+        let launch = Launch { grid: [grid, 1, 1], block: [block, 1, 1], ..Launch::default() };
         let result = |tier, chunk_groups, checked_memory| {
             let config = Config {
                 tier,
@@ -431,7 +497,9 @@ fn compiled_waves_do_what_the_interpreter_does() {
             words
         };
         let want = result(Tier::Interp, None, false);
-        for (chunk, checked) in [(Some(1), false), (Some(2), false), (Some(4), false), (None, true)] {
+        for (chunk, checked) in
+            [(Some(0), false), (Some(1), false), (Some(2), false), (Some(4), false), (None, true)]
+        {
             let got = result(Tier::Jit, chunk, checked);
             let differ = want.iter().zip(&got).position(|(a, b)| a != b);
             if let Some(at) = differ {

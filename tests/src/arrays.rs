@@ -42,16 +42,24 @@ pub fn random(count: usize, seed: u64) -> Vec<u32> {
     (0..count).map(next).collect()
 }
 
-/// The interpreter, then compiled code with chunks of all sizes, each with one thread.
+/// One case of so many, from all of the list; all of them where `WARPJIT_ALL_CASES` is set.
+pub fn some_of<T>(cases: Vec<T>, share: usize) -> impl Iterator<Item = T> {
+    let share = if std::env::var_os("WARPJIT_ALL_CASES").is_some() { 1 } else { share };
+    cases.into_iter().step_by(share)
+}
+
+/// The interpreter, then compiled code with chunks of all sizes, each with one thread. Chunks that are the same code on this host are there once.
 pub fn engines() -> Vec<(String, Engine)> {
-    let kinds = [
+    let mut kinds = vec![
         (Tier::Interp, None),
-        (Tier::Jit, None),
+        (Tier::Jit, Some(0)),
         (Tier::Jit, Some(1)),
         (Tier::Jit, Some(2)),
         (Tier::Jit, Some(4)),
-        (Tier::Jit, Some(8)),
     ];
+    if warpjit_backend::host_has_wide_vectors() {
+        kinds.extend([(Tier::Jit, None), (Tier::Jit, Some(8))]);
+    }
     let engine = |(tier, chunk_groups)| {
         let config = Config { tier, chunk_groups, threads: 1, ..Config::default() };
         (format!("{tier:?} {chunk_groups:?}"), Engine::new(config).unwrap())

@@ -2,7 +2,7 @@
 //! behind each other, over each other, or at one place; all lanes or some. And blocks sixteen wide, whose sixteens are a known distance apart. All tiers against the same in Rust, and their faults against each other.
 
 use warpjit_runtime::{Engine, Isa, Program};
-use warpjit_tests::arrays::{engines, program, random, run, run_rows};
+use warpjit_tests::arrays::{engines, program, random, run, run_rows, some_of};
 
 const BLOCK: u32 = 64;
 
@@ -102,7 +102,7 @@ fn cases() -> Vec<Case> {
 #[test]
 fn runs_side_by_side() {
     let engines = engines();
-    for case in cases() {
+    for case in some_of(cases(), 3) {
         let program = case.program();
         let words = case.place(3 * BLOCK - 1).max(case.place(3 * BLOCK - 9)) + 2;
         let (from, to) = (random(words, 1), random(words, 2));
@@ -120,7 +120,7 @@ fn runs_side_by_side() {
 fn faults_of_runs() {
     let engines = engines();
     let mut faults = 0;
-    for case in cases() {
+    for case in some_of(cases(), 3) {
         let program = case.program();
         let blocks = 4096 / BLOCK;
         let words = case.place(blocks * BLOCK - 1).max(case.place(blocks * BLOCK - 9)) + 2;
@@ -135,7 +135,7 @@ fn faults_of_runs() {
             }
         }
     }
-    assert!(faults > 40, "{faults} programs fault");
+    assert!(faults > 13, "{faults} programs fault");
 }
 
 /// Addresses that are none.
@@ -143,7 +143,8 @@ fn faults_of_runs() {
 fn runs_of_no_addresses() {
     let engines = engines();
     let words = random(4096, 4);
-    for case in cases().into_iter().filter(|case| case.odd == 0) {
+    let even = cases().into_iter().filter(|case| case.odd == 0).collect();
+    for case in some_of(even, 3) {
         for moved in [1, 2, 1 << 33, 1 << 40] {
             let program = Case { moved, ..case }.program();
             let wanted = run(&engines[0].1, &program, Isa::Fermi, (1, BLOCK), &words, &words);
@@ -236,52 +237,54 @@ impl Lines {
     }
 }
 
-/// All there, memory that ends in a line or between two, indices that wrap within a block, and double words of which a line's do not lie at
-/// multiples of eight.
-#[test]
-fn lines_at_a_distance() {
-    let engines = engines();
-    let mut faults = 0;
+fn wide_lines() -> Vec<Lines> {
+    let mut list = Vec::new();
     for (width, height) in [(16, 4), (8, 8), (4, 16), (8, 3), (12, 5)] {
         for words in [1, 2, 4] {
             for pitch in [0, 8, 16, 21, 32, 1024, 1 << 18, 1 << 30, u32::MAX - 15] {
-                for start in
-                    [0, 5, 1000, 16 * 11, u32::MAX - 20, u32::MAX.wrapping_sub(pitch.wrapping_mul(2))]
-                {
+                let two_before = u32::MAX.wrapping_sub(pitch.wrapping_mul(2));
+                for start in [0, 5, 1000, 16 * 11, u32::MAX - 20, two_before] {
                     for (told, end) in [(false, false), (true, false), (true, true)] {
-                        let skipped = u32::from(end);
-                        let isa = Isa::Fermi;
-                        faults += along(
-                            &engines,
-                            Lines { isa, width, height, words, pitch, told, start, skipped, end },
-                        );
+                        let (isa, skipped) = (Isa::Fermi, u32::from(end));
+                        list.push(Lines { isa, width, height, words, pitch, told, start, skipped, end });
                     }
                 }
             }
         }
     }
-    assert!(faults > 300, "{faults} launches fault");
+    list
 }
 
-#[test]
-fn lines_at_32_bit_addresses() {
-    let engines = engines();
-    let mut faults = 0;
+fn narrow_lines() -> Vec<Lines> {
+    let mut list = Vec::new();
     let (isa, end) = (Isa::Tesla, false);
     let sizes = [(16, 4, 1), (8, 8, 1), (4, 16, 1), (16, 4, 4), (8, 8, 4), (4, 16, 4), (8, 3, 4), (4, 9, 1)];
     for (width, height, words) in sizes {
         for pitch in [0, 8, 16, 21, 1024, 0x4001, 0xffff] {
             for start in [0, 5, 1000, u32::MAX - 20, 0x4000_0000, 0x3fff_fff0, 0x3fff_0000] {
                 for (told, skipped) in [(false, 0), (true, 0), (false, 2), (true, 5)] {
-                    faults += along(
-                        &engines,
-                        Lines { isa, width, height, words, pitch, told, start, skipped, end },
-                    );
+                    list.push(Lines { isa, width, height, words, pitch, told, start, skipped, end });
                 }
             }
         }
     }
-    assert!(faults > 50, "{faults} launches fault");
+    list
+}
+
+/// All there, memory that ends in a line or between two, indices that wrap within a block, and double words of which a line's do not lie at
+/// multiples of eight.
+#[test]
+fn lines_at_a_distance() {
+    let engines = engines();
+    let faults: u32 = some_of(wide_lines(), 7).map(|lines| along(&engines, lines)).sum();
+    assert!(faults > 100, "{faults} launches fault");
+}
+
+#[test]
+fn lines_at_32_bit_addresses() {
+    let engines = engines();
+    let faults: u32 = some_of(narrow_lines(), 5).map(|lines| along(&engines, lines)).sum();
+    assert!(faults > 10, "{faults} launches fault");
 }
 
 /// Launches of lines; how many of them fault.

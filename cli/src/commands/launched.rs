@@ -29,8 +29,8 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     if args.form == Form::Clif {
         // Cranelift's IR is there only where it generates the code.
         let groups = options.chunk.get_or_insert_with(|| CRANELIFT_GROUPS.to_owned());
-        if !matches!(groups.as_str(), "1" | "2" | "4") {
-            bail!("--chunk {groups}: Cranelift has chunks of 1, 2 and 4 groups");
+        if !matches!(groups.as_str(), "0" | "1" | "2" | "4") {
+            bail!("--chunk {groups}: Cranelift has chunks of 0, 1, 2 and 4 groups");
         }
     }
     let file = LaunchFile::load(path)?;

@@ -1,0 +1,93 @@
+//! What is known of a value in one lane, and how operations pass it on.
+
+use crate::entities::Slot;
+use crate::function::{Function, InstData};
+use crate::interp::eval::eval_scalar;
+use crate::opcodes::Opcode;
+use crate::types::Scalar;
+
+/// What is known of a value in a lane.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Fact {
+    /// It is what this slot held at the vote.
+    pub same: Option<Slot>,
+    /// Its bits; of a truth value 0 or 1.
+    pub number: Option<u64>,
+    /// It may depend on whether the lane was taken along behind these votes: a bit for each. 0 where the number is known.
+    pub taint: u64,
+}
+
+impl Fact {
+    /// Nothing is known.
+    pub const NONE: Fact = Fact { same: None, number: None, taint: 0 };
+
+    pub fn number(bits: u64) -> Fact {
+        Fact { number: Some(bits), ..Fact::NONE }
+    }
+
+    /// What holds of a value that is one of two.
+    pub fn meet(self, other: Fact) -> Fact {
+        Fact {
+            same: self.same.filter(|_| self.same == other.same),
+            number: self.number.filter(|_| self.number == other.number),
+            taint: self.taint | other.taint,
+        }
+    }
+
+    /// What is known of the result of an operation that depends on its operands only; of other operations that its operands are tainted.
+    pub fn of_result(func: &Function, data: &InstData, args: &[Fact]) -> Fact {
+        let of = |n: usize| args.get(n).copied().unwrap_or(Fact::NONE);
+        let ones = data.args.first().map_or(1, |&v| func.ty(v).scalar.bit_mask());
+        let (a, b) = (of(0), of(1));
+        match data.op {
+            Opcode::Splat => a,
+            Opcode::Iand => decided(a, b, 0, ones),
+            Opcode::Ior => decided(a, b, ones, 0),
+            Opcode::Ixor if a.number == Some(0) => b,
+            Opcode::Ixor if b.number == Some(0) => a,
+            Opcode::Select => match a.number {
+                Some(0) => of(2),
+                Some(_) => b,
+                None => {
+                    let either = b.meet(of(2));
+                    // Two that are the same number are not to be told apart.
+                    let taint = if either.number.is_some() { 0 } else { either.taint | a.taint };
+                    Fact { taint, ..either }
+                }
+            },
+            op if op.is_pure() => {
+                let bits: Option<Vec<u64>> = args.iter().map(|arg| arg.number).collect();
+                let types: Vec<Scalar> = data.args.iter().map(|&v| func.ty(v).scalar).collect();
+                let result = data.result.map(|v| func.ty(v).scalar);
+                let number = bits.zip(result).and_then(|(bits, result)| {
+                    eval_scalar(data.op, &data.imm, &types, result, &bits)
+                        .map(|bits| bits & result.bit_mask())
+                });
+                Fact { number, ..tainted_by(args, number.is_some()) }
+            }
+            _ => tainted_by(args, false),
+        }
+    }
+}
+
+/// A value computed from `args`.
+fn tainted_by(args: &[Fact], is_known: bool) -> Fact {
+    let taint = args.iter().fold(0, |all, arg| all | arg.taint);
+    Fact { taint: if is_known { 0 } else { taint }, ..Fact::NONE }
+}
+
+/// `and` of two values, or `or`: one that is `absorbing` is the result alone, one that is `neutral` leaves the other as it is.
+fn decided(a: Fact, b: Fact, absorbing: u64, neutral: u64) -> Fact {
+    let absorbs = |fact: Fact| fact.number == Some(absorbing);
+    match () {
+        () if absorbs(a) && (a.same.is_some() || !absorbs(b)) => a,
+        () if absorbs(b) => b,
+        () if a.number == Some(neutral) => b,
+        () if b.number == Some(neutral) => a,
+        () if a.same.is_some() && a.same == b.same => a,
+        () => {
+            let number = a.number.zip(b.number).map(|(a, b)| if absorbing == 0 { a & b } else { a | b });
+            Fact { number, ..tainted_by(&[a, b], number.is_some()) }
+        }
+    }
+}

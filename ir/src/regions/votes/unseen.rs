@@ -1,0 +1,336 @@
+//! Whether anybody sees what votes leave changed in lanes outside of their masks.
+//!
+//! A guest's compiler puts into a scalar mask what it needs of the lanes in EXEC, and anything of the others. So the code that a vote guards
+//! often changes bits of lanes that are not in its mask: of masks that are read behind it, but never for these lanes before they are written
+//! again. Whether a lane is taken along behind the vote or not, it does the same then.
+//!
+//! That is found by following one lane through the kernel, from its start. Of each slot is known its number, or that it may depend on whether the
+//! lane was taken along (its taint: behind which votes). A lane's truth values go together (it is in EXEC now, and so it was in that
+//! mask), so a block has a state for each combination of known masks. Where a branch, a store, an atomic or another lane would see what is
+//! tainted, its votes stay with the whole wave, and the rest is looked at again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fact::Fact;
+use super::{Candidate, vote_of};
+use crate::entities::{Block, Slot, Value};
+use crate::function::{Function, Imm, Terminator};
+use crate::meter::{Meter, Stopped};
+use crate::opcodes::Opcode;
+use crate::regions::liveness::{SlotLiveness, SlotSet};
+use crate::types::Scalar;
+
+/// States of a block that are told apart; more are put together.
+const STATES: usize = 16;
+/// Blocks that are evaluated, all together: so many times those that there are, and some more.
+const LOOKS: usize = 256;
+const MORE_LOOKS: usize = 1 << 12;
+/// How often votes are taken out and the rest is looked at again.
+const ROUNDS: usize = 8;
+/// How deep a truth value is looked into for what follows from it.
+const DEPTH: u32 = 16;
+
+/// Takes those votes out of `votes` whose changes someone may see.
+pub(super) fn keep_unseen(
+    func: &Function,
+    live: &SlotLiveness,
+    votes: &mut BTreeMap<Block, Candidate>,
+    meter: &Meter,
+) -> Result<(), Stopped> {
+    meter.stage("changes behind votes")?;
+    let mut looks = LOOKS * func.blocks.len() + MORE_LOOKS;
+    for _ in 0..ROUNDS {
+        let numbers = votes.iter().filter(|(_, vote)| !vote.changes.is_empty()).map(|(&block, _)| block);
+        let numbers: BTreeMap<Block, u64> =
+            numbers.enumerate().map(|(n, block)| (block, 1 << n.min(63))).collect();
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let Some(exec) = live.exec() else { break };
+        let mut walk = Walk {
+            func,
+            live,
+            exec,
+            fixed: live.live_at_end(),
+            votes,
+            numbers: &numbers,
+            values: vec![Fact::NONE; func.values.len()],
+            holds: vec![None; func.slots.len()],
+            states: vec![Vec::new(); func.blocks.len()],
+            work: BTreeSet::new(),
+            seen: 0,
+        };
+        if !walk.all(&mut looks, meter)? {
+            break;
+        }
+        let seen = walk.seen;
+        if seen == 0 {
+            return Ok(());
+        }
+        votes.retain(|block, _| numbers.get(block).is_none_or(|bit| seen & bit == 0));
+    }
+    votes.retain(|_, vote| vote.changes.is_empty());
+    Ok(())
+}
+
+/// One lane's ways through the kernel.
+struct Walk<'a> {
+    func: &'a Function,
+    live: &'a SlotLiveness,
+    exec: Slot,
+    /// Slots that must not be tainted: someone looks at them where code ends.
+    fixed: SlotSet,
+    votes: &'a BTreeMap<Block, Candidate>,
+    /// The taint of each vote that leaves something changed.
+    numbers: &'a BTreeMap<Block, u64>,
+    /// Of the block that is evaluated.
+    values: Vec<Fact>,
+    /// The value that a slot holds, where the block that is evaluated has read or written it.
+    holds: Vec<Option<Value>>,
+    states: Vec<Vec<Vec<Fact>>>,
+    work: BTreeSet<(usize, usize)>,
+    /// Taints that show.
+    seen: u64,
+}
+
+/// What was assumed of values, to be taken back.
+type Assumed = Vec<(Value, Fact)>;
+
+impl Walk<'_> {
+    /// Follows the lane until nothing new comes up. Whether that was possible.
+    fn all(&mut self, looks: &mut usize, meter: &Meter) -> Result<bool, Stopped> {
+        let start = vec![Fact::NONE; self.func.slots.len()];
+        for truth in [0, 1] {
+            let mut facts = start.clone();
+            facts[self.exec.index()] = Fact::number(truth);
+            self.arrive(self.func.entry, facts);
+        }
+        while let Some((block, state)) = self.work.pop_first() {
+            meter.step(1)?;
+            let Some(rest) = looks.checked_sub(1) else { return Ok(false) };
+            *looks = rest;
+            let facts = self.states[block][state].clone();
+            if !self.step(Block::new(block), facts) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A state of `block`, known masks apart.
+    fn arrive(&mut self, block: Block, mut facts: Vec<Fact>) {
+        let live = self.live.live_in(block);
+        for (n, fact) in facts.iter_mut().enumerate() {
+            let slot = Slot::new(n);
+            if slot != self.exec && !live.contains(slot) {
+                *fact = Fact::NONE;
+            }
+        }
+        let is_mask = |n: usize| self.func.slots[n].ty.scalar == Scalar::I1;
+        let alike = |a: &[Fact]| (0..a.len()).all(|n| !is_mask(n) || a[n].number == facts[n].number);
+        let states = &mut self.states[block.index()];
+        let found = states.iter().position(|state| alike(state)).or_else(|| {
+            let exec = self.exec.index();
+            let full = states.len() >= STATES;
+            full.then(|| states.iter().position(|state| state[exec].number == facts[exec].number)).flatten()
+        });
+        let at = match found {
+            None => {
+                states.push(facts);
+                states.len() - 1
+            }
+            Some(at) => {
+                let met: Vec<Fact> = states[at].iter().zip(&facts).map(|(a, b)| a.meet(*b)).collect();
+                if met == states[at] {
+                    return;
+                }
+                states[at] = met;
+                at
+            }
+        };
+        self.work.insert((block.index(), at));
+    }
+
+    /// Evaluates a block; false where it is not known what comes behind it.
+    fn step(&mut self, block: Block, mut facts: Vec<Fact>) -> bool {
+        self.run(block, &mut facts);
+        match *self.func.term(block) {
+            Terminator::Jump(ref call) if call.args.is_empty() => self.go_on(call.block, &facts),
+            Terminator::Branch { cond, ref taken, ref next }
+                if taken.args.is_empty() && next.args.is_empty() =>
+            {
+                let (taken, next) = (taken.block, next.block);
+                let Some(vote) = self.votes.get(&block) else {
+                    self.split(cond, &facts, |walk, truth, facts| {
+                        walk.go_on(if truth { taken } else { next }, facts);
+                    });
+                    return true;
+                };
+                let mask = vote_of(self.func, block).expect("it was one").mask;
+                let is_inverse = self.func.def_inst(cond).is_some_and(|data| data.op == Opcode::Inot);
+                let (meeting, number) = (vote.meeting, self.numbers.get(&block).copied());
+                self.split(mask, &facts, |walk, truth, facts| match truth {
+                    true => walk.go_on(if is_inverse { next } else { taken }, facts),
+                    false => {
+                        let mut facts = facts.to_vec();
+                        if let Some(number) = number {
+                            walk.change(block, number, &mut facts);
+                        }
+                        walk.go_on(meeting, &facts);
+                    }
+                });
+            }
+            Terminator::Leave { cond: None, .. } | Terminator::Fault(_) => {}
+            Terminator::Leave { cond: Some(cond), next, .. } => {
+                self.split(cond, &facts, |walk, truth, facts| {
+                    if !truth {
+                        walk.go_on(next, facts);
+                    }
+                });
+            }
+            Terminator::Barrier { next, .. } => self.go_on(next, &facts),
+            _ => return false,
+        }
+        true
+    }
+
+    /// What a vote leaves changed.
+    fn change(&mut self, vote: Block, number: u64, facts: &mut [Fact]) {
+        for change in &self.votes[&vote].changes {
+            let fact = &mut facts[change.slot.index()];
+            if change.now.is_some() && change.now == fact.number {
+                continue;
+            }
+            *fact = Fact { taint: fact.taint | number, ..Fact::NONE };
+            self.seen |= self.shown(change.slot, *fact);
+        }
+    }
+
+    /// The taint of what is put into a slot that counts whatever the lane does: there is one for all lanes, or someone looks at it at the end.
+    fn shown(&self, slot: Slot, fact: Fact) -> u64 {
+        let shows = self.func.slots[slot.index()].ty.uniform || self.fixed.contains(slot);
+        if shows { fact.taint } else { 0 }
+    }
+
+    /// Goes on with each truth value that `value` may have.
+    fn split(&mut self, value: Value, facts: &[Fact], mut then: impl FnMut(&mut Self, bool, &[Fact])) {
+        self.seen |= self.values[value.index()].taint;
+        for truth in [false, true] {
+            let mut assumed = Assumed::new();
+            if self.assume(value, truth, DEPTH, &mut assumed) {
+                let mut facts = facts.to_vec();
+                self.put_back(&mut facts);
+                then(self, truth, &facts);
+            }
+            for (value, fact) in assumed.into_iter().rev() {
+                self.values[value.index()] = fact;
+            }
+        }
+    }
+
+    /// Goes on at a block, in EXEC or not.
+    fn go_on(&mut self, block: Block, facts: &[Fact]) {
+        let exec = facts[self.exec.index()];
+        self.seen |= exec.taint;
+        match self.holds[self.exec.index()] {
+            Some(value) if exec.number.is_none() => {
+                self.split(value, facts, |walk, truth, facts| {
+                    let mut facts = facts.to_vec();
+                    facts[walk.exec.index()].number = Some(truth.into());
+                    walk.arrive(block, facts);
+                });
+            }
+            _ => self.arrive(block, facts.to_vec()),
+        }
+    }
+
+    /// Assumes a truth value, and of others what follows from it. False where that cannot be.
+    fn assume(&mut self, value: Value, truth: bool, depth: u32, assumed: &mut Assumed) -> bool {
+        let fact = self.values[value.index()];
+        if let Some(number) = fact.number {
+            return (number != 0) == truth;
+        }
+        if fact.taint != 0 {
+            return true;
+        }
+        assumed.push((value, fact));
+        self.values[value.index()].number = Some(truth.into());
+        let Some(data) = self.func.def_inst(value).filter(|_| depth > 0) else { return true };
+        let known = |walk: &Self, v: Value| walk.values[v.index()].number;
+        match (data.op, &data.args[..]) {
+            (Opcode::Inot, &[of]) => self.assume(of, !truth, depth - 1, assumed),
+            (Opcode::Splat, &[of]) => self.assume(of, truth, depth - 1, assumed),
+            (Opcode::Iand, &[a, b]) if truth => {
+                self.assume(a, true, depth - 1, assumed) && self.assume(b, true, depth - 1, assumed)
+            }
+            (Opcode::Ior, &[a, b]) if !truth => {
+                self.assume(a, false, depth - 1, assumed) && self.assume(b, false, depth - 1, assumed)
+            }
+            // The other operand has decided.
+            (Opcode::Iand | Opcode::Ior, &[a, b]) => match (known(self, a), known(self, b)) {
+                (Some(_), None) => self.assume(b, truth, depth - 1, assumed),
+                (None, Some(_)) => self.assume(a, truth, depth - 1, assumed),
+                _ => true,
+            },
+            (Opcode::Ixor, &[a, b]) => match (known(self, a), known(self, b)) {
+                (Some(a), None) => self.assume(b, truth != (a != 0), depth - 1, assumed),
+                (None, Some(b)) => self.assume(a, truth != (b != 0), depth - 1, assumed),
+                _ => true,
+            },
+            _ => true,
+        }
+    }
+
+    /// Slots hold what is known of their values now.
+    fn put_back(&self, facts: &mut [Fact]) {
+        for (fact, value) in facts.iter_mut().zip(&self.holds) {
+            if let Some(value) = value {
+                *fact = self.values[value.index()];
+            }
+        }
+    }
+
+    /// Evaluates the instructions of a block.
+    fn run(&mut self, block: Block, facts: &mut [Fact]) {
+        self.holds.fill(None);
+        for &param in &self.func.block(block).params {
+            self.values[param.index()] = Fact::NONE;
+        }
+        let mut args = Vec::new();
+        for &inst in &self.func.block(block).insts {
+            let data = self.func.inst(inst);
+            args.clear();
+            args.extend(data.args.iter().map(|v| self.values[v.index()]));
+            let taint = args.iter().fold(0, |all, arg| all | arg.taint);
+            let is_off = |n: usize| args.get(n).is_some_and(|guard| guard.number == Some(0));
+            let result = match (data.op, data.imm) {
+                (Opcode::SlotGet, Imm::Slot(slot)) => {
+                    self.holds[slot.index()] = data.result;
+                    facts[slot.index()]
+                }
+                (Opcode::SlotSet, Imm::Slot(slot)) => {
+                    self.seen |= self.shown(slot, args[0]);
+                    self.holds[slot.index()] = Some(data.args[0]);
+                    facts[slot.index()] = args[0];
+                    continue;
+                }
+                (Opcode::Load, _) if is_off(1) => Fact::NONE,
+                (Opcode::Store, _) if is_off(2) => continue,
+                (Opcode::Atomic, _) if is_off(data.atomic_operands()) => Fact::NONE,
+                (Opcode::VoteAny, _) => {
+                    self.seen |= taint;
+                    Fact { number: args[0].number.filter(|&number| number != 0), ..Fact::NONE }
+                }
+                (op, _) if op.is_pure() => Fact::of_result(self.func, data, &args),
+                // Memory, other lanes.
+                _ => {
+                    self.seen |= taint;
+                    Fact::NONE
+                }
+            };
+            if let Some(v) = data.result {
+                self.values[v.index()] = result;
+            }
+        }
+    }
+}
