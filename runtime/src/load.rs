@@ -3,8 +3,9 @@
 use crate::fork::Section;
 use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
 use warpjit_frontend::LoadError;
-use warpjit_frontend::container::{self, ContainerError, Kernel, Module, Wanted};
+use warpjit_frontend::container::{self, ContainerError, Wanted};
 use warpjit_frontend::image::CodeOptions;
+use warpjit_frontend::module::{Kernel, Module};
 use warpjit_ir::meter::{Meter, Spent, Task};
 
 impl From<LoadError> for Error {

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::{ContainerError, Kernel, Module, limits};
+use super::{ContainerError, limits};
+use crate::module::{Kernel, Module};
 use crate::Isa;
 
 /// Takes the bytes as one program at address 0.

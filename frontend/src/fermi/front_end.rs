@@ -2,9 +2,11 @@
 
 use warpjit_ir::Meter;
 
-use crate::container::{Kernel, Module, ParamLayout};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target, no_syntax};
+use crate::isa::{Isa, ProgramType};
+use crate::module::{Kernel, Module, ParamLayout};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -16,10 +18,6 @@ pub struct FermiFrontEnd;
 const LEAST_LOCAL: u32 = 0x400;
 
 impl FrontEnd for FermiFrontEnd {
-    fn name(&self) -> &'static str {
-        "fermi"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
@@ -111,7 +109,7 @@ impl Target for Chip {
         match syntax {
             "envydis" => Ok(self.listing(code, base, program)),
             "sass" => Ok(sass_listing(code, base, *self)),
-            _ => Err(no_syntax(Isa::Fermi, syntax)),
+            _ => Err(no_syntax(Isa::Fermi, self.isa().front_end().syntaxes(), syntax)),
         }
     }
 

@@ -6,19 +6,17 @@ use warpjit_ir::{Builtin, Meter, SlotInit};
 
 use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
-use crate::container::{Kernel, Module};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
+use crate::isa::{Isa, ProgramType};
+use crate::module::{Kernel, Module};
 
 /// The front end.
 #[derive(Debug)]
 pub struct GcnFrontEnd;
 
 impl FrontEnd for GcnFrontEnd {
-    fn name(&self) -> &'static str {
-        "gcn"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::all().flat_map(Chip::names).collect()
     }

@@ -1,9 +1,11 @@
 //! Tesla as the rest of the system sees it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::container::{Global, Kernel, Module, ParamLayout};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors};
+use crate::isa::{Isa, ProgramType};
+use crate::module::{Global, Kernel, Module, ParamLayout};
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
@@ -15,10 +17,6 @@ pub struct TeslaFrontEnd;
 const COMPILER_BANK: u32 = 1;
 
 impl FrontEnd for TeslaFrontEnd {
-    fn name(&self) -> &'static str {
-        "tesla"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }

@@ -3,9 +3,11 @@
 use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};
 
 use super::{Chip, assemble, lift, listing};
-use crate::container::{Kernel, Module};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
+use crate::isa::{Isa, ProgramType};
+use crate::module::{Kernel, Module};
 
 /// The front end.
 #[derive(Debug)]
@@ -39,10 +41,6 @@ fn abi() -> KernelAbi {
 }
 
 impl FrontEnd for Vp1FrontEnd {
-    fn name(&self) -> &'static str {
-        "vp1"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }

@@ -4,7 +4,8 @@
 //! all is 0x18 (Tesla, shared memory), 0x19 or the last half-word of 0x0a (Fermi, c0[]). What cubins of CUDA 3 hold.
 
 use super::{Section, Sections, Target, constant_bank, error};
-use crate::container::{ContainerError, Kernel, Param, ParamLayout};
+use crate::container::ContainerError;
+use crate::module::{Kernel, Param, ParamLayout};
 
 /// The format with bytes behind it.
 const SIZED: u8 = 4;
