@@ -6,7 +6,7 @@
 use warpjit_ir::types::{Scalar, Type};
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Slot, Space, Terminator, Value};
 
-use crate::options::Shape;
+use crate::shape::Shape;
 
 /// Operations that a bound is looked for through.
 const MOST_DEPTH: u32 = 8;

@@ -2,7 +2,7 @@ use warpjit_ir::text::parse_function;
 use warpjit_ir::{Block, Value};
 
 use super::{Form, Forms};
-use crate::options::Shape;
+use crate::shape::Shape;
 
 const CODE: &str = "
 function @f mask lanes 32 {

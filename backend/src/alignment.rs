@@ -2,7 +2,7 @@
 
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
 
-use crate::Error;
+use crate::error::Error;
 use crate::operands::arg;
 
 /// Operands looked through.

@@ -9,7 +9,7 @@ pub(crate) use cranelift_codegen::ir::condcodes::{FloatCC as HostFloatCC, IntCC 
 pub(crate) use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I8X16, I32, I32X4, I64, I64X2};
 pub(crate) use cranelift_codegen::ir::{Block as HostBlock, SigRef, StackSlot, Type as HostType, Value as V};
 
-use crate::options::Host;
+use crate::host::Host;
 
 /// Appends host-independent code.
 pub(crate) struct Emit<'b> {

@@ -5,8 +5,8 @@
 
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
 
-use crate::Error;
 use crate::affine::{Form, Forms};
+use crate::error::Error;
 
 /// Operands looked through.
 const DEPTH: u32 = 8;

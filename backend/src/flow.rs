@@ -6,8 +6,8 @@ use warpjit_ir::function::{BlockCall, Terminator};
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Imm, Inst, InstData, Opcode, PureFn, Value};
 
-use crate::Error;
 use crate::context::{STOPPED, at};
+use crate::error::Error;
 use crate::operands::malformed;
 use crate::options::Options;
 

@@ -11,35 +11,42 @@ mod alignment;
 mod atomics;
 mod avx512;
 mod clif;
+mod code;
 mod compile;
 mod context;
+mod distances;
 mod embedded;
+mod error;
 mod even_address;
 mod extremes;
 mod flow;
 mod frame;
 mod helpers;
+mod host;
 mod listing;
 mod lower;
 mod operands;
 mod options;
+mod shape;
 mod slots_after;
 mod translate;
+mod trap;
 mod wanted;
 mod ways;
 mod wide_helpers;
 
 pub use atomics::LaneAtomic;
-pub use avx512::host_has_it as host_has_wide_vectors;
-pub use compile::{
-    Entry, Error, FloatEnv, HostPlace, HostRegisters, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns,
-    TrapLane, TrapSite, compile_pieces, compile_region, guest_pc, list_region,
-};
+pub use code::{Entry, FloatEnv, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns, guest_pc};
+pub use compile::{compile_pieces, compile_region, list_region};
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
+pub use error::Error;
 pub use frame::frame_bytes;
-pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, SlotShape, Target, Way};
+pub use host::{HostLevel, Target, host_has_wide_vectors};
+pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
+pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use translate::{LaneTranslation, Translator};
+pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};

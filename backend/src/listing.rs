@@ -6,7 +6,7 @@ use cranelift_codegen::CompiledCode;
 use cranelift_codegen::ir::SourceLoc;
 use cranelift_codegen::isa::TargetIsa;
 
-use crate::compile::TrapSite;
+use crate::trap::TrapSite;
 
 /// Source locations from here on are guest addresses, those below numbers of trap sites. Only listings and code that is to be
 /// observed have the former: otherwise the runtime needs nothing but the sites.

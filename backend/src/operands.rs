@@ -3,7 +3,7 @@
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
 
-use crate::Error;
+use crate::error::Error;
 
 pub(crate) fn malformed(data: &InstData) -> Error {
     Error::Malformed(format!("{} with {} operands and {:?}", data.op.name(), data.args.len(), data.imm))

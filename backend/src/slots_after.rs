@@ -4,9 +4,9 @@ use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Slot, Terminator, Value};
 
 use crate::affine::{Form, Forms};
-use crate::avx512;
+use crate::distances::distances;
 use crate::flow::Order;
-use crate::options::{Shape, SlotShape, VECTOR_LANES};
+use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 
 /// The shapes that the slots have which a region (in mask form) writes, at whichever exit and in all lanes; `None` for those of which
 /// nothing is known. `before` are the shapes at its entry.
@@ -26,7 +26,7 @@ pub fn slots_after(
     let apart = match usize::from(groups) / 4 {
         // A chunk of less than sixteen lanes has no two of them.
         0 => vec![None; func.values.len()],
-        vectors => avx512::distances(func, &order.blocks, &forms, vectors, &of_slots),
+        vectors => distances(func, &order.blocks, &forms, vectors, &of_slots),
     };
     let shape_of = |v: Value| {
         let shape = match forms.of(v) {

@@ -3,8 +3,8 @@
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Terminator};
 
-use crate::Error;
 use crate::context::{RowWarp, at};
+use crate::error::Error;
 use crate::options::{Piece, Way};
 
 /// From one warp of a block to the next.

@@ -20,10 +20,10 @@ use std::ops::Range;
 use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
 
 use super::{Kept, Known, Lower, Parts, arg};
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{F32X4, HostFloatCC, HostIntCC, I8, I32X4, I64X2, V};
 use crate::embedded;
+use crate::error::Error;
 
 /// What brings exponents from -63 to 64 to those whose upper bit is set.
 const TO_MIDDLE: u64 = 64 << 23;

@@ -35,14 +35,15 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, I64, SigRef, StackSlot, V, element, vector};
-use crate::compile::{TrapLane, TrapSite};
+use crate::code::FloatEnv;
+use crate::error::Error;
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
+use crate::trap::{TrapLane, TrapSite};
 use crate::wanted::Wanted;
-use crate::{Error, FloatEnv};
 
 /// The vectors of a value, or its one scalar.
 type Parts = Rc<[V]>;

@@ -21,8 +21,8 @@ use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use warpjit_ir::Meter;
 
 use super::{ContainerError, NameLengths, Wanted};
-use crate::module::{ConstPart, ConstSymbol, Kernel, Module};
 use super::{check_overlaps, limits, zeros};
+use crate::module::{ConstPart, ConstSymbol, Kernel, Module};
 use crate::{Isa, fermi, tesla};
 
 /// `e_machine` of CUDA code.

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use warpjit_ir::Meter;
 
 use super::{ContainerError, limits, zeros};
-use crate::module::{ConstPart, ConstSymbol, Global, Kernel, Module};
 use crate::Isa;
+use crate::module::{ConstPart, ConstSymbol, Global, Kernel, Module};
 use crate::tesla::chip::Chip;
 
 /// True if the first word is one a text cubin begins with.

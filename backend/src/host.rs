@@ -1,0 +1,192 @@
+//! The host: which instructions code may use there, and what lowering must know of it.
+
+use cranelift_codegen::isa::{self, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use target_lexicon::{Architecture, Triple};
+
+use crate::error::Error;
+
+/// Which instructions code may use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HostLevel {
+    /// All that the host has.
+    Native,
+    /// All that an x86-64 host has but vectors of 512 bits and what came with them; other hosts as `Native`.
+    Avx2,
+    /// x86-64 with SSE4.1 and nothing newer; other hosts as `Native`.
+    Sse41,
+}
+
+/// A host to compile for. Making one takes some microseconds: keep it.
+#[derive(Clone)]
+pub struct Target {
+    /// With the slower, better register allocator, then with the fast one.
+    isas: [OwnedTargetIsa; 2],
+    pub(crate) host: Host,
+    wide_vectors: bool,
+}
+
+/// What lowering must know of the host.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Host {
+    /// x86-64; else AArch64.
+    pub x86: bool,
+    /// Fused multiply-add of vectors.
+    pub fma: bool,
+    /// Products of vectors rounded towards zero in one instruction, see [`crate::embedded`].
+    pub rounded_products: bool,
+    /// Leading and trailing zeros, set bits in one instruction.
+    pub bit_counts: bool,
+}
+
+impl Target {
+    /// This machine.
+    pub fn host(level: HostLevel) -> Result<Target, Error> {
+        match level {
+            HostLevel::Sse41 if cfg!(target_arch = "x86_64") => Target::with_features(Triple::host(), &SSE41),
+            HostLevel::Avx2 if cfg!(target_arch = "x86_64") => Target::build(|| {
+                let mut builder = native()?;
+                for feature in AVX512 {
+                    builder.set(feature, "false").map_err(|e| Error::Host(e.to_string()))?;
+                }
+                Ok(builder)
+            }),
+            _ => {
+                let mut target = Target::build(native)?;
+                target.wide_vectors = host_has_wide_vectors();
+                Ok(target)
+            }
+        }
+    }
+
+    /// The machine of a target triple, with what every such machine of the level has: on x86-64 AVX2 and FMA unless it is SSE4.1.
+    pub fn triple(triple: &str, level: HostLevel) -> Result<Target, Error> {
+        let triple: Triple = triple.parse().map_err(|_| Error::Host(format!("no target `{triple}`")))?;
+        let features: &[&str] = match (triple.architecture, level) {
+            (Architecture::X86_64, HostLevel::Sse41) => &SSE41,
+            (Architecture::X86_64, _) => &AVX2,
+            _ => &[],
+        };
+        Target::with_features(triple, features)
+    }
+
+    fn with_features(triple: Triple, features: &[&str]) -> Result<Target, Error> {
+        Target::build(|| {
+            let mut builder = isa::lookup(triple.clone()).map_err(|e| Error::Host(e.to_string()))?;
+            for feature in features {
+                builder.enable(feature).map_err(|e| Error::Host(e.to_string()))?;
+            }
+            Ok(builder)
+        })
+    }
+
+    fn build(builder: impl Fn() -> Result<isa::Builder, Error>) -> Result<Target, Error> {
+        let make = |allocator: &str| -> Result<OwnedTargetIsa, Error> {
+            let mut flags = settings::builder();
+            let verify = if cfg!(debug_assertions) { "true" } else { "false" };
+            for (name, value) in [
+                // `speed` moves loads before arithmetic and spills: 1.5 to 2.3 times slower on warp code.
+                ("opt_level", "none"),
+                ("regalloc_algorithm", allocator),
+                ("enable_verifier", verify),
+                ("enable_probestack", "false"),
+                ("enable_alias_analysis", "false"),
+                ("unwind_info", "false"),
+            ] {
+                flags.set(name, value).map_err(|e| Error::Host(e.to_string()))?;
+            }
+            builder()?.finish(settings::Flags::new(flags)).map_err(|e| Error::Host(e.to_string()))
+        };
+        let isas = [make("backtracking")?, make("single_pass")?];
+        let x86 = match isas[0].triple().architecture {
+            Architecture::X86_64 => true,
+            Architecture::Aarch64(_) => false,
+            other => return Err(Error::Host(format!("no code for {other}"))),
+        };
+        let has =
+            |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
+        // The last is what Cranelift needs for the instruction in whose place it stands.
+        let rounded_products = x86 && ["has_avx512f", "has_avx512vl", "has_avx512dq"].iter().all(|f| has(f));
+        let host =
+            Host { x86, rounded_products, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
+        Ok(Target { isas, host, wide_vectors: false })
+    }
+
+    /// Whether this is the machine itself, and it has what vectors of 512 bits need.
+    pub fn has_wide_vectors(&self) -> bool {
+        self.wide_vectors
+    }
+
+    pub(crate) fn isa(&self, fast_compile: bool) -> &OwnedTargetIsa {
+        &self.isas[usize::from(fast_compile)]
+    }
+}
+
+impl Target {
+    /// Adds all that code for the target depends on, made with [`Options::wide_vectors`] or without: the generator that makes it, the machine,
+    /// its features, settings. What is code of one of these is of no use for another.
+    pub fn hash_for(&self, wide_vectors: bool, state: &mut impl std::hash::Hasher) {
+        use std::hash::Hash;
+        // Cranelift knows less of a host than the other generator asks for: its features are named by themselves.
+        let generator: (&str, &[&str]) =
+            if wide_vectors { ("avx512", WIDE_FEATURES) } else { ("cranelift", &[]) };
+        generator.hash(state);
+        for isa in &self.isas {
+            (isa.name(), isa.isa_flags_hash_key(), isa.flags()).hash(state);
+            isa.triple().hash(state);
+        }
+        self.host.hash(state);
+    }
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Target({}, {:?})", self.isas[0].triple(), self.host)
+    }
+}
+
+/// What this machine has.
+fn native() -> Result<isa::Builder, Error> {
+    cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))
+}
+
+/// What [`HostLevel::Avx2`] is without.
+const AVX512: [&str; 5] =
+    ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vbmi", "has_avx512vl"];
+const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];
+const AVX2: [&str; 10] = [
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_popcnt",
+    "has_avx",
+    "has_avx2",
+    "has_fma",
+    "has_bmi1",
+    "has_lzcnt",
+];
+
+macro_rules! features {
+    ($($name:tt)*) => {
+        /// Features of the host that code with vectors of 512 bits may use, all of them. They are part of the key of cached code.
+        const WIDE_FEATURES: &[&str] = &[$($name),*];
+
+        /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
+        #[cfg(target_arch = "x86_64")]
+        pub fn host_has_wide_vectors() -> bool {
+            $(std::arch::is_x86_feature_detected!($name))&&*
+        }
+    };
+}
+
+features! {
+    "avx512f" "avx512vl" "avx512dq" "avx512bw" "avx512cd" "avx512vpopcntdq" "avx512vbmi" "avx512vnni"
+    "bmi1" "bmi2" "lzcnt" "popcnt"
+}
+
+/// Only x86-64 has such vectors.
+#[cfg(not(target_arch = "x86_64"))]
+pub fn host_has_wide_vectors() -> bool {
+    false
+}
