@@ -8,7 +8,6 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use warpjit_ir::{Form, Function, Scalar, Slot};
 
 use crate::code::{FloatEnv, Listing, NO_PC, RegionCode, Returns, check_stack};
-use crate::embedded;
 use crate::error::Error;
 use crate::listing;
 use crate::lower;
@@ -100,7 +99,7 @@ fn with_cranelift(
     lower: impl FnOnce(bool, FunctionBuilder<'_>) -> Result<lower::Lowered, Error>,
 ) -> Result<RegionCode, Error> {
     let list = options.list;
-    let isa = options.target.isa(options.fast_compile);
+    let isa = options.target.isa();
     let mut sig = Signature::new(CallConv::SystemV);
     sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
     sig.returns.push(AbiParam::new(types::I64));
@@ -123,10 +122,7 @@ fn with_cranelift(
     if let Some(reloc) = relocs.first() {
         return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));
     }
-    let mut machine_code = compiled.code_buffer().to_vec();
-    if !embedded::patch(compiled, &mut machine_code) {
-        return Err(Error::Codegen("a product has an unexpected form".into()));
-    }
+    let machine_code = compiled.code_buffer().to_vec();
     let locations = compiled.buffer.get_srclocs_sorted();
     let mut traps = Vec::new();
     for trap in compiled.buffer.traps() {
@@ -168,19 +164,13 @@ fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[Tr
             pcs.push((start, pc));
         }
     };
-    let (mut known, mut last) = (0, NO_PC);
+    let mut known = 0;
     for (start, end, location) in locations {
         if start > known {
             note(known, NO_PC);
         }
-        // A product in disguise is of the instruction around it.
-        let own = if embedded::is_mark(location) {
-            last
-        } else {
-            listing::guest_address(location.bits(), sites).unwrap_or(NO_PC)
-        };
-        note(start, own);
-        (known, last) = (end, own);
+        note(start, listing::guest_address(location.bits(), sites).unwrap_or(NO_PC));
+        known = end;
     }
     note(known, NO_PC);
     pcs

@@ -20,8 +20,7 @@ pub enum HostLevel {
 /// A host to compile for. Making one takes some microseconds: keep it.
 #[derive(Clone)]
 pub struct Target {
-    /// With the slower, better register allocator, then with the fast one.
-    isas: [OwnedTargetIsa; 2],
+    isa: OwnedTargetIsa,
     pub(crate) host: Host,
     wide_vectors: bool,
 }
@@ -33,8 +32,6 @@ pub(crate) struct Host {
     pub x86: bool,
     /// Fused multiply-add of vectors.
     pub fma: bool,
-    /// Products of vectors rounded towards zero in one instruction, see [`crate::embedded`].
-    pub rounded_products: bool,
     /// Leading and trailing zeros, set bits in one instruction.
     pub bit_counts: bool,
 }
@@ -44,15 +41,15 @@ impl Target {
     pub fn host(level: HostLevel) -> Result<Target, Error> {
         match level {
             HostLevel::Sse41 if cfg!(target_arch = "x86_64") => Target::with_features(Triple::host(), &SSE41),
-            HostLevel::Avx2 if cfg!(target_arch = "x86_64") => Target::build(|| {
+            HostLevel::Avx2 if cfg!(target_arch = "x86_64") => {
                 let mut builder = native()?;
                 for feature in AVX512 {
                     builder.set(feature, "false").map_err(|e| Error::Host(e.to_string()))?;
                 }
-                Ok(builder)
-            }),
+                Target::build(builder)
+            }
             _ => {
-                let mut target = Target::build(native)?;
+                let mut target = Target::build(native()?)?;
                 target.wide_vectors = host_has_wide_vectors();
                 Ok(target)
             }
@@ -71,23 +68,21 @@ impl Target {
     }
 
     fn with_features(triple: Triple, features: &[&str]) -> Result<Target, Error> {
-        Target::build(|| {
-            let mut builder = isa::lookup(triple.clone()).map_err(|e| Error::Host(e.to_string()))?;
-            for feature in features {
-                builder.enable(feature).map_err(|e| Error::Host(e.to_string()))?;
-            }
-            Ok(builder)
-        })
+        let mut builder = isa::lookup(triple).map_err(|e| Error::Host(e.to_string()))?;
+        for feature in features {
+            builder.enable(feature).map_err(|e| Error::Host(e.to_string()))?;
+        }
+        Target::build(builder)
     }
 
-    fn build(builder: impl Fn() -> Result<isa::Builder, Error>) -> Result<Target, Error> {
-        let make = |allocator: &str| -> Result<OwnedTargetIsa, Error> {
+    fn build(builder: isa::Builder) -> Result<Target, Error> {
+        let isa = {
             let mut flags = settings::builder();
             let verify = if cfg!(debug_assertions) { "true" } else { "false" };
             for (name, value) in [
                 // `speed` moves loads before arithmetic and spills: 1.5 to 2.3 times slower on warp code.
                 ("opt_level", "none"),
-                ("regalloc_algorithm", allocator),
+                ("regalloc_algorithm", "backtracking"),
                 ("enable_verifier", verify),
                 ("enable_probestack", "false"),
                 ("enable_alias_analysis", "false"),
@@ -95,21 +90,16 @@ impl Target {
             ] {
                 flags.set(name, value).map_err(|e| Error::Host(e.to_string()))?;
             }
-            builder()?.finish(settings::Flags::new(flags)).map_err(|e| Error::Host(e.to_string()))
+            builder.finish(settings::Flags::new(flags)).map_err(|e| Error::Host(e.to_string()))?
         };
-        let isas = [make("backtracking")?, make("single_pass")?];
-        let x86 = match isas[0].triple().architecture {
+        let x86 = match isa.triple().architecture {
             Architecture::X86_64 => true,
             Architecture::Aarch64(_) => false,
             other => return Err(Error::Host(format!("no code for {other}"))),
         };
-        let has =
-            |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
-        // The last is what Cranelift needs for the instruction in whose place it stands.
-        let rounded_products = x86 && ["has_avx512f", "has_avx512vl", "has_avx512dq"].iter().all(|f| has(f));
-        let host =
-            Host { x86, rounded_products, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
-        Ok(Target { isas, host, wide_vectors: false })
+        let has = |name: &str| isa.isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
+        let host = Host { x86, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
+        Ok(Target { isa, host, wide_vectors: false })
     }
 
     /// Whether this is the machine itself, and it has what vectors of 512 bits need.
@@ -117,8 +107,8 @@ impl Target {
         self.wide_vectors
     }
 
-    pub(crate) fn isa(&self, fast_compile: bool) -> &OwnedTargetIsa {
-        &self.isas[usize::from(fast_compile)]
+    pub(crate) fn isa(&self) -> &OwnedTargetIsa {
+        &self.isa
     }
 }
 
@@ -131,17 +121,15 @@ impl Target {
         let generator: (&str, &[&str]) =
             if wide_vectors { ("avx512", WIDE_FEATURES) } else { ("cranelift", &[]) };
         generator.hash(state);
-        for isa in &self.isas {
-            (isa.name(), isa.isa_flags_hash_key(), isa.flags()).hash(state);
-            isa.triple().hash(state);
-        }
+        (self.isa.name(), self.isa.isa_flags_hash_key(), self.isa.flags()).hash(state);
+        self.isa.triple().hash(state);
         self.host.hash(state);
     }
 }
 
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Target({}, {:?})", self.isas[0].triple(), self.host)
+        write!(f, "Target({}, {:?})", self.isa.triple(), self.host)
     }
 }
 

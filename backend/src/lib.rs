@@ -3,6 +3,9 @@
 //! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
 //! chunk by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
 //! from outside it finds in the context.
+//!
+//! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's value is its
+//! first element. Code reads and writes whole vectors: a frame must be as long as the layout says, and lanes that do not enter keep their values.
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -15,12 +18,10 @@ mod code;
 mod compile;
 mod context;
 mod distances;
-mod embedded;
 mod error;
 mod even_address;
 mod extremes;
 mod flow;
-mod frame;
 mod helpers;
 mod host;
 mod listing;
@@ -43,7 +44,6 @@ pub use context::{
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
 pub use error::Error;
-pub use frame::frame_bytes;
 pub use host::{HostLevel, Target, host_has_wide_vectors};
 pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
 pub use shape::{Shape, SlotShape};

@@ -120,8 +120,6 @@ pub struct Options {
     pub single: bool,
     /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
     pub wide_vectors: bool,
-    /// Quick compilation, slow code; with `wide_vectors` there is one kind only.
-    pub fast_compile: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
@@ -155,7 +153,6 @@ impl Options {
             groups: 2,
             single: false,
             wide_vectors: false,
-            fast_compile: false,
             checked_memory: false,
             translated: false,
             most_stack_bytes: crate::MOST_STACK_BYTES,
