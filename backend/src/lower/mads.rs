@@ -1,6 +1,6 @@
 //! Truncating multiply-adds and the loads between them, in three versions:
 //!
-//! - *quickly*: the truncated product from the host, or made of the rounded one. That is right as long as no product overflows or
+//! - *quickly*: the truncated product, made of the rounded one. That is right as long as no product overflows or
 //!   becomes tiny and no addend is zero, and whether it is shows in the sums, which are looked at all at once behind the last of them: of
 //!   exponents from -63 to 64. A product that overflowed is the largest number or infinite, and leaves a sum of at least 2^103, or zero
 //!   where the two cancel. One below 2^-126 is flushed, and of one below 2^-102 the error is not exact, so that the truncated product may
