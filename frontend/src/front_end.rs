@@ -9,7 +9,7 @@ use warpjit_ir::Meter;
 use crate::chip::Chip;
 use crate::error::{LoadError, SourceErrors};
 use crate::image::{CodeOptions, KernelImage};
-use crate::isa::{Isa, ProgramType};
+use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
 
 /// What a launch file may say for an ISA, checked before any program is loaded.
@@ -89,6 +89,11 @@ pub trait FrontEnd: Send + Sync + fmt::Debug {
     /// The chip that listings and launch rules are for when no chip is named.
     fn default_chip(&self) -> Chip;
 
+    /// Stages that its programs can be for.
+    fn stages(&self) -> &'static [Stage] {
+        &Stage::ALL
+    }
+
     /// Bytes that an address of the listing counts.
     fn listing_unit(&self) -> u32 {
         1
@@ -122,23 +127,17 @@ pub trait Target: fmt::Debug {
     ) -> Result<KernelImage, LoadError>;
 
     /// The listing of `code`, whose first byte is at `base`.
-    fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String;
+    fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String;
 
     /// The listing in the syntax of that name.
     ///
     /// # Errors
     ///
     /// The instruction set has no such syntax.
-    fn listing_in(
-        &self,
-        syntax: &str,
-        code: &[u8],
-        base: u32,
-        program: ProgramType,
-    ) -> Result<String, LoadError> {
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
         let known = self.isa().front_end().syntaxes();
         if known.first() == Some(&syntax) {
-            return Ok(self.listing(code, base, program));
+            return Ok(self.listing(code, base, stage));
         }
         Err(no_syntax(self.isa(), known, syntax))
     }
@@ -148,7 +147,7 @@ pub trait Target: fmt::Debug {
     /// # Errors
     ///
     /// What is wrong with the text.
-    fn assemble(&self, text: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors>;
+    fn assemble(&self, text: &str, stage: Stage) -> Result<Vec<u8>, SourceErrors>;
 }
 
 /// The error for a syntax that an instruction set does not have.

@@ -1,4 +1,4 @@
-//! The guest instruction sets and the types of programs: their names and nothing else.
+//! The guest instruction sets and the stages of programs: their names and nothing else.
 
 use std::fmt;
 
@@ -41,44 +41,53 @@ impl fmt::Display for Isa {
     }
 }
 
-/// The type of a program; some encodings mean something else in another one.
+/// The stage of the pipeline that a program is for. Some encodings mean something else in another one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum ProgramType {
-    /// Vertex program.
+pub enum Stage {
+    /// One thread a vertex. GCN's LS and ES, which write to rings, are this stage, too.
     Vertex,
-    /// Geometry program.
+    /// One thread an output vertex of a patch (GCN: HS).
+    TessControl,
+    /// One thread a point of a patch (GCN: DS).
+    TessEval,
+    /// One thread a primitive, or an invocation of one.
     Geometry,
-    /// Fragment program.
+    /// One thread a pixel, quads side by side (GCN: PS).
     Fragment,
-    /// Compute program.
+    /// Blocks of threads in a grid.
     #[default]
     Compute,
 }
 
-impl ProgramType {
-    /// All types.
-    pub const ALL: [ProgramType; 4] =
-        [ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment, ProgramType::Compute];
+impl Stage {
+    /// All stages, in the order of the pipeline.
+    pub const ALL: [Stage; 6] = [
+        Stage::Vertex,
+        Stage::TessControl,
+        Stage::TessEval,
+        Stage::Geometry,
+        Stage::Fragment,
+        Stage::Compute,
+    ];
 
-    /// The name launch files use.
+    /// The name that launch files and the command line use.
     pub fn name(self) -> &'static str {
         match self {
-            ProgramType::Vertex => "vertex",
-            ProgramType::Geometry => "geometry",
-            ProgramType::Fragment => "fragment",
-            ProgramType::Compute => "compute",
+            Stage::Vertex => "vertex",
+            Stage::TessControl => "tess_control",
+            Stage::TessEval => "tess_eval",
+            Stage::Geometry => "geometry",
+            Stage::Fragment => "fragment",
+            Stage::Compute => "compute",
         }
     }
 
-    /// The type of that name (also vp, gp, fp, cp).
-    pub fn parse(name: &str) -> Option<ProgramType> {
-        match name {
-            "vertex" | "vp" => Some(ProgramType::Vertex),
-            "geometry" | "gp" => Some(ProgramType::Geometry),
-            "fragment" | "fp" => Some(ProgramType::Fragment),
-            "compute" | "cp" => Some(ProgramType::Compute),
-            _ => None,
-        }
+    /// The stage of that name (also vp, tcp, tep, gp, fp, cp).
+    pub fn parse(name: &str) -> Option<Stage> {
+        const SHORT: [&str; 6] = ["vp", "tcp", "tep", "gp", "fp", "cp"];
+        let found =
+            Stage::ALL.into_iter().zip(SHORT).find(|(stage, short)| name == stage.name() || name == *short);
+        found.map(|(stage, _)| stage)
     }
 
     pub(crate) const fn bit(self) -> u8 {

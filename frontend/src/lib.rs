@@ -28,4 +28,4 @@ pub mod vp1;
 pub use chip::Chip;
 pub use error::{LoadError, SourceError, SourceErrors};
 pub use front_end::{FrontEnd, LaunchRules, Target};
-pub use isa::{Isa, ProgramType};
+pub use isa::{Isa, Stage};

@@ -5,7 +5,7 @@ use warpjit_ir::Meter;
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
-use crate::isa::{Isa, ProgramType};
+use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
@@ -95,25 +95,19 @@ impl Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base, *self)
     }
 
-    fn listing_in(
-        &self,
-        syntax: &str,
-        code: &[u8],
-        base: u32,
-        program: ProgramType,
-    ) -> Result<String, LoadError> {
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
         match syntax {
-            "envydis" => Ok(self.listing(code, base, program)),
+            "envydis" => Ok(self.listing(code, base, stage)),
             "sass" => Ok(sass_listing(code, base, *self)),
             _ => Err(no_syntax(Isa::Fermi, self.isa().front_end().syntaxes(), syntax)),
         }
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }

@@ -9,7 +9,7 @@ use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{Isa, ProgramType};
+use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
 
 /// The front end.
@@ -112,11 +112,11 @@ impl Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base.into(), *self)
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }

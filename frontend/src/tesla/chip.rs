@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::chip_names::{find_named, plain_name};
-use crate::isa::ProgramType;
+use crate::isa::Stage;
 
 /// A chip of the family.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -125,18 +125,21 @@ impl Features {
     }
 }
 
-/// What selects rows of the table: the chip and the type of the program.
+/// The stages that the family has.
+pub const STAGES: [Stage; 4] = [Stage::Vertex, Stage::Geometry, Stage::Fragment, Stage::Compute];
+
+/// What selects rows of the table: the chip and the stage of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Target {
     /// The chip.
     pub chip: Chip,
-    /// The program's type.
-    pub program: ProgramType,
+    /// The program's stage.
+    pub stage: Stage,
 }
 
 impl Target {
     /// A compute program on that chip.
     pub const fn compute(chip: Chip) -> Target {
-        Target { chip, program: ProgramType::Compute }
+        Target { chip, stage: Stage::Compute }
     }
 }

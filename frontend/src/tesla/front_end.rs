@@ -4,7 +4,7 @@ use super::{Chip, Target, abi, assemble, lift, listing};
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
-use crate::isa::{Isa, ProgramType};
+use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
@@ -27,6 +27,10 @@ impl FrontEnd for TeslaFrontEnd {
 
     fn default_chip(&self) -> crate::Chip {
         Chip::G80.into()
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        &super::STAGES
     }
 
     fn syntaxes(&self) -> &'static [&'static str] {
@@ -86,12 +90,12 @@ impl crate::Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String {
-        listing(code, base, Target { chip: *self, program })
+    fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String {
+        listing(code, base, Target { chip: *self, stage })
     }
 
-    fn assemble(&self, text: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        Ok(assemble(text, Target { chip: *self, program })?.code)
+    fn assemble(&self, text: &str, stage: Stage) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, Target { chip: *self, stage })?.code)
     }
 }
 

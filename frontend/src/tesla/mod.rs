@@ -22,9 +22,9 @@ mod support;
 pub mod table;
 
 pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadOp, Rounding, Type};
-pub use crate::isa::ProgramType;
+pub use crate::isa::Stage;
 pub use asm::assemble;
-pub use chip::{Chip, Features, Target};
+pub use chip::{Chip, Features, STAGES, Target};
 pub use decode::{decode, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};

@@ -6,7 +6,7 @@ use super::{Chip, assemble, lift, listing};
 use crate::error::{LoadError, SourceErrors};
 use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{Isa, ProgramType};
+use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module};
 
 /// The front end.
@@ -53,6 +53,10 @@ impl FrontEnd for Vp1FrontEnd {
         Chip::G80.into()
     }
 
+    fn stages(&self) -> &'static [Stage] {
+        &[Stage::Compute]
+    }
+
     /// Instructions are counted, not bytes.
     fn listing_unit(&self) -> u32 {
         4
@@ -84,11 +88,11 @@ impl Target for Chip {
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base / 4, *self)
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }
