@@ -1,4 +1,6 @@
-//! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
+//! What a frontend says about launching a kernel: its arguments, the memory segments it needs, and the launch values that its
+//! registers start with. A frontend makes one [`KernelAbi`] for each kernel, as plain data; the runtime fills memory and
+//! registers from it, without knowing the ISA.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! Functions: slots, blocks, instructions, terminators.
+//! The IR's data structures: a [`Function`] with its slots, blocks, instructions and terminators. A function is one kernel or one
+//! lane region.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,5 +1,7 @@
-//! Orders, dominators and loops of graphs given as lists of successors: of regions' plans (nodes are numbers) and of functions
-//! ([`crate::analysis`], nodes are blocks).
+//! Graph algorithms on successor lists: predecessors, orders, dominators, natural loops, components.
+//!
+//! They serve functions, whose nodes are blocks ([`crate::analysis`]), and the plans of regions, whose nodes are numbers
+//! ([`crate::regions::explore`]).
 
 use crate::entities::Block;
 

@@ -1,9 +1,10 @@
-//! Counting the lanes that instructions are for, where a guest keeps them in a register (GCN's EXEC).
+//! Counts, for statistics, in how many lanes each guest instruction takes effect, if the guest keeps its lane mask in a register
+//! (GCN's EXEC).
 //!
-//! All lanes of such a warp are active in the sense of this IR, so active lanes tell nothing. A lifter notes for each block which guest
-//! instructions run for which lanes ([`LaneCounts`]). A note costs nothing where nobody counts. Where somebody does,
-//! [`insert`] makes operations of the notes (`count_lanes`), which the interpreter knows. Compiled code has [`expand`] make
-//! sums in two slots of them.
+//! To this IR all lanes of such a warp are active, so the number of active lanes says nothing. A lifter therefore attaches notes
+//! to each block: which guest instructions run under which mask ([`LaneCounts`]). Notes cost nothing until somebody counts. Then
+//! [`insert`] turns them into `count_lanes` operations, which the interpreter executes. For compiled code, [`expand`] turns these
+//! into sums in two slots.
 
 use crate::builder::Builder;
 use crate::entities::{Slot, Value};

@@ -1,4 +1,4 @@
-//! Memory that lies in lines of the host's cache as they should: a vector that lies in two of them costs two accesses.
+//! Arrays of which a chosen element starts a cache line of the host, because a vector that crosses two lines costs two accesses.
 
 use std::ops::{Deref, DerefMut};
 

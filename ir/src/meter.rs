@@ -1,11 +1,11 @@
-//! Limits on loading and compiling, and a way to stop them.
+//! Limits on the time and memory of loading and compiling a program, and a way to cancel both.
 //!
-//! Everything from the bytes of a file to compiled code takes time and memory in proportion to the code (docs/design.md, "Size"), but code may
-//! be large, and a constant factor may be large, too. A [`Meter`] counts the work and the memory of one load or one compilation against a
-//! [`Budget`], and is asked to go on at each step. Loops of analyses call [`Meter::step`]; what makes tables, instructions or code calls
-//! [`Meter::hold`]. Both give [`Stopped`] where the budget is used up or the work was cancelled; the caller passes that on with `?`.
+//! Time and memory grow in proportion to the code (docs/design.md, "Size"), but the code may be large. A [`Meter`] counts the
+//! work and the memory of one load or one compilation against a [`Budget`]. Loops of analyses call [`Meter::step`]; whatever
+//! makes tables, instructions or code calls [`Meter::hold`]. Both return [`Stopped`] if the budget is used up or the work was
+//! cancelled, and the caller passes that on with `?`.
 //!
-//! The memory counted is what the project's own tables, instructions and code take, by their sizes. It is no allocator's figure.
+//! The memory counted is the size of the project's own tables, instructions and code, not what an allocator reports.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,7 +1,7 @@
-//! Functions from lane bits to lane bits that a frontend registers.
+//! Pure functions that a frontend registers: one Rust function from the bits of a lane's arguments to the bits of its result.
 //!
-//! Rare semantics (a table-driven special function, directed rounding) are calls of these: one Rust
-//! function serves the interpreter and compiled code, so both give the same bits.
+//! Rare semantics (a table-driven special function, a directed rounding) are calls of such functions. The interpreter and
+//! compiled code call the same function, so both give the same bits.
 
 use crate::builder::Builder;
 use crate::entities::Value;

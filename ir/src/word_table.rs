@@ -1,4 +1,4 @@
-//! Static tables of words that `lookup` reads.
+//! Static tables of 32-bit words that `lookup` reads.
 
 /// A table of 32-bit words that a frontend provides; `lookup @NAME(index)` reads an entry of it.
 ///

@@ -1,4 +1,8 @@
-//! Known bits and unsigned bounds of values, from slot bounds, widths of loads, constants and the operations on them.
+//! Known bits and unsigned bounds: for each value, the bits that are always 0, the bits that are always 1, and the largest
+//! unsigned value.
+//!
+//! They follow from the bounds of slots, the widths of loads, constants, and the operations that use these. Each fact holds in
+//! every lane.
 
 use crate::entities::{Block, Value};
 use crate::function::{Function, Imm, InstData};

@@ -1,7 +1,8 @@
-//! What kinds of numbers floats can be: infinite, normal, denormal or zero, of which sign, and NaNs.
+//! Which classes of floats each value can be: infinity, normal, denormal or zero of either sign, quiet NaN, signalling NaN.
 //!
-//! The kinds are found for all values together, starting with none: a parameter has those of its arguments, a result those that its operands
-//! allow. Integers count as the floats that their bits are. What one lane's value can be, any lane's can.
+//! The analysis is a fixed point over the whole function. Every value starts with no class. A block parameter has the classes of
+//! all its arguments; a result has those that its operands allow. An integer has the classes of the float with the same bits,
+//! because guests keep floats in integer registers. A class that is possible in one lane counts as possible in every lane.
 
 use crate::entities::Value;
 use crate::function::{Function, Imm, InstData, ValueDef};

@@ -1,4 +1,5 @@
-//! Floats that are no denormals.
+//! Whether a float value is certainly not a denormal, so that flushing it would change nothing. Looks at the value's definition
+//! and a few operations behind it.
 
 use crate::entities::Value;
 use crate::function::{Function, Imm};

@@ -1,4 +1,8 @@
-//! What masks of lanes imply of each other.
+//! Relations between lane masks in mask form: whether one mask implies another, and whether two masks are disjoint.
+//!
+//! Both follow from how the masks were computed (`and`, `or`, `not`, `select`), and for block parameters by induction over the
+//! edges: if a relation holds on every way into a loop and each iteration preserves it, it always holds. The search is bounded;
+//! "no" means "not proved".
 
 use super::{Cfg, Dominators};
 use crate::entities::{Block, Value};

@@ -1,4 +1,4 @@
-//! Executes the bodies of blocks.
+//! Executes the body of a block: every instruction before the terminator, for all active lanes.
 
 use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
 use super::eval::{lane_mask, pack};

@@ -1,8 +1,8 @@
-//! A function made ready for interpretation.
+//! Translates a function into [`Code`], the form that the interpreter runs.
 //!
-//! Values become lines of lanes in a scratch array: first the constants of the whole function, then the values of
-//! the block that runs, each after its operands. Values used outside their block live in [`super::Warp`] and are
-//! copied in and out; blocks as lifters make them have none.
+//! Each value becomes a scratch row, one element for each lane of the warp. Rows of constants come first and serve all blocks;
+//! behind them are the rows of the block that runs, each after its operands. Values that are used outside their block are kept in
+//! [`super::Warp`] and copied in and out. Lifted kernels have no such values, because registers are slots between blocks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,4 +1,5 @@
-//! Terminators: the divergence stack by the rules of facts/divergence.md.
+//! Executes terminators: moves a warp to its next block and pushes and pops its divergence stack, by the rules of
+//! facts/divergence.md.
 
 use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};

@@ -1,4 +1,4 @@
-//! The frame of a warp: its slots as raw words.
+//! The frame of a warp: an array of words that holds its slots.
 
 use crate::lines::Lines;
 use crate::types::Scalar;

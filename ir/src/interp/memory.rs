@@ -1,4 +1,4 @@
-//! What the interpreter asks of the memory of a launch.
+//! [`WarpMemory`]: the memory operations that the interpreter needs from its caller.
 
 use super::atomic_result;
 use crate::opcodes::{AtomicOp, Space};

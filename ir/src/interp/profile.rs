@@ -1,7 +1,7 @@
-//! Counts for a profile: where warps went with how many lanes, and what the addresses of accesses looked like.
+//! Counts for a profile: how often each block ran and with how many lanes, and which address patterns its memory accesses had.
 //!
-//! A block is looked at when its body has run: the values of all its operations are still in the scratch array then, so
-//! running it costs nothing more where nobody asks.
+//! The counts of a block are taken after its body has run, when the values of all its operations are still in the scratch array.
+//! So the body itself costs nothing more where no profile is wanted.
 
 use std::collections::BTreeMap;
 

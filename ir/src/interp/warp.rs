@@ -1,4 +1,4 @@
-//! The state of a warp.
+//! The state of one warp: its frame, masks, divergence stack, current block and counters.
 
 use super::{Code, Frame};
 use crate::abi::Builtin;

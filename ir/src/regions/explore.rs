@@ -1,17 +1,18 @@
-//! Finds the lane region that starts at a block: the part of the kernel that each lane can run on its own, and
-//! where all its lanes come out together.
+//! Finds the lane region that starts at a block: the largest part of the kernel that each lane can run on its own and where all
+//! lanes leave together.
 //!
-//! A node is a block with the stack entries that were pushed since the region's start, innermost last. Per lane a join
-//! goes on behind itself, a leave goes to the target of its entry; so inside a region the stack is gone. The region may
-//! only come out where the hardware's stack is what it was at the start and its lanes are together again:
+//! The result is a [`Plan`], a graph of nodes. A node is a block together with the divergence-stack entries pushed since the
+//! region's start. For a single lane, a join falls through and a leave jumps to the target of its entry, so a region needs no
+//! stack. It may only exit where the hardware's stack equals the stack at the start and the lanes have reconverged:
 //!
-//! - where the relative stack is empty, a branch on which lanes may disagree ends the region (the driver runs it on
-//!   the hardware's stack), unless every path goes on to the end of the thread without another exit;
-//! - a leave or join that would pop below the region's start ends it, so does a cross-lane operation, a barrier, an
-//!   indirect branch;
-//! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
-//! - accesses of shared memory, and atomics, that could conflict between lanes do not stand in one region (see [`super::split`]);
-//! - a loop that does nothing but wait for memory to change stays with the driver, so that a spinning warp can be put aside (`waiting.rs`).
+//! - where nothing has been pushed since the start, a divergent branch ends the region, and the driver runs it on the warp's
+//!   stack. Exception: every path from the branch runs to the end of the thread without another exit;
+//! - a leave or join that would pop an entry from before the start ends the region. So does a cross-lane operation, a barrier, or
+//!   an indirect branch;
+//! - if one of these comes after a push and before its pop, the region ends before the push instead;
+//! - accesses to shared memory, and atomics, that could conflict between lanes are not in one region (see [`super::split`]);
+//! - a loop that certainly waits for memory to change ends the region, so that a spinning warp returns to the scheduler
+//!   (`waiting.rs`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};

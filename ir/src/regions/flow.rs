@@ -1,9 +1,8 @@
-//! Where control may go in a kernel in SPMD form, whatever is on the divergence stack.
+//! The control-flow graph of a kernel in SPMD form, for any content of the divergence stack.
 //!
-//! A leave goes to every target pushed for its kind, lanes that wait at a join may resume at every join target, an indirect branch may go to
-//! every block of [`Function::block_at`]. As edges these are pairs: `n` leaves and `n` pushes would be `n²` of them, and tables of the
-//! graph would take memory by the square of the code. So the graph has *hubs*, nodes without code: all leaves of a kind lead to one
-//! hub, and that leads to all targets.
+//! A leave may go to every target pushed for its kind, lanes waiting at a join may resume at every join target, and an indirect
+//! branch may go to every block of [`Function::block_at`]. With one edge for each pair, `n` leaves and `n` pushes would have `n²`
+//! edges. So the graph has *hubs*, nodes without code: all leaves of a kind lead to one hub, and the hub leads to all targets.
 
 use crate::entities::Block;
 use crate::function::{Function, PushKind, Terminator};

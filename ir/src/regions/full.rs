@@ -1,4 +1,4 @@
-//! Mask form for warps of which all lanes take part.
+//! Makes the entry mask of a mask-form function constant, for warps in which all lanes are active.
 
 use crate::function::{Form, Function, Imm};
 use crate::opcodes::Opcode;

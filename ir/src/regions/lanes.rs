@@ -1,4 +1,5 @@
-//! What a block does with slots, where a register says for which lanes ([`EXEC_SLOT`](super::EXEC_SLOT)).
+//! The slot reads and writes of a block, for liveness, with the lanes they concern: only those in the guest's lane mask
+//! ([`EXEC_SLOT`](super::EXEC_SLOT)), or all.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,9 +1,9 @@
-//! From lanes that go their own ways to masks: a region in SSA (SPMD form without a stack) becomes mask form.
+//! If-conversion: turns a region in SSA, whose branches may diverge, into mask form, whose branches are uniform.
 //!
-//! Blocks are laid out in an order where loops stay together. Each block runs under a mask, the lanes that have come
-//! to it; what branches were becomes masks of their targets. A loop runs until no lane is left in it; a long block is
-//! skipped when no lane wants it, a short one runs regardless. Values need a blend only where lanes that have gone
-//! different ways meet in a parameter, or where lanes that left a loop must keep a value while others go on in it.
+//! Blocks are laid out in a topological order that keeps loops together. Each block runs under a mask, the lanes that have
+//! reached it; a branch becomes the masks of its two targets. A loop runs until no lane is left in it. A long block is skipped if
+//! its mask is empty; a short one always runs. A value is blended by mask only where lanes that took different paths reach the
+//! same parameter, or where lanes that have left a loop must keep a value while others iterate.
 
 use std::collections::HashMap;
 

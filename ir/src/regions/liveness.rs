@@ -1,8 +1,9 @@
-//! Which slots a lane may still read, at the start of each block of a kernel in SPMD form.
+//! Slot liveness: which slots a lane may still read, at the start of each block of a kernel in SPMD form.
 //!
-//! Where the guest keeps the lanes that instructions are for in a register, a write leaves the others' values as they are. Is such a slot live? For
-//! the lanes in the register ("own") the write ends what was before, for the others it does not; and as long as the register stays
-//! the same, reads whose results go into such writes only are the own lanes' (`lanes.rs`).
+//! If the guest keeps its lane mask in a register (GCN's EXEC), a slot write changes only the lanes in that mask. Then there are
+//! two sets, slots live in the lanes of the mask ("own") and slots live in the others. A write ends the live range for the own
+//! lanes only. A read whose result is only written or stored under the same mask makes the slot live for the own lanes only
+//! (`lanes.rs`). Where the mask changes, a slot live in either is live in both.
 
 use std::collections::BinaryHeap;
 

@@ -1,8 +1,8 @@
-//! Lane regions: parts of a kernel that a few lanes at a time run on their own (docs/design.md).
+//! Lane regions: parts of a kernel that run one chunk of lanes at a time, without the divergence stack (docs/design.md).
 //!
-//! [`Kernel::new`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
-//! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]; [`wave`] where
-//! lanes never part).
+//! [`Kernel::new`] prepares a kernel in SPMD form once. [`Kernel::region`] finds the region that starts at a block ([`explore`]),
+//! turns its slots into SSA values ([`promote`]) and its divergent branches into masks ([`linearize`]; or [`wave`], where lanes
+//! never diverge), and optimises it ([`mod@optimize`]). The result is a [`Region`], which the backend compiles.
 
 pub mod explore;
 pub mod flow;

@@ -1,4 +1,4 @@
-//! The passes that a region goes through before it is compiled.
+//! The pass pipelines of a region: in SSA, in mask form, and for the special versions that code generators ask for.
 
 use super::{Region, full};
 use crate::function::Function;

@@ -1,7 +1,7 @@
-//! Turns a region's graph into a function in SSA: slots become values, read once at the start and written at the exits.
+//! Turns a region's plan into a function in SSA: slots become values, read once at the start and written at the exits.
 //!
-//! The result is in SPMD form but has no stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the
-//! slots; block n + 1 is node n. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
+//! The result is in SPMD form without a stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the slots; block
+//! n + 1 is node n of the plan. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
 
 use std::collections::HashMap;
 

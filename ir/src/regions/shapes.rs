@@ -1,8 +1,7 @@
-//! Values of a region that all lanes of a chunk share.
+//! Finds the values of a region that are the same in all lanes of a chunk, and makes their types uniform.
 //!
-//! A region in SSA is run a chunk of lanes at a time, in lock step, so a value is uniform when it is computed from
-//! uniform ones, and a loop's parameter when all lanes enter the loop together and each iteration passes on a uniform
-//! value. Types are rewritten accordingly.
+//! The lanes of a chunk run in lock step. So a value computed from uniform values is uniform, and so is a loop's parameter if all
+//! lanes enter the loop together and each iteration passes on a uniform value.
 
 use super::liveness::SlotSet;
 use crate::entities::{Block, Value};

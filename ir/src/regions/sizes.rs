@@ -1,9 +1,9 @@
-//! How large the regions of a kernel may be, so that all of them together stay in proportion to it.
+//! Limits the sizes of a kernel's regions, so that compiling all of them takes time in proportion to the kernel.
 //!
-//! A region starts wherever another one comes out, and holds what follows there: code may be in many regions. In an ordinary kernel these are a
-//! few. But a kernel can be made so that most of its blocks start regions, each with hundreds of the blocks behind it. So the effort for the
-//! regions that different blocks have started is added up. What exceeds an allowance, which grows with the kernel, makes the regions of
-//! further blocks smaller, in the end to single blocks. Regions that start at the same block are always of the same size.
+//! A region starts wherever another one exits and contains the code after that, so the same code may be in many regions. In an
+//! ordinary kernel it is in a few. But a kernel can be made in which most blocks start regions of hundreds of blocks each. So the
+//! effort for regions at different entries is added up. Once it exceeds an allowance, which grows with the kernel, the regions of
+//! further entries are made smaller, in the end single blocks. Regions at the same entry always have the same size.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,11 +1,12 @@
-//! Cuts blocks where lanes could see each other, so that every block is safe to run a few lanes at a time.
+//! Cuts blocks where lanes could observe each other, so that every block may run chunk by chunk.
 //!
-//! Lanes of a warp run in lock step: an access to shared memory must not pass an access of another lane to the
-//! same place when one of the two stores. Within a block that holds if no store follows, and nothing follows a
-//! store. (Locks, atomics and other cross-lane operations stand in blocks of their own already.)
+//! Lanes of a warp run in lock step, so an access to shared memory must not be reordered with an access of another lane to the
+//! same address if one of them stores. Within a block chunk by chunk is right if no store follows a load and nothing follows a
+//! store. So blocks are cut before an access that would break this rule. (Locks, atomics and other cross-lane operations are in
+//! blocks of their own already.)
 //!
-//! Atomics happen in the order of lanes. That of a region run a few lanes at a time is the same as long as each lane does one of them, or
-//! the order of all that it does makes no difference.
+//! The hardware executes an atomic in the order of lanes. Chunk by chunk gives the same result if each lane executes one atomic,
+//! or if the order of all atomics makes no difference.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};

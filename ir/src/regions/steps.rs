@@ -1,4 +1,5 @@
-//! How many instructions a warp can take at most, where that can be told from the code.
+//! Bounds the number of instructions that a warp can execute, if the kernel has no cycles. If the bound is within `max_steps`, a
+//! launch needs no step counting.
 
 use std::collections::HashMap;
 

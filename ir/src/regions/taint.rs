@@ -1,5 +1,7 @@
-//! What of a loop depends on something that it reads, with an eye for masks: a mask that is narrowed by a condition and then widened to what it was
-//! does not depend on the condition. Compilers do that round every `if`.
+//! Finds the values of a loop that depend on given instructions in it, such as loads.
+//!
+//! It is more precise than plain data flow about masks: one that is narrowed by a condition and then widened again to what it was
+//! does not depend on the condition. Compilers do that around every `if`.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,7 @@
-//! Which slots hold one value in all active lanes of the warp, at the start of each block in SPMD form.
+//! Finds the slots that hold one value in all active lanes of the warp, at the start of each block in SPMD form.
 //!
-//! A value is uniform here when all lanes that are active together hold the same one. Lanes that ran apart come
-//! together only where an entry of the divergence stack is popped, so a slot written between a push and the place
-//! where its entry is popped counts as varying from there on.
+//! Lanes that have diverged reconverge only where an entry of the divergence stack is popped. So a slot written between a push
+//! and the block where that entry is popped counts as varying from that block on.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
-//! Loops that wait for others: for memory to change, or for a lock.
+//! Finds loops that wait for other warps: for memory to change, or for a lock.
 //!
-//! Whether a loop waits cannot be told from its code. A loop that is left by what it loads may wait for another warp, or walk a list. Only where
-//! nothing changes from turn to turn but what it loads, it surely waits. Such a loop ends a region, so that the warp comes back to
-//! the scheduler after each turn. Other loops that may wait stay in a region that is marked ([`super::Region::may_wait`]): its code is put aside
-//! in the midst of a loop when it has run for long.
+//! A loop whose exit depends on what it loads may be waiting for another warp, or it may be walking a list; its code does not
+//! tell. It certainly waits only if nothing changes between iterations but what it loads. Such a loop ends a region, so that the
+//! warp returns to the scheduler after each iteration. Other loops that may wait stay in a region that is marked
+//! ([`super::Region::may_wait`]); the runtime can suspend its code in the middle of a loop.
 
 use std::collections::{HashMap, HashSet};
 

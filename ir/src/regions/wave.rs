@@ -1,11 +1,11 @@
-//! Mask form of regions in which lanes never part.
+//! Mask form of regions in which lanes never diverge.
 //!
-//! Where the guest has a scalar unit (GCN, VP1), every branch of its program is uniform by declaration: the wave has
-//! one program counter, and the lanes that an instruction concerns are data. Then blocks, branches and parameters stay
-//! as they are, and nothing needs a mask that the program does not have itself.
+//! If the guest has a scalar unit (GCN, VP1), every branch is uniform by declaration: the wave has one program counter, and the
+//! lanes that an instruction concerns are data. So blocks, branches and parameters stay as they are, and no masks are added to
+//! those of the program.
 //!
-//! A region is still run a chunk of lanes at a time. Each chunk computes the same scalars, from the same uniform slots,
-//! which the code generator writes for the last chunk only.
+//! Such a region still runs chunk by chunk. Each chunk computes the same scalars from the same uniform slots; generated code
+//! writes the uniform slots for the last chunk only.
 
 use super::liveness::SlotSet;
 use crate::builder::Builder;

@@ -1,8 +1,9 @@
-//! Accesses of a wave to global memory, as its scalar unit makes them: once for all lanes.
+//! Finds a wave's scalar loads and stores of global memory, which the guest executes once for all lanes.
 //!
-//! A region is run a few lanes at a time, and each chunk makes the scalar accesses again. So between a scalar load and a store that may change
-//! what it reads, the region ends: all chunks read the same. Memory that the guest cannot store to needs no such care; kernels have their
-//! arguments there. A scalar store is for the interpreter: it happens once, behind all that comes before it and before all behind it.
+//! A region runs chunk by chunk, and each chunk repeats the scalar accesses. So a region ends between a scalar load and a store
+//! that may change what it reads; then all chunks read the same. Memory that the guest cannot store to, such as kernel arguments,
+//! needs no such cut. A scalar store must happen exactly once, after everything before it and before everything after it, so the
+//! interpreter executes it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;

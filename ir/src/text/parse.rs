@@ -1,4 +1,4 @@
-//! The parser.
+//! Parses the text format into functions.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Comparisons, selections, truth values.
+//! Folding rules for comparisons, selects and truth values.
 
 use super::{Act, Folder};
 use crate::entities::Value;

@@ -1,4 +1,5 @@
-//! Floats and conversions. The bits of a NaN that arithmetic gives are unspecified, so that a rule may change them.
+//! Folding rules for float arithmetic and conversions. A rule may change the bits of a NaN that arithmetic gives, because they
+//! are unspecified.
 
 use super::{Act, Folder};
 use crate::analysis::{Classes, is_flushed};

@@ -1,4 +1,4 @@
-//! Integer arithmetic, logic (of truth values too) and shifts.
+//! Folding rules for integer arithmetic, logic (of truth values too) and shifts.
 
 use super::{Act, Folder};
 use crate::entities::Value;

@@ -1,5 +1,5 @@
-//! Loads, stores, atomics and writes of slots: guards that are constant or protect nothing, bits of stored values and addresses
-//! that nobody needs.
+//! Folding rules for loads, stores, atomics and slot writes: drops guards that are constant or protect nothing, and computations
+//! of address or value bits that are not used.
 
 use super::{Act, Folder};
 use crate::function::{Imm, InstData};

@@ -1,8 +1,8 @@
-//! Folding: constants through the interpreter's own evaluation, algebraic identities, and what known bits and unsigned
-//! bounds say ([`KnownBits`]).
+//! Folding: replaces an operation by a constant, an operand or a cheaper operation.
 //!
-//! Operations of one rule set a file: `int` arithmetic and shifts, `compare` comparisons, selections and truth values,
-//! `float` floats and conversions, `memory` addresses and stored values.
+//! Constants are evaluated by the interpreter's own kernels. The other rules are algebraic identities and consequences of known
+//! bits and unsigned bounds ([`KnownBits`]). Each topic has a file: `int`, `compare`, `float`, `memory`, and `wide` for 64-bit
+//! values kept in two words.
 
 mod compare;
 mod float;

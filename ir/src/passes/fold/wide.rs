@@ -1,4 +1,7 @@
-//! 64-bit values that a guest of 32-bit registers keeps in two words: sums with carries and sign extensions become one operation again.
+//! Folding rules for 64-bit values that a guest with 32-bit registers keeps in two words.
+//!
+//! They recognise a pair of 32-bit computations as one 64-bit operation: a sum with carry, a difference with borrow, a product, a
+//! shift, a select, a sign extension. Example: `low = x + y`, `high = p + q + carry(low)` becomes `(p:x) + (q:y)`.
 
 use super::{Act, Folder};
 use crate::entities::Value;

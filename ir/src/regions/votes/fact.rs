@@ -1,4 +1,4 @@
-//! What is known of a value in one lane, and how operations pass it on.
+//! What the vote analyses know of a value in one lane ([`Fact`]), and how an operation derives it from its operands.
 
 use crate::entities::Slot;
 use crate::function::{Function, InstData};

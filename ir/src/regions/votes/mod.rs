@@ -1,13 +1,14 @@
-//! Votes of a wave that each chunk of lanes can take for itself.
+//! Finds votes of a wave that each chunk of lanes may take by itself.
 //!
-//! Compilers put `branch if no lane is left` round divergent code (`s_cbranch_execz`), and loops run until no lane is left
-//! (`s_cbranch_execnz`). Such a branch is uniform, so without more knowledge a region ends there, because only the driver sees all
-//! lanes. But mostly the branch only saves work: where the mask is empty, the code that it guards does nothing. Then each
-//! chunk may branch by its own lanes, and the whole loop becomes a part of a region.
+//! Compilers put `branch if no lane is left` around divergent code (`s_cbranch_execz`), and loops run until no lane is left
+//! (`s_cbranch_execnz`). Such a branch is uniform over the wave, so a region would end there: only the driver sees all lanes. But
+//! mostly the branch only saves work: with an empty mask, the code that it skips has no effect. Then each chunk may branch by its
+//! own lanes, and the whole loop becomes part of a region.
 //!
-//! That holds if, for a lane that is not in the mask, every way from the vote to its post-dominator leaves all
-//! that is live there as it was. It is found by evaluating the blocks between for such a lane ([`ways`]), with what is known of its
-//! values ([`fact`]): they are the same as at the vote, or a number. What is not as it was may still be seen by nobody ([`unseen`]).
+//! That is allowed if, for a lane outside the mask, every path from the vote to its post-dominator leaves all that is live there
+//! unchanged. The proof evaluates the blocks between for such a lane ([`ways`]). It knows of each value ([`fact`]) that it is the
+//! same as at the vote, or a number. A value that does change may still be harmless, if nothing reads it in that lane
+//! ([`unseen`]).
 
 mod fact;
 mod unseen;

@@ -1,13 +1,13 @@
-//! Whether anybody sees what votes leave changed in lanes outside of their masks.
+//! Checks that nothing reads what the code behind a vote changes in lanes outside the vote's mask.
 //!
-//! A guest's compiler puts into a scalar mask what it needs of the lanes in EXEC, and anything of the others. So the code that a vote guards
-//! often changes bits of lanes that are not in its mask: of masks that are read behind it, but never for these lanes before they are written
-//! again. Whether a lane is taken along behind the vote or not, it does the same then.
+//! Compilers put into a scalar mask the right bits for the lanes in EXEC, and any bits for the others. So the code that a vote
+//! guards often changes mask bits of lanes that are not in its mask. These bits are harmless if they are overwritten before
+//! anything reads them for that lane: then the lane behaves the same whether or not it runs the guarded code.
 //!
-//! That is found by following one lane through the kernel, from its start. Of each slot is known its number, or that it may depend on whether the
-//! lane was taken along (its taint: behind which votes). A lane's truth values go together (it is in EXEC now, and so it was in that
-//! mask), so a block has a state for each combination of known masks. Where a branch, a store, an atomic or another lane would see what is
-//! tainted, its votes stay with the whole wave, and the rest is looked at again.
+//! The check follows one lane through the kernel, from its start. For each slot it knows a number, or the votes that the slot's
+//! value may depend on (its *taint*). A lane's truth values are related (it is in EXEC now, so it was in that mask), so a block
+//! has one state for each combination of known masks. If a branch, a store, an atomic or another lane would see a tainted value,
+//! its votes stay with the whole wave, and the check is repeated without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

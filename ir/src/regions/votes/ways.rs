@@ -1,4 +1,4 @@
-//! What the ways behind a vote leave changed in a lane that is not in its mask.
+//! Finds the slots that the paths behind a vote change in a lane outside the vote's mask.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
