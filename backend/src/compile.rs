@@ -1,4 +1,5 @@
-//! From a region to machine code, with what the runtime must know of it.
+//! The backend's entry points: [`compile_region`] and [`compile_pieces`] turn IR into a [`RegionCode`], which is machine code
+//! plus what the runtime must know to run it: where it can trap, which functions and tables it needs, and its float environment.
 
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, SourceLoc, types};
@@ -17,7 +18,7 @@ use crate::options::{BlockRow, Options, Piece, Shape, SlotShape, VECTOR_LANES, W
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The region is not what the backend takes.
+    /// The region breaks a rule that the backend requires.
     #[error("malformed region: {0}")]
     Malformed(String),
     /// An operation that regions must not contain.
@@ -44,73 +45,77 @@ pub enum Error {
 pub enum FloatEnv {
     /// MXCSR.FTZ and MXCSR.DAZ set; only on x86-64.
     FlushAll,
-    /// Nothing flushed, nearest even.
+    /// No flushing; rounds to nearest even.
     Default,
 }
 
-/// Which lane a trap is of.
+/// How the trap handler finds the lane that a trap belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrapLane {
     /// This lane of the chunk.
     Lane(u8),
-    /// One of the lanes of a vector access: [`Context::vector_base`] is the place of the chunk's first lane.
+    /// One of the lanes of a contiguous vector access. [`Context::vector_base`] is the host address of the chunk's
+    /// first lane.
     Vector {
         /// First lane of this vector in the chunk.
         first: u8,
     },
-    /// The lowest lane that takes part: of [`Context::guard_lanes`] where `guarded`, else of the active ones.
+    /// The lowest lane that takes part: the lowest of [`Context::guard_lanes`] if `guarded`, else the lowest active
+    /// one.
     First {
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
-    /// The lowest lane of [`Context::single_lanes`].
+    /// The lane that a serialised loop runs: the lowest of [`Context::single_lanes`].
     Single,
-    /// One of the lanes of a masked vector access, the guard in [`Context::guard_lanes`].
+    /// One of the lanes of a masked vector access. [`Context::guard_lanes`] holds the guard.
     Run {
         /// First lane of this vector in the chunk.
         first: u8,
         /// How many.
         lanes: u8,
-        /// Bytes from lane to lane; below zero where the last lane is first in memory.
+        /// Bytes from lane to lane; negative if the last lane has the lowest address.
         step: i8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The place of the lane that is first in memory, without an index.
+        /// The host address of the lane that is lowest in memory. It has no index register.
         place: HostPlace,
     },
-    /// This lane of the chunk if it takes part, else the first of those of its sixteen that do, the guard in [`Context::guard_lanes`].
+    /// One load for several lanes at one address: this lane of the chunk if it takes part, else the first lane of its
+    /// 16-lane vector that does. [`Context::guard_lanes`] holds the guard.
     One {
         /// The lane.
         lane: u8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The lane's place.
+        /// The lane's host address.
         place: HostPlace,
     },
-    /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
+    /// One of the lanes of a gather or scatter. [`Context::lane_addresses`] holds the addresses,
+    /// [`Context::guard_lanes`] the guard.
     Gather {
         /// First lane that this instruction accesses.
         first: u8,
-        /// Whether addresses are double words.
+        /// Whether the addresses have 64 bits.
         wide: bool,
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
 }
 
-/// An address of the host in general registers, by their numbers.
+/// A host address as an x86-64 memory operand: numbers of general registers and a displacement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostPlace {
-    /// The register that it starts from.
+    /// Base register.
     pub base: u8,
-    /// Another, and what it is multiplied by.
+    /// Index register and its scale.
     pub index: Option<(u8, u8)>,
-    /// What is added.
+    /// Displacement.
     pub disp: i32,
 }
 
 impl HostPlace {
-    /// The address when registers hold these values.
+    /// The address if the registers hold these values.
     fn address(&self, registers: &HostRegisters) -> u64 {
         let value = |register: u8| registers[usize::from(register % 16)];
         let index = self.index.map_or(0, |(register, scale)| value(register).wrapping_mul(scale.into()));
@@ -118,7 +123,7 @@ impl HostPlace {
     }
 }
 
-/// General registers of the host when it trapped, in the order in which x86-64 numbers them; zeros on other hosts.
+/// The host's general registers at a trap, in x86-64's numbering; zeros on other hosts.
 pub type HostRegisters = [u64; 16];
 
 /// A host instruction that accesses guest memory.
@@ -126,18 +131,19 @@ pub type HostRegisters = [u64; 16];
 pub struct TrapSite {
     /// Guest address of the instruction.
     pub pc: u32,
-    /// Which lane it is for.
+    /// How to find the lane.
     pub lane: TrapLane,
     /// Space accessed.
     pub space: Space,
-    /// A store.
+    /// Whether it stores.
     pub store: bool,
     /// Bytes accessed by a lane.
     pub bytes: u8,
 }
 
 impl TrapSite {
-    /// The guest fault that a signal at this instruction is, `host_address` being what it could not access.
+    /// The guest fault that a signal at this instruction stands for. `host_address` is the address that it could not
+    /// access.
     pub fn fault(&self, context: &Context, host_address: u64, registers: &HostRegisters) -> FaultRecord {
         let base = context.global_base as u64;
         let chunk = context.chunk_lane;
@@ -172,7 +178,7 @@ impl TrapSite {
                     start = start.wrapping_sub((step * (i64::from(lanes) - 1)) as u64);
                 }
                 let step = step as u64;
-                // As if the chunk's lanes before lay in front.
+                // Extend the run downwards to the chunk's first lane.
                 let start = start.wrapping_sub(base).wrapping_sub(u64::from(first).wrapping_mul(step));
                 let place = |lane: u32| start.wrapping_add(u64::from(lane).wrapping_mul(step));
                 let range = u32::from(first)..u32::from(first) + u32::from(lanes);
@@ -205,8 +211,8 @@ fn guard_of(context: &Context, guarded: bool) -> u64 {
     if guarded { context.guard_lanes } else { context.active >> context.chunk_lane }
 }
 
-/// The lowest lane of a guard that touches the page at which a masked access trapped; the host tells the page for sure, but
-/// not the lane.
+/// The lowest lane of a guard that touches the page at which a masked access trapped. The host reports the right page,
+/// but not the lane.
 fn lane_on_page(
     range: std::ops::Range<u32>,
     guard: u64,
@@ -224,20 +230,22 @@ fn lane_on_page(
     range.filter(|&lane| lane < 64).find(touches).unwrap_or(first)
 }
 
-/// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
+/// Entry of compiled code. Takes the context and the warp's frame; returns the number of the exit taken,
+/// [`crate::FAULT`] or [`crate::STOPPED`].
 pub type Entry = unsafe extern "C" fn(*mut Context, *mut u8) -> u64;
 
-/// What the code of a region returns: numbers of exits below the first count, and of guest faults ([`FAULT_EXIT`] and up) below the second.
+/// The values that a region's code may return: exit numbers below `exits`, and [`FAULT_EXIT`] plus a number below
+/// `faults`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Returns {
-    /// Exits.
+    /// Number of exits.
     pub exits: u32,
-    /// Guest faults.
+    /// Number of guest faults.
     pub faults: u32,
 }
 
 impl Returns {
-    /// Those of a function in mask form.
+    /// The return values of a function in mask form.
     fn of(func: &Function) -> Returns {
         let mut returns = Returns::default();
         for block in &func.blocks {
@@ -264,20 +272,21 @@ pub struct RegionCode {
     pub pures: Vec<&'static PureFn>,
     /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
-    /// By function that was compiled, one or each piece: the exits that the code returns.
+    /// For each function that was compiled (a region, or each phase): the values that the code may return.
     pub returns: Vec<Returns>,
-    /// Bytes of shared memory that there must be: code for rows reads them without a test.
+    /// Fewest bytes of shared memory with which the code may run: grid-row code reads so many without a test.
     pub shared_reach: u32,
     /// Environment it runs in.
     pub float_env: FloatEnv,
-    /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
-    /// code from there up to the next offset is of, or [`NO_PC`].
+    /// If [`Options::pcs`] asks for it: code offsets in ascending order, each with a guest address. The code from an
+    /// offset to the next one belongs to the guest instruction at that address; [`NO_PC`]: to none.
     pub pcs: Vec<(u32, u32)>,
-    /// The code as text, where [`Options::list`] asks for it; else empty.
+    /// The code as text, if [`Options::list`] asks for it; else empty.
     pub listing: Listing,
 }
 
-/// In [`RegionCode::pcs`]: code of no guest instruction, which goes from chunk to chunk or brings registers in and out.
+/// In [`RegionCode::pcs`]: code that belongs to no guest instruction, such as the loop over chunks, or loading and
+/// storing slots.
 pub const NO_PC: u32 = u32::MAX;
 
 impl RegionCode {
@@ -287,7 +296,7 @@ impl RegionCode {
     }
 }
 
-/// The guest address of the code at `offset`, of a table such as [`RegionCode::pcs`].
+/// Looks up the guest address of the code at `offset` in a table such as [`RegionCode::pcs`].
 pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
     let next = pcs.partition_point(|&(start, _)| start <= offset);
     let (_, pc) = *pcs.get(next.checked_sub(1)?)?;
@@ -297,7 +306,7 @@ pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
 /// Code of a region as text.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Cranelift's IR, if it makes the code.
+    /// Cranelift's IR, if Cranelift made the code.
     pub clif: String,
     /// Host instructions.
     pub assembly: String,
@@ -319,16 +328,16 @@ pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error>
     Ok(compile_region(func, &Options { list: true, ..options.clone() })?.listing)
 }
 
-/// What environment the operations of regions ask for.
+/// Chooses the float environment that the operations need.
 fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -> FloatEnv {
     let insts = |f: &'a Function| f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
     let all = || funcs.clone().flat_map(insts);
-    // AArch64 detects tiny results before rounding: there, code flushes by itself.
+    // AArch64 detects tiny results before rounding, which the guests do not. So there code flushes results itself.
     let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
-/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece.
+/// Compiles a kernel's phases to grid-row code ([`BlockRow`]). The first one starts at the kernel's entry.
 pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
     let wide = options.wide_vectors;
     let mut of_pieces = Vec::with_capacity(pieces.len());
@@ -380,11 +389,11 @@ fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
 }
 
-/// Most bytes of stack that compiled code may take. It does not probe for the end: whoever enters it must see to it that so many are left, besides
-/// what the functions take that it calls.
+/// Most bytes of stack that compiled code may use. It does not probe the stack, so whoever enters it must ensure that
+/// so many bytes are left, plus what the functions need that it calls.
 pub const MOST_STACK_BYTES: u32 = 1 << 18;
 
-/// Refuses code that would take more than the options allow.
+/// Rejects code that needs more stack than the options allow.
 pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
     if bytes > options.most_stack_bytes.min(MOST_STACK_BYTES) {
         return Err(Error::Codegen(format!("{bytes} bytes of stack for what registers do not hold")));
@@ -392,7 +401,7 @@ pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Compiles with Cranelift what `lower` writes; it is told whether code is attributed to guest addresses.
+/// Runs Cranelift on the function that `lower` builds. `lower` is told whether to attribute code to guest addresses.
 fn with_cranelift(
     options: &Options,
     env: FloatEnv,
@@ -416,7 +425,7 @@ fn with_cranelift(
         return Err(Error::Codegen("no code".into()));
     };
     let frame = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
-    // The old frame pointer and the return address besides.
+    // Plus the saved frame pointer and the return address.
     check_stack(frame.saturating_add(16), options)?;
     let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
     if let Some(reloc) = relocs.first() {
@@ -431,7 +440,7 @@ fn with_cranelift(
     for trap in compiled.buffer.traps() {
         let next = locations.partition_point(|l| l.start <= trap.offset);
         let site = next.checked_sub(1).map(|i| &locations[i]).filter(|l| trap.offset < l.end);
-        // A fault without a site could not be told from one of our own.
+        // Without a site, a guest fault could not be told from a bug of our own.
         let Some(&site) = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize)) else {
             return Err(Error::Codegen(format!("trap at {:#x} without a site", trap.offset)));
         };
@@ -455,11 +464,11 @@ fn with_cranelift(
     })
 }
 
-/// The table of [`RegionCode::pcs`] from source locations (start, end) in the order of code.
+/// Makes the table of [`RegionCode::pcs`] from source locations (start, end), in code order.
 fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[TrapSite]) -> Vec<(u32, u32)> {
     let mut pcs: Vec<(u32, u32)> = Vec::new();
     let mut note = |start: u32, pc: u32| {
-        // Pieces of one instruction are one entry; an empty piece says nothing.
+        // Merge adjacent ranges of one instruction and skip empty ranges.
         if pcs.last().is_some_and(|last| last.0 == start) {
             pcs.pop();
         }
@@ -472,7 +481,7 @@ fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[Tr
         if start > known {
             note(known, NO_PC);
         }
-        // A product in disguise is of the instruction around it.
+        // A marked product belongs to the guest instruction around it.
         let own = if embedded::is_mark(location) {
             last
         } else {

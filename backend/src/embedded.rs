@@ -1,17 +1,16 @@
-//! Instructions that Cranelift does not know, put in place of ones that it does.
+//! Emits an instruction that Cranelift does not know, by patching one that it does.
 //!
-//! AVX-512 can round a product towards zero whatever MXCSR says (`vmulps` with embedded rounding, on 512-bit
-//! registers, of which the first 128 bits are used). Cranelift's `vpmullq` on 128 bits has the same length and the same
-//! operand fields, so lowering emits that, each under a source location of its own ([`mark`]), and
-//! [`patch`] rewrites the bytes.
+//! AVX-512 can round a product towards zero whatever MXCSR says: `vmulps` with embedded rounding, on 512-bit registers, of which
+//! the first 128 bits are used. Cranelift's 128-bit `vpmullq` has the same length and the same operand fields. So lowering emits
+//! `vpmullq`, each under a source location of its own ([`mark`]), and [`patch`] rewrites the bytes of the finished code.
 
 use cranelift_codegen::CompiledCode;
 use cranelift_codegen::ir::SourceLoc;
 
-/// Source locations from here on are marks; trap sites have small numbers, guest addresses larger ones.
+/// Source locations from here on are marks. Trap sites have smaller numbers, guest addresses larger ones.
 const MARKS: u32 = 0x7000_0000;
 
-/// Bytes of both instructions.
+/// Length of either instruction.
 const BYTES: usize = 6;
 
 /// The source location of the `index`th product.
@@ -24,18 +23,18 @@ pub(crate) fn is_mark(loc: SourceLoc) -> bool {
     (MARKS..0x8000_0000).contains(&loc.bits())
 }
 
-/// `vpmullq` of three 128-bit registers of the first sixteen: prefix, opcode, registers.
+/// Whether the bytes are a `vpmullq` on three 128-bit registers, all among the first sixteen.
 fn is_stand_in(code: &[u8]) -> bool {
     matches!(code, &[0x62, p0, p1, 0x08, 0x40, registers]
         if p0 & 0x1f == 0x12 && p1 & 0x87 == 0x85 && registers >= 0xc0)
 }
 
-/// Rewrites the marked instructions of finished code; `false` where one is not what it must be.
+/// Rewrites the marked instructions of finished code; `false` if one is not the expected instruction.
 pub(crate) fn patch(compiled: &CompiledCode, code: &mut [u8]) -> bool {
     let marked = compiled.buffer.get_srclocs_sorted().iter().filter(|l| is_mark(l.loc));
     for location in marked {
         let Some(range) = code.get_mut(location.start as usize..location.end as usize) else { return false };
-        // The allocator's moves may stand beside it.
+        // Moves of the register allocator may be under the same mark.
         let mut found =
             (0..(range.len() + 1).saturating_sub(BYTES)).filter(|&at| is_stand_in(&range[at..at + BYTES]));
         let (Some(at), None) = (found.next(), found.next()) else { return false };

@@ -1,8 +1,8 @@
-//! The warp's frame as compiled code sees it: slot-major, `frame[slot][lane]`, see
+//! The size of the warp's frame as compiled code sees it: slot-major, `frame[slot][lane]`, see
 //! [`warpjit_ir::Function::frame_layout`].
 //!
-//! Masks are words of 0 or -1. A uniform slot's value is its first element. Code reads and writes whole vectors:
-//! a frame must be as long as the layout says, and lanes that do not enter keep their values.
+//! A mask is a word of 0 or -1. A uniform slot's value is in lane 0. Code reads and writes whole vectors, so a frame must be as
+//! long as the layout says. Lanes that do not enter keep their values.
 
 use warpjit_ir::Function;
 

@@ -1,4 +1,5 @@
-//! What the caller chooses: the host, the chunk, what it knows of slots.
+//! The options of a compilation: the host, the lanes of a chunk, what is known of slots at entry, and the description of grid-row
+//! code.
 
 use std::ops::Range;
 

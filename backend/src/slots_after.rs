@@ -1,4 +1,7 @@
-//! What is known of slots behind a region, from what is known of them before it.
+//! Derives lane patterns of slots at a region's exits from those at its entry.
+//!
+//! A *lane pattern* says how a slot's value depends on the lane: uniform, affine, packed coordinates ([`Shape`]). The runtime
+//! carries patterns from one phase of a kernel to the next with this, so that the next phase need not check them.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Slot, Terminator, Value};

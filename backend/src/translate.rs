@@ -1,7 +1,9 @@
-//! Translations of guest addresses ([`warpjit_ir::passes::translate`]): what compiled code hands to the runtime for addresses outside the window.
+//! The interface through which compiled code asks the runtime to translate guest addresses outside the window
+//! ([`warpjit_ir::passes::translate`]).
 //!
-//! Compiled code writes what the access is into the context (`access`, `atomic`), the addresses and values of its lanes, and the lanes that take part. The
-//! runtime answers with the addresses under which the code finds the memory, relative to [`Context::global_base`].
+//! Compiled code writes a description of the access into the context (`access`, `atomic`), then its lanes' addresses and values,
+//! and which lanes take part. The runtime replies with addresses relative to [`Context::global_base`] at which the code finds the
+//! memory.
 
 use warpjit_ir::MemAccess;
 

@@ -1,11 +1,11 @@
-//! In which lanes values matter.
+//! Finds the lanes in which each value matters.
 //!
-//! Lanes that have left a loop, or wait for the other side of a branch, go on computing in mask form, on whatever they have. Their results
-//! go through guards, selections and conjunctions of masks only, so what they are does not matter. This finds for each value a mask
-//! beyond which nothing depends on it, so that code that is right for most operands need not look at such lanes.
+//! In mask form, lanes that have left a loop or wait for the other side of a branch keep computing, on meaningless operands.
+//! Their results only reach guards, selects and conjunctions that exclude them. For each value this analysis finds a mask outside
+//! which nothing depends on it, so that code that is fast for common operands need not test these lanes.
 //!
-//! A conjunction `m & c` restricts its condition `c` to the lanes of `m`, which itself is wanted in all lanes where the conjunction is:
-//! of the two one must be right everywhere.
+//! In a conjunction `m & c`, the condition `c` matters only in the lanes of `m`. The mask `m` matters wherever the conjunction
+//! does, because one of the two must be right everywhere.
 
 use warpjit_ir::analysis::{Cfg, Dominators};
 use warpjit_ir::function::{BlockCall, Terminator, ValueDef};

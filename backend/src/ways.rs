@@ -1,4 +1,5 @@
-//! How warps come out of a piece of code for rows of blocks ([`crate::BlockRow`]), as far as both code generators see it alike.
+//! The exits of a phase of grid-row code ([`crate::BlockRow`]): which exits the code can take and how warps report theirs. Both
+//! code generators use it.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Terminator};
