@@ -38,7 +38,8 @@ pub(crate) unsafe extern "C" fn call_pure(
         }
         let result = (pure.eval)(&args[..count]);
         // The result has space of its own after the operands, because at the start of the buffer it could overwrite
-        // operands of later lanes. SAFETY: the buffer has room for a fifth operand.
+        // operands of later lanes.
+        // SAFETY: the buffer has room for a fifth operand.
         let at = unsafe { buffer.add(4 * OPERAND_BYTES as usize + lane * pure.result.frame_bytes()) };
         match pure.result {
             // SAFETY: as above.
