@@ -1,4 +1,4 @@
-//! Stacks for signal handlers.
+//! Alternate stacks for signal handlers, one for each thread.
 
 use crate::Error;
 

@@ -1,8 +1,8 @@
-//! Calls of compiled code that can be put aside in their midst: each runs on a stack of its own.
+//! Calls of compiled code that can be suspended: each runs on a stack of its own.
 //!
-//! A function that such code calls may suspend the call ([`Suspender::suspend`]). Then [`Fiber::resume`] comes back, and goes on there when it is called
-//! again, on the same thread or on another. A call that nobody resumes any more is forgotten: on its stack are frames of compiled code and of
-//! the functions named here, which own nothing.
+//! A function that such code calls may suspend the call ([`Suspender::suspend`]). Then [`Fiber::resume`] returns. The next
+//! [`Fiber::resume`] continues the call, on the same thread or another one. A suspended call can be dropped: its stack holds only
+//! frames of compiled code and of the functions named here, which own nothing.
 
 use super::stacks::Stack;
 use super::unix::{Entry, RawFault, current, ensure_signal_stack, exchange_current};

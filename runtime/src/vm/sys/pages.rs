@@ -1,4 +1,4 @@
-//! Pages for code: written first, then executable, never both at a time.
+//! Pages for code: first written, then made executable, never both at a time.
 
 use super::arch;
 use crate::Error;

@@ -1,7 +1,8 @@
-//! Samples of what a thread does, taken by a timer signal (SIGPROF) at an even pace.
+//! Samples what a thread is doing, at the ticks of a timer signal (SIGPROF).
 //!
-//! A sample is the host pc where compiled code was interrupted, or the pc of its call where a function that it calls was; elsewhere
-//! it is the [`Place`] that the thread last said it was at. The handler writes to a buffer of its own thread and calls nothing.
+//! If the thread is in compiled code, a sample is the host pc; if it is in a function that compiled code called, the pc of the
+//! call; elsewhere the [`Place`] that the thread last reported. The handler writes to a buffer of its own thread and calls
+//! nothing.
 
 use super::arch;
 use super::signals;

@@ -1,9 +1,10 @@
-//! Installing our handlers, and handing signals that are not ours to the handlers of the embedder's.
+//! Installs our signal handlers in front of existing ones, and passes signals that are not ours on to the embedder's handlers.
 //!
-//! Our handler is installed with the flags and the mask of the handler that it goes in front of. So that handler is called as the kernel
-//! would have called it: on the stack it asked for, with the signals blocked that it wanted blocked. A handler that is installed over ours later
-//! is found when the next launch starts ([`ensure`]): ours goes in front of it, and it becomes the first one that gets signals which
-//! are not ours. Such a handler may hand a signal back to the one it has replaced, which is ours. Then the next older handler gets it.
+//! Our handler is installed with the flags and the mask of the handler that was there. So that handler is called as the kernel
+//! would have called it: on the stack it asked for, with the signals blocked that it wanted blocked. If a handler is installed
+//! over ours later, the next launch notices ([`ensure`]) and installs ours in front of it; that handler is then the first one to
+//! get signals which are not ours. It may pass a signal back to the handler that it has replaced, which is ours. Then the next
+//! older handler gets it.
 
 use super::unix::handle;
 use crate::Error;

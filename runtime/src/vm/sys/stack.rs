@@ -1,8 +1,8 @@
-//! The stack that a launch runs on.
+//! Ensures that a launch has enough stack.
 //!
-//! Compiled code does not probe its stack. Its frames are limited instead ([`warpjit_backend::MOST_STACK_BYTES`]), and a launch starts only where
-//! so much and more is left: a thread whose stack is small, or which runs a fiber on a stack that the system does not know of, lends
-//! itself for the launch with a stack of our own, behind which a page without rights lies.
+//! Compiled code does not probe its stack; its frames are limited instead ([`warpjit_backend::MOST_STACK_BYTES`]). So a launch
+//! starts only if that much and more is left. A thread with a small stack, or one that runs a fiber on a stack that the system
+//! does not know, switches to a stack of ours for the launch. That stack has a guard page at its end.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Stacks for fibers ([`super::fiber`]).
 //!
-//! A system has only so many mappings, and each stack is two (it, and the page in front of it that nobody may touch). So there is a limit to
-//! stacks, for the whole process; many of them are one mapping before they are used; and those that are free are used again, the one that was
-//! given back last first, whose pages are there.
+//! The operating system limits the number of mappings, and each stack needs two: itself and its guard page. So the number of
+//! stacks in a process is limited, unused stacks share one mapping, and freed stacks are reused, the last freed one first,
+//! because its pages are resident.
 
 use super::pages::page_bytes;
 use crate::fork::Mutex;

@@ -1,4 +1,4 @@
-//! The entry to compiled code, and the signal handler that returns to it.
+//! Entering compiled code, and the signal handler that returns from it.
 
 use super::alt_stack::AltStack;
 use super::{FloatMode, arch, signals};
