@@ -191,7 +191,8 @@ pub struct KernelAbi {
 }
 
 impl KernelAbi {
-    /// Addresses that neither the kernel nor anybody else stores to while it runs: whole pages, for nothing else is mapped in them.
+    /// Ranges of addresses that nothing stores to while the kernel runs: its read-only segments, extended to whole
+    /// pages, because nothing else is mapped in these.
     pub fn read_only(&self) -> Vec<Range<u64>> {
         let constant = self.segments.iter().filter(|segment| !segment.writable);
         let range = |segment: &Segment| match segment.size {

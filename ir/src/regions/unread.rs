@@ -11,10 +11,10 @@ use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 use crate::passes::dce;
 
-/// Most rounds: each may show that what an earlier one needed is not read either.
+/// Most rounds. Each removal may make further writes dead.
 const ROUNDS: usize = 4;
 
-/// Removes writes of slots that no block reads behind them, and what was computed for these alone.
+/// Removes slot writes that no later block reads, and what was computed only for them.
 pub(super) fn drop_unread(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     for _ in 0..ROUNDS {
         let live = SlotLiveness::compute(func, false, meter)?;

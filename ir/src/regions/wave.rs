@@ -14,7 +14,8 @@ use crate::function::{Form, Function, Imm, Terminator};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
-/// Whether all branches of a kernel in SPMD form are uniform by the types of their conditions, and nothing else parts lanes.
+/// Whether lanes of a kernel in SPMD form never diverge: all its branches have uniform conditions by type, and it has
+/// no other divergence instructions.
 pub fn is_wave(func: &Function) -> bool {
     let uniform = func.slots.iter().any(|slot| slot.ty.uniform);
     let together = |term: &Terminator| match term {
@@ -27,8 +28,8 @@ pub fn is_wave(func: &Function) -> bool {
     uniform && func.blocks.iter().all(|block| block.term.as_ref().is_some_and(together))
 }
 
-/// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of each
-/// chunk.
+/// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of
+/// each chunk, so reads of them become uniform.
 pub fn to_mask(src: &Function, uniform_slots: &SlotSet) -> Function {
     let mut out = src.clone();
     out.form = Form::Mask;
