@@ -5,11 +5,11 @@
 
 use crate::entities::Block;
 
-/// What stands for a node.
+/// A node of a graph: a number, or something with an index.
 pub trait Node: Copy + Eq {
-    /// Its place in tables.
+    /// Its index in tables.
     fn index(self) -> usize;
-    /// The node of a place.
+    /// The node with an index.
     fn of_index(index: usize) -> Self;
 }
 
@@ -40,7 +40,7 @@ pub fn predecessors<N: Node>(succs: &[Vec<N>]) -> Vec<Vec<N>> {
         let n = N::of_index(n);
         for s in list {
             let list = &mut preds[s.index()];
-            // Nodes come in order: only the last one can be this.
+            // Nodes are visited in order, so only the last entry can be equal.
             if list.last() != Some(&n) {
                 list.push(n);
             }
@@ -49,8 +49,8 @@ pub fn predecessors<N: Node>(succs: &[Vec<N>]) -> Vec<Vec<N>> {
     preds
 }
 
-/// Appends what `root` leads to and has not been seen, each node behind all it leads to. `visit` gives the successors of a node in
-/// the order they are gone to.
+/// Appends the nodes reachable from `root` that have not been seen, in postorder. `visit` returns the successors of a
+/// node in the order in which they are visited.
 fn postorder<N: Node>(root: N, seen: &mut [bool], order: &mut Vec<N>, visit: impl Fn(N, usize) -> Option<N>) {
     if std::mem::replace(&mut seen[root.index()], true) {
         return;
