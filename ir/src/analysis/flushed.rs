@@ -6,10 +6,10 @@ use crate::function::{Function, Imm};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// Operations that are looked through.
+/// How many operations deep a value is examined.
 const MOST_DEPTH: u32 = 4;
 
-/// Whether a float is no denormal for sure, whatever lane it is of.
+/// Whether a float is certainly not a denormal, in every lane.
 pub fn is_flushed(func: &Function, value: Value) -> bool {
     is_flushed_within(func, value, MOST_DEPTH)
 }

@@ -8,8 +8,8 @@ use crate::analysis::{Cfg, KnownBits};
 use crate::function::{Function, Imm, SlotData};
 use crate::opcodes::Opcode;
 
-/// Takes bounds away that cannot be proved; `most` tells the largest value that a slot may have when a warp starts. Gives how many were taken away.
-/// The function is valid ([`crate::verify`]) and in SPMD form.
+/// Removes bounds that cannot be proved, and returns how many. `most` gives the largest value that a slot may have when
+/// a warp starts. The function must be valid ([`crate::verify`]) and in SPMD form.
 pub fn keep_proven_bounds(func: &mut Function, most: impl Fn(&SlotData) -> u64) -> usize {
     let mut taken = 0;
     for slot in &mut func.slots {
@@ -38,7 +38,7 @@ pub fn keep_proven_bounds(func: &mut Function, most: impl Fn(&SlotData) -> u64) 
             .collect();
         unproven.sort_unstable();
         unproven.dedup();
-        // What was proved with the help of one of these has to be proved again.
+        // Bounds that were proved with the help of these must be proved again.
         for &slot in &unproven {
             func.slots[slot].umax = None;
         }
