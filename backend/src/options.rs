@@ -15,22 +15,22 @@ use crate::Error;
 pub enum HostLevel {
     /// All that the host has.
     Native,
-    /// All that an x86-64 host has but vectors of 512 bits and what came with them; other hosts as `Native`.
+    /// On x86-64, everything that the host has except AVX-512. On other hosts as `Native`.
     Avx2,
-    /// x86-64 with SSE4.1 and nothing newer; other hosts as `Native`.
+    /// On x86-64, SSE4.1 and nothing newer. On other hosts as `Native`.
     Sse41,
 }
 
 /// A host to compile for. Making one takes some microseconds: keep it.
 #[derive(Clone)]
 pub struct Target {
-    /// With the slower, better register allocator, then with the fast one.
+    /// First with the slower, better register allocator, then with the fast one.
     isas: [OwnedTargetIsa; 2],
     pub(crate) host: Host,
     wide_vectors: bool,
 }
 
-/// What lowering must know of the host.
+/// Features of the host that lowering depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Host {
     /// x86-64; else AArch64.
@@ -63,7 +63,8 @@ impl Target {
         }
     }
 
-    /// The machine of a target triple, with what every such machine of the level has: on x86-64 AVX2 and FMA unless it is SSE4.1.
+    /// The machine of a target triple, with the features that every such machine of the level has: on x86-64 AVX2 and
+    /// FMA, unless the level is SSE4.1.
     pub fn triple(triple: &str, level: HostLevel) -> Result<Target, Error> {
         let triple: Triple = triple.parse().map_err(|_| Error::Host(format!("no target `{triple}`")))?;
         let features: &[&str] = match (triple.architecture, level) {
@@ -89,7 +90,7 @@ impl Target {
             let mut flags = settings::builder();
             let verify = if cfg!(debug_assertions) { "true" } else { "false" };
             for (name, value) in [
-                // `speed` moves loads before arithmetic and spills: 1.5 to 2.3 times slower on warp code.
+                // `speed` moves loads before arithmetic and causes spills, which makes warp code much slower.
                 ("opt_level", "none"),
                 ("regalloc_algorithm", allocator),
                 ("enable_verifier", verify),
@@ -109,14 +110,14 @@ impl Target {
         };
         let has =
             |name: &str| isas[0].isa_flags().iter().any(|v| v.name == name && v.as_bool() == Some(true));
-        // The last is what Cranelift needs for the instruction in whose place it stands.
+        // DQ is needed for the instruction that is emitted in its place.
         let rounded_products = x86 && ["has_avx512f", "has_avx512vl", "has_avx512dq"].iter().all(|f| has(f));
         let host =
             Host { x86, rounded_products, fma: !x86 || has("has_fma"), bit_counts: !x86 || has("has_lzcnt") };
         Ok(Target { isas, host, wide_vectors: false })
     }
 
-    /// Whether this is the machine itself, and it has what vectors of 512 bits need.
+    /// Whether this is the machine itself and has the AVX-512 features that 512-bit vectors need.
     pub fn has_wide_vectors(&self) -> bool {
         self.wide_vectors
     }
@@ -127,11 +128,11 @@ impl Target {
 }
 
 impl Target {
-    /// Adds all that code for the target depends on, made with [`Options::wide_vectors`] or without: the generator that makes it, the machine,
-    /// its features, settings. What is code of one of these is of no use for another.
+    /// Hashes everything that code for the target depends on, with or without [`Options::wide_vectors`]: the code
+    /// generator, the machine, its features, and settings. Code made for one combination cannot be used for another.
     pub fn hash_for(&self, wide_vectors: bool, state: &mut impl std::hash::Hasher) {
         use std::hash::Hash;
-        // Cranelift knows less of a host than the other generator asks for: its features are named by themselves.
+        // Cranelift's settings do not name all features that the other generator needs, so these are hashed too.
         let generator: (&str, &[&str]) =
             if wide_vectors { ("avx512", crate::avx512::FEATURES) } else { ("cranelift", &[]) };
         generator.hash(state);
@@ -149,12 +150,12 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// What this machine has.
+/// The features of this machine.
 fn native() -> Result<isa::Builder, Error> {
     cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))
 }
 
-/// What [`HostLevel::Avx2`] is without.
+/// The features that [`HostLevel::Avx2`] disables.
 const AVX512: [&str; 5] =
     ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vbmi", "has_avx512vl"];
 const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];
@@ -174,30 +175,34 @@ const AVX2: [&str; 10] = [
 /// Lanes of a vector of the widest kind.
 pub(crate) const VECTOR_LANES: u32 = 16;
 
-/// What the caller knows of a slot's values at the entry of the region, and has checked: in all lanes of each chunk that has an active
-/// one; with [`Options::wide_vectors`] in each sixteen lanes of it; [`Options::apart`] says what these have in common.
+/// The *lane pattern* of a slot at the entry of the region: how its value depends on the lane.
+///
+/// The caller has checked it in every chunk that has an active lane, for all lanes of the chunk. With
+/// [`Options::wide_vectors`] it is the pattern within each 16-lane vector of the chunk, and [`Options::apart`] relates
+/// consecutive vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
     Uniform,
-    /// An i32 that grows by so much from lane to lane, modulo 2^32.
+    /// An i32 with this stride from lane to lane, modulo 2^32.
     Affine(i32),
-    /// As `Affine` in all lanes of each chunk with an active lane, active or not, and the low 16 bits never carry into
-    /// the high ones within a chunk: two packed coordinates.
+    /// Two packed 16-bit coordinates: as `Affine`, in inactive lanes too, and the low 16 bits never carry into the high
+    /// ones within a chunk.
     Packed(i32),
-    /// Each `lanes` lanes, 8 or 4, grow by `step` from lane to lane, and each of these has `apart` more than the one before, all modulo 2^32.
-    /// With `packed`, `apart` is a multiple of 2^16, and the low 16 bits never carry into the high ones, nor those out.
+    /// 2-D affine, as thread coordinates in blocks that are 4 or 8 wide: `first + (lane % lanes) * step + (lane /
+    /// lanes) * apart`, modulo 2^32. With `packed`, `apart` is a multiple of 2^16, the low 16 bits never carry into the
+    /// high ones, and these never overflow.
     Lines {
-        /// Lanes of a line.
+        /// Lanes of a row, 4 or 8.
         lanes: u8,
-        /// From lane to lane.
+        /// Difference from lane to lane within a row.
         step: i32,
-        /// From line to line.
+        /// Difference from row to row.
         apart: i32,
         /// Two packed coordinates.
         packed: bool,
     },
-    /// Nothing but ones: -1, or a truth value that holds. Code is made of it before it comes here
+    /// All bits are ones: -1, or a mask that holds in all lanes. The region has been cut and optimised for this already
     /// ([`warpjit_ir::regions::SlotFacts::ones`]).
     Ones,
 }
@@ -218,7 +223,7 @@ impl std::fmt::Display for Shape {
 }
 
 impl Shape {
-    /// What each sixteen lanes have more than those before them where it is the shape of all these lanes.
+    /// The difference between consecutive 16-lane vectors, if the pattern holds over all of their lanes.
     pub(crate) fn apart(self) -> i32 {
         match self {
             Shape::Uniform | Shape::Ones => 0,
@@ -228,25 +233,26 @@ impl Shape {
     }
 }
 
-/// The shape of a slot in parts of a warp.
+/// The lane pattern of a slot, with the parts of a warp in which it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SlotShape {
-    /// The shape, of each part or of each sixteen lanes of it.
+    /// The pattern, within each part or within each 16-lane vector of it.
     pub shape: Shape,
     /// Lanes of a part.
     pub lanes: u32,
-    /// Where the shape is that of each sixteen lanes only: what each of them has more than the sixteen before, within a part. Of
+    /// If the pattern only holds within each 16-lane vector: the difference between consecutive vectors of a part. For
     /// [`Shape::Packed`] it is a multiple of 2^16, and the sum never wraps.
     pub apart: Option<i32>,
 }
 
 impl SlotShape {
-    /// A shape that each part of so many lanes has.
+    /// A pattern that holds in each part of `lanes` lanes.
     pub fn new(shape: Shape, lanes: u32) -> SlotShape {
         SlotShape { shape, lanes, apart: None }
     }
 
-    /// A shape that each sixteen lanes have, of which those of one part have each so much more than the one before.
+    /// A pattern that holds within each 16-lane vector, with the given difference between consecutive vectors of a
+    /// part.
     pub fn apart(shape: Shape, lanes: u32, apart: i32) -> SlotShape {
         match apart == shape.apart() {
             true => SlotShape::new(shape, lanes),
@@ -254,17 +260,18 @@ impl SlotShape {
         }
     }
 
-    /// What each sixteen lanes have more than those before in chunks of so many lanes, if that is known ([`Options::apart`]).
+    /// The difference between consecutive 16-lane vectors in chunks of `chunk_lanes` lanes, if known
+    /// ([`Options::apart`]).
     pub fn apart_in(self, chunk_lanes: u32) -> Option<i32> {
         (self.lanes >= chunk_lanes).then(|| self.apart.unwrap_or(self.shape.apart()))
     }
 
-    /// Whether it is the shape of whole chunks of so many lanes.
+    /// Whether the pattern holds over whole chunks of `chunk_lanes` lanes.
     pub fn is_whole(self, chunk_lanes: u32) -> bool {
         self.lanes >= chunk_lanes && self.apart.is_none()
     }
 
-    /// What two have in common.
+    /// The strongest pattern that both imply.
     pub fn meet(self, other: SlotShape) -> Option<SlotShape> {
         let shape = match (self.shape, other.shape) {
             (a, b) if a == b => a,
@@ -294,14 +301,20 @@ impl std::fmt::Display for SlotShape {
                     "{shape} over {VECTOR_LANES} lanes, each {apart} more than those before over {lanes}"
                 )
             }
-            // A uniform slot has one value for all lanes.
+            // A slot of uniform type.
             (None, 1) => write!(f, "{shape}"),
             (None, _) => write!(f, "{shape} over {lanes} lanes"),
         }
     }
 }
 
-/// Code for all warps of the blocks of a row: those that differ in their index along the first axis only.
+/// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
+/// axis only.
+///
+/// A kernel is given as *phases* ([`Piece`]): regions that all warps of a block finish, one warp after another, before
+/// any warp starts the next phase. The code's second argument is the first [`crate::RowWarp`] of a block instead of a
+/// frame. The current row, block and warp are in the context. The code runs as long as all warps take the same exits
+/// with all their threads; otherwise it returns [`crate::PARTED`].
 ///
 /// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
 /// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
@@ -309,25 +322,27 @@ impl std::fmt::Display for SlotShape {
 /// returns [`crate::PARTED`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockRow {
-    /// By slot; missing ones are [`RowSlot::OfWarp`]. Others than that are written by no piece.
+    /// For each slot: its value at the start of a block; missing ones are [`RowSlot::OfWarp`]. All other kinds are only
+    /// for slots that no phase writes.
     pub slots: Vec<RowSlot>,
-    /// Where shared memory has the block's index.
+    /// Fields of shared memory that hold the block's index.
     pub fields: Vec<RowField>,
-    /// Guest addresses that can be read and that nobody writes.
+    /// Ranges of guest addresses that are readable and never written.
     pub fixed: Vec<Range<u64>>,
-    /// Bytes of the frame that each block finds as [`crate::RowWarp::first`] has them: whole words.
+    /// Bytes of the frame that are copied from [`crate::RowWarp::first`] for each block; whole words.
     pub restored: Vec<Range<u32>>,
-    /// Bytes of the frame that hold the block's index in each word when a block starts, the linear one or that along the row.
+    /// Bytes of the frame each of whose words is set to the block's index when a block starts: the linear index (true)
+    /// or the one along the row.
     pub indexed: Vec<(Range<u32>, bool)>,
-    /// Each block finds shared memory as [`crate::Context::shared_first`] has it, but for `fields`.
+    /// Whether shared memory is copied from [`crate::Context::shared_first`] for each block, except `fields`.
     pub copies_shared: bool,
-    /// Lanes without a thread keep what their slots hold.
+    /// Whether lanes without a thread must keep their slots' values.
     pub keeps_lanes: bool,
-    /// All lanes of every warp take part: nothing asks for [`crate::RowWarp::lanes`].
+    /// Whether all lanes of every warp are active, so that [`crate::RowWarp::lanes`] is not read.
     pub whole: bool,
 }
 
-/// A part of a kernel that all warps of a block run.
+/// A phase: a region that all warps of a block finish before any warp starts the next one.
 #[derive(Clone, Debug)]
 pub struct Piece<'a> {
     /// The region, in mask form.
@@ -338,36 +353,36 @@ pub struct Piece<'a> {
     pub slot_shapes: Vec<Option<Shape>>,
     /// As [`Options::apart`].
     pub apart: Vec<Option<i32>>,
-    /// By exit: slots of which only the first lane of each sixteen is stored there. All pieces that follow know a shape of them, and take
-    /// the other lanes from that; whoever else wants to see the frame has to put them there. Missing exits have none.
+    /// For each exit: slots of which only lane 0 of each 16 is stored. All later phases know their lane pattern and
+    /// compute the other lanes from it. Anyone else who reads the frame must fill them in. Missing exits have none.
     pub by_firsts: Vec<Vec<Slot>>,
-    /// Guest instructions that it counts for.
+    /// Guest instructions that one run of it is counted as.
     pub insts: u32,
-    /// By exit, where all warps go that come out there.
+    /// For each exit: its successor.
     pub ways: Vec<Way>,
-    /// Shapes of slots that nothing but a look at each warp can tell, and the lanes of the parts of the warp of which each has it: where
-    /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] and without [`SlotShape::apart`] only.
+    /// Lane patterns that the code must check for each warp at the start of the phase; if a check fails, it returns
+    /// [`crate::UNFIT`]. Only with [`BlockRow::whole`], and without [`SlotShape::apart`].
     pub checks: Vec<(Slot, SlotShape)>,
 }
 
-/// Where warps go behind an exit.
+/// The successor of an exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// All threads have ended.
     Ended,
-    /// To a piece.
+    /// A phase.
     Next(usize),
-    /// To one of two pieces, by the exit's condition.
+    /// One of two phases, by the exit's condition.
     Branch {
-        /// Where it holds in all lanes.
+        /// The phase if it holds in all lanes.
         taken: usize,
-        /// Where it holds in none.
+        /// The phase if it holds in no lane.
         next: usize,
     },
 }
 
 impl Way {
-    /// The pieces that it leads to.
+    /// The phases that it leads to.
     pub fn pieces(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
             Way::Ended => (None, None),
@@ -378,10 +393,10 @@ impl Way {
     }
 }
 
-/// What a slot holds when a block of a row starts.
+/// A slot's value when a block of a grid row starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RowSlot {
-    /// What the frame of the warp says.
+    /// The value in the warp's frame.
     #[default]
     OfWarp,
     /// The same in all warps and lanes of the row.
@@ -392,57 +407,59 @@ pub enum RowSlot {
     LinearBlock,
 }
 
-/// A field of shared memory that differs from block to block of a row.
+/// A field of shared memory that differs between the blocks of a grid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowField {
     /// First byte.
     pub offset: u32,
     /// 1, 2 or 4.
     pub bytes: u8,
-    /// The block's linear index, not that along the row.
+    /// Whether it holds the block's linear index, not the index along the row.
     pub linear: bool,
 }
 
 /// How a region is compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For which host.
+    /// The host to compile for.
     pub target: Target,
-    /// Vectors of four lanes in a chunk: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
+    /// Lanes of a chunk, in groups of four: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
     pub groups: u8,
-    /// One lane is a chunk, its values in scalars; the region is made for that ([`warpjit_ir::passes::one_lane`]). `groups` is 1.
+    /// Chunks are single lanes, with all values in scalars. The region must be made for that
+    /// ([`warpjit_ir::passes::one_lane`]), and `groups` is 1.
     pub single: bool,
-    /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
+    /// Use 512-bit vectors ([`Target::has_wide_vectors`]). Not with checked memory.
     pub wide_vectors: bool,
-    /// Quick compilation, slow code; with `wide_vectors` there is one kind only.
+    /// Fast compilation, slow code. No effect with `wide_vectors`.
     pub fast_compile: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
     /// checks them.
     pub translated: bool,
-    /// Most bytes of stack that code may take; [`crate::MOST_STACK_BYTES`] unless less is wanted. Where more are needed, there is no code.
+    /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
+    /// fails.
     pub most_stack_bytes: u32,
-    /// The region may wait for others: behind each chunk its code looks whether the rest of them has been given to another call
-    /// ([`crate::Context::split`]).
+    /// The region may wait for others. After each chunk, its code checks whether another call has taken over the
+    /// remaining chunks ([`crate::Context::split`]).
     pub may_wait: bool,
     /// Count guest instructions.
     pub count: bool,
-    /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
+    /// Make the table of guest addresses ([`crate::RegionCode::pcs`]).
     pub pcs: bool,
-    /// Give the code as text too ([`crate::RegionCode::listing`]).
+    /// Return the code as text too ([`crate::RegionCode::listing`]).
     pub list: bool,
-    /// By slot; missing ones are unknown.
+    /// For each slot: its lane pattern at entry. Missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
-    /// By slot with a shape: what each sixteen lanes of a chunk have more than the sixteen before them, modulo 2^32, where that is known.
-    /// What grows by `n` from lane to lane over the whole chunk has `16 * n`.
+    /// For each slot with a pattern: the difference between consecutive 16-lane vectors of a chunk, modulo 2^32, if
+    /// known. A slot with stride `n` over the whole chunk has `16 * n`.
     pub apart: Vec<Option<i32>>,
-    /// By block: the lanes that execute it, for `count`; missing ones are not counted.
+    /// For `count`: the mask of the lanes that execute each block. Missing blocks are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
 
 impl Options {
-    /// Two groups, unchecked memory, nothing known.
+    /// Chunks of two groups, unchecked memory, nothing known of slots.
     pub fn new(target: Target) -> Options {
         Options {
             target,

@@ -10,7 +10,7 @@ use warpjit_ir::MemAccess;
 use crate::context::{Context, FAULT_OF_PAGE, encode_space};
 use crate::wide_helpers::describe_access;
 
-/// One lane's access whose address is to be translated.
+/// A request to translate one lane's access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneTranslation {
     /// Guest address of the first byte.
@@ -19,19 +19,19 @@ pub struct LaneTranslation {
     pub bytes: u8,
     /// What a store stores; `None` for a load.
     pub value: Option<u64>,
-    /// Host address of eight bytes of the lane's own, which it may access in place of guest memory.
+    /// Host address of an eight-byte buffer of this lane, which it may access instead of guest memory.
     pub bounce: *mut u8,
 }
 
-/// An access as words for [`Context::access`] and [`Context::atomic`].
+/// An access encoded as two words, for [`Context::access`] and [`Context::atomic`].
 pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     let access = describe_access(encode_space(mem.space), mem.bytes, mem.signed, store, false, lanes);
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
 }
 
-/// What answers translations: the embedder's memory.
+/// Answers requests for translations: the embedder's memory.
 pub trait Translator {
-    /// The host address where a lane finds the memory of its access; `None` if it may not access it.
+    /// The host address at which a lane makes its access; `None` if the access is not allowed.
     fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8>;
 
     /// Stores a value at a guest address that has been translated.
@@ -41,8 +41,8 @@ pub trait Translator {
 impl Context {
     /// Translates the address of each lane that takes part in the access that compiled code has described, the lowest lane first.
     ///
-    /// The first lane that may not access its memory, or whose address is not aligned, faults. Then the lanes before it store what they have
-    /// to store, as lanes do in order, and those behind it do nothing.
+    /// The first lane that may not access its memory, or whose address is misaligned, faults. Then lower lanes still do
+    /// their stores, because lanes execute in order, and higher lanes do nothing.
     pub fn each_translation(&mut self, memory: &mut impl Translator) {
         let (access, alignment) = (self.access, self.atomic);
         let bytes = (access >> 12 & 15) as u8;
@@ -78,7 +78,7 @@ impl Context {
     }
 }
 
-/// A memory without anything in it.
+/// A memory in which nothing is mapped.
 struct Nothing;
 
 impl Translator for Nothing {
@@ -89,7 +89,7 @@ impl Translator for Nothing {
     fn store(&mut self, _: u64, _: u8, _: u64) {}
 }
 
-/// A context's function for translations where the embedder has given none: every lane faults.
+/// The default of [`Context::translate`]: every lane faults.
 pub(crate) unsafe extern "C" fn no_translation(context: *mut Context) {
     // SAFETY: called with the context of compiled code.
     unsafe { (*context).each_translation(&mut Nothing) }

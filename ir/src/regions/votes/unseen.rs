@@ -1,4 +1,4 @@
-//! Checks that nothing reads what the code behind a vote changes in lanes outside the vote's mask.
+//! Checks that nothing reads what the code after a vote changes in lanes outside the vote's mask.
 //!
 //! Compilers put into a scalar mask the right bits for the lanes in EXEC, and any bits for the others. So the code that a vote
 //! guards often changes mask bits of lanes that are not in its mask. These bits are harmless if they are overwritten before

@@ -1,4 +1,4 @@
-//! Finds the slots that the paths behind a vote change in a lane outside the vote's mask.
+//! Finds the slots that the paths after a vote change in a lane outside the vote's mask.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
