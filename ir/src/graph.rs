@@ -81,7 +81,7 @@ pub fn reverse_postorder<N: Node>(succs: &[Vec<N>], entry: N) -> Vec<N> {
     order
 }
 
-/// The same with the last successors gone to first, so that the first one stands directly behind its node where it can.
+/// The same, but visits the last successor first, so that a node's first successor directly follows it if possible.
 pub fn reverse_postorder_first_near<N: Node>(succs: &[Vec<N>], entry: N) -> Vec<N> {
     let mut order = Vec::with_capacity(succs.len());
     let mut seen = vec![false; succs.len()];
@@ -302,7 +302,7 @@ pub struct Loop<N> {
     pub blocks: Vec<N>,
     /// Nodes of the loop that lead back to the header.
     pub latches: Vec<N>,
-    /// The innermost loop round this one.
+    /// The innermost loop around this one.
     pub parent: Option<usize>,
     /// 1 for an outermost loop.
     pub depth: u32,
@@ -328,7 +328,8 @@ impl<N: Node> LoopNest<N> {
         // Headers in reverse postorder: an outer header stands before an inner one.
         for &header in order {
             let back = preds[header.index()].iter().copied();
-            // What a node dominates stands behind it: few are asked for, or graphs without loops would take time by their square.
+            // A dominator comes before the nodes it dominates. Checking that first makes most queries cheap; otherwise
+            // graphs without loops would take quadratic time.
             let behind = |p: &N| reachable(p) && position[p.index()] >= position[header.index()];
             let latches: Vec<N> = back.filter(|p| behind(p) && dominates(header, *p)).collect();
             if latches.is_empty() {

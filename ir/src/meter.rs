@@ -172,7 +172,7 @@ impl Meter {
         self.region.set(pc);
     }
 
-    /// Counts units of work: blocks, instructions or edges looked at.
+    /// Counts units of work: blocks, instructions or edges visited.
     #[inline]
     pub fn step(&self, units: usize) -> Result<(), Stopped> {
         let work = self.work.get() + units as u64;

@@ -13,7 +13,7 @@ use crate::types::{Scalar, Type};
 /// Windows that a guest can name.
 pub const WINDOWS: usize = 16;
 
-/// The const bank with a [`WindowWords`] for each window, one behind the other.
+/// The const bank with the [`WindowWords`] of each window, one after another.
 pub const BANK: u8 = 17;
 
 /// Bytes of a row of a tile.

@@ -192,7 +192,7 @@ struct CrossUse {
     near: bool,
     /// Used by lanes that have left the value's loop.
     far: bool,
-    /// Used outside a loop round the value's loop too.
+    /// Used outside a loop around the value's loop too.
     farther: bool,
 }
 

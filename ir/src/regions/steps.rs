@@ -138,7 +138,7 @@ mod tests {
         };
         let join = |next, at_target| Terminator::Join { cond: None, next: Block(next), at_target };
         let exit = || leave(LeaveKind::Exit);
-        // One behind the other, of Tesla and of Fermi.
+        // Two in sequence, on Tesla and on Fermi.
         let tesla = vec![push(1, 1), join(2, false), push(3, 3), join(4, false), exit()];
         assert_eq!(most(&function(tesla)), Some(64 * 15));
         let fermi = vec![push(2, 1), join(0, true), push(4, 3), join(0, true), exit()];

@@ -118,7 +118,7 @@ fn work(shared: &Shared) {
         };
         queue.busy = true;
         drop(queue);
-        // A panic is the job's affair: its `Drop` tells whoever waits for it.
+        // A panic only concerns the job: its `Drop` informs those that wait for it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         let mut queue = lock(shared);
         queue.busy = false;

@@ -367,7 +367,7 @@ impl RunningBlock {
             let steps = resident.warp.steps.saturating_sub(start);
             let flow = match step {
                 Step::Flow(flow) => flow,
-                // Also where nobody counts what loops take.
+                // Ends the slice even if loops do not count their instructions.
                 Step::Suspended => return Ok(Some(steps.max(WARP_SLICE))),
                 Step::Stopped => return Ok(None),
             };
@@ -415,7 +415,7 @@ impl RunningBlock {
             .collect()
     }
 
-    /// Shared memory as it is, with some bytes behind it.
+    /// The current shared memory, with the slack after its end.
     pub fn shared_with_slack(&self) -> &[u8] {
         self.shared.with_slack()
     }

@@ -150,7 +150,6 @@ fn in_front_of(other: &libc::sigaction) -> libc::sigaction {
         ours.sa_mask = other.sa_mask;
     }
     // Block the sampling signal: a sample of the handler is useless, and its frame would need room on the same stack.
-    //
     // SAFETY: a set that has been initialised: zeros are the empty one.
     unsafe { libc::sigaddset(&mut ours.sa_mask, libc::SIGPROF) };
     ours
