@@ -98,9 +98,10 @@ pub const fn decode_space(code: u32) -> Space {
     }
 }
 
-/// Calls `pures[index]` for the lanes of `lanes` (a bit each, at most 16). Operand `k` of the lanes is at byte `k *
-/// 128` of `buffer`, 4 or 8 bytes a lane; a truth value is a word, zero or not. The results are written to byte `4 *
-/// 128` in the same way, truth values as words of 0 or -1.
+/// Calls `pures[index]` for the lanes of `lanes` (a bit each, at most 16).
+///
+/// Operand `k` of the lanes is at byte `k * 128` of `buffer`, 4 or 8 bytes a lane; a truth value is a word, zero or not.
+/// The results are written to byte `4 * 128` in the same way, truth values as words of 0 or -1.
 pub type CallPureFn =
     unsafe extern "C" fn(pures: *const &'static PureFn, index: u32, lanes: u32, buffer: *mut u8);
 /// Called when the fuel is spent. A result other than 0 stops the code; with 0 the callee has refilled

@@ -189,9 +189,9 @@ pub enum Shape {
     /// Two packed 16-bit coordinates: as `Affine`, in inactive lanes too, and the low 16 bits never carry into the high
     /// ones within a chunk.
     Packed(i32),
-    /// 2-D affine, as thread coordinates in blocks that are 4 or 8 wide: `first + (lane % lanes) * step + (lane /
-    /// lanes) * apart`, modulo 2^32. With `packed`, `apart` is a multiple of 2^16, the low 16 bits never carry into the
-    /// high ones, and these never overflow.
+    /// 2-D affine, as thread coordinates in blocks that are 4 or 8 wide:
+    /// `first + (lane % lanes) * step + (lane / lanes) * apart`, modulo 2^32. With `packed`, `apart` is a multiple of
+    /// 2^16, the low 16 bits never carry into the high ones, and these never overflow.
     Lines {
         /// Lanes of a row, 4 or 8.
         lanes: u8,

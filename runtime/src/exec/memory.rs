@@ -62,8 +62,8 @@ impl Shared {
     }
 }
 
-/// Local memory of the lanes of a warp, interleaved by 32-bit words: byte `a` of lane `l` is at `a / 4 * 4 * lanes + l
-/// * 4 + a % 4`. So lanes that access the same address access one cache line.
+/// Local memory of the lanes of a warp, interleaved by 32-bit words. Byte `a` of lane `l` is at
+/// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
 pub struct Local {
     bytes: Lines<u8>,
