@@ -114,7 +114,7 @@ impl Target {
 }
 
 impl Target {
-    /// Hashes everything that code for the target depends on, with or without [`Options::wide_vectors`]: the code
+    /// Hashes everything that code for the target depends on, with or without [`crate::Options::wide_vectors`]: the code
     /// generator, the machine, its features, and settings. Code made for one combination cannot be used for another.
     pub fn hash_for(&self, wide_vectors: bool, state: &mut impl std::hash::Hasher) {
         use std::hash::Hash;

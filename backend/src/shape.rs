@@ -6,7 +6,7 @@ pub(crate) const VECTOR_LANES: u32 = 16;
 /// The *lane pattern* of a slot at the entry of the region: how its value depends on the lane.
 ///
 /// The caller has checked it in every chunk that has an active lane, for all lanes of the chunk. With
-/// [`Options::wide_vectors`] it is the pattern within each 16-lane vector of the chunk, and [`Options::apart`] relates
+/// [`crate::Options::wide_vectors`] it is the pattern within each 16-lane vector of the chunk, and [`crate::Options::apart`] relates
 /// consecutive vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
@@ -89,7 +89,7 @@ impl SlotShape {
     }
 
     /// The difference between consecutive 16-lane vectors in chunks of `chunk_lanes` lanes, if known
-    /// ([`Options::apart`]).
+    /// ([`crate::Options::apart`]).
     pub fn apart_in(self, chunk_lanes: u32) -> Option<i32> {
         (self.lanes >= chunk_lanes).then(|| self.apart.unwrap_or(self.shape.apart()))
     }

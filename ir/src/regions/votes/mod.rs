@@ -6,9 +6,9 @@
 //! own lanes, and the whole loop becomes part of a region.
 //!
 //! That is allowed if, for a lane outside the mask, every path from the vote to its post-dominator leaves all that is live there
-//! unchanged. The proof evaluates the blocks between for such a lane ([`ways`]). It knows of each value ([`fact`]) that it is the
+//! unchanged. The proof evaluates the blocks between for such a lane (`ways.rs`). It knows of each value (`fact.rs`) that it is the
 //! same as at the vote, or a number. A value that does change may still be harmless, if nothing reads it in that lane
-//! ([`unseen`]).
+//! (`unseen.rs`).
 
 mod fact;
 mod unseen;
