@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds for AArch64 and runs tests there, emulated by QEMU: a Debian (sid) in a folder has a compiler for it. Takes root, debootstrap, Debian's
-# packages, and half an hour for all tests.
+# Builds the workspace for AArch64 and runs its tests under QEMU. The compiler is in a Debian (sid) that this script makes in a folder. It needs
+# root, debootstrap, and half an hour for all tests. Packages come from the mirror that this machine's own apt uses; the machine must be a Debian.
 #
 #   tests/aarch64.sh FOLDER [arguments of `cargo test`; --workspace where there are none]
 set -eu
@@ -10,8 +10,29 @@ repository=$(realpath "$(dirname "$0")/..")
 crates=${CARGO_HOME:-$HOME/.cargo}/registry
 target=aarch64-unknown-linux-gnu
 
+# The first http(s) address in apt's sources: sources.list, then *.list (both `deb [options] URI suite ...`), then *.sources (`URIs: URI ...`).
+mirror() {
+    folder=${APT_SOURCES:-/etc/apt}
+    for file in "$folder/sources.list" "$folder"/sources.list.d/*.list "$folder"/sources.list.d/*.sources; do
+        [ -f "$file" ] || continue
+        case $file in
+        # In a *.sources file the addresses may go on in lines that begin with a blank. Comments may stand anywhere.
+        *.sources) awk '
+            /^#/ { next }
+            /^[^ \t]/ { uris = tolower($0) ~ /^uris:/; sub(/^[^:]*:/, "") }
+            uris { print }' "$file" ;;
+        *) awk '$1 == "deb" { sub(/^[ \t]*deb[ \t]+/, ""); sub(/^\[[^]]*\]/, ""); print $1 }' "$file" ;;
+        esac
+    done | tr -s ' \t' '\n\n' | awk '/^https?:\/\// { print; exit }'
+}
+
 if [ ! -e "$root/ready" ]; then
-    debootstrap --variant=minbase --include=ca-certificates sid "$root" http://deb.debian.org/debian
+    mirror=$(mirror)
+    if [ -z "$mirror" ]; then
+        echo "tests/aarch64.sh: no http or https mirror in /etc/apt/sources.list or /etc/apt/sources.list.d; add the Debian mirror to use" >&2
+        exit 1
+    fi
+    debootstrap --variant=minbase --include=ca-certificates sid "$root" "$mirror"
     # Mirrors may stand still for longer than a list is valid.
     echo 'Acquire::Check-Valid-Until "false";' > "$root/etc/apt/apt.conf.d/99valid"
     chroot "$root" sh -euc 'dpkg --add-architecture arm64

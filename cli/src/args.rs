@@ -19,40 +19,40 @@ pub struct Cli {
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Run a launch file and hold the result against its expectations.
+    /// Run a launch file and compare the result with what the file expects.
     ///
-    /// Exit status: 0 every expectation held, 1 one did not, 2 something is bad, 3 the guest
-    /// faulted unexpectedly.
+    /// Exit status: 0 all expectations held; 1 an expectation failed; 2 the command line, the launch file or the program is invalid; 3 the
+    /// program faulted and no expectation names that fault. docs/launch-file.md describes launch files.
     Run(RunArgs),
-    /// Time a launch file, or all of a folder: buffers restored before each run, compilation excluded.
+    /// Time a launch file, or every launch file in a folder.
     ///
-    /// With --suite the exit status is the gravest of all rows: 0 all as expected, 1 a result was wrong or
-    /// a row executed other instructions than the baseline's, 3 a guest faulted, 2 something is bad.
+    /// Buffers are restored before each run. Compiling is not timed. The exit status is that of `run`; 1 also says that a launch file executed other
+    /// instructions than the baseline's. With --suite it is the gravest of all launch files: 2, else 3, else 1, else 0.
     Bench(BenchArgs),
-    /// Say where a launch file spends its time: hot instructions, divergence, what memory accesses look like.
+    /// Show where a launch file spends its time: hot instructions, divergence, memory access patterns.
     ///
-    /// Runs are sampled until there is enough to say; then the interpreter counts in a run of its own. Exit status: 0 there is a
-    /// profile, otherwise as for `run`.
+    /// Runs are sampled for --seconds. Then the interpreter runs the launch once more and counts instructions and accesses. The exit status is that of
+    /// `run`; there is a profile where it is 0. docs/profiling.md explains the tables.
     Profile(ProfileArgs),
     /// List the instructions of a program.
     Disasm(DisasmArgs),
-    /// Assemble a source in the listing's syntax to raw code.
+    /// Assemble a source file, in the syntax that `disasm` prints, to raw code.
     Asm(AsmArgs),
-    /// Show a stage of compilation, with guest addresses beside it.
+    /// Show a program at a stage of compilation, with the guest's addresses beside it.
     ///
-    /// A program's regions are shown as they are where nothing is known of registers, the first one as for a warp that starts. With --launched
-    /// a launch file is run, and what was compiled for that is shown.
+    /// Without --launched nothing runs: the program is compiled with no knowledge of its registers, except that at its entry they have their first
+    /// values. With --launched a launch file runs, and the code that was compiled for that launch is shown.
     Ir(IrArgs),
 }
 
 /// How much loading and compiling a program may take.
 #[derive(Args, Clone, Copy, Default)]
 pub struct BudgetArgs {
-    /// How long loading a program may take, and as long again compiling it: a program that is not loaded by then is an error, what is not
-    /// compiled by then runs in the interpreter [default: 120].
+    /// Time limit for loading a program, and again for compiling it. A program that is not loaded in time is an error; code that is not compiled
+    /// in time is interpreted [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub budget_seconds: Option<f64>,
-    /// How much memory the same may take, in MiB [default: 4096].
+    /// Memory limit for loading a program, and again for compiling it, in MiB [default: 4096].
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub budget_mib: Option<u64>,
 }
@@ -71,40 +71,41 @@ impl BudgetArgs {
 /// Options that commands which run launch files share.
 #[derive(Args)]
 pub struct EngineArgs {
-    /// Print one JSON object in place of text.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub json: bool,
-    /// How guest code is run.
+    /// How the program is executed; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub tier: TierName,
-    /// Host threads; 0: as many as the host has.
+    /// Host threads to use; 0: one for each processor.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// Run only these blocks of the grid, in linear order.
+    /// Run only these blocks of the grid, numbered along x, then y, then z; B is not run.
     #[arg(long, value_name = "A..B", value_parser = parse_blocks)]
     pub blocks: Option<Range<u64>>,
-    /// Lanes that compiled code runs together, in groups of four; 0: one lane after another, in scalar code.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
+    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
-    /// Check every access instead of catching signals.
+    /// Test every memory address in code, instead of catching the signals of bad accesses (slower).
     #[arg(long)]
     pub checked_memory: bool,
-    /// Keep global memory in lane order too.
+    /// Keep the lanes of a warp in step at every access to global memory, for programs that rely on it (slower).
     #[arg(long)]
     pub lockstep: bool,
-    /// How float results come about.
+    /// Accuracy of float results.
     #[arg(long, value_enum, default_value = "exact")]
     pub numerics: NumericsName,
-    /// Host instructions to use.
+    /// The newest instructions of the host's processor that compiled code may use.
     #[arg(long, value_enum, default_value = "native")]
     pub host: HostName,
-    /// Write compiled code down for Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
+    /// Tell Linux perf about compiled code, in /tmp/perf-PID.map and /tmp/jit-PID.dump.
     #[arg(long)]
     pub perf: bool,
-    /// Neither use compiled code from disk nor keep it there.
+    /// Neither load compiled code from disk nor save it there.
     #[arg(long)]
     pub no_cache: bool,
-    /// Where compiled code is kept, instead of the user's folder for caches.
+    /// Where to save compiled code [default: $XDG_CACHE_HOME/warpjit, else ~/.cache/warpjit].
     #[arg(long, value_name = "DIR", conflicts_with = "no_cache")]
     pub cache_dir: Option<PathBuf>,
     /// How much loading and compiling may take.
@@ -123,7 +124,7 @@ pub struct RunArgs {
     /// Engine options.
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// Put saved files there instead of beside the launch file.
+    /// Write the files that the launch file saves into this folder, instead of beside the launch file.
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
 }
@@ -131,13 +132,13 @@ pub struct RunArgs {
 /// `warpjit bench`.
 #[derive(Args)]
 pub struct BenchArgs {
-    /// The launch file, where it is not a suite.
+    /// The launch file to time; not with --suite.
     #[arg(required_unless_present = "suite", conflicts_with_all = ["suite", "baseline", "save"])]
     pub file: Option<PathBuf>,
-    /// Time every launch file in this folder and below.
+    /// Time every launch file (launch.toml, NAME.launch.toml) in this folder and the folders in it.
     #[arg(long, value_name = "DIR")]
     pub suite: Option<PathBuf>,
-    /// Compare with what an earlier run of the suite has saved.
+    /// Compare with the results that an earlier --save has written.
     #[arg(long, value_name = "FILE", requires = "suite")]
     pub baseline: Option<PathBuf>,
     /// Save the suite's results as JSON.
@@ -146,7 +147,7 @@ pub struct BenchArgs {
     /// Engine options.
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// How many runs are timed.
+    /// How many runs to time.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub runs: u32,
 }
@@ -159,16 +160,16 @@ pub struct ProfileArgs {
     /// Engine options.
     #[command(flatten)]
     pub engine: EngineArgs,
-    /// Write one self-contained page there.
+    /// Also write the profile as an HTML page that needs no other files.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// How long runs are repeated and sampled; there is one at least.
+    /// How long to repeat and sample the launch; it runs at least once.
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = parse_seconds)]
     pub seconds: f64,
-    /// Samples a second and thread.
+    /// Samples per second and thread.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub rate: u32,
-    /// How long the interpreter may count; what it has seen then stands for the whole.
+    /// How long the interpreter may count. If that is too short for the whole launch, the counts are of the part that ran.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse_seconds)]
     pub count_seconds: f64,
 }
@@ -176,24 +177,24 @@ pub struct ProfileArgs {
 /// `warpjit disasm`.
 #[derive(Args)]
 pub struct DisasmArgs {
-    /// A container, raw code, or a launch file (*.toml) that names one.
+    /// A container (cubin, code object), raw code, or a launch file (*.toml) that names one.
     pub file: PathBuf,
-    /// The chip, where the container does not name one.
+    /// The chip, if the container does not name one (default: the instruction set's first).
     #[arg(long)]
     pub chip: Option<String>,
-    /// The instruction set of raw words; otherwise that of the chip, or tesla.
+    /// The instruction set of raw code: tesla, fermi, gcn or vp1 (default: that of --chip, else tesla).
     #[arg(long)]
     pub isa: Option<String>,
-    /// Only this kernel of a container.
+    /// Show only this kernel of the container.
     #[arg(long)]
     pub kernel: Option<String>,
-    /// The stage that it is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
+    /// The stage that the program is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
     #[arg(long, value_name = "TYPE")]
     pub r#type: Option<String>,
-    /// The syntax: envydis or, of Fermi, sass.
+    /// The syntax of a listing of Fermi code: envydis or sass, the vendor's.
     #[arg(long, value_name = "NAME")]
     pub syntax: Option<String>,
-    /// Take the file as raw words whatever it looks like.
+    /// Take the file as raw code, whatever it looks like.
     #[arg(long)]
     pub raw: bool,
     /// How much loading and compiling may take.
@@ -204,18 +205,18 @@ pub struct DisasmArgs {
 /// `warpjit asm`.
 #[derive(Args)]
 pub struct AsmArgs {
-    /// The source.
+    /// The source file.
     pub file: PathBuf,
     /// The file to write.
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// The chip; otherwise the instruction set's first.
+    /// The chip (default: the instruction set's first).
     #[arg(long)]
     pub chip: Option<String>,
-    /// The instruction set; otherwise that of the chip, or tesla.
+    /// The instruction set: tesla, fermi, gcn or vp1 (default: that of --chip, else tesla).
     #[arg(long)]
     pub isa: Option<String>,
-    /// The stage that it is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
+    /// The stage that the program is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
     #[arg(long, value_name = "TYPE", default_value = "compute")]
     pub r#type: String,
 }
@@ -226,34 +227,35 @@ pub struct IrArgs {
     /// What is shown, and of which program.
     #[command(flatten)]
     pub program: DisasmArgs,
-    /// The stage.
+    /// The stage of compilation to show.
     #[arg(long, value_enum, default_value = "spmd")]
     pub form: Form,
-    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it: each version of each
-    /// region, code for rows of blocks with its pieces, what is assumed and known of registers.
+    /// Run the launch file, as `run --tier jit --threads 1` does, and show every function that was compiled for it, with what each one assumes and
+    /// knows of registers.
     ///
-    /// What it stores is not looked at and not saved.
+    /// Expectations are not tested and no files are saved. Not with --form spmd, which no launch changes. docs/profiling.md explains the listing.
     #[arg(long, conflicts_with_all = ["chip", "isa", "kernel", "type", "raw"])]
     pub launched: bool,
-    /// How long the launch may run; what was compiled by then is shown.
+    /// How long the launch may run. It is stopped then, and the code compiled so far is shown.
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse_seconds, requires = "launched")]
     pub seconds: f64,
-    /// Run only these blocks of the grid, in linear order.
+    /// Run only these blocks of the grid, numbered along x, then y, then z; B is not run.
     #[arg(long, value_name = "A..B", value_parser = parse_blocks, requires = "launched")]
     pub blocks: Option<Range<u64>>,
-    /// Check every access instead of catching signals.
+    /// Test every memory address in code, instead of catching the signals of bad accesses (slower).
     #[arg(long, requires = "launched")]
     pub checked_memory: bool,
-    /// Keep global memory in lane order too.
+    /// Keep the lanes of a warp in step at every access to global memory, for programs that rely on it (slower).
     #[arg(long, requires = "launched")]
     pub lockstep: bool,
-    /// Lanes that compiled code runs together, in groups of four; 0: one lane after another, in scalar code.
+    /// How many lanes compiled code runs at a time, in groups of four lanes (2 means 8 lanes); 0: one lane after another, in scalar code. More than the
+    /// warp or the host's vectors have room for is reduced to that. Without it the compiler chooses.
     #[arg(long, value_name = "GROUPS", value_parser = ["0", "1", "2", "4", "8", "16"])]
     pub chunk: Option<String>,
-    /// How float results come about.
+    /// Accuracy of float results.
     #[arg(long, value_enum, default_value = "exact")]
     pub numerics: NumericsName,
-    /// Host instructions to use.
+    /// The newest instructions of the host's processor that compiled code may use.
     #[arg(long, value_enum, default_value = "native")]
     pub host: HostName,
 }
@@ -261,26 +263,26 @@ pub struct IrArgs {
 /// `--form`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// As lifted: one program for many lanes.
+    /// The program as read from the binary: one thread's view, before any optimisation.
     Spmd,
-    /// Divergence turned into masks.
+    /// The same parts with branches turned into masks of active lanes, as the code generator gets them.
     Mask,
-    /// Cut into lane regions.
+    /// The parts that are compiled one by one, optimised.
     Regions,
-    /// Cranelift's input.
+    /// The input of the code generator Cranelift (with --launched only for --chunk 0, 1, 2 and 4).
     Clif,
-    /// Host instructions.
+    /// The host's machine code.
     Host,
 }
 
 /// `--tier`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TierName {
-    /// The interpreter.
+    /// Interpret.
     Interp,
-    /// Compiled lane regions.
+    /// Compile code before it runs for the first time.
     Jit,
-    /// Whichever pays.
+    /// Interpret first, and compile in the background what runs often.
     Auto,
 }
 
@@ -294,20 +296,20 @@ impl TierName {
 /// `--numerics`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NumericsName {
-    /// The guest's bits, as far as they are known.
+    /// The bits that the chip gives, where these are known.
     Exact,
-    /// Quicker, within documented bounds of the guest's.
+    /// Faster; the bounds of the error are in docs/numerics.md.
     Fast,
 }
 
 /// `--host`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HostName {
-    /// All that this host has.
+    /// All that the processor has.
     Native,
-    /// Nothing of AVX-512.
+    /// No AVX-512.
     Avx2,
-    /// Nothing beyond SSE4.1.
+    /// Nothing newer than SSE4.1.
     #[value(name = "sse4.1")]
     Sse41,
 }

@@ -320,7 +320,7 @@ fn statistics(stats: &Stats) -> String {
     let shares = stats.tiers;
     let _ = writeln!(
         text,
-        "tiers: {:.1}% interpreted, {:.1}% compiled code; compiled meanwhile: {:.3} ms; regions from the cache: {}",
+        "tiers: {:.1}% interpreted, {:.1}% compiled code; compiled in the background: {:.3} ms; regions from the cache: {}",
         shares.interpreted * 100.0,
         shares.compiled * 100.0,
         stats.compile_behind.as_secs_f64() * 1e3,

@@ -219,6 +219,14 @@ fn every_stage_is_shown() {
         // The store's address stands beside what it has become.
         assert!(out.lines().any(|line| line.trim_start().starts_with("@0x18 ")), "{form}: {out}");
     }
+    // A chunk wider than the warp is as wide as the warp.
+    for form in ["clif", "host"] {
+        let with = |chunk| warpjit(&folder, &["ir", "launch.toml", "--form", form, "--chunk", chunk]);
+        for chunk in ["0", "1", "2", "4", "8"] {
+            assert_eq!(with(chunk).0, 0, "{form} {chunk}");
+        }
+        assert_eq!(with("16"), with("8"), "{form}");
+    }
     assert_eq!(warpjit(&folder, &["ir", "launch.toml", "--form", "poem"]).0, 2);
 }
 

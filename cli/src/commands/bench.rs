@@ -16,7 +16,7 @@ pub(super) fn bench(args: &BenchArgs) -> anyhow::Result<Status> {
     let path = match (&args.suite, &args.file) {
         (Some(folder), _) => return suite::suite(args, folder),
         (None, Some(path)) => path,
-        (None, None) => bail!("a launch file or --suite is needed"),
+        (None, None) => bail!("name a launch file, or a folder with --suite"),
     };
     let file = LaunchFile::load(path)?;
     let counting = match (options.verbose, options.json) {

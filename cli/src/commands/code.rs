@@ -49,7 +49,7 @@ fn chip_named(isa: Isa, name: &str) -> anyhow::Result<Chip> {
 pub(super) fn stage(name: &str) -> anyhow::Result<Stage> {
     Stage::parse(name).ok_or_else(|| {
         let known: Vec<_> = Stage::ALL.iter().map(|p| p.name()).collect();
-        anyhow!("--type: {name:?} is no type of program; allowed are {}", known.join(", "))
+        anyhow!("--type: {name:?} is no stage; allowed are {}", known.join(", "))
     })
 }
 
@@ -99,7 +99,7 @@ impl Code {
         let chip = named.or(module.chip).unwrap_or(module.isa.front_end().default_chip());
         if chip.isa() != module.isa {
             let (isa, other) = (module.isa, chip.isa());
-            bail!("{}: the code is for {isa}, {chip} is a chip of {other}", path.display());
+            bail!("{}: the code is for {isa}, but {chip} is a {other} chip", path.display());
         }
         let stage = match (&args.r#type, &launch) {
             (Some(name), _) => stage(name)?,
@@ -124,7 +124,7 @@ impl Code {
     pub fn kernels(&self) -> anyhow::Result<Vec<&Kernel>> {
         if self.kernel.is_none() {
             if self.module.kernels.is_empty() {
-                bail!("{}: there is no kernel", self.path.display());
+                bail!("{}: holds no kernel", self.path.display());
             }
             return Ok(self.module.kernels.iter().collect());
         }

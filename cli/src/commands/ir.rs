@@ -45,9 +45,8 @@ pub(super) fn ir(args: &IrArgs) -> anyhow::Result<Status> {
     };
     let listed = |region: &Region, shapes: &[Option<Shape>]| {
         let mut options = Options { slot_shapes: shapes.to_vec(), ..options.clone() };
-        if region.whole {
-            options.groups = region.mask.lanes.div_ceil(4) as u8;
-        }
+        let warp = region.mask.lanes.div_ceil(4) as u8;
+        options.groups = if region.whole { warp } else { options.groups.min(warp) };
         list_region(&region.mask, &options).map_err(|error| anyhow!("{}: {error}", region.entry))
     };
     let mut text = String::new();

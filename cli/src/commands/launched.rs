@@ -20,17 +20,17 @@ const CRANELIFT_GROUPS: &str = "2";
 pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let path = &args.program.file;
     if path.extension().is_none_or(|e| e != "toml") {
-        bail!("--launched: {} is no launch file (*.toml)", path.display());
+        bail!("--launched runs a launch file, and {} is no launch file (*.toml)", path.display());
     }
     if args.form == Form::Spmd {
-        bail!("--launched: a launch changes nothing of --form spmd; there are regions, mask, clif and host");
+        bail!("--launched: no launch changes --form spmd; there are regions, mask, clif and host");
     }
     let mut options = args.engine();
     if args.form == Form::Clif {
         // Cranelift's IR is there only where it generates the code.
         let groups = options.chunk.get_or_insert_with(|| CRANELIFT_GROUPS.to_owned());
         if !matches!(groups.as_str(), "0" | "1" | "2" | "4") {
-            bail!("--chunk {groups}: Cranelift has chunks of 0, 1, 2 and 4 groups");
+            bail!("--chunk {groups}: --form clif has chunks of 0, 1, 2 and 4 groups of lanes");
         }
     }
     let file = LaunchFile::load(path)?;

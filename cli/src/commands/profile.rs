@@ -20,7 +20,10 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     if let Some(html) = &args.html {
         let folder = html.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.is_dir() || html.is_dir() {
-            anyhow::bail!("--html {}: cannot be written: no such folder, or a folder itself", html.display());
+            anyhow::bail!(
+                "--html {}: cannot be written: its folder does not exist, or it is a folder itself",
+                html.display()
+            );
         }
     }
     let file = LaunchFile::load(&args.file)?;

@@ -19,7 +19,10 @@ pub(super) fn suite(args: &BenchArgs, folder: &Path) -> anyhow::Result<Status> {
     if let Some(save) = &args.save {
         let home = save.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !home.is_dir() || save.is_dir() {
-            bail!("--save {}: cannot be written: no such folder, or a folder itself", save.display());
+            bail!(
+                "--save {}: cannot be written: its folder does not exist, or it is a folder itself",
+                save.display()
+            );
         }
     }
     let files = launch_files(folder)?;

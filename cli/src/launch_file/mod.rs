@@ -87,8 +87,12 @@ impl LaunchFile {
             reason,
         };
         let bytes = files.read(name).map_err(|e| whole(format!("cannot be read: {e}")))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|e| whole(format!("is not UTF-8 text (byte {:#x})", e.utf8_error().valid_up_to())))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            whole(format!(
+                "is not UTF-8 text (byte {at:#x}); a launch file is TOML that names the code (docs/launch-file.md)"
+            ))
+        })?;
         LaunchFile::parse(&text, files, shown)
     }
 
