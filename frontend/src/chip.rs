@@ -1,4 +1,4 @@
-//! Chips of all instruction sets, and the one place where their names are read.
+//! The chips of all instruction sets, as one enum, and the parser of their names.
 
 use std::fmt;
 use std::str::FromStr;

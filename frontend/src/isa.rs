@@ -1,4 +1,4 @@
-//! What the rest of the system knows of a guest ISA: one trait, one implementation a folder.
+//! The trait through which other crates use an instruction set. Each instruction set's folder has one implementation.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What the front ends have given names to: pure functions and tables of words.
+//! Finds pure functions and constant tables of all instruction sets by name. Code that is cached on disk refers to them by name.
 
 use warpjit_ir::{PureFn, WordTable};
 
