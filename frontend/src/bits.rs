@@ -1,4 +1,4 @@
-//! Bit fields of instruction words: up to two pieces, least significant first.
+//! Bit fields of instruction words. A field consists of one or two runs of bits; the first run holds the low bits of its value.
 
 /// A field made of up to two runs of bits of a 64-bit instruction word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,5 @@
-//! Emission of blocks, as all lifters have it: slots are read once a block and written at its end; in between their values are
-//! SSA values.
+//! Emits the IR of a block; the base of all lifters. In a block each register slot is read at most once, at its first use, and
+//! written at most once, at the block's end. Between the two its value is an SSA value.
 
 use std::collections::BTreeMap;
 

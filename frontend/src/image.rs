@@ -1,4 +1,5 @@
-//! A kernel as front ends hand it to the runtime.
+//! What a front end returns for a kernel: its lifted code with what the runtime needs to launch it; and the options that loading
+//! takes.
 
 use warpjit_ir::{Function, KernelAbi, Slot};
 

@@ -1,4 +1,4 @@
-//! Containers, decoders, disassemblers, assemblers and lifters of guest ISAs.
+//! Everything that knows guest instruction sets: containers, decoders, disassemblers, assemblers, and lifters to the IR.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Tables of pure functions: a line each with its name, types and body.
+//! Macros that declare an instruction set's pure functions as a table: one line each with name, types and body.
 
 /// Declares each function once: its static, its IR name, its types and its body.
 macro_rules! functions {

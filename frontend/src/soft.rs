@@ -1,4 +1,5 @@
-//! Exact arithmetic on `sign, integer * 2^exponent`, and the one rounding step that the numerics of all front ends use.
+//! Exact software floating point. Numbers are `sign, integer * 2^exponent`; the arithmetic on them is exact, and one function
+//! rounds the result. The numerics of all instruction sets use it.
 
 /// Rounding direction, in the order of the two-bit fields of Tesla's and Fermi's instruction words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

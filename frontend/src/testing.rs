@@ -1,4 +1,4 @@
-//! What tests of several lifters need: random numbers, a warp that runs what a lifter made.
+//! Helpers for the tests of all lifters: random numbers, and a warp that runs lifted code.
 
 use warpjit_ir::Builtin;
 use warpjit_ir::Function;

@@ -1,12 +1,15 @@
-//! ELF cubins: `e_machine` 190, code in `.text.NAME`, constants in `.nv.constantBANK[.NAME]`, resources in
-//! section headers and `.nv.info.NAME`.
+//! Reads ELF cubins: `e_machine` 190, code in `.text.NAME`, constants in `.nv.constantBANK[.NAME]`, resource sizes in section
+//! headers and `.nv.info.NAME`.
 //!
-//! What is known comes from cubins of CUDA 3 (for Fermi; sm_1x ones have the same sections): the low byte of
-//! `e_flags` is the compute capability, the high byte of a text section's `sh_info` the number of registers,
-//! bits 20-26 of its `sh_flags` the barriers, sizes of `.nv.shared.NAME` and `.nv.local.NAME` the memory.
-//! `.nv.info.NAME` is a list of (format, attribute, 16-bit size or value); `params` reads it. Fermi's files also have
-//! variables in `.nv.global` and `.nv.global.init`, and relocations that put their addresses into a bank or the code
-//! (`globals`).
+//! The format is known from cubins of CUDA 3 for Fermi; those for sm_1x have the same sections:
+//!
+//! - The low byte of `e_flags` is the compute capability.
+//! - In the header of `.text.NAME`, the high byte of `sh_info` is the number of registers, and bits 20-26 of `sh_flags` are the
+//!   number of barriers.
+//! - The sizes of `.nv.shared.NAME` and `.nv.local.NAME` are the kernel's shared and local memory.
+//! - `.nv.info.NAME` is a list of (format, attribute, 16-bit size or value). The module `params` reads it.
+//! - Fermi's files also have variables in `.nv.global` and `.nv.global.init`, and relocations that write their addresses into a
+//!   constant bank or the code. The module `globals` applies them.
 
 mod globals;
 mod link;

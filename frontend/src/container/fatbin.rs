@@ -1,8 +1,8 @@
-//! Fat binaries: a header and, one behind the other, entries with PTX or a cubin for one chip.
+//! Reads fat binaries: a header, then entries one after the other, each with PTX or a cubin for one chip.
 //!
-//! Header: magic 0xba55ed50, version, 16-bit size of the header, 64-bit size of what follows. Entry: 16-bit kind (1 PTX,
-//! 2 ELF), version, 32-bit size of its header, 64-bit size of its contents; flags (64 bits) at byte 40, of which 0x2000
-//! says that the contents are compressed.
+//! Header: magic 0xba55ed50, version, 16-bit size of the header, 64-bit size of all entries. Entry: 16-bit kind (1 PTX, 2 ELF),
+//! version, 32-bit size of the entry's header, 64-bit size of its contents. At byte 40 of an entry are 64 bits of flags; 0x2000
+//! means that the contents are compressed.
 
 use warpjit_ir::Meter;
 

@@ -1,7 +1,7 @@
-//! Containers: from the bytes of a file to kernels with their code, constants and resources.
+//! Reads containers: from the bytes of a file to kernels with their code, constants and resource sizes.
 //!
-//! [`load`] tells the format by content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, else raw
-//! little-endian words ([`raw`]). A fat binary ([`fatbin`]) holds cubins.
+//! [`load`] recognises the format by its content: [`elf`] cubins, AMD code objects ([`code_object`]), [`text`] cubins, fat
+//! binaries ([`fatbin`], which hold cubins). Anything else is raw little-endian words ([`raw`]).
 
 pub mod code_object;
 pub mod elf;

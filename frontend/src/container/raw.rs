@@ -1,4 +1,4 @@
-//! Raw little-endian words.
+//! Reads files without a container: little-endian instruction words and nothing else.
 
 use bytes::Bytes;
 

@@ -1,10 +1,11 @@
-//! Text cubins, what nvcc made before CUDA 3.0.
+//! Reads text cubins, which nvcc wrote before CUDA 3.0.
 //!
-//! A list of `key {value}`, `key = value` and `name { ... }`. Known at the top: `architecture`, `code` (one a
-//! kernel), `const`/`consts` (constant variables), `reloc` (variables in global memory, whose addresses are
-//! stored in a constant bank). In a kernel: `name lmem smem reg bar`, `const` with `mem` (the compiler's bank)
-//! and `bincode`. Everything else (`abiversion`, `modname`, `sampler`, `constrelocs`, ...) is skipped:
-//! `constrelocs` names words of c1[] that move with the code, which stands at address 0 here.
+//! A file is a list of `key {value}`, `key = value` and `name { ... }`. Keys at the top level: `architecture`; `code`, one for
+//! each kernel; `const` or `consts`, constant variables; `reloc`, variables in global memory whose addresses are stored in a
+//! constant bank. Keys in a kernel: `name lmem smem reg bar`, `const` with `mem` (the compiler's constant bank), and `bincode`.
+//!
+//! Everything else (`abiversion`, `modname`, `sampler`, ...) is skipped. That includes `constrelocs`, which lists words of c1[]
+//! to be increased by the code's address: here code starts at address 0.
 
 use bytes::Bytes;
 use warpjit_ir::Meter;

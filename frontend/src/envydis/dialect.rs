@@ -1,4 +1,4 @@
-//! What an ISA adds to the shared machinery.
+//! The trait [`Dialect`]: what an instruction set supplies so that the shared decoder, disassembler and assembler work for it.
 
 use std::fmt;
 

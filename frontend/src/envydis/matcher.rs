@@ -1,4 +1,5 @@
-//! Matching tokens against the rows of the table.
+//! Matches the tokens of an assembly line against the rows of the table. It gives the encodings that fit or, if there are none,
+//! the furthest token reached and what could have stood there.
 
 use crate::bits::Bits;
 

@@ -1,9 +1,9 @@
-//! What the ISAs share whose text form is envydis's: a table of rows in the words of the listing, which decoder,
-//! disassembler and assembler walk.
+//! Decoder, disassembler and assembler for instruction sets whose text is envydis's (Tesla, Fermi). All three are driven by one
+//! table of encodings.
 //!
-//! A row is an encoding (value, mask) and a text: lower-case words stand for themselves, upper-case words are
-//! operand fields, `<...>` are slots, alternatives chosen by bits. A [`Dialect`] says what the fields are, and how
-//! an instruction looks apart from them.
+//! A row of the table is an encoding (value, mask) and a text. In the text, lower-case words stand for themselves, upper-case
+//! words are operand fields, and `<...>` is a *slot*: a part of the text that other bits choose among alternatives. The
+//! [`Dialect`] of an instruction set defines its fields, slots and decoded form.
 
 mod asm;
 mod dialect;

@@ -1,4 +1,4 @@
-//! Rows and slots in the form that decoder, printer and assembler walk.
+//! The compiled table: rows and slots parsed once from their texts, in the form that decoder, printer and assembler walk.
 
 use super::dialect::Dialect;
 

@@ -1,4 +1,4 @@
-//! Tokens of assembly text.
+//! Splits assembly text into tokens.
 
 use super::dialect::Dialect;
 

@@ -1,4 +1,4 @@
-//! Types and sub-operations that several ISAs name alike.
+//! Data types and sub-operations that Tesla and Fermi name alike in their text.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Words of listings that mean the same to several ISAs, vectors of registers, tables of what is supported.
+//! What Tesla and Fermi have in common in their texts and documents: the meaning of words such as `rn`, register vectors, and the
+//! generated table of supported instructions.
 
 use std::fmt::{self, Write as _};
 

@@ -1,8 +1,10 @@
-//! The launch interface of compute programs (facts/fermi.md sections 3 and 6).
+//! The launch interface of Fermi's compute programs: what c0[] holds at entry, and where shared and local memory are in the
+//! generic address space (facts/fermi.md sections 3 and 6).
 //!
-//! c0[] holds the block's and the grid's size and the parameters. Before them stand the addresses of the windows to shared
-//! and local memory: compiled code adds `c0[0x0]` (GK104: 0x20) to addresses in `s[]` and `c0[0x4]` (0x24) to those in `l[]`
-//! to make generic ones. Where the windows are is up to the driver; here they are where Mesa puts them.
+//! c0[] holds the block size, the grid size and the parameters. Before them are the addresses of the two windows through which
+//! generic addresses reach shared and local memory. Compiled code makes a generic address by adding `c0[0x0]` (GK104: 0x20) to an
+//! address in `s[]`, and `c0[0x4]` (0x24) to one in `l[]`. A driver chooses where the windows are; here they are where Mesa puts
+//! them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Text to words.
+//! Fermi's assembler: the shared one ([`crate::envydis`]) with Fermi's operands.
 
 use super::dialect::Fermi;
 use super::{Chip, Inst};

@@ -1,4 +1,4 @@
-//! Tokens of assembly text into operand fields.
+//! Encodes operands: from tokens of assembly text to the bits of operand fields.
 
 use super::field::{Code, Count, Field, Mem, Number, Space};
 use super::operand::{RegWidth, TRUE_PRED, ZERO_REG};

@@ -1,4 +1,4 @@
-//! Words to [`Inst`].
+//! Decodes instruction words to [`Inst`].
 
 use super::dialect::Fermi;
 use super::field::{Field, Number};

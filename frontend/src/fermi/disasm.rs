@@ -1,4 +1,4 @@
-//! Listings in envydis's syntax.
+//! Fermi's disassembler: listings in envydis's syntax.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! NVIDIA Fermi (GF100 to GK107) as the rest of the system sees it.
+//! The front end of NVIDIA Fermi (GF100 to GK107): implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates
+//! use it.
 
 use warpjit_ir::Meter;
 

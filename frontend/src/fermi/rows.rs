@@ -1,12 +1,12 @@
-//! The rows: value, mask, operation, and the instruction in the words of the listing.
+//! Fermi's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! Encodings as in facts/fermi.md section 9 (generated there from envydis's bit tables). Lower-case words stand
-//! for themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by
-//! bits ([`super::slots`]), `[...]` the family that has the row. Every row of classes 0 to 6 also takes `join` and
-//! a guard predicate in front.
+//! The encodings are those of facts/fermi.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
+//! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
+//! ([`super::slots`]), `[...]` is the chip family that has the row. Every row of classes 0 to 6 also takes `join` and a guard
+//! predicate in front.
 //!
-//! Two rows differ from the facts' table: the locked accesses of GK104 to shared memory name what they access where
-//! the registers do not say it (8 and 16 bits). Order matters where rows overlap.
+//! Two rows differ from the facts' table: GK104's locked accesses to shared memory show the access size if the registers do not
+//! imply it (8 and 16 bits). Where rows overlap, the first one that fits is meant.
 
 use super::Op;
 

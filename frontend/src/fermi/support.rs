@@ -1,4 +1,4 @@
-//! The generated table of what is supported.
+//! Generates the table of supported Fermi instructions in docs/.
 
 use super::table::rows;
 use super::{Family, Form};

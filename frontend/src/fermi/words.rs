@@ -1,4 +1,4 @@
-//! Words of the listing and what they stand for, and classes of operations.
+//! Words of the listing and their codes, and properties of operations, such as whether one has a destination.
 
 use super::Op;
 use super::operand::{AddOp, Select};

@@ -1,4 +1,4 @@
-//! Rounding to f32 in a direction, by way of f64 values that are exact.
+//! Rounds to f32 towards zero or an infinity. The exact result comes as f64 values.
 
 use super::Ops;
 use crate::soft::Rounding;

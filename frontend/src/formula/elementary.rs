@@ -1,6 +1,8 @@
-//! Powers of two, logarithms, sines and cosines in f64, for results of 32 bits: sums and products alone, so that every host
-//! gives the same bits. The relative error is below 2^-40 (sine and cosine near a zero: the absolute one); rounded once to f32, results
-//! are the correctly rounded ones but for one in some 100000, and that one is off by less than 0.501 ulp.
+//! Powers of two, logarithms, sines and cosines in f64, for results of 32 bits. They use sums and products only, so every host
+//! gives the same bits.
+//!
+//! The relative error is below 2^-40 (for sine and cosine near a zero: the absolute error). A result that is rounded once to f32
+//! is therefore nearly always the correctly rounded one; about one in 100000 is not, and that one is off by less than 0.501 ulp.
 
 use super::{Ops, SIGN, is_tiny};
 

@@ -1,4 +1,4 @@
-//! Short f32 formulas for approximate numerics, within some units in the last place (`docs/numerics.md`).
+//! Short f32 formulas for approximate numerics, accurate to a few units in the last place (`docs/numerics.md`).
 
 use super::{INFINITY, Ops, SIGN, logarithm};
 

@@ -1,4 +1,4 @@
-//! Formulas as IR operations.
+//! Runs a formula at compile time and appends its operations to the IR ([`Lanes`]), which makes it vector code.
 
 use super::Ops;
 use warpjit_ir::{Builder, FloatCC, IntCC, Opcode, PureFn, Scalar, Value, WordTable};

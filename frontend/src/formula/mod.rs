@@ -1,8 +1,8 @@
-//! Numeric functions written once, as sequences of operations that Rust can run and the IR can hold.
+//! Numeric functions that are written once and used twice: run in Rust, and emitted as IR.
 //!
-//! A formula is a function over [`Ops`]. With [`Scalars`] it computes one lane in Rust; with [`Lanes`] it appends IR operations, so
-//! that compiled code has it as vector code. Every operation means the same in both, to the bit, so both give the same result by
-//! construction. A formula takes and gives bit patterns.
+//! A formula is a function over [`Ops`]; it takes and returns bit patterns. With [`Scalars`] it computes one lane in Rust. With
+//! [`Lanes`] it appends IR operations, from which the backend makes vector code. Every operation of [`Ops`] gives the same bits
+//! in both, so the two always agree.
 
 pub mod directed;
 pub mod elementary;

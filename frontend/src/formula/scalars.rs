@@ -1,4 +1,4 @@
-//! Formulas in Rust, one lane.
+//! Runs a formula in Rust, for one lane ([`Scalars`]).
 
 use super::Ops;
 use crate::soft::{self, Rounding};

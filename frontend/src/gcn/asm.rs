@@ -1,15 +1,15 @@
-//! Text to words, in LLVM's syntax.
+//! GCN's assembler: from text in LLVM's syntax to bytes.
 //!
-//! A line holds labels (`name:`), an instruction, a directive or nothing. Comments: `;` and `//` to the end of the
-//! line, `/* */` within it. Numbers go into the code by `.byte .short .long .quad` (and their other names); `.p2align`,
-//! `.align` and `.space` fill with zeros. What concerns the object file and not the code is skipped: symbols, sizes,
-//! kernel descriptors, metadata, and all sections but `.text`.
+//! A line holds labels (`name:`), an instruction, a directive or nothing. Comments: `;` and `//` to the end of the line, `/* */`
+//! within it. `.byte .short .long .quad` (and their other names) put numbers into the code; `.p2align`, `.align` and `.space`
+//! fill with zeros. Directives that describe the object file are skipped: symbols, sizes, kernel descriptors, metadata, and all
+//! sections but `.text`.
 //!
-//! A name without `_e32`, `_e64`, `_sdwa` or `_dpp` takes the first form that can say it. Branches take a label or the
-//! number of dwords to jump over; a literal can be a label or the difference of two.
+//! A mnemonic without `_e32`, `_e64`, `_sdwa` or `_dpp` takes the first encoding that can express the instruction. A branch takes
+//! a label or the number of dwords to jump over. A literal can be a label or the difference of two labels.
 //!
-//! Lines of a listing (`00000008: 7e000280  B  v_mov_b32_e32 v0, 0`) are taken as they are: the words count, and the
-//! text must be what they decode to. So bits that mean nothing survive.
+//! A line of a listing (`00000008: 7e000280  B  v_mov_b32_e32 v0, 0`) is accepted as it is. Its words become the code, and its
+//! text must be what they decode to. So bits without a meaning survive.
 
 use std::collections::BTreeMap;
 

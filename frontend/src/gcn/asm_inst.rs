@@ -1,4 +1,4 @@
-//! One instruction of the assembler's source.
+//! Assembles one instruction: mnemonic and operands of a source line to an encoding.
 
 use super::asm::{Expression, LineError, Use};
 use super::asm_operand::{is_modifier, is_register, modifier, plain, simm_slot, source};

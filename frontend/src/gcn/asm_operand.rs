@@ -1,4 +1,4 @@
-//! Operands and modifiers of the assembler's source.
+//! Parses the operands and modifiers of a source line.
 
 use rustc_apfloat::Float;
 use rustc_apfloat::ieee::Half;

@@ -1,4 +1,4 @@
-//! The chips, their names, and what some of them have that others of their generation lack.
+//! The GCN chips: their names, and the features that only some chips of a generation have.
 
 use std::fmt;
 

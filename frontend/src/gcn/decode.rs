@@ -1,4 +1,4 @@
-//! Bytes to [`Inst`].
+//! Decodes bytes to [`Inst`].
 
 use super::field::{self, blank};
 use super::inst::{Dpp, DppCtrl, Exp, Format, Inst, Sdwa, Unused};

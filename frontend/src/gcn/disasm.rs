@@ -1,4 +1,4 @@
-//! Text of instructions, in LLVM's syntax.
+//! Prints instructions in LLVM's syntax.
 
 use std::fmt::{self, Write as _};
 

@@ -1,4 +1,4 @@
-//! [`Inst`] to bytes.
+//! Encodes [`Inst`] to bytes.
 
 use super::decode::long_form;
 use super::field;

@@ -1,4 +1,5 @@
-//! Fields of encodings to and from the decoded form. [`get`] and [`put`] are each other's inverse.
+//! Reads the fields of an encoding into the decoded form ([`get`]) and writes them back ([`put`]). The two are inverse to each
+//! other.
 
 use super::codes;
 use super::field_memory::{get_memory, put_memory};

@@ -1,5 +1,5 @@
-//! Fields of memory instructions and exports to and from the decoded form. [`get_memory`] and [`put_memory`] are each
-//! other's inverse.
+//! Reads the fields of memory instructions and exports into the decoded form ([`get_memory`]) and writes them back
+//! ([`put_memory`]). The two are inverse to each other.
 
 use super::codes;
 use super::inst::{Format, Inst, Segment};

@@ -1,4 +1,4 @@
-//! The generations of GCN.
+//! The generations of GCN: names and numbers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Listings: addresses, words, marks where branches and calls go, text.
+//! Writes listings: address, words, markers of branch and call targets, text.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,6 +1,6 @@
-//! AMD GCN: generations 1.0, 1.1, 1.2 and 1.4.
+//! AMD GCN, generations 1.0, 1.1, 1.2 and 1.4: table, decoder, disassembler, assembler, lifter.
 //!
-//! Waves are warps and workgroups are blocks here as in the vendor's words.
+//! The vendor's wave is a warp here, and its workgroup a block.
 
 pub mod abi;
 mod asm;

@@ -1,4 +1,4 @@
-//! The operations, by LLVM's names.
+//! The enum of operations, with LLVM's names.
 
 macro_rules! ops {
     ($($name:ident)*) => {

@@ -1,4 +1,4 @@
-//! Operands: what is read or written, how wide it is and as what type.
+//! Operands of decoded instructions: register or constant, width, and type.
 
 /// How an operation takes the bits of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,4 +1,4 @@
-//! The generated table of instructions.
+//! Generates the table of supported GCN instructions in docs/.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! Where the texels of linear images are: start, pitch and rows of a level of detail.
+//! Computes where the texels of a linear image are: start, row pitch and number of rows of each level of detail.
 //!
-//! The layouts are those of AMD's address library, which drivers lay images out by (facts/graphics-gcn.md sections 4.1 to 4.3). Pitches
-//! are in texels, a texel being an element.
+//! The layouts are those of AMD's address library, which drivers use (facts/graphics-gcn.md sections 4.1 to 4.3). Pitches are in
+//! texels; a texel is an element.
 
 use warpjit_ir::{PureFn, Scalar};
 

@@ -1,4 +1,4 @@
-//! The order of what stands in an instruction's text. Printer and assembler walk the same lists.
+//! The order of operands and modifiers in an instruction's text. Printer and assembler walk the same lists.
 
 use super::inst::{Format, Inst, Segment};
 use super::layout::Flag;

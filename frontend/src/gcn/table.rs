@@ -1,4 +1,4 @@
-//! The instruction table in the form that decoder, encoder, printer and assembler walk.
+//! The compiled instruction table, which decoder, encoder, printer and assembler walk.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

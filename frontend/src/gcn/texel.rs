@@ -1,10 +1,11 @@
-//! Data and number formats of typed buffers and images: texels to components and back.
+//! Converts texels of typed buffers and images to components and back, for all data and number formats.
 //!
-//! The formats are those of facts/gcn.md section 5 ("Memory") and the vendor's tables: names of data formats list the
-//! components from the highest bits down, and the first component (red) has the lowest ones. What no document says is chosen here:
-//! integers that do not fit are cut when stored, components that the instruction does not have are stored as 0, and
-//! a format that does not exist loads as 0. Components with an exponent in common (5_9_9_9) are floats and nothing else; they are stored
-//! as OpenGL's extension `EXT_texture_shared_exponent` defines it.
+//! The formats are those of facts/gcn.md section 5 ("Memory") and the vendor's tables. The name of a data format lists its
+//! components from the highest bits down; the first component (red) has the lowest bits. Components with a shared exponent
+//! (5_9_9_9) are always floats, stored as OpenGL's extension `EXT_texture_shared_exponent` defines.
+//!
+//! Our choices, where no document says: integers that do not fit are truncated when stored; components that the instruction does
+//! not supply are stored as 0; a format that does not exist loads as 0.
 
 use warpjit_ir::{PureFn, Scalar};
 

@@ -1,4 +1,5 @@
-//! `cvt` as far as both families have it alike: what it converts, and how the form goes into a pure function's first argument.
+//! What Tesla's and Fermi's `cvt` have in common: source and destination types, and how the variant is encoded in the first
+//! argument of a pure function.
 
 use crate::envydis::Type;
 use crate::soft::{F16, F32, F64, Format, Rounding};

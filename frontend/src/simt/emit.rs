@@ -1,4 +1,4 @@
-//! Emission of one block: cached slots, guards, blocks of their own for operations across lanes.
+//! Emits the IR of one block for Tesla and Fermi: cached slots, guard predicates, and separate blocks for cross-lane operations.
 
 use std::collections::BTreeMap;
 

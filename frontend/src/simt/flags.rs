@@ -1,4 +1,5 @@
-//! The four flags of a `$c` and the conditions on them; the formulas are those of the ISA documents.
+//! The four flags of a condition register `$c`, and the conditions that code can test on them. The formulas are those of the ISA
+//! documents.
 
 use warpjit_ir::{Builder, FloatCC, Value};
 

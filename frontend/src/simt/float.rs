@@ -1,4 +1,4 @@
-//! What float instructions of both families do alike.
+//! What the float instructions of Tesla and Fermi have in common: source modifiers, rounding to an integer, flags.
 
 use warpjit_ir::{FloatCC, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! Lanes, quads and the clock, as instructions of both families see them.
+//! Quad operations, packed thread coordinates and the clock, as Tesla's and Fermi's instructions use them.
 
 use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Type, Value};
 

@@ -1,4 +1,4 @@
-//! Locked accesses: each in a block of its own.
+//! Emits locked accesses: a load that tries to take the lock of a word, a store that frees it. Each gets a block of its own.
 
 use warpjit_ir::{Imm, MemAccess, Opcode, Slot, Type, Value};
 

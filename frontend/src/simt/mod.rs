@@ -1,4 +1,5 @@
-//! What the lifters of machines with threads and a divergence stack share (Tesla, Fermi).
+//! What the lifters of Tesla and Fermi share. Both are SIMT machines: threads of a warp diverge, and a divergence stack
+//! reconverges them.
 
 mod convert;
 mod emit;

@@ -1,4 +1,5 @@
-//! The launch interface of compute programs (facts/tesla.md section 8).
+//! The launch interface of Tesla's compute programs: where parameters, block and grid sizes are at entry (facts/tesla.md section
+//! 8).
 
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
 

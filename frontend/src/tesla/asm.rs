@@ -1,4 +1,4 @@
-//! Text to words.
+//! Tesla's assembler: the shared one ([`crate::envydis`]) with Tesla's operands.
 
 use super::dialect::Tesla;
 use super::{Inst, Target};

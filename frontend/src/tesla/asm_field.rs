@@ -1,4 +1,4 @@
-//! Tokens of assembly text into operand fields.
+//! Encodes operands: from tokens of assembly text to the bits of operand fields.
 
 use super::field::{Field, Mem, Shape};
 use crate::bits::Bits;

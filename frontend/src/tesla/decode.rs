@@ -1,4 +1,4 @@
-//! Words to [`Inst`].
+//! Decodes instruction words to [`Inst`].
 
 use super::dialect::Tesla;
 use super::operand::{AddOp, Mods, Operand, Src};

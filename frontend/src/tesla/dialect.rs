@@ -1,4 +1,4 @@
-//! Tesla's part of the shared machinery.
+//! Tesla's [`Dialect`](crate::envydis::Dialect): what the shared decoder, disassembler and assembler ask of it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Listings.
+//! Tesla's disassembler: listings in envydis's syntax.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Operand fields: where they stand in the word and what operand they make (facts, section 3).
+//! Operand fields: which bits of the word each one occupies, and the operand that its value means (facts, section 3).
 
 use super::operand::{Address, Operand, RegWidth};
 use crate::bits::Bits;

@@ -1,4 +1,5 @@
-//! Tesla as the rest of the system sees it.
+//! The front end of NVIDIA Tesla (G80 to GT218): implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates
+//! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
 use crate::error::{LoadError, SourceErrors};

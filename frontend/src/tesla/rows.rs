@@ -1,11 +1,11 @@
-//! The rows: value, mask, operation, and the instruction in the words of the listing.
+//! Tesla's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! Encodings as in facts/tesla.md section 9 (generated there from envydis's bit tables). Lower-case words stand
-//! for themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by
-//! bits ([`super::slots`]), `[...]` what the chip or the program type must be. The values of long words are
-//! `word1_word0`. Bits of the class (word 0 bits 0-1, word 1 bits 0-1) come from the list a row stands in.
+//! The encodings are those of facts/tesla.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
+//! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
+//! ([`super::slots`]), `[...]` says which chips or program types have the row. The values of long instructions are written
+//! `word1_word0`. The bits of the encoding class (word 0 bits 0-1, word 1 bits 0-1) come from the list that the row is in.
 //!
-//! One row differs from the facts' table: `bra c[]` is there from G200 on (facts section 8).
+//! One row differs from the facts' table: `bra c[]` exists from G200 on (facts section 8).
 
 use super::Op;
 

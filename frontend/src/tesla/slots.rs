@@ -1,15 +1,16 @@
-//! Slots: parts of a row chosen by bits, named `<...>` in the rows (facts 9, "One-bit flag slots" and "Sub-field
-//! slots"). Each alternative is value, mask, text; the first one that fits the word (and the chip and program
-//! type in brackets) counts, and a word that none fits is undefined.
+//! Slots: the parts of a row's text that bits choose, written `<...>` in the rows (facts 9, "One-bit flag slots" and "Sub-field
+//! slots"). Each alternative is value, mask, text. The first one that fits the word (and the chip and program type in brackets)
+//! counts; if none fits, the word is undefined.
 //!
-//! Three departures from the facts' list, all from its own section 3 and 5: the post-increment form of a 32-bit
-//! `c[]` source 2 in compute programs (listed without its `++`), the access size of a 32-bit `c[]` source 3
-//! beside `p[]` (listed as 16-bit), and `sat` of `mul f32` and `unlock` of `st s[]`, which chips without them
-//! ignore.
+//! Departures from the facts' list, all based on its own sections 3 and 5:
 //!
-//! The order also decides which encoding the assembler takes where several have the same text: no `c[]` selector
-//! before one that has no effect, and a 32-bit `o[]` or `#` before a 16-bit one (`csldreg`; the
-//! rows of `cvt u8` and `cvt s8` stand in that order, too).
+//! - the post-increment form of a 32-bit `c[]` source 2 in compute programs (listed without its `++`);
+//! - the access size of a 32-bit `c[]` source 3 beside `p[]` (listed as 16-bit);
+//! - `sat` of `mul f32` and `unlock` of `st s[]`, which chips without them ignore.
+//!
+//! Where several encodings have the same text, the order decides which one the assembler takes. No `c[]` selector comes before a
+//! selector without effect. A 32-bit `o[]` or `#` comes before a 16-bit one (`csldreg`; the rows of `cvt u8` and `cvt s8` have
+//! that order, too).
 
 use crate::envydis::Slots;
 

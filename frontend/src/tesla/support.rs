@@ -1,4 +1,4 @@
-//! The generated table of what is supported.
+//! Generates the table of supported Tesla instructions in docs/.
 
 use super::table::rows;
 use super::{Chip, Form, STAGES, Stage};

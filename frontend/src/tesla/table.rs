@@ -1,4 +1,4 @@
-//! The instruction table: rows and slots of Tesla in the shared form ([`crate::envydis`]).
+//! The instruction table: Tesla's rows and slots, compiled by [`crate::envydis`].
 
 use std::sync::LazyLock;
 

@@ -1,15 +1,15 @@
-//! Text to words.
+//! VP1's assembler: from text to instruction words.
 //!
-//! A line holds labels (`name:`), an instruction in the words of the listing, a directive or nothing. Comments: `;` and
-//! `//` to the end of the line. `#name` stands for the word address of a label. Directives: `.u8`, `.u16`, `.u32` with
-//! numbers, and `.align`, which fills with `bnop` up to the next group of four words.
+//! A line holds labels (`name:`), an instruction in the words of the listing, a directive or nothing. Comments: `;` and `//` to
+//! the end of the line. `#name` stands for the word address of a label. Directives: `.u8`, `.u16`, `.u32` with numbers, and
+//! `.align`, which fills with `bnop` up to the next group of four words.
 //!
-//! `{` before and `}` behind instructions (on lines of their own or not) make them one bundle: they must be in the order
-//! of the units, and `bnop` is put before them where they would cross a border of four words. `|` stands between
-//! instructions on one line.
+//! Instructions between `{` and `}` (on lines of their own or not) form one bundle. They must be in the order of the units. If
+//! the bundle would cross a border between groups of four words, `bnop` is inserted before it. `|` separates instructions on one
+//! line.
 //!
-//! Lines of a listing (`00000008: 4f000000 - snop`) are taken as they are: the word counts, and the text must be what it
-//! decodes to.
+//! A line of a listing (`00000008: 4f000000 - snop`) is accepted as it is. Its word becomes the code, and its text must be what
+//! the word decodes to.
 
 use std::collections::BTreeMap;
 

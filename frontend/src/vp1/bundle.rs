@@ -1,4 +1,4 @@
-//! Which words make a bundle.
+//! Finds bundles: which consecutive words execute together.
 
 use super::Unit;
 

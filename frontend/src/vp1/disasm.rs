@@ -1,4 +1,4 @@
-//! Listings.
+//! VP1's disassembler: instructions and listings as text.
 
 use std::fmt;
 use std::fmt::Write as _;

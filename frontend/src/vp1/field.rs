@@ -1,4 +1,5 @@
-//! Operand fields of instruction words (facts/vp1.md section 3 and 10).
+//! Operand fields: which bits of the word each one occupies, and the operand that its value means (facts/vp1.md section 3 and
+//! 10).
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! NVIDIA video processor 1 as the rest of the system sees it.
+//! The front end of NVIDIA's video processor 1: implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates use
+//! it.
 
 use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};
 

@@ -1,8 +1,8 @@
 //! NVIDIA VP1, the video processor of NV41 to G80: table, decoder, disassembler, assembler, lifter.
 //!
-//! A word is an instruction of one of four units; up to four words make a bundle ([`bundle_len`]). Every word decodes:
-//! opcodes without a name have one here (`unk40`), and what is known of their effect stands with their operation.
-//! Addresses of instructions are word addresses, as the processor counts them.
+//! A word is an instruction of one of four units; up to four words form a bundle ([`bundle_len`]). Every word decodes: opcodes
+//! without a known name get one here (`unk40`), and what is known of their effect is documented at their operation. Addresses of
+//! instructions are word addresses, as the processor counts them.
 
 mod asm;
 mod bundle;

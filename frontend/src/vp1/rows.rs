@@ -1,11 +1,11 @@
-//! The rows: value, mask, operation, and the instruction in the words of the listing.
+//! VP1's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! Encodings as in facts/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
+//! The encodings are those of facts/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
-//! ([`super::slots`]), `[G80]` is what NV41 to NV44 do not have. Where two rows fit a word the first one is meant.
+//! ([`super::slots`]), `[G80]` marks rows that NV41 to NV44 do not have. If two rows fit a word, the first one counts.
 //!
-//! Rows that differ from that table: instructions that clear a `$c` show which (`<mcdst>`), `call loop` targets
-//! count as calls, and opcodes without a name are `unkXX` with the operands that matter (facts sections 4 to 7).
+//! Rows that differ from the facts' table: instructions that write a `$c` show which one (`<mcdst>`); `call loop` targets count
+//! as calls; opcodes without a name are `unkXX` with the operands that matter (facts sections 4 to 7).
 
 use super::Op;
 

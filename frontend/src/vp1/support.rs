@@ -1,4 +1,4 @@
-//! The generated table of what is supported.
+//! Generates the table of supported VP1 instructions in docs/.
 
 use std::fmt::Write as _;
 

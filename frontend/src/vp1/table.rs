@@ -1,4 +1,4 @@
-//! The instruction table: rows and slots in the form that decoder, printer and assembler walk.
+//! The compiled instruction table, which decoder, printer and assembler walk.
 
 use std::sync::LazyLock;
 

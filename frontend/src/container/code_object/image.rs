@@ -1,8 +1,9 @@
-//! What of a code object is loaded: segments of a linked one, sections of one as the compiler leaves it, put together here.
+//! Builds the memory image of a code object: the bytes that a launch maps for it.
 //!
-//! An unlinked object's sections get addresses one after the other: first those that are only read, then, from a new page on,
-//! variables; behind all, a table of addresses for code that goes through one. Relocations of either are applied; addresses are
-//! those that the image has in a launch. What another file would have to define is an error that names it.
+//! For a linked object these are its loaded segments, at the distances that they have in the file. For an unlinked one (`clang
+//! -c`) this module does the linker's work. It gives addresses to the sections, one after the other: first the read-only ones,
+//! then, from a new page on, variables, and last the global offset table, a table of addresses that code loads from. It then
+//! applies the relocations. A symbol that only another file could define is an error that names it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! The two forms of what stands before or beside a kernel's code (facts/gcn.md section 6.1).
+//! Parses what describes a kernel to the hardware: the 64-byte descriptor of versions 3 to 6, and the `amd_kernel_code_t` of
+//! version 2 and of Mesa (facts/gcn.md section 6.1).
 
 use super::{File, Symbol, error, number_at, unsupported};
 use crate::container::{ContainerError, limits};

@@ -1,5 +1,5 @@
-//! Metadata of code objects: YAML in version 2, msgpack later. Both become the same tree, in which names are those of
-//! msgpack (`ValueKind: GlobalBuffer` is `.value_kind: global_buffer`).
+//! Parses the metadata of code objects: YAML in version 2, msgpack in versions 3 to 6. Both become the same tree. Its keys are
+//! msgpack's, so version 2's `ValueKind: GlobalBuffer` becomes `.value_kind: global_buffer`.
 
 use std::collections::HashMap;
 

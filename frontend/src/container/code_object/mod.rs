@@ -6,9 +6,9 @@
 //! | arguments | note AMDGPU/32, msgpack | note AMD/10, YAML; Mesa has none |
 //! | chip | `e_flags`, or the metadata's target | note AMD/3 |
 //!
-//! Code reaches its constants relative to itself, so that all loaded segments are kept at their distance: as one image
-//! in which offsets are the file's addresses. Those are the guest pcs of kernels. Files that no linker has seen (`clang -c`) are put
-//! together when they are loaded (`image.rs`).
+//! Code addresses its constants relative to the program counter, so all loaded segments become one image that preserves the
+//! distances between them. A kernel's guest pc is its address in the file. Objects that no linker has processed (`clang -c`) are
+//! linked when they are loaded (`image.rs`).
 
 mod image;
 mod kernel;

@@ -1,8 +1,8 @@
-//! Variables in global memory, and relocations.
+//! Places a cubin's variables in global memory and applies its relocations.
 //!
-//! Fermi's variables lie in `.nv.global.init` and `.nv.global` (zeros), one behind the other from
-//! [`GLOBAL_ADDRESS`]. Their addresses stand in c14[] in cubins of CUDA 3, or in the code. Tesla's are the host's to
-//! place: only where their addresses stand is noted.
+//! Fermi's variables are placed one after the other from [`GLOBAL_ADDRESS`] on: those of `.nv.global.init`, then those of
+//! `.nv.global`, which start as zeros. Cubins of CUDA 3 keep the addresses in c14[], others in the code. The host decides
+//! where Tesla's variables are, so for Tesla this module only records which words will hold their addresses.
 
 use std::collections::HashMap;
 

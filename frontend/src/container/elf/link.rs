@@ -1,7 +1,8 @@
-//! Functions in sections of their own: each kernel gets those that it reaches by relocations put behind its code.
+//! Links functions that have sections of their own: a kernel's code is followed by all functions that its relocations reach,
+//! directly or through other functions.
 //!
-//! Cubins of CUDA 3 have functions in the section of the kernel that calls them. Later ones have a section for each, and calls with
-//! absolute addresses.
+//! Cubins of CUDA 3 do not need this, because they hold functions in the section of the kernel that calls them. Later ones have a
+//! section for each function and call it by absolute address.
 
 use std::collections::HashMap;
 

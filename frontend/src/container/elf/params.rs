@@ -1,7 +1,8 @@
-//! `.nv.info.NAME`: what a kernel's attributes say of its parameters.
+//! Reads a kernel's parameters from the attributes in `.nv.info.NAME`.
 //!
-//! Attributes are (format, attribute, 16-bit value or size of what follows). 0x17 describes one parameter; the size of them
-//! all is 0x18 (Tesla, shared memory), 0x19 or the last half-word of 0x0a (Fermi, c0[]). What cubins of CUDA 3 hold.
+//! An attribute is (format, attribute number, 16-bit value or size of the data that follows). Attribute 0x17 describes one
+//! parameter. The size of all parameters is in 0x18 (Tesla, whose parameters are in shared memory), or in 0x19 or the upper 16
+//! bits of 0x0a (Fermi, c0[]). This is what cubins of CUDA 3 have.
 
 use super::{Section, Sections, Target, constant_bank, error};
 use crate::container::ContainerError;

@@ -1,7 +1,7 @@
-//! Atomics and locked accesses: each in a block of its own.
+//! Lifts atomics and locked accesses. Each gets a block of its own.
 //!
-//! Atomics take generic addresses. The lock of a word of g[] holds for the whole grid, that of s[] for the block (chosen for g[], of
-//! whose locked accesses the documents only have the encoding).
+//! Atomics take generic addresses. A lock on a word of global memory holds for the whole grid, one on a word of shared memory for
+//! the block. The former is our choice: of locked accesses to global memory the documents only give the encoding.
 
 use warpjit_ir::{AtomicOp, GuestFault, MemAccess, Scalar, Slot, Space, Type as IrType, Value};
 

@@ -1,9 +1,9 @@
-//! `bar` (facts/fermi.md section 2).
+//! Lifts `bar` (facts/fermi.md section 2).
 //!
-//! `popc`, `and` and `or` with results count lanes in memory that the launch provides for each block (a segment for each warp, of
-//! which a block uses its first warp's): each lane adds before the barrier and all read behind it. There are three counters
-//! for each barrier, in turn: one is counted in while the last one may still be read, and each warp clears that when all
-//! have come to the next one.
+//! `popc`, `and` and `or` return a result: all threads of the block are counted in memory that the launch provides. Each lane
+//! adds to a counter before the barrier and reads it after the barrier. The memory is a segment for each warp, of which a block
+//! uses only its first warp's. Each barrier has three counters, used in turn: while the warps count in one, the previous one may
+//! still be read, and each warp clears the previous one when all warps have arrived at the next barrier.
 
 use warpjit_ir::{
     AtomicOp, BarrierSpec, Block, Builder, Builtin, Imm, IntCC, MemAccess, Opcode, Slot, SlotInit, Space,

@@ -1,4 +1,5 @@
-//! Which file emits an instruction, and control flow (facts/fermi.md section 4, facts/divergence.md).
+//! Lifts control flow, and sends every other instruction to the file of its topic (facts/fermi.md section 4,
+//! facts/divergence.md).
 
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 

@@ -1,4 +1,4 @@
-//! `cvt`: IR operations where they say it exactly, pure functions for the rest.
+//! Lifts `cvt`: as IR operations if they give exactly the chip's result, else as a call of a pure function.
 
 use warpjit_ir::{Opcode, PureFn, Scalar, Value};
 

@@ -1,4 +1,5 @@
-//! f64: to nearest IR operations, else pure functions. Never flushed.
+//! Lifts f64 arithmetic: IR operations for round-to-nearest, pure functions for other directions. f64 denormals are never
+//! flushed.
 
 use warpjit_ir::{Opcode, PureFn, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! Emission of one block: operands, results, predicates and flags.
+//! Emits the IR of one block: reads operands, writes results under the guard predicate, sets flags.
 
 use warpjit_ir::{MemAccess, Scalar, Space, Value};
 

@@ -1,7 +1,8 @@
-//! f32 and the special-function unit.
+//! Lifts f32 arithmetic and the special-function unit.
 //!
-//! To nearest everything is an IR operation; other directions, `fmz` and the scaled product are pure functions where they
-//! need to be. The special-function unit flushes denormals; reciprocal and reciprocal root are the IR's division and root.
+//! Round-to-nearest arithmetic becomes IR operations. Other rounding directions, `fmz` and the scaled product are pure functions
+//! where the IR cannot express them. The special-function unit flushes denormals; its reciprocal and reciprocal square root
+//! become the IR's division and square root.
 
 use crate::simt::float_compare;
 use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};

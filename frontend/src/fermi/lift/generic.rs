@@ -1,4 +1,5 @@
-//! Generic addresses: g[] with windows to shared and local memory (facts/fermi.md section 3).
+//! Lifts generic addresses: global memory with two windows through which shared and local memory are reached (facts/fermi.md
+//! section 3).
 
 use warpjit_ir::{IntCC, MemAccess, Scalar, Space, Value};
 

@@ -1,4 +1,5 @@
-//! Which instructions a program can reach, where its blocks begin, and what it can know.
+//! Finds the instructions that a program can reach and where its blocks begin, and whether the program can know the addresses of
+//! the windows to shared and local memory.
 
 use warpjit_ir::{Meter, Stopped};
 

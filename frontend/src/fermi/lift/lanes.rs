@@ -1,4 +1,4 @@
-//! Operations across lanes: vote, shuffle, quad operations. Lanes whose guard fails take no part in votes.
+//! Lifts cross-lane operations: vote, shuffle, quad operations. Lanes whose guard fails take no part in a vote.
 
 use warpjit_ir::{Builtin, Imm, IntCC, Opcode, Scalar, Slot, Type, Value};
 

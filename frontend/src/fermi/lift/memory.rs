@@ -1,8 +1,8 @@
-//! Loads and stores (facts/fermi.md section 3).
+//! Lifts loads and stores (facts/fermi.md section 3).
 //!
-//! Accesses must be aligned to their size, else they fault: cuda-gdb's manual has an exception for addresses in shared
-//! and local memory as well. Constant spaces take any address (chosen: the documents do not say). Wide accesses go word by word,
-//! each part with the alignment of the whole.
+//! An access that is not aligned to its size faults. (cuda-gdb's manual lists this exception for shared and local addresses,
+//! too.) Constant spaces accept any address; the documents do not say, so this is our choice. A wide access is emitted 32 bits at
+//! a time, and each part requires the alignment of the whole.
 
 use warpjit_ir::{GuestFault, IntCC, MemAccess, Space, Value};
 

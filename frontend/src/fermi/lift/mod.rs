@@ -1,11 +1,11 @@
 //! Lifts compute programs to the IR's SPMD form.
 //!
-//! Every register is a slot: `r0` to `r62` (i32), `p0` to `p6` (masks), `c.z`, `c.s`, `c.c`, `c.o` (masks). A register
-//! beyond the program's allotment has no slot: it reads as zero and writes to it are dropped. `graph` finds the
-//! instructions that can be reached; the other files, one a topic, say what each instruction does.
+//! Every register is a slot: `r0` to `r62` (i32); `p0` to `p6` (masks); `c.z`, `c.s`, `c.c`, `c.o` (masks). A register beyond the
+//! program's allotment has no slot: it reads 0, and writes to it are dropped. `graph` finds the reachable instructions. Each
+//! other file lifts the instructions of one topic.
 //!
-//! Nothing that code can contain is an error here: undefined words, graphics and texture instructions, targets outside
-//! the code become an `illegal` fault that is raised if a lane gets there.
+//! No code is an error here. Undefined words, graphics and texture instructions, and targets outside the code become an `illegal`
+//! fault, which is raised if a lane gets there.
 
 mod atomic;
 mod barrier;

@@ -1,4 +1,4 @@
-//! Moves, flags, predicates, special registers.
+//! Lifts moves between register kinds: general registers, flags, predicates, special registers.
 
 use warpjit_ir::{Builtin, Value};
 

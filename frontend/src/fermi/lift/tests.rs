@@ -1,3 +1,3 @@
-//! Tests of the lifter.
+//! Tests of Fermi's lifter: small programs, lifted and run in the interpreter.
 
 mod edges;

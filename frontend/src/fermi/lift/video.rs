@@ -1,4 +1,5 @@
-//! Video instructions: a pure function of the form and three operands.
+//! Lifts video instructions: each becomes a call of a pure function, whose arguments are the instruction's form and three
+//! operands.
 
 use warpjit_ir::Value;
 

@@ -1,5 +1,5 @@
-//! `cvt` in all combinations (PTX manual, `cvt`): a NaN becomes the integer 0, but the upper bit alone where f64, s64 or u64 takes part;
-//! what does not fit is clamped.
+//! Computes `cvt` in all combinations of types and roundings (PTX manual, `cvt`). An integer result that does not fit is clamped.
+//! A NaN becomes the integer 0, except that it becomes an integer with only the top bit set if f64, s64 or u64 takes part.
 
 use std::ops::Deref;
 

@@ -1,5 +1,6 @@
-//! The numerics as pure functions on lane bits, by name. A first argument that says a variant is a constant
-//! ([`Flags::encode`], [`Convert::encode`], [`Form::encode`]).
+//! The pure functions that lifted code calls by name: wrappers of [`super`]'s arithmetic that take and return lane bits. If a
+//! function has variants, its first argument is a constant that encodes the variant ([`Flags::encode`], [`Convert::encode`],
+//! [`Form::encode`]).
 
 use super::convert::{self, Convert, Kind};
 use super::video::Form;

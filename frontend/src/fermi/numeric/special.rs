@@ -1,8 +1,10 @@
-//! The special-function unit. No bits of the hardware's are in the facts, where the vendor promises 2 units in the last place (sine and
-//! cosine: an absolute error of 2^-21 for angles of up to pi). These are formulas of f64 arithmetic, rounded once to f32
-//! ([`crate::formula::elementary`]), the same on every host.
+//! Computes the special-function unit: formulas of f64 arithmetic, rounded once to f32 ([`crate::formula::elementary`]), the same
+//! on every host.
 //!
-//! The preparation (RRO) keeps the argument in radians or as the exponent it is.
+//! The facts do not have the hardware's bits, so these are not bit-exact. The vendor promises 2 units in the last place (sine and
+//! cosine: an absolute error of 2^-21 for angles of up to pi).
+//!
+//! The preparation instruction (RRO) returns its argument unchanged: an angle stays in radians, an exponent stays as it is.
 
 use super::{NAN, NAN64, SIGN};
 use crate::formula::Ops;

@@ -1,4 +1,4 @@
-//! Numerics against the host's arithmetic and against the PTX manual's tables.
+//! Compares the arithmetic with the host's and with the tables of the PTX manual.
 
 use super::convert::{self, Convert, Kind};
 use super::video::{Form, Op, Signs};

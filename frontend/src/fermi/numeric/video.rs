@@ -1,7 +1,7 @@
-//! Video instructions on one, two or four parts of registers (PTX manual, "Video Instructions").
+//! Computes video instructions, which work on one, two or four parts of a register (PTX manual, "Video Instructions").
 //!
-//! Parts are extended to exact integers, the operation is exact, then the result is saturated to (or cut to) the destination's
-//! type and merged with the third operand.
+//! Each part is extended to an exact integer and the operation is exact. The result is then saturated (or truncated) to the
+//! destination's type and merged with the third operand.
 
 use crate::fermi::Merge;
 

@@ -1,9 +1,9 @@
-//! The second syntax: that of the vendor's cuobjdump and of asfermi (`IADD.X R0.CC, -R1, c[0x0][0x20]`), printed
-//! from the decoded form.
+//! Prints the decoded form in the syntax of the vendor's cuobjdump and of asfermi (`IADD.X R0.CC, -R1, c[0x0][0x20]`). This is
+//! Fermi's second syntax; the first is envydis's.
 //!
-//! Mnemonics, modifiers and their order as asfermi's pages give them (seed 004 and facts/fermi.md section 7, for
-//! what asfermi has), otherwise as the vendor's documents name the instructions. What neither names (surfaces of
-//! GF100, graphics, half of the video instructions) follows the same patterns.
+//! Mnemonics, modifiers and their order are those of asfermi's pages for what asfermi has (seed 004 and facts/fermi.md section
+//! 7), and otherwise the names in the vendor's documents. Instructions that neither names (surfaces of GF100, graphics, half of
+//! the video instructions) follow the same patterns.
 
 mod ops;
 mod texture;

@@ -1,4 +1,4 @@
-//! Mnemonics, modifiers and order of operands.
+//! Mnemonics, modifiers and operand order of each instruction.
 
 use super::{
     Text, access, cache, condition, int_rounding, logic, operand, register, rounding, source, space, texture,

@@ -1,4 +1,4 @@
-//! Surfaces, textures and graphics.
+//! Text of surface, texture and graphics instructions.
 
 use super::{Text, access, cache, source, type_name, wide};
 use crate::fermi::operand::Operand;

@@ -1,4 +1,4 @@
-//! Video instructions.
+//! Text of video instructions.
 
 use super::{Text, source};
 use crate::envydis::Type;

@@ -1,4 +1,5 @@
-//! Kernels of code objects: what their descriptors and metadata ask for (facts/gcn.md section 6).
+//! Sets up kernels of code objects: from a kernel's descriptor and metadata to the registers, memory and arguments that a launch
+//! provides (facts/gcn.md section 6).
 
 use std::sync::Arc;
 

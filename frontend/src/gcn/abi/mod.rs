@@ -1,10 +1,10 @@
-//! What a launch sets up for a kernel: segments of memory, registers, limits (facts/gcn.md section 6).
+//! Determines what a launch provides for a kernel: segments of memory, initial registers, limits (facts/gcn.md section 6).
 //!
-//! `rsrc` reads the two registers that say how a program starts and sets up what the hardware itself loads; `raw` and
-//! `code_object` make the setup of a bare program and of a kernel in a code object.
+//! `raw` makes this setup for a program without a container, `code_object` for a kernel of a code object. `rsrc` decodes the
+//! hardware registers that say how a program starts.
 //!
-//! Everything that a launch provides stands at fixed addresses, far from where buffers usually are, so that the lifter
-//! knows them: `s_getpc_b64` and pointers to arguments are constants in the code.
+//! A launch provides its segments at fixed addresses, far from where buffers usually are. So the lifter knows them at compile
+//! time: results of `s_getpc_b64` and pointers to arguments are constants in the code.
 
 use std::sync::Arc;
 

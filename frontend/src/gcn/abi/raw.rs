@@ -1,7 +1,7 @@
-//! Raw words: a program as drivers and consoles have it, without a container.
+//! Sets up programs without a container, as drivers and consoles have them.
 //!
-//! With COMPUTE_PGM_RSRC1 and RSRC2 it starts as a dispatch of the hardware starts it: user data in the first scalar registers,
-//! then what RSRC2 enables. Without them nothing is set up, and one wave with all lanes can be run.
+//! If COMPUTE_PGM_RSRC1 and RSRC2 are given, the program starts as the hardware's dispatch would start it: user data in the first
+//! scalar registers, then what RSRC2 enables. Without them nothing is set up, and only a single wave with all lanes can run.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! The registers that say how a program starts: COMPUTE_PGM_RSRC1, COMPUTE_PGM_RSRC2 and COMPUTE_TMPRING_SIZE.
+//! Decodes the registers that say how a program starts: COMPUTE_PGM_RSRC1, COMPUTE_PGM_RSRC2 and COMPUTE_TMPRING_SIZE.
 //!
-//! Their layouts are in Mesa's `sid.h` and in LLVM's AMDGPU guide ("Code Object Format"); what the hardware loads at the
-//! entry is in the latter's "Initial Kernel Execution State" (facts/gcn.md section 6, facts/drivers-amd.md).
+//! Their layouts are from Mesa's `sid.h` and LLVM's AMDGPU guide ("Code Object Format"). What the hardware loads at entry is from
+//! the guide's "Initial Kernel Execution State" (facts/gcn.md section 6, facts/drivers-amd.md).
 
 use warpjit_ir::{Builtin, WarpRing};
 

@@ -1,8 +1,9 @@
-//! What loads and stores of all kinds share: how wide an operation is, how its data lie in registers, and the accesses
-//! themselves, dword by dword.
+//! What all loads and stores share: the width of an operation, the layout of its data in registers, and the accesses themselves,
+//! one dword at a time.
 //!
-//! Alignment (chosen): plain accesses take any address, as 1.1 and later do in the mode that compute programs run
-//! in. Earlier chips, and LDS before 1.4, drop the low bits; no compiler relies on it. Atomics are as their files say.
+//! Alignment is our choice: plain accesses accept any address, as 1.1 and later do in the mode in which compute programs run.
+//! Earlier chips, and LDS before 1.4, drop the low bits, but no compiler relies on that. The files of atomics state their own
+//! rules.
 
 use warpjit_ir::{Imm, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 

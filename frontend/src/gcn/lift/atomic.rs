@@ -1,8 +1,8 @@
-//! Read-modify-write operations: which there are, and how one is emitted.
+//! Lifts read-modify-write operations: the list of them, and the code for one.
 //!
-//! Memory atomics take what they compare with from the register behind the new value, those of LDS have it first (facts/gcn.md
-//! section 5). They need natural alignment: on global memory anything else is a `memory` fault, LDS drops the
-//! low bits.
+//! Memory atomics take the comparison value from the register after the new value; LDS atomics take it from the first data
+//! register (facts/gcn.md section 5). Atomics need natural alignment: otherwise an atomic on global memory is a `memory` fault,
+//! and one on LDS drops the low address bits.
 
 use warpjit_ir::{AtomicOp, MemAccess, Scalar, Value};
 

@@ -1,12 +1,14 @@
-//! Buffers: MUBUF and MTBUF.
+//! Lifts buffer accesses: MUBUF and MTBUF.
 //!
-//! The resource is four scalar registers that are read as the code runs; what it says of swizzling and bounds becomes
-//! uniform operations, and goes away where the registers hold constants. An address is uniform base plus 32-bit offset
-//! (facts/gcn.md section 5, "Memory").
+//! The buffer's resource is in four scalar registers, read at run time. Its swizzling and bounds become uniform operations, which
+//! constant folding removes if the registers hold constants. An address is a uniform base plus a 32-bit offset (facts/gcn.md
+//! section 5, "Memory").
 //!
-//! Chosen: a raw resource of 2^32-1 bytes, as scratch has, has no bound, though the last three bytes of it would be beyond.
-//! Chosen where documents disagree: the dwords of a plain wide access are checked one by one; typed accesses and atomics
-//! are done wholly or not at all.
+//! Our choices:
+//!
+//! - A raw resource of 2^32-1 bytes, such as scratch has, has no bound, although its last three bytes would be out of bounds.
+//! - Documents disagree on partly bad accesses. Here a plain wide access is checked dword by dword; a typed access or an atomic
+//!   is done wholly or not at all.
 
 use warpjit_ir::{Imm, IntCC, MemAccess, Opcode, Scalar, Space, Value};
 

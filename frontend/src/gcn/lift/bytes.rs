@@ -1,4 +1,4 @@
-//! Operations on the bytes of a word: sums of absolute differences, averages, permutation.
+//! Lifts operations on the bytes of a 32-bit value: sums of absolute differences, averages, permutations.
 
 use warpjit_ir::{IntCC, Value};
 

@@ -1,4 +1,4 @@
-//! Vector compares, and moves that a mask decides.
+//! Lifts vector compares and `v_cndmask`, the move that a mask controls.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! Which file emits an instruction, and what changes the program counter.
+//! Lifts what changes the program counter, and sends every other instruction to the file of its topic.
 
 use warpjit_ir::{BarrierSpec, Block, GuestFault, IntCC, LeaveKind, Scalar, Terminator, Value};
 

@@ -1,4 +1,4 @@
-//! Conversions.
+//! Lifts conversions between number formats.
 
 use warpjit_ir::{FloatCC, Opcode, PureFn, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! What gfx906 added: scalar products, the fused multiply-add into a register, `v_xnor_b32`. Against plain Rust.
+//! Tests what gfx906 added against plain Rust: dot products, the fused multiply-add into a register, `v_xnor_b32`.
 
 use super::vector_tests::{CLAMP, NEAREST, OLD, run};
 use crate::gcn::Generation::Gfx9;

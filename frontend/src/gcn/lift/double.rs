@@ -1,4 +1,4 @@
-//! Double precision.
+//! Lifts f64 arithmetic.
 
 use warpjit_ir::{Opcode, Value};
 

@@ -1,4 +1,4 @@
-//! What an instruction reads and writes of the scalar state, for the analyses.
+//! Lists which scalar registers, SCC and views an instruction reads and writes. The analyses of the lifter use it.
 
 use super::slots::{EXEC, M0, SCALARS, SGPRS, VCC};
 use super::views::{HI, LANE, LO, View};

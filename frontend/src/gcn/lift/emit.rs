@@ -1,19 +1,24 @@
-//! Emission of one block after the other: cached slots, splitting, registers.
+//! Emits the IR of a program, block by block: caches slots, splits blocks, reads and writes registers.
 //!
 //! # How a topic file uses it
 //!
-//! A topic file has `pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool` and gives false for what is not its.
-//! It reads operands ([`operand`](super::operand)): `src32`, `src64`, `src16`, `src_f32`, `src_f64`, `src_f16`,
-//! `src_words`, `mask_src`; computes with `e.b`; writes results ([`result`](super::result)): `set_dst32`, `set_dst64`,
-//! `set_dst16`, `set_dst_words`, `finish_f32`, `finish_f64`, `finish_f16`, `set_mask_result`, `set_scalar`,
-//! `set_scc`. None of these ends the block: what needs other lanes (the scalar view of a mask, a DPP source) was done
-//! before the topic file got the instruction.
+//! A topic file has `pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool`, which returns false for an instruction of
+//! another topic. It works in three steps:
 //!
-//! Operations on other lanes, atomics and `clock` stand in blocks of their own: [`Emit::cross`]. Values made before
-//! it must not be used behind it, but for those that go through it.
+//! - It reads operands ([`operand`](super::operand)): `src32`, `src64`, `src16`, `src_f32`, `src_f64`, `src_f16`, `src_words`,
+//!   `mask_src`.
+//! - It computes with `e.b`.
+//! - It writes results ([`result`](super::result)): `set_dst32`, `set_dst64`, `set_dst16`, `set_dst_words`, `finish_f32`,
+//!   `finish_f64`, `finish_f16`, `set_mask_result`, `set_scalar`, `set_scc`.
 //!
-//! Values of operands are uniform (scalar registers, constants) or varying (vector registers); operations
-//! of the builder take any mixture.
+//! None of these functions ends the block. Work that needs other lanes (the scalar view of a mask, a DPP source) is done before
+//! the topic file gets the instruction.
+//!
+//! Cross-lane operations, atomics and `clock` are in blocks of their own: [`Emit::cross`]. A value computed before such a block
+//! must not be used after it, unless it is passed through [`Emit::cross`].
+//!
+//! The value of an operand is uniform (scalar registers, constants) or varying (vector registers). The builder's operations take
+//! any mixture.
 
 use warpjit_ir::lane_counts::LaneCount;
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};

@@ -1,7 +1,8 @@
-//! Flat, global and scratch memory (facts/gcn.md section 5, "Memory").
+//! Lifts flat, global and scratch accesses (facts/gcn.md section 5, "Memory").
 //!
-//! The high dword of a flat address says for each lane whether it is in LDS, in scratch or in global memory. Where the program
-//! cannot know the apertures ([`Options`](super::Options) has none), all is global.
+//! The high dword of a flat address says, for each lane, whether the address is in LDS, scratch or global memory. The two ranges
+//! of high dwords are the apertures. If the program cannot know the apertures ([`Options`](super::Options) has none), all flat
+//! addresses are global.
 
 use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Space, Terminator, Value};
 

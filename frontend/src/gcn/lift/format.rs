@@ -1,5 +1,5 @@
-//! Typed loads and stores: from a texel in memory to components in registers and back ([`texel`](crate::gcn::texel) says
-//! what they are). Common formats that are known here are a few operations, all else calls a function.
+//! Lifts typed loads and stores: converts a texel in memory to components in registers and back ([`texel`](crate::gcn::texel)
+//! defines the formats). Common formats that are known at compile time become a few IR operations, all others a function call.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, Scalar, Value};
 

@@ -1,19 +1,20 @@
-//! GDS: 64 KiB that all workgroups of a launch share, and the 64 barriers and semaphores beside it (GWS).
+//! Lifts GDS and GWS instructions. GDS is 64 KiB of memory that all workgroups of a launch share; GWS is the 64 barriers and
+//! semaphores beside it.
 //!
-//! It is memory that a launch provides ([`GDS_ADDRESS`]), zero at the start. M0 holds where the program's part begins (31:16)
-//! and how many bytes it has (15:0); what lies beyond that reads as 0 and is not written. Loads, stores and atomics are those
-//! of LDS (`lds.rs`).
+//! The launch provides GDS as a segment at [`GDS_ADDRESS`] that starts as zeros. M0 holds where the program's part of it begins
+//! (31:16) and its number of bytes (15:0). Accesses beyond that part read 0 and do not write. Loads, stores and atomics do what
+//! those of LDS do (`lds.rs`).
 //!
-//! A GWS resource is chosen by M0\[21:16\] plus the offset, modulo 64. Its operations are of the wave, whatever EXEC is, with the
-//! operand of the first active lane:
+//! A GWS resource is chosen by M0\[21:16\] plus the offset, modulo 64. A GWS operation is the wave's, whatever EXEC is; its
+//! operand is that of the first active lane:
 //!
-//! - `init` sets the count. `barrier` waits until it has been reached by one wave more than the count says; the last one sets the
-//!   count to its operand, for the next round.
-//! - `sema_v` adds one to the count, `sema_br` its operand; `sema_p` waits until the count is not 0 and takes one away;
-//!   `sema_release_all` lets all go on that wait there.
+//! - `init` sets the count. `barrier` waits until one wave more than the count has arrived; the last one to arrive sets the count
+//!   to its operand, for the next use of the barrier.
+//! - `sema_v` adds one to the count, `sema_br` adds its operand. `sema_p` waits until the count is not 0, then subtracts one.
+//!   `sema_release_all` releases all waves that wait there.
 //!
-//! A wave that waits looks again and again, as one that waits for global memory does. The ordered count needs a dispatch that
-//! numbers its waves, which a compute launch does not: `illegal`.
+//! A waiting wave polls, as one that waits for global memory does. The ordered count is `illegal`: it needs a dispatch that
+//! numbers its waves, which a compute launch does not do.
 
 use warpjit_ir::{AtomicOp, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Terminator, Value};
 

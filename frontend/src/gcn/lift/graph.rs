@@ -1,8 +1,8 @@
-//! Which instructions a program can reach, where its blocks begin and where they lead.
+//! Finds the instructions that a program can reach, where its blocks begin, and their successors.
 //!
-//! Jumps to computed addresses are followed where the address is a constant. Others may go to any *indirect target*:
-//! behind calls, to both sides of forks, and to any constant in a scalar pair that points into the code; without any of
-//! these, to every block.
+//! A jump to a computed address is followed if the address is a constant. Any other computed jump may go to every *indirect
+//! target*: after a call, to both sides of a fork, to any constant in a scalar pair that is an address in the code. If there are
+//! no such targets, it may go to every block.
 
 use std::collections::{BTreeMap, BTreeSet};
 

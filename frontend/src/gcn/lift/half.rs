@@ -1,8 +1,9 @@
-//! Half precision. Values are f16 bits in the low half of an i32.
+//! Lifts f16 arithmetic. A value is its f16 bits in the low half of an i32.
 //!
-//! Sums and products of halves are exact enough in f32 that rounding twice gives what rounding once gives; so are
-//! quotients and roots. `v_fma_f16` makes its sum odd where f32 loses bits, so that the second rounding sees it.
-//! None of these f32 values is denormal. With f16 denormals off, in other rounding modes and for what is rare the numerics are called.
+//! f16 arithmetic is done in f32. f32 has enough bits that rounding a sum, product, quotient or root of f16 values twice, to f32
+//! and then to f16, gives what rounding once gives. `v_fma_f16` is the exception: where f32 loses bits of the sum, it sets the
+//! sum's lowest bit, so that the second rounding knows. No f32 value here is denormal. The pure functions of the numerics are
+//! called if f16 denormals are off, in other rounding modes, and for rare operations.
 
 use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};
 

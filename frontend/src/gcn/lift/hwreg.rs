@@ -1,4 +1,4 @@
-//! Hardware registers and what sets MODE (facts/gcn.md section 4).
+//! Lifts accesses to hardware registers, and the instructions that set MODE (facts/gcn.md section 4).
 
 use warpjit_ir::{Builtin, Value};
 

@@ -1,9 +1,9 @@
-//! Images: loads, stores and atomics of resources whose texels lie row by row, and what a resource says of itself.
+//! Lifts loads, stores and atomics of images, and queries of an image resource.
 //!
-//! Accesses know images of one, two and three dimensions, arrays of them and cubes, as long as they are linear ([`surface`]). An access to one
-//! that is tiled or compressed, has several samples a texel or a format that is not known here is `illegal`: what it would read is not where
-//! this looks. Coordinates, slices and levels outside read as 0 and are not written, and so does everything of a resource
-//! without a format, as of one that is all zeros. Sampling is `illegal` until there are textures.
+//! Supported are linear images, whose texels are in rows ([`surface`]), of one, two and three dimensions, arrays of them, and
+//! cubes. An access is `illegal` if the image is tiled, compressed or multisampled, or if its format is unknown here, because its
+//! texels would be elsewhere. Coordinates, slices and levels outside the image read 0 and are not written. The same holds for
+//! every access to a resource without a format, such as one that is all zeros. Sampling is `illegal`.
 
 mod resource;
 

@@ -1,7 +1,7 @@
-//! Integer arithmetic and logic of the vector unit.
+//! Lifts integer arithmetic and logic of the vector unit.
 //!
-//! Facts/gcn.md section 5: counts of shifts use 5 (64-bit: 6, 16-bit: 4) bits; the clamp bit saturates integer results
-//! (1.2 and later; before that there is none).
+//! A shift uses the low 5 bits of its count (64-bit shifts 6, 16-bit shifts 4). The clamp bit saturates integer results on 1.2
+//! and later; earlier chips have no such bit (facts/gcn.md section 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

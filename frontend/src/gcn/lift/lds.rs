@@ -1,8 +1,8 @@
-//! LDS: loads, stores and atomics of the `DS` format.
+//! Lifts loads, stores and atomics of LDS, in the `DS` format.
 //!
-//! An address is the lane's plus the constant offset, modulo 2^32 (on 1.0 a lane's address beyond LDS stays beyond it).
-//! What lies beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
-//! (facts/gcn.md section 5, "LDS"). The same operations on GDS differ in where a place is ([`gds`](super::gds)).
+//! An address is the lane's address plus the constant offset, modulo 2^32. (On 1.0 a lane's address that is beyond LDS stays
+//! beyond it.) Accesses beyond the block's LDS or, on 1.0 to 1.2, beyond M0 read 0 and do not write (facts/gcn.md section 5,
+//! "LDS"). The same operations on GDS differ only in their addresses ([`gds`](super::gds)).
 
 use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
 

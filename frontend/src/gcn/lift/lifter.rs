@@ -1,4 +1,5 @@
-//! Lifts block after block, with what stands before and behind the instructions: conversions of views, DPP, edges.
+//! Lifts a program block by block. For each instruction it emits what has to come before it (conversions of views, DPP sources),
+//! then the instruction, and at a block's end the edges to the next blocks.
 
 use std::collections::BTreeMap;
 

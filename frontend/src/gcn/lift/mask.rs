@@ -1,4 +1,4 @@
-//! 64-bit logic of the scalar unit: on numbers, or on masks in their lane view.
+//! Lifts 64-bit logic of the scalar unit: on numbers, or lane by lane on masks.
 
 use warpjit_ir::{IntCC, Value};
 

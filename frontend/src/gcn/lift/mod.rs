@@ -1,15 +1,15 @@
 //! Lifts programs to the IR's SPMD form.
 //!
-//! A wave is a warp of 64 lanes that are all active for the IR; EXEC is data, a mask. Scalar registers are uniform i32
-//! slots `s0`, ..., `vcc_lo`, `m0` and so on, SCC and MODE uniform slots too; vector registers are i32 slots `v0`, ...
-//! A scalar pair that holds a mask has a mask slot besides (`views`). Every write to a vector register leaves the lanes
-//! alone that EXEC does not name; memory accesses are guarded by it.
+//! A wave becomes a warp of 64 lanes that the IR considers always active; EXEC is data, a mask. Scalar registers are uniform i32
+//! slots (`s0`, ..., `vcc_lo`, `m0`), and so are SCC and MODE. Vector registers are i32 slots `v0`, .... A scalar pair that holds
+//! a mask has a mask slot, too (`views`). A write to a vector register changes only the lanes in EXEC, and EXEC guards memory
+//! accesses.
 //!
-//! `graph` finds the instructions that can be reached, `statics` and `views` analyse them, `lifter` goes through the
-//! blocks, `control` emits what changes the program counter, and one file a topic all else (`emit` says how).
+//! `graph` finds the reachable instructions, `statics` and `views` analyse them, and `lifter` goes through the blocks. `control`
+//! emits what changes the program counter; each other topic has a file (`emit` says how these work).
 //!
-//! Nothing that code can contain is an error here: undefined words, graphics-only instructions, targets outside
-//! the code or inside an instruction become an `illegal` fault that is raised if the wave gets there.
+//! No code is an error here. Undefined words, graphics-only instructions, and targets outside the code or inside an instruction
+//! become an `illegal` fault, which is raised if the wave gets there.
 
 mod access;
 mod atomic;

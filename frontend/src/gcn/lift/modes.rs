@@ -1,7 +1,7 @@
-//! How MODE decides what a float operation becomes.
+//! Chooses how to lift a float operation, by what is known of MODE (rounding and denormals).
 //!
-//! Round-to-nearest with denormals all kept or all flushed are IR operations, and that is what compilers leave MODE at. Any
-//! other mode, and one that is not known, is a call of the numerics with MODE as first argument.
+//! If MODE is known to round to nearest and to keep or flush all denormals, which is how compilers leave it, the operation
+//! becomes IR operations. Otherwise it becomes a call of a pure function, with MODE as first argument.
 
 use warpjit_ir::{IntCC, Opcode, PureFn, Value};
 

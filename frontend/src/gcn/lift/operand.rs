@@ -1,4 +1,4 @@
-//! Operands: what an instruction reads.
+//! Reads the operands of an instruction.
 
 use warpjit_ir::{IntCC, MemAccess, Scalar, Space, Value};
 

@@ -1,4 +1,4 @@
-//! What the lifter has to know about a program besides its code.
+//! What the lifter has to know about a program besides its code: initial registers, apertures, limits.
 
 use warpjit_ir::{Builtin, SlotInit};
 

@@ -1,4 +1,4 @@
-//! Packed operations (VOP3P): two halves at a time, and multiply-add of mixed widths.
+//! Lifts packed operations (VOP3P), which work on two 16-bit halves at a time, and multiply-add of mixed widths.
 
 use warpjit_ir::{Imm, Opcode, Scalar, Value};
 

@@ -1,12 +1,12 @@
-//! The division that compilers expand, seen again.
+//! Recognises the instruction sequence that compilers emit for a division, and replaces its result by one IR division.
 //!
-//! A correctly rounded quotient is ten instructions and more: `v_div_scale` of both operands, a reciprocal refined by
-//! Newton's steps, a quotient refined by its residual, `v_div_fmas`, `v_div_fixup`, most of it with MODE set to keep
-//! denormals. Where `v_div_fixup` ends such a sequence, its result is that of one division, which `vector_tests` shows;
-//! what led to it is then of no use to anybody. Without this the operations that keep denormals would also keep the
-//! whole loop round them from running in the host's flushing mode.
+//! A correctly rounded quotient takes ten instructions or more: `v_div_scale` of both operands, a reciprocal refined by Newton
+//! steps, a quotient refined by its residual, `v_div_fmas`, `v_div_fixup`. Most of them run with MODE set to keep denormals.
+//! Where `v_div_fixup` ends such a sequence, its result is exactly that of one division (`vector_tests` compares them), and
+//! dead-code elimination removes the rest. This also matters for the code around it: operations that keep denormals would prevent
+//! a whole loop from running with the host's denormal flushing on.
 //!
-//! Only the SSA values of the block are looked at, so nothing that is overwritten in between is missed.
+//! The match is on SSA values of one block, so a register that is overwritten within the sequence cannot mislead it.
 
 use warpjit_ir::{Imm, Opcode, PureFn, Value};
 

@@ -1,4 +1,4 @@
-//! Results: what an instruction writes.
+//! Writes the results of an instruction.
 
 use warpjit_ir::{FloatCC, Opcode, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! Scalar operations on single bits: counting, finding, quads, reversing.
+//! Lifts scalar operations on single bits: counting, finding, quad masks, reversal.
 
 use warpjit_ir::{IntCC, Scalar, Value};
 

@@ -1,7 +1,8 @@
-//! Scratch: memory of each lane in global memory, interleaved by dwords over the wave (facts/gcn.md section 6.4).
+//! Lifts scratch accesses. Scratch is each lane's private memory; it is part of global memory, with the dwords of a wave's lanes
+//! interleaved (facts/gcn.md section 6.4).
 //!
-//! FLAT_SCRATCH holds where a wave's begins: on 1.4 the address, on 1.1 and 1.2 its number of 256-byte units in the high dword,
-//! counted from a base that programs do not see ([`SCRATCH_ADDRESS`]).
+//! FLAT_SCRATCH says where a wave's scratch begins. On 1.4 it holds the address. On 1.1 and 1.2 its high dword holds the offset,
+//! in units of 256 bytes, from a base that programs cannot see ([`SCRATCH_ADDRESS`]).
 
 use warpjit_ir::{Opcode, Scalar, Value};
 

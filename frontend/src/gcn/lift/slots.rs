@@ -1,4 +1,4 @@
-//! The slots of a wave's state, made when they are first used.
+//! The register slots of a wave's state. Each is created at its first use.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Scalar memory: loads, stores and atomics of a wave as a whole.
+//! Lifts scalar memory instructions: loads, stores and atomics that a wave does once, not once per lane.
 //!
-//! The address is a 64-bit base or that of a buffer, plus offsets in bytes, and drops its low two bits. Buffers are checked dword by
-//! dword against their size, swizzling and the lane's number do not count (facts/gcn.md section 5, "Scalar").
+//! The address is a 64-bit base or the base of a buffer, plus byte offsets, with the low two bits dropped. Accesses to a buffer
+//! are checked dword by dword against its size; its swizzling and lane number have no effect (facts/gcn.md section 5, "Scalar").
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

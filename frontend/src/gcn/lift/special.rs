@@ -1,9 +1,8 @@
-//! Reciprocals, roots, transcendental functions and the steps of division.
+//! Lifts reciprocals, roots, transcendental functions, and the steps of the division sequence.
 //!
-//! The hardware's bits of these are documented to 1 ulp only. `v_rcp` and `v_sqrt` are correctly rounded here; `v_rsq_f32`
-//! is within 0.9 ulp, `v_rsq_f64` within 1.5; the others are the numerics' (`numeric::trans`). Those of f32 take denormal
-//! sources as zeros and make zeros of denormal results in every mode; those of f64 obey MODE. None obeys MODE's
-//! rounding.
+//! The documents give the hardware's results only to within 1 ulp, so these are not bit-exact. `v_rcp` and `v_sqrt` are correctly
+//! rounded here; `v_rsq_f32` is within 0.9 ulp, `v_rsq_f64` within 1.5. The others are in `numeric::trans`. f32 functions flush
+//! denormal sources and results in every mode; f64 functions obey MODE's denormal bits. None obeys MODE's rounding.
 
 use warpjit_ir::function::InstData;
 use warpjit_ir::{FloatCC, Function, Opcode, PureFn, Scalar, Value};

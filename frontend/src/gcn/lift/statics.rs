@@ -1,5 +1,5 @@
-//! What is known before the program runs: constants in scalar registers (for jumps to computed addresses), MODE,
-//! the index mode.
+//! Determines what scalar registers, MODE and the index mode hold at each point, as far as that is known at compile time. Jumps
+//! to computed addresses and the lowering of float operations need it.
 
 use super::effects::Effects;
 use super::emit::Emit;

@@ -1,9 +1,9 @@
-//! Masks that are known to be all or nothing: conditions that are the same for all lanes, which compilers keep in masks.
+//! Finds masks that hold one truth value for all lanes, so that a branch on such a mask needs no vote. Compilers keep uniform
+//! conditions in such masks.
 //!
-//! `s_cselect_b64 m, -1, 0` makes every lane of a mask hold one truth value. With `s_andn2_b64 vcc, exec, m` and
-//! `s_cbranch_vccnz` it decides a loop. Where EXEC is known not to be empty, the branch depends on that truth value alone,
-//! and no lane has to be asked. This is a forward analysis, part of [`Statics`](super::statics::Statics); the truth value lives in
-//! a slot of its own beside the mask.
+//! Example: `s_cselect_b64 m, -1, 0` gives every lane of `m` the same truth value. `s_andn2_b64 vcc, exec, m` and
+//! `s_cbranch_vccnz` then decide a loop. If EXEC is known not to be empty, the branch depends on that truth value alone. The
+//! analysis runs forward, as part of [`Statics`](super::statics::Statics). The truth value has a slot of its own beside the mask.
 
 use warpjit_ir::Value;
 

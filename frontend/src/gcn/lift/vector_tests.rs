@@ -1,6 +1,5 @@
-//! Vector arithmetic, an instruction at a time: what it lifts to, run by the interpreter, against the numerics and
-//! against plain Rust, in all modes that differ. Whole programs with results from elsewhere are in the corpus
-//! (`asm_*`).
+//! Tests vector arithmetic, one instruction at a time, in all modes that make a difference: lifts it, runs it in the interpreter,
+//! and compares with the numerics and with plain Rust. Whole programs with results from elsewhere are in the corpus (`asm_*`).
 
 use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};

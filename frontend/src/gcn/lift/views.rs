@@ -1,13 +1,14 @@
-//! Which views of a scalar pair hold where: as two numbers, as a mask of lanes, or both.
+//! Decides for each scalar pair whether it is kept as two numbers, as a lane mask, or both.
 //!
-//! A mask (the result of a compare, EXEC, what is made from these) lives in the *lane view* of its pair, a mask slot,
-//! so that no lane has to look at another one. Its *scalar view*, two i32 slots, is made (by a ballot) only where something
-//! reads it as a number; the other way round a lane takes its bit. Three analyses over the blocks decide at compile time:
+//! A mask (the result of a compare, EXEC, or what is computed from these) is in the *lane view* of its pair: a mask slot, in
+//! which each lane needs only its own bit. The *scalar view* is two i32 slots. A ballot makes the scalar view from the lane view,
+//! and only where an instruction reads the pair as a number; in the other direction each lane takes its bit. Three data-flow
+//! analyses decide at compile time:
 //!
-//! 1. forward: which pairs hold masks, which tells the 64-bit logic operations that could be either apart;
+//! 1. forward: which pairs hold masks. This decides for 64-bit logic, which works on both, what it works on;
 //! 2. backward: how each pair is read next, if at all; the same for SCC;
-//! 3. forward: which views hold at the begin of each block. Where edges disagree it is the one read next (as lanes, if
-//!    both are), and the others convert on the edge.
+//! 3. forward: which views are valid at the start of each block. Where edges disagree, the block starts with the view that is
+//!    read next (the lane view if both are), and the other edges convert.
 
 use std::collections::{BTreeMap, BTreeSet};
 

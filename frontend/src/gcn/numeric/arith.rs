@@ -1,4 +1,4 @@
-//! Sums, products and their like in any rounding and denormal mode.
+//! Computes sums, products, fused multiply-adds and similar in any rounding and denormal mode.
 
 use std::cmp::Ordering;
 

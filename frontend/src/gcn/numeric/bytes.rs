@@ -1,4 +1,4 @@
-//! Sums of absolute differences of bytes, and permutation of bytes.
+//! Computes sums of absolute differences of bytes, and permutations of bytes.
 
 fn byte(word: u32, n: u32) -> u32 {
     word >> (8 * n) & 0xff

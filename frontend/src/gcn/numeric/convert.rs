@@ -1,4 +1,4 @@
-//! Conversions between formats.
+//! Computes conversions between number formats.
 
 use super::{Mode, Width};
 use crate::soft::{Real, Rounding, shift_right};

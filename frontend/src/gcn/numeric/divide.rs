@@ -1,4 +1,4 @@
-//! The steps of the division sequence: scale, fused multiply-add with scaling, fix-up.
+//! Computes the steps of the division sequence: scaling, fused multiply-add with scaling, fix-up.
 
 use super::arith::{fma, ldexp};
 use super::{Mode, Width};

@@ -1,7 +1,7 @@
-//! Functions of f16 ([`super::trans::half`] and others) as formulas of f32, for compiled code.
+//! Functions of f16 ([`super::trans::half`] and others) as f32 formulas, for compiled code.
 //!
-//! Each f16 is an f32 exactly, so that what only takes a number apart is exact. Quotients and roots are rounded twice, which changes nothing;
-//! `tests.rs` shows it for all arguments.
+//! Every f16 is exactly an f32, so functions that only split a number (exponent, fraction) are exact. Quotients and roots are
+//! rounded twice, which does not change the result; `tests.rs` shows that for all arguments.
 
 use warpjit_ir::{Builder, Value};
 

@@ -1,11 +1,11 @@
-//! The vector unit's numerics: results on the bits of one lane, as pure functions.
+//! The vector unit's arithmetic that IR operations cannot express, as pure functions on the bits of one lane.
 //!
-//! Sources: facts/gcn.md section 5, the vendor's instruction descriptions for what that leaves open. The lifter prefers
-//! IR operations; what goes through here is what has none (see [`pure`]) and everything where MODE is not known
-//! or is neither round-to-nearest nor of one mind about denormals.
+//! The lifter prefers IR operations. It calls these functions for operations that the IR does not have (see [`pure`]), and where
+//! MODE is unknown, does not round to nearest, or treats denormal inputs and results differently. Sources: facts/gcn.md section
+//! 5, and the vendor's instruction descriptions for what that leaves open.
 //!
-//! Every function uses integers, or f64 operations that IEEE 754 defines exactly (add, multiply, divide, square root),
-//! so its bits are the same on every host.
+//! Every function uses integers, or f64 operations that IEEE 754 defines exactly (add, multiply, divide, square root), so every
+//! host gives the same bits.
 
 pub mod arith;
 pub mod bytes;

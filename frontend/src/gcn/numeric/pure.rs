@@ -1,7 +1,7 @@
-//! The numerics as functions on lane bits that both tiers call, by name.
+//! The pure functions that both tiers call by name: wrappers of [`super`]'s arithmetic that take and return lane bits.
 //!
-//! Where a result depends on MODE, the first argument is MODE's low half; above bit 16 it says what else there is to say
-//! ([`FORM`]). A missing argument counts as 0, so that no call can fail.
+//! If a result depends on MODE, the first argument holds MODE in its low 16 bits and the operation's variant above ([`FORM`]). A
+//! missing argument counts as 0, so no call can fail.
 
 use super::divide::FmasScale;
 use super::trans::Function;

@@ -1,7 +1,7 @@
-//! What takes numbers apart, as formulas for compiled code: powers of two ([`super::arith`]) and the steps of the division sequence
-//! ([`super::divide`]), where that is not seen as one division.
+//! Functions that work on exponents, as formulas for compiled code: scaling by powers of two ([`super::arith`]), and the steps of
+//! the division sequence ([`super::divide`]) where the lifter does not recognise the whole sequence.
 //!
-//! Both formats by one text: [`Number`] has the operations on their bits.
+//! The formulas are written once for f32 and f64; [`Number`] has the operations on the bits of either.
 
 use warpjit_ir::{Builder, Scalar, Value};
 

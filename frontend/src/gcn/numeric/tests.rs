@@ -1,4 +1,4 @@
-//! Numerics against an independent soft float, the host's functions, and values known otherwise.
+//! Compares the numerics with an independent software float, the host's functions, and known values.
 
 use rustc_apfloat::ieee::{Double as ApDouble, Half as ApHalf, Single as ApSingle};
 use rustc_apfloat::{Float, FloatConvert, Round};

@@ -1,15 +1,14 @@
-//! Exponential, logarithm, sine, cosine, reciprocals and roots.
+//! Computes exponentials, logarithms, sines, cosines, and the reciprocals and roots of f16.
 //!
-//! The hardware is within 1 ulp of the true value (sine and cosine: a small absolute error), its bits are not
-//! documented. Here exp, log, sin and cos are formulas of f64 arithmetic, rounded once ([`crate::formula::elementary`]).
-//! Those of f16 are made from the same, reciprocals and roots of f16 from f64 ones. Reciprocals and roots
-//! of f32 and f64 are IR operations (`lift/special.rs`). Denormal f32 sources and results are zeros in all modes; f16
-//! follows MODE.
+//! The hardware is within 1 ulp of the true value (sine and cosine: a small absolute error); its bits are not documented. Here
+//! exp, log, sin and cos are formulas of f64 arithmetic, rounded once ([`crate::formula::elementary`]), also for f16. Reciprocals
+//! and roots of f16 are computed in f64; those of f32 and f64 are IR operations (`lift/special.rs`). Denormal f32 sources and
+//! results are zeros in all modes; f16 follows MODE.
 //!
-//! Sines and cosines count in turns. GCN 1.0 to 1.2 have them for 256 turns either way only; beyond, the sine is 0 and the cosine 1, and compilers
-//! take the fraction (`v_fract`) first. 1.4 has them for all numbers, and compilers pass any (LLVM's feature `trig-reduced-range` and Mesa's
-//! ACO end with 1.2; the vendor's documents of later chips say "full range input is supported" and name sin(-MaxFloat) = 0). They are periodic
-//! there.
+//! Arguments of sine and cosine are in turns: 1.0 is a full circle. GCN 1.0 to 1.2 accept 256 turns in either direction. Beyond
+//! that the sine is 0 and the cosine 1, so compilers reduce the argument with `v_fract` first. 1.4 accepts all numbers, and
+//! compilers pass any: LLVM's feature `trig-reduced-range` and Mesa's ACO end with 1.2, and the vendor's documents of later chips
+//! say "full range input is supported" and name sin(-MaxFloat) = 0. Here the functions of 1.4 are periodic.
 
 use super::{Mode, Width, convert};
 use crate::formula::elementary::{ANY_TURNS, exp2, log2, of_single, of_turns};

@@ -1,4 +1,4 @@
-//! Vector compares: families of sixteen (floats) or eight (integers) whose numbers follow each other.
+//! Encoding rows of vector compares. They come in families of sixteen (floats) or eight (integers) with consecutive opcodes.
 
 use super::__;
 use crate::gcn::Op::{self, *};

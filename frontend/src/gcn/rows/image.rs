@@ -1,4 +1,4 @@
-//! Image operations.
+//! Encoding rows of image operations.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

@@ -1,4 +1,4 @@
-//! LDS and GDS operations.
+//! Encoding rows of LDS and GDS operations.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

@@ -1,4 +1,4 @@
-//! Vector memory operations.
+//! Encoding rows of vector memory operations.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

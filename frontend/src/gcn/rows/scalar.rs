@@ -1,4 +1,4 @@
-//! Scalar operations.
+//! Encoding rows of scalar operations.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

@@ -1,4 +1,4 @@
-//! Scalar memory operations.
+//! Encoding rows of scalar memory operations.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

@@ -1,4 +1,4 @@
-//! Vector operations but compares.
+//! Encoding rows of vector operations except compares.
 
 use super::{__, Line};
 use crate::gcn::Op::*;

@@ -1,4 +1,4 @@
-//! Atomics on global memory, locked shared memory: each in a block of its own.
+//! Lifts atomics on global memory and locked accesses to shared memory. Each gets a block of its own.
 
 use warpjit_ir::{AtomicOp, MemAccess, Space, Type as IrType};
 

@@ -1,4 +1,4 @@
-//! Which file emits an instruction, and control flow.
+//! Lifts control flow, and sends every other instruction to the file of its topic.
 
 use warpjit_ir::{BarrierSpec, Block, GuestFault, LeaveKind, PushKind, Space, Terminator, Value};
 

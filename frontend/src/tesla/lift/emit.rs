@@ -1,4 +1,4 @@
-//! Emission of one block: operands, results, predicates and flags.
+//! Emits the IR of one block: reads operands, writes results under the predicate, sets flags.
 
 use warpjit_ir::{Builtin, MemAccess, Scalar, Space, Value};
 

@@ -1,4 +1,4 @@
-//! f32, f64 and the special-function unit.
+//! Lifts f32 and f64 arithmetic and the special-function unit.
 
 use crate::simt::float_compare;
 use warpjit_ir::{FloatCC, IntCC, Opcode, PureFn, Scalar, Value};

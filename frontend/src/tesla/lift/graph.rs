@@ -1,4 +1,4 @@
-//! Which instructions a program can reach, and where its blocks begin.
+//! Finds the instructions that a program can reach and where its blocks begin.
 
 use super::Options;
 use super::{atomic, is_areg};

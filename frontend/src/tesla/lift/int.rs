@@ -1,4 +1,4 @@
-//! Integer arithmetic, logic, shifts, comparison.
+//! Lifts integer arithmetic, logic, shifts and comparisons.
 
 use warpjit_ir::{IntCC, Value};
 

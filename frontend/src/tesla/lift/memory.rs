@@ -1,7 +1,7 @@
-//! Moves, loads and stores.
+//! Lifts moves, loads and stores.
 //!
-//! Global accesses must be aligned to their size, else they fault; the other spaces take any address (chosen: the
-//! documents do not say). Wide accesses go register by register, each part with the alignment of the whole.
+//! A global access that is not aligned to its size faults. The other spaces accept any address; the documents do not say, so this
+//! is our choice. A wide access is emitted one register at a time, and each part requires the alignment of the whole.
 
 use warpjit_ir::{MemAccess, Space, Value};
 

@@ -1,12 +1,13 @@
 //! Lifts compute programs to the IR's SPMD form.
 //!
-//! Every register is a slot: `r0`, `r1`, ... (i32), `a1` to `a4` and `a7` (i32, 16 bits of value), `c0.z`,
-//! `c0.s`, `c0.c`, `c0.o` and so on (masks). A register beyond the program's allotment has no slot: it reads as
-//! zero and writes to it are dropped. [`graph`](self) finds the instructions that can be reached and where blocks
-//! begin; the other files, one a topic, say what each instruction does.
+//! Every register is a slot: `r0`, `r1`, ... (i32); `a1` to `a4` and `a7` (i32, of which 16 bits are used); `c0.z`, `c0.s`,
+//! `c0.c`, `c0.o` and so on (masks). A register beyond the program's allotment has no slot: it reads 0, and writes to it are
+//! dropped.
 //!
-//! Nothing that code can contain is an error here: undefined words, graphics-only instructions, targets outside
-//! the code or inside an instruction become an `illegal` fault that is raised if a lane gets there.
+//! [`graph`](self) finds the reachable instructions and where blocks begin. Each other file lifts the instructions of one topic.
+//!
+//! No code is an error here. Undefined words, graphics-only instructions, and targets outside the code or inside an instruction
+//! become an `illegal` fault, which is raised if a lane gets there.
 
 mod atomic;
 mod control;

@@ -1,4 +1,4 @@
-//! `$c`, `$a` and special registers, vote, quadop.
+//! Lifts moves of `$c`, `$a` and special registers, and vote and quadop.
 
 use warpjit_ir::{Builtin, Imm, Opcode, Type, Value};
 

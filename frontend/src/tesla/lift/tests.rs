@@ -1,4 +1,4 @@
-//! Tests of the lifter.
+//! Tests of Tesla's lifter: small programs, lifted and run in the interpreter.
 
 mod corpus;
 mod edges;

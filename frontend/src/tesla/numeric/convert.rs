@@ -1,4 +1,4 @@
-//! The `cvt` instruction in all its combinations.
+//! Computes the `cvt` instruction in all its combinations of types and roundings.
 
 use std::ops::Deref;
 

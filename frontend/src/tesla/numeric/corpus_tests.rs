@@ -1,9 +1,8 @@
-//! Holds the functions against the corpus of one-instruction kernels.
+//! Compares the functions with hardware results, from the corpus of one-instruction kernels.
 //!
-//! Each folder of `tesla-op` has the instruction's words in the first line of its launch file, its
-//! inputs in `a.bin`, `b.bin`, `c.bin` and the hardware's results beside them. `WARPJIT_TESLA_OP`
-//! names the folder; without it `../../shared/corpus/tesla-op` and `/work/shared/corpus/tesla-op`
-//! are tried, and where there is none the test has nothing to check.
+//! Each folder of `tesla-op` has the instruction's words in the first line of its launch file, its inputs in `a.bin`, `b.bin`,
+//! `c.bin`, and the hardware's results beside them. `WARPJIT_TESLA_OP` names the folder; without it
+//! `../../shared/corpus/tesla-op` and `/work/shared/corpus/tesla-op` are tried. Without any of them the test checks nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};

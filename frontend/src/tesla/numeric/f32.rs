@@ -1,4 +1,4 @@
-//! Single precision: denormals are flushed on the way in and out, every NaN is [`NAN`].
+//! Computes f32 arithmetic: denormal operands and results are flushed, every NaN result is [`NAN`].
 
 use super::soft::{F32_FLUSH, F32_MAD};
 use super::{Order, Rounding};

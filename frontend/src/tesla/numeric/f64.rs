@@ -1,4 +1,4 @@
-//! Double precision (G200): no flushing, fused multiply-add, NaN payloads survive.
+//! Computes f64 arithmetic (G200): no flushing, fused multiply-add, NaN payloads are preserved.
 
 use super::soft::{F64, Real, shift_right};
 use super::{Order, Rounding};

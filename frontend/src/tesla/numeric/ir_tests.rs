@@ -1,4 +1,4 @@
-//! The IR operations that the lifter uses for common instructions give what the chip's functions say.
+//! Tests that the IR operations that the lifter uses give the same bits as the functions that model the chip.
 
 use warpjit_ir::interp::eval_scalar;
 use warpjit_ir::{Imm, Opcode, Scalar};

@@ -1,9 +1,8 @@
-//! The chip's numerics: exact results on lane bits, as pure functions.
+//! The chip's arithmetic as pure functions on the bits of one lane, bit-exact to the hardware as `facts/tesla.md` (sections 5 to
+//! 7) records it.
 //!
-//! Everything here works on the bits of one lane and is bit-exact to the hardware as
-//! `facts/tesla.md` (sections 5 to 7) records it. The lifter prefers IR operations for the
-//! common cases; what has no IR operation (the special-function unit, directed rounding, odd
-//! conversions) goes through [`pure`], which wraps these functions in the shape that both tiers call.
+//! The lifter prefers IR operations for common cases. What the IR does not have (the special-function unit, directed rounding,
+//! rare conversions) it calls through [`pure`], which wraps these functions in the signature that both tiers call.
 
 pub mod convert;
 pub mod f32;

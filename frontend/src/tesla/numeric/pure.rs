@@ -1,8 +1,7 @@
-//! The numerics as pure functions on lane bits, `fn(&[u64]) -> u64`, by name.
+//! The pure functions that lifted code calls by name, `fn(&[u64]) -> u64`.
 //!
-//! Arguments and results are zero-extended lane values. Where a function has variants, its first
-//! argument is a constant that says which (a rounding field, [`Convert::encode`]). A missing
-//! argument counts as 0, so that no call can fail.
+//! Arguments and results are zero-extended lane values. If a function has variants, its first argument is a constant that encodes
+//! the variant (a rounding field, [`Convert::encode`]). A missing argument counts as 0, so no call can fail.
 
 use super::convert::{Convert, Kind};
 use super::{Rounding, f32, f64, sfu, sfu_fast, sfu_formula, sfu_tables};

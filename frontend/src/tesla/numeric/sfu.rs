@@ -1,4 +1,4 @@
-//! The special-function unit: quadratic interpolation in tables, bit for bit.
+//! Computes the special-function unit bit for bit: quadratic interpolation in the chip's tables.
 
 use super::f32::{INFINITY, NAN, ONE, SIGN, is_nan};
 use super::sfu_tables as tables;

@@ -1,5 +1,6 @@
-//! The special-function unit for approximate numerics: no tables, short polynomials of f32 arithmetic. Preparation
-//! (`presin`, `preex2`) gives fixed-point numbers, and those exactly but for the sign of a NaN. Bounds: `docs/numerics.md`.
+//! Approximates the special-function unit for approximate numerics: short polynomials in f32, without tables. The preparation
+//! instructions (`presin`, `preex2`) give fixed-point numbers and are exact except for the sign of a NaN. Error bounds:
+//! `docs/numerics.md`.
 
 use super::f32::{NAN, SIGN};
 use super::sfu_formula::{

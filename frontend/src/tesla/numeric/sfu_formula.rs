@@ -1,8 +1,8 @@
-//! The special-function unit as formulas of 32-bit arithmetic, for vector code: the same bits as [`super::sfu`].
+//! The special-function unit as formulas of 32-bit arithmetic, for vector code. They give the same bits as [`super::sfu`].
 //!
-//! A function interpolates: `c0 << k + c1 * rest + c2 * square`, some 40 bits. Here `c1 * rest + c2 * square` is exact in 32 bits,
-//! because the tables have twice the rows where `rest` would have 17 bits (`rows`), and an offset that keeps the sum
-//! positive; what lies above bit `k` is added to `c0`.
+//! A function interpolates `c0 << k + c1 * rest + c2 * square`, which has about 40 bits. Here `c1 * rest + c2 * square` fits into
+//! 32 bits, for two reasons: tables have twice the rows where `rest` would have 17 bits (`rows`), and an offset keeps the sum
+//! positive. Its bits from `k` upwards are then added to `c0`.
 
 use super::f32::{INFINITY, NAN, ONE, SIGN};
 use super::{pure, sfu_tables};

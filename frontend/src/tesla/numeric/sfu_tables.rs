@@ -1,8 +1,7 @@
 //! Lookup tables of the special-function unit.
 //!
-//! Each row is `[value, slope, curvature]` of one slice of the argument; [`super::sfu`] says how
-//! they are combined. Generated from `g80_sfu_tables.json` of the project's fact collection, whose
-//! rows were read back from real chips.
+//! Each row is `[value, slope, curvature]` for one slice of the argument; [`super::sfu`] combines them. Generated from
+//! `g80_sfu_tables.json` of the project's fact collection, whose rows were read from real chips.
 
 /// `1/x` over `[1, 2)`, 128 slices.
 #[rustfmt::skip]

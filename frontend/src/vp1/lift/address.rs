@@ -1,4 +1,4 @@
-//! The address unit: registers, loads and stores of the data store (facts/vp1.md section 7).
+//! Lifts the address unit: its registers, and loads and stores of the data store (facts/vp1.md section 7).
 
 use warpjit_ir::{IntCC, Value};
 

@@ -1,4 +1,4 @@
-//! What the instructions of a bundle share: reads before all writes, the order of writes, common arithmetic.
+//! Emits the IR of one bundle: all reads before all writes, writes in the processor's order, and arithmetic that the units share.
 
 use warpjit_ir::{Block, Function, Imm, IntCC, MemAccess, Opcode, Scalar, Slot, Space, Type, Value};
 

@@ -1,12 +1,13 @@
-//! Which bundles a program can reach, and what comes behind each.
+//! Finds the bundles that a program can reach and the successors of each.
 //!
-//! A branch takes effect behind the bundle after it, its delay slot (facts/vp1.md section 1). So where execution stands
-//! is a [`Node`]: a bundle, and what is pending behind it. A branch that is taken in a delay slot makes its own branch
-//! pending while the first one takes effect: then the bundle at the first target is the second branch's delay slot.
+//! A branch takes effect after the bundle that follows it, its delay slot (facts/vp1.md section 1). So a point of execution is a
+//! [`Node`]: a bundle, and the branch that is pending after it. A branch taken in a delay slot makes its own branch pending while
+//! the first one takes effect; the bundle at the first target is then the second branch's delay slot.
 //!
-//! So a bundle may be the delay slot of any number of branches, and code of `n` bundles may stand at `n²` nodes. Only the first few branches
-//! make nodes of their own for a bundle ([`MOST_PENDING`]). All others, and those in the delay slot of a `ret`, write their target to a slot
-//! and share one node, which goes on where the slot says, as behind a `ret`.
+//! A bundle may be the delay slot of any number of branches, so a program of `n` bundles could have `n²` nodes. Therefore only
+//! the first few branches into a bundle get nodes of their own ([`MOST_PENDING`]). All others, and branches in the delay slot of
+//! a `ret`, write their target to a register slot and share one node, which continues at the target in that slot, as a `ret`
+//! does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

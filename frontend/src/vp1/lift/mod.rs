@@ -1,15 +1,15 @@
 //! Lifts programs to the IR's SPMD form.
 //!
-//! A program is one warp of 16 lanes, the components of vectors. `$r`, `$a`, `$c`, `$l`, `$m`, `$x`, `$uc0` and `$uc16`
-//! are uniform slots; `$v`, `$vx` (8 bits of value) and `$va` (28 bits) are varying ones, a component a lane; a `$vc` is
-//! two mask slots, sign and zero flags. The data store is shared memory in its raw layout. `$c` is kept without bit 15,
-//! which is always set. [`aliases`] says what guests call them.
+//! A program is one warp of 16 lanes, one for each component of a vector. `$r`, `$a`, `$c`, `$l`, `$m`, `$x`, `$uc0` and `$uc16`
+//! are uniform slots. `$v`, `$vx` (8 bits of value) and `$va` (28 bits) are varying slots. A `$vc` is two mask slots, the sign
+//! and zero flags. The data store is shared memory in its raw layout. `$c` is kept without bit 15, which is always set.
+//! [`aliases`] maps the guest's register names to slots.
 //!
-//! Each bundle is a block: it reads all slots first and writes them at its end. Where control goes depends on a branch
-//! before, whose delay slot a bundle is, so a block belongs to a [`Node`]: a bundle and the branch that takes effect
-//! behind it. (See [`graph`](self) for the rules.)
+//! A bundle becomes a block that reads all its slots first and writes them at its end. A bundle may be the delay slot of an
+//! earlier branch, so its successor depends on that branch. Therefore a block belongs to a [`Node`]: a bundle, and the branch
+//! that takes effect after it. (See [`graph`](self) for the rules.)
 //!
-//! Nothing that code can contain is an error here: where it ends is an `illegal` fault.
+//! No code is an error here: where the code ends, a program gets an `illegal` fault.
 
 mod address;
 mod branch;

@@ -1,4 +1,4 @@
-//! What reaches outside of the processor.
+//! Lifts instructions that reach outside the processor.
 
 use crate::vp1::{Inst, Op};
 

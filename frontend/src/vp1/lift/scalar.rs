@@ -1,4 +1,4 @@
-//! The scalar unit (facts/vp1.md section 4 and the document on the unit).
+//! Lifts the scalar unit (facts/vp1.md section 4 and the document on the unit).
 
 use warpjit_ir::{IntCC, PureFn, Value};
 

@@ -1,4 +1,4 @@
-//! The processor's state as slots, and what guests call them.
+//! The processor's registers as slots, and their names in the guest's assembly.
 
 use warpjit_ir::{Builtin, Function, Slot, SlotInit, Type};
 

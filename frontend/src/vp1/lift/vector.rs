@@ -1,4 +1,4 @@
-//! The vector unit (facts/vp1.md section 6): one lane a component.
+//! Lifts the vector unit (facts/vp1.md section 6). Each component of a vector is a lane.
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! Buffers: addresses and bounds.
+//! Tests the addresses and bounds of buffer accesses.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Flat, global and scratch memory.
+//! Tests flat, global and scratch memory.
 
 use super::*;
 use crate::gcn::Segment;

@@ -1,4 +1,4 @@
-//! Typed buffers.
+//! Tests typed buffers: conversion of formats.
 
 use super::*;
 use crate::gcn::texel;

@@ -1,4 +1,4 @@
-//! GDS: what instructions do there is what they do in LDS (`lds.rs` says what that is), in the part that M0 names.
+//! Tests GDS: each instruction does in the part of GDS that M0 names what it does in LDS (`lds.rs`).
 
 use super::*;
 

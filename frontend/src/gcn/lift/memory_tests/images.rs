@@ -1,4 +1,4 @@
-//! Images.
+//! Tests loads, stores, atomics and queries of images.
 
 use warpjit_ir::interp::FaultKind;
 

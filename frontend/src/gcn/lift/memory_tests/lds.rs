@@ -1,4 +1,4 @@
-//! LDS.
+//! Tests LDS accesses.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Random words of the memory formats: whatever decodes is lifted to something well formed, and runs or faults.
+//! Lifts random words of the memory formats. Whatever decodes must lift to well-formed IR, and must run or fault.
 
 use super::*;
 

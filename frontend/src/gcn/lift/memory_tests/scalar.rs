@@ -1,4 +1,4 @@
-//! Scalar memory.
+//! Tests scalar memory accesses.
 
 use super::*;
 

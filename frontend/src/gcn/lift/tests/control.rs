@@ -1,4 +1,4 @@
-//! What changes the program counter.
+//! Tests what changes the program counter: branches, calls, forks.
 
 use warpjit_ir::interp::FaultKind;
 

@@ -1,4 +1,4 @@
-//! Every kernel of the corpus is lifted, and what comes out is well formed.
+//! Lifts every kernel of the corpus and verifies the IR.
 
 use std::fs;
 use std::path::{Path, PathBuf};

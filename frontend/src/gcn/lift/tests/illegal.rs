@@ -1,4 +1,4 @@
-//! Which operations are `illegal` when a program gets to them: those that `support.rs` lists, and no others.
+//! Tests that the operations that `support.rs` lists are `illegal` when a program reaches them, and no others.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Other lanes: readlane and its like, DPP; SDWA; chosen registers.
+//! Tests cross-lane operations (readlane and similar, DPP), SDWA, and registers chosen at run time.
 
 use super::{run, run_from, run_on};
 use crate::gcn::Generation;

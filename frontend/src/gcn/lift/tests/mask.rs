@@ -1,4 +1,4 @@
-//! Masks of lanes, their two views, EXEC and SCC.
+//! Tests lane masks: their two views, EXEC and SCC.
 
 use super::{run, run_from, run_on};
 use crate::gcn::Generation;

@@ -1,4 +1,4 @@
-//! Small programs, lifted and run in the interpreter against results worked out by hand from facts/gcn.md.
+//! Lifts small programs, runs them in the interpreter, and compares with results worked out by hand from facts/gcn.md.
 
 mod control;
 mod corpus;

@@ -1,4 +1,4 @@
-//! MODE and other hardware registers; compares, which look at it.
+//! Tests MODE and other hardware registers, and the compares that depend on MODE.
 
 use super::{options, run, run_from};
 use crate::gcn::Generation;

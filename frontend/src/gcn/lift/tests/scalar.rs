@@ -1,4 +1,4 @@
-//! Scalar instructions.
+//! Tests scalar instructions.
 
 use super::{run, run_from};
 use crate::gcn::Generation;

@@ -1,8 +1,8 @@
-//! Runs the corpus' launch files through the lifter and the interpreter, with a memory of the test's own: the
-//! lifter's check before and beside the runtime's.
+//! Runs the launch files of the corpus through the lifter and the interpreter, with a simple memory of the test's own. So the
+//! lifter can be tested without the runtime.
 //!
-//! `WARPJIT_TESLA` names a folder that holds `tesla` and `tesla-op`; without it `../shared/corpus` beside the
-//! worktree is tried. `WARPJIT_TESLA_ONLY` picks folders whose name contains it.
+//! `WARPJIT_TESLA` names a folder that holds `tesla` and `tesla-op`; without it `../shared/corpus` beside the worktree is tried.
+//! `WARPJIT_TESLA_ONLY` selects the folders whose names contain it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

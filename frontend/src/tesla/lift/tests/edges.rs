@@ -1,4 +1,5 @@
-//! What stands at the edges of the code and of the encodings, run to its end.
+//! Runs programs that reach the limits of the code or of an encoding: the end of the code, branch targets outside it, undefined
+//! words.
 
 use warpjit_ir::Meter;
 use warpjit_ir::interp::{Denied, Fault, FaultKind, WarpMemory, atomic_result};

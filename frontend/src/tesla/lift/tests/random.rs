@@ -1,4 +1,4 @@
-//! Random code: the lifter takes anything, what it makes verifies, and the interpreter runs it to some end.
+//! Lifts random code: the lifter must accept anything and make IR that verifies, which the interpreter must run to an end.
 
 use warpjit_ir::Meter;
 use warpjit_ir::Space;
