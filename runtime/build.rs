@@ -22,8 +22,8 @@ fn main() {
     files.sort();
     let mut hash = DefaultHasher::new();
     for file in files {
-        // In a package of this crate alone, the other folders and the lock file are missing. Then the package's version,
-        // which is part of the key too, stands for them.
+        // In a package of this crate alone, the other folders and the lock file are missing. Then the package's version, which is part
+        // of the key too, stands for them: a package depends on one version of each of those crates (Cargo.toml).
         if let Ok(text) = std::fs::read(&file) {
             (file, text).hash(&mut hash);
         }
