@@ -1,4 +1,4 @@
-//! Comparing what memory and registers hold with what a launch file expects.
+//! Compares memory and registers after a run with what a launch file expects.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Results of a bench suite: a row for each launch file, kept as JSON and compared with a baseline.
+//! Results of a bench suite: one for each launch file, saved as JSON and compared with a baseline.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

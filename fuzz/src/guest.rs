@@ -1,4 +1,4 @@
-//! A guest program with its launch and its memory.
+//! A guest: a program with its launch and its memory.
 
 use std::time::Duration;
 

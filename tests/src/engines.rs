@@ -1,4 +1,4 @@
-//! The engines that tests hold against each other.
+//! The engines that tests compare with each other.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The first run of a launch file: the session as the options say, watched by a bar.
+//! Prepares a launch file as the options say, and does its first run, with a progress bar.
 
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Launch files with changes: they are refused with a reason, or run to some end.
+//! Mutated launch files. Each must be refused with a reason, or run to an end.
 
 use std::path::Path;
 use std::sync::LazyLock;

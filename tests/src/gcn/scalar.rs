@@ -1,4 +1,4 @@
-//! Random programs of GCN's scalar unit among vector code, held against the direct model.
+//! Compares random programs of GCN's scalar unit among vector code with the direct model.
 
 use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::{Generation, assemble};

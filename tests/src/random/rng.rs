@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere.
+//! Random numbers that are the same on every host.
 
 /// xorshift64*
 #[derive(Clone, Debug)]
