@@ -15,7 +15,7 @@ pub struct Difference {
     pub of: usize,
     /// Its bits as found.
     pub got: u64,
-    /// Its bits as wanted.
+    /// Its expected bits.
     pub wanted: u64,
     /// What it is.
     pub unit: Unit,

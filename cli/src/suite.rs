@@ -184,7 +184,7 @@ impl Results {
     }
 }
 
-/// A row held against its baseline.
+/// A result and its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// Which row.
@@ -200,7 +200,7 @@ pub struct Compared {
     pub note: Option<String>,
 }
 
-/// A suite held against a baseline.
+/// A comparison of a suite's results with a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Rows that both have, in the order of the suite.

@@ -23,7 +23,7 @@ const SHAPES: [&str; 5] = ["straight", "branches", "lanes", "loops", "exchanges"
 /// Where results go.
 const RESULTS: u64 = 0x1_0000;
 
-/// Code of about so many instructions; what it computes does not matter, but all of it is used.
+/// Source code of about `count` instructions. What it computes does not matter, but every result is used.
 fn kernel(shape: &str, count: usize) -> (String, usize) {
     let (mut text, mut made, mut labels, mut seed) = (String::new(), 0, 0, 1u32);
     let mut random = |limit: u32| {

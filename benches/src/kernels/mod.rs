@@ -99,7 +99,7 @@ pub fn all() -> Vec<Box<dyn Bench>> {
     [Guest::Tesla, Guest::Fermi].into_iter().flat_map(of).collect()
 }
 
-/// Those of one guest.
+/// The kernels of one instruction set.
 fn of(guest: Guest) -> Vec<Box<dyn Bench>> {
     let mut benches: Vec<Box<dyn Bench>> = vec![
         Box::new(mandelbrot::Mandelbrot { guest, mad: false }),

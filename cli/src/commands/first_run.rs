@@ -35,7 +35,7 @@ pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Runs with a bar, for so many seconds at most.
+/// Runs with a progress bar, and stops after `seconds`.
 pub(super) fn run_for(session: &mut Session<'_>, seconds: f64) -> anyhow::Result<Report> {
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());

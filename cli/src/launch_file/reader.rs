@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Complains of the first key that nobody asked for.
+    /// Returns an error for the first key that was not read.
     pub fn finish(&self) -> Result<()> {
         let known = self.known.borrow();
         for key in self.table.keys() {

@@ -191,7 +191,7 @@ pub enum ContainerError {
     Kernel {
         /// Why.
         reason: String,
-        /// What there is.
+        /// The names of the kernels that the file has.
         names: String,
     },
     /// The budget is used up, or the work was cancelled.

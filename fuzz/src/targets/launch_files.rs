@@ -15,7 +15,7 @@ use crate::Finding;
 use crate::guest::{Rules, within};
 use crate::oracle::Way;
 
-/// A launch that is still running then is told to stop.
+/// A launch that runs longer than this is cancelled.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Files that ask for more memory are right, and take the machine's.
 const MOST_BYTES: u64 = 256 << 20;

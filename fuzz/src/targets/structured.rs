@@ -121,7 +121,7 @@ pub fn gcn_memory(seed: u64) -> Option<Guest> {
     Some(guest)
 }
 
-/// GCN scalar programs, held against the model of their instructions.
+/// GCN scalar programs, compared with the model of their instructions.
 ///
 /// # Errors
 ///

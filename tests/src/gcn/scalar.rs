@@ -22,7 +22,7 @@ pub struct ScalarCase {
     generation: Generation,
     program: super::Program,
     start: State,
-    /// Whether all registers are looked at in the end, or only what the program itself stores.
+    /// Whether all registers are compared at the end, or only what the program itself stores.
     captured: bool,
 }
 
