@@ -1,8 +1,10 @@
+//! Tests of the affine analysis. The expected strides are worked out by hand.
+
 use warpjit_ir::text::parse_function;
 use warpjit_ir::{Block, Value};
 
 use super::{Form, Forms};
-use crate::options::Shape;
+use crate::shape::Shape;
 
 const CODE: &str = "
 function @f mask lanes 32 {

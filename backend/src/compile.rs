@@ -5,303 +5,15 @@ use cranelift_codegen::ir::{AbiParam, Function as HostFunction, Signature, Sourc
 use cranelift_codegen::isa::CallConv;
 use cranelift_codegen::{Context as Codegen, FinalizedMachReloc};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use warpjit_ir::regions::promote::FAULT_EXIT;
-use warpjit_ir::{Form, Function, Opcode, PureFn, Scalar, Slot, Space, Terminator, WordTable};
+use warpjit_ir::{Form, Function, Scalar, Slot};
 
-use crate::context::{Context, FaultKind, FaultRecord, encode_space};
-use crate::embedded;
+use crate::code::{FloatEnv, Listing, NO_PC, RegionCode, Returns, check_stack};
+use crate::error::Error;
 use crate::listing;
 use crate::lower;
-use crate::options::{BlockRow, Options, Piece, Shape, SlotShape, VECTOR_LANES, Way};
-
-/// Why a region could not be compiled.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The region is not what the backend takes.
-    #[error("malformed region: {0}")]
-    Malformed(String),
-    /// An operation that regions must not contain.
-    #[error("{} in a lane region", .0.name())]
-    CrossLane(Opcode),
-    /// The host is not supported.
-    #[error("no code for this host: {0}")]
-    Host(String),
-    /// The number of groups is no power of two, or does not divide the warp.
-    #[error("chunks of {groups} groups do not fit warps of {lanes} lanes")]
-    Groups {
-        /// Groups asked for.
-        groups: u8,
-        /// Lanes of the warp.
-        lanes: u32,
-    },
-    /// Cranelift rejected the code.
-    #[error("code generator: {0}")]
-    Codegen(String),
-}
-
-/// The float environment that code must run in.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FloatEnv {
-    /// MXCSR.FTZ and MXCSR.DAZ set; only on x86-64.
-    FlushAll,
-    /// Nothing flushed, nearest even.
-    Default,
-}
-
-/// Which lane a trap is of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TrapLane {
-    /// This lane of the chunk.
-    Lane(u8),
-    /// One of the lanes of a vector access: [`Context::vector_base`] is the place of the chunk's first lane.
-    Vector {
-        /// First lane of this vector in the chunk.
-        first: u8,
-    },
-    /// The lowest lane that takes part: of [`Context::guard_lanes`] where `guarded`, else of the active ones.
-    First {
-        /// Whether the access has a guard of its own.
-        guarded: bool,
-    },
-    /// The lowest lane of [`Context::single_lanes`].
-    Single,
-    /// One of the lanes of a masked vector access, the guard in [`Context::guard_lanes`].
-    Run {
-        /// First lane of this vector in the chunk.
-        first: u8,
-        /// How many.
-        lanes: u8,
-        /// Bytes from lane to lane; below zero where the last lane is first in memory.
-        step: i8,
-        /// Whether the access has a guard of its own.
-        guarded: bool,
-        /// The place of the lane that is first in memory, without an index.
-        place: HostPlace,
-    },
-    /// This lane of the chunk if it takes part, else the first of those of its sixteen that do, the guard in [`Context::guard_lanes`].
-    One {
-        /// The lane.
-        lane: u8,
-        /// Whether the access has a guard of its own.
-        guarded: bool,
-        /// The lane's place.
-        place: HostPlace,
-    },
-    /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
-    Gather {
-        /// First lane that this instruction accesses.
-        first: u8,
-        /// Whether addresses are double words.
-        wide: bool,
-        /// Whether the access has a guard of its own.
-        guarded: bool,
-    },
-}
-
-/// An address of the host in general registers, by their numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct HostPlace {
-    /// The register that it starts from.
-    pub base: u8,
-    /// Another, and what it is multiplied by.
-    pub index: Option<(u8, u8)>,
-    /// What is added.
-    pub disp: i32,
-}
-
-impl HostPlace {
-    /// The address when registers hold these values.
-    fn address(&self, registers: &HostRegisters) -> u64 {
-        let value = |register: u8| registers[usize::from(register % 16)];
-        let index = self.index.map_or(0, |(register, scale)| value(register).wrapping_mul(scale.into()));
-        value(self.base).wrapping_add(index).wrapping_add(self.disp as i64 as u64)
-    }
-}
-
-/// General registers of the host when it trapped, in the order in which x86-64 numbers them; zeros on other hosts.
-pub type HostRegisters = [u64; 16];
-
-/// A host instruction that accesses guest memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TrapSite {
-    /// Guest address of the instruction.
-    pub pc: u32,
-    /// Which lane it is for.
-    pub lane: TrapLane,
-    /// Space accessed.
-    pub space: Space,
-    /// A store.
-    pub store: bool,
-    /// Bytes accessed by a lane.
-    pub bytes: u8,
-}
-
-impl TrapSite {
-    /// The guest fault that a signal at this instruction is, `host_address` being what it could not access.
-    pub fn fault(&self, context: &Context, host_address: u64, registers: &HostRegisters) -> FaultRecord {
-        let base = context.global_base as u64;
-        let chunk = context.chunk_lane;
-        let bytes = u64::from(self.bytes);
-        let mut address = host_address.wrapping_sub(base);
-        let lane = match self.lane {
-            TrapLane::Lane(lane) => u32::from(lane),
-            TrapLane::Vector { first } => {
-                let offset = host_address.wrapping_sub(context.vector_base);
-                let lane = (offset / bytes).clamp(u64::from(first), u64::from(first) + 3);
-                address = context.vector_base.wrapping_sub(base) + lane * bytes;
-                lane as u32
-            }
-            TrapLane::First { guarded } => {
-                let lanes = guard_of(context, guarded);
-                if lanes == 0 { 0 } else { lanes.trailing_zeros() }
-            }
-            TrapLane::Single => context.single_lanes.trailing_zeros() % 64,
-            TrapLane::One { lane, guarded, place } => {
-                address = place.address(registers).wrapping_sub(base);
-                let guard = guard_of(context, guarded);
-                let own = guard >> (lane & 48) & 0xffff;
-                match guard >> (lane & 63) & 1 {
-                    0 if own != 0 => u32::from(lane & 48) + own.trailing_zeros(),
-                    _ => lane.into(),
-                }
-            }
-            TrapLane::Run { first, lanes, step, guarded, place } => {
-                let step = i64::from(step);
-                let mut start = place.address(registers);
-                if step < 0 {
-                    start = start.wrapping_sub((step * (i64::from(lanes) - 1)) as u64);
-                }
-                let step = step as u64;
-                // As if the chunk's lanes before lay in front.
-                let start = start.wrapping_sub(base).wrapping_sub(u64::from(first).wrapping_mul(step));
-                let place = |lane: u32| start.wrapping_add(u64::from(lane).wrapping_mul(step));
-                let range = u32::from(first)..u32::from(first) + u32::from(lanes);
-                let lane = lane_on_page(range, guard_of(context, guarded), address, bytes, place);
-                address = place(lane);
-                lane
-            }
-            TrapLane::Gather { first, wide, guarded } => {
-                let place = |lane: u32| context.lane_addresses.get(lane as usize, wide);
-                let lane =
-                    lane_on_page(u32::from(first)..64, guard_of(context, guarded), address, bytes, place);
-                address = place(lane);
-                lane
-            }
-        };
-        FaultRecord {
-            kind: FaultKind::Memory,
-            pc: self.pc,
-            lane: chunk + lane,
-            space: encode_space(self.space),
-            address: context.guest_address(base.wrapping_add(address)),
-            store: u32::from(self.store),
-            bytes: u32::from(self.bytes),
-        }
-    }
-}
-
-/// The lanes of the chunk that take part in an access.
-fn guard_of(context: &Context, guarded: bool) -> u64 {
-    if guarded { context.guard_lanes } else { context.active >> context.chunk_lane }
-}
-
-/// The lowest lane of a guard that touches the page at which a masked access trapped; the host tells the page for sure, but
-/// not the lane.
-fn lane_on_page(
-    range: std::ops::Range<u32>,
-    guard: u64,
-    address: u64,
-    bytes: u64,
-    place: impl Fn(u32) -> u64,
-) -> u32 {
-    let page = address & !0xfff;
-    let touches = |&lane: &u32| {
-        let from = place(lane);
-        let last = from.wrapping_add(bytes - 1);
-        guard >> lane & 1 != 0 && (from & !0xfff == page || last & !0xfff == page)
-    };
-    let first = range.start;
-    range.filter(|&lane| lane < 64).find(touches).unwrap_or(first)
-}
-
-/// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
-pub type Entry = unsafe extern "C" fn(*mut Context, *mut u8) -> u64;
-
-/// What the code of a region returns: numbers of exits below the first count, and of guest faults ([`FAULT_EXIT`] and up) below the second.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Returns {
-    /// Exits.
-    pub exits: u32,
-    /// Guest faults.
-    pub faults: u32,
-}
-
-impl Returns {
-    /// Those of a function in mask form.
-    fn of(func: &Function) -> Returns {
-        let mut returns = Returns::default();
-        for block in &func.blocks {
-            match block.term {
-                Some(Terminator::Return { exit, .. }) if exit >= FAULT_EXIT => {
-                    returns.faults = returns.faults.max(exit - FAULT_EXIT + 1);
-                }
-                Some(Terminator::Return { exit, .. }) => returns.exits = returns.exits.max(exit + 1),
-                _ => {}
-            }
-        }
-        returns
-    }
-}
-
-/// Machine code of a region. It has no relocations and may lie anywhere, aligned to 16.
-#[derive(Debug)]
-pub struct RegionCode {
-    /// The code; its entry is the first byte, of type [`Entry`].
-    pub code: Vec<u8>,
-    /// Instructions that may trap, by offset.
-    pub traps: Vec<(u32, TrapSite)>,
-    /// Functions that the code calls: [`Context::pures`] must point to them.
-    pub pures: Vec<&'static PureFn>,
-    /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
-    pub tables: Vec<&'static WordTable>,
-    /// By function that was compiled, one or each piece: the exits that the code returns.
-    pub returns: Vec<Returns>,
-    /// Bytes of shared memory that there must be: code for rows reads them without a test.
-    pub shared_reach: u32,
-    /// Environment it runs in.
-    pub float_env: FloatEnv,
-    /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
-    /// code from there up to the next offset is of, or [`NO_PC`].
-    pub pcs: Vec<(u32, u32)>,
-    /// The code as text, where [`Options::list`] asks for it; else empty.
-    pub listing: Listing,
-}
-
-/// In [`RegionCode::pcs`]: code of no guest instruction, which goes from chunk to chunk or brings registers in and out.
-pub const NO_PC: u32 = u32::MAX;
-
-impl RegionCode {
-    /// The instruction at this offset, if it accesses guest memory.
-    pub fn trap(&self, offset: u32) -> Option<&TrapSite> {
-        self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| &self.traps[i].1)
-    }
-}
-
-/// The guest address of the code at `offset`, of a table such as [`RegionCode::pcs`].
-pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
-    let next = pcs.partition_point(|&(start, _)| start <= offset);
-    let (_, pc) = *pcs.get(next.checked_sub(1)?)?;
-    (pc != NO_PC).then_some(pc)
-}
-
-/// Code of a region as text.
-#[derive(Clone, Debug, Default)]
-pub struct Listing {
-    /// Cranelift's IR, if it makes the code.
-    pub clif: String,
-    /// Host instructions.
-    pub assembly: String,
-}
+use crate::options::{BlockRow, Options, Piece, Way};
+use crate::shape::{Shape, SlotShape, VECTOR_LANES};
+use crate::trap::TrapSite;
 
 /// Compiles a region in mask form.
 pub fn compile_region(func: &Function, options: &Options) -> Result<RegionCode, Error> {
@@ -319,16 +31,16 @@ pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error>
     Ok(compile_region(func, &Options { list: true, ..options.clone() })?.listing)
 }
 
-/// What environment the operations of regions ask for.
+/// Chooses the float environment that the operations need.
 fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -> FloatEnv {
     let insts = |f: &'a Function| f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
     let all = || funcs.clone().flat_map(insts);
-    // AArch64 detects tiny results before rounding: there, code flushes by itself.
+    // AArch64 detects tiny results before rounding, which the guests do not. So there code flushes results itself.
     let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
-/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece.
+/// Compiles a kernel's phases to grid-row code ([`BlockRow`]). The first one starts at the kernel's entry.
 pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
     let wide = options.wide_vectors;
     let mut of_pieces = Vec::with_capacity(pieces.len());
@@ -380,26 +92,14 @@ fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
 }
 
-/// Most bytes of stack that compiled code may take. It does not probe for the end: whoever enters it must see to it that so many are left, besides
-/// what the functions take that it calls.
-pub const MOST_STACK_BYTES: u32 = 1 << 18;
-
-/// Refuses code that would take more than the options allow.
-pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
-    if bytes > options.most_stack_bytes.min(MOST_STACK_BYTES) {
-        return Err(Error::Codegen(format!("{bytes} bytes of stack for what registers do not hold")));
-    }
-    Ok(())
-}
-
-/// Compiles with Cranelift what `lower` writes; it is told whether code is attributed to guest addresses.
+/// Runs Cranelift on the function that `lower` builds. `lower` is told whether to attribute code to guest addresses.
 fn with_cranelift(
     options: &Options,
     env: FloatEnv,
     lower: impl FnOnce(bool, FunctionBuilder<'_>) -> Result<lower::Lowered, Error>,
 ) -> Result<RegionCode, Error> {
     let list = options.list;
-    let isa = options.target.isa(options.fast_compile);
+    let isa = options.target.isa();
     let mut sig = Signature::new(CallConv::SystemV);
     sig.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I64)]);
     sig.returns.push(AbiParam::new(types::I64));
@@ -416,22 +116,19 @@ fn with_cranelift(
         return Err(Error::Codegen("no code".into()));
     };
     let frame = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
-    // The old frame pointer and the return address besides.
+    // Plus the saved frame pointer and the return address.
     check_stack(frame.saturating_add(16), options)?;
     let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
     if let Some(reloc) = relocs.first() {
         return Err(Error::Codegen(format!("code has a relocation: {reloc:?}")));
     }
-    let mut machine_code = compiled.code_buffer().to_vec();
-    if !embedded::patch(compiled, &mut machine_code) {
-        return Err(Error::Codegen("a product has an unexpected form".into()));
-    }
+    let machine_code = compiled.code_buffer().to_vec();
     let locations = compiled.buffer.get_srclocs_sorted();
     let mut traps = Vec::new();
     for trap in compiled.buffer.traps() {
         let next = locations.partition_point(|l| l.start <= trap.offset);
         let site = next.checked_sub(1).map(|i| &locations[i]).filter(|l| trap.offset < l.end);
-        // A fault without a site could not be told from one of our own.
+        // Without a site, a guest fault could not be told from a bug of our own.
         let Some(&site) = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize)) else {
             return Err(Error::Codegen(format!("trap at {:#x} without a site", trap.offset)));
         };
@@ -455,11 +152,11 @@ fn with_cranelift(
     })
 }
 
-/// The table of [`RegionCode::pcs`] from source locations (start, end) in the order of code.
+/// Makes the table of [`RegionCode::pcs`] from source locations (start, end), in code order.
 fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[TrapSite]) -> Vec<(u32, u32)> {
     let mut pcs: Vec<(u32, u32)> = Vec::new();
     let mut note = |start: u32, pc: u32| {
-        // Pieces of one instruction are one entry; an empty piece says nothing.
+        // Merge adjacent ranges of one instruction and skip empty ranges.
         if pcs.last().is_some_and(|last| last.0 == start) {
             pcs.pop();
         }
@@ -467,19 +164,13 @@ fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[Tr
             pcs.push((start, pc));
         }
     };
-    let (mut known, mut last) = (0, NO_PC);
+    let mut known = 0;
     for (start, end, location) in locations {
         if start > known {
             note(known, NO_PC);
         }
-        // A product in disguise is of the instruction around it.
-        let own = if embedded::is_mark(location) {
-            last
-        } else {
-            listing::guest_address(location.bits(), sites).unwrap_or(NO_PC)
-        };
-        note(start, own);
-        (known, last) = (end, own);
+        note(start, listing::guest_address(location.bits(), sites).unwrap_or(NO_PC));
+        known = end;
     }
     note(known, NO_PC);
     pcs

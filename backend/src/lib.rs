@@ -1,8 +1,13 @@
-//! Lane regions of warpjit IR to host code: with Cranelift, and on hosts with AVX-512 by a generator of our own (`avx512`).
+//! Compiles lane regions of warpjit IR to machine code: with Cranelift, or on hosts with AVX-512 with a generator of our own
+//! (`avx512`).
 //!
-//! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
-//! chunk by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
-//! from outside it finds in the context.
+//! [`compile_region`] takes a function in mask form and returns machine code that runs it for the active lanes of a warp, chunk
+//! by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. [`compile_pieces`] does the same for grid-row code
+//! ([`BlockRow`]). The code has no relocations: it finds everything from outside in the context.
+//!
+//! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's
+//! value is its first element. Code reads and writes whole vectors: a frame must be as long as the layout says, and lanes that do not
+//! enter keep their values.
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 
@@ -11,35 +16,39 @@ mod alignment;
 mod atomics;
 mod avx512;
 mod clif;
+mod code;
 mod compile;
 mod context;
-mod embedded;
+mod distances;
+mod error;
 mod even_address;
 mod extremes;
 mod flow;
-mod frame;
 mod helpers;
+mod host;
 mod listing;
 mod lower;
 mod operands;
 mod options;
+mod shape;
 mod slots_after;
 mod translate;
+mod trap;
 mod wanted;
 mod ways;
 mod wide_helpers;
 
 pub use atomics::LaneAtomic;
-pub use avx512::host_has_it as host_has_wide_vectors;
-pub use compile::{
-    Entry, Error, FloatEnv, HostPlace, HostRegisters, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns,
-    TrapLane, TrapSite, compile_pieces, compile_region, guest_pc, list_region,
-};
+pub use code::{Entry, FloatEnv, Listing, MOST_STACK_BYTES, NO_PC, RegionCode, Returns, guest_pc};
+pub use compile::{compile_pieces, compile_region, list_region};
 pub use context::{
     CONST_BANKS, CallPureFn, Context, FAULT, FaultKind, FaultRecord, FmaF64Fn, LaneWords, PARTED, PollFn,
     RowWarp, STOPPED, SUSPENDED, TablePointer, UNFIT, decode_space, encode_space,
 };
-pub use frame::frame_bytes;
-pub use options::{BlockRow, HostLevel, Options, Piece, RowField, RowSlot, Shape, SlotShape, Target, Way};
+pub use error::Error;
+pub use host::{HostLevel, Target, host_has_wide_vectors};
+pub use options::{BlockRow, Options, Piece, RowField, RowSlot, Way};
+pub use shape::{Shape, SlotShape};
 pub use slots_after::{SlotUses, meet as meet_shapes, slot_uses, slots_after};
 pub use translate::{LaneTranslation, Translator};
+pub use trap::{HostPlace, HostRegisters, TrapLane, TrapSite};

@@ -1,4 +1,4 @@
-//! Random regions with memory accesses, masks and loops, against the interpreter run chunk by chunk.
+//! Tests random regions with memory accesses, masks and loops against the interpreter, run chunk by chunk.
 
 mod common;
 #[path = "regions/generator.rs"]
@@ -287,7 +287,6 @@ fn compare(tame: bool) {
             _ => (0..shapes.len()).map(|slot| apart.get(slot).copied()).collect(),
         };
         options.slot_shapes = shapes;
-        options.fast_compile = seed % 5 == 0;
         options.checked_memory = !options.wide_vectors && (!tame || seed % 2 == 0);
         let mut random = Random(seed ^ 0x5555);
         for _ in 0..3 {

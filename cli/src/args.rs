@@ -187,7 +187,7 @@ pub struct DisasmArgs {
     /// Only this kernel of a container.
     #[arg(long)]
     pub kernel: Option<String>,
-    /// What kind of program it is: compute, vertex, geometry or fragment.
+    /// The stage that it is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
     #[arg(long, value_name = "TYPE")]
     pub r#type: Option<String>,
     /// The syntax: envydis or, of Fermi, sass.
@@ -215,7 +215,7 @@ pub struct AsmArgs {
     /// The instruction set; otherwise that of the chip, or tesla.
     #[arg(long)]
     pub isa: Option<String>,
-    /// What kind of program it is: compute, vertex, geometry or fragment.
+    /// The stage that it is for: vertex, tess_control, tess_eval, geometry, fragment or compute.
     #[arg(long, value_name = "TYPE", default_value = "compute")]
     pub r#type: String,
 }

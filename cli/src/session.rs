@@ -9,7 +9,7 @@ use warpjit_frontend::gcn::abi::tmpring;
 use warpjit_runtime as runtime;
 use warpjit_runtime::{Engine, Memory, Report};
 
-use crate::launch_file::{Arg, Expect, GlobalMode, LaunchFile, ProgramType};
+use crate::launch_file::{Arg, Expect, GlobalMode, LaunchFile, Stage};
 use crate::outcome::Outcome;
 
 /// Called with the number of blocks done, and of all.
@@ -76,9 +76,9 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        if file.launch.kind != ProgramType::Compute {
-            let kind = file.launch.kind.name();
-            bail!("{}: launch.type: {kind} programs are not supported by this build, only compute", whole());
+        if file.launch.stage != Stage::Compute {
+            let stage = file.launch.stage.name();
+            bail!("{}: launch.type: {stage} programs are not supported by this build, only compute", whole());
         }
         let mut memory = engine.memory().with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];

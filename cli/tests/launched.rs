@@ -171,6 +171,7 @@ fn cranelift_lists_its_own_ir() {
         assert!(function.lines.iter().any(|line| line.ends_with("chunks of 8 lanes")), "{text}");
     }
     assert!(launched(&folder, "clif", &["--chunk", "1"]).contains("; chunks of 4 lanes\n"));
+    assert!(launched(&folder, "clif", &["--chunk", "0"]).contains("; chunks of 1 lanes\n"));
 }
 
 #[test]
@@ -193,7 +194,10 @@ fn launches_that_end_badly_are_shown_too() {
     refused(&["ir", "launch.toml", "--launched"], "there are regions, mask, clif and host");
     refused(&["ir", "launch.toml", "--launched", "--chip", "g80"], "cannot be used with");
     refused(&["ir", "launch.toml", "--form", "host", "--blocks", "0..1"], "--launched");
-    refused(&["ir", "launch.toml", "--launched", "--form", "clif", "--chunk", "8"], "chunks of 1, 2 and 4");
+    refused(
+        &["ir", "launch.toml", "--launched", "--form", "clif", "--chunk", "8"],
+        "chunks of 0, 1, 2 and 4",
+    );
     refused(
         &["ir", "launch.toml", "--launched", "--form", "host", "--blocks", "3..4"],
         "the grid has blocks 0..1",

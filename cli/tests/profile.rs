@@ -190,7 +190,7 @@ fn all_instruction_sets_have_profiles() {
     let vp1 = folder("profile_vp1", IOTA, "");
     let code = warpjit_frontend::Chip::from(warpjit_frontend::vp1::Chip::G80)
         .target()
-        .assemble("add $r1 $r2 0x5\nadd $r1 $r1 0x7\nexit 0x0\n", warpjit_frontend::ProgramType::Compute)
+        .assemble("add $r1 $r2 0x5\nadd $r1 $r1 0x7\nexit 0x0\n", warpjit_frontend::Stage::Compute)
         .unwrap_or_else(|e| panic!("{e}"));
     fs::write(vp1.join("code.bin"), code).unwrap();
     fs::write(
@@ -232,7 +232,7 @@ fn lanes_of_exec_are_those_of_vector_instructions_comparisons_too() {
                   s_or_b64 exec, exec, s[4:5]\nv_cndmask_b32_e64 v2, v1, v2, s[6:7]\nbuffer_store_dword v2, v1, s[16:19], 0 offen\ns_endpgm\n";
     let code = warpjit_frontend::Chip::from(warpjit_frontend::gcn::Generation::Gfx8)
         .target()
-        .assemble(source, warpjit_frontend::ProgramType::Compute)
+        .assemble(source, warpjit_frontend::Stage::Compute)
         .unwrap_or_else(|e| panic!("{e}"));
     fs::write(home.join("code.bin"), code).unwrap();
     let lanes: Vec<String> = (0..64).map(|lane| lane.to_string()).collect();

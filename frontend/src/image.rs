@@ -3,9 +3,9 @@
 
 use warpjit_ir::{Function, KernelAbi, Slot};
 
-pub use crate::container::ConstPart;
-use crate::container::Kernel;
-use crate::isa::LoadError;
+use crate::error::LoadError;
+pub use crate::module::ConstPart;
+use crate::module::Kernel;
 
 /// What lifting needs to know besides the container. Containers say most of it themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,14 +4,18 @@
 
 pub mod bits;
 pub mod chip;
+mod chip_names;
 pub mod container;
 mod emission;
 pub mod envydis;
+pub mod error;
 pub mod fermi;
 pub mod formula;
+pub mod front_end;
 pub mod gcn;
 pub mod image;
 pub mod isa;
+pub mod module;
 mod pure_table;
 pub mod registry;
 mod simt;
@@ -22,4 +26,6 @@ mod testing;
 pub mod vp1;
 
 pub use chip::Chip;
-pub use isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceError, SourceErrors, Target};
+pub use error::{LoadError, SourceError, SourceErrors};
+pub use front_end::{FrontEnd, LaunchRules, Target};
+pub use isa::{Isa, Stage};

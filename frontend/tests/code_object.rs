@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use warpjit_frontend::container::code_object::{ArgKind, KernelArg};
-use warpjit_frontend::container::{self, ContainerError, Kernel, Module, Wanted, load_within};
+use warpjit_frontend::container::{self, ContainerError, Wanted, load_within};
+use warpjit_frontend::module::{ArgKind, Kernel, KernelArg, Module};
 use warpjit_frontend::{Chip, Isa};
 use warpjit_ir::meter::{Budget, Meter, Spent, Task};
 

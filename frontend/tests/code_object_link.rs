@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use warpjit_frontend::Isa;
-use warpjit_frontend::container::{self, ContainerError, Module};
+use warpjit_frontend::container::{self, ContainerError};
+use warpjit_frontend::module::Module;
 
 /// Guest address of the image in a launch.
 const BASE: u64 = 0xf_0000_0000;

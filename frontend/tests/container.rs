@@ -8,7 +8,8 @@ use std::fs;
 
 use common::{Random, third_party};
 use elf_writer::{Cubin, cubin};
-use warpjit_frontend::container::{ConstPart, ContainerError, Module, Param, load};
+use warpjit_frontend::container::{ContainerError, load};
+use warpjit_frontend::module::{ConstPart, Module, Param};
 use warpjit_frontend::tesla::{self, Target, decode};
 use warpjit_frontend::{Chip, Isa};
 

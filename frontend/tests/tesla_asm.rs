@@ -2,7 +2,7 @@
 
 mod common;
 
-use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble};
+use warpjit_frontend::tesla::{Chip, Stage, Target, assemble};
 
 const G200: Target = Target::compute(Chip::G200);
 
@@ -114,7 +114,7 @@ fn mistakes() {
     // What a chip lacks, others have.
     let errors = assemble("vote any $c0", Target::compute(Chip::G80)).unwrap_err().to_string();
     assert_eq!(errors, "1:1: g80 has no such instruction; these have: g200 mcp77 mcp79 gt215 gt216 gt218");
-    let target = Target { chip: Chip::G80, program: ProgramType::Fragment };
+    let target = Target { chip: Chip::G80, stage: Stage::Fragment };
     let errors = assemble("st b32 g0[$r1] $r2", target).unwrap_err().to_string();
     assert_eq!(errors, "1:1: fragment programs have no such instruction; these have: compute");
 }

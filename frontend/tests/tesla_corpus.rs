@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use warpjit_frontend::tesla::{Chip, ProgramType, Target, assemble, decode, listing};
+use warpjit_frontend::tesla::{Chip, Stage, Target, assemble, decode, listing};
 
 /// The folders of a part of the corpus.
 fn corpus(name: &str) -> Vec<PathBuf> {
@@ -21,11 +21,11 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
     let mut all = Vec::new();
     for folder in corpus("tesla") {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        let program = match name.get(..6) {
-            Some("gfx_fp") => ProgramType::Fragment,
-            Some("gfx_gp") => ProgramType::Geometry,
-            Some("gfx_vp") => ProgramType::Vertex,
-            _ => ProgramType::Compute,
+        let stage = match name.get(..6) {
+            Some("gfx_fp") => Stage::Fragment,
+            Some("gfx_gp") => Stage::Geometry,
+            Some("gfx_vp") => Stage::Vertex,
+            _ => Stage::Compute,
         };
         for entry in fs::read_dir(&folder).unwrap().flatten() {
             let file = entry.file_name().to_string_lossy().into_owned();
@@ -42,7 +42,7 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
                     Chip::parse(line.split('"').nth(1).unwrap()).unwrap()
                 }
             };
-            all.push((entry.path(), code, text, Target { chip, program }));
+            all.push((entry.path(), code, text, Target { chip, stage }));
         }
     }
     all

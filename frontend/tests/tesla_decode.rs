@@ -6,7 +6,7 @@ mod common;
 use std::fmt::Write as _;
 
 use common::differing;
-use warpjit_frontend::tesla::{Chip, Inst, Mods, ProgramType, Target, assemble, decode};
+use warpjit_frontend::tesla::{Chip, Inst, Mods, Stage, Target, assemble, decode};
 
 /// Everything but the text.
 fn describe(inst: &Inst) -> String {
@@ -29,7 +29,7 @@ fn decoded_form() {
     let mut target = Target::compute(Chip::G200);
     common::check_lines("tesla_decode.txt", |line, out| {
         if let Some(program) = line.strip_prefix("# program ") {
-            target.program = ProgramType::parse(program).unwrap();
+            target.stage = Stage::parse(program).unwrap();
         }
         if line.starts_with('#') {
             return;

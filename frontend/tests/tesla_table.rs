@@ -8,7 +8,7 @@ use std::fs;
 use common::{Random, root};
 use warpjit_frontend::tesla::table::rows;
 use warpjit_frontend::tesla::{
-    Chip, DecodeError, Form, Inst, Op, Operand, ProgramType, Row, Target, Type, assemble, decode_word,
+    Chip, DecodeError, Form, Inst, Op, Operand, Row, STAGES, Stage, Target, Type, assemble, decode_word,
     listing, support_table,
 };
 
@@ -16,9 +16,7 @@ use warpjit_frontend::tesla::{
 const CHIPS: [Chip; 5] = [Chip::G80, Chip::G84, Chip::G200, Chip::Mcp77, Chip::Gt215];
 
 fn targets() -> impl Iterator<Item = Target> {
-    CHIPS
-        .into_iter()
-        .flat_map(|chip| ProgramType::ALL.into_iter().map(move |program| Target { chip, program }))
+    CHIPS.into_iter().flat_map(|chip| STAGES.into_iter().map(move |stage| Target { chip, stage }))
 }
 
 /// A word of that row: everything the row does not fix is random.
@@ -139,9 +137,7 @@ fn any_word_decodes_or_is_undefined() {
     for _ in 0..60_000 {
         let word = random.next();
         code.extend_from_slice(&(word as u32).to_le_bytes());
-        for target in
-            [Target::compute(Chip::G80), Target { chip: Chip::Gt215, program: ProgramType::Geometry }]
-        {
+        for target in [Target::compute(Chip::G80), Target { chip: Chip::Gt215, stage: Stage::Geometry }] {
             match decode_word(word, 0, target) {
                 Ok(inst) => assert!(!inst.to_string().is_empty()),
                 Err(DecodeError::Undefined { raw, len, .. }) => {
@@ -152,7 +148,7 @@ fn any_word_decodes_or_is_undefined() {
         }
     }
     // A listing of noise, cut anywhere, assembles to the same noise.
-    for target in [Target::compute(Chip::G200), Target { chip: Chip::G80, program: ProgramType::Fragment }] {
+    for target in [Target::compute(Chip::G200), Target { chip: Chip::G80, stage: Stage::Fragment }] {
         for len in (0..64).chain([code.len() - 3, code.len()]) {
             let text = listing(&code[..len], 0x40, target);
             let assembly = assemble(&text, target).unwrap();

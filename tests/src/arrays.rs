@@ -1,6 +1,6 @@
 //! Runs kernels that read one array and write another, in all tiers.
 
-use warpjit_frontend::{Chip, ProgramType};
+use warpjit_frontend::{Chip, Stage};
 use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};
 
 /// Assembles a kernel of Tesla (for the G84) or Fermi (the GF100), with so many bytes of shared memory if it says so.
@@ -19,7 +19,7 @@ pub fn program(text: &str, isa: Isa, shared: Option<u32>) -> Program {
 /// Where that is no program.
 pub fn assembled(text: &str, chip: &str, registers: u32, shared: Option<u32>) -> Program {
     let chip: Chip = chip.parse().unwrap();
-    let code = chip.target().assemble(text, ProgramType::Compute);
+    let code = chip.target().assemble(text, Stage::Compute);
     let code = code.unwrap_or_else(|e| panic!("{e}\n{text}"));
     let options = ProgramOptions {
         raw: true,

@@ -6,8 +6,8 @@ use warpjit_ir::{Imm, InstData, Opcode};
 use super::asm::{R, Src};
 use super::int::TEST;
 use super::lower::{Kept, Lower};
-use crate::Error;
 use crate::affine::Form;
+use crate::error::Error;
 use crate::operands::{self, arg, malformed, result, wide};
 
 impl Lower<'_> {

@@ -12,7 +12,7 @@ use super::asm::{Mem, R, Src, With};
 use super::code::Flags;
 use super::lower::Lower;
 use super::memory::{Access, Address};
-use crate::Error;
+use crate::error::Error;
 use crate::operands::malformed;
 
 /// Loads at one address in a block that are worth looking at it.

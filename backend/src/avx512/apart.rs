@@ -8,10 +8,10 @@ use super::asm::{A, Mem, R, Src, With};
 use super::code::Size;
 use super::lower::Lower;
 use super::memory::Access;
-use crate::Error;
 use crate::affine::Form;
-use crate::compile::{HostPlace, TrapLane};
+use crate::error::Error;
 use crate::operands::MemoryOperands;
+use crate::trap::{HostPlace, TrapLane};
 
 const PERMUTE: Code = Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32;
 const PERMUTE_TWO: Code = Code::EVEX_Vpermi2d_zmm_k1z_zmm_zmmm512b32;

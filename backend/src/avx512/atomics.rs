@@ -13,12 +13,12 @@ use super::int::{CMPU, TEST};
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use super::scalar::{AND, OR, SUB, XOR};
-use crate::Error;
 use crate::alignment::AlignmentTest;
 use crate::atomics::{describe, is_possible, may_fault};
-use crate::compile::TrapLane;
 use crate::context::at;
+use crate::error::Error;
 use crate::operands::{arg, malformed, wide};
+use crate::trap::TrapLane;
 
 /// Not below.
 const NOT_LESS: u8 = 5;

@@ -11,8 +11,8 @@ use super::lower::Lower;
 use super::memory::Access;
 use super::places::{MOST_APART, MOST_OFFSET, as_whole};
 use super::scalar::{MUL, OR, SUB, XOR};
-use crate::Error;
 use crate::context::at;
+use crate::error::Error;
 use crate::even_address::{AddressWord, EvenAddress, is_even, word_of};
 use crate::operands::malformed;
 

@@ -9,8 +9,9 @@ use super::code::Size;
 use super::float::{CMP, UNORDERED};
 use super::int::{AND, OR, TEST, TEST_NOT};
 use super::lower::Lower;
+use crate::code::FloatEnv;
+use crate::error::Error;
 use crate::operands::{arg, malformed, result, wide};
-use crate::{Error, FloatEnv};
 
 use Scalar::{F32, F64, I32, I64};
 

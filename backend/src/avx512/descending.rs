@@ -11,7 +11,7 @@ use super::lower::Lower;
 use super::memory::Access;
 use super::scalar::{OR, SHR};
 use super::side_by_side::Kind;
-use crate::Error;
+use crate::error::Error;
 use crate::operands::malformed;
 
 impl Lower<'_> {

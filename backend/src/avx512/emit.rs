@@ -8,8 +8,9 @@ use regalloc2::{
 };
 
 use super::code::{Arg, Flags, Kind, MInst, NO_SITE, Place, Size, VCode};
-use crate::compile::HostPlace;
-use crate::{Error, listing};
+use crate::error::Error;
+use crate::listing;
+use crate::trap::HostPlace;
 
 /// General registers that a call loses.
 const CALLER_SAVED: [u8; 8] = [0, 1, 2, 6, 7, 8, 9, 10];
@@ -184,7 +185,7 @@ pub(super) fn emit(
     let spills = out.num_spillslots as u32 * 8;
     let saved_sp = (buffer_bytes.next_multiple_of(64) + spills) as i32;
     // The old stack pointer, up to a multiple of 64 bytes and as many to align the frame; registers of the caller.
-    crate::compile::check_stack(saved_sp as u32 + 8 + 2 * 64 + 8 * CALLEE_SAVED.len() as u32, settings)?;
+    crate::code::check_stack(saved_sp as u32 + 8 + 2 * 64 + 8 * CALLEE_SAVED.len() as u32, settings)?;
     let mut e = Emitter {
         encoder: Encoder::new(64),
         vcode,

@@ -6,8 +6,8 @@ use warpjit_ir::{Function, Opcode, Value};
 use super::asm::{R, Src};
 use super::code::Size;
 use super::lower::Lower;
-use crate::Error;
 use crate::affine::Forms;
+use crate::error::Error;
 use crate::even_address::EvenAddress;
 
 impl<'a> EvenAddress<'a> for Lower<'a> {

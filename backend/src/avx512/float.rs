@@ -12,10 +12,11 @@ use super::asm::{R, Src};
 use super::code::Size;
 use super::int::{AND, CMP as ICMP, GREATER, OR, SMAX, SMIN, TEST, TEST_NOT};
 use super::lower::Lower;
+use crate::code::FloatEnv;
+use crate::error::Error;
 use crate::extremes::Plan;
 use crate::lower::float::{Format, TINY, flushes, format_of};
 use crate::operands::{arg, malformed, wide};
-use crate::{Error, FloatEnv};
 
 pub(super) const ADD: [Code; 2] =
     [Code::EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er, Code::EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er];

@@ -10,10 +10,10 @@ use super::int::{AND, CMPU, LESS};
 use super::lower::Lower;
 use super::memory::{Access, Address};
 use super::scalar::{SHL, SHR};
-use crate::Error;
 use crate::affine::{Form, Forms};
-use crate::compile::TrapLane;
+use crate::error::Error;
 use crate::operands::arg;
+use crate::trap::TrapLane;
 
 /// Most vectors of words in a function that are loaded one by one: that takes half the time of a gather (Zen 5: 2.8 and 5.3 ns), but
 /// fifteen times the code, and code that does not fit into caches costs more (576 of them in a row: 150 ms instead of 112).

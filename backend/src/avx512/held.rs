@@ -11,7 +11,7 @@ use super::asm::{A, Mem, R, With};
 use super::code::Size;
 use super::lower::Lower;
 use super::memory::{Access, Address, Row};
-use crate::Error;
+use crate::error::Error;
 use crate::operands::arg;
 
 /// A row of words: all lanes of a chunk side by side.

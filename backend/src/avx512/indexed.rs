@@ -22,12 +22,12 @@ use super::code::{Flags, Size};
 use super::lower::Lower;
 use super::rows::Bounds;
 use super::scalar::{OR, SUB};
-use crate::Error;
 use crate::affine::Form;
-use crate::compile::{HostPlace, TrapLane};
 use crate::context::at;
+use crate::error::Error;
 use crate::even_address::{AddressWord, EvenAddress, access_word, step_of, word_of};
 use crate::operands::{MemoryOperands, malformed, result, wide};
+use crate::trap::{HostPlace, TrapLane};
 
 /// Farthest that an element may be from the first: less than there is beyond the address space on each side.
 const MOST_INDEX: u64 = 1 << 34;

@@ -6,8 +6,8 @@ use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
 
 use super::asm::{R, Src};
 use super::lower::Lower;
-use crate::Error;
 use crate::affine::Form;
+use crate::error::Error;
 use crate::operands::{arg, malformed, wide};
 
 pub(super) const ADD: [Code; 2] =

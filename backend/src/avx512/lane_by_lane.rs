@@ -9,10 +9,10 @@ use super::code::{Flags, Size};
 use super::int::{CMPU, LESS};
 use super::lower::Lower;
 use super::memory::{Access, Address};
-use crate::Error;
-use crate::compile::TrapLane;
 use crate::context::{at, encode_space};
+use crate::error::Error;
 use crate::operands::malformed;
+use crate::trap::TrapLane;
 
 impl Lower<'_> {
     /// Puts what an access is where the helper finds it.

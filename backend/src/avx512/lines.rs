@@ -8,7 +8,7 @@ use warpjit_ir::function::BlockCall;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Terminator, Value};
 
 use crate::affine::{Form, Forms, initial_gets};
-use crate::options::{Shape, VECTOR_LANES};
+use crate::shape::{Shape, VECTOR_LANES};
 
 /// Values below this do not wrap where they differ by less.
 const MOST_EXACT: u32 = 1 << 30;

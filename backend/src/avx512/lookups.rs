@@ -13,8 +13,8 @@ use super::code::Size;
 use super::int::{AND, SHL_BY};
 use super::lower::Lower;
 use super::special::MOST_PERMUTED;
-use crate::Error;
 use crate::context::at;
+use crate::error::Error;
 use crate::operands::{arg, malformed, number, result};
 
 /// Words of the largest tables that are put side by side.

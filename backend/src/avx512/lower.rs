@@ -11,18 +11,19 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
-use super::distances::distances;
 use super::emit::{self, Pool};
 use super::uses::{extended_loads, fused_comparisons, tested_bits, words_for_vectors};
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
-use crate::compile::{TrapLane, TrapSite};
+use crate::code::FloatEnv;
+use crate::distances::distances;
+use crate::error::Error;
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::lower::hoisted_values;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
-use crate::{Error, FloatEnv};
+use crate::trap::{TrapLane, TrapSite};
 
 /// Where a value is.
 #[derive(Clone, Debug)]

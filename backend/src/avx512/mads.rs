@@ -30,7 +30,7 @@ use super::float::{ADD, MUL, SUB};
 use super::int::{self, AND, LESS, NOT_LESS, TEST_NOT};
 use super::lower::{Kept, Lower};
 use super::rows::Bounds;
-use crate::Error;
+use crate::error::Error;
 use crate::wanted::Wanted;
 
 /// Instructions between two multiply-adds, other than loads, from which on they are apart.

@@ -9,7 +9,7 @@ use warpjit_ir::{Function, Opcode, Terminator, Value};
 
 use super::asm::R;
 use super::lower::Lower;
-use crate::Error;
+use crate::error::Error;
 
 /// Blocks that are reached only behind a test that has found all lanes of the chunk among those that entered and have a mask
 /// ([`warpjit_ir::passes::whole`]), and those only where it has not. `all_enter`: all lanes enter anyway.

@@ -19,7 +19,6 @@ mod code;
 mod control;
 mod convert;
 mod descending;
-mod distances;
 mod emit;
 mod even;
 mod float;
@@ -53,37 +52,13 @@ mod values;
 mod walks;
 mod wide_lanes;
 
-pub(crate) use distances::distances;
-
 use warpjit_ir::{Function, Opcode};
 
-use crate::compile::{FloatEnv, Listing, RegionCode, TrapLane};
+use crate::code::{FloatEnv, Listing, RegionCode};
+use crate::error::Error;
+use crate::options::Options;
 use crate::options::{BlockRow, Piece};
-use crate::{Error, Options};
-
-macro_rules! features {
-    ($($name:tt)*) => {
-        /// Features of the host that this generator's code may use, all of them. They are part of the key of cached code.
-        pub(crate) const FEATURES: &[&str] = &[$($name),*];
-
-        /// Whether this machine has what vectors of 512 bits need: AVX-512 with F, VL, DQ, BW, CD, VPOPCNTDQ, VBMI and VNNI, and BMI2.
-        #[cfg(target_arch = "x86_64")]
-        pub fn host_has_it() -> bool {
-            $(std::arch::is_x86_feature_detected!($name))&&*
-        }
-    };
-}
-
-features! {
-    "avx512f" "avx512vl" "avx512dq" "avx512bw" "avx512cd" "avx512vpopcntdq" "avx512vbmi" "avx512vnni"
-    "bmi1" "bmi2" "lzcnt" "popcnt"
-}
-
-/// Only x86-64 has such vectors.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn host_has_it() -> bool {
-    false
-}
+use crate::trap::TrapLane;
 
 /// Compiles a region in mask form.
 pub(crate) fn compile(func: &Function, options: &Options, env: FloatEnv) -> Result<RegionCode, Error> {

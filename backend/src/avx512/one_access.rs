@@ -10,11 +10,11 @@ use super::lower::{Kept, Lower, spread};
 use super::memory::{Access, Address, Row};
 use super::rows::Bounds;
 use super::scalar::SHL;
-use crate::Error;
 use crate::affine::Form;
-use crate::compile::TrapLane;
 use crate::context::at;
+use crate::error::Error;
 use crate::operands::{arg, malformed, result};
+use crate::trap::TrapLane;
 
 /// Farthest that one sixteen lanes may be from the ones before for both to lie in one stretch.
 const MOST_APART: i32 = 1 << 16;

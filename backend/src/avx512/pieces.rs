@@ -16,10 +16,11 @@ use super::code::Flags;
 use super::emit::preg;
 use super::int::{CMPU, SUB};
 use super::lower::Lower;
-use crate::Error;
 use crate::context::{PARTED, SUSPENDED, UNFIT, at};
+use crate::error::Error;
 use crate::flow::Flow;
-use crate::options::{BlockRow, Piece, Shape, SlotShape, Way};
+use crate::options::{BlockRow, Piece, Way};
+use crate::shape::{Shape, SlotShape};
 use crate::ways::{NO_WAY, PATIENCE, WARP_BYTES, Ways, number};
 
 /// Of comparisons of vectors.

@@ -10,9 +10,9 @@ use super::code::{Flags, Size};
 use super::int::NOT_EQUAL;
 use super::lower::Lower;
 use super::memory::{Access, Address};
-use crate::Error;
 use crate::affine::Form;
 use crate::context::{FAULT_AT_PLACE, at};
+use crate::error::Error;
 use crate::even_address::{EvenAddress, access_word, is_even_as_first, step_of};
 use crate::operands::MemoryOperands;
 

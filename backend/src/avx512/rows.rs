@@ -11,8 +11,8 @@ use warpjit_ir::{Block, Imm, Inst, InstData, MemAccess, Opcode, Space, Value};
 use super::asm::R;
 use super::code::Flags;
 use super::lower::{Kept, Known, Lower};
-use crate::Error;
 use crate::affine::Form;
+use crate::error::Error;
 use crate::even_address::is_even;
 
 /// Accesses that make a stretch worth its second version.

@@ -8,8 +8,8 @@ use super::code::{Flags, Size};
 use super::int::NOT_EQUAL;
 use super::lower::Lower;
 use super::memory::Access;
-use crate::Error;
-use crate::compile::{HostPlace, TrapLane};
+use crate::error::Error;
+use crate::trap::{HostPlace, TrapLane};
 
 /// Lanes of a vector of addresses.
 const LANES: u8 = 8;

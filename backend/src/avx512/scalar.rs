@@ -7,7 +7,7 @@ use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value};
 use super::asm::{A, Mem, R, With};
 use super::code::Size;
 use super::lower::{Kept, Lower};
-use crate::Error;
+use crate::error::Error;
 use crate::operands::{arg, malformed, wide};
 
 pub(super) const AND: (Code, Code) = (Code::And_r32_rm32, Code::And_r64_rm64);

@@ -10,7 +10,7 @@ use super::lower::Lower;
 use super::memory::{Access, Address, Row};
 use super::rows::Bounds;
 use super::scalar::SHL;
-use crate::Error;
+use crate::error::Error;
 use crate::operands::malformed;
 
 /// What [`Lower::vectors`] access.

@@ -13,8 +13,8 @@ use super::code::Flags;
 use super::control::CALL_BYTES;
 use super::lower::{Kept, Lower};
 use super::walks::Walks;
-use crate::Error;
 use crate::context::at;
+use crate::error::Error;
 use crate::flow::Flow;
 use crate::operands::{arg, malformed, result, wide};
 

@@ -18,7 +18,7 @@ use super::code::Size;
 use super::float::MUL;
 use super::int::{self, AND, TEST};
 use super::lower::Lower;
-use crate::Error;
+use crate::error::Error;
 use crate::operands::{arg, malformed};
 
 const ADD: Code = int::ADD[0];

@@ -41,8 +41,10 @@ mod tests {
     use warpjit_ir::text::parse_function;
 
     use crate::Options;
-    use crate::compile::FloatEnv;
-    use crate::options::{BlockRow, HostLevel, Piece, Shape, Target, Way};
+    use crate::code::FloatEnv;
+    use crate::host::{HostLevel, Target};
+    use crate::options::{BlockRow, Piece, Way};
+    use crate::shape::Shape;
 
     /// A load, and sums of what it gives until they pass a bound.
     const ONCE: &str = "

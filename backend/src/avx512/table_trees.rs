@@ -16,8 +16,8 @@ use super::code::Size;
 use super::int::{ADD, AND, XOR};
 use super::lower::Lower;
 use super::scalar::{OR, SHL};
-use crate::Error;
 use crate::affine::{Form, Forms};
+use crate::error::Error;
 use crate::operands::MemoryOperands;
 
 /// Look-ups that make it worth while.

@@ -8,8 +8,8 @@ use warpjit_ir::types::Scalar;
 
 use super::asm::{R, Src};
 use super::lower::{Kept, Lower, spread};
-use crate::Error;
 use crate::affine::Form;
+use crate::error::Error;
 use crate::operands::wide;
 
 impl Lower<'_> {

@@ -12,8 +12,8 @@ use super::lower::{Kept, Lower};
 use super::memory::{Access, Address};
 use super::scalar::{SHL, SUB};
 use super::single::Led;
-use crate::Error;
 use crate::affine::Form;
+use crate::error::Error;
 use crate::flow::Flow;
 use crate::operands::{MemoryOperands, wide};
 

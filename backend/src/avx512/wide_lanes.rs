@@ -8,9 +8,9 @@ use super::code::Size;
 use super::int::{AND, TEST};
 use super::lower::Lower;
 use super::memory::Access;
-use crate::Error;
-use crate::compile::TrapLane;
 use crate::context::at;
+use crate::error::Error;
+use crate::trap::TrapLane;
 
 impl Lower<'_> {
     /// Each lane at its own place.

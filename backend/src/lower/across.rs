@@ -3,9 +3,9 @@
 use warpjit_ir::{InstData, Opcode};
 
 use super::{Kept, LANES_BYTES, Lower, Parts, arg, operands, result};
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I32X4, I64, V, element, vector};
+use crate::error::Error;
 
 impl Lower<'_, '_> {
     pub(super) fn across(&mut self, data: &InstData) -> Result<(), Error> {

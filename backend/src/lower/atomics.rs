@@ -3,10 +3,10 @@
 use warpjit_ir::{Imm, InstData, MemAccess};
 
 use super::{Kept, Lower, Parts, arg, malformed, wide};
-use crate::Error;
 use crate::atomics::{describe, is_possible, may_fault};
 use crate::clif::{I32, I64};
 use crate::context::at;
+use crate::error::Error;
 
 impl Lower<'_, '_> {
     /// An atomic of any memory.

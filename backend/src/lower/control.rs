@@ -6,10 +6,10 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{Block, Function, Inst, InstData, PureFn, Value};
 
 use super::{Kept, Lower, Parts, arg, result, wide};
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, I8, I32, I32X4, I64, V, element, vector};
 use crate::context::{FAULT, FaultKind, at};
+use crate::error::Error;
 use crate::flow::{BranchOperands, FAULT_FIELDS, Flow, HostBlocks};
 use crate::helpers::OPERAND_BYTES;
 use crate::listing;

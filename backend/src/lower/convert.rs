@@ -5,7 +5,8 @@ use warpjit_ir::{Imm, InstData, Opcode};
 
 use super::{Lower, Parts, arg, malformed, result};
 use crate::clif::{Emit, F32, F32X4, F64X2, HostIntCC, I32, I32X4, I64, V, element, vector};
-use crate::{Error, FloatEnv};
+use crate::code::FloatEnv;
+use crate::error::Error;
 
 impl Lower<'_, '_> {
     /// Vectors of a conversion.

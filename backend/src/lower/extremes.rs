@@ -8,8 +8,9 @@ use warpjit_ir::{FloatCC, Imm, InstData, Opcode, Value};
 use super::float::format;
 use super::{Lower, Parts, arg};
 use crate::clif::{Emit, HostFloatCC, HostIntCC, V, int_of, vector};
+use crate::code::FloatEnv;
+use crate::error::Error;
 use crate::extremes::Plan;
-use crate::{Error, FloatEnv};
 
 impl Lower<'_, '_> {
     /// What kinds of floats values can be.

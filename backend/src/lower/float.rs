@@ -14,8 +14,9 @@ use super::{Lower, Parts, arg, malformed, wide};
 use crate::clif::{
     Emit, F32, F32X4, F64, F64X2, HostFloatCC, HostIntCC, HostType, I32, I64, I64X2, V, int_of,
 };
+use crate::code::FloatEnv;
 use crate::context::at;
-use crate::{Error, FloatEnv};
+use crate::error::Error;
 
 /// What depends on the float format.
 pub(crate) struct Format {

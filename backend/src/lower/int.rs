@@ -7,9 +7,9 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{Imm, InstData, IntCC, Opcode, Value, WordTable};
 
 use super::{Lower, Parts, arg, malformed, wide};
-use crate::Error;
 use crate::clif::{Emit, F32, F32X4, HostIntCC, I8, I32, I32X4, I64, I64X2, V};
 use crate::context::at;
+use crate::error::Error;
 use crate::operands::number;
 
 pub(super) fn condition(cc: IntCC) -> HostIntCC {

@@ -4,10 +4,10 @@ use warpjit_ir::{InstData, MemAccess, Space};
 
 use super::memory::{Access, Address};
 use super::{Lower, Parts};
-use crate::Error;
 use crate::clif::{F32, F32X4, F64, F64X2, HostIntCC, I32, I32X4, I64, I64X2, V};
-use crate::compile::TrapLane;
 use crate::context::at;
+use crate::error::Error;
+use crate::trap::TrapLane;
 
 impl Lower<'_, '_> {
     /// An access for each lane.

@@ -1,6 +1,6 @@
 //! Truncating multiply-adds and the loads between them, in three versions:
 //!
-//! - *quickly*: the truncated product from the host, or made of the rounded one. That is right as long as no product overflows or
+//! - *quickly*: the truncated product, made of the rounded one. That is right as long as no product overflows or
 //!   becomes tiny and no addend is zero, and whether it is shows in the sums, which are looked at all at once behind the last of them: of
 //!   exponents from -63 to 64. A product that overflowed is the largest number or infinite, and leaves a sum of at least 2^103, or zero
 //!   where the two cancel. One below 2^-126 is flushed, and of one below 2^-102 the error is not exact, so that the truncated product may
@@ -17,13 +17,12 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use warpjit_ir::{Block, Imm, Inst, InstData, Opcode, Space, Value};
+use warpjit_ir::{Block, Imm, InstData, Opcode, Space, Value};
 
 use super::{Kept, Known, Lower, Parts, arg};
-use crate::Error;
 use crate::affine::Form;
-use crate::clif::{F32X4, HostFloatCC, HostIntCC, I8, I32X4, I64X2, V};
-use crate::embedded;
+use crate::clif::{F32X4, HostFloatCC, HostIntCC, I8, I32X4, V};
+use crate::error::Error;
 
 /// What brings exponents from -63 to 64 to those whose upper bit is set.
 const TO_MIDDLE: u64 = 64 << 23;
@@ -38,8 +37,6 @@ const EXPONENT: u64 = 0x7f80_0000;
 #[derive(Debug, Default)]
 pub(super) struct FastMads {
     careful: bool,
-    /// The host rounds products towards zero.
-    to_zero: bool,
     /// Sums and addends that will have been found to have middling exponents, so that they are not zero.
     in_middle: HashSet<Value>,
     /// By group: in bit 30 whether all of them have.
@@ -57,23 +54,13 @@ const MOST_OTHERS: usize = 3;
 /// Most multiply-adds of a stretch: where one of them is not right, all are done again.
 const MOST_MADS: usize = 24;
 
-/// Multiply-adds of a range for each addend from outside, from which on the host rounds products towards zero.
-const LONG_CHAIN: usize = 4;
-
 /// What is known where the versions part: vectors that are good wherever their scalar is, and what is good in the block.
 type Parting = (HashMap<Value, Parts>, Known);
 
 impl FastMads {
-    fn new(groups: usize, careful: bool, to_zero: bool) -> FastMads {
+    fn new(groups: usize, careful: bool) -> FastMads {
         let none = || vec![None; groups];
-        FastMads {
-            careful,
-            to_zero,
-            in_middle: HashSet::new(),
-            middling: none(),
-            least: none(),
-            large: none(),
-        }
+        FastMads { careful, in_middle: HashSet::new(), middling: none(), least: none(), large: none() }
     }
 }
 
@@ -163,8 +150,7 @@ impl Lower<'_, '_> {
 
         self.inside = inside;
         // Registers of 512 bits make the allocator's moves, which are no VEX instructions, dearer: not worth it for a few.
-        let to_zero = self.e.host.rounded_products && self.has_long_chains(insts);
-        self.mads = Some(FastMads::new(self.groups, false, to_zero));
+        self.mads = Some(FastMads::new(self.groups, false));
         for &inst in insts {
             self.inst(inst)?;
         }
@@ -189,7 +175,7 @@ impl Lower<'_, '_> {
         for (version, is_careful) in [(careful, true), (exact, false)] {
             self.e.switch_to(version);
             self.know(before.clone());
-            self.mads = is_careful.then(|| FastMads::new(self.groups, true, to_zero));
+            self.mads = is_careful.then(|| FastMads::new(self.groups, true));
             for &inst in insts {
                 self.inst(inst)?;
             }
@@ -282,8 +268,7 @@ impl Lower<'_, '_> {
         if constant.is_none() && !mads.careful && mads.in_middle.insert(addend) {
             self.note_in_middle(&mut mads, c);
         }
-        let products: Vec<[V; 2]> =
-            a.iter().zip(b).map(|(&a, &b)| self.products(a, b, mads.to_zero)).collect();
+        let products: Vec<[V; 2]> = a.iter().zip(b).map(|(&a, &b)| self.products(a, b)).collect();
         let mut sums = Vec::new();
         for (g, (&[rounded, cut], &c)) in products.iter().zip(c).enumerate() {
             // What is added to zero is flushed before: that shows in its sign.
@@ -347,31 +332,10 @@ impl Lower<'_, '_> {
         *large = Some(large.map_or(too_large, |large| self.e.bor(large, too_large)));
     }
 
-    /// Whether most multiply-adds of a range have another's sum as addend.
-    fn has_long_chains(&self, insts: &[Inst]) -> bool {
-        let mads = || insts.iter().map(|&i| self.f.inst(i)).filter(|data| self.is_fast_mad(data));
-        let sums: HashSet<Value> = mads().filter_map(|data| data.result).collect();
-        let from_outside = mads().filter(|data| !sums.contains(&self.before_canon(data.args[2]))).count();
-        mads().count() >= LONG_CHAIN * from_outside.max(1)
-    }
-
     /// a * b rounded to nearest, and truncated.
-    fn products(&mut self, a: V, b: V, to_zero: bool) -> [V; 2] {
+    fn products(&mut self, a: V, b: V) -> [V; 2] {
         let rounded = self.e.fmul(a, b);
-        match to_zero {
-            true => [rounded, self.product_to_zero(a, b)],
-            false => [rounded, self.cut_by_error(a, b, rounded)],
-        }
-    }
-
-    /// a * b rounded towards zero, by an instruction of the host.
-    fn product_to_zero(&mut self, a: V, b: V) -> V {
-        let (a, b) = (self.e.cast(a, I64X2), self.e.cast(b, I64X2));
-        self.e.b.set_srcloc(embedded::mark(self.marks));
-        self.marks += 1;
-        let product = self.e.imul(a, b);
-        self.at_site(None);
-        self.e.cast(product, F32X4)
+        [rounded, self.cut_by_error(a, b, rounded)]
     }
 
     /// a * b truncated: the rounded product, one unit less if its error, which a fused multiply-add gives exactly, has

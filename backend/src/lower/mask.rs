@@ -6,7 +6,8 @@ use warpjit_ir::{InstData, Opcode, Value};
 use super::{Kept, Lower, Parts, arg, result, wide};
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I8, I32, I32X4, I64, V, int_of};
-use crate::{Error, FloatEnv};
+use crate::code::FloatEnv;
+use crate::error::Error;
 
 impl Lower<'_, '_> {
     pub(super) fn mask(&mut self, data: &InstData) -> Result<(), Error> {

@@ -6,14 +6,14 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{InstData, MemAccess, Opcode, Space, Value};
 
 use super::{Kept, LANES_BYTES, Lower, Parts, arg, malformed, result, wide};
-use crate::Error;
 use crate::affine::Form;
 use crate::alignment::AlignmentTest;
 use crate::clif::{HostIntCC, I8X16, I32, I32X4, I64, I64X2, V, element, vector};
-use crate::compile::TrapLane;
 use crate::context::{CONST_BANKS, FAULT_AT_DOUBLE_WORDS, FAULT_AT_WORDS, FAULT_OF_PAGE, at, encode_space};
+use crate::error::Error;
 use crate::flow::Flow;
 use crate::operands::MemoryOperands;
+use crate::trap::TrapLane;
 
 /// The addresses of a chunk's lanes, without the access's offset.
 #[derive(Clone)]

@@ -35,14 +35,15 @@ use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Va
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
 use crate::clif::{Emit, HostBlock, HostType, I8, I32, I32X4, I64, SigRef, StackSlot, V, element, vector};
-use crate::compile::{TrapLane, TrapSite};
+use crate::code::FloatEnv;
+use crate::error::Error;
 use crate::even_address::address_only;
 use crate::flow::{Flow, HostBlocks, Order};
 use crate::listing;
 use crate::operands::{self, arg, malformed, result, wide};
 use crate::options::{BlockRow, Options, Piece};
+use crate::trap::{TrapLane, TrapSite};
 use crate::wanted::Wanted;
-use crate::{Error, FloatEnv};
 
 /// The vectors of a value, or its one scalar.
 type Parts = Rc<[V]>;
@@ -64,7 +65,6 @@ const MOST_FAST_MADS: usize = 256;
 /// What one piece of code for rows leaves for the next: all that is of the host's function, not of the piece's.
 struct Carried<'a, 'b> {
     e: Emit<'b>,
-    marks: u32,
     sites: Vec<TrapSite>,
     pures: Vec<&'static PureFn>,
     tables: Vec<&'static WordTable>,
@@ -79,7 +79,6 @@ impl<'b> Carried<'_, 'b> {
     fn new(e: Emit<'b>) -> Self {
         Carried {
             e,
-            marks: 0,
             sites: Vec::new(),
             pures: Vec::new(),
             tables: Vec::new(),
@@ -95,7 +94,7 @@ impl<'b> Carried<'_, 'b> {
     fn finish(self, options: &Options) -> Lowered {
         let mut b = self.e.b;
         b.seal_all_blocks();
-        b.finalize(options.target.isa(options.fast_compile).frontend_config());
+        b.finalize(options.target.isa().frontend_config());
         Lowered { sites: self.sites, pures: self.pures, tables: self.tables }
     }
 }
@@ -154,8 +153,6 @@ pub(crate) struct Lower<'a, 'b> {
     inside: Vec<V>,
     /// Results of loads done before the first chunk.
     preloaded: HashMap<Value, V>,
-    /// Products rounded towards zero so far.
-    marks: u32,
     /// Where values are used, if that is asked for.
     uses: mads::Uses,
     /// Lanes where values matter, likewise.
@@ -252,8 +249,7 @@ impl<'a, 'b> Lower<'a, 'b> {
         list: bool,
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
-        let Carried { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row } =
-            carried;
+        let Carried { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row } = carried;
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
@@ -287,7 +283,6 @@ impl<'a, 'b> Lower<'a, 'b> {
             mads: None,
             inside: Vec::new(),
             preloaded: HashMap::new(),
-            marks,
             uses,
             wanted,
             used: Uses::new(f),
@@ -320,9 +315,8 @@ impl<'a, 'b> Lower<'a, 'b> {
     }
 
     fn into_carried(self) -> Carried<'a, 'b> {
-        let Lower { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row, .. } =
-            self;
-        Carried { e, marks, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row }
+        let Lower { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row, .. } = self;
+        Carried { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row }
     }
 }
 

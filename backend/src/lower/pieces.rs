@@ -9,12 +9,13 @@ use warpjit_ir::types::Scalar;
 use warpjit_ir::{Slot, Value};
 
 use super::Lower;
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, HostType, I32, I32X4, I64, V, element};
 use crate::context::{PARTED, SUSPENDED, UNFIT, at};
+use crate::error::Error;
 use crate::flow::Flow;
-use crate::options::{BlockRow, Piece, RowSlot, Shape, SlotShape, Way};
+use crate::options::{BlockRow, Piece, RowSlot, Way};
+use crate::shape::{Shape, SlotShape};
 use crate::ways::{NO_WAY, PATIENCE, WARP_BYTES, Ways, number};
 
 /// Bytes from which on memory is copied in a loop.

@@ -5,10 +5,10 @@ use warpjit_ir::{Imm, MemAccess, Opcode, Space, Value};
 
 use super::memory::Access;
 use super::{Kept, Lower, Parts, arg};
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostBlock, HostIntCC, I32, I32X4, I64, I64X2, V, vector};
 use crate::context::at;
+use crate::error::Error;
 
 /// Offsets further apart than this do not share a test: one access out of bounds makes all of a row slow.
 const ROW_BYTES: i64 = 2048;

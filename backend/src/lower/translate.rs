@@ -4,10 +4,10 @@
 use warpjit_ir::{InstData, Opcode, Value};
 
 use super::{Kept, Lower, Parts, malformed, result, wide};
-use crate::Error;
 use crate::affine::Form;
 use crate::clif::{HostIntCC, I32, I64, I64X2, V};
 use crate::context::at;
+use crate::error::Error;
 use crate::even_address::EvenAddress;
 use crate::operands::MemoryOperands;
 use crate::translate::describe;

@@ -6,13 +6,13 @@ use warpjit_ir::{Function, InstData, MemAccess, Opcode, Value};
 
 use super::memory::{Access, Address};
 use super::{Kept, Lower, Parts, result, wide};
-use crate::Error;
 use crate::affine::Forms;
 use crate::clif::{HostIntCC, I32, I32X4, I64, I64X2, V, element, vector};
-use crate::compile::TrapLane;
 use crate::context::{FAULT_AT_PLACE, at};
+use crate::error::Error;
 use crate::even_address::{EvenAddress, step_of};
 use crate::operands::MemoryOperands;
+use crate::trap::TrapLane;
 
 impl Lower<'_, '_> {
     /// A load or store whose address is an i64.

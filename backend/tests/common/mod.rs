@@ -105,7 +105,7 @@ pub fn all_options() -> Vec<Options> {
 
 /// Frame words of a function.
 pub fn frame(func: &Function) -> Vec<u32> {
-    vec![0; warpjit_backend::frame_bytes(func) / 4]
+    vec![0; func.frame_layout().1 as usize / 4]
 }
 
 pub fn read(func: &Function, frame: &[u32], slot: usize, lane: usize) -> u64 {

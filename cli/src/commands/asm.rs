@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow};
 use warpjit::outcome::Status;
 
-use super::code::{choose, program_type, read};
+use super::code::{choose, read, stage};
 use crate::args::AsmArgs;
 
 pub(super) fn asm(args: &AsmArgs) -> anyhow::Result<Status> {
@@ -12,8 +12,8 @@ pub(super) fn asm(args: &AsmArgs) -> anyhow::Result<Status> {
         .map_err(|e| anyhow!("{shown}: is not UTF-8 text (byte {:#x})", e.utf8_error().valid_up_to()))?;
     let (isa, chip) = choose(args.isa.as_deref(), args.chip.as_deref())?;
     let chip = chip.unwrap_or(isa.front_end().default_chip());
-    let program = program_type(&args.r#type)?;
-    let code = chip.target().assemble(&source, program).map_err(|errors| {
+    let stage = stage(&args.r#type)?;
+    let code = chip.target().assemble(&source, stage).map_err(|errors| {
         let lines: Vec<_> = errors.0.iter().map(|e| format!("{shown}:{e}")).collect();
         anyhow!("{}", lines.join("\n"))
     })?;

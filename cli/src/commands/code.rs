@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use warpjit::launch_file::LaunchFile;
 use warpjit::session::program_options;
-use warpjit_frontend::container::{self, Kernel, Module, Wanted};
-use warpjit_frontend::{Chip, Isa, ProgramType};
+use warpjit_frontend::container::{self, Wanted};
+use warpjit_frontend::module::{Kernel, Module};
+use warpjit_frontend::{Chip, Isa, Stage};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_runtime::{Budget, Program, ProgramOptions};
 
@@ -45,9 +46,9 @@ fn chip_named(isa: Isa, name: &str) -> anyhow::Result<Chip> {
 }
 
 /// The program type of that name.
-pub(super) fn program_type(name: &str) -> anyhow::Result<ProgramType> {
-    ProgramType::parse(name).ok_or_else(|| {
-        let known: Vec<_> = ProgramType::ALL.iter().map(|p| p.name()).collect();
+pub(super) fn stage(name: &str) -> anyhow::Result<Stage> {
+    Stage::parse(name).ok_or_else(|| {
+        let known: Vec<_> = Stage::ALL.iter().map(|p| p.name()).collect();
         anyhow!("--type: {name:?} is no type of program; allowed are {}", known.join(", "))
     })
 }
@@ -61,7 +62,7 @@ pub(super) struct Code {
     /// The chip it is decoded for.
     pub chip: Chip,
     /// The type of program it is decoded as.
-    pub program_type: ProgramType,
+    pub stage: Stage,
     /// The kernel asked for.
     pub kernel: Option<String>,
     /// How much loading and compiling may take.
@@ -100,13 +101,13 @@ impl Code {
             let (isa, other) = (module.isa, chip.isa());
             bail!("{}: the code is for {isa}, {chip} is a chip of {other}", path.display());
         }
-        let program_type = match (&args.r#type, &launch) {
-            (Some(name), _) => program_type(name)?,
-            (None, Some(launch)) => launch.launch.kind,
-            (None, None) => ProgramType::Compute,
+        let stage = match (&args.r#type, &launch) {
+            (Some(name), _) => stage(name)?,
+            (None, Some(launch)) => launch.launch.stage,
+            (None, None) => Stage::Compute,
         };
         let kernel = args.kernel.clone().or_else(|| program.and_then(|p| p.kernel.clone()));
-        Ok(Code { path, module, chip, program_type, kernel, budget: args.budget.budget(), options })
+        Ok(Code { path, module, chip, stage, kernel, budget: args.budget.budget(), options })
     }
 
     /// The kernels asked for, lifted.

@@ -43,7 +43,7 @@ pub(super) fn launched(args: &IrArgs) -> anyhow::Result<Status> {
     let code = Code::load(&args.program)?;
     let image = session.program().image();
     let front_end = code.module.isa.front_end();
-    let guest = code.chip.target().listing(&image.code, image.code_address, code.program_type);
+    let guest = code.chip.target().listing(&image.code, image.code_address, code.stage);
     let guest = parse_listing(&guest, front_end.listing_unit());
     let mut text = heading(&report, args);
     let listings = report.listings.unwrap_or_default();

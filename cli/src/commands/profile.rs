@@ -49,7 +49,7 @@ pub(super) fn profile(args: &ProfileArgs) -> anyhow::Result<Status> {
     let front_end = code.module.isa.front_end();
     let mut listing = Vec::new();
     for (words, address) in parts_to_list(&code, image, &counted.profile) {
-        let text = code.chip.target().listing(words, address, code.program_type);
+        let text = code.chip.target().listing(words, address, code.stage);
         listing.extend(parse_listing(&text, front_end.listing_unit()));
     }
     let profile = Profile::new(Parts {

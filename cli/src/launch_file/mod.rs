@@ -31,7 +31,7 @@ pub use outcome::{
     Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save, Unit,
 };
 pub use program::{Launch, Program, RegisterInit};
-pub use warpjit_frontend::ProgramType;
+pub use warpjit_frontend::Stage;
 
 use error::Result;
 use reader::{Source, Table};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
 use warpjit_frontend::gcn::abi::user_words;
-use warpjit_frontend::{Chip, Isa, LaunchRules, ProgramType};
+use warpjit_frontend::{Chip, Isa, LaunchRules, Stage};
 
 use super::Context;
 use super::error::Result;
@@ -47,11 +47,11 @@ impl Program {
     }
 }
 
-/// `[launch]`: kind, size and limits.
+/// `[launch]`: stage, size and limits.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The stage.
-    pub kind: ProgramType,
+    pub stage: Stage,
     /// Blocks of the grid.
     pub grid: [u32; 3],
     /// Threads of a block.
@@ -153,7 +153,7 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
     let rules = program.rules();
     if !rules.has_grid {
         let mut launch = Launch {
-            kind: ProgramType::Compute,
+            stage: Stage::Compute,
             grid: [1; 3],
             block: [1; 3],
             dynamic_shared: 0,
@@ -172,8 +172,9 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
         return Ok(launch);
     }
     let t = t.ok_or_else(|| root.error_at("launch", "missing; it gives grid and block"))?;
-    let kinds = [ProgramType::Compute, ProgramType::Vertex, ProgramType::Geometry, ProgramType::Fragment];
-    let kind = t.get("type").map(|v| v.word(&kinds.map(ProgramType::name))).transpose()?.unwrap_or(0);
+    let stages = program.isa.front_end().stages();
+    let names: Vec<&str> = stages.iter().map(|stage| stage.name()).collect();
+    let stage = t.get("type").map(|v| v.word(&names)).transpose()?.map_or(Stage::Compute, |n| stages[n]);
     let grid = t.need("grid", "the number of blocks in x, y and z")?;
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
     let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
@@ -198,7 +199,7 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
         let most = rules.max_threads;
         return Err(block.error(format!("has {threads} threads; a {isa} block has at most {most}")));
     }
-    Ok(Launch { kind: kinds[kind], grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size })
+    Ok(Launch { stage, grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size })
 }
 
 /// The words of user data, no more than `rsrc2` has loaded.

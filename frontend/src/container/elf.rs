@@ -23,8 +23,9 @@ use object::read::elf::{ElfFile, FileHeader, SectionHeader};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol};
 use warpjit_ir::Meter;
 
-use super::{ConstPart, ConstSymbol, ContainerError, Kernel, Module, NameLengths, Wanted};
+use super::{ContainerError, NameLengths, Wanted};
 use super::{check_overlaps, limits, zeros};
+use crate::module::{ConstPart, ConstSymbol, Kernel, Module};
 use crate::{Isa, fermi, tesla};
 
 /// `e_machine` of CUDA code.
@@ -66,11 +67,11 @@ impl Target {
             isa: Isa::Fermi,
             chip: chip.into(),
             word: 8,
-            registers: fermi::abi::REGISTERS,
-            shared: fermi::abi::SHARED_BYTES,
-            local: fermi::abi::LOCAL_BYTES,
-            banks: fermi::abi::BANKS,
-            params: fermi::abi::PARAM_BYTES,
+            registers: fermi::map::REGISTERS,
+            shared: fermi::map::SHARED_BYTES,
+            local: fermi::map::LOCAL_BYTES,
+            banks: fermi::map::BANKS,
+            params: fermi::map::PARAM_BYTES,
         };
         tesla::Chip::parse(&name).map(tesla).or_else(|| fermi::Chip::parse(&name).map(fermi))
     }

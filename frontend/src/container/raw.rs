@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::{ContainerError, Kernel, Module, limits};
+use super::{ContainerError, limits};
 use crate::Isa;
+use crate::module::{Kernel, Module};
 
 /// Takes the bytes as one program at address 0.
 pub fn load(bytes: &[u8], isa: Isa) -> Result<Module, ContainerError> {

@@ -10,9 +10,10 @@
 use bytes::Bytes;
 use warpjit_ir::Meter;
 
-use super::{ConstPart, ConstSymbol, ContainerError, Global, Kernel, Module, limits, zeros};
+use super::{ContainerError, limits, zeros};
 use crate::Isa;
-use crate::tesla::Chip;
+use crate::module::{ConstPart, ConstSymbol, Global, Kernel, Module};
+use crate::tesla::chip::Chip;
 
 /// True if the first word is one a text cubin begins with.
 pub fn is_text_cubin(bytes: &[u8]) -> bool {

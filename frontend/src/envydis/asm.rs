@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use super::dialect::Dialect;
 use super::matcher::{Match, Stuck, encodings};
 use super::token::{Kind, Token, is_label, number, tokens};
-use crate::isa::{SourceError, SourceErrors};
+use crate::error::{SourceError, SourceErrors};
 
 /// Assembled code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -3,7 +3,7 @@
 use super::dialect::Fermi;
 use super::{Chip, Inst};
 use crate::envydis::{self, Assembly};
-use crate::isa::SourceErrors;
+use crate::error::SourceErrors;
 
 /// Assembles a text, whether source or listing.
 ///

@@ -3,9 +3,11 @@
 
 use warpjit_ir::Meter;
 
-use crate::container::{Kernel, Module, ParamLayout};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target, no_syntax};
+use crate::isa::{Isa, Stage};
+use crate::module::{Kernel, Module, ParamLayout};
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
@@ -17,10 +19,6 @@ pub struct FermiFrontEnd;
 const LEAST_LOCAL: u32 = 0x400;
 
 impl FrontEnd for FermiFrontEnd {
-    fn name(&self) -> &'static str {
-        "fermi"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
@@ -98,25 +96,19 @@ impl Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base, *self)
     }
 
-    fn listing_in(
-        &self,
-        syntax: &str,
-        code: &[u8],
-        base: u32,
-        program: ProgramType,
-    ) -> Result<String, LoadError> {
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
         match syntax {
-            "envydis" => Ok(self.listing(code, base, program)),
+            "envydis" => Ok(self.listing(code, base, stage)),
             "sass" => Ok(sass_listing(code, base, *self)),
-            _ => Err(no_syntax(Isa::Fermi, syntax)),
+            _ => Err(no_syntax(Isa::Fermi, self.isa().front_end().syntaxes(), syntax)),
         }
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }

@@ -20,7 +20,7 @@ use super::encode::encode_row;
 use super::operand::Operand;
 use super::table::Row;
 use super::{Chip, Inst};
-use crate::isa::{SourceError, SourceErrors};
+use crate::error::{SourceError, SourceErrors};
 
 /// Assembled code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::Generation;
-use super::Generation::{Gfx6, Gfx7, Gfx8, Gfx9};
-use crate::chip::plain_name;
+use super::generation::Generation;
+use super::generation::Generation::{Gfx6, Gfx7, Gfx8, Gfx9};
+use crate::chip_names::plain_name;
 
 /// Groups of encodings that not all chips of a generation have (LLVM's processors of GCN 1.4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

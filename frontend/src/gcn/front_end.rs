@@ -6,19 +6,17 @@ use warpjit_ir::{Builtin, Meter, SlotInit};
 
 use super::abi::{self, Setup};
 use super::{Chip, Generation, Inst, assemble, decode, lift, listing};
-use crate::container::{Kernel, Module};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
+use crate::isa::{Isa, Stage};
+use crate::module::{Kernel, Module};
 
 /// The front end.
 #[derive(Debug)]
 pub struct GcnFrontEnd;
 
 impl FrontEnd for GcnFrontEnd {
-    fn name(&self) -> &'static str {
-        "gcn"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::all().flat_map(Chip::names).collect()
     }
@@ -114,11 +112,11 @@ impl Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base.into(), *self)
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }

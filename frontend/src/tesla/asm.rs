@@ -3,7 +3,7 @@
 use super::dialect::Tesla;
 use super::{Inst, Target};
 use crate::envydis::{self, Assembly};
-use crate::isa::SourceErrors;
+use crate::error::SourceErrors;
 
 /// Assembles a text, whether source or listing.
 ///

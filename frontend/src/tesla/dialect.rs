@@ -7,7 +7,7 @@ use super::disasm::SPECIAL;
 use super::field::{self, Field};
 use super::operand::Operand;
 use super::table::{self, Need};
-use super::{Chip, Form, Inst, Op, ProgramType, Target, asm_field};
+use super::{Chip, Form, Inst, Op, STAGES, Target, asm_field};
 use crate::envydis::{DecodeError, Dialect, Kind, Others, State, Table, Type};
 
 /// The dialect.
@@ -102,14 +102,14 @@ impl Dialect for Tesla {
     }
 
     fn others(target: Target) -> Vec<Others<Tesla>> {
-        let Target { chip, program } = target;
-        let chips = Chip::ALL.into_iter().map(|chip| (Target { chip, program }, chip.name()));
-        let programs = ProgramType::ALL.into_iter().map(|program| (Target { chip, program }, program.name()));
+        let Target { chip, stage } = target;
+        let chips = Chip::ALL.into_iter().map(|chip| (Target { chip, stage }, chip.name()));
+        let stages = STAGES.into_iter().map(|stage| (Target { chip, stage }, stage.name()));
         vec![
             Others { text: format!("{chip} has no such instruction; these have:"), targets: chips.collect() },
             Others {
-                text: format!("{} programs have no such instruction; these have:", program.name()),
-                targets: programs.collect(),
+                text: format!("{} programs have no such instruction; these have:", stage.name()),
+                targets: stages.collect(),
             },
         ]
     }

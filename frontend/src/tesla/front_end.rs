@@ -2,9 +2,11 @@
 //! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};
-use crate::container::{Global, Kernel, Module, ParamLayout};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors};
+use crate::isa::{Isa, Stage};
+use crate::module::{Global, Kernel, Module, ParamLayout};
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
@@ -16,10 +18,6 @@ pub struct TeslaFrontEnd;
 const COMPILER_BANK: u32 = 1;
 
 impl FrontEnd for TeslaFrontEnd {
-    fn name(&self) -> &'static str {
-        "tesla"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
@@ -30,6 +28,10 @@ impl FrontEnd for TeslaFrontEnd {
 
     fn default_chip(&self) -> crate::Chip {
         Chip::G80.into()
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        &super::STAGES
     }
 
     fn syntaxes(&self) -> &'static [&'static str] {
@@ -89,12 +91,12 @@ impl crate::Target for Chip {
         })
     }
 
-    fn listing(&self, code: &[u8], base: u32, program: ProgramType) -> String {
-        listing(code, base, Target { chip: *self, program })
+    fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String {
+        listing(code, base, Target { chip: *self, stage })
     }
 
-    fn assemble(&self, text: &str, program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
-        Ok(assemble(text, Target { chip: *self, program })?.code)
+    fn assemble(&self, text: &str, stage: Stage) -> Result<Vec<u8>, SourceErrors> {
+        Ok(assemble(text, Target { chip: *self, stage })?.code)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Generates the table of supported Tesla instructions in docs/.
 
 use super::table::rows;
-use super::{Chip, Form, ProgramType};
+use super::{Chip, Form, STAGES, Stage};
 use crate::envydis::support_section;
 
 /// A markdown table of every row: `docs/support-tesla.md`.
@@ -22,7 +22,7 @@ pub fn support_table() -> String {
     for (title, forms) in forms {
         let found: Vec<_> = rows().iter().filter(|row| forms.contains(&row.form)).collect();
         support_section(&mut out, title, &found, &["chips", "programs"], |row| {
-            vec![chips(&row.chips()), programs(&row.programs())]
+            vec![chips(&row.chips()), stages(&row.stages())]
         });
     }
     out
@@ -39,10 +39,10 @@ fn chips(chips: &[Chip]) -> String {
     chips.iter().map(|chip| chip.name()).collect::<Vec<_>>().join(" ")
 }
 
-/// The program types in words.
-fn programs(programs: &[ProgramType]) -> String {
-    if programs.len() == ProgramType::ALL.len() {
+/// The stages in words.
+fn stages(stages: &[Stage]) -> String {
+    if stages.len() == STAGES.len() {
         return "all".into();
     }
-    programs.iter().map(|program| program.name()).collect::<Vec<_>>().join(" ")
+    stages.iter().map(|stage| stage.name()).collect::<Vec<_>>().join(" ")
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::dialect::Tesla;
-use super::{Chip, Features, Form, ProgramType, Target, rows, slots};
+use super::{Chip, Features, Form, STAGES, Stage, Target, rows, slots};
 use crate::envydis::{self, Table};
 
 /// One instruction form.
@@ -13,12 +13,12 @@ pub type Row = envydis::Row<Tesla>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Need {
     pub(super) features: Features,
-    pub(super) programs: u8,
+    pub(super) stages: u8,
 }
 
 impl Need {
     pub(super) fn met(self, target: Target) -> bool {
-        target.chip.features().contains(self.features) && self.programs & target.program.bit() != 0
+        target.chip.features().contains(self.features) && self.stages & target.stage.bit() != 0
     }
 }
 
@@ -29,8 +29,8 @@ impl Row {
     }
 
     /// The program types that have it.
-    pub fn programs(&self) -> Vec<ProgramType> {
-        ProgramType::ALL.into_iter().filter(|program| self.need.programs & program.bit() != 0).collect()
+    pub fn stages(&self) -> Vec<Stage> {
+        STAGES.into_iter().filter(|stage| self.need.stages & stage.bit() != 0).collect()
     }
 }
 
@@ -57,7 +57,7 @@ pub fn rows() -> &'static [Row] {
 
 /// Reads `[F_X] [CP|VP]`.
 pub(super) fn parse_need(brackets: &'static str) -> Need {
-    let mut need = Need { features: Features::NONE, programs: 0xf };
+    let mut need = Need { features: Features::NONE, stages: 0xff };
     for group in brackets.split(['[', ']', ' ']).filter(|group| !group.is_empty()) {
         let feature = match group {
             "F_SM11" => Some(Features::SM11),
@@ -69,13 +69,13 @@ pub(super) fn parse_need(brackets: &'static str) -> Need {
         match feature {
             Some(feature) => need.features = need.features.and(feature),
             None => {
-                need.programs = group
+                need.stages = group
                     .split('|')
                     .map(|name| match name {
-                        "VP" => ProgramType::Vertex.bit(),
-                        "GP" => ProgramType::Geometry.bit(),
-                        "FP" => ProgramType::Fragment.bit(),
-                        "CP" => ProgramType::Compute.bit(),
+                        "VP" => Stage::Vertex.bit(),
+                        "GP" => Stage::Geometry.bit(),
+                        "FP" => Stage::Fragment.bit(),
+                        "CP" => Stage::Compute.bit(),
                         _ => unreachable!("the table needs `{name}`"),
                     })
                     .sum();

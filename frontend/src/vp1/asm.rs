@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::field::{Field, Kind, Scope, number_text};
 use super::table::{Alternative, Atom, Row, table};
 use super::{Chip, Unit, bundle_len, decode};
-use crate::isa::{SourceError, SourceErrors};
+use crate::error::{SourceError, SourceErrors};
 
 /// Assembled code.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

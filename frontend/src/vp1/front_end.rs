@@ -4,9 +4,11 @@
 use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};
 
 use super::{Chip, assemble, lift, listing};
-use crate::container::{Kernel, Module};
+use crate::error::{LoadError, SourceErrors};
+use crate::front_end::{FrontEnd, LaunchRules, Target};
 use crate::image::{CodeOptions, KernelImage, check_entry};
-use crate::isa::{FrontEnd, Isa, LaunchRules, LoadError, ProgramType, SourceErrors, Target};
+use crate::isa::{Isa, Stage};
+use crate::module::{Kernel, Module};
 
 /// The front end.
 #[derive(Debug)]
@@ -40,10 +42,6 @@ fn abi() -> KernelAbi {
 }
 
 impl FrontEnd for Vp1FrontEnd {
-    fn name(&self) -> &'static str {
-        "vp1"
-    }
-
     fn chips(&self) -> Vec<&'static str> {
         Chip::ALL.iter().map(|chip| chip.name()).collect()
     }
@@ -54,6 +52,10 @@ impl FrontEnd for Vp1FrontEnd {
 
     fn default_chip(&self) -> crate::Chip {
         Chip::G80.into()
+    }
+
+    fn stages(&self) -> &'static [Stage] {
+        &[Stage::Compute]
     }
 
     /// Instructions are counted, not bytes.
@@ -87,11 +89,11 @@ impl Target for Chip {
         Ok(image(lifted.function, &lifted.slots, chip, code))
     }
 
-    fn listing(&self, code: &[u8], base: u32, _program: ProgramType) -> String {
+    fn listing(&self, code: &[u8], base: u32, _stage: Stage) -> String {
         listing(code, base / 4, *self)
     }
 
-    fn assemble(&self, text: &str, _program: ProgramType) -> Result<Vec<u8>, SourceErrors> {
+    fn assemble(&self, text: &str, _stage: Stage) -> Result<Vec<u8>, SourceErrors> {
         Ok(assemble(text, *self)?.code)
     }
 }

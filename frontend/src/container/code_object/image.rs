@@ -18,7 +18,7 @@ use warpjit_ir::Meter;
 
 use super::{ContainerError, Elf, error, number_at, unsupported, wrap};
 use crate::container::limits;
-use crate::gcn::abi::CODE_ADDRESS;
+use crate::gcn::map::CODE_ADDRESS;
 
 /// Variables begin on a page of their own.
 const PAGE: u64 = 4096;

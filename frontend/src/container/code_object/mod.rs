@@ -24,9 +24,10 @@ use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, 
 use object::{Endianness, read};
 use warpjit_ir::Meter;
 
-use super::{ContainerError, Kernel, Module, NameLengths, check_overlaps, limits};
-use crate::Isa;
-use crate::gcn::Chip;
+use super::{ContainerError, NameLengths, check_overlaps, limits};
+use crate::gcn::chip::Chip;
+use crate::isa::Isa;
+use crate::module::{ArgKind, CodeObject, Kernel, KernelArg, Module};
 use image::Image;
 use metadata::Metadata;
 
@@ -40,55 +41,6 @@ const OSABI_MESA3D: u8 = 0x42;
 const LAST_ABI_VERSION: u8 = 4;
 /// `st_type` of kernels of version 2.
 const STT_AMDGPU_HSA_KERNEL: u8 = 10;
-
-/// What a code object says of a kernel beyond [`Kernel`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CodeObject {
-    /// All loaded segments, from address 0 of the file.
-    pub image: Arc<[u8]>,
-    /// The part of it that programs may write; it begins on a page of its own.
-    pub variables: Option<Range<u32>>,
-    /// Address of the descriptor.
-    pub descriptor: u32,
-    /// Whether it is of Mesa's form.
-    pub mesa: bool,
-    /// COMPUTE_PGM_RSRC1.
-    pub rsrc1: u32,
-    /// COMPUTE_PGM_RSRC2.
-    pub rsrc2: u32,
-    /// Kernel code properties: which registers are set up.
-    pub properties: u32,
-    /// Bytes of the kernel argument segment; 0 where nothing says.
-    pub kernarg_bytes: u32,
-    /// The arguments, hidden ones included, where the file describes them.
-    pub args: Option<Vec<KernelArg>>,
-}
-
-/// An argument in the kernel argument segment.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct KernelArg {
-    /// Byte offset.
-    pub offset: u32,
-    /// Size in bytes.
-    pub bytes: u32,
-    /// What it is.
-    pub kind: ArgKind,
-}
-
-/// What an argument is.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ArgKind {
-    /// A value or a structure.
-    ByValue,
-    /// A pointer to global or constant memory.
-    Global,
-    /// The LDS offset of dynamic memory.
-    DynamicShared,
-    /// Something the launch gives without being told (`global_offset_x`), by its name without `hidden_`.
-    Hidden(String),
-    /// A picture, sampler, pipe or queue, by its name.
-    Other(String),
-}
 
 fn error<T>(offset: u64, reason: impl Into<String>) -> Result<T, ContainerError> {
     Err(ContainerError::Elf { offset, reason: reason.into() })

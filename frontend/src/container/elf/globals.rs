@@ -14,8 +14,9 @@ use warpjit_ir::Meter;
 use super::link::Places;
 use super::{Cubin, Section, constant_bank, error};
 use crate::Isa;
-use crate::container::{ConstPart, ContainerError, Global, GlobalMemory, Module, NameLengths, Wanted};
-use crate::fermi::abi::{GLOBAL_ADDRESS, GLOBAL_BYTES};
+use crate::container::{ContainerError, NameLengths, Wanted};
+use crate::fermi::map::{GLOBAL_ADDRESS, GLOBAL_BYTES};
+use crate::module::{ConstPart, Global, GlobalMemory, Module};
 
 /// Where calls of functions lead that the file does not have: to no instruction.
 const NOWHERE: u64 = 0xffff_fff8;

@@ -10,7 +10,8 @@ use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionIndex};
 
 use super::{Cubin, Section, constant_bank};
-use crate::container::{ContainerError, Kernel, Module, Wanted, limits};
+use crate::container::{ContainerError, Wanted, limits};
+use crate::module::{Kernel, Module};
 
 /// Multiple of bytes that functions are placed at: GK104 wants its scheduling hints there.
 const ALIGN: usize = 64;

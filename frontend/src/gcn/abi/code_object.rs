@@ -10,11 +10,10 @@ use super::{
     CODE_ADDRESS, KERNARG, KERNARG_ADDRESS, LANES, PACKET_ADDRESS, PRIVATE_APERTURE, QUEUE_ADDRESS,
     SCRATCH_ADDRESS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
 };
-use crate::container::Kernel;
-use crate::container::code_object::{ArgKind, CodeObject, KernelArg};
+use crate::error::LoadError;
 use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
-use crate::isa::LoadError;
+use crate::module::{ArgKind, CodeObject, Kernel, KernelArg};
 
 /// Code properties: what is in user SGPRs, in this order (facts/gcn.md section 6.2).
 mod property {
@@ -160,7 +159,7 @@ impl Builder<'_> {
             value,
         };
         let abi = &mut self.setup.abi;
-        abi.params.max_bytes = crate::container::KERNARG_BYTES;
+        abi.params.max_bytes = crate::gcn::map::KERNARG_BYTES;
         let Some(args) = &self.object.args else {
             // Behind the arguments of Mesa's form stand the number of axes, and the global offsets. Where a kernel does
             // not read them, newer compilers leave no room for them, and nothing says so: arguments may take all there

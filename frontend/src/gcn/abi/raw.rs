@@ -11,10 +11,10 @@ use super::rsrc::{Rsrc1, Rsrc2};
 use super::{
     LANES, PRIVATE_APERTURE, RAW_SGPRS, SCRATCH_GRANULE, SHARED_APERTURE, Setup, code_segment, limits,
 };
+use crate::error::LoadError;
 use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
 use crate::image::CodeOptions;
-use crate::isa::LoadError;
 
 /// MODE of raw code that does not say: round to nearest, denormals of f32 flushed, others kept; what compilers want before 1.4.
 const RAW_MODE: u32 = 0xc0;

@@ -1,4 +1,4 @@
-//! One test a rule of facts/divergence.md.
+//! Tests of the divergence stack: one test for each rule of facts/divergence.md.
 
 use super::*;
 use crate::Builder;

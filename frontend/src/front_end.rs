@@ -1,0 +1,157 @@
+//! The traits through which the other crates use an instruction set: [`FrontEnd`] for the set, [`Target`] for one of its chips;
+//! and [`LaunchRules`], what a launch may set. Each instruction set implements them in its `front_end.rs`.
+
+use std::fmt;
+
+use warpjit_ir::KernelAbi;
+use warpjit_ir::Meter;
+
+use crate::chip::Chip;
+use crate::error::{LoadError, SourceErrors};
+use crate::image::{CodeOptions, KernelImage};
+use crate::isa::{Isa, Stage};
+use crate::module::{Kernel, Module};
+
+/// What a launch file may say for an ISA, checked before any program is loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LaunchRules {
+    /// Whether there are blocks, threads and arguments at all. Without, one warp runs and only registers, the
+    /// shared memory (see `shared_buffer`) and `max_steps` are given.
+    pub has_grid: bool,
+    /// Most blocks along each axis.
+    pub max_grid: [u32; 3],
+    /// Most threads of a block along each axis.
+    pub max_block: [u32; 3],
+    /// Most threads of a block.
+    pub max_threads: u32,
+    /// Bytes of a pointer argument that names no size.
+    pub pointer_bytes: usize,
+    /// Whether pointer arguments of 4 bytes are allowed.
+    pub short_pointers: bool,
+    /// Bits of a guest address; 0: there is no memory with addresses.
+    pub address_bits: u32,
+    /// Whether addresses are sign-extended: the bits above the highest repeat it.
+    pub signed_addresses: bool,
+    /// Constant banks that a launch may bind; 0: there are none.
+    pub const_banks: u32,
+    /// Windows to global memory (`[[global]]`); 0: there are none.
+    pub global_windows: u32,
+    /// Whether arguments may point to dynamic shared memory (`[[arg]] local`).
+    pub local_args: bool,
+    /// Most registers that raw code may ask for.
+    pub max_registers: u32,
+    /// Most scalar registers that raw code may ask for; 0: there are none.
+    pub max_sgprs: u32,
+    /// Whether raw code may come with the registers that say how the hardware starts it (`rsrc1`, `rsrc2`), and its launch with what
+    /// goes with them: user data and how scratch is shared out.
+    pub has_rsrc: bool,
+    /// Lanes of a warp.
+    pub lanes: u32,
+    /// Bits of the widest register that a launch file names.
+    pub register_bits: u32,
+    /// The buffer, if it exists, that is the block's shared memory rather than mapped memory.
+    pub shared_buffer: Option<&'static str>,
+}
+
+impl LaunchRules {
+    /// What a chip's launch interface says; grids, 64 bits of address, and nothing that only some have.
+    pub(crate) fn of(abi: &KernelAbi) -> LaunchRules {
+        LaunchRules {
+            has_grid: true,
+            max_grid: abi.max_grid,
+            max_block: abi.max_block,
+            max_threads: abi.max_threads,
+            pointer_bytes: abi.params.pointer_bytes.into(),
+            short_pointers: abi.params.pointer_bytes == 4,
+            address_bits: 40,
+            signed_addresses: false,
+            const_banks: 0,
+            global_windows: 0,
+            local_args: false,
+            max_registers: abi.max_registers,
+            max_sgprs: 0,
+            has_rsrc: false,
+            lanes: abi.warp_lanes,
+            register_bits: 32,
+            shared_buffer: None,
+        }
+    }
+}
+
+/// An instruction set as the rest of the system sees it.
+pub trait FrontEnd: Send + Sync + fmt::Debug {
+    /// Names of chips, for messages. [`FrontEnd::parse_chip`] knows more: boards, and other names of the same chips.
+    fn chips(&self) -> Vec<&'static str>;
+
+    /// The chip of that name, if it is one of this instruction set.
+    fn parse_chip(&self, name: &str) -> Option<Chip>;
+
+    /// The chip that listings and launch rules are for when no chip is named.
+    fn default_chip(&self) -> Chip;
+
+    /// Stages that its programs can be for.
+    fn stages(&self) -> &'static [Stage] {
+        &Stage::ALL
+    }
+
+    /// Bytes that an address of the listing counts.
+    fn listing_unit(&self) -> u32 {
+        1
+    }
+
+    /// Names of the syntaxes that listings come in; the first is that of [`Target::listing`].
+    fn syntaxes(&self) -> &'static [&'static str] {
+        &["default"]
+    }
+}
+
+/// A chip that code is lifted, listed or assembled for.
+pub trait Target: fmt::Debug {
+    /// The chip's instruction set.
+    fn isa(&self) -> Isa;
+
+    /// Limits of launch files.
+    fn launch_rules(&self) -> LaunchRules;
+
+    /// Lifts a kernel of a container, or raw words (`options.raw`), for a compute launch.
+    ///
+    /// # Errors
+    ///
+    /// The code is for another chip, the options do not fit, the container contradicts itself, or the meter says that it must stop.
+    fn lift(
+        &self,
+        module: &Module,
+        kernel: &Kernel,
+        options: &CodeOptions,
+        meter: &Meter,
+    ) -> Result<KernelImage, LoadError>;
+
+    /// The listing of `code`, whose first byte is at `base`.
+    fn listing(&self, code: &[u8], base: u32, stage: Stage) -> String;
+
+    /// The listing in the syntax of that name.
+    ///
+    /// # Errors
+    ///
+    /// The instruction set has no such syntax.
+    fn listing_in(&self, syntax: &str, code: &[u8], base: u32, stage: Stage) -> Result<String, LoadError> {
+        let known = self.isa().front_end().syntaxes();
+        if known.first() == Some(&syntax) {
+            return Ok(self.listing(code, base, stage));
+        }
+        Err(no_syntax(self.isa(), known, syntax))
+    }
+
+    /// Assembles a source or a listing.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    fn assemble(&self, text: &str, stage: Stage) -> Result<Vec<u8>, SourceErrors>;
+}
+
+/// The error for a syntax that an instruction set does not have.
+pub(crate) fn no_syntax(isa: Isa, known: &[&str], syntax: &str) -> LoadError {
+    let known = known.join(" ");
+    LoadError::Program(format!("{isa} has no syntax {syntax}; syntaxes: {known}"))
+}
