@@ -1,4 +1,4 @@
-//! Kernels that compute in registers.
+//! Benchmarks kernels that compute in registers.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use warpjit_benches::groups;

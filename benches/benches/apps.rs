@@ -1,4 +1,4 @@
-//! All other kernels, and those dropped into the folder.
+//! Benchmarks all kernels that no other group has, including new folders in `benches/kernels/`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use warpjit_benches::groups;

@@ -1,5 +1,5 @@
-//! Regions, passes and code of a program that has just been lifted, and the run of one block with it. Lifting has a group of its
-//! own; loading, mapping and filling buffers are left out.
+//! Benchmarks the way from a program that has just been lifted to the end of one block: regions, passes, code generation, and the
+//! run. Lifting is in `lift.rs`; loading the file and filling buffers are not timed.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use warpjit::session::Session;

@@ -1,4 +1,4 @@
-//! The decoder on the code of each kernel.
+//! Benchmarks the decoder on the code of each kernel.
 
 use std::hint::black_box;
 

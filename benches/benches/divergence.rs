@@ -1,4 +1,4 @@
-//! Kernels whose lanes part.
+//! Benchmarks kernels whose lanes diverge.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use warpjit_benches::groups;

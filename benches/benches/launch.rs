@@ -1,5 +1,5 @@
-//! What a launch costs besides its work: two blocks of a kernel that has code and arguments in memory, GCN's, with the arguments of the
-//! launch before and with others.
+//! Benchmarks the fixed cost of a launch: two blocks of a GCN kernel whose code and arguments are in memory, with the same
+//! arguments as in the previous launch and with other ones.
 
 use std::path::Path;
 

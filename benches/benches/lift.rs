@@ -1,4 +1,4 @@
-//! From bytes to lifted code: container, decoder, lifter, verifier.
+//! Benchmarks the way from bytes to lifted code: container, decoder, lifter, verifier.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! Kernels bound by memory or tables.
+//! Benchmarks kernels limited by memory or table lookups.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use warpjit_benches::groups;

@@ -1,4 +1,5 @@
-//! From a loaded program to code that is ready, without and with code on disk: launches that are cancelled before they begin.
+//! Benchmarks how long it takes from a loaded program to executable code, without and with code cached on disk. Each launch is
+//! cancelled before its first block.
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use warpjit::session::{Session, load_program};

@@ -1,4 +1,4 @@
-//! What the criterion benchmarks share.
+//! What the criterion benchmarks share: one benchmark of a kernel as native code, compiled and interpreted.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Native code on two threads, each with half of the work.
+//! Times native code on two threads, each of which does half of the work.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
-//! Benchmarks of warpjit against native code.
+//! Benchmarks warpjit against native code.
 //!
-//! `benches/kernels/` holds guest kernels, a folder each with a launch file; dropping one in adds a benchmark.
-//! Those that [`kernels`] knows have a model of their result and native yardsticks, too.
+//! `benches/kernels/` holds guest kernels, a folder each with a launch file; a new folder is a new benchmark. Those that
+//! [`kernels`] lists also have a model of their result and native code to compare with.
 
 #![warn(missing_docs)]
 #![allow(clippy::needless_range_loop, reason = "several arrays go by one index; a loop over it says so")]

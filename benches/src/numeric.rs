@@ -1,5 +1,5 @@
-//! The chips' float arithmetic as the models need it, written from facts/tesla.md section 6 and facts/fermi.md section 2
-//! without a look at the lifters: for finite arguments, in the machine's own `f64` and `f32`.
+//! The chips' float arithmetic for the models, written from facts/tesla.md section 6 and facts/fermi.md section 2 independently
+//! of the lifters. It handles finite arguments, in the host's `f64` and `f32`.
 
 use warpjit_frontend::fermi::numeric as fermi;
 use warpjit_frontend::formula::Scalars;

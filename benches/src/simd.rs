@@ -1,8 +1,8 @@
-//! Vectors of the host for the native yardsticks: 4, 8 or 16 lanes of 32 bits.
+//! Host vectors of 4, 8 or 16 lanes of 32 bits, for the native code that kernels are compared with.
 //!
-//! A yardstick is one generic function ([`Kernel::run`]) that is compiled for each width, with that width's
-//! instructions switched on. [`Simd`] is implemented by tokens ([`V4`], [`V8`], [`V16`]) that exist only on a
-//! processor that has the instructions; that is what makes the methods safe to call.
+//! A native kernel is one generic function ([`Kernel::run`]), compiled for each width with that width's instructions enabled.
+//! [`Simd`] is implemented by tokens ([`V4`], [`V8`], [`V16`]). A token can only be obtained on a processor that has the
+//! instructions, which makes the methods safe to call.
 
 #![allow(
     clippy::inline_always,

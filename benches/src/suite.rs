@@ -1,4 +1,4 @@
-//! The folder of kernels, and guest runs of one.
+//! Finds the kernels in `benches/kernels/` and runs them as guest code.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
-//! Programs for VP1: a scalar loop, and the decoding of 8 x 8 blocks, each with the same in plain Rust.
+//! Programs for VP1, each with the same computation in plain Rust: a scalar loop, and the decoding of 8 x 8 blocks.
 //!
-//! The decoder takes macroblocks of four blocks, 16 x 16. For each it does the inverse transform (two passes of products
-//! with a matrix, columns then rows, by way of the data store, whose vertical accesses transpose) and adds the result to a
-//! prediction, clipped to 0 to 255. Coefficients and intermediate results have eight bits, as registers do.
+//! The decoder takes macroblocks of 16 x 16: four blocks. For each block it computes the inverse transform and adds it to a
+//! prediction, clipped to 0 to 255. The transform is two products with a matrix, first over columns, then over rows; vertical
+//! accesses to the data store transpose in between. Coefficients and intermediate results have eight bits, as the registers have.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The committed kernels are what their sources and models say, and run.
+//! Tests that the committed kernels match their sources and models, and that they run.
 
 use warpjit_benches::suite;
 use warpjit_runtime::{Config, Engine, Tier};

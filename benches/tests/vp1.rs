@@ -1,4 +1,4 @@
-//! The programs for VP1 compute what the same in Rust does.
+//! Tests that the VP1 programs compute what their Rust versions compute.
 
 use warpjit_benches::vp1::cases;
 use warpjit_runtime::{Config, Tier};

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: commands and options.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

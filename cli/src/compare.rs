@@ -1,4 +1,4 @@
-//! Comparing what memory and registers hold with what a launch file expects.
+//! Compares memory and registers after a run with what a launch file expects.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub struct Difference {
     pub of: usize,
     /// Its bits as found.
     pub got: u64,
-    /// Its bits as wanted.
+    /// Its expected bits.
     pub wanted: u64,
     /// What it is.
     pub unit: Unit,

@@ -1,7 +1,7 @@
-//! Runs GPU machine code on the CPU: the library behind the `warpjit` command.
+//! The library behind the `warpjit` command, which runs GPU machine code on the CPU.
 //!
-//! The command itself is thin. What tests and other tools share with it is here: reading launch
-//! files, running them, comparing results, writing pictures.
+//! It holds what tests and other tools share with the command: reading launch files, running them, comparing results, writing
+//! pictures.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The `warpjit` command.
+//! The `warpjit` command: parses the arguments and calls the library.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What came of a run, held against what was expected; as text and as JSON.
+//! The outcome of a run: which expectations held, the exit status, and both as text and JSON.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Buffers written as PNG pictures.
+//! Writes buffers as PNG pictures.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! A launch file on an engine: its program loaded, its memory mapped, its launch ready.
+//! Prepares a launch file for an engine: loads its program, maps its memory, builds its launch.
 
 use std::ops::Range;
 use std::path::{Component, Path};

@@ -1,4 +1,4 @@
-//! Results of a bench suite: a row for each launch file, kept as JSON and compared with a baseline.
+//! Results of a bench suite: one for each launch file, saved as JSON and compared with a baseline.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -184,7 +184,7 @@ impl Results {
     }
 }
 
-/// A row held against its baseline.
+/// A result and its baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// Which row.
@@ -200,7 +200,7 @@ pub struct Compared {
     pub note: Option<String>,
 }
 
-/// A suite held against a baseline.
+/// A comparison of a suite's results with a baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Rows that both have, in the order of the suite.

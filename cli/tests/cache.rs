@@ -1,4 +1,4 @@
-//! The `warpjit` binary and the code that it keeps on disk.
+//! Tests the `warpjit` binary with code cached on disk.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The `warpjit` binary: exit statuses, text and JSON, saved files.
+//! Tests the `warpjit` binary: exit statuses, text and JSON output, saved files.
 
 mod common;
 

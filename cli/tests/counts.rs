@@ -1,4 +1,4 @@
-//! Instructions and lanes are counted the same by `run`, `bench` and `profile`, in all tiers: against counts made by hand.
+//! Tests that `run`, `bench` and `profile` count the same instructions and lanes in all tiers, against counts made by hand.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! `warpjit ir --launched`: what was compiled for a launch.
+//! Tests `warpjit ir --launched`, which prints the code compiled for a launch.
 
 mod common;
 

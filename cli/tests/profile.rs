@@ -1,4 +1,4 @@
-//! `warpjit profile` and `--perf`.
+//! Tests `warpjit profile` and `--perf`.
 
 mod common;
 

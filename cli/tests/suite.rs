@@ -1,4 +1,4 @@
-//! `warpjit bench --suite`: rows, JSON, baselines, exit statuses.
+//! Tests `warpjit bench --suite`: results, JSON, baselines, exit statuses.
 
 mod common;
 

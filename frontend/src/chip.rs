@@ -1,4 +1,4 @@
-//! A chip of any instruction set.
+//! The chips of all instruction sets, as one enum.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How names of chips and boards are compared: without capitals, blanks and brands.
+//! Compares names of chips and boards: ignores capitals, blanks and brands.
 
 /// Makers and brands, which say nothing of the chip.
 const BRANDS: [&str; 5] = ["nvidia", "geforce", "amd", "ati", "radeon"];

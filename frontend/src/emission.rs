@@ -7,14 +7,14 @@ use warpjit_ir::{Block, Builder, Function, IntCC, Opcode, Scalar, Slot, Terminat
 
 /// Emits into one block after the other.
 pub(crate) struct Emission<'f> {
-    /// The builder at the current place.
+    /// The builder, at the end of the current block.
     pub(crate) b: Builder<'f>,
-    /// What each slot holds now, and whether the slot itself has to be written.
+    /// The current value of each slot that was read or written, and whether it has to be written back at the end of the block.
     cache: BTreeMap<Slot, (Value, bool)>,
     done: bool,
 }
 
-/// What is held of a block while another one is emitted.
+/// The state of a block that is set aside while another block is emitted.
 pub(crate) struct Suspended {
     cache: BTreeMap<Slot, (Value, bool)>,
     done: bool,
@@ -29,7 +29,7 @@ impl<'f> Emission<'f> {
 
     // Blocks.
 
-    /// Goes on at the begin of a block.
+    /// Continues at the start of a block.
     pub(crate) fn start(&mut self, block: Block) {
         self.b.switch_to(block);
         self.cache.clear();

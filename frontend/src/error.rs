@@ -1,4 +1,4 @@
-//! Why a container, a program or a source cannot be taken.
+//! The errors of the front ends: why a container, a program or assembly source is refused.
 
 use std::fmt;
 
@@ -53,7 +53,7 @@ pub enum ContainerError {
     Kernel {
         /// Why.
         reason: String,
-        /// What there is.
+        /// The names of the kernels that the file has.
         names: String,
     },
     /// The budget is used up, or the work was cancelled.

@@ -1,5 +1,5 @@
-//! What the rest of the system knows of a guest instruction set: [`FrontEnd`] for the set, [`Target`] for one of its chips, [`LaunchRules`] for what
-//! a launch may say. Each instruction set implements them in its `front_end.rs`.
+//! The traits through which the other crates use an instruction set: [`FrontEnd`] for the set, [`Target`] for one of its chips;
+//! and [`LaunchRules`], what a launch may set. Each instruction set implements them in its `front_end.rs`.
 
 use std::fmt;
 

@@ -28,7 +28,7 @@ pub struct CodeOptions {
     pub rsrc2: Option<u32>,
 }
 
-/// What raw words need from the options and a container says itself.
+/// Entry and resource sizes of a kernel: from its container, or from the options if the code is raw words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) entry: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    /// Of a CUDA kernel. Raw words do not say how many registers they use: then `most`, all there are.
+    /// Those of a CUDA kernel. If neither the container nor the options give the number of registers, it is `most`, all that the chip has.
     pub(crate) fn of(kernel: &Kernel, options: &CodeOptions, most: u32) -> Needs {
         let own = |given: u32, option: Option<u32>| if options.raw { option.unwrap_or(given) } else { given };
         Needs {
@@ -116,14 +116,14 @@ pub(crate) fn check_entry(entry: u32, align: u32, code: &[u8]) -> Result<(), Loa
     Err(LoadError::Program(format!("entry {entry:#x} is no instruction of the {bytes:#x} bytes of code")))
 }
 
-/// A register that no slot holds as it is.
+/// A guest register that is not a slot of its own, but composed of slots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterAlias {
     /// The guest's name.
     pub name: String,
     /// Bits of its value.
     pub bits: u32,
-    /// Those of them that can be written; the others keep what they are.
+    /// The bits that can be written; the others keep their value.
     pub writable: u64,
     /// Bits that always read as set.
     pub always: u64,

@@ -1,4 +1,4 @@
-//! The guest instruction sets and the stages of programs: their names and nothing else.
+//! The names of the guest instruction sets and of the program types (stages).
 
 use std::fmt;
 

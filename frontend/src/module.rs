@@ -1,5 +1,5 @@
-//! What a container holds, whatever its format: kernels with their code, constants, parameters and resources. [`crate::container`] makes these,
-//! front ends lift them.
+//! The contents of a container, in any format: kernels with their code, constants, parameters and resource sizes.
+//! [`crate::container`] makes them, front ends lift them.
 
 use std::ops::Range;
 use std::sync::Arc;

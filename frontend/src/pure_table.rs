@@ -37,7 +37,7 @@ macro_rules! expansion {
     };
 }
 
-/// What a generator knows, if it does.
+/// The special function that a code generator may recognise, as an option: `None` for an empty argument.
 macro_rules! known {
     () => {
         None

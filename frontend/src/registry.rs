@@ -1,5 +1,5 @@
-//! All instruction sets together: which front end each has, whose chip a name means, and the pure functions and tables of words that they have given
-//! names to.
+//! Joins all instruction sets: finds the front end of each, the chip that a name means, and the pure functions and constant
+//! tables by their names. Code that is cached on disk refers to functions and tables by name.
 
 use std::str::FromStr;
 

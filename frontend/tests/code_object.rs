@@ -1,4 +1,4 @@
-//! AMD code objects of the corpus: what is in them, and what becomes of damaged ones.
+//! Tests the reader of AMD code objects on those of the corpus, and on damaged copies of them.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! Code objects that no linker has seen, and relocations (the types are those of LLVM's manual of the AMDGPU back end).
+//! Tests code objects that no linker has processed, and relocations (the types are those of LLVM's manual of the AMDGPU back
+//! end).
 
 use std::path::Path;
 

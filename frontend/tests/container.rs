@@ -1,4 +1,4 @@
-//! Containers: text and ELF cubins, raw words; cut and mutated ones must be refused without a panic.
+//! Tests the readers of text and ELF cubins and raw words. Truncated and mutated files must be refused without a panic.
 
 mod common;
 #[path = "common/elf_writer.rs"]

@@ -1,4 +1,4 @@
-//! The assembler: relative targets, choice of forms, and what it says about mistakes.
+//! Tests Fermi's assembler: relative targets, choice of encodings, error messages.
 
 mod common;
 

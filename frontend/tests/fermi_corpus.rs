@@ -1,5 +1,5 @@
-//! Listings of the corpus and of genuine cubins: the disassembler must reproduce them, the assembler must take them
-//! back.
+//! Tests Fermi's disassembler and assembler on listings of the corpus and of genuine cubins: the disassembler must reproduce
+//! them, the assembler must accept them.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The vendor's syntax: seed 004's encodings and usages, and a fixture of instructions in both syntaxes
-//! (`fermi_sass.txt`: one in envydis's, indented the other; `BLESS=1` rewrites the latter).
+//! Tests the vendor's syntax: the encodings and usages of seed 004, and `fermi_sass.txt`, a list of instructions in envydis's
+//! syntax and, indented, in the vendor's (`BLESS=1` rewrites the latter).
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The instruction table as a whole: rows decode to themselves, text and words round-trip.
+//! Tests Fermi's instruction table as a whole: rows decode to themselves; text and words round-trip.
 
 mod common;
 

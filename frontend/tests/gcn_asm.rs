@@ -1,4 +1,4 @@
-//! The GCN assembler: the corpus's sources and objects, and random words of every format.
+//! Tests the GCN assembler on the corpus's sources and objects, and on random words of every format.
 
 mod common;
 mod gcn_words;

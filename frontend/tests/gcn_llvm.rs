@@ -1,4 +1,4 @@
-//! The GCN table held against llvm-mc 14, where it is installed: random words of every format.
+//! Compares the GCN table with llvm-mc 14, if that is installed, on random words of every format.
 //!
 //! `GCN_WORDS` is the number of words for each format and generation (default 3000).
 

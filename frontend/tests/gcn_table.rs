@@ -1,4 +1,4 @@
-//! The GCN instruction table as a whole: opcodes, names, the notes it was made from, the generated document.
+//! Tests the GCN instruction table as a whole: opcodes, names, agreement with the notes it was made from, the generated document.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The assembler: choice of forms, labels, directives, and what it says about mistakes.
+//! Tests Tesla's assembler: choice of encodings, labels, directives, error messages.
 
 mod common;
 

@@ -1,4 +1,5 @@
-//! Listings of the corpus: the disassembler must reproduce them, the assembler must take them back.
+//! Tests Tesla's disassembler and assembler on listings of the corpus: the disassembler must reproduce them, the assembler must
+//! accept them.
 
 mod common;
 

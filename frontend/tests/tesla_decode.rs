@@ -1,5 +1,5 @@
-//! The decoded form of instructions, as the lifter sees it: `tesla_decode.txt` holds instructions and, indented,
-//! what they decode to (`BLESS=1` rewrites that).
+//! Tests the decoded form of instructions, as the lifter sees it. `tesla_decode.txt` holds instructions and, indented, what they
+//! decode to (`BLESS=1` rewrites the latter).
 
 mod common;
 

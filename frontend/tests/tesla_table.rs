@@ -1,4 +1,4 @@
-//! The instruction table as a whole: rows decode to themselves, none overlap, text and words round-trip.
+//! Tests Tesla's instruction table as a whole: rows decode to themselves; none overlap; text and words round-trip.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The VP1 instruction table as a whole: every word has a row, text and words round-trip, bundles.
+//! Tests VP1's instruction table as a whole: every word has a row; text and words round-trip; bundles.
 
 mod common;
 

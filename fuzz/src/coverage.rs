@@ -1,4 +1,4 @@
-//! What a run has covered: counts that are added up over all workers and printed at its end.
+//! Counts what a fuzzing run has covered. The counts of all workers are added up and printed at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A guest program with its launch and its memory.
+//! A guest: a program with its launch and its memory.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Faults and memory must be the same; nobody knows what other lanes did before a fault.
+    /// Faults and memory must be the same, except after a fault: what other lanes did before it is undefined.
     pub const PLAIN: Rules = Rules {
         lockstep: false,
         faults: Faults::Exact,

@@ -1,25 +1,26 @@
-//! Random input for all that takes input: programs, containers, launch files, memory.
+//! Fuzzes everything that takes input: programs, containers, launch files, memory.
 //!
 //! ```sh
 //! cargo run -p warpjit-fuzz -- --seconds 120        # fresh seeds, all targets
 //! cargo run -p warpjit-fuzz -- --only words:0x1234  # one case again
 //! ```
 //!
-//! A **target** makes a case of a seed and says what must hold of it. Most cases are guests: a program with its launch ([`Guest`]). An
-//! **oracle** holds them: it runs them in the interpreter and in other ways, and compares; or it loads them and looks at time and memory. A case
-//! of which something does not hold is a **finding**. A finding that is a guest is made smaller and saved as a launch file, which goes into the
-//! corpus once it is mended.
+//! A **target** makes a case from a seed and says what must hold for it. Most cases are guests: a program with its launch
+//! ([`Guest`]). An **oracle** decides whether it holds. It runs the guest in the interpreter and in other ways and compares the
+//! results, or it loads the guest and measures time and memory. A case that fails is a **finding**. A finding that is a guest is
+//! minimised and saved as a launch file, which joins the corpus when the bug is fixed.
 //!
-//! Cases run in worker processes. The process that watches them sees a crash or a hang, too, names the case, and goes on with the next.
+//! Cases run in worker processes. The process that watches them also detects crashes and hangs, reports the case, and continues
+//! with the next one.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`targets`] | what is tried, a file each |
 //! | [`guest`] | a program with its launch |
-//! | [`oracle`] | the interpreter against the other ways |
-//! | [`minimize`] | guests made smaller while they still fail |
-//! | [`save`] | findings as launch files |
-//! | [`repeat`] | a saved launch file once more |
+//! | [`oracle`] | compares the interpreter with the other ways to run a guest |
+//! | [`minimize`] | makes a guest smaller while it still fails |
+//! | [`save`] | writes findings as launch files |
+//! | [`repeat`] | runs a saved launch file again |
 //! | [`coverage`] | what a run has covered |
 //! | [`worker`], [`watch`] | the processes |
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! The `warpjit-fuzz` command.
+//! The `warpjit-fuzz` command: starts workers, or repeats single cases.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Guests made smaller while they still fail: fewer threads, fewer instructions, simpler memory.
+//! Minimises guests that fail: fewer threads, fewer instructions, simpler memory, as long as they still fail.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! The interpreter says what is meant; every other way to run a guest must do the same.
+//! Decides whether a guest ran right: the interpreter defines the result, and every other way to run the guest must give the
+//! same.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! A saved launch file once more, in many ways.
+//! Runs a saved launch file again, in many ways.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Findings as launch files.
+//! Writes findings as launch files.
 
 use std::fmt::Write;
 use std::fs;

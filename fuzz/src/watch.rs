@@ -1,4 +1,5 @@
-//! The watch over workers: a worker that crashes or hangs is a finding of the case that it had begun, and another one goes on behind that case.
+//! Watches the workers. A worker that crashes or hangs is a finding of the case that it had begun; a new worker continues after
+//! that case.
 
 use std::io::{self, BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

@@ -1,4 +1,4 @@
-//! A worker: runs cases one after the other and says on its output what it does, a line each.
+//! A worker process: runs cases one after the other and reports on its output, one line for each event.
 //!
 //! | line | meaning |
 //! |---|---|

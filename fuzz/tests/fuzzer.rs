@@ -1,4 +1,5 @@
-//! The fuzzer itself: targets run, differences are seen, guests get smaller, findings are launch files, crashes and hangs are seen.
+//! Tests the fuzzer itself: targets run; differences, crashes and hangs are detected; guests are minimised; findings are launch
+//! files.
 
 use std::path::PathBuf;
 use std::process::Command;

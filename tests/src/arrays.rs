@@ -1,4 +1,4 @@
-//! Kernels that read one array and write another, in all tiers.
+//! Runs kernels that read one array and write another, in all tiers.
 
 use warpjit_frontend::{Chip, Stage};
 use warpjit_runtime::{Access, Arg, Config, Engine, Fault, Isa, Launch, Program, ProgramOptions, Tier};

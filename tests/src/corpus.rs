@@ -1,4 +1,4 @@
-//! Finding and reading the launch files of the corpus.
+//! Finds and reads the launch files of the corpus.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

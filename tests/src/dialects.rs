@@ -1,21 +1,22 @@
-//! One assembly for three instruction sets: small kernels are written once and rendered as Tesla's, Fermi's or GCN's.
+//! A small assembly language for tests: a kernel is written once and translated for Tesla, Fermi or GCN.
 //!
-//! Instructions stand on lines of their own or have `;` between them. Operands are registers `r1` to `r39` and numbers. `r1`, `r2`, `r3` begin with the thread in its block, `r4`, `r5`, `r6` with the block.
+//! Each instruction is on a line of its own or after `;`. Operands are registers `r1` to `r39` and numbers. At entry `r1`, `r2`,
+//! `r3` hold the thread's x, y, z in its block, and `r4`, `r5`, `r6` the block's in the grid.
 //!
-//! | instruction | what |
+//! | instruction | what it does |
 //! |---|---|
-//! | `mov d n`, `param d n` | a number, the argument of that number |
-//! | `add d a b`, `sub`, `min`, `xor`, `mul` | of words, `min` unsigned, `mul` of 16-bit numbers |
-//! | `addi d a n`, `andi`, `shl`, `shr` | with a number |
+//! | `mov d n`, `param d n` | `d = n`; `d =` kernel argument number `n` |
+//! | `add d a b`, `sub`, `min`, `xor`, `mul` | 32-bit arithmetic; `min` is unsigned, `mul` multiplies 16-bit numbers |
+//! | `addi d a n`, `andi`, `shl`, `shr` | the same with a constant |
 //! | `mix d a` | `d = 5 * d + a` |
-//! | `lds d a n`, `lds4 d a n`, `sts a n b` | a word or four of them at `a + n` of shared memory |
-//! | `ldc d a n` | of constants |
-//! | `ldg d a`, `stg a b` | of global memory |
-//! | `atom d a b`, `exch d a b`, `cas d a b c` | of global memory: sum, exchange, `c` if it is `b`; `d` is what was there |
-//! | `if a b`, `ifeq a b`, `endif` | for lanes where `a < b`, unsigned, or `a == b`; not within another |
-//! | `while n`, `leave n a b`, `leaveq n a b`, `repeat n` | a loop of that number, up to 3, which lanes leave where `a < b` or `a == b`; not in an `if` within it |
-//! | `loop d`, `again d n` | `n` times, `d` counts; one in a kernel |
-//! | `bar`, `exit` | |
+//! | `lds d a n`, `lds4 d a n`, `sts a n b` | one word, or four, of shared memory at `a + n` |
+//! | `ldc d a n` | load from constant memory |
+//! | `ldg d a`, `stg a b` | load and store of global memory |
+//! | `atom d a b`, `exch d a b`, `cas d a b c` | atomic add, exchange, and store of `c` if the word equals `b`, in global memory; `d` gets the old value |
+//! | `if a b`, `ifeq a b`, `endif` | for lanes where `a < b`, unsigned, or `a == b`; cannot be nested |
+//! | `while n`, `leave n a b`, `leaveq n a b`, `repeat n` | loop number `n` (up to 3); a lane leaves it where `a < b` or `a == b`; not in an `if` inside it |
+//! | `loop d`, `again d n` | repeats `n` times, `d` counts; one for each kernel |
+//! | `bar`, `exit` | barrier; end of the thread |
 
 pub mod loads;
 

@@ -1,4 +1,4 @@
-//! The engines that tests hold against each other.
+//! The engines that tests compare with each other.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ pub const GCN_WAYS: [(HostLevel, Option<u8>); 5] = [
     (HostLevel::Native, Some(0)),
 ];
 
-/// The first lane's register that is not as wanted; names of `wanted` that `looked_at` refuses are left out.
+/// The first register that differs from `wanted`, with its lane. Registers whose names `looked_at` rejects are not compared.
 pub fn differing_register(
     wanted: &BTreeMap<String, Vec<u64>>,
     got: &BTreeMap<String, Vec<u64>>,

@@ -1,4 +1,4 @@
-//! Small guest programs written in a test: assembled, launched in every way, compared.
+//! Small guest programs that are written in a test: assembles them, launches them in all tiers and settings, and compares.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the end-to-end tests share: the corpus and where it lies.
+//! What the end-to-end tests share: access to the corpus, random programs, and models.
 //!
 //! | where | what |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Global memory at 32-bit addresses, behind the last of which comes 0: memory on both sides of 2^32, and lanes whose addresses pass from one
-//! to the other. All tiers, widths of vectors and chunks against the same in Rust.
+//! Tests global memory at 32-bit addresses, which wrap from 2^32 to 0: memory on both sides, and lanes whose addresses cross from
+//! one side to the other. All tiers, vector widths and chunk widths are compared with the same computation in Rust.
 
 use warpjit_runtime::{Access, Arg, Config, Engine, HostLevel, Isa, Launch, Program, Tier};
 use warpjit_tests::arrays::{engines, program, random};

@@ -1,5 +1,5 @@
-//! Bad Fermi programs and launches: each ends in the fault or the message that is pinned here, in both tiers alike. Damaged cubins
-//! are in `fermi_cubins.rs`.
+//! Tests bad Fermi programs and launches: each ends in the fault or the message that is pinned here, the same in both tiers.
+//! Damaged cubins are in `fermi_cubins.rs`.
 
 use warpjit_frontend::fermi::Chip;
 use warpjit_runtime::{Engine, Isa, Launch, Program, ProgramOptions};

@@ -1,4 +1,5 @@
-//! Bad GCN programs and launches: refused with the message pinned here, or run without harm and alike in both tiers.
+//! Tests bad GCN programs and launches: each is refused with the message pinned here, or runs without harm and the same in both
+//! tiers.
 
 use std::path::Path;
 

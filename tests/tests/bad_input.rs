@@ -1,6 +1,5 @@
-//! Bad guests and bad launches: each ends in the fault or the message that is pinned here, in both
-//! tiers alike. What launch files refuse is in `launch_file.rs`, damaged containers are in
-//! `bad_programs.rs`.
+//! Tests bad guests and launches: each ends in the fault or the message that is pinned here, the same in both tiers. Bad launch
+//! files are in `launch_file.rs`, damaged containers in `bad_programs.rs`.
 
 use warpjit_runtime::FaultKind;
 use warpjit_tests::guest::Guest;

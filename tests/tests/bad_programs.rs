@@ -1,5 +1,5 @@
-//! Bad programs and bad launches given to the library: each refused with the message pinned here.
-//! The containers' own parsers are tested in `frontend/tests/container.rs`; here they are launched.
+//! Tests bad programs and launches given to the library: each is refused with the message pinned here.
+//! `frontend/tests/container.rs` tests the parsers of containers; here the programs are launched.
 
 #[path = "../../frontend/tests/common/elf_writer.rs"]
 #[allow(dead_code, missing_docs, reason = "shared with the frontend's tests")]

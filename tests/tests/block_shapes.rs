@@ -1,6 +1,6 @@
-//! Kernels whose addresses are made of tid.x, tid.y and tid.z, launched with blocks of many shapes, one loaded program for all of them: what
-//! compiled code has assumed of registers in one launch does not hold in later ones. Interpreter and compiled code, in all widths, against
-//! the same in Rust, which knows nothing but the thread's place.
+//! Tests kernels whose addresses depend on tid.x, tid.y and tid.z. One loaded program is launched with blocks of many shapes, so
+//! that what compiled code assumed of registers in one launch is wrong in later ones. The interpreter and compiled code of all
+//! widths are compared with the same computation in Rust.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 

@@ -1,6 +1,6 @@
-//! Budgets of loading and compiling ([`Budget`]), and ending both early ([`CancelToken`]).
+//! Tests budgets of loading and compiling ([`Budget`]), and cancelling both ([`CancelToken`]).
 //!
-//! No test looks at a clock: time budgets are nothing at all or without end, and what is done after a cancel is counted in allocations.
+//! No test depends on a clock: time budgets are zero or unlimited, and the work done after a cancel is measured in allocations.
 
 use std::alloc::System;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

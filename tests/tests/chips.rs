@@ -1,5 +1,5 @@
-//! Names of chips: what is written differently and means the same chip runs alike; what only some chips have is `illegal` on
-//! others.
+//! Tests names of chips: different spellings of one chip run the same; instructions that only some chips have are `illegal` on
+//! the others.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

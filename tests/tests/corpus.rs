@@ -1,10 +1,15 @@
-//! Every launch file of the corpus, in every way it can be run.
+//! Runs every launch file of the corpus in every tier and setting.
 //!
-//! One test is one launch file in all of its runs: the interpreter with one thread and with two,
-//! compiled code lane by lane, by chunks of one, two, four and eight groups of lanes and as the compiler chooses, with two threads by some of these, and
-//! compiled code for SSE4.1, with checked memory and counting, in lock step, and in mixed tiers: three launches, one after
-//! the other, the first in the interpreter while the code is compiled. What ways count that count is the same in all of them.
-//! `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of them.
+//! A test is one launch file in all of its runs:
+//!
+//! - the interpreter, with one thread and with two;
+//! - compiled code lane by lane, by chunks of one, two, four and eight groups of four lanes, and of the compiler's choice; some
+//!   of these with two threads, too;
+//! - compiled code for SSE4.1, with checked memory and counting, and in lock step;
+//! - mixed tiers: three launches, one after the other, the first in the interpreter while the code is compiled.
+//!
+//! Runs that count must all have the same counts. `WARPJIT_TIER=interp` or `jit` leaves the other tier out, for work on one of
+//! them.
 
 use std::process::ExitCode;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Random guest programs: compiled code does what the interpreter does, however it is compiled.
+//! Tests random guest programs: compiled code must do what the interpreter does, with all settings.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs of each family instead of the usual few, `WARPJIT_RANDOM_SEED=S` starts at
 //! another seed, `WARPJIT_SEED=S` runs that one alone, `WARPJIT_RANDOM_WAYS=W` compiles each program in W ways

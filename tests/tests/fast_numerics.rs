@@ -1,6 +1,6 @@
-//! Approximate numerics: both tiers give the same bits on all hosts, NaNs and the flags of comparisons among them. The programs of the corpus that
-//! compute with floats, whose data have zeros, denormals, infinities and NaNs of all kinds, and single operations of each instruction set on
-//! every pair of such numbers.
+//! Tests approximate numerics: both tiers give the same bits on all hosts, including NaNs and the flags of comparisons. It runs
+//! the programs of the corpus that compute with floats, on zeros, denormals, infinities and NaNs of all kinds, and single
+//! operations of each instruction set on every pair of such numbers.
 
 use warpjit::session::{Session, load_program};
 use warpjit_runtime::{Access, Arg, Config, Engine, HostLevel, Isa, Launch, Numerics, Program, Tier};

@@ -1,5 +1,5 @@
-//! Which lane a fault names where several lanes of one access are bad: the lowest, whatever is wrong with its address. All tiers and widths of
-//! vectors and chunks against the rule in Rust.
+//! Tests which lane a fault names if an access is bad in several lanes: the lowest one, whatever is wrong with its address. All
+//! tiers, vector widths and chunk widths are compared with that rule in Rust.
 
 use warpjit_frontend::gcn;
 use warpjit_runtime::{

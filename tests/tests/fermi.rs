@@ -1,4 +1,4 @@
-//! Fermi cubins and fat binaries, and what can be wrong with them.
+//! Tests Fermi cubins and fat binaries, valid and damaged.
 
 use warpjit_frontend::container::{self, ContainerError};
 use warpjit_frontend::fermi::decode;

@@ -1,4 +1,4 @@
-//! Cubins made for tests: several kernels, functions, variables, relocations; what is wrong with them is said.
+//! Tests cubins made for tests: several kernels, functions, variables, relocations; and the messages for damaged ones.
 
 use warpjit_frontend::container::{self, ContainerError};
 use warpjit_frontend::fermi::Chip;

@@ -1,4 +1,5 @@
-//! Fermi programs with results that follow from facts/fermi.md: barriers, generic addresses, locks, targets in constant memory.
+//! Tests Fermi programs whose results follow from facts/fermi.md: barriers, generic addresses, locks, branch targets in constant
+//! memory.
 
 use warpjit_frontend::fermi::Chip;
 use warpjit_tests::fermi::{Setup, address_of, code, outcome, run, whole};

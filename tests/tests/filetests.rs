@@ -1,8 +1,8 @@
 //! Text fixtures: every file under `tests/filetests` is a test.
 //!
-//! A fixture starts with its command in a comment, then holds the input, then `; expect:` and the expected output, each line
-//! behind `; `. `BLESS=1 cargo test -p warpjit-tests --test filetests` rewrites the expectations; the command line takes
-//! part of a name as any test does. Commands:
+//! A fixture starts with its command in a comment. Then come the input, `; expect:`, and the expected output, each line after `;
+//! `. `BLESS=1 cargo test -p warpjit-tests --test filetests` rewrites the expectations. As with any test, an argument selects
+//! fixtures by a part of their names. Commands:
 //!
 //! - `test parse`: the function as printed, or the parser's error.
 //! - `test verify`: `ok`, or every broken rule.

@@ -1,5 +1,6 @@
-//! Kernels that LLVM has compiled for GCN, in blocks of many sizes: copies, sums of neighbours and of tiles in LDS, of images whose pitch the
-//! launch says (`benches/blocks`). All tiers against the same in Rust, and their faults against each other where pitches lead anywhere.
+//! Tests kernels that LLVM compiled for GCN (`benches/blocks`) in blocks of many sizes: copies, sums of neighbours, sums of tiles
+//! in LDS, of images whose pitch is an argument. All tiers are compared with the same computation in Rust. With pitches that lead
+//! outside of memory, the tiers' faults are compared with each other.
 
 use warpjit_runtime::{Access, Arg, Engine, Fault, Isa, Launch, Program, ProgramOptions};
 use warpjit_tests::arrays::{engines, random};

@@ -1,5 +1,5 @@
-//! OpenCL kernels from the source: compiled with clang for all generations and code object versions that it knows, launched, and
-//! held against the same computation in Rust. Where no clang with lld is installed there is nothing to test.
+//! Tests OpenCL kernels from source: compiles them with clang for all generations and code object versions that it knows,
+//! launches them, and compares with the same computation in Rust. Without an installed clang with lld it tests nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
-//! What raw GCN code starts with: registers, EXEC, MODE and LDS as COMPUTE_PGM_RSRC1 and RSRC2 say, user data, scratch rings; and
-//! the workgroup's info of kernels in code objects.
+//! Tests the state in which raw GCN code starts: registers, EXEC, MODE and LDS as COMPUTE_PGM_RSRC1 and RSRC2 say, user data,
+//! scratch rings; and the workgroup's info of kernels in code objects.
 //!
-//! Programs write down what they find. What they should find is said here by the registers' layouts and the entry state of LLVM's
-//! AMDGPU guide and Mesa's `sid.h`, and shares nothing with the front end.
+//! The programs store what they find. The expected values are computed here, independently of the front end, from the register
+//! layouts and the entry state in LLVM's AMDGPU guide and Mesa's `sid.h`.
 //!
 //! `WARPJIT_RANDOM=N` runs N random settings, `WARPJIT_SEED=S` those of that seed alone.
 

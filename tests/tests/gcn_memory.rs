@@ -1,6 +1,6 @@
-//! Random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers and images with all kinds of resources.
-//! Compiled code does what the interpreter does: registers, LDS and memory are the same behind each program. So does the program with its memory
-//! elsewhere in the address space, also where host memory for two parts of it is not in one piece.
+//! Tests random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers, and images with all kinds
+//! of resources. After each program, registers, LDS and memory must be the same with the interpreter and with compiled code; and
+//! also with memory mapped elsewhere in the address space, and with two parts of it not adjacent in host memory.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 

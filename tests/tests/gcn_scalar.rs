@@ -1,5 +1,6 @@
-//! Random programs of GCN's scalar unit among vector code: SCC, VCC, M0, EXEC, pairs, `s_movrel`, the index mode, calls, forks, hardware
-//! registers, scalar memory. The interpreter and compiled code do what a direct model of the instructions does.
+//! Tests random programs of GCN's scalar unit among vector code: SCC, VCC, M0, EXEC, pairs, `s_movrel`, the index mode, calls,
+//! forks, hardware registers, scalar memory. The interpreter and compiled code must do what a direct model of the instructions
+//! does.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 

@@ -1,4 +1,4 @@
-//! GDS and GWS: data, barriers and semaphores that all workgroups of a launch share, whichever thread runs them.
+//! Tests GDS and GWS: data, barriers and semaphores that all workgroups of a launch share, whichever host thread runs them.
 
 use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::{Generation, assemble};

@@ -1,5 +1,5 @@
-//! Random vector instructions of GCN, with all their modifiers and in all modes: compiled code does what the
-//! interpreter does, bit for bit.
+//! Tests random vector instructions of GCN, with all their modifiers, in all modes: compiled code must do what the interpreter
+//! does, bit for bit.
 //!
 //! `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=S` runs the one of that seed alone.
 

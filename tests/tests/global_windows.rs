@@ -1,4 +1,5 @@
-//! Tesla's windows to global memory: what is inside, what faults and where, in the interpreter and in compiled code of all kinds.
+//! Tests Tesla's windows to global memory: which accesses are inside, which ones fault and with which address, in the interpreter
+//! and in compiled code with all settings.
 
 use warpjit::outcome::Status;
 use warpjit_frontend::tesla::{Chip, Target, assemble};

@@ -1,5 +1,6 @@
-//! Rows of a sparse matrix: loops that lanes leave after different numbers of turns, in which each lane loads an index, what stands beside it,
-//! and the element that the index leads to. All tiers against the same in Rust, and their faults against each other.
+//! Tests products with rows of a sparse matrix. Each lane's loop loads an index, the value beside it, and the element at that
+//! index; lanes leave the loop after different numbers of iterations. All tiers are compared with the same computation in Rust,
+//! and their faults with each other.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,6 @@
-//! Words of which each thread has some, so many bytes from lane to lane: side by side, as a component of vectors of two or four, and farther
-//! apart; all lanes or some; and memory that ends in between. Both tiers against the same in Rust, and their faults against each other.
+//! Tests accesses whose addresses have a constant stride from lane to lane: contiguous, components of vectors of two or four, and
+//! larger strides; with all lanes or some active; and with memory that ends within the access. Both tiers are compared with the
+//! same computation in Rust, and their faults with each other.
 
 use warpjit_runtime::{Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run};

@@ -1,5 +1,6 @@
-//! Threads of which the last takes the first element of an array: vectors whose elements change places, in global and shared memory, of all widths;
-//! all lanes or some; and arrays that begin in between. All tiers against the same in Rust, and their faults against each other.
+//! Tests reversed accesses, in which the last thread accesses the first element, in global and shared memory, for all element
+//! widths; with all lanes or some active; and with arrays that begin within the access. All tiers are compared with the same
+//! computation in Rust, and their faults with each other.
 
 use warpjit_runtime::{Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run};

@@ -1,5 +1,7 @@
-//! Threads of which each eight, or each four, take elements side by side, as those of blocks that are eight wide do, or twelve: runs apart,
-//! behind each other, over each other, or at one place; all lanes or some. And blocks sixteen wide, whose sixteens are a known distance apart. All tiers against the same in Rust, and their faults against each other.
+//! Tests accesses that are contiguous in each 8 or each 4 lanes only, as in blocks that are 8 or 12 wide. These runs are at a
+//! distance, adjacent, overlapping, or equal, with all lanes or some active. Also tests blocks 16 wide, in which consecutive
+//! vectors of 16 lanes differ by a known constant. All tiers are compared with the same computation in Rust, and their faults
+//! with each other.
 
 use warpjit_runtime::{Engine, Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run, run_rows, some_of};

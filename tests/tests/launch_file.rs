@@ -1,4 +1,4 @@
-//! Launch files: what is read from good ones, and what bad ones are told.
+//! Tests launch files: what is read from valid ones, and the messages for invalid ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

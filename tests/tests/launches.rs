@@ -1,5 +1,5 @@
-//! What a launch file can say reaches the guest: registers, constants, windows, arguments, shared and
-//! local memory; and what the guest leaves is looked at.
+//! Tests that all that a launch file can set reaches the guest (registers, constants, windows, arguments, shared and local
+//! memory), and that the expectations on its results are checked.
 
 use warpjit::launch_file::{Expect, ExpectBuffer, LaunchFile, Unit};
 use warpjit::outcome::Status;

@@ -1,4 +1,5 @@
-//! Limits of steps: compiled code counts a warp's instructions as the interpreter does, whatever its regions are, and ends where that ends.
+//! Tests limits of steps: compiled code counts a warp's instructions as the interpreter does, however the kernel is divided into
+//! regions, and stops at the same instruction.
 
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;

@@ -1,5 +1,5 @@
-//! Code that relies on the lanes of a warp running in lock step: shared memory without barriers, as
-//! programs of the time were written. Compiled code runs a few lanes at a time and must not be seen to.
+//! Tests code that relies on the lanes of a warp running in lock step: shared memory without barriers, as in programs of the
+//! time. Compiled code runs a few lanes at a time, and this must not be visible.
 
 use warpjit::outcome::Status;
 use warpjit_runtime::{Config, Tier};

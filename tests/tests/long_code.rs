@@ -1,4 +1,4 @@
-//! Code that is too much for one function of the code generator is compiled in parts and not left to the interpreter.
+//! Tests code that is too long for one function of the code generator: it is compiled in parts, not left to the interpreter.
 
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{Access, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};

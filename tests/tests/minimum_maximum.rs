@@ -1,5 +1,5 @@
-//! Minimum, maximum, median and clamp of each family: what the interpreter and compiled code of each kind make of NaNs of both kinds, zeros,
-//! denormals and others, in all modes, against a model that is written down here.
+//! Tests minimum, maximum, median and clamp of each instruction set: NaNs of both kinds, zeros, denormals and other numbers, in
+//! all modes. The interpreter and compiled code with all settings are compared with a model written here.
 
 use warpjit_frontend::gcn::{self, Generation};
 use warpjit_frontend::{fermi, tesla};

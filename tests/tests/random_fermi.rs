@@ -1,4 +1,4 @@
-//! Random Fermi programs: compiled code leaves in memory what the interpreter does.
+//! Tests random Fermi programs: compiled code must leave the same memory as the interpreter.
 //!
 //! `warpjit_tests::fermi::random` makes them. `WARPJIT_RANDOM=N` runs N programs, `WARPJIT_SEED=N` the one of that seed.
 

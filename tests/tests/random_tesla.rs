@@ -1,7 +1,6 @@
-//! Random Tesla programs (`warpjit_tests::random::tesla`): compiled code leaves in memory what the interpreter does.
+//! Tests random Tesla programs (`warpjit_tests::random::tesla`): compiled code must leave the same memory as the interpreter.
 //!
-//! The normal run does 60; `WARPJIT_RANDOM=N` does N. `WARPJIT_SEED=N` runs the one program of that seed
-//! and prints it where tiers disagree.
+//! `WARPJIT_RANDOM=N` runs N programs. `WARPJIT_SEED=N` runs the one program of that seed, and prints it if the tiers disagree.
 
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};

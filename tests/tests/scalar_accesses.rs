@@ -1,7 +1,7 @@
-//! Scalar accesses of a wave to memory that its lanes store to, too. They happen once for all 64 lanes, in the program's order, however many
-//! lanes compiled code runs at a time.
+//! Tests a wave's scalar accesses to memory that its lanes also store to. A scalar access happens once for all 64 lanes, in the
+//! program's order, however many lanes compiled code runs at a time.
 //!
-//! What programs should leave is worked out here from the order of their instructions.
+//! The expected results are worked out here from the order of the instructions.
 
 use warpjit_frontend::gcn::{Generation, assemble};
 use warpjit_runtime::{Access, Config, Engine, HostLevel, Isa, Launch, Program, ProgramOptions, Tier};

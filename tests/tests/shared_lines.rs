@@ -1,5 +1,6 @@
-//! Lines of threads in shared memory: blocks sixteen, eight or four wide that store along lines, and load along them, down columns and the same
-//! in all of a line; with pitches that the code or the launch says, partly outside, over each other. All tiers against the same in Rust.
+//! Tests shared memory with addresses that are affine in two dimensions: blocks 16, 8 or 4 wide store along rows, and load along
+//! rows, along columns, or one word for all lanes of a row. The pitch is a constant or an argument; accesses are partly out of
+//! bounds or overlap. All tiers are compared with the same computation in Rust.
 
 use warpjit_runtime::{Isa, Program};
 use warpjit_tests::arrays::{engines, program, random, run_rows, some_of};

@@ -1,9 +1,10 @@
-//! Time and memory grow with the size of the code as n log n at most, from the bytes of a file to the first result.
+//! Tests that time and memory, from the bytes of a file to the first result, grow at most as n log n with the size of the code.
 //!
-//! Each shape of [`warpjit_tests::sizes`] is taken at four sizes, each twice the one before. What the last doubling adds is held against what
-//! the doublings before it add, so that constant parts cancel out: linear growth gives 2, n log n a little more, quadratic growth 4.
-//! Neither clocks nor processors are looked at: what counts are allocations, their bytes, and the units of work that a
-//! [`Meter`] counts (blocks, instructions and edges that are looked at).
+//! Each shape of [`warpjit_tests::sizes`] is run at four sizes, each twice the one before. The test compares increases, so that
+//! constant parts cancel out: the increase of the last doubling divided by that of the doubling before. Linear growth gives 2, n
+//! log n a little more, quadratic growth 4. (An increase may be small by chance, so the square root of the last one divided by
+//! the first counts instead if it is less.) No clock is read. The measures are allocations, their bytes, and the units of work
+//! that a [`Meter`] counts (blocks, instructions and edges visited).
 
 use std::alloc::System;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Special functions through the front door: what the interpreter and compiled code of each kind make of them, against the
+//! Tests special functions through the public API: the interpreter and compiled code with all settings are compared with the
 //! numerics in Rust, bit for bit.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Structures passed by value: lists and bytes in launch files, with and without a container that says where they are.
+//! Tests structures passed by value: as lists and as bytes in launch files, with and without a container that describes the
+//! parameters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! VP1: random bundles in both tiers against a direct model, machines that stop and go on, and what is bad.
+//! Tests VP1: random bundles in both tiers against a direct model, machines that stop and continue, and bad input.
 
 use warpjit_frontend::Isa;
 use warpjit_frontend::vp1::{Chip, assemble, listing};

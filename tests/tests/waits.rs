@@ -1,6 +1,6 @@
-//! Loops that wait for others, and loops that look like them: locks, tickets, flags, barriers of the whole grid, producers and consumers; walks of lists
-//! and trees, queues, rows with atomics, exchanges that are tried again. All instruction sets with global memory and atomics, every tier,
-//! chunks of all sizes, one thread and two.
+//! Tests loops that wait for other threads, and loops that only look like it. The former: locks, tickets, flags, grid-wide
+//! barriers, producers and consumers. The latter: walks of lists and trees, queues, sequences of atomics, retried exchanges. With
+//! all instruction sets that have global memory and atomics, every tier, all chunk widths, one thread and two.
 
 use std::sync::mpsc;
 use std::time::Duration;

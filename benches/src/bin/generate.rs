@@ -1,5 +1,5 @@
-//! Makes the files of `benches/kernels/` that are not written by hand: unrolled sources, assembled code, constant
-//! tables, inputs, and what the models expect. `--check` compares instead of writing.
+//! Generates the files of `benches/kernels/` that are not written by hand: unrolled sources, assembled code, constant tables,
+//! inputs, and the results that the models expect. With `--check` it compares instead of writing.
 #![warn(missing_docs)]
 
 use std::path::Path;

@@ -1,10 +1,11 @@
-//! What a small launch costs: programs of a few instructions, run over and over.
+//! Measures the cost of a small launch: programs of a few instructions, launched again and again.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin launches [-- TIMES]
 //! ```
 //!
-//! Medians and 99th percentiles in microseconds over so many launches (10,000), after a fifth as many that are not counted.
+//! Prints medians and 99th percentiles in microseconds over TIMES launches (default 10,000), after a fifth as many that are not
+//! timed.
 #![warn(missing_docs)]
 
 use std::time::Instant;

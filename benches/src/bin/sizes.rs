@@ -1,4 +1,5 @@
-//! How the time and memory from bytes to the first result grow with the size of the code, shape by shape (`warpjit_tests::sizes`).
+//! Measures how time and memory, from bytes to the first result, grow with the size of the code, for each shape of
+//! `warpjit_tests::sizes`.
 //!
 //! ```text
 //! cargo build --release -p warpjit
@@ -11,8 +12,9 @@
 //!     --seconds S      a run that takes longer is ended [20]
 //! ```
 //!
-//! Each cell is a process of its own: `warpjit run --no-cache` on a launch file, from its start to its end, the shortest of two runs; with the
-//! process's largest resident memory. Sizes go up by doubling; behind a run that was ended no larger one is tried.
+//! Each cell of the table is the shorter of two runs of `warpjit run --no-cache` on a launch file, each a process of its own,
+//! from its start to its end; with the process's peak resident memory. Each size is twice the one before. After a run that
+//! exceeded `--seconds`, no larger size is tried.
 #![warn(missing_docs)]
 
 use std::path::{Path, PathBuf};

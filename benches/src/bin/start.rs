@@ -1,12 +1,12 @@
-//! How soon a program runs: loaded, ready, its first block done.
+//! Measures how soon a program runs: loaded, ready, first block done.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin start [-- LAUNCH.toml...]
 //! ```
 //!
-//! Medians in microseconds, each over new programs, one thread. `ready` is a launch of the program's first block that is
-//! cancelled before the block begins: all that stands between a loaded program and its first instruction. `cached` is with the
-//! code of an earlier run on disk (in memory, as far as the system has it there).
+//! Prints medians in microseconds, each over newly loaded programs, with one thread. `ready` is a launch of the program's first
+//! block that is cancelled before the block begins: all the work between a loaded program and its first instruction. `cached`
+//! uses the code of an earlier run on disk (in memory, as far as the system caches the file).
 #![warn(missing_docs)]
 
 use std::hint::black_box;

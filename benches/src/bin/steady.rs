@@ -1,11 +1,11 @@
-//! Whether memory stays put: programs are loaded, run and dropped, again and again, in one process.
+//! Tests for leaks: loads, runs and drops programs again and again in one process.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin steady [-- TIMES]
 //! ```
 //!
-//! Prints resident memory, mapped code, threads and open files as it goes, for each way to run, and fails where they grow.
-//! With the cache, its folder is removed now and then, so that code is loaded as well as stored.
+//! Prints resident memory, mapped code, threads and open files as it goes, for each tier and setting, and fails if they grow.
+//! With the cache enabled, its folder is removed now and then, so that code is loaded as well as stored.
 #![warn(missing_docs)]
 
 use std::path::PathBuf;

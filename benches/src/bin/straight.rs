@@ -1,11 +1,13 @@
-//! Whether compile time grows in proportion to the code: synthetic kernels of 500 to 32,000 instructions, compiled and run for one wave.
+//! Measures whether compile time is proportional to the size of the code: synthetic straight-line kernels of growing length,
+//! compiled and run for one wave.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin straight [-- most [groups]]
 //! ```
 //!
-//! Prints microseconds an instruction, the least of three: loading with lifting; compiling; everything up to the end of the first launch,
-//! compiled and interpreted. `groups` are those of `--chunk`: 2 is Cranelift's code where the host has AVX-512.
+//! Prints microseconds per instruction, the minimum of three runs, for loading with lifting, for compiling, and for everything up
+//! to the end of the first launch, compiled and interpreted. `most` is the largest kernel in instructions. `groups` is the value
+//! of `--chunk`; 2 selects Cranelift's code on hosts that have AVX-512.
 #![warn(missing_docs)]
 
 use std::fmt::Write;
@@ -21,7 +23,7 @@ const SHAPES: [&str; 5] = ["straight", "branches", "lanes", "loops", "exchanges"
 /// Where results go.
 const RESULTS: u64 = 0x1_0000;
 
-/// Code of about so many instructions; what it computes does not matter, but all of it is used.
+/// Source code of about `count` instructions. What it computes does not matter, but every result is used.
 fn kernel(shape: &str, count: usize) -> (String, usize) {
     let (mut text, mut made, mut labels, mut seed) = (String::new(), 0, 0, 1u32);
     let mut random = |limit: u32| {

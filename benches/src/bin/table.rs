@@ -1,14 +1,14 @@
-//! The table of docs/performance.md: every kernel of `benches/kernels/` native, compiled and interpreted, in one
-//! process, interleaved, each result verified.
+//! Prints the table of docs/performance.md: every kernel of `benches/kernels/` as native code, compiled and interpreted. The runs
+//! are interleaved in one process and each result is verified.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin table [-- [--isa NAME] [--runs N] [--best] [--cpu] [--no-interp] [--host LEVEL] [KERNEL...]]
 //! ```
 //!
-//! Rows of Fermi kernels begin with `fermi/`; `--isa tesla` and `--isa fermi` leave the others out, and names without a slash are
-//! kernels of both. Times are medians on the wall clock. For machines that others use, too: `--best` takes minima, `--cpu` counts the
-//! time that the process had a processor (then "2 threads" is what two would reach if each had one). `--host avx2` or `sse4.1` has
-//! the code that hosts without AVX-512, or with nothing newer, get.
+//! Fermi's kernels have names that begin with `fermi/`. `--isa tesla` and `--isa fermi` select one instruction set; a KERNEL
+//! without a slash selects the kernels of that name of both. Times are medians on the wall clock. Two options help on a shared
+//! machine: `--best` takes minima, and `--cpu` counts processor time ("2 threads" is then what two threads would reach with a
+//! processor each). `--host avx2` or `sse4.1` generates the code that hosts get that have nothing newer.
 #![warn(missing_docs)]
 
 use std::time::{Duration, Instant};

@@ -1,11 +1,11 @@
-//! The VP1 part of docs/performance.md: programs compiled, interpreted and in plain Rust, results verified.
+//! Prints the VP1 part of docs/performance.md: programs compiled, interpreted, and in plain Rust, with verified results.
 //!
 //! ```text
 //! cargo run --release -p warpjit-benches --bin vp1 [-- RUNS]
 //! ```
 //!
-//! Times are the best of all runs on the wall clock, after one that compiles. With a program's name instead of a number,
-//! its source is printed, for `warpjit asm --isa vp1`.
+//! Times are the minimum of all runs on the wall clock, after one run that compiles. With a program's name instead of a number,
+//! it prints the program's source, for `warpjit asm --isa vp1`.
 #![warn(missing_docs)]
 
 use std::time::{Duration, Instant};

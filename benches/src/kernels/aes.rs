@@ -1,4 +1,4 @@
-//! AES-128: one block of 16 bytes a thread, by the four tables of 256 words, in constant memory.
+//! AES-128: each thread encrypts one block of 16 bytes, with four tables of 256 words in constant memory.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Black-Scholes: prices of call and put options. Special functions: rcp, rsqrt, lg2, ex2.
+//! Black-Scholes: prices of call and put options. Uses the special functions rcp, rsqrt, lg2 and ex2.
 
 use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
 use crate::numeric::{Arithmetic, FermiFtz, Random, Tesla, bytes_of_floats, floats_of};

@@ -1,5 +1,5 @@
-//! Sources of the Fermi kernels whose code is unrolled: what nvcc makes of the same work for sm_20, with 32-bit addresses. Parameters
-//! stand from c0[0x20] on, the block's size at c0[0x8], the grid's at c0[0x14].
+//! Sources of the Fermi kernels whose code is unrolled: what nvcc makes of the same work for sm_20, with 32-bit addresses.
+//! Parameters start at c0[0x20]; the block size is at c0[0x8], the grid size at c0[0x14].
 
 use std::fmt::Write;
 

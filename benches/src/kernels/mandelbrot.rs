@@ -1,7 +1,7 @@
-//! Mandelbrot: escape times of 512 x 384 points, at most 256 iterations. Divergent.
+//! Mandelbrot: iterations until escape for 512 x 384 points, at most 256. The lanes diverge.
 //!
-//! Twice: with multiplications and additions of their own, as `__fmul_rn` and `__fadd_rn` keep them, and
-//! contracted to the chip's `mad` (Tesla's truncates) or `fma`, as nvcc did when left alone.
+//! There are two versions. One has separate multiplications and additions, as `__fmul_rn` and `__fadd_rn` give. The other has the
+//! chip's `mad` (Tesla's truncates) or `fma`, into which nvcc contracts them by default.
 
 use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
 use crate::numeric::{Arithmetic, Fermi, Tesla, bytes_of};

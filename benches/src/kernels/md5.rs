@@ -1,4 +1,4 @@
-//! MD5: one 64-byte block a thread, all 64 rounds unrolled. Integer arithmetic in registers.
+//! MD5: each thread hashes one 64-byte block, with all 64 rounds unrolled. Integer arithmetic in registers.
 
 use super::{Bench, Buffers, Guest, Native, Yardstick};
 use crate::numeric::{Random, bytes_of, words_of};

@@ -1,7 +1,7 @@
-//! The kernels of `benches/kernels/` that have a model and a native yardstick.
+//! The kernels of `benches/kernels/` that have a model and native code to compare with.
 //!
-//! Each file holds, for one kernel: its inputs, a model of its result that shares nothing with the lifter, the
-//! native yardstick, and (where the guest's code is unrolled) the text of its source.
+//! Each file holds, for one kernel: its inputs, a model of its result that shares no code with the lifter, the native code, and
+//! (if the guest's code is unrolled) a generator of its source.
 
 pub mod aes;
 pub mod black_scholes;
@@ -99,7 +99,7 @@ pub fn all() -> Vec<Box<dyn Bench>> {
     [Guest::Tesla, Guest::Fermi].into_iter().flat_map(of).collect()
 }
 
-/// Those of one guest.
+/// The kernels of one instruction set.
 fn of(guest: Guest) -> Vec<Box<dyn Bench>> {
     let mut benches: Vec<Box<dyn Bench>> = vec![
         Box::new(mandelbrot::Mandelbrot { guest, mad: false }),

@@ -1,4 +1,4 @@
-//! N-body: gravity between 2048 bodies, all pairs, by tiles of 256 bodies in shared memory.
+//! N-body: gravity between all pairs of 2048 bodies, with tiles of 256 bodies in shared memory.
 
 use std::fmt::Write;
 

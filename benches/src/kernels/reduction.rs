@@ -1,5 +1,5 @@
-//! Reduction: sums of blocks of 512 floats by a tree in shared memory, with barriers down to one warp and
-//! warp-synchronous code below.
+//! Reduction: sums blocks of 512 floats by a tree in shared memory. Down to one warp it has barriers; the last warp relies on
+//! lock step instead.
 
 use super::{Bench, Buffers, Guest, Native, Yardstick};
 use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};

@@ -1,4 +1,4 @@
-//! Saxpy: `y = a x + y` over four million floats. Bound by memory.
+//! Saxpy: `y = a x + y` over four million floats. Limited by memory bandwidth.
 
 use super::{Bench, Buffers, Guest, Native, Tolerance, Yardstick};
 use crate::numeric::{Arithmetic, Fermi, Random, Tesla, bytes_of_floats, floats_of};

@@ -1,4 +1,4 @@
-//! Sgemm: the product of two matrices of 512 x 512 by tiles of 16 x 16 in shared memory.
+//! Sgemm: the product of two 512 x 512 matrices, with tiles of 16 x 16 in shared memory.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The widths of x86-64.
+//! The vector widths of x86-64.
 
 use std::arch::x86_64::*;
 

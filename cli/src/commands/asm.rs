@@ -1,4 +1,4 @@
-//! `warpjit asm`.
+//! `warpjit asm`: assembles a source file.
 
 use anyhow::{Context, anyhow};
 use warpjit::outcome::Status;

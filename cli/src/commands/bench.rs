@@ -1,4 +1,4 @@
-//! `warpjit bench`.
+//! `warpjit bench`: times the runs of a launch file.
 
 use anyhow::bail;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Finding the code that `disasm`, `asm` and `ir` work on.
+//! Finds the code that `disasm`, `asm` and `ir` work on: instruction set, chip, and program or kernel.
 
 use std::path::{Path, PathBuf};
 

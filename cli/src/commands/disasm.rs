@@ -1,4 +1,4 @@
-//! `warpjit disasm`.
+//! `warpjit disasm`: lists the code of a file.
 
 use warpjit::outcome::Status;
 

@@ -1,4 +1,4 @@
-//! The first run of a launch file: the session as the options say, watched by a bar.
+//! Prepares a launch file as the options say, and does its first run, with a progress bar.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn run(session: &mut Session<'_>) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-/// Runs with a bar, for so many seconds at most.
+/// Runs with a progress bar, and stops after `seconds`.
 pub(super) fn run_for(session: &mut Session<'_>, seconds: f64) -> anyhow::Result<Report> {
     let cancel = CancelToken::new();
     session.set_cancel(cancel.clone());

@@ -1,4 +1,4 @@
-//! `warpjit ir`: the stages of compilation, each with guest addresses beside it.
+//! `warpjit ir`: prints the stages of compilation, each with guest addresses.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `warpjit ir --launched`: what was compiled for a launch.
+//! `warpjit ir --launched`: prints the code that the runtime compiled for a launch.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

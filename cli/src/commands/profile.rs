@@ -1,4 +1,4 @@
-//! `warpjit profile`.
+//! `warpjit profile`: samples and counts a launch file's runs, and shows both beside its listing.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

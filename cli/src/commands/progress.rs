@@ -1,4 +1,4 @@
-//! The progress bar: on a terminal, for launches longer than a second.
+//! The progress bar. It appears on a terminal, for launches longer than a second.
 
 use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};

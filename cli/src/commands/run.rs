@@ -1,4 +1,4 @@
-//! `warpjit run`.
+//! `warpjit run`: runs a launch file and checks its expectations.
 
 use warpjit::launch_file::LaunchFile;
 use warpjit::outcome::Status;

@@ -1,4 +1,4 @@
-//! The statistics of `-v`.
+//! The statistics that `-v` prints.
 
 use warpjit::launch_file::LaunchFile;
 use warpjit_runtime::{Config, Engine, Stats, Tier};

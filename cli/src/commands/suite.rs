@@ -1,4 +1,4 @@
-//! `warpjit bench --suite`: every launch file of a folder, kept as JSON, compared with a baseline.
+//! `warpjit bench --suite`: times every launch file of a folder, saves the results as JSON, compares them with a baseline.
 
 use std::path::Path;
 

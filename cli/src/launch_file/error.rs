@@ -1,4 +1,4 @@
-//! What is wrong with a launch file.
+//! The error of a launch file: what is wrong, and where.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Where the files that a launch file names come from.
+//! Reads the files that a launch file names.
 
 use std::collections::BTreeMap;
 use std::fs::File;

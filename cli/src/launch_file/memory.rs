@@ -1,4 +1,4 @@
-//! `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, and the lists of data they share.
+//! Reads `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, and the data lists that they share.
 
 use std::collections::{BTreeMap, HashMap};
 

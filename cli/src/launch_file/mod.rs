@@ -1,9 +1,8 @@
-//! Launch files: one run of a guest program, written down in TOML.
+//! Launch files: TOML files that describe one run of a guest program.
 //!
-//! A launch file says everything about a run: the code, the launch, memory before it and what
-//! memory must hold after it. [`LaunchFile::load`] reads one and checks all of it that can be
-//! checked without the program: unknown keys, missing files, values out of range and wrong
-//! combinations are errors that name the file, the line, the key and what is allowed.
+//! A launch file holds the code, the launch, the contents of memory before it, and what memory must hold after it.
+//! [`LaunchFile::load`] reads one and checks all that can be checked without the program. Unknown keys, missing files, values out
+//! of range and wrong combinations are errors that name the file, the line, the key and what is allowed.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! `[[expect]]` and `[[save]]`: what must hold after the run, and what is written.
+//! Reads `[[expect]]` and `[[save]]`: what must hold after the run, and what is written to files.
 
 use std::path::PathBuf;
 

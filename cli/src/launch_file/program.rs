@@ -1,4 +1,4 @@
-//! `[program]`, `[launch]` and `[registers]`.
+//! Reads `[program]`, `[launch]` and `[registers]`.
 
 use std::path::PathBuf;
 

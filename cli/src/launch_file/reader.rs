@@ -1,7 +1,7 @@
 //! Typed access to the keys of a parsed TOML table, with errors that name file, line and key.
 //!
-//! Serde's derived readers lose what a good message needs (which element of an array of tables,
-//! numbers above `i64::MAX`, single-rounded `f32`), so the tables are read key by key.
+//! Tables are read key by key because serde's derived readers lose what a good message needs (the index in an array of tables)
+//! and some values (numbers above `i64::MAX`, `f32` rounded once).
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -79,7 +79,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Complains of the first key that nobody asked for.
+    /// Returns an error for the first key that was not read.
     pub fn finish(&self) -> Result<()> {
         let known = self.known.borrow();
         for key in self.table.keys() {

@@ -1,4 +1,4 @@
-//! A profile as one page of HTML that needs nothing else.
+//! Writes a profile as one self-contained HTML page.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! A listing taken apart: addresses, words, instructions.
+//! Parses a listing: address, words and text of each instruction.
 
 /// An instruction of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Profiles of launch files: samples and counts of a run put beside the listing, as text, JSON and a page.
+//! Profiles of launch files: joins the samples and counts of a run with the program's listing, for text, JSON and HTML.
 
 mod html;
 mod listing;

@@ -1,4 +1,4 @@
-//! A profile for the terminal.
+//! Writes a profile as text for the terminal.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What tests of the command share.
+//! What the tests of the command share.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::fs;

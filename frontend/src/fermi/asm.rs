@@ -11,13 +11,12 @@ use crate::error::SourceErrors;
 /// `.u32`, `.u64` with numbers; `.align n`) or nothing. Comments: `;` and `//` to the end of the line,
 /// `/* */` within it. `#name` stands for the address of a label.
 ///
-/// Of the forms an instruction has the short one is taken, `long` in front forbids it. Long instructions stand
-/// at multiples of eight: where one would not, the short one before it becomes long.
+/// If an instruction has a short and a long encoding, the short one is taken; `long` in front forbids that. A long instruction must be at a
+/// multiple of eight bytes. Where it would not be, the short instruction before it is encoded as long.
 ///
-/// Lines of a listing (`00000008: 84005c04 2c000000     mov ...`) are taken as they are: the words count, and
-/// the text must be what they decode to. So bits that no operand stands for survive: those that every chip
-/// ignores are not in the text at all ([`Inst::canonical`]), others are shown as `[unknown: ...]`, which is
-/// accepted without words, too.
+/// A line of a listing (`00000008: 84005c04 2c000000     mov ...`) is accepted as it is. Its words become the code, and its text
+/// must be what they decode to, so bits that the text does not show survive. Bits that every chip ignores are not shown at all
+/// ([`Inst::canonical`]); others are shown as `[unknown: ...]`, which is accepted without words, too.
 pub fn assemble(text: &str, target: Chip) -> Result<Assembly, SourceErrors> {
     envydis::assemble::<Fermi>(text, target)
 }

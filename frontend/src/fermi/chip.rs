@@ -1,4 +1,4 @@
-//! The chips, their names, and which of them have the same encodings.
+//! The Fermi chips: their names, and which of them have the same encodings.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Fermi's [`Dialect`](crate::envydis::Dialect): what the shared decoder, disassembler and assembler ask of it.
+//! Fermi's [`Dialect`]: what the shared decoder, disassembler and assembler ask of it.
 
 use std::fmt;
 

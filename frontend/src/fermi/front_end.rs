@@ -1,4 +1,4 @@
-//! The front end of NVIDIA Fermi (GF100 to GK107): implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates
+//! The front end of NVIDIA Fermi (GF100 to GK107): implements [`FrontEnd`], through which the other crates
 //! use it.
 
 use warpjit_ir::Meter;

@@ -1,4 +1,4 @@
-//! The front end of AMD GCN 1.0 to 1.4: implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates use it.
+//! The front end of AMD GCN 1.0 to 1.4: implements [`FrontEnd`], through which the other crates use it.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ pub(super) enum Field {
     OpSel,
     /// Halves of sources for the high result: the first two.
     OpSelHi,
-    /// That of the third.
+    /// The third source's bit of `OpSelHi`.
     OpSelHi2,
     /// Negations of the low and of the high half.
     NegLo,

@@ -34,8 +34,8 @@ pub(crate) struct Emitter<'f, O> {
     /// What the family's lifter knows of the program.
     pub(crate) own: O,
     carried: &'f mut Carried,
-    /// What was written to a slot under a guard: guard and value. Instructions under the same guard read that, not the slot with
-    /// what other lanes keep: what they do with it counts in the lanes of the guard only.
+    /// Values that were written to slots under a guard, with the guard. An instruction under the same guard reads that value directly,
+    /// not `select guard, value, old`: its own results matter only in the lanes of the guard.
     guarded: BTreeMap<Slot, (Value, Value)>,
     /// Complements of masks in this block, so that equal guards are one value.
     complements: BTreeMap<Value, Value>,

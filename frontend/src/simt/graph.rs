@@ -9,24 +9,24 @@ use super::Emitter;
 /// Where an instruction leads.
 #[derive(Debug, Default)]
 pub(crate) struct Leads {
-    /// The address behind it.
+    /// The address after it.
     pub(crate) next: u32,
     /// The address that it names.
     pub(crate) target: Option<u32>,
     /// It may lead to any of a set of addresses ([`Source::set`]).
     pub(crate) set: Option<TargetSet>,
-    /// A block ends behind it.
+    /// A block ends after it.
     pub(crate) ends: bool,
-    /// Execution can go on behind it.
+    /// Execution can continue at the address after it.
     pub(crate) goes_on: bool,
 }
 
-/// Addresses that computed branches have in common: each set is looked up once, however many branches go by it.
+/// A set of targets that several computed branches share. Each set is determined once, however many branches use it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum TargetSet {
     /// Everywhere that an instruction begins.
     Anywhere,
-    /// What the words of a constant bank say.
+    /// The addresses in a constant bank.
     OfBank(u8),
 }
 

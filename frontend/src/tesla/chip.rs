@@ -1,4 +1,4 @@
-//! The chips, their names, and what each of them can decode.
+//! The Tesla chips: their names, and what each of them can decode.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Tesla's [`Dialect`](crate::envydis::Dialect): what the shared decoder, disassembler and assembler ask of it.
+//! Tesla's [`Dialect`]: what the shared decoder, disassembler and assembler ask of it.
 
 use std::fmt;
 

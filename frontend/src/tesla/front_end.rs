@@ -1,4 +1,4 @@
-//! The front end of NVIDIA Tesla (G80 to GT218): implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates
+//! The front end of NVIDIA Tesla (G80 to GT218): implements [`FrontEnd`], through which the other crates
 //! use it.
 
 use super::{Chip, Target, abi, assemble, lift, listing};

@@ -1,4 +1,4 @@
-//! The chips that have this processor, and their names.
+//! The chips that have a video processor 1, and their names.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The front end of NVIDIA's video processor 1: implements [`FrontEnd`](crate::isa::FrontEnd), through which the other crates use
+//! The front end of NVIDIA's video processor 1: implements [`FrontEnd`], through which the other crates use
 //! it.
 
 use warpjit_ir::{Function, KernelAbi, Meter, ParamSpace, Space};

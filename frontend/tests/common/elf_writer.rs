@@ -1,5 +1,5 @@
-//! Writes small ELF cubins of compute capability 1.x: no genuine one was at hand. The layout follows the
-//! cubins nvcc 3 made for later chips.
+//! Writes small ELF cubins of compute capability 1.x, because no genuine one was at hand. The layout follows cubins that nvcc 3
+//! made for later chips.
 
 /// What goes into the file.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Random words of every GCN format.
+//! Makes random words of every GCN format.
 
 use warpjit_frontend::gcn::table::rows;
 use warpjit_frontend::gcn::{Format, Generation};

@@ -1,4 +1,5 @@
-//! Containers with changes: loading them takes time and memory by their size, and says what is wrong or gives programs that run.
+//! Mutated containers. Loading one must take time and memory in proportion to its size, and must give an error or programs that
+//! run.
 
 use std::sync::LazyLock;
 use std::time::Duration;

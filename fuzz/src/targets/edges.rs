@@ -1,5 +1,5 @@
-//! Loads, stores and atomics where memory ends: between buffers, at pages that may not be written, at multiples of 4 GiB, where the window that
-//! compiled code reaches directly ends. Lanes have addresses side by side, evenly apart, the same, or any.
+//! Loads, stores and atomics at the ends of memory: between buffers, at read-only pages, at multiples of 4 GiB, and at the end of
+//! the window that compiled code accesses directly. The lanes' addresses are contiguous, strided, equal, or random.
 
 use warpjit_frontend::{fermi, gcn, tesla};
 use warpjit_tests::random::rng::{Random, SplitMix};

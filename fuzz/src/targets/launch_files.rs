@@ -1,4 +1,4 @@
-//! Launch files with changes: they are refused with a reason, or run to some end.
+//! Mutated launch files. Each must be refused with a reason, or run to an end.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use crate::Finding;
 use crate::guest::{Rules, within};
 use crate::oracle::Way;
 
-/// A launch that is still running then is told to stop.
+/// A launch that runs longer than this is cancelled.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Files that ask for more memory are right, and take the machine's.
 const MOST_BYTES: u64 = 256 << 20;

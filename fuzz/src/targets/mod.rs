@@ -1,12 +1,12 @@
-//! What is tried, a file each.
+//! The fuzz targets, a file each.
 //!
 //! | target | file |
 //! |---|---|
-//! | programs with a structure and a defined result, for each instruction set | [`structured`] |
-//! | words at random, and programs of the corpus with changes | [`words`] |
-//! | accesses where memory ends | [`edges`] |
-//! | containers with changes | [`containers`] |
-//! | launch files with changes | [`launch_files`] |
+//! | structured programs with a defined result, for each instruction set | [`structured`] |
+//! | random words, and mutated programs of the corpus | [`words`] |
+//! | accesses at the ends of memory | [`edges`] |
+//! | mutated containers | [`containers`] |
+//! | mutated launch files | [`launch_files`] |
 
 pub mod containers;
 pub mod edges;

@@ -1,4 +1,4 @@
-//! Changes to bytes that were right.
+//! Mutates the bytes of valid input.
 
 use warpjit_tests::random::rng::SplitMix;
 

@@ -1,4 +1,4 @@
-//! Programs with a structure and a defined result. `warpjit_tests` makes them; here they get their launch.
+//! Structured random programs with a defined result. `warpjit_tests` makes the programs; this module gives them a launch.
 
 use warpjit_frontend::vp1;
 use warpjit_tests::fermi::random as fermi_random;
@@ -121,7 +121,7 @@ pub fn gcn_memory(seed: u64) -> Option<Guest> {
     Some(guest)
 }
 
-/// GCN scalar programs, held against the model of their instructions.
+/// GCN scalar programs, compared with the model of their instructions.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Words at random, rows of the instruction tables with random fields, and programs of the corpus with changes.
+//! Programs of random words, of rows of the instruction tables with random fields, and mutated programs of the corpus.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! Random kernels that load from places computed from a few registers, and what a thread of theirs comes by.
+//! Makes random kernels that load from addresses computed from a few registers, and computes what each of their threads loads.
 
 use super::{Line, lines};
 use crate::random::rng::SplitMix;

@@ -1,4 +1,4 @@
-//! Writes small Fermi cubins, as nvcc's are, for tests: 64-bit ELF files of sections, symbols and relocations.
+//! Writes small Fermi cubins like nvcc's: 64-bit ELF files of sections, symbols and relocations.
 
 /// A section.
 #[derive(Clone, Debug)]

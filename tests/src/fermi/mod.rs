@@ -1,4 +1,4 @@
-//! Fermi programs written in tests, run by both tiers.
+//! Runs Fermi programs that are written in tests, in both tiers.
 
 pub mod cubin;
 pub mod random;

@@ -1,5 +1,5 @@
-//! Random Fermi programs: a structure of ifs, loops with breaks, calls and jumps, filled with random encodings, accesses to all
-//! memories, atomics, locks and barriers. At its end each thread stores its registers and predicates.
+//! Makes random Fermi programs: ifs, loops with breaks, calls and jumps, filled with random encodings, accesses to all memories,
+//! atomics, locks and barriers. Each thread stores its registers and predicates at its end.
 
 use warpjit_frontend::fermi::{Chip, Family, assemble, decode};
 

@@ -1,4 +1,4 @@
-//! Random encodings of Fermi instructions that give the same on every run and cannot fault.
+//! Makes random encodings of Fermi instructions that cannot fault and give the same result on every run.
 
 use warpjit_frontend::fermi::{Chip, Form, Inst, Op, Operand, Row, decode_word, table};
 

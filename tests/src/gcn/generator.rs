@@ -1,7 +1,7 @@
-//! Makes random programs: scalar instructions among vector ones, in branches, loops, calls and forks.
+//! Makes random GCN programs: scalar instructions among vector ones, in branches, loops, calls and forks.
 //!
-//! Registers have their uses: s0 to s7 are the stack of forks, s8 to s39 are anything, s40 and up count, save masks, and hold addresses;
-//! v0 to v7 are anything, up to v14 for what indices reach.
+//! Registers have fixed uses. s0 to s7 are the stack of forks; s8 to s39 hold data; s40 and up hold counters, saved masks and
+//! addresses. v0 to v7 hold data, and so do registers up to v14, which indexed accesses reach.
 
 use warpjit_frontend::gcn::Generation;
 

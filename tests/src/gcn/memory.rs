@@ -1,4 +1,5 @@
-//! Random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers and images with all kinds of resources.
+//! Makes random memory instructions of GCN: LDS, GDS, flat and global memory, plain and typed buffers, and images with all kinds
+//! of resources.
 
 use warpjit_frontend::gcn::table::rows;
 use warpjit_frontend::gcn::{Format, Generation, Op, decode, listing};

@@ -1,7 +1,7 @@
-//! Random GCN programs of the scalar unit among vector code, and a direct model of what they do.
+//! Random GCN programs of the scalar unit among vector code, and a direct model that computes their results.
 //!
-//! The model is written from the notes on the hardware (facts/gcn.md sections 3 and 5) for the text of programs. It shares nothing with the
-//! decoder, the lifter and the interpreter, so that these are held against something that is not theirs.
+//! The model works on the text of programs and is written from the notes on the hardware (facts/gcn.md sections 3 and 5). It
+//! shares no code with the decoder, the lifter and the interpreter, so it can test them.
 
 mod generator;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! A wave that runs programs from their lists.
+//! The model of a wave: executes a program from its list of instructions.
 
 use std::collections::HashMap;
 

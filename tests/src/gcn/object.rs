@@ -1,4 +1,5 @@
-//! A code object of one kernel, in Mesa's form and as a compiler leaves it: what a launch sets up for it is known, and raw words have none.
+//! Writes a code object with one kernel for Fiji, in Mesa's form and as a compiler leaves it. Tests use it because, unlike raw
+//! words, a code object defines what a launch sets up.
 
 /// `e_flags` of Fiji.
 const FIJI: u32 = 0x2a;

@@ -1,4 +1,4 @@
-//! The operations of random programs: names, kinds of operands ([`Ins::kinds`](super::program::Ins)), generations.
+//! The operations of random programs: names, operand kinds ([`Ins::kinds`](super::program::Ins)), generations.
 
 use warpjit_frontend::gcn::Generation;
 

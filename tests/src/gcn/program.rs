@@ -1,4 +1,4 @@
-//! Programs as lists that can be printed, run by the model, and shortened.
+//! A program as a list of instructions that can be printed, run by the model, and shortened.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Random programs of GCN's scalar unit among vector code, held against the direct model.
+//! Compares random programs of GCN's scalar unit among vector code with the direct model.
 
 use warpjit_frontend::Isa;
 use warpjit_frontend::gcn::{Generation, assemble};
@@ -22,7 +22,7 @@ pub struct ScalarCase {
     generation: Generation,
     program: super::Program,
     start: State,
-    /// Whether all registers are looked at in the end, or only what the program itself stores.
+    /// Whether all registers are compared at the end, or only what the program itself stores.
     captured: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Random vector instructions of GCN, with all their modifiers and in all modes.
+//! Makes random vector instructions of GCN, with all their modifiers, in all modes.
 
 use warpjit_frontend::gcn::table::rows;
 use warpjit_frontend::gcn::{Format, Generation, Inst, Op, Operand, decode};

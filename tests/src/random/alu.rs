@@ -1,4 +1,4 @@
-//! Random arithmetic instructions, straight from the rows of the instruction table.
+//! Makes random arithmetic instructions from the rows of the instruction table.
 
 use warpjit_frontend::tesla::{Address, Chip, Inst, Op, Operand, RegWidth, Row, Target, decode_word, table};
 

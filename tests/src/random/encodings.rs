@@ -1,4 +1,4 @@
-//! Random instruction words within programs that are otherwise text, and what is left of such a program when it fails.
+//! Random instruction words within programs that are otherwise text, and the shortening of such a program when it fails.
 
 /// An instruction word whose free bits are random.
 #[derive(Clone, Copy, Debug)]

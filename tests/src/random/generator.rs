@@ -1,4 +1,4 @@
-//! Makes random programs: statements of arithmetic, control flow and memory.
+//! Makes random Tesla programs: statements of arithmetic, control flow and memory.
 
 use warpjit_frontend::tesla::{Chip, Row};
 

@@ -1,7 +1,7 @@
-//! Random statements that access memory.
+//! Makes random statements that access memory.
 //!
-//! What lanes do must not depend on the order of warps: they share only what nobody writes, counters that
-//! one commutative operation each works on, and the memory of their own warp.
+//! The results must not depend on the order of warps. So lanes share only read-only memory, counters that each have one
+//! commutative operation, and the memory of their own warp.
 
 use warpjit_frontend::tesla::Chip;
 

@@ -1,4 +1,4 @@
-//! Drops instructions from a program that fails, as long as it still does.
+//! Drops instructions from a failing program as long as it still fails.
 
 use std::time::{Duration, Instant};
 

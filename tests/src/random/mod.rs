@@ -1,7 +1,7 @@
 //! Random guest programs that both tiers must run alike.
 //!
-//! [`program`] makes the program of a seed; [`check`] runs it in the interpreter and as compiled code in several
-//! ways, and says how the results differ, with the smallest program that still shows it.
+//! [`program`] makes the program of a seed. [`check`] runs it in the interpreter and as compiled code with several settings, and
+//! reports how the results differ, with the smallest program that still shows it.
 
 mod alu;
 pub mod encodings;

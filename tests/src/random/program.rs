@@ -1,4 +1,4 @@
-//! A random program as a list of items, and how it becomes code.
+//! A random program as a list of items, and its assembly to code.
 
 use std::collections::HashMap;
 use std::fmt;

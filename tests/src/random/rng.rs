@@ -1,4 +1,4 @@
-//! Random numbers that are the same everywhere.
+//! Random numbers that are the same on every host.
 
 /// xorshift64*
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl SplitMix {
         (self.bits() >> 16) % limit
     }
 
-    /// True in one of so many cases.
+    /// True with a probability of 1 in the given number.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

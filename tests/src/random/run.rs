@@ -1,4 +1,4 @@
-//! Runs a random program in every way and compares.
+//! Runs a random program in all tiers and settings and compares the results.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! Which programs a random test runs, as the environment says.
+//! Reads from the environment which seeds a random test runs.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
-//! Random Tesla programs: a structure of ifs, loops with breaks, calls, returns and quad sections, filled with random encodings of everything
-//! that has a defined result: arithmetic of all kinds, flags, address registers, local, shared, const and global memory, atomics, votes, quad
-//! operations. At its end each thread stores its registers and flags.
+//! Makes random Tesla programs: ifs, loops with breaks, calls, returns and quad sections, filled with random encodings of
+//! everything that has a defined result: arithmetic of all kinds, flags, address registers, local, shared, const and global
+//! memory, atomics, votes, quad operations. Each thread stores its registers and flags at its end.
 
 use warpjit_frontend::tesla::{
     Chip, Form, Inst, Op, Operand, Row, Target, assemble, decode, decode_word, table,

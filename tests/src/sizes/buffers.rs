@@ -1,4 +1,4 @@
-//! Guest memory in great number of buffers.
+//! Shapes of guest memory: launches with many buffers.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Containers with many of something.
+//! Shapes of containers: files with many sections, kernels, constants or other entries.
 
 use std::fmt::Write;
 

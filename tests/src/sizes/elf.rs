@@ -1,4 +1,4 @@
-//! Writes ELF files of many sections, symbols and relocations.
+//! Writes ELF files with many sections, symbols and relocations.
 
 /// Types of sections.
 pub(super) const PROGBITS: u32 = 1;

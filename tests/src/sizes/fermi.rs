@@ -1,4 +1,4 @@
-//! Fermi.
+//! Shapes of Fermi programs.
 
 use warpjit_frontend::fermi::{Chip, assemble};
 

@@ -1,4 +1,4 @@
-//! GCN.
+//! Shapes of GCN programs.
 
 use std::ops::Range;
 

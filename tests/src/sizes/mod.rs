@@ -1,8 +1,8 @@
-//! Programs and launches of any size, in shapes that cost a compiler the most: straight code, diamonds and loops, in rows and nested,
-//! computed branches, returns, calls, and containers, constants and buffers in great number.
+//! Programs and launches of any size, in the shapes that cost a compiler the most: straight code; diamonds and loops, in sequence
+//! and nested; computed branches, returns and calls; and large numbers of containers' entries, constants and buffers.
 //!
-//! `tests/sizes.rs` holds what the project does with a shape of `n` words against what it does with one of `2 n`;
-//! `cargo run --release -p warpjit-benches --bin sizes` measures times.
+//! `tests/sizes.rs` compares the work that the project does for a shape of `n` words with that for `2 n`. `cargo run --release -p
+//! warpjit-benches --bin sizes` measures times.
 
 mod buffers;
 mod containers;

@@ -1,4 +1,4 @@
-//! Tesla.
+//! Shapes of Tesla programs.
 
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 

@@ -1,4 +1,4 @@
-//! VP1.
+//! Shapes of VP1 programs.
 
 use warpjit_frontend::vp1::{Chip, assemble};
 

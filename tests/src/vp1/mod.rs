@@ -1,5 +1,5 @@
-//! A direct model of VP1, written from facts/vp1.md: one bundle at a time, on plain values. What the lifter makes is held
-//! against it.
+//! A direct model of VP1, written from facts/vp1.md: it executes one bundle at a time on plain values. Tests compare lifted code
+//! with it.
 
 mod address;
 mod bus;

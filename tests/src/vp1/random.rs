@@ -1,4 +1,4 @@
-//! Random states and programs of VP1.
+//! Makes random states and programs of VP1.
 
 use warpjit_frontend::vp1::Chip;
 

@@ -1,4 +1,4 @@
-//! The kernels of `block_shapes.rs`, and what their threads come by.
+//! The kernels of `block_shapes.rs`, and the results of their threads.
 
 /// Shared memory: a word for each thread; 16 words for each y, of which those of great x reach into the next; as many that nobody stores.
 const OWN: usize = 0x100;

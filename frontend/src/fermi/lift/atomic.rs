@@ -88,7 +88,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
             let mask = way.mask.map(|slot| e.get(slot));
             let guard = mask.or(e.guard);
             let mut result = e.b.atomic(way.mem, op, address, value, new, guard);
-            // What nobody looks at can be done in any order.
+            // Without a result register the order of the lanes cannot be seen.
             if inst.op != Op::Atom {
                 return;
             }
@@ -105,11 +105,11 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
     }
 }
 
-/// One of the spaces that an atomic operation may be on.
+/// A memory space that an atomic at a generic address may access.
 struct Way {
     mem: MemAccess,
     address: Slot,
-    /// The lanes that are there; those of the guard where there is no choice.
+    /// The lanes whose address is in this space; `None` if there is only one space: then the guard's lanes.
     mask: Option<Slot>,
 }
 
@@ -165,8 +165,8 @@ fn load_lock(e: &mut Emit<'_>, inst: &Inst) {
     e.set_pred(inst.pdst, success);
 }
 
-/// Stores and frees the lock of the word. What is not a word is stored first; the word is then stored as it is. Some forms
-/// give a predicate, whether the store was made: here it always is.
+/// Stores and frees the lock of the 32-bit word that holds the address. A value of another size is stored by a plain access first;
+/// then the word is stored with the contents that it has. Some forms return in a predicate whether the store was made: here it always is.
 fn store_unlock(e: &mut Emit<'_>, inst: &Inst) {
     let Some((ty, mem, address)) = locked(e, inst) else { return };
     let values = stored(e, inst, 1, ty);

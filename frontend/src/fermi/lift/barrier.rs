@@ -196,8 +196,8 @@ fn count_lanes(e: &mut Emit<'_>, inst: &Inst, spec: BarrierSpec) -> Counter {
     Counter { now, before }
 }
 
-/// Behind the barrier: the register gets the count, the predicate whether all hold (`and`) or any does; nobody reads the
-/// counter of the time before any more.
+/// Emits what follows the barrier. The register gets the count; the predicate says whether the condition holds in all threads (`and`)
+/// or in any. The previous counter is cleared, because no thread reads it any more.
 fn take_result(e: &mut Emit<'_>, inst: &Inst, counter: Counter) {
     let (now, before) = (e.get(counter.now), e.get(counter.before));
     let count = e.b.load(word(), now, None);

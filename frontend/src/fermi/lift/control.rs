@@ -13,7 +13,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let never = inst.guard.is_some_and(|guard| guard.num == TRUE_PRED && guard.not);
     e.guard = None;
     if never {
-        // Nobody executes it, nobody joins.
+        // The guard is never true, so no lane executes the instruction or its join.
         return go_on(e, inst);
     }
     e.guard = e.guard_of(inst);
@@ -38,7 +38,7 @@ pub(super) fn next_block(e: &Emit<'_>, inst: &Inst) -> Block {
     e.own.program.blocks.behind(inst.next_pc())
 }
 
-/// Goes on behind an instruction that nobody executes.
+/// Continues after an instruction that no lane executes.
 fn go_on(e: &mut Emit<'_>, inst: &Inst) {
     if let Some(next) = e.own.program.blocks.at(inst.next_pc()) {
         e.terminate(Terminator::Jump(next.into()));
@@ -218,7 +218,7 @@ fn branch(e: &mut Emit<'_>, inst: &Inst) {
         if inst.target_pc().is_some_and(|target| graph::skips_guarded(e.own.program.graph, inst, target)) {
             return go_on(e, inst);
         }
-        // All active lanes jump, or nobody does.
+        // All active lanes jump, or none does.
         let input = e.keep(holds, Type::MASK, 1);
         let outcome = e.temp(Type::MASK, 2);
         e.guard = None;

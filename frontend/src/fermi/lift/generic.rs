@@ -13,7 +13,7 @@ pub(super) struct Place {
     pub(super) address: Value,
     /// The offset in a window.
     pub(super) inside: Value,
-    /// Lanes in the window to shared memory, in that to local memory, in none of them.
+    /// Lanes whose address is in the window to shared memory; `local`: in the window to local memory; `global`: in neither.
     pub(super) shared: Value,
     pub(super) local: Value,
     pub(super) global: Value,
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// The same access to another space.
+/// The access `mem`, but to memory space `space`.
 pub(super) fn within(mem: MemAccess, space: Space) -> MemAccess {
     MemAccess { space, far: !matches!(space, Space::Global(_)), ..mem }
 }

@@ -55,7 +55,7 @@ impl Source for Code<'_> {
     }
 }
 
-/// Whether a block ends behind the instruction.
+/// Whether a block ends after the instruction.
 fn ends_block(inst: &Inst) -> bool {
     inst.join
         || is_leaving(inst.op)
@@ -67,17 +67,17 @@ fn ends_block(inst: &Inst) -> bool {
         || inst.op == Op::Bpt && inst.mods.has("trap")
 }
 
-/// Whether a target is pushed that lanes may leave to.
+/// Whether the instruction pushes a target onto the divergence stack, to which lanes may later leave.
 fn is_push(op: Op) -> bool {
     matches!(op, Op::PreLongjmp | Op::JoinAt | Op::PreBrk | Op::PreCont | Op::PreRet)
 }
 
-/// Whether lanes leave to what is on the stack.
+/// Whether lanes leave to a target on the divergence stack.
 fn is_leaving(op: Op) -> bool {
     matches!(op, Op::Exit | Op::Longjmp | Op::Ret | Op::Discard | Op::Brk | Op::Cont)
 }
 
-/// Whether execution can go on behind an instruction that ends a block.
+/// Whether execution can continue at the next address after an instruction that ends a block.
 fn goes_on(inst: &Inst) -> bool {
     let always = inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
     match inst.op {

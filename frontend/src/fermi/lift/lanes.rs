@@ -7,7 +7,7 @@ use super::float::is_nearest;
 use crate::fermi::numeric::{self, pure};
 use crate::fermi::{Inst, Op, Operand, QuadLane, ShflOp, VoteOp, ZERO_REG};
 
-/// Emits one of them.
+/// Emits a cross-lane instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::Vote => vote(e, inst),

@@ -5,7 +5,7 @@ use warpjit_ir::{Builtin, Value};
 use super::emit::Emit;
 use crate::fermi::{Chip, Family, Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
 
-/// Emits one of them.
+/// Emits an instruction of this topic.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::CSet | Op::CSetP => {

@@ -10,7 +10,7 @@ use crate::fermi::numeric::pure;
 use crate::fermi::numeric::video::{Form, Op as Action, Signs};
 use crate::fermi::{AddOp, Inst, Op, Operand, Select, Type};
 
-/// Emits one of them.
+/// Emits a video instruction.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     if inst.op == Op::VSetP {
         return set_predicates(e, inst);

@@ -1,4 +1,4 @@
-//! The pure functions that lifted code calls by name: wrappers of [`super`]'s arithmetic that take and return lane bits. If a
+//! The pure functions that lifted code calls by name: wrappers of the parent module's arithmetic that take and return lane bits. If a
 //! function has variants, its first argument is a constant that encodes the variant ([`Flags::encode`], [`Convert::encode`],
 //! [`Form::encode`]).
 

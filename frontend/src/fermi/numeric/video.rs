@@ -55,7 +55,7 @@ const MERGES: [Merge; 10] = [
     Merge::SimdMax,
 ];
 
-/// Signs of destination, first and second source.
+/// Which of destination, first and second source are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signs {
     /// Of the result.

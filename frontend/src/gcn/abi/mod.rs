@@ -83,7 +83,7 @@ fn code_segment(code: Arc<[u8]>) -> Segment {
 
 /// The segment of the global data share, for programs that use it.
 pub(super) fn data_share() -> Segment {
-    /// Of all barriers and semaphores.
+    /// The size of all barriers and semaphores.
     const SYNC_BYTES: u32 = 64 * 8;
     Segment {
         name: "global data share",

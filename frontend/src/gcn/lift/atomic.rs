@@ -156,7 +156,7 @@ pub(super) fn emit(
     let old = e.cross(&args, |e, args| {
         let new = args.get(3).copied();
         let old = e.b.atomic(mem, rmw.op, args[0], args[2], new, Some(args[1]));
-        // What nobody looks at can be done in any order.
+        // If the old value is not returned, the order of the lanes cannot be seen.
         if wanted { vec![access::or_zero(e, Some(args[1]), old)] } else { Vec::new() }
     });
     old.first().copied().unwrap_or_else(|| {

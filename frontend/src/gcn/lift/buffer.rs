@@ -474,7 +474,7 @@ fn flag(e: &mut Emit<'_>, word: Value, bit: u32) -> Value {
     e.b.icmp(IntCC::Ne, bit, zero)
 }
 
-/// A bit of a word, if the block itself says what it is.
+/// A bit of `word`, if it is known at compile time from the code of this block.
 fn known_bit(e: &Emit<'_>, word: Value, bit: u32) -> Option<bool> {
     let (zeros, ones) = known_bits(e, word, 6);
     let mask = 1 << bit;

@@ -61,7 +61,7 @@ pub(super) fn terminator(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) -> bo
     true
 }
 
-/// Instructions that do nothing here: what they wait for has happened, what they tell nobody hears.
+/// Instructions that have no effect here: waits for events that have already happened, and messages and hints that have no receiver.
 pub(super) fn nothing(inst: &Inst) -> bool {
     use Op::*;
     matches!(

@@ -9,7 +9,7 @@ use crate::gcn::{Arg, Format, Inst, Op, Operand};
 pub(super) struct Effects {
     /// What it reads. `LANE` stands for the pair as a mask.
     pub(super) reads: Vec<(u8, View)>,
-    /// What it writes for sure: all of the pair with `LANE` (a mask) or `LO | HI`, or one half.
+    /// What it certainly writes: the whole pair, as `LANE` (a mask) or `LO | HI`, or one half.
     pub(super) writes: Vec<(u8, View)>,
     /// It may write any of these.
     pub(super) may_write: Vec<u8>,

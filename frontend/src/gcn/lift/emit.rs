@@ -401,7 +401,7 @@ impl<'f> Emit<'f> {
         self.get(slot)
     }
 
-    /// Writes a pair as a mask. Nothing is written that nobody reads.
+    /// Writes a pair as a mask. Emits nothing if the pair is not read afterwards.
     pub(super) fn set_lanes(&mut self, code: u8, mask: Value) {
         if self.live_after.get(code) == 0 && code & !1 != EXEC {
             return self.views.set(code, 0);

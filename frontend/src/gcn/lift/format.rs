@@ -20,12 +20,12 @@ pub(super) enum TexelFormat {
 const NAN: u64 = 0x7fc0_0000;
 
 impl TexelFormat {
-    /// That of an MTBUF instruction.
+    /// The format that an MTBUF instruction names.
     pub(super) fn of_instruction(inst: &Inst) -> TexelFormat {
         TexelFormat::Known(inst.mem.dfmt.into(), inst.mem.nfmt.into(), texel::IDENTITY)
     }
 
-    /// That of the last dword of a buffer's resource.
+    /// The format in `word`, the last dword of a buffer's resource.
     pub(super) fn of_buffer(e: &mut Emit<'_>, word: Value) -> TexelFormat {
         if let Some(word) = e.b.func.as_const(word) {
             let word = word as u32;
@@ -37,7 +37,7 @@ impl TexelFormat {
         TexelFormat::pack(e, data, number, selectors)
     }
 
-    /// Of fields that are values.
+    /// A format that is known at run time only, from its fields.
     pub(super) fn pack(e: &mut Emit<'_>, data: Value, number: Value, selectors: Value) -> TexelFormat {
         let number = e.shl_const(number, 6);
         let selectors = e.shl_const(selectors, 12);

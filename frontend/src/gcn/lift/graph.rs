@@ -54,27 +54,27 @@ struct Explorer<'a> {
     leaders: BTreeSet<u32>,
     /// Leaders whose code has not been decoded yet.
     work: Vec<u32>,
-    /// Where jumps may go of which it is not known where.
+    /// Indirect targets: where a jump to an unknown address may go.
     indirect: BTreeSet<u32>,
-    /// Those that have not been told what is known behind such jumps. They are told when no block waits: what is known where a block is cut
-    /// comes first.
+    /// Indirect targets to which the state after such jumps (`anywhere`) has not been propagated. That is done when the worklist is
+    /// empty, because the state where a new target cuts a block must be propagated first.
     led_anywhere: Vec<u32>,
-    /// Constants that could be addresses of code. They matter only where something jumps to an unknown place. Such a jump is told of the
-    /// new ones (`untold`) when no block waits: a block that begins at one may cut those that compute an address apart, behind which less is
-    /// known of that.
+    /// Constants that could be addresses of code. They are targets of jumps to unknown addresses. New ones (`untold`) are given to these
+    /// jumps when the worklist is empty, because a block that begins at one may cut the code that computes a jump's address, and then that
+    /// address may no longer be known.
     pointers: BTreeSet<u32>,
     untold: Vec<u32>,
     /// Branches that are taken for `s_nop`.
     dropped: &'a BTreeSet<u32>,
-    /// What is known at the begin of a block.
+    /// What is known at the start of each block.
     statics: BTreeMap<u32, Statics>,
-    /// Blocks to be looked at, and those that have become shorter: they are looked at when no other waits, for one may become shorter often.
+    /// The worklist: blocks to visit. Blocks that were cut shorter (`shortened`) are visited last, because a block may be cut many times.
     waiting: BTreeSet<u32>,
     shortened: BTreeSet<u32>,
-    /// Where computed jumps go, by their addresses; `None` is anywhere.
+    /// The targets of computed jumps, by the jump's address; `None` is an unknown target.
     jumps: BTreeMap<u32, Option<u32>>,
-    /// What is known behind all jumps that may go anywhere, and whether their targets have not been told yet: they are told when no
-    /// block waits, for there may be as many of either as there are blocks.
+    /// The state after all jumps to unknown addresses, merged. `anywhere_waits`: it has changed and has not been propagated to their
+    /// targets. That is done when the worklist is empty, because there may be as many jumps and targets as blocks.
     anywhere: Option<Statics>,
     anywhere_waits: bool,
 }
@@ -122,8 +122,8 @@ impl Graph {
         explorer.graph()
     }
 
-    /// The `s_cbranch_execz` that only save a little work: what they skip does nothing if no lane is active, and what it
-    /// makes of scalar registers nobody reads. Without them no lane has to be asked.
+    /// The `s_cbranch_execz` that only save a little work: the code they skip has no effect if no lane is active, and the scalar registers
+    /// it writes are not read. Dropping such a branch saves its vote.
     pub(super) fn needless_branches(&self, analysis: &Analysis) -> BTreeSet<u32> {
         let lasts = self.nodes.values().filter_map(|node| node.insts.last());
         let branches = lasts.filter(|inst| inst.op == Op::S_CBRANCH_EXECZ);

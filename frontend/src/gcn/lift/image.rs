@@ -180,7 +180,7 @@ fn has_level(op: Op) -> bool {
     op.name().contains("_MIP")
 }
 
-/// Those of four values that the instruction's mask names.
+/// The values whose bits are set in the instruction's `dmask`.
 fn masked(inst: &Inst, values: &[Value]) -> Vec<Value> {
     values.iter().enumerate().filter(|(i, _)| inst.mem.dmask >> i & 1 != 0).map(|(_, &value)| value).collect()
 }

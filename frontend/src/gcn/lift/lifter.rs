@@ -83,7 +83,7 @@ fn group_info(e: &mut Emit<'_>) -> Value {
     e.b.ior(low, first)
 }
 
-/// Emits what an instruction does, and notes the lanes that it is for; `false` where it does nothing that is known.
+/// Emits an instruction, and records in which lanes its results matter. Returns `false` if the instruction is unknown.
 fn topic(e: &mut Emit<'_>, inst: &Inst) -> bool {
     use Format::{Ds, Flat, Mimg, Mtbuf, Mubuf};
     if !effects::is_vector(inst) {
@@ -186,7 +186,7 @@ impl Lifter<'_, '_> {
         self.e.dpp = None;
     }
 
-    /// A vector instruction where MODE says at run time whether there are any.
+    /// Emits a vector instruction where only MODE, at run time, says whether vector instructions are skipped.
     fn maybe_skipped(&mut self, inst: &Inst) {
         let e = &mut self.e;
         let pc = e.b.pc;
@@ -253,8 +253,8 @@ impl Lifter<'_, '_> {
         }
     }
 
-    /// The block to go to for the block at `target`, with the views that it begins with. Emits what has to be
-    /// converted on the way into a block of its own.
+    /// The block to jump to in order to reach the block at `target` with the views that it begins with. If views have to be converted,
+    /// this is a new block that converts them and then jumps there.
     pub(super) fn edge(&mut self, target: u32) -> Block {
         let Some(&block) = self.blocks.get(&target) else {
             return self.illegal(target);
@@ -297,7 +297,7 @@ impl Lifter<'_, '_> {
         });
     }
 
-    /// Emits another block, then goes on in the current one as if nothing had been.
+    /// Emits `body` into `block`, then restores the state and continues in the current block.
     fn aside(&mut self, block: Block, body: impl FnOnce(&mut Self)) {
         let (here, views) = (self.e.b.block, self.e.views);
         let lanes = self.e.take_lanes();
@@ -309,7 +309,7 @@ impl Lifter<'_, '_> {
         self.e.views = views;
     }
 
-    /// Makes views of a pair hold, as far as others allow.
+    /// Converts a pair to the views `view`, if its valid views allow it.
     fn convert(&mut self, code: u8, view: u8) {
         for (half, code) in [(LO, code), (HI, code + 1)] {
             if view & half != 0 {
@@ -321,7 +321,7 @@ impl Lifter<'_, '_> {
         }
     }
 
-    /// Goes to the block at `target`; without one that is illegal.
+    /// Jumps to the block at `target`. If there is no such block, the jump is `illegal`.
     pub(super) fn jump(&mut self, target: Option<u32>) {
         match target.and_then(|target| Some((target, *self.blocks.get(&target)?))) {
             Some((target, block)) => {

@@ -84,7 +84,7 @@ impl Sequence<'_, '_> {
         }
     }
 
-    /// The operands of `value`, if that is what it is.
+    /// The operands of `value`, if it is the result of `op`.
     fn args(&self, value: Value, op: Opcode) -> Option<&[Value]> {
         let inst = self.e.b.func.def_inst(self.strip(value))?;
         // Within the sequence denormals are kept.

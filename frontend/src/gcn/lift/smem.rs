@@ -75,7 +75,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
 /// Where an access begins, all uniform.
 struct Place {
     address: Value,
-    /// Of a buffer: the offset from its start (i64) and its size in whole dwords.
+    /// For a buffer: the access's offset from the buffer's start (i64), and the buffer's size in whole dwords.
     offset: Option<(Value, Value)>,
 }
 

@@ -60,7 +60,7 @@ fn functions(e: &mut Emit<'_>, inst: &Inst) -> bool {
     true
 }
 
-/// Other values for the infinities.
+/// Replaces +infinity by `plus` and -infinity by `minus`.
 fn clamp_infinity(e: &mut Emit<'_>, value: Value, plus: u64, minus: u64) -> Value {
     let scalar = e.b.func.ty(value).scalar;
     let infinity = if scalar == Scalar::F64 { Width::Double } else { Width::Single }.format();
@@ -167,7 +167,7 @@ fn finish_division(e: &mut Emit<'_>, inst: &Inst, width: Width, value: Value) ->
     true
 }
 
-/// Whether a mask is a number that this block makes, not from what other blocks have left.
+/// Whether a mask is made from a number that this block computes, not from a slot that other blocks have written.
 fn is_made_as_number(func: &Function, flag: Value) -> bool {
     let Some(InstData { op: Opcode::LaneBit, args, .. }) = func.def_inst(flag) else { return false };
     let mut work = args.clone();
@@ -185,10 +185,10 @@ fn is_made_as_number(func: &Function, flag: Value) -> bool {
     true
 }
 
-/// `v_div_fmas`. The vendor's documents give 2^32 (f32) and 2^64 (f64) as the factor where VCC is set. No quotient would
-/// come out right with that; with flags from `v_div_scale` the hardware scales back by what that scaled, up or down by
-/// the addend's size (CLRX's description, from tests on chips). So a VCC that is seen to be made as a number has
-/// the documented meaning, and one that is the result of an instruction, or comes from elsewhere, has that one.
+/// Emits `v_div_fmas`. Where VCC is set, the vendor's documents multiply by 2^32 (f32) or 2^64 (f64). With VCC from `v_div_scale`
+/// that would give wrong quotients: there the hardware undoes the scaling of `v_div_scale`, up or down depending on the addend's size
+/// (CLRX's description, from tests on chips). So the documented factor applies only if VCC is known to be computed as a number; if it
+/// is the result of an instruction, or comes from another block, the scaling is undone.
 fn fmas(e: &mut Emit<'_>, width: Width, flag: Value, a: Value, b: Value, c: Value) -> Value {
     let double = width == Width::Double;
     let as_number = is_made_as_number(e.b.func, flag);

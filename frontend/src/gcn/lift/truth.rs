@@ -13,12 +13,12 @@ use super::mask::{Logic, logic, logic_of};
 use super::slots::{EXEC, VCC};
 use crate::gcn::{Arg, Inst, Op};
 
-/// How a mask goes with its truth value.
+/// How a mask relates to its truth value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Every lane holds it.
+    /// Every lane's bit is the truth value.
     Splat,
-    /// Some lane is in the mask if and only if it holds.
+    /// The mask is non-empty if and only if the truth value is true.
     Any,
 }
 
@@ -54,7 +54,7 @@ struct Known {
     nonempty: bool,
 }
 
-/// What is known of all pairs at a place: sets of pairs, a bit each.
+/// What is known of all pairs at a point of the program: sets of pairs, a bit each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Truths {
     /// Pairs that hold at least one lane.

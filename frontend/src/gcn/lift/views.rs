@@ -48,12 +48,12 @@ impl Views {
         views
     }
 
-    /// Those of the pair that `code` belongs to.
+    /// The views of the pair that register `code` belongs to.
     pub(super) fn get(&self, code: u8) -> View {
         self.0[usize::from(code / 2).min(PAIRS - 1)]
     }
 
-    /// Sets those of the pair that `code` belongs to.
+    /// Sets the views of the pair that register `code` belongs to.
     pub(super) fn set(&mut self, code: u8, view: View) {
         self.0[usize::from(code / 2).min(PAIRS - 1)] = view;
     }
@@ -142,7 +142,7 @@ impl Analysis {
             observed,
             plain: false,
         };
-        /// Of each block: what is read there, which views hold, which pairs hold masks.
+        /// The size of what the analyses keep for a block: views that are read, views that are valid, pairs that hold masks.
         const BYTES: usize = size_of::<Live>() + size_of::<Views>() + 5 * size_of::<u128>();
         meter.hold(graph.nodes().count() * BYTES)?;
         analysis.find_masks(graph, meter)?;
@@ -273,7 +273,7 @@ impl Analysis {
             }
         }
         let mut work: BTreeSet<u32> = graph.nodes().map(|(start, _)| start).collect();
-        // All that jump to unknown places are told at once what is read there.
+        // What is read at the targets of jumps to unknown addresses is propagated to all these jumps at once.
         let mut sources_wait = false;
         loop {
             let Some(start) = work.pop_last() else {

@@ -7,11 +7,11 @@ use super::{Mode, Width};
 struct Limits {
     /// Binary exponent of the scale.
     scale: i32,
-    /// Numerator's exponent less the denominator's from which the quotient comes near the maximum.
+    /// If numerator's exponent - denominator's exponent is this or more, the quotient is near the largest finite number.
     large: i32,
     /// Exponent field of a numerator that is so small that the residual would be lost.
     tiny: i32,
-    /// The same difference below which the quotient is zero.
+    /// If that difference is below this, the quotient is zero.
     underflow: i32,
 }
 

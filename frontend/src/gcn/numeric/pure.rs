@@ -1,4 +1,4 @@
-//! The pure functions that both tiers call by name: wrappers of [`super`]'s arithmetic that take and return lane bits.
+//! The pure functions that both tiers call by name: wrappers of the parent module's arithmetic that take and return lane bits.
 //!
 //! If a result depends on MODE, the first argument holds MODE in its low 16 bits and the operation's variant above ([`FORM`]). A
 //! missing argument counts as 0, so no call can fail.

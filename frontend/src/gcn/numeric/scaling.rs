@@ -160,9 +160,9 @@ struct Parts<B> {
 /// Which denormals are zeros.
 #[derive(Clone, Copy, Debug)]
 pub struct Flush {
-    /// Those of sources.
+    /// Denormal sources are zeros.
     pub inputs: bool,
-    /// Those of results.
+    /// Denormal results are zeros.
     pub outputs: bool,
 }
 

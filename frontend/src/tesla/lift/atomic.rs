@@ -141,7 +141,7 @@ fn atomic(e: &mut Emit<'_>, inst: &Inst) {
         let new = new.map(|slot| e.get(slot));
         let guard = e.guard;
         let result = e.b.atomic(mem, op, address, value, new, guard);
-        // What nobody looks at can be done in any order.
+        // Without a result register the order of the lanes cannot be seen.
         if inst.op == Op::Atom {
             e.put_always(old, result);
         }

@@ -7,7 +7,7 @@ use super::emit::Emit;
 use super::float::{canonical, set_f32_flags};
 use crate::tesla::{Inst, Op, Operand, QuadLane};
 
-/// Emits one of them.
+/// Emits an instruction of this topic.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     match inst.op {
         Op::MovFromCreg => {

@@ -258,7 +258,7 @@ pub fn cos<O: Ops>(o: &mut O, x: O::Word) -> O::Word {
     quadrant(o, x, turned, sign)
 }
 
-/// Of the argument `x`, with the quadrants of `turned`.
+/// The function's value at `x`, in the quadrant that `turned` says.
 fn quadrant<O: Ops>(o: &mut O, x: O::Word, turned: O::Word, sign: O::Word) -> O::Word {
     let fraction = within_quadrant(o, x, turned);
     let rest = o.and_bits(fraction, 0x1_ffff);
@@ -361,9 +361,9 @@ fn prepared<O: Ops>(o: &mut O, x: O::Word, exponent: O::Word, finite: O::Word, n
 /// What becomes of the sign of a NaN in fixed-point form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nan {
-    /// It stays, as on the hardware.
+    /// It is kept, as on the hardware.
     Signed,
-    /// It goes, so that all NaNs are alike.
+    /// It is cleared, so that all NaNs are equal.
     Alike,
 }
 

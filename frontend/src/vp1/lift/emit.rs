@@ -157,7 +157,7 @@ impl<'a> Emit<'a> {
         self.b.icmp(IntCC::Slt, a, zero)
     }
 
-    /// One of two words by a truth value.
+    /// `yes` where `cond` is true, else `no`.
     pub(super) fn choose(&mut self, cond: Value, yes: u32, no: u32) -> Value {
         let (yes, no) = (self.word(yes), self.word(no));
         self.b.select(cond, yes, no)

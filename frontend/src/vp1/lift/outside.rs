@@ -1,4 +1,4 @@
-//! Lifts instructions that reach outside the processor.
+//! What instructions do outside of the processor: transfers, and registers that are not part of its state. The embedder handles them.
 
 use crate::vp1::{Inst, Op};
 

@@ -41,7 +41,7 @@ pub struct Slots {
     pub(super) lane: Slot,
     /// Where a pending `ret` goes, or a branch that shares its node: a word address.
     pub target: Slot,
-    /// Of a program that may be resumed: where the last one has gone.
+    /// For programs that may be resumed: the address that the last jump through `target` went to.
     pub gone: Slot,
     /// Why the program ended: bits 0 to 16 of the `exit`, or what is not an exit.
     pub exit: Slot,

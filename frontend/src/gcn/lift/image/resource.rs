@@ -18,7 +18,7 @@ const ONE_DIMENSION_ARRAY: u64 = 1 << 12;
 const THREE_DIMENSIONS: u64 = 1 << 10;
 const CUBE: u64 = 1 << 11;
 const SAMPLES: u64 = 1 << 14 | 1 << 15;
-/// Those that accesses know. All others are buffers, reserved, or have several samples a texel.
+/// The image types that accesses support, a bit each. All others are buffers, reserved or multisampled.
 const TYPES: u64 = ONE_DIMENSION | THREE_DIMENSIONS | CUBE | 1 << 9 | 1 << 13;
 
 /// A field of a resource: dword, lowest bit, bits.
@@ -44,7 +44,7 @@ fn linear(generation: Generation) -> u64 {
     if generation == Generation::Gfx9 { 1 } else { 1 << LINEAR_ALIGNED | 1 << LINEAR_GENERAL }
 }
 
-/// A resource whose dwords are not known, or some of them.
+/// A resource of which some or all dwords are known at run time only.
 pub(super) struct Resource {
     words: Vec<Value>,
     generation: Generation,

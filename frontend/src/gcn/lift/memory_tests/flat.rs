@@ -112,7 +112,7 @@ fn scratch_is_interleaved() {
     }
 }
 
-/// What lies in two dwords of scratch is as far apart as these are.
+/// An unaligned value in scratch is in two dwords, which the interleaving puts apart from each other.
 #[test]
 fn unaligned_scratch() {
     let mut random = Random(44);
