@@ -1,4 +1,4 @@
-//! The chips' float arithmetic as the models need it, written from facts/tesla.md section 6 and facts/fermi.md section 2
+//! The chips' float arithmetic as the models need it, written from docs/hardware/tesla.md section 6 and docs/hardware/fermi.md section 2
 //! without a look at the lifters: for finite arguments, in the machine's own `f64` and `f32`.
 
 use warpjit_frontend::fermi::numeric as fermi;

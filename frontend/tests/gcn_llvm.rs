@@ -85,7 +85,7 @@ fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
 /// What stands for the text where llvm-mc crashes.
 const CRASH: &str = "crash";
 
-/// Operations that LLVM 14 does not know; CLRX does (facts/gcn.md section 7).
+/// Operations that LLVM 14 does not know; CLRX does (docs/hardware/gcn.md section 7).
 const UNKNOWN_TO_LLVM: [&str; 16] = [
     "buffer_atomic_rsub",
     "buffer_atomic_rsub_x2",
@@ -125,7 +125,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && apertures.iter().any(|name| named(llvm, &format!("src_{name}")))
     {
-        return Some("1.2 has no aperture registers (facts/gcn.md section 3)");
+        return Some("1.2 has no aperture registers (docs/hardware/gcn.md section 3)");
     }
     if llvm == "none" && UNKNOWN_TO_LLVM.contains(&plain) {
         return Some("not in LLVM's table");
@@ -135,7 +135,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && llvm.contains(" offset:")
     {
-        return Some("1.2 has no offset in FLAT (facts/gcn.md section 2)");
+        return Some("1.2 has no offset in FLAT (docs/hardware/gcn.md section 2)");
     }
     let same_but_last = |last: usize| ours.starts_with(&llvm[..last]) && llvm[last..].contains('.');
     if plain.ends_with("_class_f16") && llvm.rfind(' ').is_some_and(same_but_last) {
@@ -172,7 +172,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && ends.iter().any(|end| llvm.contains(&format!("ttmp{end}")))
     {
-        return Some("1.2 has twelve trap temporaries (facts/gcn.md section 3)");
+        return Some("1.2 has twelve trap temporaries (docs/hardware/gcn.md section 3)");
     }
     if ours == "none"
         && [
@@ -195,7 +195,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         return Some("a swap of a scalar register makes no sense");
     }
     if ours == "none" && llvm.starts_with("flat_") && word & 0x1000 != 0 {
-        return Some("offsets of FLAT have 12 bits (facts/gcn.md section 2)");
+        return Some("offsets of FLAT have 12 bits (docs/hardware/gcn.md section 2)");
     }
     if ours == "none" && llvm.starts_with("v_readfirstlane") && word >> 24 & 1 != 0 {
         return Some("scalar destinations have seven bits");
@@ -224,7 +224,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         return Some("carries are scalar pairs");
     }
     if generation == Generation::Gfx9 && word as u32 >> 26 == 0x30 && word >> 14 & 1 != 0 {
-        return Some("LLVM 14 does not know the scalar offset of 1.4 (facts/gcn.md section 2)");
+        return Some("LLVM 14 does not know the scalar offset of 1.4 (docs/hardware/gcn.md section 2)");
     }
     None
 }
@@ -338,7 +338,7 @@ fn excused_error(text: &str, reason: &str, generation: Generation) -> Option<&'s
         return Some("bits that mean nothing good, but are there");
     }
     if name.ends_with("lane_b32_e64") && generation.is_old() {
-        return Some("LLVM has the short form only (facts/gcn_opcodes.csv has both)");
+        return Some("LLVM has the short form only (tables/gcn_opcodes.csv has both)");
     }
     if says("lds") && ["x2 ", "x3 ", "x4 "].iter().any(|size| says(size)) {
         return Some("LLVM prints loads of several dwords to LDS and does not take them");

@@ -33,7 +33,7 @@ fn every_operation_has_a_row() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Names of the notes that are another operation's other name, or wrong (facts/gcn.md section 7).
+/// Names of the notes that are another operation's other name, or wrong (docs/hardware/gcn.md section 7).
 fn other_name(format: &str, generation: Generation, name: &str) -> Option<&'static str> {
     Some(match (format, generation, name) {
         // CLRX lists scalar atomics on 1.2; they are of 1.4.

@@ -33,7 +33,7 @@ pub struct PureFn {
     pub special: Option<Special>,
 }
 
-/// Functions of one word of Tesla's special-function unit (facts/tesla.md section 7) that a code generator may know by themselves.
+/// Functions of one word of Tesla's special-function unit (docs/hardware/tesla.md section 7) that a code generator may know by themselves.
 /// What bits a NaN result has is not said, and none of an operand's NaN matter: an `fcanon` follows.
 #[derive(Clone, Copy, Debug)]
 pub enum Special {

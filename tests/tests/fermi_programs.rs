@@ -1,4 +1,4 @@
-//! Fermi programs with results that follow from facts/fermi.md: barriers, generic addresses, locks, targets in constant memory.
+//! Fermi programs with results that follow from docs/hardware/fermi.md: barriers, generic addresses, locks, targets in constant memory.
 
 use warpjit_frontend::fermi::Chip;
 use warpjit_tests::fermi::{Setup, address_of, code, outcome, run, whole};

@@ -1,4 +1,4 @@
-//! The launch interface of compute programs (facts/fermi.md sections 3 and 6).
+//! The launch interface of compute programs (docs/hardware/fermi.md sections 3 and 6).
 //!
 //! c0[] holds the block's and the grid's size and the parameters. Before them stand the addresses of the windows to shared
 //! and local memory: compiled code adds `c0[0x0]` (GK104: 0x20) to addresses in `s[]` and `c0[0x4]` (0x24) to those in `l[]`

@@ -1,4 +1,4 @@
-//! Operand fields: where they stand in the word and what operand they make (facts, section 9).
+//! Operand fields: where they stand in the word and what operand they make (docs/hardware/fermi.md section 9).
 
 use super::operand::{MemSpace, Operand, RegWidth, ZERO_REG};
 use crate::bits::Bits;

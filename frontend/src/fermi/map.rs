@@ -1,4 +1,4 @@
-//! Where a launch puts what in a program's memory, and how much of each there is (facts/fermi.md sections 3 and 6).
+//! Where a launch puts what in a program's memory, and how much of each there is (docs/hardware/fermi.md sections 3 and 6).
 
 /// General registers of a thread.
 pub const REGISTERS: u32 = 63;

@@ -1,11 +1,11 @@
-//! Slots: parts of a row chosen by bits, named `<...>` in the rows (facts 9, "One-bit flag slots" and "Sub-field
-//! slots"). Each alternative is value, mask, text; the first one that fits the word counts, and a word that none fits
-//! is undefined.
+//! Slots: parts of a row chosen by bits, named `<...>` in the rows (docs/hardware/fermi.md section 9,
+//! "One-bit flag slots" and "Sub-field slots"). Each alternative is value, mask, text; the first one that fits the word counts, and a word
+//! that none fits is undefined.
 //!
 //! An alternative with the value and mask of an earlier one is another spelling for the assembler: `psrc` leaves out
 //! `and $p0`, as envydis does.
 //!
-//! Departures from the facts' list: `set .. and not $p7` shows, so that nothing with an effect is hidden, and the
+//! Departures from that list: `set .. and not $p7` shows, so that nothing with an effect is hidden, and the
 //! three uses of `$c` (result, carry in, condition) have names of their own: CCOUT, CCIN, CCTEST.
 
 use crate::envydis::Slots;

@@ -1,4 +1,4 @@
-//! Operand codes (facts/gcn.md section 3).
+//! Operand codes (docs/hardware/gcn.md section 3).
 
 use super::Generation;
 use super::operand::{InlineFloat, Operand};

@@ -1,4 +1,4 @@
-//! Where a launch puts what in a program's memory (facts/gcn.md section 6).
+//! Where a launch puts what in a program's memory (docs/hardware/gcn.md section 6).
 
 /// Guest address of the first byte of the code (of the loaded image, or of raw words).
 pub const CODE_ADDRESS: u64 = 0xf_0000_0000;

@@ -1,7 +1,7 @@
 //! Where the texels of linear images are: start, pitch and rows of a level of detail.
 //!
-//! The layouts are those of AMD's address library, which drivers lay images out by (facts/graphics-gcn.md sections 4.1 to 4.3). Pitches
-//! are in texels, a texel being an element.
+//! The layouts are those of AMD's address library, which drivers lay images out by (docs/hardware/graphics-gcn.md sections 4.1 to 4.3).
+//! Pitches are in texels, a texel being an element.
 
 use warpjit_ir::{PureFn, Scalar};
 

@@ -1,6 +1,6 @@
 //! Data and number formats of typed buffers and images: texels to components and back.
 //!
-//! The formats are those of facts/gcn.md section 5 ("Memory") and the vendor's tables: names of data formats list the
+//! The formats are those of docs/hardware/graphics-gcn.md sections 3.1 and 3.2 and the vendor's tables: names of data formats list the
 //! components from the highest bits down, and the first component (red) has the lowest ones. What no document says is chosen here:
 //! integers that do not fit are cut when stored, components that the instruction does not have are stored as 0, and
 //! a format that does not exist loads as 0. Components with an exponent in common (5_9_9_9) are floats and nothing else; they are stored

@@ -1,4 +1,4 @@
-//! The launch interface of compute programs (facts/tesla.md section 8).
+//! The launch interface of compute programs (docs/hardware/tesla.md section 8).
 
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};
 

@@ -1,4 +1,4 @@
-//! Operand fields: where they stand in the word and what operand they make (facts, section 3).
+//! Operand fields: where they stand in the word and what operand they make (docs/hardware/tesla.md section 3).
 
 use super::operand::{Address, Operand, RegWidth};
 use crate::bits::Bits;

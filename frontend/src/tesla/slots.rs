@@ -1,8 +1,8 @@
-//! Slots: parts of a row chosen by bits, named `<...>` in the rows (facts 9, "One-bit flag slots" and "Sub-field
-//! slots"). Each alternative is value, mask, text; the first one that fits the word (and the chip and program
-//! type in brackets) counts, and a word that none fits is undefined.
+//! Slots: parts of a row chosen by bits, named `<...>` in the rows (docs/hardware/tesla.md section 9,
+//! "One-bit flag slots" and "Sub-field slots"). Each alternative is value, mask, text; the first one that fits the word (and the chip and
+//! program type in brackets) counts, and a word that none fits is undefined.
 //!
-//! Three departures from the facts' list, all from its own section 3 and 5: the post-increment form of a 32-bit
+//! Three departures from that list, all from sections 3 and 5 of the page: the post-increment form of a 32-bit
 //! `c[]` source 2 in compute programs (listed without its `++`), the access size of a 32-bit `c[]` source 3
 //! beside `p[]` (listed as 16-bit), and `sat` of `mul f32` and `unlock` of `st s[]`, which chips without them
 //! ignore.

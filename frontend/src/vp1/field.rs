@@ -1,4 +1,4 @@
-//! Operand fields of instruction words (facts/vp1.md section 3 and 10).
+//! Operand fields of instruction words (docs/hardware/vp1.md sections 3 and 10).
 
 use std::fmt;
 

@@ -1,11 +1,11 @@
 //! The rows: value, mask, operation, and the instruction in the words of the listing.
 //!
-//! Encodings as in facts/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
+//! Encodings as in docs/hardware/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
 //! ([`super::slots`]), `[G80]` is what NV41 to NV44 do not have. Where two rows fit a word the first one is meant.
 //!
 //! Rows that differ from that table: instructions that clear a `$c` show which (`<mcdst>`), `call loop` targets
-//! count as calls, and opcodes without a name are `unkXX` with the operands that matter (facts sections 4 to 7).
+//! count as calls, and opcodes without a name are `unkXX` with the operands that matter (docs/hardware/vp1.md sections 4 to 7).
 
 use super::Op;
 

@@ -1,4 +1,4 @@
-//! Parts of an instruction's text that bits choose (facts/vp1.md section 10).
+//! Parts of an instruction's text that bits choose (docs/hardware/vp1.md section 10).
 
 /// Value, mask, text. The first that fits a word is meant.
 pub(super) type Alternative = (u32, u32, &'static str);

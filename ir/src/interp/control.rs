@@ -1,4 +1,4 @@
-//! Terminators: the divergence stack by the rules of facts/divergence.md.
+//! Terminators: the divergence stack by the rules of docs/hardware/divergence.md.
 
 use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};

@@ -3,7 +3,7 @@
 //! [`Code`] is a function made ready, shared by all threads; [`Warp`] is the state of one warp (frame, mask,
 //! divergence stack); [`Scratch`] holds the values of the block that runs, one a thread. [`Code::run_block`]
 //! executes one block's body ([`Code::run_body`]) and then its terminator ([`Code::finish`]) by the rules of
-//! facts/divergence.md. Compiled code runs bodies itself and calls [`Code::finish`] as well, so
+//! docs/hardware/divergence.md. Compiled code runs bodies itself and calls [`Code::finish`] as well, so
 //! both tiers diverge alike.
 //!
 //! Memory is whatever implements [`WarpMemory`].

@@ -574,7 +574,7 @@ impl Explorer<'_> {
     }
 
     /// Lanes that wait at a join when others leave across it run the joining instruction once more on Tesla
-    /// (facts/divergence.md, unwind); that must not show.
+    /// (docs/hardware/divergence.md, unwind); that must not show.
     fn check_crossed_joins(&mut self) -> Result<(), Failure> {
         for (entry, block) in self.joined.clone() {
             let at_target = matches!(self.func.term(block), Terminator::Join { at_target: true, .. });

@@ -16,7 +16,7 @@ type Place = (Block, Vec<(PushKind, Block)>);
 /// The most instructions that a warp of a kernel in SPMD form can take; `None` where it has loops, or that cannot be told.
 ///
 /// Without loops a lane comes to each place once, and if all lanes do so one by one, the warp does so for each of them. Lanes that wait at a
-/// join when others leave across it execute the joining instruction once more (facts/divergence.md, unwind).
+/// join when others leave across it execute the joining instruction once more (docs/hardware/divergence.md, unwind).
 pub fn most(func: &Function) -> Option<u64> {
     let mut index: HashMap<Place, usize> = HashMap::new();
     let mut places: Vec<Place> = vec![(func.entry, Vec::new())];

@@ -1,4 +1,4 @@
-//! The barriers of a block, as facts/divergence.md defines them.
+//! The barriers of a block, as docs/hardware/divergence.md defines them.
 //!
 //! A barrier counts arrivals and opens when they reach the number wanted, which begins a new
 //! *generation* and forgets the arrivals. A warp that arrives remembers the generation it arrived in; it

@@ -548,7 +548,7 @@ pub fn alias_value(alias: &RegisterAlias, lanes: u32, read: impl Fn(Slot, u32) -
     value & alias.writable | alias.always
 }
 
-/// Flags of a condition register, lowest bit first (facts/tesla.md section 6).
+/// Flags of a condition register, lowest bit first (docs/hardware/tesla.md section 6).
 pub const FLAG_PARTS: [&str; 4] = ["z", "s", "c", "o"];
 
 /// Bits that a frame word of a scalar holds for a value.

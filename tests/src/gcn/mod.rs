@@ -1,7 +1,7 @@
 //! Random GCN programs of the scalar unit among vector code, and a direct model of what they do.
 //!
-//! The model is written from the notes on the hardware (facts/gcn.md sections 3 and 5) for the text of programs. It shares nothing with the
-//! decoder, the lifter and the interpreter, so that these are held against something that is not theirs.
+//! The model is written from the notes on the hardware (docs/hardware/gcn.md sections 3 and 5) for the text of programs. It shares nothing
+//! with the decoder, the lifter and the interpreter, so that these are held against something that is not theirs.
 
 mod generator;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! The two forms of what stands before or beside a kernel's code (facts/gcn.md section 6.1).
+//! The two forms of what stands before or beside a kernel's code (docs/hardware/gcn.md section 6.1).
 
 use super::{File, Symbol, error, number_at, unsupported};
 use crate::container::{ContainerError, limits};

@@ -1,4 +1,4 @@
-//! `bar` (facts/fermi.md section 2).
+//! `bar` (docs/hardware/fermi.md section 2).
 //!
 //! `popc`, `and` and `or` with results count lanes in memory that the launch provides for each block (a segment for each warp, of
 //! which a block uses its first warp's): each lane adds before the barrier and all read behind it. There are three counters

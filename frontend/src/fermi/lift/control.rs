@@ -1,4 +1,4 @@
-//! Which file emits an instruction, and control flow (facts/fermi.md section 4, facts/divergence.md).
+//! Which file emits an instruction, and control flow (docs/hardware/fermi.md section 4, docs/hardware/divergence.md).
 
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 

@@ -1,4 +1,4 @@
-//! Generic addresses: g[] with windows to shared and local memory (facts/fermi.md section 3).
+//! Generic addresses: g[] with windows to shared and local memory (docs/hardware/fermi.md sections 3 and 6).
 
 use warpjit_ir::{IntCC, MemAccess, Scalar, Space, Value};
 

@@ -1,4 +1,4 @@
-//! Integer arithmetic, logic, shifts, bit fields, comparison (facts/fermi.md section 2, seed 004).
+//! Integer arithmetic, logic, shifts, bit fields, comparison (docs/hardware/fermi.md section 2, seed 004).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

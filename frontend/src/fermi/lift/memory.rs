@@ -1,4 +1,4 @@
-//! Loads and stores (facts/fermi.md section 3).
+//! Loads and stores (docs/hardware/fermi.md section 3).
 //!
 //! Accesses must be aligned to their size, else they fault: cuda-gdb's manual has an exception for addresses in shared
 //! and local memory as well. Constant spaces take any address (chosen: the documents do not say). Wide accesses go word by word,

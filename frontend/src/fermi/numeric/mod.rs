@@ -1,7 +1,7 @@
 //! Numerics that IR operations do not say: directed rounding, conversions, video instructions, special functions.
 //!
-//! All functions work on the bits of one lane. No model of Fermi that was held against the hardware exists in the facts: sums,
-//! products and fused multiply-adds are IEEE's, with the flags of the instruction; every NaN is [`NAN`].
+//! All functions work on the bits of one lane. No model of Fermi that was held against the hardware is known (docs/hardware/fermi.md):
+//! sums, products and fused multiply-adds are IEEE's, with the flags of the instruction; every NaN is [`NAN`].
 
 pub mod convert;
 pub mod pure;

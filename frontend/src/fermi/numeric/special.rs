@@ -1,4 +1,4 @@
-//! The special-function unit. No bits of the hardware's are in the facts, where the vendor promises 2 units in the last place (sine and
+//! The special-function unit. docs/hardware/fermi.md has no bits of the hardware's; the vendor promises 2 units in the last place (sine and
 //! cosine: an absolute error of 2^-21 for angles of up to pi). These are formulas of f64 arithmetic, rounded once to f32
 //! ([`crate::formula::elementary`]), the same on every host.
 //!

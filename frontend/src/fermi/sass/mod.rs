@@ -1,7 +1,7 @@
 //! The second syntax: that of the vendor's cuobjdump and of asfermi (`IADD.X R0.CC, -R1, c[0x0][0x20]`), printed
 //! from the decoded form.
 //!
-//! Mnemonics, modifiers and their order as asfermi's pages give them (seed 004 and facts/fermi.md section 7, for
+//! Mnemonics, modifiers and their order as asfermi's pages give them (seed 004 and docs/hardware/fermi.md section 7, for
 //! what asfermi has), otherwise as the vendor's documents name the instructions. What neither names (surfaces of
 //! GF100, graphics, half of the video instructions) follows the same patterns.
 

@@ -1,4 +1,4 @@
-//! What a launch sets up for a kernel: segments of memory, registers, limits (facts/gcn.md section 6).
+//! What a launch sets up for a kernel: segments of memory, registers, limits (docs/hardware/gcn.md section 6).
 //!
 //! `rsrc` reads the two registers that say how a program starts and sets up what the hardware itself loads; `raw` and
 //! `code_object` make the setup of a bare program and of a kernel in a code object.

@@ -1,6 +1,6 @@
 //! Read-modify-write operations: which there are, and how one is emitted.
 //!
-//! Memory atomics take what they compare with from the register behind the new value, those of LDS have it first (facts/gcn.md
+//! Memory atomics take what they compare with from the register behind the new value, those of LDS have it first (docs/hardware/gcn.md
 //! section 5). They need natural alignment: on global memory anything else is a `memory` fault, LDS drops the
 //! low bits.
 

@@ -2,7 +2,7 @@
 //!
 //! The resource is four scalar registers that are read as the code runs; what it says of swizzling and bounds becomes
 //! uniform operations, and goes away where the registers hold constants. An address is uniform base plus 32-bit offset
-//! (facts/gcn.md section 5, "Memory").
+//! (docs/hardware/gcn.md section 5, "Memory").
 //!
 //! Chosen: a raw resource of 2^32-1 bytes, as scratch has, has no bound, though the last three bytes of it would be beyond.
 //! Chosen where documents disagree: the dwords of a plain wide access are checked one by one; typed accesses and atomics

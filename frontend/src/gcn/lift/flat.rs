@@ -1,4 +1,4 @@
-//! Flat, global and scratch memory (facts/gcn.md section 5, "Memory").
+//! Flat, global and scratch memory (docs/hardware/gcn.md section 5, "Memory").
 //!
 //! The high dword of a flat address says for each lane whether it is in LDS, in scratch or in global memory. Where the program
 //! cannot know the apertures ([`Options`](super::Options) has none), all is global.

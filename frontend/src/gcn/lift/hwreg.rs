@@ -1,4 +1,4 @@
-//! Hardware registers and what sets MODE (facts/gcn.md section 4).
+//! Hardware registers and what sets MODE (docs/hardware/gcn.md section 4).
 
 use warpjit_ir::{Builtin, Value};
 

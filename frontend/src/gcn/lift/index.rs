@@ -1,4 +1,4 @@
-//! Vector registers chosen at run time: `v_movrel*` and the index mode of 1.2 and 1.4 (facts/gcn.md section 5).
+//! Vector registers chosen at run time: `v_movrel*` and the index mode of 1.2 and 1.4 (docs/hardware/gcn.md section 5).
 
 use warpjit_ir::{IntCC, Value};
 

@@ -1,4 +1,4 @@
-//! What looks at other lanes: DPP, `v_readlane` and its like, and the shuffles of LDS instructions (facts/gcn.md
+//! What looks at other lanes: DPP, `v_readlane` and its like, and the shuffles of LDS instructions (docs/hardware/gcn.md
 //! sections 2 and 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};

@@ -2,7 +2,7 @@
 //!
 //! An address is the lane's plus the constant offset, modulo 2^32 (on 1.0 a lane's address beyond LDS stays beyond it).
 //! What lies beyond the block's LDS or, on 1.0 to 1.2, beyond M0 reads as 0 and is not written
-//! (facts/gcn.md section 5, "LDS"). The same operations on GDS differ in where a place is ([`gds`](super::gds)).
+//! (docs/hardware/gcn.md section 5, "LDS"). The same operations on GDS differ in where a place is ([`gds`](super::gds)).
 
 use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};
 

@@ -1,4 +1,4 @@
-//! Scratch: memory of each lane in global memory, interleaved by dwords over the wave (facts/gcn.md section 6.4).
+//! Scratch: memory of each lane in global memory, interleaved by dwords over the wave (docs/hardware/gcn.md section 6.4).
 //!
 //! FLAT_SCRATCH holds where a wave's begins: on 1.4 the address, on 1.1 and 1.2 its number of 256-byte units in the high dword,
 //! counted from a base that programs do not see ([`SCRATCH_ADDRESS`]).

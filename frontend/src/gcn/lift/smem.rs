@@ -1,7 +1,7 @@
 //! Scalar memory: loads, stores and atomics of a wave as a whole.
 //!
 //! The address is a 64-bit base or that of a buffer, plus offsets in bytes, and drops its low two bits. Buffers are checked dword by
-//! dword against their size, swizzling and the lane's number do not count (facts/gcn.md section 5, "Scalar").
+//! dword against their size, swizzling and the lane's number do not count (docs/hardware/gcn.md section 5, "Scalar").
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

@@ -1,6 +1,6 @@
 //! The vector unit's numerics: results on the bits of one lane, as pure functions.
 //!
-//! Sources: facts/gcn.md section 5, the vendor's instruction descriptions for what that leaves open. The lifter prefers
+//! Sources: docs/hardware/gcn.md section 5, the vendor's instruction descriptions for what that leaves open. The lifter prefers
 //! IR operations; what goes through here is what has none (see [`pure`]) and everything where MODE is not known
 //! or is neither round-to-nearest nor of one mind about denormals.
 //!
@@ -64,7 +64,7 @@ impl Width {
     }
 }
 
-/// The low bits of the MODE register: rounding in 3:0, denormals in 7:4, DX10_CLAMP, IEEE (facts/gcn.md section 4).
+/// The low bits of the MODE register: rounding in 3:0, denormals in 7:4, DX10_CLAMP, IEEE (docs/hardware/gcn.md section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mode(pub u32);
 

@@ -1,7 +1,7 @@
 //! The chip's numerics: exact results on lane bits, as pure functions.
 //!
 //! Everything here works on the bits of one lane and is bit-exact to the hardware as
-//! `facts/tesla.md` (sections 5 to 7) records it. The lifter prefers IR operations for the
+//! docs/hardware/tesla.md sections 5 to 7 records it. The lifter prefers IR operations for the
 //! common cases; what has no IR operation (the special-function unit, directed rounding, odd
 //! conversions) goes through [`pure`], which wraps these functions in the shape that both tiers call.
 

@@ -1,8 +1,8 @@
 //! Lookup tables of the special-function unit.
 //!
 //! Each row is `[value, slope, curvature]` of one slice of the argument; [`super::sfu`] says how
-//! they are combined. Generated from `g80_sfu_tables.json` of the project's fact collection, whose
-//! rows were read back from real chips.
+//! they are combined. Generated from `frontend/tests/tables/g80_sfu_tables.json`; its rows are those of envytools' model, which was run
+//! against real chips (docs/hardware/tesla.md section 7). A test below [`super`] holds the two against each other.
 
 /// `1/x` over `[1, 2)`, 128 slices.
 #[rustfmt::skip]

@@ -1,4 +1,4 @@
-//! The branch unit, and where control goes behind a bundle (facts/vp1.md sections 1 and 7).
+//! The branch unit, and where control goes behind a bundle (docs/hardware/vp1.md sections 1 and 7).
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Which bundles a program can reach, and what comes behind each.
 //!
-//! A branch takes effect behind the bundle after it, its delay slot (facts/vp1.md section 1). So where execution stands
+//! A branch takes effect behind the bundle after it, its delay slot (docs/hardware/vp1.md section 1). So where execution stands
 //! is a [`Node`]: a bundle, and what is pending behind it. A branch that is taken in a delay slot makes its own branch
 //! pending while the first one takes effect: then the bundle at the first target is the second branch's delay slot.
 //!
@@ -216,7 +216,7 @@ pub(super) fn condition(branch: Inst) -> Option<bool> {
     }
     let negated = branch.word & 1 << 25 != 0;
     match branch.word >> 5 & 15 {
-        // Bits of $c that are always 0, and the one that is always 1 (facts section 2).
+        // Bits of $c that are always 0, and the one that is always 1 (docs/hardware/vp1.md section 2).
         11 | 12 | 14 => Some(negated),
         15 => Some(!negated),
         _ => None,

@@ -1,4 +1,4 @@
-//! The vector unit's pipeline of multiplication, addition and accumulator (facts/vp1.md section 6).
+//! The vector unit's pipeline of multiplication, addition and accumulator (docs/hardware/vp1.md section 6).
 
 use warpjit_ir::Value;
 

@@ -1,4 +1,4 @@
-//! Bytewise arithmetic of the scalar unit (facts/vp1.md sections 4 and 5).
+//! Bytewise arithmetic of the scalar unit (docs/hardware/vp1.md sections 4 and 5).
 
 use warpjit_ir::{PureFn, Scalar};
 

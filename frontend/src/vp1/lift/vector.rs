@@ -1,4 +1,4 @@
-//! The vector unit (facts/vp1.md section 6): one lane a component.
+//! The vector unit (docs/hardware/vp1.md section 6): one lane a component.
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

@@ -1,4 +1,4 @@
-//! One test a rule of facts/divergence.md.
+//! One test a rule of docs/hardware/divergence.md.
 
 use super::*;
 use crate::Builder;

@@ -1,6 +1,7 @@
 //! What the resource of an image says: whether its texels can be accessed here, its sizes, levels of detail and slices.
 //!
-//! The fields are those of facts/graphics-gcn.md section 2. Most resources are not known before they run, so all of this is emitted.
+//! The fields are those of docs/hardware/graphics-gcn.md section 2. Most resources are not known before they run, so all of this is
+//! emitted.
 
 use warpjit_ir::{GuestFault, IntCC, Opcode, Terminator, Value};
 

@@ -1,5 +1,5 @@
 //! Memory instructions, one or a few at a time, lifted and run by the interpreter. What they have to give is computed lane by
-//! lane from the formulas of facts/gcn.md section 5, in the plainest way.
+//! lane from the formulas of docs/hardware/gcn.md section 5, in the plainest way.
 
 mod buffers;
 mod flat;

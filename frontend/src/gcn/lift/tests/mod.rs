@@ -1,4 +1,4 @@
-//! Small programs, lifted and run in the interpreter against results worked out by hand from facts/gcn.md.
+//! Small programs, lifted and run in the interpreter against results worked out by hand from docs/hardware/gcn.md.
 
 mod control;
 mod corpus;
