@@ -1,4 +1,7 @@
-//! What tests of several lifters need: random numbers, a warp that runs what a lifter made.
+//! What tests of several lifters need: random numbers, the corpus, a warp that runs what a lifter made.
+
+#[path = "../tests/common/corpus.rs"]
+pub(crate) mod corpus;
 
 use warpjit_ir::Builtin;
 use warpjit_ir::Function;
