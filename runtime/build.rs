@@ -1,9 +1,10 @@
-//! Names the build for the code cache: code that another version of the compiler made must not be used.
+//! Computes a digest of the sources that generated code depends on. It is part of the key of the code cache, so that code from
+//! another build of the compiler is not used.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The crates that code and the meaning of stored code depend on, from this one's folder.
+/// Folders of the crates that generated code and the cache format depend on, relative to this crate.
 const SOURCES: [&str; 4] = ["src", "../backend/src", "../frontend/src", "../ir/src"];
 
 fn main() {
@@ -17,7 +18,8 @@ fn main() {
     files.sort();
     let mut hash = DefaultHasher::new();
     for file in files {
-        // Packaged alone, there are no neighbours: their version numbers say what they are then.
+        // In a package of this crate alone, the other folders and the lock file are missing. Then the package's version,
+        // which is part of the key too, stands for them.
         if let Ok(text) = std::fs::read(&file) {
             (file, text).hash(&mut hash);
         }

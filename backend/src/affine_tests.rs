@@ -1,3 +1,5 @@
+//! Tests of the affine analysis. The expected strides are worked out by hand.
+
 use warpjit_ir::text::parse_function;
 use warpjit_ir::{Block, Value};
 

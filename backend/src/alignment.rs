@@ -1,19 +1,20 @@
-//! What must be tested of the alignment of an access.
+//! Finds the alignment test that an access needs: none if the chip does not require alignment, or if known zero bits of the
+//! address prove it.
 
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
 
 use crate::error::Error;
 use crate::operands::arg;
 
-/// Operands looked through.
+/// How many operands deep zero bits are searched for.
 const DEPTH: u32 = 8;
 
-/// A test of alignment: that `address + place` has no bit of `align - 1` in the lanes of a guard.
+/// The test that `address + place` is a multiple of `align`, in the lanes of a guard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AlignmentTest {
     address: Value,
     guard: Option<Value>,
-    /// Below `align`.
+    /// The offset that is added to the address, less than `align`.
     pub place: u32,
     align: u8,
 }
@@ -36,13 +37,13 @@ impl AlignmentTest {
         Ok((!known).then_some(AlignmentTest { address, guard, place, align: mem.align }))
     }
 
-    /// The bits that must not be set.
+    /// The address bits that must be zero.
     pub fn low(&self) -> u32 {
         u32::from(self.align - 1)
     }
 }
 
-/// Low bits of a value that are zero in every lane.
+/// How many low bits of a value are zero in every lane.
 fn zero_bits(f: &Function, v: Value, depth: u32) -> u32 {
     let Some(data) = f.def_inst(v) else { return 0 };
     if depth == 0 {

@@ -1,4 +1,5 @@
-//! Atomics of compiled code, lane by lane: Rust functions that it calls through its context.
+//! Atomics that compiled code does not execute itself: functions in Rust, called through the context, that execute one for each
+//! lane, in the order of lanes. The embedder provides the one for global memory.
 
 use warpjit_ir::interp::atomic_result;
 use warpjit_ir::{AtomicOp, InstData, MemAccess, Space};
@@ -24,14 +25,17 @@ pub struct LaneAtomic {
 }
 
 impl LaneAtomic {
-    /// What is in memory then, of what was there before.
+    /// The value that it stores if memory holds `old`.
     fn after(&self, old: u64) -> u64 {
         atomic_result(self.op, self.bytes, old, self.value, self.new)
     }
 }
 
-/// An atomic as two words for [`Context::access`] and [`Context::atomic`]: the space as [`encode_space`] says it, bytes, whether addresses are not
-/// taken modulo 2^16, whether they are double words, the warp's lanes (a power of two); the operation, and what the address is to be a multiple of, plus how much.
+/// An atomic encoded as two words, for [`Context::access`] and [`Context::atomic`].
+///
+/// The first word holds the space ([`encode_space`]), the bytes, whether addresses are far (not taken modulo 2^16),
+/// whether addresses have 64 bits, and the lanes of the warp (a power of two). The second holds the operation and the
+/// alignment: what the address is to be a multiple of, with its offset.
 pub(crate) fn describe(mem: MemAccess, op: AtomicOp, wide_address: bool, lanes: u32) -> (u32, u32) {
     let number = AtomicOp::ALL.iter().position(|&o| o == op).unwrap_or(0) as u32;
     let access = encode_space(mem.space)
@@ -47,7 +51,7 @@ pub(crate) fn may_fault(mem: MemAccess) -> bool {
     matches!(mem.space, Space::Global(_)) || mem.align > 1
 }
 
-/// The spaces and sizes that code has atomics for.
+/// Whether compiled code supports the atomic's space and size.
 pub(crate) fn is_possible(data: &InstData, mem: MemAccess, wide_address: bool) -> bool {
     let global = matches!(mem.space, Space::Global(_));
     matches!(mem.bytes, 4 | 8)
@@ -57,8 +61,8 @@ pub(crate) fn is_possible(data: &InstData, mem: MemAccess, wide_address: bool) -
 }
 
 impl Context {
-    /// Does the atomic that compiled code has described for each lane that takes part, the lowest first, with `update`, which gives what was
-    /// in memory, or `None` for a fault: then no further lane does anything.
+    /// Executes the atomic described in the context for each lane that takes part, the lowest first. `update` executes
+    /// one lane's and returns the old value, or `None` for a fault; after a fault no further lane is executed.
     pub fn each_atomic(&mut self, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
         let (access, atomic) = (self.access, self.atomic);
         let bytes = (access >> 12 & 15) as u8;
@@ -97,8 +101,8 @@ impl Context {
     }
 }
 
-/// Does the atomic that is described in a context: operands in `lane_values` and `lane_others`, old values to `lane_values`, the first lane
-/// that faults to `odd_lane`.
+/// Executes the atomic described in a context. Reads the operands from `lane_values` and `lane_others`, and writes the
+/// old values to `lane_values` and the first lane that faults to `odd_lane`.
 pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
     let environment = HostFloat::enter();
     // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
@@ -122,7 +126,7 @@ unsafe fn shared_atomic(context: &mut Context) {
     let (base, size) = (context.shared_base, u64::from(context.shared_bytes));
     context.each_atomic(|x| {
         if x.address + u64::from(x.bytes) > size {
-            // Nothing is there: it reads as zero.
+            // Beyond the end of shared memory: reads as zero.
             return Some(0);
         }
         // SAFETY: all of the access is inside the shared memory that the embedder has put into the context; a block runs on one thread.
@@ -169,7 +173,7 @@ unsafe fn local_atomic(context: &mut Context) {
     });
 }
 
-/// A context's function for atomics of global memory where the embedder has given none: every lane faults.
+/// The default of [`Context::global_atomic`]: every lane faults.
 pub(crate) unsafe extern "C" fn no_global_atomic(context: *mut Context) {
     // SAFETY: called with the context of compiled code.
     unsafe { (*context).each_atomic(|_| None) }

@@ -1,4 +1,4 @@
-//! The only module that names Cranelift's instruction builders: its API changes every month.
+//! A thin layer over Cranelift's instruction builders. No other module names them, because Cranelift's API changes often.
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, MemFlagsData};
@@ -38,7 +38,7 @@ pub(crate) fn vector(scalar: Scalar) -> HostType {
     }
 }
 
-/// The integer type of the same shape.
+/// The integer type with the same width and number of elements.
 pub(crate) fn int_of(ty: HostType) -> HostType {
     match ty {
         F32 => I32,
@@ -181,7 +181,7 @@ impl Emit<'_> {
         self.iadd(a, b)
     }
 
-    /// Shift counts are scalars, of vectors too.
+    /// Shift counts are scalars, even for vectors.
     fn count(&mut self, n: u32) -> V {
         self.imm(I32, u64::from(n))
     }
@@ -216,14 +216,14 @@ impl Emit<'_> {
             let c = self.cast(c, ty);
             return self.b.ins().bitselect(c, a, b);
         }
-        // One instruction whatever the mask comes from; bitselect needs to see the comparison.
+        // `blendv` is one instruction for any mask; `bitselect` becomes one only if Cranelift sees the comparison.
         let int = int_of(ty);
         let (c, a, b) = (self.cast(c, int), self.cast(a, int), self.cast(b, int));
         let v = self.b.ins().blendv(c, a, b);
         self.cast(v, ty)
     }
 
-    /// Access to memory that cannot fault.
+    /// Loads from memory that cannot fault.
     pub(crate) fn load(&mut self, ty: HostType, base: V, offset: i32) -> V {
         self.b.ins().load(ty, MemFlagsData::new().with_notrap(), base, offset)
     }
@@ -232,7 +232,7 @@ impl Emit<'_> {
         self.b.ins().store(MemFlagsData::new().with_notrap(), v, base, offset);
     }
 
-    /// Access to guest memory: may fault, stays where it is.
+    /// Loads from guest memory. May fault, so it is not moved or removed.
     pub(crate) fn load_guest(&mut self, ty: HostType, base: V, offset: i32) -> V {
         self.b.ins().load(ty, MemFlagsData::new(), base, offset)
     }
@@ -241,7 +241,7 @@ impl Emit<'_> {
         self.b.ins().store(MemFlagsData::new(), v, base, offset);
     }
 
-    /// Loads 1 or 2 bytes, extended to i32; `may_fault`: from guest memory that may not be there.
+    /// Loads 1 or 2 bytes, extended to i32. `may_fault`: from guest memory that may be unmapped.
     pub(crate) fn load_narrow(
         &mut self,
         bytes: u8,
@@ -260,7 +260,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Loads a byte that is there, as i32.
+    /// Loads a byte from memory that cannot fault, as i32.
     pub(crate) fn load_table(&mut self, place: V) -> V {
         self.b.ins().uload8(I32, MemFlagsData::new().with_notrap(), place, 0)
     }

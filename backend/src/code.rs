@@ -13,24 +13,26 @@ use crate::trap::TrapSite;
 pub enum FloatEnv {
     /// MXCSR.FTZ and MXCSR.DAZ set; only on x86-64.
     FlushAll,
-    /// Nothing flushed, nearest even.
+    /// No flushing; rounds to nearest even.
     Default,
 }
 
-/// Entry of compiled code: context and frame of the warp to the exit's number, [`crate::FAULT`] or [`crate::STOPPED`].
+/// Entry of compiled code. Takes the context and the warp's frame; returns the number of the exit taken,
+/// [`crate::FAULT`] or [`crate::STOPPED`].
 pub type Entry = unsafe extern "C" fn(*mut Context, *mut u8) -> u64;
 
-/// What the code of a region returns: numbers of exits below the first count, and of guest faults ([`FAULT_EXIT`] and up) below the second.
+/// The values that a region's code may return: exit numbers below `exits`, and [`FAULT_EXIT`] plus a number below
+/// `faults`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Returns {
-    /// Exits.
+    /// Number of exits.
     pub exits: u32,
-    /// Guest faults.
+    /// Number of guest faults.
     pub faults: u32,
 }
 
 impl Returns {
-    /// Those of a function in mask form.
+    /// The return values of a function in mask form.
     pub(crate) fn of(func: &Function) -> Returns {
         let mut returns = Returns::default();
         for block in &func.blocks {
@@ -57,20 +59,21 @@ pub struct RegionCode {
     pub pures: Vec<&'static PureFn>,
     /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
-    /// By function that was compiled, one or each piece: the exits that the code returns.
+    /// For each function that was compiled (a region, or each phase): the values that the code may return.
     pub returns: Vec<Returns>,
-    /// Bytes of shared memory that there must be: code for rows reads them without a test.
+    /// Fewest bytes of shared memory with which the code may run: grid-row code reads so many without a test.
     pub shared_reach: u32,
     /// Environment it runs in.
     pub float_env: FloatEnv,
-    /// Where [`Options::pcs`] asks for it, offsets in ascending order, each with the guest address of the instruction that the
-    /// code from there up to the next offset is of, or [`NO_PC`].
+    /// If [`Options::pcs`] asks for it: code offsets in ascending order, each with a guest address. The code from an
+    /// offset to the next one belongs to the guest instruction at that address; [`NO_PC`]: to none.
     pub pcs: Vec<(u32, u32)>,
-    /// The code as text, where [`Options::list`] asks for it; else empty.
+    /// The code as text, if [`Options::list`] asks for it; else empty.
     pub listing: Listing,
 }
 
-/// In [`RegionCode::pcs`]: code of no guest instruction, which goes from chunk to chunk or brings registers in and out.
+/// In [`RegionCode::pcs`]: code that belongs to no guest instruction, such as the loop over chunks, or loading and
+/// storing slots.
 pub const NO_PC: u32 = u32::MAX;
 
 impl RegionCode {
@@ -80,7 +83,7 @@ impl RegionCode {
     }
 }
 
-/// The guest address of the code at `offset`, of a table such as [`RegionCode::pcs`].
+/// Looks up the guest address of the code at `offset` in a table such as [`RegionCode::pcs`].
 pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
     let next = pcs.partition_point(|&(start, _)| start <= offset);
     let (_, pc) = *pcs.get(next.checked_sub(1)?)?;
@@ -90,17 +93,17 @@ pub fn guest_pc(pcs: &[(u32, u32)], offset: u32) -> Option<u32> {
 /// Code of a region as text.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// Cranelift's IR, if it makes the code.
+    /// Cranelift's IR, if Cranelift made the code.
     pub clif: String,
     /// Host instructions.
     pub assembly: String,
 }
 
-/// Most bytes of stack that compiled code may take. It does not probe for the end: whoever enters it must see to it that so many are left, besides
-/// what the functions take that it calls.
+/// Most bytes of stack that compiled code may use. It does not probe the stack, so whoever enters it must ensure that
+/// so many bytes are left, plus what the functions need that it calls.
 pub const MOST_STACK_BYTES: u32 = 1 << 18;
 
-/// Refuses code that would take more than the options allow.
+/// Rejects code that needs more stack than the options allow.
 pub(crate) fn check_stack(bytes: u32, options: &Options) -> Result<(), Error> {
     if bytes > options.most_stack_bytes.min(MOST_STACK_BYTES) {
         return Err(Error::Codegen(format!("{bytes} bytes of stack for what registers do not hold")));

@@ -31,16 +31,16 @@ pub fn list_region(func: &Function, options: &Options) -> Result<Listing, Error>
     Ok(compile_region(func, &Options { list: true, ..options.clone() })?.listing)
 }
 
-/// What environment the operations of regions ask for.
+/// Chooses the float environment that the operations need.
 fn float_env<'a>(funcs: impl Iterator<Item = &'a Function> + Clone, x86: bool) -> FloatEnv {
     let insts = |f: &'a Function| f.blocks.iter().flat_map(|b| &b.insts).map(|&i| f.inst(i));
     let all = || funcs.clone().flat_map(insts);
-    // AArch64 detects tiny results before rounding: there, code flushes by itself.
+    // AArch64 detects tiny results before rounding, which the guests do not. So there code flushes results itself.
     let flush = x86 && all().any(lower::float::flushes) && !all().any(lower::float::needs_default_env);
     if flush { FloatEnv::FlushAll } else { FloatEnv::Default }
 }
 
-/// Compiles a kernel for rows of blocks ([`BlockRow`]), from its first piece.
+/// Compiles a kernel's phases to grid-row code ([`BlockRow`]). The first one starts at the kernel's entry.
 pub fn compile_pieces(pieces: &[Piece<'_>], row: &BlockRow, options: &Options) -> Result<RegionCode, Error> {
     let wide = options.wide_vectors;
     let mut of_pieces = Vec::with_capacity(pieces.len());
@@ -92,7 +92,7 @@ fn compile(func: &Function, options: &Options) -> Result<RegionCode, Error> {
     with_cranelift(options, env, |list, builder| lower::lower(func, options, env, list, builder))
 }
 
-/// Compiles with Cranelift what `lower` writes; it is told whether code is attributed to guest addresses.
+/// Runs Cranelift on the function that `lower` builds. `lower` is told whether to attribute code to guest addresses.
 fn with_cranelift(
     options: &Options,
     env: FloatEnv,
@@ -116,7 +116,7 @@ fn with_cranelift(
         return Err(Error::Codegen("no code".into()));
     };
     let frame = compiled.buffer.frame_layout().map_or(0, |layout| layout.frame_to_fp_offset);
-    // The old frame pointer and the return address besides.
+    // Plus the saved frame pointer and the return address.
     check_stack(frame.saturating_add(16), options)?;
     let relocs: &[FinalizedMachReloc] = compiled.buffer.relocs();
     if let Some(reloc) = relocs.first() {
@@ -128,7 +128,7 @@ fn with_cranelift(
     for trap in compiled.buffer.traps() {
         let next = locations.partition_point(|l| l.start <= trap.offset);
         let site = next.checked_sub(1).map(|i| &locations[i]).filter(|l| trap.offset < l.end);
-        // A fault without a site could not be told from one of our own.
+        // Without a site, a guest fault could not be told from a bug of our own.
         let Some(&site) = site.and_then(|l| lowered.sites.get(l.loc.bits() as usize)) else {
             return Err(Error::Codegen(format!("trap at {:#x} without a site", trap.offset)));
         };
@@ -152,11 +152,11 @@ fn with_cranelift(
     })
 }
 
-/// The table of [`RegionCode::pcs`] from source locations (start, end) in the order of code.
+/// Makes the table of [`RegionCode::pcs`] from source locations (start, end), in code order.
 fn guest_pcs(locations: impl Iterator<Item = (u32, u32, SourceLoc)>, sites: &[TrapSite]) -> Vec<(u32, u32)> {
     let mut pcs: Vec<(u32, u32)> = Vec::new();
     let mut note = |start: u32, pc: u32| {
-        // Pieces of one instruction are one entry; an empty piece says nothing.
+        // Merge adjacent ranges of one instruction and skip empty ranges.
         if pcs.last().is_some_and(|last| last.0 == start) {
             pcs.pop();
         }

@@ -1,4 +1,5 @@
-//! What compiled code shares with the runtime: the context it runs on.
+//! [`Context`]: everything that compiled code shares with the runtime, apart from the warp's frame. It holds the bases of the
+//! guest's memory, the functions that code may call, and the results of a run.
 
 use std::ffi::c_void;
 use std::mem::offset_of;
@@ -9,17 +10,17 @@ use warpjit_ir::{PureFn, Space, WordTable};
 pub const FAULT: u64 = u64::MAX;
 /// Returned by region code instead of an exit number: [`Context::poll`] asked to stop.
 pub const STOPPED: u64 = u64::MAX - 1;
-/// Returned by code for rows of blocks: a warp came out of a piece elsewhere than those before it, or with threads ended.
-/// [`Context::piece`], `warp`, `way` and `exit` tell where.
+/// Returned by grid-row code: warps of a block have diverged. A warp left its phase by another exit than the warps
+/// before it, or with some threads ended. [`Context::piece`], `warp`, `way` and `exit` say where.
 pub const PARTED: u64 = u64::MAX - 2;
-/// Returned by code for rows of blocks: a block has run for long, and others may have to go on first. All its warps stand
-/// at [`Context::piece`].
+/// Returned by grid-row code: a block has run for long and may be waiting for other blocks. All its warps are at the
+/// start of the phase [`Context::piece`].
 pub const SUSPENDED: u64 = u64::MAX - 3;
-/// Returned by code for rows of blocks: a warp has not what its piece asks for ([`crate::Piece::checks`]). It has not run it, and
-/// those before it have, as in [`PARTED`].
+/// Returned by grid-row code: a warp's slots do not have the lane patterns that its phase requires
+/// ([`crate::Piece::checks`]). It has not run the phase; the warps before it have, as in [`PARTED`].
 pub const UNFIT: u64 = u64::MAX - 4;
 
-/// Where the upper half of 48-bit addresses begins, and the upper window: addresses that have this sign.
+/// Start of the upper half of the sign-extended 48-bit address space, and of the upper window.
 pub const UPPER: u64 = 0xffff_8000_0000_0000;
 
 /// Const banks that code can name.
@@ -66,14 +67,15 @@ impl FaultRecord {
     }
 }
 
-/// In [`Context::fault_lanes`]: lanes of `guard_lanes` below the one that the fault names may fault as well, at the words of `lane_addresses`.
+/// In [`Context::fault_lanes`]: lanes of `guard_lanes` below the one that the fault names may fault too. Their
+/// addresses are in `lane_addresses`, with 32 bits.
 pub(crate) const FAULT_AT_WORDS: u32 = 1;
-/// The same at double words.
+/// The same, with 64-bit addresses.
 pub(crate) const FAULT_AT_DOUBLE_WORDS: u32 = 2;
-/// The table of page rights does not have all of the access, which begins at the address that the fault names.
+/// The page table forbids some byte of the access that begins at the address of the fault.
 pub(crate) const FAULT_OF_PAGE: u32 = 3;
-/// The fault names the place of the access, which the guest may know under another address ([`Context::guest_address`]). So do the double words of
-/// [`FAULT_AT_DOUBLE_WORDS`].
+/// The address of the fault is relative to the host's memory, and the guest may know it under another one
+/// ([`Context::guest_address`]). The same is true of the addresses of [`FAULT_AT_DOUBLE_WORDS`].
 pub(crate) const FAULT_AT_PLACE: u32 = 4;
 
 /// A space as a number: kind in bits 8 and up, index below.
@@ -86,7 +88,7 @@ pub const fn encode_space(space: Space) -> u32 {
     }
 }
 
-/// The space that [`encode_space`] made `code` of.
+/// The inverse of [`encode_space`].
 pub const fn decode_space(code: u32) -> Space {
     match code >> 8 {
         0 => Space::Global(code as u8),
@@ -96,17 +98,19 @@ pub const fn decode_space(code: u32) -> Space {
     }
 }
 
-/// Calls `pures[index]` for the lanes of `lanes` (a bit each). Operand `k` of the lanes lies at byte `k * 128` of
-/// `buffer`, 4 or 8 bytes a lane (truth values 0 or not); results go to the start of `buffer` in the same way, truth values as
-/// words of 0 or -1.
+/// Calls `pures[index]` for the lanes of `lanes` (a bit each, at most 16).
+///
+/// Operand `k` of the lanes is at byte `k * 128` of `buffer`, 4 or 8 bytes a lane; a truth value is a word, zero or not.
+/// The results are written to byte `4 * 128` in the same way, truth values as words of 0 or -1.
 pub type CallPureFn =
     unsafe extern "C" fn(pures: *const &'static PureFn, index: u32, lanes: u32, buffer: *mut u8);
-/// Called when the fuel is spent; not 0 stops the code, else the callee has refilled [`Context::fuel`].
+/// Called when the fuel is spent. A result other than 0 stops the code; with 0 the callee has refilled
+/// [`Context::fuel`].
 pub type PollFn = unsafe extern "C" fn(context: *mut Context) -> u32;
 /// Fused multiply-add of binary64 bit patterns; `ftz` as for the IR's `fma`.
 pub type FmaF64Fn = extern "C" fn(a: u64, b: u64, c: u64, ftz: u32) -> u64;
 
-/// Where the words of a [`WordTable`] lie.
+/// A pointer to the words of a [`WordTable`].
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct TablePointer(*const u32);
@@ -137,7 +141,7 @@ pub struct Context {
     pub cond: u64,
     /// Out: the fault, when the code returned [`FAULT`].
     pub fault: FaultRecord,
-    /// Out: what [`Context::lowest_fault`] has to do, such as `FAULT_AT_WORDS`, or 0.
+    /// Out: tells [`Context::lowest_fault`] how to find the lowest faulting lane (`FAULT_AT_WORDS` and so on), or 0.
     pub fault_lanes: u32,
     /// First lane of the chunk that runs.
     pub chunk_lane: u32,
@@ -148,15 +152,16 @@ pub struct Context {
     /// A 64-bit address of a load or store with any of these bits set faults. 0 where the code translates addresses
     /// ([`warpjit_ir::passes::translate`]): then all are good.
     pub global_high: u64,
-    /// The bits that no address of the window has set: the range that lies at `global_base`. Atomics and translations test them.
+    /// The bits that no address inside the window has set. Atomics and translations test them.
     pub window_high: u64,
-    /// What all addresses of the upper window have in common (`UPPER`); 0 without one.
+    /// First address of the upper window (`UPPER`); 0 if there is none.
     pub upper_start: u64,
-    /// What is added to addresses of the upper window to reach them from `global_base`.
+    /// Added to an address in the upper window, to reach its memory from `global_base`.
     pub upper_more: u64,
-    /// Not 0 where less than 18 GiB on each side of global memory are unmapped: an index of 32 bits may reach what is not the guest's.
+    /// Not 0 if less than 18 GiB on either side of global memory are unmapped. Then an access at a 32-bit index may
+    /// reach memory that is not the guest's.
     pub near_guards: u64,
-    /// Checked memory: a byte for each 4 KiB page of the 4 GiB and 2 more; bit 0 readable, bit 1 writable.
+    /// Checked memory: one byte for each 4 KiB page of the first 4 GiB, and two more. Bit 0: readable, bit 1: writable.
     pub page_table: *const u8,
     /// Shared memory of the block.
     pub shared_base: *mut u8,
@@ -171,106 +176,113 @@ pub struct Context {
     pub const_banks: [*const u8; CONST_BANKS],
     /// The functions that the region calls: [`crate::RegionCode::pures`].
     pub pures: *const &'static PureFn,
-    /// How it calls them; [`Context::new`] puts the backend's own.
+    /// Called for each of them; [`Context::new`] sets the backend's own.
     pub call_pure: CallPureFn,
     /// The tables that the region looks up: [`crate::RegionCode::tables`].
     pub tables: *const TablePointer,
-    /// Fused multiply-add for hosts without it; [`Context::new`] puts the backend's own.
+    /// Fused multiply-add for hosts without it; [`Context::new`] sets the backend's own.
     pub fma_f64: FmaF64Fn,
     /// Called when `fuel` is negative.
     pub poll: PollFn,
-    /// How code calls it; [`Context::new`] puts the backend's own.
+    /// What code calls to call `poll`: it preserves every register. [`Context::new`] sets the backend's own.
     pub poll_preserving: unsafe extern "C" fn(context: *mut Context),
     /// What `poll` returned.
     pub stop: u32,
-    /// Not 0 where another call runs the chunks behind the one that this call is in: it comes out behind that ([`crate::Options::may_wait`]).
+    /// Not 0 if another call has taken over the warp's later chunks. Then this call returns after the current chunk
+    /// ([`crate::Options::may_wait`]).
     pub split: u32,
     /// Back edges that may still be taken.
     pub fuel: i64,
-    /// The embedder's.
+    /// For the embedder's use.
     pub user: *mut c_void,
     /// Guest instructions executed, summed over lanes (option `count`).
     pub thread_insts: u64,
-    /// Where lanes that do not take part load from and store to.
+    /// Scratch words that inactive lanes load from and store to.
     pub scratch: [u64; 2],
-    /// An index that leads to an element: what lanes load as one that do not take part.
+    /// Index that inactive lanes use in `x[col[k]]` loops, so that their loads cannot fault: the first lane's index in
+    /// the first iteration.
     pub index: u64,
     /// Lanes of the chunk (a bit each) that take part in the access that runs, see [`crate::TrapLane::First`].
     pub guard_lanes: u64,
-    /// As `poll_preserving`, preserving the registers of AVX-512, too.
+    /// As `poll_preserving`, but also preserves the AVX-512 registers.
     pub poll_wide: unsafe extern "C" fn(context: *mut Context),
-    /// Does the access that `access` describes for `guard_lanes`, preserving every register.
+    /// Executes the access that `access` describes for `guard_lanes`, preserving every register.
     pub access_wide: unsafe extern "C" fn(context: *mut Context),
-    /// Does the atomic that `access` and `atomic` describe for `guard_lanes`; [`Context::new`] puts the backend's own.
+    /// Executes the atomic that `access` and `atomic` describe for `guard_lanes`; [`Context::new`] sets the backend's
+    /// own.
     pub atomic_lanes: unsafe extern "C" fn(context: *mut Context),
     /// The same, preserving every register.
     pub atomic_wide: unsafe extern "C" fn(context: *mut Context),
-    /// Does an atomic of global memory ([`Context::each_atomic`]). The embedder's, for its memory.
+    /// Executes an atomic on global memory ([`Context::each_atomic`]). The embedder provides it.
     pub global_atomic: unsafe extern "C" fn(context: *mut Context),
-    /// Translates the addresses of an access of global memory ([`Context::each_translation`]). The embedder's, for its memory.
+    /// Translates the addresses of an access to global memory ([`Context::each_translation`]). The embedder provides
+    /// it.
     pub translate: unsafe extern "C" fn(context: *mut Context),
-    /// Calls `translate`, preserving every register; [`Context::new`] puts the backend's own.
+    /// Calls `translate`, preserving every register; [`Context::new`] sets the backend's own.
     pub translate_preserving: unsafe extern "C" fn(context: *mut Context),
-    /// The same, preserving the registers of AVX-512, too.
+    /// The same, but also preserves the AVX-512 registers.
     pub translate_wide: unsafe extern "C" fn(context: *mut Context),
-    /// Out: one more than the first lane of the chunk at which an atomic has faulted, the address being in `fault`; 0 if none has.
+    /// Out: one more than the number of the first lane of the chunk whose atomic faulted, 0 if none did. `fault` has
+    /// the address.
     pub odd_lane: u32,
-    /// The lanes of the chunk (a bit each) that run by themselves, see [`crate::TrapLane::Single`].
+    /// The lanes of the chunk (a bit each) that a serialised loop still has to run, the current one lowest; see
+    /// [`crate::TrapLane::Single`].
     pub single_lanes: u64,
-    /// What an atomic does (`atomics::describe`).
+    /// The operation of an atomic (`atomics::describe`).
     pub atomic: u32,
-    /// An access lane by lane as a word (`wide_helpers::describe_access`, `atomics::describe`).
+    /// The description of an access that is executed lane by lane (`wide_helpers::describe_access`,
+    /// `atomics::describe`).
     pub access: u32,
-    /// Guest addresses of the chunk's lanes, as words or as double words.
+    /// Guest addresses of the chunk's lanes, with 32 or 64 bits each.
     pub lane_addresses: LaneWords,
-    /// What lanes store or have loaded, likewise.
+    /// The values that lanes store or have loaded.
     pub lane_values: LaneWords,
-    /// Second operands of atomics, likewise.
+    /// Second operands of atomics.
     pub lane_others: LaneWords,
-    /// Code for rows of blocks ([`crate::BlockRow`]): the block that runs, along the row.
+    /// Grid-row code ([`crate::BlockRow`]): the current block's index along the row.
     pub block_x: u32,
-    /// Behind the last block of the row.
+    /// One more than the index of the row's last block.
     pub block_end: u32,
-    /// What the linear index of a block has more than its index along the row.
+    /// A block's linear index minus its index along the row.
     pub linear_more: u32,
-    /// The warp that runs.
+    /// The current warp.
     pub warp: *const RowWarp,
-    /// Behind the last warp of a block.
+    /// One past the last warp of the block.
     pub warps_end: *const RowWarp,
-    /// Code for rows: the piece that runs.
+    /// Grid-row code: the number of the current phase.
     pub piece: u32,
-    /// How the warps before `warp` came out of the piece, as four times the exit plus 0 for no condition, 1 where it held, 2 where it
-    /// did not. Of kernels that are one piece at the end of which all threads end nothing is said.
+    /// How the warps before `warp` left the phase: `4 * exit + c`, where `c` is 0 if the exit has no condition, 1 if it
+    /// held, 2 if it did not. Not set for kernels of a single phase in which all threads end.
     pub way: u32,
     /// Out, for [`PARTED`]: the exit of `warp`.
     pub exit: u64,
-    /// Guest instructions that each warp of the block has executed in pieces behind it.
+    /// Guest instructions that each warp of the block has executed in completed phases.
     pub insts: u64,
-    /// Guest instructions that a warp of each block before has executed, summed over these.
+    /// Guest instructions that one warp of each completed block has executed, summed over these blocks.
     pub row_insts: u64,
-    /// What blocks find in shared memory, readable up to the next multiple of 64 bytes of its size.
+    /// The initial contents of shared memory. Readable up to the next multiple of 64 bytes.
     pub shared_first: *const u8,
 }
 
-/// A warp of the blocks of a row.
+/// A warp of grid-row code; every block of the row reuses it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct RowWarp {
     /// Its frame.
     pub frame: *mut u8,
-    /// Its lanes, a bit each.
+    /// Its lanes that have threads, a bit each.
     pub lanes: u64,
-    /// A frame as it is when a block starts; nobody writes it.
+    /// The frame's contents at the start of a block. Never written.
     pub first: *const u8,
 }
 
-/// A word or a double word for each lane of a chunk.
+/// A 32-bit or 64-bit value for each lane of a chunk.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct LaneWords(pub [u64; 64]);
 
 impl LaneWords {
-    /// A lane's double word (`wide`) or word.
+    /// A lane's 64-bit (`wide`) or 32-bit value.
     pub fn get(&self, lane: usize, wide: bool) -> u64 {
         match wide {
             true => self.0[lane % 64],
@@ -278,7 +290,7 @@ impl LaneWords {
         }
     }
 
-    /// Replaces a lane's double word (`wide`) or word.
+    /// Replaces a lane's 64-bit (`wide`) or 32-bit value.
     pub fn set(&mut self, lane: usize, wide: bool, value: u64) {
         let shift = 32 * (lane % 2);
         match wide {
@@ -296,7 +308,7 @@ unsafe extern "C" fn stop(_: *mut Context) -> u32 {
 }
 
 impl Context {
-    /// A context without memory, lanes or fuel; its poll function stops.
+    /// A context without memory, lanes or fuel. Its poll function stops the code.
     pub fn new() -> Context {
         Context {
             active: 0,
@@ -363,7 +375,7 @@ impl Context {
 }
 
 impl Context {
-    /// Makes addresses from `UPPER` on, as many as the window has, lie at a host address.
+    /// Maps the upper window, which starts at `UPPER` and is as large as the window, to a host address.
     pub fn map_upper(&mut self, place: *mut u8) {
         self.upper_start = UPPER;
         self.upper_more = (place as u64).wrapping_sub(self.global_base as u64).wrapping_sub(UPPER);
@@ -377,16 +389,16 @@ impl Context {
         if in_upper { address } else { from_base }
     }
 
-    /// The guest address of a place at which compiled code accesses global memory, from the window's first byte on.
+    /// The guest address of an access to global memory, given its distance from `global_base`.
     fn guest_address_of(&self, place: u64) -> u64 {
         self.guest_address((self.global_base as u64).wrapping_add(place))
     }
 
     /// The fault of code that has returned [`crate::FAULT`]. To be called once, before other code runs in the context.
     ///
-    /// It is of the lowest lane that the access faults for. Code tests the addresses of all lanes before it accesses memory: whether they
-    /// are aligned and lie in the address space. It names the lowest lane that fails these tests; a lane below may lie where nothing
-    /// is mapped. `denied` gives the first byte that may not be accessed of an access at an address, if there is one.
+    /// The result names the lowest lane that faults. Code tests the alignment and the range of all lanes' addresses
+    /// before it accesses memory and records the lowest lane that fails these tests; a lower lane may be unmapped.
+    /// `denied` returns the first byte that may not be accessed by an access at an address, if there is one.
     pub fn lowest_fault(&mut self, denied: impl Fn(u64) -> Option<u64>) -> FaultRecord {
         let mut record = self.fault;
         let wide = match std::mem::take(&mut self.fault_lanes) {

@@ -5,7 +5,7 @@ use warpjit_ir::Opcode;
 /// Why a region could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The region is not what the backend takes.
+    /// The region breaks a rule that the backend requires.
     #[error("malformed region: {0}")]
     Malformed(String),
     /// An operation that regions must not contain.

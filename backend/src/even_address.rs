@@ -1,25 +1,25 @@
-//! 64-bit addresses that grow evenly from lane to lane: sums of uniform values and of words that do.
+//! Affine 64-bit addresses: sums of uniform values and of extended 32-bit values with a known stride.
 //!
-//! Such an address is computed once for the chunk, not for each lane. A word's extension to 64 bits grows evenly only as long as
-//! the word does not wrap round within the chunk, which is tested where the address is used.
+//! Such an address is computed once for the chunk, as the first lane's address and a stride. Extending a 32-bit value keeps it
+//! affine only if it does not wrap within the chunk; generated code tests that where the address is used.
 
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Space, Value};
 
 use crate::affine::{Form, Forms};
 use crate::error::Error;
 
-/// Operands looked through.
+/// How many operands deep an address is analysed.
 const DEPTH: u32 = 8;
 
-/// An address of the first lane with what each further lane has more.
+/// An affine address: the first lane's address, with its stride known at compile time.
 pub(crate) struct Span<R> {
-    /// The first lane's, 64 bits.
+    /// The first lane's address, 64 bits.
     pub first: R,
-    /// Whether a word wraps within the chunk (0 or not): then the others are not what they seem.
+    /// Nonzero if a 32-bit value in it wraps within the chunk. Then the address is not affine.
     pub wraps: Option<R>,
 }
 
-/// The bytes from lane to lane, if the value grows evenly; 0 where it is uniform.
+/// The stride in bytes, if the value is affine; 0 if it is uniform.
 pub(crate) fn step_of(f: &Function, forms: &Forms, v: Value) -> Option<i64> {
     step_within(f, forms, v, DEPTH)
 }
@@ -49,24 +49,24 @@ fn step_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<i64>
     }
 }
 
-/// Whether accesses of so many bytes, so far from each other, are done by vectors: side by side, or, of whole words, as one component of
-/// vectors of two or four is.
+/// Whether accesses of `bytes` at this stride are vector accesses: contiguous, or one member of an array of two-element
+/// or four-element structures.
 pub(crate) fn is_even(bytes: u8, step: i64) -> bool {
     let bytes = i64::from(bytes);
     step == bytes || bytes >= 4 && [2 * bytes, 4 * bytes].contains(&step)
 }
 
-/// Whether lanes lie side by side from the last to the first.
+/// Whether the lanes are contiguous in descending order.
 pub(crate) fn is_descending(bytes: u8, step: i64) -> bool {
     step == -i64::from(bytes)
 }
 
-/// Whether either holds, where only the first lane's alignment is looked at, so that it must be all others'.
+/// Whether [`is_even`] or [`is_descending`] holds and the first lane's alignment implies the alignment of all lanes.
 pub(crate) fn is_even_as_first(mem: MemAccess, step: i64) -> bool {
     (is_even(mem.bytes, step) || is_descending(mem.bytes, step)) && step % i64::from(mem.align.max(1)) == 0
 }
 
-/// The bytes from lane to lane of an access whose lanes lie side by side, or, with `apart`, evenly apart.
+/// `Some` if the access is contiguous, or with `apart` if it has any supported stride.
 fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Option<()> {
     let (Opcode::Load | Opcode::Store, Imm::Mem(mem)) = (data.op, data.imm) else { return None };
     if !matches!(mem.space, Space::Global(_)) || mem.bytes < 4 {
@@ -76,22 +76,22 @@ fn access_step(data: &InstData, forms: &Forms, f: &Function, apart: bool) -> Opt
     (step == i64::from(mem.bytes) || apart && is_even_as_first(mem, step)).then_some(())
 }
 
-/// The one word of a 64-bit address that is not the same in all lanes.
+/// The only varying 32-bit value in a 64-bit address.
 #[derive(Clone, Copy)]
 pub(crate) struct AddressWord {
     pub word: Value,
-    /// What makes it a double word: zext or sext.
+    /// How it is extended to 64 bits: zext or sext.
     pub extension: Opcode,
-    /// By how many bits that is shifted up.
+    /// By how many bits the extended value is shifted left.
     pub by: u8,
 }
 
-/// The word of an address, if it depends on one only.
+/// The varying 32-bit value of an address, if there is exactly one.
 pub(crate) fn word_of(f: &Function, forms: &Forms, address: Value) -> Option<AddressWord> {
     word_within(f, forms, address, DEPTH).flatten()
 }
 
-/// None where an address is made in another way; no word where it is uniform.
+/// `None` if the address is computed in another way; `Some(None)` if it is uniform.
 fn word_within(f: &Function, forms: &Forms, v: Value, depth: u32) -> Option<Option<AddressWord>> {
     if f.ty(v).uniform || forms.of(v) == Form::Uniform {
         return Some(None);
@@ -135,13 +135,14 @@ pub(crate) fn access_word(data: &InstData, forms: &Forms, f: &Function) -> Optio
         return None;
     }
     let AddressWord { word, by, .. } = word_of(f, forms, data.args[0])?;
-    // Words that are shifted farther up are elements of vectors.
+    // A larger shift means elements of structures.
     let bytes = 1i64.checked_shl(by.into())?.max(mem.bytes.into());
     is_even_as_first(mem, bytes).then(|| (word, (bytes >> by) as u32, bytes as u8))
 }
 
-/// Values that nothing needs but addresses of accesses side by side: they are computed where those are. With `words`, so are addresses
-/// that depend on one word ([`access_word`]), and those of lanes that lie evenly apart.
+/// For each value: whether only addresses of contiguous accesses use it. Such values are not computed at their
+/// definition but at the access. With `words`, the same holds for addresses with one varying 32-bit value
+/// ([`access_word`]) and for strided accesses.
 pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool> {
     let mut only: Vec<bool> = (0..f.values.len())
         .map(|n| {
@@ -151,7 +152,7 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool
             is_wide && forms.of(v) == Form::Varying && made
         })
         .collect();
-    // What something else uses is not; then neither is what that is made of.
+    // A value with another use is not, and neither are its operands.
     let mut work: Vec<Value> = Vec::new();
     for block in &f.blocks {
         for &inst in &block.insts {
@@ -179,7 +180,7 @@ pub(crate) fn address_only(f: &Function, forms: &Forms, words: bool) -> Vec<bool
     only
 }
 
-/// A code generator, as far as such addresses go.
+/// What a code generator provides for affine addresses.
 pub(crate) trait EvenAddress<'a> {
     /// A scalar.
     type Reg: Copy;
@@ -188,36 +189,38 @@ pub(crate) trait EvenAddress<'a> {
 
     fn func(&self) -> &'a Function;
     fn forms(&self) -> &Forms;
-    /// Whether a value has been left out because only addresses need it ([`address_only`]).
+    /// Whether a value was not computed at its definition ([`address_only`]).
     fn left_out(&self, v: Value) -> bool;
 
     /// The first lane's value.
     fn first_lane(&mut self, v: Value) -> Result<Self::Reg, Error>;
-    /// A word to 64 bits: zext or sext.
+    /// Extends a 32-bit value to 64 bits: zext or sext.
     fn extend(&mut self, op: Opcode, word: Self::Reg) -> Self::Reg;
-    /// What the last lane's word, which grows by `stride` from lane to lane, has more than the first's.
+    /// The last lane's 32-bit value minus the first lane's, given the stride.
     fn reach(&self, word: Value, stride: i64) -> i64;
-    /// Whether that of a word so much greater is something else than `first` and that much.
+    /// Nonzero if the 32-bit value wraps within the chunk, that is, if extending the last lane's value does not give
+    /// `first + more`. `first` is the first lane's value, already extended by `op` (zext or sext).
     fn wraps(&mut self, op: Opcode, first: Self::Reg, more: i64) -> Self::Reg;
     fn either(&mut self, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     /// iadd or isub, 64 bits.
     fn sum(&mut self, op: Opcode, a: Self::Reg, b: Self::Reg) -> Self::Reg;
     fn shift_left(&mut self, a: Self::Reg, count: u8) -> Self::Reg;
 
-    /// The vectors of a value that is not left out, and the same operations on such.
+    /// The vectors of a value that was computed at its definition. The following methods are the same operations on
+    /// vectors.
     fn vectors_of_value(&mut self, v: Value) -> Result<Self::Parts, Error>;
     fn extend_vectors(&mut self, op: Opcode, words: &Self::Parts) -> Self::Parts;
     fn sum_vectors(&mut self, op: Opcode, a: &Self::Parts, b: &Self::Parts) -> Self::Parts;
     fn shift_vectors_left(&mut self, a: &Self::Parts, count: u8) -> Self::Parts;
 
-    /// An even address as a span.
+    /// Emits an affine address.
     fn span(&mut self, address: Value) -> Result<Span<Self::Reg>, Error> {
         let mut wraps = None;
         let first = self.first_of(address, &mut wraps)?;
         Ok(Span { first, wraps })
     }
 
-    /// The first lane's value of an even one; adds the words in it that wrap.
+    /// Emits the first lane's value of an affine value and adds its wrap tests to `wraps`.
     fn first_of(&mut self, v: Value, wraps: &mut Option<Self::Reg>) -> Result<Self::Reg, Error> {
         if self.forms().of(v) == Form::Uniform {
             return self.first_lane(v);
@@ -256,7 +259,7 @@ pub(crate) trait EvenAddress<'a> {
         }
     }
 
-    /// The vectors of a value; made anew where it has been left out.
+    /// The vectors of a value; computed here if it was not computed at its definition.
     fn address_parts_of(&mut self, v: Value) -> Result<Self::Parts, Error> {
         let f = self.func();
         let Some(data) = f.def_inst(v).filter(|_| self.left_out(v)) else {

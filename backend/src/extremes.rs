@@ -1,30 +1,30 @@
-//! How the lesser or greater of two floats is found, given what the two can be.
+//! Chooses how to compute the minimum or maximum of two floats, from the classes that each operand can have.
 //!
-//! Hosts' minimum and maximum give the second operand where one is a NaN and where both are equal, as zeros of different signs are. Where such
-//! operands are excluded, or stand in the right order, one instruction does; else its result is put right. In code in which the host
-//! takes denormals for zeros they give zeros for them, too: there, operands that may be denormal are compared by their bits.
+//! A host's minimum instruction returns its second operand if one operand is a NaN, or if both are zeros (of any sign). If such
+//! operands cannot occur, or are in the right order, one instruction suffices; otherwise code corrects the result. If the host
+//! treats denormals as zeros but the guest does not, operands that may be denormal are compared by their bits.
 
 use warpjit_ir::analysis::Classes;
 
-/// What it takes.
+/// How to compute one minimum or maximum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
-    /// The operands change places. All else is said of them as they are then.
+    /// Swap the operands. The other fields describe them after the swap.
     pub swap: bool,
-    /// Floats are compared by their bits.
+    /// Compare the floats by their bits.
     pub bits: bool,
-    /// By bits: both may be below zero, where the order of bits is the other way round.
+    /// With `bits`: both may be negative, and for negative floats the order of bits is reversed.
     pub signs: bool,
-    /// The first may be a NaN. By bits it must be seen to that the second one is taken then.
+    /// The first may be a NaN. With `bits`, code must choose the second one then.
     pub first_nan: bool,
-    /// The second may be a NaN: it must be seen to that the first one is taken.
+    /// The second may be a NaN. Code must choose the first one then.
     pub second_nan: bool,
-    /// Of two zeros the wrong one may be taken.
+    /// Both may be zeros of which the instruction chooses the wrong one.
     pub zeros: bool,
 }
 
 impl Plan {
-    /// For operands of these kinds; `flushes`: the host takes denormals for zeros.
+    /// The plan for operands of these classes. `flushes`: the host treats denormals as zeros.
     pub fn new(a: Classes, b: Classes, greater: bool, flushes: bool) -> Plan {
         let nan = |x: Classes| x.may(Classes::NAN);
         if flushes && a.or(b).may(Classes::DENORMALS) {
@@ -38,7 +38,7 @@ impl Plan {
             };
         }
         let in_order = |x: Classes, y: Classes, swap: bool| {
-            // The second one is taken of equal ones.
+            // Of equal operands the instruction returns the second one.
             let (first, second) = if greater {
                 (Classes::POS_ZERO, Classes::NEG_ZERO)
             } else {
@@ -52,7 +52,7 @@ impl Plan {
         if cost(&swapped) < cost(&straight) { swapped } else { straight }
     }
 
-    /// Whether one instruction does it.
+    /// Whether one instruction suffices.
     pub fn is_plain(&self) -> bool {
         !(self.bits || self.second_nan || self.zeros)
     }

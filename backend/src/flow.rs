@@ -1,5 +1,5 @@
-//! Control flow of a region in host code: blocks in order, edges, fuel, ends. Both code generators write it this way, each with
-//! instructions of its own ([`Flow`]).
+//! Emits the control flow of a region: its blocks in reverse postorder, edges, fuel tests on back edges, exits. Both code
+//! generators share it; each implements [`Flow`] with its own instructions.
 
 use warpjit_ir::analysis::Cfg;
 use warpjit_ir::function::{BlockCall, Terminator};
@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::operands::malformed;
 use crate::options::Options;
 
-/// Reachable blocks in the order they are written.
+/// The reachable blocks in the order in which they are emitted.
 pub(crate) struct Order {
     /// Reverse postorder.
     pub blocks: Vec<Block>,
-    /// Place of each block; `usize::MAX` where unreachable.
+    /// The index of each block in `blocks`; `usize::MAX` if unreachable.
     position: Vec<usize>,
 }
 
@@ -26,13 +26,13 @@ impl Order {
         Order { blocks: cfg.rpo, position }
     }
 
-    /// Whether an edge leads back, to where loops take fuel.
+    /// Whether an edge is a back edge. Loops take fuel there.
     pub fn is_back_edge(&self, from: Block, to: Block) -> bool {
         self.position[to.index()] <= self.position[from.index()]
     }
 
-    /// Loops around each block of the order. By back edges over the order: exact for reducible graphs whose loops are
-    /// contiguous in it, and only a heuristic otherwise.
+    /// Loop depth of each block of the order, counted as the back edges that span it. Exact for reducible graphs whose
+    /// loops are contiguous in the order, otherwise a heuristic.
     pub fn loop_depths(&self, f: &Function) -> Vec<u32> {
         let mut depth = vec![0u32; self.blocks.len()];
         for (i, &b) in self.blocks.iter().enumerate() {
@@ -47,16 +47,16 @@ impl Order {
     }
 }
 
-/// Blocks of the host function.
+/// The blocks of the host function.
 pub(crate) struct HostBlocks<B> {
     pub order: Order,
-    /// The block that is written.
+    /// The region's block that is being emitted.
     pub current: Block,
-    /// By block of the region.
+    /// For each block of the region: the host block where its code starts.
     of: Vec<Option<B>>,
-    /// Records a fault.
+    /// The block that records a fault.
     pub fault: Option<B>,
-    /// Ends the region because the fuel's owner says so.
+    /// The block that ends the region because the poll function said so.
     stop: Option<B>,
 }
 
@@ -65,7 +65,7 @@ impl<B: Copy> HostBlocks<B> {
         HostBlocks { order, current: f.entry, of: vec![None; f.blocks.len()], fault: None, stop: None }
     }
 
-    /// Says where jumps to a block go that are written from now on.
+    /// Redirects jumps to a block that are emitted from now on.
     pub fn replace(&mut self, b: Block, host: B) {
         self.of[b.index()] = Some(host);
     }
@@ -76,17 +76,18 @@ impl<B: Copy> HostBlocks<B> {
     }
 }
 
-/// Where the parameters of the fault block go: pc, space, store, bytes, lane of the chunk, address.
+/// Offsets in the context to which the fault block's parameters are stored: pc, space, store, bytes, lane of the chunk,
+/// address.
 pub(crate) const FAULT_FIELDS: [i32; 6] =
     [at::FAULT_PC, at::FAULT_SPACE, at::FAULT_STORE, at::FAULT_BYTES, at::FAULT_LANE, at::FAULT_ADDRESS];
 
-/// A code generator, as far as control flow goes.
+/// What a code generator provides for control flow.
 pub(crate) trait Flow<'a> {
     /// A register of the host.
     type Reg: Copy;
     /// A block of the host.
     type HostBlock: Copy;
-    /// What a branch asks.
+    /// A branch condition.
     type Condition;
 
     fn region(&self) -> (&'a Function, &'a Options);
@@ -96,7 +97,7 @@ pub(crate) trait Flow<'a> {
 
     fn new_block(&mut self) -> Self::HostBlock;
     fn new_cold_block(&mut self) -> Self::HostBlock;
-    /// The block that code of a block of the region begins in.
+    /// Makes the host block in which the code of a region's block starts.
     fn new_block_of(&mut self, _: Block) -> Self::HostBlock {
         self.new_block()
     }
@@ -110,45 +111,46 @@ pub(crate) trait Flow<'a> {
         taken: (Self::HostBlock, &[Self::Reg]),
         next: (Self::HostBlock, &[Self::Reg]),
     );
-    /// Leaves the host function with an exit.
+    /// Returns from the host function with an exit number.
     fn leave(&mut self, exit: u64);
-    /// Goes to the next chunk; 0 for the exit that the chunks before came out at.
+    /// Continues with the next chunk. `exit` is this chunk's exit; 0 means all its threads have ended, and leaves the
+    /// exit of the earlier chunks as it is.
     fn next_chunk(&mut self, exit: u64);
-    /// Takes fuel; holds where there is none left.
+    /// Takes fuel; the condition holds if none is left.
     fn take_fuel(&mut self) -> Self::Condition;
-    /// Asks the fuel's owner; holds where the region is to stop.
+    /// Calls the poll function; the condition holds if the region is to stop.
     fn poll(&mut self) -> Self::Condition;
-    /// Puts the lanes of a mask, or those that it adds, into the context.
+    /// Stores the lanes of a mask into the context at `offset`, or with `add` adds them to the lanes there.
     fn leave_lanes(&mut self, mask: Option<Value>, offset: i32, add: bool) -> Result<(), Error>;
-    /// Writes what stands behind the region's blocks.
+    /// Emits the code after the region's blocks.
     fn end_loops(&mut self);
-    /// The code of [`HostBlocks::fault`], where there is one.
+    /// Emits the code of [`HostBlocks::fault`], if there is such a block.
     fn fault_code(&mut self);
     /// Counts the instructions of a block for the lanes of its mask.
     fn count(&mut self, mask: Value, guest_insts: u32) -> Result<(), Error>;
 
     // Values.
 
-    /// Gives a block its parameters.
+    /// Declares the parameters of a block.
     fn declare_params(&mut self, b: Block, host: Self::HostBlock);
-    /// Starts a block's code: forgets what is good only within a block, makes of the parameters what is needed.
+    /// Starts a block's code: drops facts that hold only within a block and prepares the parameters.
     fn start_block(&mut self, b: Block) -> Result<(), Error>;
-    /// Writes the instructions of a block from one on; gives the next one.
+    /// Emits one or more instructions of a block, starting with number `start`; returns the number of the next one.
     fn insts_from(&mut self, b: Block, start: usize, inst: Inst) -> Result<usize, Error>;
-    /// Says where the terminator's code comes from.
+    /// Attributes the following code to the terminator's guest address.
     fn locate_terminator(&mut self, b: Block);
-    /// Adds an argument in the form of the parameter it is for.
+    /// Appends an argument in the representation of its parameter.
     fn edge_arg(&mut self, param: Value, arg: Value, list: &mut Vec<Self::Reg>) -> Result<(), Error>;
-    /// The condition of a branch and the arguments of its edges, in the order the generator makes them.
+    /// Emits the condition of a branch and the arguments of its edges, in the order that the generator prefers.
     fn branch_operands(
         &mut self,
         condition: Value,
         taken: &BlockCall,
         next: &BlockCall,
     ) -> Result<BranchOperands<Self::Condition, Self::Reg>, Error>;
-    /// Adds what the generator itself passes to a block.
+    /// Appends arguments that the generator itself passes to a block.
     fn more_args(&mut self, _to: Block, _list: &mut Vec<Self::Reg>) {}
-    /// Jumps back as the generator wants it for this edge; `false` where it is one like others.
+    /// Emits a back edge that the generator treats specially; `false` if the edge is an ordinary one.
     fn own_way_back(
         &mut self,
         _from: Block,
@@ -229,7 +231,7 @@ pub(crate) trait Flow<'a> {
                 Ok(())
             }
             Terminator::Return { exit, exited, .. } if *exit >= FAULT_EXIT => {
-                // A guest fault ends all; the lanes concerned are in `exited`.
+                // A guest fault ends the run. `exited` holds the faulting lanes.
                 self.leave_lanes(*exited, at::EXITED, false)?;
                 self.leave(u64::from(*exit));
                 Ok(())
@@ -240,7 +242,7 @@ pub(crate) trait Flow<'a> {
                         self.leave_lanes(*mask, offset, true)?;
                     }
                 }
-                // Chunks whose threads have all ended come out at 0; the others agree.
+                // Chunks whose threads have all ended take exit 0; all other chunks take the same exit.
                 self.next_chunk(u64::from(*exit));
                 Ok(())
             }
@@ -248,7 +250,7 @@ pub(crate) trait Flow<'a> {
         }
     }
 
-    /// Arguments of an edge in the forms of the target's parameters.
+    /// Emits the arguments of an edge, in the representations of the target's parameters.
     fn edge_args(&mut self, call: &BlockCall) -> Result<Vec<Self::Reg>, Error> {
         let params = &self.region().0.block(call.block).params;
         if params.len() != call.args.len() {
@@ -262,7 +264,7 @@ pub(crate) trait Flow<'a> {
         Ok(list)
     }
 
-    /// Where a branch goes: the target, or a block of its own for a back edge.
+    /// The destination of a branch: the target, or for a back edge a new block that takes fuel.
     fn edge(
         &mut self,
         from: Block,
@@ -274,7 +276,7 @@ pub(crate) trait Flow<'a> {
         Ok(Edge { to, host, back, args })
     }
 
-    /// Jumps; back edges take fuel.
+    /// Emits a jump; back edges take fuel.
     fn go(&mut self, from: Block, to: Block, args: &[Self::Reg]) -> Result<(), Error> {
         let target = self.host_blocks().get(to)?;
         match self.host_blocks().order.is_back_edge(from, to) {
@@ -285,7 +287,7 @@ pub(crate) trait Flow<'a> {
         Ok(())
     }
 
-    /// Jumps to the head of a loop.
+    /// Emits a jump to the head of a loop.
     fn go_back(&mut self, target: Self::HostBlock, args: &[Self::Reg]) {
         let poll = self.new_cold_block();
         let spent = self.take_fuel();
@@ -296,7 +298,7 @@ pub(crate) trait Flow<'a> {
         self.branch(told, (stop, &[]), (target, args));
     }
 
-    /// The block that ends the region because the fuel's owner says so.
+    /// The block that ends the region because the poll function said so.
     fn stop_block(&mut self) -> Self::HostBlock {
         let stop = match self.host_blocks().stop {
             Some(b) => b,
@@ -332,25 +334,25 @@ pub(crate) trait Flow<'a> {
     }
 }
 
-/// What a branch needs.
+/// The condition of a branch and the arguments of its edges.
 pub(crate) struct BranchOperands<C, R> {
     pub condition: C,
     pub taken: Vec<R>,
     pub next: Vec<R>,
 }
 
-/// One way of a branch.
+/// One edge of a branch.
 pub(crate) struct Edge<B, R> {
     to: Block,
     /// Where the branch goes.
     host: B,
-    /// Whether that is a block of its own, which goes on with the arguments.
+    /// Whether that is a new block, which passes the arguments on.
     back: bool,
     args: Vec<R>,
 }
 
 impl<B: Copy, R> Edge<B, R> {
-    /// What the branch itself is told.
+    /// The destination and arguments to put into the branch instruction itself.
     fn direct(&self) -> (B, &[R]) {
         (self.host, if self.back { &[] } else { &self.args })
     }

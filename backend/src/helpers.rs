@@ -1,9 +1,10 @@
-//! Rust functions that compiled code calls through its context.
+//! Functions in Rust that compiled code calls through its context: pure functions, the poll when fuel is spent, fused
+//! multiply-add for hosts without it.
 
 use warpjit_ir::PureFn;
 use warpjit_ir::types::Scalar;
 
-/// Bytes between the operands in the buffer of [`call_pure`]: 16 lanes of 8 bytes.
+/// Distance between operands in the buffer of [`call_pure`]: 16 lanes of 8 bytes.
 pub(crate) const OPERAND_BYTES: u32 = 128;
 
 /// The default [`crate::context::CallPureFn`].
@@ -36,8 +37,9 @@ pub(crate) unsafe extern "C" fn call_pure(
             };
         }
         let result = (pure.eval)(&args[..count]);
-        // The result may overlay operands of lanes still to come: it has a place of its own behind them.
-        // SAFETY: the buffer has a fifth operand's room.
+        // The result has space of its own after the operands, because at the start of the buffer it could overwrite
+        // operands of later lanes.
+        // SAFETY: the buffer has room for a fifth operand.
         let at = unsafe { buffer.add(4 * OPERAND_BYTES as usize + lane * pure.result.frame_bytes()) };
         match pure.result {
             // SAFETY: as above.
@@ -51,7 +53,7 @@ pub(crate) unsafe extern "C" fn call_pure(
     environment.leave();
 }
 
-/// The float environment that Rust code expects, for a while.
+/// Sets the float environment that Rust code expects, and restores the previous one.
 pub(crate) struct HostFloat {
     #[cfg(target_arch = "x86_64")]
     mxcsr: u32,
@@ -88,9 +90,9 @@ impl HostFloat {
     pub(crate) fn leave(self) {}
 }
 
-/// A function that calls another through the context and preserves every register: a call that clobbers them, even a cold
-/// one, makes the register allocator spill around each back edge. `$x86` and `$arm` come behind the call; the result is in eax or w0, the context
-/// in rdi or x9.
+/// Defines a function that calls another one through the context and preserves every register. With a call that
+/// clobbers registers, even a cold one, the register allocator would spill around each back edge. `$x86` and `$arm` are
+/// instructions after the call; then the result is in eax or w0, the context in rdi or x9.
 macro_rules! preserving {
     ($(#[$doc:meta])* $name:ident, $callee:expr, $x86:literal, $arm:literal $(, $operand:ident = $value:expr)*) => {
         $(#[$doc])*
@@ -132,7 +134,7 @@ macro_rules! preserving {
             )
         }
 
-        // x18 is the platform's.
+        // x18 is reserved for the platform.
         $(#[$doc])*
         #[cfg(target_arch = "aarch64")]
         #[unsafe(naked)]

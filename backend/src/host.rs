@@ -11,9 +11,9 @@ use crate::error::Error;
 pub enum HostLevel {
     /// All that the host has.
     Native,
-    /// All that an x86-64 host has but vectors of 512 bits and what came with them; other hosts as `Native`.
+    /// On x86-64, everything that the host has except AVX-512. On other hosts as `Native`.
     Avx2,
-    /// x86-64 with SSE4.1 and nothing newer; other hosts as `Native`.
+    /// On x86-64, SSE4.1 and nothing newer. On other hosts as `Native`.
     Sse41,
 }
 
@@ -25,7 +25,7 @@ pub struct Target {
     wide_vectors: bool,
 }
 
-/// What lowering must know of the host.
+/// Features of the host that lowering depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Host {
     /// x86-64; else AArch64.
@@ -56,7 +56,8 @@ impl Target {
         }
     }
 
-    /// The machine of a target triple, with what every such machine of the level has: on x86-64 AVX2 and FMA unless it is SSE4.1.
+    /// The machine of a target triple, with the features that every such machine of the level has: on x86-64 AVX2 and
+    /// FMA, unless the level is SSE4.1.
     pub fn triple(triple: &str, level: HostLevel) -> Result<Target, Error> {
         let triple: Triple = triple.parse().map_err(|_| Error::Host(format!("no target `{triple}`")))?;
         let features: &[&str] = match (triple.architecture, level) {
@@ -80,7 +81,7 @@ impl Target {
             let mut flags = settings::builder();
             let verify = if cfg!(debug_assertions) { "true" } else { "false" };
             for (name, value) in [
-                // `speed` moves loads before arithmetic and spills: 1.5 to 2.3 times slower on warp code.
+                // `speed` moves loads before arithmetic and causes spills, which makes warp code much slower.
                 ("opt_level", "none"),
                 ("regalloc_algorithm", "backtracking"),
                 ("enable_verifier", verify),
@@ -102,7 +103,7 @@ impl Target {
         Ok(Target { isa, host, wide_vectors: false })
     }
 
-    /// Whether this is the machine itself, and it has what vectors of 512 bits need.
+    /// Whether this is the machine itself and has the AVX-512 features that 512-bit vectors need.
     pub fn has_wide_vectors(&self) -> bool {
         self.wide_vectors
     }
@@ -113,11 +114,11 @@ impl Target {
 }
 
 impl Target {
-    /// Adds all that code for the target depends on, made with [`Options::wide_vectors`] or without: the generator that makes it, the machine,
-    /// its features, settings. What is code of one of these is of no use for another.
+    /// Hashes everything that code for the target depends on, with or without [`crate::Options::wide_vectors`]: the code
+    /// generator, the machine, its features, and settings. Code made for one combination cannot be used for another.
     pub fn hash_for(&self, wide_vectors: bool, state: &mut impl std::hash::Hasher) {
         use std::hash::Hash;
-        // Cranelift knows less of a host than the other generator asks for: its features are named by themselves.
+        // Cranelift's settings do not name all features that the other generator needs, so these are hashed too.
         let generator: (&str, &[&str]) =
             if wide_vectors { ("avx512", WIDE_FEATURES) } else { ("cranelift", &[]) };
         generator.hash(state);
@@ -133,12 +134,12 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// What this machine has.
+/// The features of this machine.
 fn native() -> Result<isa::Builder, Error> {
     cranelift_native::builder().map_err(|e| Error::Host(e.to_owned()))
 }
 
-/// What [`HostLevel::Avx2`] is without.
+/// The features that [`HostLevel::Avx2`] disables.
 const AVX512: [&str; 5] =
     ["has_avx512bitalg", "has_avx512dq", "has_avx512f", "has_avx512vbmi", "has_avx512vl"];
 const SSE41: [&str; 3] = ["has_sse3", "has_ssse3", "has_sse41"];

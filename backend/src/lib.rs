@@ -1,11 +1,13 @@
-//! Lane regions of warpjit IR to host code: with Cranelift, and on hosts with AVX-512 by a generator of our own (`avx512`).
+//! Compiles lane regions of warpjit IR to machine code: with Cranelift, or on hosts with AVX-512 with a generator of our own
+//! (`avx512`).
 //!
-//! [`compile_region`] takes a function in mask form and gives machine code that runs it for the active lanes of a warp,
-//! chunk by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. The code has no relocations: all it needs
-//! from outside it finds in the context.
+//! [`compile_region`] takes a function in mask form and returns machine code that runs it for the active lanes of a warp, chunk
+//! by chunk (4 to 64 lanes), on a [`Context`] and the warp's frame. [`compile_pieces`] does the same for grid-row code
+//! ([`BlockRow`]). The code has no relocations: it finds everything from outside in the context.
 //!
-//! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's value is its
-//! first element. Code reads and writes whole vectors: a frame must be as long as the layout says, and lanes that do not enter keep their values.
+//! A warp's frame is slot-major, `frame[slot][lane]` ([`warpjit_ir::Function::frame_layout`]). Masks are words of 0 or -1; a uniform slot's
+//! value is its first element. Code reads and writes whole vectors: a frame must be as long as the layout says, and lanes that do not
+//! enter keep their values.
 #![warn(missing_docs)]
 #![deny(clippy::undocumented_unsafe_blocks)]
 

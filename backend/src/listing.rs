@@ -1,4 +1,4 @@
-//! Compiled regions as text, with guest addresses beside it.
+//! Prints compiled regions as text, each line with the guest address that it came from.
 
 use std::fmt::Write;
 
@@ -8,11 +8,11 @@ use cranelift_codegen::isa::TargetIsa;
 
 use crate::trap::TrapSite;
 
-/// Source locations from here on are guest addresses, those below numbers of trap sites. Only listings and code that is to be
-/// observed have the former: otherwise the runtime needs nothing but the sites.
+/// Source locations from here on are guest addresses; lower ones are numbers of trap sites. Guest addresses are only
+/// recorded for listings and for code that is profiled or debugged.
 const ADDRESSES: u32 = 0x8000_0000;
 
-/// Columns that an address takes.
+/// Width of the address column.
 const WIDTH: usize = 10;
 
 /// The source location of code at a guest address.
@@ -54,7 +54,7 @@ pub(crate) fn clif(text: &str, sites: &[TrapSite]) -> String {
     out
 }
 
-/// Host instructions. Constants behind the code are left out where they are no instructions.
+/// Disassembles host instructions. Constants after the code are listed only if they decode as instructions.
 pub(crate) fn host(
     compiled: &CompiledCode,
     code: &[u8],
@@ -79,7 +79,8 @@ pub(crate) fn host(
     Some(out)
 }
 
-/// Puts a constant's name where the last instruction of a listing has its place: that is known only in the end.
+/// Replaces the address in the listing's last instruction by a constant's name, because the address is known only at
+/// the end.
 pub(crate) fn name_constant(text: &mut String, number: u32) {
     let line = text.trim_end().rfind('\n').map_or(0, |at| at + 1);
     if let Some((start, end)) = text[line..].rfind('[').zip(text[line..].rfind(']')).filter(|(a, b)| a < b) {
@@ -87,9 +88,9 @@ pub(crate) fn name_constant(text: &mut String, number: u32) {
     }
 }
 
-/// Adds a constant behind the code, in words.
+/// Appends a constant after the code, as 32-bit values.
 pub(crate) fn constant(text: &mut String, number: usize, place: usize, bytes: &[u8]) {
-    /// Words of a vector.
+    /// 32-bit values in a vector.
     const MOST: usize = 16;
     let word = |word: &[u8]| word.iter().rev().map(|byte| format!("{byte:02x}")).collect::<String>();
     let words: Vec<String> = bytes.chunks(4).take(MOST).map(word).collect();

@@ -1,4 +1,4 @@
-//! Operands of IR instructions, as both code generators take them. What is missing is an error, not a panic.
+//! Reads the operands of IR instructions for both code generators. A missing operand is an error, not a panic.
 
 use warpjit_ir::types::Scalar;
 use warpjit_ir::{Function, Imm, InstData, MemAccess, Opcode, Value};
@@ -28,11 +28,11 @@ pub(crate) fn constant(f: &Function, data: &InstData) -> Result<(Value, u64), Er
     Ok((r, bits & f.ty(r).scalar.bit_mask()))
 }
 
-/// Operands of a load or store, or of what denies one.
+/// The operands of a load, a store, `deny_load` or `deny_store`.
 pub(crate) struct MemoryOperands {
     pub mem: MemAccess,
     pub address: Value,
-    /// Of a store; of what denies an access, where it does.
+    /// The value stored; for `deny_load` and `deny_store` the truth value.
     pub value: Option<Value>,
     pub guard: Option<Value>,
 }
@@ -51,7 +51,7 @@ impl MemoryOperands {
     }
 }
 
-/// Whether an access is of shared memory.
+/// Whether an access is to shared memory.
 pub(crate) fn is_shared(data: &InstData) -> bool {
     matches!(data.imm, Imm::Mem(mem) | Imm::Atomic(mem, _) if mem.space == warpjit_ir::Space::Shared)
 }
@@ -65,7 +65,7 @@ pub(crate) fn shuffle(f: &Function, data: &InstData) -> Result<(Value, Value, Va
     Ok((r, value, index))
 }
 
-/// The place of something in a list of what the code needs from outside, where it is put if it is new.
+/// The index of `item` in a list of things that the code needs from outside; appends it if it is new.
 pub(crate) fn number<T>(list: &mut Vec<&'static T>, item: &'static T) -> usize {
     list.iter().position(|known| std::ptr::eq(*known, item)).unwrap_or_else(|| {
         list.push(item);

@@ -7,7 +7,13 @@ use warpjit_ir::{Function, Slot, Value};
 use crate::host::Target;
 use crate::shape::{Shape, SlotShape};
 
-/// Code for all warps of the blocks of a row: those that differ in their index along the first axis only.
+/// Grid-row code: one function for all warps of all blocks of a grid row, which differ in their index along the first
+/// axis only.
+///
+/// A kernel is given as *phases* ([`Piece`]): regions that all warps of a block finish, one warp after another, before
+/// any warp starts the next phase. The code's second argument is the first [`crate::RowWarp`] of a block instead of a
+/// frame. The current row, block and warp are in the context. The code runs as long as all warps take the same exits
+/// with all their threads; otherwise it returns [`crate::PARTED`].
 ///
 /// A kernel comes as pieces ([`Piece`]): regions that all warps of a block run, one warp after the other, before any of them goes
 /// on to the next piece. The code's second argument is the first [`crate::RowWarp`] of a block instead of a frame; rows, warps and the
@@ -15,25 +21,27 @@ use crate::shape::{Shape, SlotShape};
 /// returns [`crate::PARTED`].
 #[derive(Clone, Debug, Default)]
 pub struct BlockRow {
-    /// By slot; missing ones are [`RowSlot::OfWarp`]. Others than that are written by no piece.
+    /// For each slot: its value at the start of a block; missing ones are [`RowSlot::OfWarp`]. All other kinds are only
+    /// for slots that no phase writes.
     pub slots: Vec<RowSlot>,
-    /// Where shared memory has the block's index.
+    /// Fields of shared memory that hold the block's index.
     pub fields: Vec<RowField>,
-    /// Guest addresses that can be read and that nobody writes.
+    /// Ranges of guest addresses that are readable and never written.
     pub fixed: Vec<Range<u64>>,
-    /// Bytes of the frame that each block finds as [`crate::RowWarp::first`] has them: whole words.
+    /// Bytes of the frame that are copied from [`crate::RowWarp::first`] for each block; whole words.
     pub restored: Vec<Range<u32>>,
-    /// Bytes of the frame that hold the block's index in each word when a block starts, the linear one or that along the row.
+    /// Bytes of the frame each of whose words is set to the block's index when a block starts: the linear index (true)
+    /// or the one along the row.
     pub indexed: Vec<(Range<u32>, bool)>,
-    /// Each block finds shared memory as [`crate::Context::shared_first`] has it, but for `fields`.
+    /// Whether shared memory is copied from [`crate::Context::shared_first`] for each block, except `fields`.
     pub copies_shared: bool,
-    /// Lanes without a thread keep what their slots hold.
+    /// Whether lanes without a thread must keep their slots' values.
     pub keeps_lanes: bool,
-    /// All lanes of every warp take part: nothing asks for [`crate::RowWarp::lanes`].
+    /// Whether all lanes of every warp are active, so that [`crate::RowWarp::lanes`] is not read.
     pub whole: bool,
 }
 
-/// A part of a kernel that all warps of a block run.
+/// A phase: a region that all warps of a block finish before any warp starts the next one.
 #[derive(Clone, Debug)]
 pub struct Piece<'a> {
     /// The region, in mask form.
@@ -44,36 +52,36 @@ pub struct Piece<'a> {
     pub slot_shapes: Vec<Option<Shape>>,
     /// As [`Options::apart`].
     pub apart: Vec<Option<i32>>,
-    /// By exit: slots of which only the first lane of each sixteen is stored there. All pieces that follow know a shape of them, and take
-    /// the other lanes from that; whoever else wants to see the frame has to put them there. Missing exits have none.
+    /// For each exit: slots of which only lane 0 of each 16 is stored. All later phases know their lane pattern and
+    /// compute the other lanes from it. Anyone else who reads the frame must fill them in. Missing exits have none.
     pub by_firsts: Vec<Vec<Slot>>,
-    /// Guest instructions that it counts for.
+    /// Guest instructions that one run of it is counted as.
     pub insts: u32,
-    /// By exit, where all warps go that come out there.
+    /// For each exit: its successor.
     pub ways: Vec<Way>,
-    /// Shapes of slots that nothing but a look at each warp can tell, and the lanes of the parts of the warp of which each has it: where
-    /// one has not, the code returns [`crate::UNFIT`]. With [`BlockRow::whole`] and without [`SlotShape::apart`] only.
+    /// Lane patterns that the code must check for each warp at the start of the phase; if a check fails, it returns
+    /// [`crate::UNFIT`]. Only with [`BlockRow::whole`], and without [`SlotShape::apart`].
     pub checks: Vec<(Slot, SlotShape)>,
 }
 
-/// Where warps go behind an exit.
+/// The successor of an exit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// All threads have ended.
     Ended,
-    /// To a piece.
+    /// A phase.
     Next(usize),
-    /// To one of two pieces, by the exit's condition.
+    /// One of two phases, by the exit's condition.
     Branch {
-        /// Where it holds in all lanes.
+        /// The phase if it holds in all lanes.
         taken: usize,
-        /// Where it holds in none.
+        /// The phase if it holds in no lane.
         next: usize,
     },
 }
 
 impl Way {
-    /// The pieces that it leads to.
+    /// The phases that it leads to.
     pub fn pieces(self) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
             Way::Ended => (None, None),
@@ -84,10 +92,10 @@ impl Way {
     }
 }
 
-/// What a slot holds when a block of a row starts.
+/// A slot's value when a block of a grid row starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RowSlot {
-    /// What the frame of the warp says.
+    /// The value in the warp's frame.
     #[default]
     OfWarp,
     /// The same in all warps and lanes of the row.
@@ -98,55 +106,57 @@ pub enum RowSlot {
     LinearBlock,
 }
 
-/// A field of shared memory that differs from block to block of a row.
+/// A field of shared memory that differs between the blocks of a grid row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RowField {
     /// First byte.
     pub offset: u32,
     /// 1, 2 or 4.
     pub bytes: u8,
-    /// The block's linear index, not that along the row.
+    /// Whether it holds the block's linear index, not the index along the row.
     pub linear: bool,
 }
 
 /// How a region is compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For which host.
+    /// The host to compile for.
     pub target: Target,
-    /// Vectors of four lanes in a chunk: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
+    /// Lanes of a chunk, in groups of four: 1, 2 or 4; with `wide_vectors` 4, 8 or 16.
     pub groups: u8,
-    /// One lane is a chunk, its values in scalars; the region is made for that ([`warpjit_ir::passes::one_lane`]). `groups` is 1.
+    /// Chunks are single lanes, with all values in scalars. The region must be made for that
+    /// ([`warpjit_ir::passes::one_lane`]), and `groups` is 1.
     pub single: bool,
-    /// Vectors of 512 bits ([`Target::has_wide_vectors`]); unchecked memory only.
+    /// Use 512-bit vectors ([`Target::has_wide_vectors`]). Not with checked memory.
     pub wide_vectors: bool,
     /// Test global accesses against the page table instead of relying on signals.
     pub checked_memory: bool,
     /// The region translates the 64-bit addresses of its loads and stores ([`warpjit_ir::passes::translate`]): with `checked_memory`, the translation
     /// checks them.
     pub translated: bool,
-    /// Most bytes of stack that code may take; [`crate::MOST_STACK_BYTES`] unless less is wanted. Where more are needed, there is no code.
+    /// Most bytes of stack that code may use, at most [`crate::MOST_STACK_BYTES`]. If more are needed, compilation
+    /// fails.
     pub most_stack_bytes: u32,
-    /// The region may wait for others: behind each chunk its code looks whether the rest of them has been given to another call
-    /// ([`crate::Context::split`]).
+    /// The region may wait for others. After each chunk, its code checks whether another call has taken over the
+    /// remaining chunks ([`crate::Context::split`]).
     pub may_wait: bool,
     /// Count guest instructions.
     pub count: bool,
-    /// Tell which code is of which guest instruction ([`crate::RegionCode::pcs`]).
+    /// Make the table of guest addresses ([`crate::RegionCode::pcs`]).
     pub pcs: bool,
-    /// Give the code as text too ([`crate::RegionCode::listing`]).
+    /// Return the code as text too ([`crate::RegionCode::listing`]).
     pub list: bool,
-    /// By slot; missing ones are unknown.
+    /// For each slot: its lane pattern at entry. Missing ones are unknown.
     pub slot_shapes: Vec<Option<Shape>>,
-    /// By slot with a shape: what each sixteen lanes of a chunk have more than the sixteen before them, modulo 2^32, where that is known.
-    /// What grows by `n` from lane to lane over the whole chunk has `16 * n`.
+    /// For each slot with a pattern: the difference between consecutive 16-lane vectors of a chunk, modulo 2^32, if
+    /// known. A slot with stride `n` over the whole chunk has `16 * n`.
     pub apart: Vec<Option<i32>>,
-    /// By block: the lanes that execute it, for `count`; missing ones are not counted.
+    /// For `count`: the mask of the lanes that execute each block. Missing blocks are not counted.
     pub block_masks: Vec<Option<Value>>,
 }
 
 impl Options {
-    /// Two groups, unchecked memory, nothing known.
+    /// Chunks of two groups, unchecked memory, nothing known of slots.
     pub fn new(target: Target) -> Options {
         Options {
             target,

@@ -3,30 +3,34 @@
 /// Lanes of a vector of the widest kind.
 pub(crate) const VECTOR_LANES: u32 = 16;
 
-/// What the caller knows of a slot's values at the entry of the region, and has checked: in all lanes of each chunk that has an active
-/// one; with [`Options::wide_vectors`] in each sixteen lanes of it; [`Options::apart`] says what these have in common.
+/// The *lane pattern* of a slot at the entry of the region: how its value depends on the lane.
+///
+/// The caller has checked it in every chunk that has an active lane, for all lanes of the chunk. With
+/// [`crate::Options::wide_vectors`] it is the pattern within each 16-lane vector of the chunk, and [`crate::Options::apart`] relates
+/// consecutive vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Shape {
     /// The same in all lanes.
     Uniform,
-    /// An i32 that grows by so much from lane to lane, modulo 2^32.
+    /// An i32 with this stride from lane to lane, modulo 2^32.
     Affine(i32),
-    /// As `Affine` in all lanes of each chunk with an active lane, active or not, and the low 16 bits never carry into
-    /// the high ones within a chunk: two packed coordinates.
+    /// Two packed 16-bit coordinates: as `Affine`, in inactive lanes too, and the low 16 bits never carry into the high
+    /// ones within a chunk.
     Packed(i32),
-    /// Each `lanes` lanes, 8 or 4, grow by `step` from lane to lane, and each of these has `apart` more than the one before, all modulo 2^32.
-    /// With `packed`, `apart` is a multiple of 2^16, and the low 16 bits never carry into the high ones, nor those out.
+    /// 2-D affine, as thread coordinates in blocks that are 4 or 8 wide:
+    /// `first + (lane % lanes) * step + (lane / lanes) * apart`, modulo 2^32. With `packed`, `apart` is a multiple of
+    /// 2^16, the low 16 bits never carry into the high ones, and these never overflow.
     Lines {
-        /// Lanes of a line.
+        /// Lanes of a row, 4 or 8.
         lanes: u8,
-        /// From lane to lane.
+        /// Difference from lane to lane within a row.
         step: i32,
-        /// From line to line.
+        /// Difference from row to row.
         apart: i32,
         /// Two packed coordinates.
         packed: bool,
     },
-    /// Nothing but ones: -1, or a truth value that holds. Code is made of it before it comes here
+    /// All bits are ones: -1, or a mask that holds in all lanes. The region has been cut and optimised for this already
     /// ([`warpjit_ir::regions::SlotFacts::ones`]).
     Ones,
 }
@@ -47,7 +51,7 @@ impl std::fmt::Display for Shape {
 }
 
 impl Shape {
-    /// What each sixteen lanes have more than those before them where it is the shape of all these lanes.
+    /// The difference between consecutive 16-lane vectors, if the pattern holds over all of their lanes.
     pub(crate) fn apart(self) -> i32 {
         match self {
             Shape::Uniform | Shape::Ones => 0,
@@ -57,25 +61,26 @@ impl Shape {
     }
 }
 
-/// The shape of a slot in parts of a warp.
+/// The lane pattern of a slot, with the parts of a warp in which it holds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SlotShape {
-    /// The shape, of each part or of each sixteen lanes of it.
+    /// The pattern, within each part or within each 16-lane vector of it.
     pub shape: Shape,
     /// Lanes of a part.
     pub lanes: u32,
-    /// Where the shape is that of each sixteen lanes only: what each of them has more than the sixteen before, within a part. Of
+    /// If the pattern only holds within each 16-lane vector: the difference between consecutive vectors of a part. For
     /// [`Shape::Packed`] it is a multiple of 2^16, and the sum never wraps.
     pub apart: Option<i32>,
 }
 
 impl SlotShape {
-    /// A shape that each part of so many lanes has.
+    /// A pattern that holds in each part of `lanes` lanes.
     pub fn new(shape: Shape, lanes: u32) -> SlotShape {
         SlotShape { shape, lanes, apart: None }
     }
 
-    /// A shape that each sixteen lanes have, of which those of one part have each so much more than the one before.
+    /// A pattern that holds within each 16-lane vector, with the given difference between consecutive vectors of a
+    /// part.
     pub fn apart(shape: Shape, lanes: u32, apart: i32) -> SlotShape {
         match apart == shape.apart() {
             true => SlotShape::new(shape, lanes),
@@ -83,17 +88,18 @@ impl SlotShape {
         }
     }
 
-    /// What each sixteen lanes have more than those before in chunks of so many lanes, if that is known ([`Options::apart`]).
+    /// The difference between consecutive 16-lane vectors in chunks of `chunk_lanes` lanes, if known
+    /// ([`crate::Options::apart`]).
     pub fn apart_in(self, chunk_lanes: u32) -> Option<i32> {
         (self.lanes >= chunk_lanes).then(|| self.apart.unwrap_or(self.shape.apart()))
     }
 
-    /// Whether it is the shape of whole chunks of so many lanes.
+    /// Whether the pattern holds over whole chunks of `chunk_lanes` lanes.
     pub fn is_whole(self, chunk_lanes: u32) -> bool {
         self.lanes >= chunk_lanes && self.apart.is_none()
     }
 
-    /// What two have in common.
+    /// The strongest pattern that both imply.
     pub fn meet(self, other: SlotShape) -> Option<SlotShape> {
         let shape = match (self.shape, other.shape) {
             (a, b) if a == b => a,
@@ -123,7 +129,7 @@ impl std::fmt::Display for SlotShape {
                     "{shape} over {VECTOR_LANES} lanes, each {apart} more than those before over {lanes}"
                 )
             }
-            // A uniform slot has one value for all lanes.
+            // A slot of uniform type.
             (None, 1) => write!(f, "{shape}"),
             (None, _) => write!(f, "{shape} over {lanes} lanes"),
         }

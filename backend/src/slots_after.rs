@@ -1,4 +1,7 @@
-//! What is known of slots behind a region, from what is known of them before it.
+//! Derives lane patterns of slots at a region's exits from those at its entry.
+//!
+//! A *lane pattern* says how a slot's value depends on the lane: uniform, affine, packed coordinates ([`Shape`]). The runtime
+//! carries patterns from one phase of a kernel to the next with this, so that the next phase need not check them.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Imm, InstData, Opcode, Scalar, Slot, Terminator, Value};
@@ -8,10 +11,11 @@ use crate::distances::distances;
 use crate::flow::Order;
 use crate::shape::{Shape, SlotShape, VECTOR_LANES};
 
-/// The shapes that the slots have which a region (in mask form) writes, at whichever exit and in all lanes; `None` for those of which
-/// nothing is known. `before` are the shapes at its entry.
+/// Returns the slots that a region (in mask form) writes, each with a lane pattern that it has in all lanes at every
+/// exit; `None` if no pattern is known. `before` are the patterns at entry.
 ///
-/// This is so where all lanes of a chunk of `groups` vectors of four lanes are active, or may be written as if they were.
+/// The result holds if all lanes of a chunk (of `groups` times four lanes) are active, or may be written as if they
+/// were.
 pub fn slots_after(
     func: &Function,
     before: &[Option<SlotShape>],
@@ -24,7 +28,7 @@ pub fn slots_after(
     let of_slots: Vec<Option<i32>> =
         before.iter().map(|known| known.and_then(|known| known.apart_in(chunk_lanes))).collect();
     let apart = match usize::from(groups) / 4 {
-        // A chunk of less than sixteen lanes has no two of them.
+        // A chunk of fewer than 16 lanes has no two 16-lane vectors.
         0 => vec![None; func.values.len()],
         vectors => distances(func, &order.blocks, &forms, vectors, &of_slots),
     };
@@ -63,19 +67,19 @@ pub fn slots_after(
     list
 }
 
-/// How a region treats slots of words, where it may be that only the first lane of each sixteen is in the frame.
+/// How a region uses 32-bit slots, to decide which of them may be compact: of each 16 lanes only lane 0 in the frame.
 #[derive(Clone, Debug, Default)]
 pub struct SlotUses {
-    /// For each way out of the region: the exit, and slots that all lanes write there, each with whether the first lane of each sixteen
-    /// tells what the others get.
+    /// For each block that ends the region: the exit, and the slots that all lanes write, each with whether lane 0 of
+    /// each 16 determines the other lanes.
     pub written: Vec<(u32, Vec<(Slot, bool)>)>,
-    /// Slots that some lanes write, or not where the region is left.
+    /// Slots that only some lanes write, or that are written elsewhere than in blocks that end the region.
     pub mixed: Vec<Slot>,
-    /// Slots of which it reads all lanes.
+    /// Slots whose lanes it reads individually.
     pub read_whole: Vec<Slot>,
 }
 
-/// How a region (in mask form) treats slots; `before` are the shapes at its entry.
+/// Finds how a region (in mask form) uses slots. `before` are the lane patterns at entry.
 pub fn slot_uses(func: &Function, before: &[Option<SlotShape>]) -> SlotUses {
     let order = Order::new(func);
     let shapes: Vec<Option<Shape>> = before.iter().map(|known| known.map(|known| known.shape)).collect();
@@ -110,19 +114,19 @@ pub fn slot_uses(func: &Function, before: &[Option<SlotShape>]) -> SlotUses {
     uses
 }
 
-/// Whether all lanes that are in a region write a slot.
+/// Whether a slot write is done by all lanes that entered the region.
 fn is_whole_write(func: &Function, data: &InstData) -> bool {
     data.args.get(1).is_none_or(|&m| {
         func.as_const(m) == Some(1) || func.def_inst(m).is_some_and(|d| d.op == Opcode::ActiveMask)
     })
 }
 
-/// What two shapes have in common.
+/// The strongest lane pattern that both imply.
 pub fn meet(a: Option<SlotShape>, b: Option<SlotShape>) -> Option<SlotShape> {
     a?.meet(b?)
 }
 
-/// Whether each block that leaves the region writes a slot.
+/// Whether every block that ends the region writes a slot.
 fn is_written_everywhere(func: &Function, order: &[Block], slot: Slot) -> bool {
     order.iter().all(|&block| match func.term(block) {
         Terminator::Return { exit, .. } if *exit < FAULT_EXIT => {

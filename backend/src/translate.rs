@@ -1,14 +1,16 @@
-//! Translations of guest addresses ([`warpjit_ir::passes::translate`]): what compiled code hands to the runtime for addresses outside the window.
+//! The interface through which compiled code asks the runtime to translate guest addresses outside the window
+//! ([`warpjit_ir::passes::translate`]).
 //!
-//! Compiled code writes what the access is into the context (`access`, `atomic`), the addresses and values of its lanes, and the lanes that take part. The
-//! runtime answers with the addresses under which the code finds the memory, relative to [`Context::global_base`].
+//! Compiled code writes a description of the access into the context (`access`, `atomic`), then its lanes' addresses and values,
+//! and which lanes take part. The runtime replies with addresses relative to [`Context::global_base`] at which the code finds the
+//! memory.
 
 use warpjit_ir::MemAccess;
 
 use crate::context::{Context, FAULT_OF_PAGE, encode_space};
 use crate::wide_helpers::describe_access;
 
-/// One lane's access whose address is to be translated.
+/// A request to translate one lane's access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneTranslation {
     /// Guest address of the first byte.
@@ -17,19 +19,19 @@ pub struct LaneTranslation {
     pub bytes: u8,
     /// What a store stores; `None` for a load.
     pub value: Option<u64>,
-    /// Host address of eight bytes of the lane's own, which it may access in place of guest memory.
+    /// Host address of an eight-byte buffer of this lane, which it may access instead of guest memory.
     pub bounce: *mut u8,
 }
 
-/// An access as words for [`Context::access`] and [`Context::atomic`].
+/// An access encoded as two words, for [`Context::access`] and [`Context::atomic`].
 pub(crate) fn describe(mem: MemAccess, store: bool, lanes: u32) -> (u32, u32) {
     let access = describe_access(encode_space(mem.space), mem.bytes, mem.signed, store, false, lanes);
     (access, u32::from(mem.align.max(1)) << 8 | u32::from(mem.align_offset) << 16)
 }
 
-/// What answers translations: the embedder's memory.
+/// Answers requests for translations: the embedder's memory.
 pub trait Translator {
-    /// The host address where a lane finds the memory of its access; `None` if it may not access it.
+    /// The host address at which a lane makes its access; `None` if the access is not allowed.
     fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8>;
 
     /// Stores a value at a guest address that has been translated.
@@ -39,8 +41,8 @@ pub trait Translator {
 impl Context {
     /// Translates the address of each lane that takes part in the access that compiled code has described, the lowest lane first.
     ///
-    /// The first lane that may not access its memory, or whose address is not aligned, faults. Then the lanes before it store what they have
-    /// to store, as lanes do in order, and those behind it do nothing.
+    /// The first lane that may not access its memory, or whose address is misaligned, faults. Then lower lanes still do
+    /// their stores, because lanes execute in order, and higher lanes do nothing.
     pub fn each_translation(&mut self, memory: &mut impl Translator) {
         let (access, alignment) = (self.access, self.atomic);
         let bytes = (access >> 12 & 15) as u8;
@@ -76,7 +78,7 @@ impl Context {
     }
 }
 
-/// A memory without anything in it.
+/// A memory in which nothing is mapped.
 struct Nothing;
 
 impl Translator for Nothing {
@@ -87,7 +89,7 @@ impl Translator for Nothing {
     fn store(&mut self, _: u64, _: u8, _: u64) {}
 }
 
-/// A context's function for translations where the embedder has given none: every lane faults.
+/// The default of [`Context::translate`]: every lane faults.
 pub(crate) unsafe extern "C" fn no_translation(context: *mut Context) {
     // SAFETY: called with the context of compiled code.
     unsafe { (*context).each_translation(&mut Nothing) }

@@ -4,69 +4,73 @@ use warpjit_ir::Space;
 
 use crate::context::{Context, FaultKind, FaultRecord, encode_space};
 
-/// Which lane a trap is of.
+/// How the trap handler finds the lane that a trap belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TrapLane {
     /// This lane of the chunk.
     Lane(u8),
-    /// One of the lanes of a vector access: [`Context::vector_base`] is the place of the chunk's first lane.
+    /// One of the lanes of a contiguous vector access. [`Context::vector_base`] is the host address of the chunk's
+    /// first lane.
     Vector {
         /// First lane of this vector in the chunk.
         first: u8,
     },
-    /// The lowest lane that takes part: of [`Context::guard_lanes`] where `guarded`, else of the active ones.
+    /// The lowest lane that takes part: the lowest of [`Context::guard_lanes`] if `guarded`, else the lowest active
+    /// one.
     First {
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
-    /// The lowest lane of [`Context::single_lanes`].
+    /// The lane that a serialised loop runs: the lowest of [`Context::single_lanes`].
     Single,
-    /// One of the lanes of a masked vector access, the guard in [`Context::guard_lanes`].
+    /// One of the lanes of a masked vector access. [`Context::guard_lanes`] holds the guard.
     Run {
         /// First lane of this vector in the chunk.
         first: u8,
         /// How many.
         lanes: u8,
-        /// Bytes from lane to lane; below zero where the last lane is first in memory.
+        /// Bytes from lane to lane; negative if the last lane has the lowest address.
         step: i8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The place of the lane that is first in memory, without an index.
+        /// The host address of the lane that is lowest in memory. It has no index register.
         place: HostPlace,
     },
-    /// This lane of the chunk if it takes part, else the first of those of its sixteen that do, the guard in [`Context::guard_lanes`].
+    /// One load for several lanes at one address: this lane of the chunk if it takes part, else the first lane of its
+    /// 16-lane vector that does. [`Context::guard_lanes`] holds the guard.
     One {
         /// The lane.
         lane: u8,
         /// Whether the access has a guard of its own.
         guarded: bool,
-        /// The lane's place.
+        /// The lane's host address.
         place: HostPlace,
     },
-    /// One of lanes at [`Context::lane_addresses`], of the guard in [`Context::guard_lanes`].
+    /// One of the lanes of a gather or scatter. [`Context::lane_addresses`] holds the addresses,
+    /// [`Context::guard_lanes`] the guard.
     Gather {
         /// First lane that this instruction accesses.
         first: u8,
-        /// Whether addresses are double words.
+        /// Whether the addresses have 64 bits.
         wide: bool,
         /// Whether the access has a guard of its own.
         guarded: bool,
     },
 }
 
-/// An address of the host in general registers, by their numbers.
+/// A host address as an x86-64 memory operand: numbers of general registers and a displacement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HostPlace {
-    /// The register that it starts from.
+    /// Base register.
     pub base: u8,
-    /// Another, and what it is multiplied by.
+    /// Index register and its scale.
     pub index: Option<(u8, u8)>,
-    /// What is added.
+    /// Displacement.
     pub disp: i32,
 }
 
 impl HostPlace {
-    /// The address when registers hold these values.
+    /// The address if the registers hold these values.
     fn address(&self, registers: &HostRegisters) -> u64 {
         let value = |register: u8| registers[usize::from(register % 16)];
         let index = self.index.map_or(0, |(register, scale)| value(register).wrapping_mul(scale.into()));
@@ -74,7 +78,7 @@ impl HostPlace {
     }
 }
 
-/// General registers of the host when it trapped, in the order in which x86-64 numbers them; zeros on other hosts.
+/// The host's general registers at a trap, in x86-64's numbering; zeros on other hosts.
 pub type HostRegisters = [u64; 16];
 
 /// A host instruction that accesses guest memory.
@@ -82,18 +86,19 @@ pub type HostRegisters = [u64; 16];
 pub struct TrapSite {
     /// Guest address of the instruction.
     pub pc: u32,
-    /// Which lane it is for.
+    /// How to find the lane.
     pub lane: TrapLane,
     /// Space accessed.
     pub space: Space,
-    /// A store.
+    /// Whether it stores.
     pub store: bool,
     /// Bytes accessed by a lane.
     pub bytes: u8,
 }
 
 impl TrapSite {
-    /// The guest fault that a signal at this instruction is, `host_address` being what it could not access.
+    /// The guest fault that a signal at this instruction stands for. `host_address` is the address that it could not
+    /// access.
     pub fn fault(&self, context: &Context, host_address: u64, registers: &HostRegisters) -> FaultRecord {
         let base = context.global_base as u64;
         let chunk = context.chunk_lane;
@@ -128,7 +133,7 @@ impl TrapSite {
                     start = start.wrapping_sub((step * (i64::from(lanes) - 1)) as u64);
                 }
                 let step = step as u64;
-                // As if the chunk's lanes before lay in front.
+                // Extend the run downwards to the chunk's first lane.
                 let start = start.wrapping_sub(base).wrapping_sub(u64::from(first).wrapping_mul(step));
                 let place = |lane: u32| start.wrapping_add(u64::from(lane).wrapping_mul(step));
                 let range = u32::from(first)..u32::from(first) + u32::from(lanes);
@@ -161,8 +166,8 @@ fn guard_of(context: &Context, guarded: bool) -> u64 {
     if guarded { context.guard_lanes } else { context.active >> context.chunk_lane }
 }
 
-/// The lowest lane of a guard that touches the page at which a masked access trapped; the host tells the page for sure, but
-/// not the lane.
+/// The lowest lane of a guard that touches the page at which a masked access trapped. The host reports the right page,
+/// but not the lane.
 fn lane_on_page(
     range: std::ops::Range<u32>,
     guard: u64,

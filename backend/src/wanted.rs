@@ -1,11 +1,11 @@
-//! In which lanes values matter.
+//! Finds the lanes in which each value matters.
 //!
-//! Lanes that have left a loop, or wait for the other side of a branch, go on computing in mask form, on whatever they have. Their results
-//! go through guards, selections and conjunctions of masks only, so what they are does not matter. This finds for each value a mask
-//! beyond which nothing depends on it, so that code that is right for most operands need not look at such lanes.
+//! In mask form, lanes that have left a loop or wait for the other side of a branch keep computing, on meaningless operands.
+//! Their results only reach guards, selects and conjunctions that exclude them. For each value this analysis finds a mask outside
+//! which nothing depends on it, so that code that is fast for common operands need not test these lanes.
 //!
-//! A conjunction `m & c` restricts its condition `c` to the lanes of `m`, which itself is wanted in all lanes where the conjunction is:
-//! of the two one must be right everywhere.
+//! In a conjunction `m & c`, the condition `c` matters only in the lanes of `m`. The mask `m` matters wherever the conjunction
+//! does, because one of the two must be right everywhere.
 
 use warpjit_ir::analysis::{Cfg, Dominators};
 use warpjit_ir::function::{BlockCall, Terminator, ValueDef};
@@ -16,25 +16,25 @@ use warpjit_ir::{Block, Function, Opcode, Value};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lanes {
     None,
-    /// At most those of a mask.
+    /// At most the lanes of this mask.
     Of(Value),
     All,
 }
 
-/// How far masks are followed to those that they lie within.
+/// Most steps from a mask to masks that it implies.
 const MOST_STEPS: usize = 32;
 
-/// By value, where it matters.
+/// For each value, the lanes in which it matters.
 pub(crate) struct Wanted<'a> {
     f: &'a Function,
     dominators: Dominators,
     of: Vec<Lanes>,
-    /// Block and place of each definition; parameters come before all instructions.
+    /// Block and position of each definition. Parameters come before all instructions.
     place: Vec<Option<(Block, usize)>>,
 }
 
 impl<'a> Wanted<'a> {
-    /// Looks at the blocks, which are in reverse postorder.
+    /// Analyses the blocks in `order`, a reverse postorder.
     pub fn new(f: &'a Function, order: &[Block]) -> Wanted<'a> {
         let mut place = vec![None; f.values.len()];
         for &b in order {
@@ -47,7 +47,7 @@ impl<'a> Wanted<'a> {
         }
         let dominators = Dominators::of(&Cfg::new(f));
         let mut wanted = Wanted { f, dominators, of: vec![Lanes::None; f.values.len()], place };
-        // What lanes matter grows, from mask to mask around it: this ends.
+        // The sets only grow, from each mask to one that it implies, so this ends.
         let mut changed = true;
         while changed {
             changed = false;
@@ -58,7 +58,8 @@ impl<'a> Wanted<'a> {
         wanted
     }
 
-    /// A mask that holds, behind so many instructions of a block, in all lanes where any of the values matters; none if all may.
+    /// A mask that is available after `behind` instructions of a block and holds in every lane where one of the values
+    /// matters; `None` if there is none.
     pub fn mask_at(&self, values: impl Iterator<Item = Value>, block: Block, behind: usize) -> Option<Value> {
         let all = values.map(|v| self.of[v.index()]).fold(Lanes::None, |all, one| self.join(all, one));
         let Lanes::Of(mask) = all else { return None };
@@ -69,7 +70,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// A mask and those that it lies within, the nearest first.
+    /// A mask and the masks that it implies, the nearest first.
     fn around(&self, mask: Value) -> Vec<Value> {
         let mut list = vec![mask];
         let mut next = 0;
@@ -129,7 +130,7 @@ impl<'a> Wanted<'a> {
         changed
     }
 
-    /// What lanes matter to a parameter, as seen by who jumps.
+    /// The lanes in which an argument matters, given those of its parameter.
     fn at_edge(&self, lanes: Lanes, call: &BlockCall) -> Lanes {
         let Lanes::Of(mask) = lanes else { return lanes };
         for m in self.around(mask) {
@@ -139,7 +140,7 @@ impl<'a> Wanted<'a> {
                 }
                 _ => {}
             }
-            // What is made in the target itself is another one when control gets there again.
+            // A mask defined in the target is a different value when the edge is taken.
             if let Some((b, _)) = self.place[m.index()]
                 && b != call.block
                 && self.dominators.dominates(b, call.block)
@@ -168,7 +169,7 @@ impl<'a> Wanted<'a> {
                 changed |= self.want(mask, own);
                 changed |= self.want(condition, narrow);
             }
-            // What is stored, or kept, by the lanes of a guard.
+            // Address and value matter only in the lanes of the guard.
             (Opcode::Store, &[address, value, guard]) => {
                 changed |= self.want(address, Lanes::All);
                 changed |= self.want(guard, Lanes::All);
@@ -186,7 +187,8 @@ impl<'a> Wanted<'a> {
         changed
     }
 
-    /// Whether a mask comes of a comparison, which rather is what is asked of the lanes of another.
+    /// Whether a mask is the result of a comparison. In a conjunction, that is taken as the condition, and the other
+    /// operand as its mask.
     fn is_condition(&self, v: Value) -> bool {
         match self.f.def_inst(v) {
             Some(data) if data.op == Opcode::Inot => data.args.iter().any(|&a| self.is_condition(a)),

@@ -1,4 +1,5 @@
-//! How warps come out of a piece of code for rows of blocks ([`crate::BlockRow`]), as far as both code generators see it alike.
+//! The exits of a phase of grid-row code ([`crate::BlockRow`]): which exits the code can take and how warps report theirs. Both
+//! code generators use it.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
 use warpjit_ir::{Block, Function, Terminator};
@@ -7,33 +8,35 @@ use crate::context::{RowWarp, at};
 use crate::error::Error;
 use crate::options::{Piece, Way};
 
-/// From one warp of a block to the next.
+/// Size of the entry of a warp in the list of a block's warps.
 pub(crate) const WARP_BYTES: i64 = size_of::<RowWarp>() as i64;
 
-/// Guest instructions of a warp after which other blocks may go on first, where a block takes a loop over pieces: it may wait for them.
+/// Guest instructions of a warp after which grid-row code returns [`crate::SUSPENDED`] at a loop over phases, because
+/// the block may wait for other blocks.
 pub(crate) const PATIENCE: i32 = 1 << 20;
 
-/// What the first warp finds in place of how those before it came out.
+/// The value of [`crate::Context::way`] for the first warp of a block.
 pub(crate) const NO_WAY: u64 = u32::MAX as u64;
 
-/// A way as [`crate::Context::way`] has it.
+/// An exit and its condition, encoded as in [`crate::Context::way`].
 pub(crate) fn number(exit: u32, condition: u32) -> u64 {
     u64::from(4 * exit + condition)
 }
 
-/// The ways out of a piece.
+/// The exits of a phase.
 #[derive(Clone, Default)]
 pub(crate) struct Ways {
-    /// Guest instructions that the piece counts for, where they are counted: not where it is all there is.
+    /// Guest instructions that a run of the phase is counted as; `None` if they are not counted, because all threads
+    /// end with the only phase.
     pub insts: Option<u32>,
-    /// By exit that the code may come out at.
+    /// The exits that the code may take, with their successors.
     pub list: Vec<(u32, Way)>,
-    /// Whether threads may end while others go on.
+    /// Whether some threads may end while others continue.
     pub some_end: bool,
 }
 
 impl Ways {
-    /// Those of a piece whose code has the blocks of `order`; `alone`: there is no other.
+    /// The exits of a phase whose code has the blocks of `order`. `alone`: it is the only phase.
     pub fn new(f: &Function, order: &[Block], piece: &Piece<'_>, alone: bool) -> Result<Ways, Error> {
         let (mut list, mut some_end): (Vec<(u32, Way)>, _) = (Vec::new(), false);
         for &b in order {
@@ -50,18 +53,18 @@ impl Ways {
             }
         }
         list.sort_by_key(|(exit, _)| *exit);
-        // With others that go on, the threads of some chunks may end.
+        // If there are exits besides the end, the threads of only some chunks may end.
         some_end |= list.len() > 1 && list.iter().any(|(_, way)| *way == Way::Ended);
         let plain = alone && piece.ways.iter().all(|way| *way == Way::Ended);
         Ok(Ways { insts: (!plain).then_some(piece.insts), list, some_end })
     }
 
-    /// Whether all threads end here, and there is no other piece: then nothing is said of how blocks came out.
+    /// Whether this is the only phase and all threads end in it. Then the code does not record how warps left it.
     pub fn are_plain(&self) -> bool {
         self.insts.is_none()
     }
 
-    /// Whether the exits' conditions, or threads that have ended, are to be noted.
+    /// Whether the exits' conditions (`at::COND`) or the ended threads must be recorded in the context.
     pub fn notes(&self, offset: i32) -> bool {
         match offset {
             at::COND => self.list.iter().any(|(_, way)| matches!(way, Way::Branch { .. })),
@@ -69,12 +72,12 @@ impl Ways {
         }
     }
 
-    /// How many ways warps may take.
+    /// Number of successors that warps may take, with both sides of a branch.
     pub fn count(&self) -> usize {
         self.list.iter().map(|(_, way)| if matches!(way, Way::Branch { .. }) { 2 } else { 1 }).sum()
     }
 
-    /// The only way, unless there are others or it depends on a condition.
+    /// The encoded exit, if there is only one and it has no condition.
     pub fn only(&self) -> Option<u64> {
         match self.list[..] {
             [(exit, Way::Ended | Way::Next(_))] => Some(number(exit, 0)),

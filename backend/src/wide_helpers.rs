@@ -1,4 +1,5 @@
-//! Rust functions that code with vectors of 512 bits calls through its context.
+//! Functions in Rust that code with 512-bit vectors calls through its context. They preserve every register, so that the caller
+//! need not spill around a cold call.
 
 #[cfg(target_arch = "x86_64")]
 use warpjit_ir::Space;

@@ -1,4 +1,4 @@
-//! Every atomic operation of both sizes on every memory, against what it is defined as, lane after lane.
+//! Tests every atomic operation, of 4 and 8 bytes, in every memory, against its definition applied lane after lane.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The lesser and the greater of two floats, of operands of which more or less is known, in code that flushes and code that does not,
-//! against a model of their own.
+//! Tests float minimum and maximum against a model, with operands of more or less known classes, in code that flushes denormals
+//! and code that does not.
 
 mod common;
 

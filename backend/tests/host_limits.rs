@@ -1,4 +1,5 @@
-//! What code asks of its host: no more stack than is said, and no instruction that the key of cached code does not name.
+//! Tests what code demands of its host: no more stack than the limit, and only instructions of CPU features that the cache key
+//! names.
 
 use std::fmt::Write;
 

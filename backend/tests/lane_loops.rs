@@ -1,5 +1,5 @@
-//! Random loops that lanes leave at different times, whose last lanes go on one after another, against the same loops in the interpreter
-//! without that.
+//! Tests lane serialisation: random loops that lanes leave at different times and whose last lanes run one after another, against
+//! the interpreter on the same loops without it.
 
 mod common;
 

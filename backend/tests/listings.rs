@@ -1,4 +1,5 @@
-//! What the code generators make of accesses and loops, before and after what is known: by their listings.
+//! Tests which instructions the code generators emit for accesses and loops, with and without knowledge of slots, by looking at
+//! listings.
 
 use warpjit_backend::{
     BlockRow, HostLevel, Options, Piece, Shape, Target, Way, compile_pieces, compile_region,

@@ -1,4 +1,4 @@
-//! Every operation in every type, against the interpreter's definition, bit for bit.
+//! Tests every operation in every type against the interpreter, bit for bit.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Which code is of which guest instruction.
+//! Tests the table that attributes code to guest instructions.
 
 mod common;
 

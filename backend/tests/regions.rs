@@ -1,4 +1,4 @@
-//! Random regions with memory accesses, masks and loops, against the interpreter run chunk by chunk.
+//! Tests random regions with memory accesses, masks and loops against the interpreter, run chunk by chunk.
 
 mod common;
 #[path = "regions/generator.rs"]

@@ -1,4 +1,6 @@
-//! What a frontend says about the launch of a kernel, as data: the runtime fills it in.
+//! What a frontend says about launching a kernel: its arguments, the memory segments it needs, and the launch values that its
+//! registers start with. A frontend makes one [`KernelAbi`] for each kernel, as plain data; the runtime fills memory and
+//! registers from it, without knowing the ISA.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -6,7 +8,7 @@ use std::sync::Arc;
 
 use crate::opcodes::Space;
 
-/// Bytes that can be mapped by themselves.
+/// Bytes of a page, the unit of mapping.
 const PAGE: u64 = 4096;
 
 /// A value that the launch defines for a lane, a warp or a block. All are 32-bit integers.
@@ -34,11 +36,11 @@ pub enum Builtin {
     Launched(u8),
     /// Threads of the grid along axis 0 to 2.
     GridThreads(u8),
-    /// Axes of the launch: the last along which there is more than one thread, at least 1.
+    /// Number of axes of the launch: that of the last axis along which there is more than one thread; at least 1.
     Axes,
     /// Bytes of shared memory of a block.
     SharedBytes,
-    /// A word that the launch gives by number, 0 to [`USER_WORDS`] - 1; the same for all lanes.
+    /// Word of the launch's user data, by number, 0 to [`USER_WORDS`] - 1. The same for all lanes.
     UserData(u8),
 }
 
@@ -95,8 +97,8 @@ impl Builtin {
 /// A launch value written into memory before a block starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderField {
-    /// Where it is written: shared memory, a const bank, or [`KernelAbi::segments`] by number (`Global`), which only
-    /// takes what is the same for all blocks.
+    /// Where it is written: shared memory, a const bank, or (`Global`) a segment of [`KernelAbi::segments`] by number.
+    /// A segment can only hold values that are the same for all blocks.
     pub space: Space,
     /// Byte offset in that space.
     pub offset: u32,
@@ -106,46 +108,46 @@ pub struct HeaderField {
     pub value: Builtin,
 }
 
-/// Memory that a launch provides in the guest's address space. Number `n` of [`KernelAbi::segments`] is
-/// `Space::Global(n)` where arguments and header fields are concerned.
+/// Memory that a launch provides in the guest's address space. In arguments and header fields, segment number `n` of
+/// [`KernelAbi::segments`] is named `Space::Global(n)`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Name for messages.
     pub name: &'static str,
-    /// Where it is; nothing else may be mapped there.
+    /// Its guest address. Nothing else may be mapped there.
     pub address: u64,
-    /// How large it is.
+    /// Its size.
     pub size: SegmentSize,
     /// Whether the guest may store to it.
     pub writable: bool,
-    /// What it holds, by offset; the rest is zero.
+    /// Its initial contents, as (offset, bytes); the rest is zero.
     pub contents: Vec<(u32, Arc<[u8]>)>,
 }
 
 /// The size of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SegmentSize {
-    /// So many bytes, and at least what is put into it.
+    /// So many bytes, or more if its contents need more.
     Bytes(u32),
-    /// So many bytes, a multiple of 8, for each warp of the blocks that have been started; they are zero when a block
-    /// starts. A slot gets the offset of the warp's part by [`crate::SlotInit::WarpOffset`].
+    /// So many bytes, a multiple of 8, for each warp of the blocks that exist. They are zero when a block starts.
+    /// [`crate::SlotInit::WarpOffset`] gives a slot the offset of the warp's part.
     PerWarp(u32),
-    /// A part for each warp as in [`SegmentSize::PerWarp`], but of memory that the guest has already and knows the address
-    /// of: nothing is mapped or cleared. A launch may say how the memory is shared out; this is how if it does not, or `None`
-    /// if it must.
+    /// A part for each warp as in [`SegmentSize::PerWarp`], but of memory that the guest has mapped itself, so that
+    /// nothing is mapped or cleared. This is the default division of the memory, which a launch may override; `None`: a
+    /// launch must give one.
     Ring(Option<WarpRing>),
 }
 
-/// Memory that warps share out among them: each of those that run at a time has a part of its own.
+/// How memory is divided among warps: each warp that exists at a time has a part of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WarpRing {
-    /// Parts: as many warps can run at a time. There have to be enough for a block.
+    /// Number of parts, and so of warps that can exist at a time. There must be enough for one block.
     pub warps: u32,
     /// Bytes of a part.
     pub warp_bytes: u32,
 }
 
-/// Where kernel parameters lie.
+/// Where kernel parameters are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ParamSpace {
     /// Shared memory (Tesla), a const bank (Fermi), or a segment by number (`Global`; GCN).
@@ -163,14 +165,14 @@ pub struct ParamSpace {
 pub struct KernelAbi {
     /// Lanes of a warp, 16, 32 or 64.
     pub warp_lanes: u32,
-    /// Whether all lanes of a warp run whatever the block's size, as where the guest has its own mask of the lanes with
-    /// threads ([`Builtin::Launched`]).
+    /// Whether all lanes of a warp are active for any block size, because the guest itself masks lanes without threads
+    /// ([`Builtin::Launched`]).
     pub full_warps: bool,
     /// Values written before each block.
     pub header: Vec<HeaderField>,
     /// Where arguments go.
     pub params: ParamSpace,
-    /// Memory that the launch provides.
+    /// Memory segments that the launch provides.
     pub segments: Vec<Segment>,
     /// Most blocks along each axis.
     pub max_grid: [u32; 3],
@@ -189,7 +191,8 @@ pub struct KernelAbi {
 }
 
 impl KernelAbi {
-    /// Addresses that neither the kernel nor anybody else stores to while it runs: whole pages, for nothing else is mapped in them.
+    /// Ranges of addresses that nothing stores to while the kernel runs: its read-only segments, extended to whole
+    /// pages, because nothing else is mapped in these.
     pub fn read_only(&self) -> Vec<Range<u64>> {
         let constant = self.segments.iter().filter(|segment| !segment.writable);
         let range = |segment: &Segment| match segment.size {
@@ -202,7 +205,7 @@ impl KernelAbi {
         constant.filter_map(range).collect()
     }
 
-    /// The largest value that a launch within the limits can give a builtin, in lanes without a thread as well.
+    /// The largest value that a builtin can have in a launch within the limits, including lanes without a thread.
     pub fn most(&self, value: Builtin) -> u64 {
         let lanes = u64::from(self.warp_lanes.max(1));
         let threads = u64::from(self.max_threads);

@@ -1,4 +1,5 @@
-//! Appends instructions to a block.
+//! [`Builder`] appends instructions to a block and derives the types of their results. Frontends build kernels with it, passes
+//! build replacements.
 
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm, Terminator};

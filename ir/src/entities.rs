@@ -1,4 +1,4 @@
-//! Typed references to the entities of a [`crate::Function`].
+//! Typed indices of the entities of a [`crate::Function`]: values, blocks, instructions, slots.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Functions: slots, blocks, instructions, terminators.
+//! The IR's data structures: a [`Function`] with its slots, blocks, instructions and terminators. A function is one kernel or one
+//! lane region.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -28,8 +29,8 @@ pub enum SlotInit {
     Builtin(Builtin),
     /// A constant.
     Const(u64),
-    /// Bytes from the start of a segment to the part of the warp, by the number of the segment
-    /// ([`crate::SegmentSize::PerWarp`], [`crate::SegmentSize::Ring`]).
+    /// The offset of the warp's part within a segment, which is named by number ([`crate::SegmentSize::PerWarp`],
+    /// [`crate::SegmentSize::Ring`]).
     WarpOffset(u8),
 }
 
@@ -42,7 +43,7 @@ pub struct SlotData {
     pub ty: Type,
     /// Initial value.
     pub init: SlotInit,
-    /// Largest unsigned value that it can ever hold, where something smaller than the type's is known.
+    /// Upper bound of its unsigned value, if one below the type's maximum is known.
     pub umax: Option<u32>,
 }
 
@@ -87,7 +88,7 @@ pub struct InstData {
 }
 
 impl InstData {
-    /// What a generator may know of the function that is called.
+    /// If this calls a pure function that a code generator may implement itself: which.
     pub fn special(&self) -> Option<Special> {
         match self.imm {
             Imm::Pure(callee) => callee.special,
@@ -95,7 +96,7 @@ impl InstData {
         }
     }
 
-    /// Operands of an atomic before its guard.
+    /// Number of operands of an atomic before its guard.
     pub fn atomic_operands(&self) -> usize {
         match self.imm {
             Imm::Atomic(_, op) if op.takes_two() => 3,
@@ -119,7 +120,7 @@ impl From<Block> for BlockCall {
     }
 }
 
-/// Kind of a stack entry that a push instruction makes (docs/hardware/divergence.md).
+/// Kind of a divergence-stack entry that a push instruction makes (docs/hardware/divergence.md).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum PushKind {
     /// joinat, ssy.
@@ -150,7 +151,7 @@ pub enum LeaveKind {
 }
 
 impl LeaveKind {
-    /// The kind of entries that say where such lanes go on; none for those whose threads end.
+    /// The kind of entry that says where lanes that leave this way continue; `None` if their threads end.
     pub fn entry(self) -> Option<PushKind> {
         match self {
             LeaveKind::Break => Some(PushKind::Break),
@@ -180,10 +181,11 @@ pub struct BarrierSpec {
     pub arrive: bool,
     /// Whether the warp waits.
     pub wait: bool,
-    /// Warps that must arrive; all of the block where not given.
+    /// Number of warps that must arrive; `None`: all warps of the block.
     pub warps: Option<u32>,
-    /// Slot (i32) that says which barrier and how many warps, where the code does not: its value in the lowest active lane has the
-    /// index in bits 0 to 3, the number of warps (0: all of the block) in those above. `index` and `warps` do not count then.
+    /// If the barrier is chosen at run time: the i32 slot that names it. Its value in the lowest active lane has the
+    /// barrier's index in bits 0 to 3 and the number of warps (0: all of the block) above. Then `index` and `warps` are
+    /// ignored.
     pub from: Option<Slot>,
 }
 
@@ -244,7 +246,8 @@ pub enum Terminator {
         cond: Option<Value>,
         /// Tesla: behind the joining instruction. Fermi: where lanes go that do not join.
         next: Block,
-        /// Whether a popped join entry goes on at its target (Fermi) instead of at `next` (Tesla, see [`Terminator::behind_target`]).
+        /// Whether lanes continue at the target of the popped join entry (Fermi) instead of at `next` (Tesla, see
+        /// [`Terminator::behind_target`]).
         at_target: bool,
     },
     /// Pushes a quad entry and enables all lanes of every quad that has an active one.
@@ -264,9 +267,9 @@ pub enum Terminator {
         /// Where execution goes on.
         next: Block,
     },
-    /// Jumps to the block whose guest address is the (varying) `address`. Lanes that disagree run one after the
-    /// other, each distinct target in the order of its lowest lane, the rest pushed as branch entries. An address that
-    /// is no block's is the `illegal` fault.
+    /// Jumps to the block whose guest address is the (varying) `address`. If lanes have different targets, these run
+    /// one after another, in the order of their lowest lanes; the waiting ones are pushed as branch entries. An address
+    /// at which no block starts is an `illegal` fault.
     BranchIndirect {
         /// Guest byte address, i32.
         address: Value,
@@ -292,8 +295,8 @@ pub enum Terminator {
         /// Where it goes if not.
         next: BlockCall,
     },
-    /// Mask form: the region ends for this chunk of lanes; `exited` are the lanes whose thread has ended, `cond` what the
-    /// driver needs for the terminator it executes next (condition of a branch or leave).
+    /// Mask form: the region ends for this chunk. `exited` are the lanes whose threads have ended. `cond` is the
+    /// condition of the terminator that the driver executes next (a branch or leave).
     Return {
         /// Which of the region's exits.
         exit: u32,
@@ -305,8 +308,9 @@ pub enum Terminator {
 }
 
 impl Terminator {
-    /// Of the terminator of a block that a join entry names (with the block's address and the terminator's): where lanes go on that arrive at
-    /// another join of Tesla's and pop that entry. They do so behind the join that the entry names, where the block is one.
+    /// Tesla: where lanes continue that pop a join entry at a join other than the one the entry names. `self` is the
+    /// terminator of the block that the entry names; `pc` and `term_pc` are the block's address and the terminator's.
+    /// If that block is just a join, lanes continue after it.
     ///
     /// The vendor's compilers have joins at their entries' targets only (docs/hardware/divergence.md). Mesa's replaces a branch to the
     /// join by a join (`FlatteningPass::tryPropagateBranch`, nv50_ir): where no lane takes the other side, it pops the entry itself.
@@ -317,7 +321,7 @@ impl Terminator {
         }
     }
 
-    /// Calls `f` with each successor reached by an edge with arguments or by going on; pushed targets included.
+    /// Calls `f` with each successor, pushed targets included.
     pub fn for_each_successor(&self, mut f: impl FnMut(Block)) {
         match self {
             Terminator::Jump(c) => f(c.block),
@@ -447,8 +451,8 @@ impl Terminator {
     }
 }
 
-/// Guest addresses of the instructions that a block counts, in their order; fewer where nobody knows. They are for statistics and no part of what a
-/// function is or of its text: all are equal.
+/// Guest addresses of the instructions that a block counts, in order, as far as they are known. They only serve
+/// statistics. They are not part of a function's identity or text, so all are equal.
 #[derive(Clone, Debug, Default)]
 pub struct Counted(pub Vec<u32>);
 
@@ -479,7 +483,7 @@ pub struct BlockData {
     pub guest_insts: u32,
     /// Their addresses.
     pub counted: Counted,
-    /// Which of them run for which lanes of a register, as a lifter notes it.
+    /// The lifter's notes on which of them run under which lane mask.
     pub lane_counts: LaneCounts,
 }
 
@@ -522,17 +526,17 @@ pub struct Function {
     pub entry: Block,
     /// The block that starts at a guest address, for indirect branches and listings.
     pub block_at: BTreeMap<u32, Block>,
-    /// Addresses of guest instructions by the number that a `count_lanes` has.
+    /// For each number that a `count_lanes` has: addresses of guest instructions.
     pub counted_lanes: Vec<Vec<u32>>,
 }
 
-/// How many of a block's guest instructions have begun, operation by operation. Takes time in proportion to the operations, wherever the
-/// instructions are that they are of.
+/// Counts how many of a block's guest instructions have begun, operation by operation. Takes time in proportion to the
+/// operations, in whatever order their instructions are.
 pub(crate) struct Begun<'a> {
     /// Addresses of the instructions that count.
     counted: &'a [u32],
     count: usize,
-    /// Where each address is in the list, once that is asked for.
+    /// The index of each address in the list, made when first needed.
     places: Option<HashMap<u32, Vec<u32>>>,
 }
 
@@ -547,8 +551,8 @@ impl<'a> Begun<'a> {
         self.count
     }
 
-    /// How many have begun when an operation at `pc` runs. One that is of none of those behind changes nothing: it is of an instruction that
-    /// has begun, also in a block before.
+    /// How many have begun when an operation at `pc` runs. If `pc` is not among the instructions that have not begun,
+    /// the count stays: the operation belongs to one that has, perhaps in an earlier block.
     pub(crate) fn with(&mut self, pc: u32) -> usize {
         if self.counted[..self.count].last() != Some(&pc) {
             self.count = self.find(pc).map_or(self.count, |at| at + 1);
@@ -556,14 +560,14 @@ impl<'a> Begun<'a> {
         self.count
     }
 
-    /// All in front of the instruction at `pc` have begun, if it is behind.
+    /// Counts all instructions before the one at `pc` as begun, if that one has not begun.
     pub(crate) fn up_to(&mut self, pc: u32) {
         self.count = self.find(pc).unwrap_or(self.count);
     }
 
-    /// Where an instruction is that has not begun.
+    /// The index of an instruction that has not begun.
     fn find(&mut self, pc: u32) -> Option<usize> {
-        /// It is here nearly always.
+        /// Nearly always it is one of the next few.
         const NEAR: usize = 8;
         let behind = &self.counted[self.count..];
         let near = behind.iter().take(NEAR).position(|&of| of == pc);
@@ -620,7 +624,8 @@ impl Function {
         Block::new(self.blocks.len() - 1)
     }
 
-    /// Addresses of the guest instructions that a block counts, as far as they are known: where nothing says so, as operations show them.
+    /// Addresses of the guest instructions that a block counts, as far as they are known. If the block does not list
+    /// them, they are taken from its operations.
     pub(crate) fn counted_addresses(&self, block: Block) -> Vec<u32> {
         let data = self.block(block);
         let count = data.guest_insts as usize;
@@ -671,8 +676,8 @@ impl Function {
         self.blocks[block.index()].term.as_ref().expect("block without terminator")
     }
 
-    /// Where lanes go on that arrive at the join that `block` ends with, and pop an entry which names `target`; `next` is behind that join
-    /// ([`Terminator::behind_target`]).
+    /// Where lanes continue that arrive at the join at the end of `block` and pop an entry that names `target`. `next`
+    /// is the block after that join ([`Terminator::behind_target`]).
     pub fn behind_join(&self, block: Block, next: Block, target: Block) -> Block {
         let named = self.block(target);
         let behind = named.term.as_ref().filter(|_| target != block);
@@ -731,7 +736,7 @@ impl Function {
         (offsets, offset)
     }
 
-    /// Which space a memory access is to, with what the table says of it.
+    /// The memory access of an instruction, if it has one.
     pub fn mem_access(&self, inst: Inst) -> Option<MemAccess> {
         match self.inst(inst).imm {
             Imm::Mem(m) | Imm::Atomic(m, _) => Some(m),

@@ -1,13 +1,15 @@
-//! Orders, dominators and loops of graphs given as lists of successors: of regions' plans (nodes are numbers) and of functions
-//! ([`crate::analysis`], nodes are blocks).
+//! Graph algorithms on successor lists: predecessors, orders, dominators, natural loops, components.
+//!
+//! They serve functions, whose nodes are blocks ([`crate::analysis`]), and the plans of regions, whose nodes are numbers
+//! ([`crate::regions::explore`]).
 
 use crate::entities::Block;
 
-/// What stands for a node.
+/// A node of a graph: a number, or something with an index.
 pub trait Node: Copy + Eq {
-    /// Its place in tables.
+    /// Its index in tables.
     fn index(self) -> usize;
-    /// The node of a place.
+    /// The node with an index.
     fn of_index(index: usize) -> Self;
 }
 
@@ -38,7 +40,7 @@ pub fn predecessors<N: Node>(succs: &[Vec<N>]) -> Vec<Vec<N>> {
         let n = N::of_index(n);
         for s in list {
             let list = &mut preds[s.index()];
-            // Nodes come in order: only the last one can be this.
+            // Nodes are visited in order, so only the last entry can be equal.
             if list.last() != Some(&n) {
                 list.push(n);
             }
@@ -47,8 +49,8 @@ pub fn predecessors<N: Node>(succs: &[Vec<N>]) -> Vec<Vec<N>> {
     preds
 }
 
-/// Appends what `root` leads to and has not been seen, each node behind all it leads to. `visit` gives the successors of a node in
-/// the order they are gone to.
+/// Appends the nodes reachable from `root` that have not been seen, in postorder. `visit` returns the successors of a
+/// node in the order in which they are visited.
 fn postorder<N: Node>(root: N, seen: &mut [bool], order: &mut Vec<N>, visit: impl Fn(N, usize) -> Option<N>) {
     if std::mem::replace(&mut seen[root.index()], true) {
         return;
@@ -79,7 +81,7 @@ pub fn reverse_postorder<N: Node>(succs: &[Vec<N>], entry: N) -> Vec<N> {
     order
 }
 
-/// The same with the last successors gone to first, so that the first one stands directly behind its node where it can.
+/// The same, but visits the last successor first, so that a node's first successor directly follows it if possible.
 pub fn reverse_postorder_first_near<N: Node>(succs: &[Vec<N>], entry: N) -> Vec<N> {
     let mut order = Vec::with_capacity(succs.len());
     let mut seen = vec![false; succs.len()];
@@ -300,7 +302,7 @@ pub struct Loop<N> {
     pub blocks: Vec<N>,
     /// Nodes of the loop that lead back to the header.
     pub latches: Vec<N>,
-    /// The innermost loop round this one.
+    /// The innermost loop around this one.
     pub parent: Option<usize>,
     /// 1 for an outermost loop.
     pub depth: u32,
@@ -326,7 +328,8 @@ impl<N: Node> LoopNest<N> {
         // Headers in reverse postorder: an outer header stands before an inner one.
         for &header in order {
             let back = preds[header.index()].iter().copied();
-            // What a node dominates stands behind it: few are asked for, or graphs without loops would take time by their square.
+            // A dominator comes before the nodes it dominates. Checking that first makes most queries cheap; otherwise
+            // graphs without loops would take quadratic time.
             let behind = |p: &N| reachable(p) && position[p.index()] >= position[header.index()];
             let latches: Vec<N> = back.filter(|p| behind(p) && dominates(header, *p)).collect();
             if latches.is_empty() {

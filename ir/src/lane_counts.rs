@@ -1,9 +1,10 @@
-//! Counting the lanes that instructions are for, where a guest keeps them in a register (GCN's EXEC).
+//! Counts, for statistics, in how many lanes each guest instruction takes effect, if the guest keeps its lane mask in a register
+//! (GCN's EXEC).
 //!
-//! All lanes of such a warp are active in the sense of this IR, so active lanes tell nothing. A lifter notes for each block which guest
-//! instructions run for which lanes ([`LaneCounts`]). A note costs nothing where nobody counts. Where somebody does,
-//! [`insert`] makes operations of the notes (`count_lanes`), which the interpreter knows. Compiled code has [`expand`] make
-//! sums in two slots of them.
+//! To this IR all lanes of such a warp are active, so the number of active lanes says nothing. A lifter therefore attaches notes
+//! to each block: which guest instructions run under which mask ([`LaneCounts`]). Notes cost nothing until somebody counts. Then
+//! [`insert`] turns them into `count_lanes` operations, which the interpreter executes. For compiled code, [`expand`] turns these
+//! into sums in two slots.
 
 use crate::builder::Builder;
 use crate::entities::{Slot, Value};
@@ -15,15 +16,16 @@ use crate::types::{Scalar, Type};
 /// Guest instructions of a block that run for one set of lanes.
 #[derive(Clone, Debug)]
 pub struct LaneCount {
-    /// Behind so many operations of the block all of them have run.
+    /// All of them have run after this many operations of the block.
     pub at: usize,
-    /// The lanes; `None`: those that the register has where the block begins.
+    /// The mask of their lanes; `None`: the guest's lane mask at the start of the block.
     pub lanes: Option<Value>,
     /// Addresses of the instructions.
     pub pcs: Vec<u32>,
 }
 
-/// Those of a block, in its order. They are for statistics and no part of what a function is or of its text: all are equal.
+/// The notes of a block, in order. They only serve statistics. They are not part of a function's identity or text, so
+/// all are equal.
 #[derive(Clone, Debug, Default)]
 pub struct LaneCounts(pub Vec<LaneCount>);
 
@@ -37,23 +39,24 @@ impl std::hash::Hash for LaneCounts {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
-/// Name of the slot in which compiled code sums up, for each lane, the instructions that were for it.
+/// Name of the slot in which compiled code counts, for each lane, the instructions that took effect in it.
 pub const LANES_SLOT: &str = "#lanes";
 
-/// Name of the slot in which compiled code counts the instructions that are for the lanes of a register.
+/// Name of the slot in which compiled code counts the instructions that run under a lane mask.
 pub const MASKED_SLOT: &str = "#masked";
 
-/// The slot with that register, if a function has one.
+/// The slot of the guest's lane mask, if the function has one.
 fn lane_register(func: &Function) -> Option<Slot> {
     func.slots.iter().position(|slot| slot.name == EXEC_SLOT && slot.ty == Type::MASK).map(Slot::new)
 }
 
-/// Whether a function keeps in a register which lanes instructions are for.
+/// Whether the guest keeps its lane mask in a register.
 pub fn has_lane_register(func: &Function) -> bool {
     lane_register(func).is_some()
 }
 
-/// Makes operations of the notes of all blocks. To be called before any pass, which would not keep the notes.
+/// Turns the notes of all blocks into `count_lanes` operations. Call it before any pass, because passes do not preserve
+/// the notes.
 pub fn insert(func: &mut Function) {
     let Some(register) = lane_register(func) else { return };
     for block in func.block_ids() {
@@ -79,7 +82,7 @@ pub fn insert(func: &mut Function) {
     }
 }
 
-/// Adds the slots of [`expand`]: that of lanes, and that of the warp.
+/// Adds the two slots for [`expand`]: the one for lanes and the one for the warp.
 pub fn add_slots(func: &mut Function) -> [Slot; 2] {
     [
         func.add_slot(LANES_SLOT, Type::I32, SlotInit::Zero),
@@ -87,7 +90,7 @@ pub fn add_slots(func: &mut Function) -> [Slot; 2] {
     ]
 }
 
-/// Makes sums in slots of all `count_lanes`.
+/// Replaces every `count_lanes` by sums in the two slots.
 pub fn expand(func: &mut Function, [lanes_slot, masked_slot]: [Slot; 2]) {
     for block in func.block_ids() {
         if !func.block(block).insts.iter().any(|&i| func.inst(i).op == Opcode::CountLanes) {

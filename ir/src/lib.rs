@@ -1,8 +1,10 @@
-//! The SSA IR of warpjit.
+//! The SSA IR of warpjit. Frontends lift guest code to it, passes optimise it, the interpreter runs it and the backend compiles
+//! it.
 //!
-//! One IR, two forms (see `docs/ir.md`): in *SPMD form* a branch may depend on the lane and the guest's
-//! divergence instructions stand as terminators; guest registers are [`function::SlotData`] lane variables.
-//! In *mask form* every branch is uniform and every effect names the mask it happens under.
+//! It has two forms (`docs/ir.md`). In *SPMD form* a branch may depend on the lane, the guest's divergence instructions are
+//! terminators, and guest registers are slots ([`function::SlotData`]). In *mask form* every branch is uniform, and every effect
+//! names the mask that it happens under.
+//!
 //! The crate knows no guest ISA and no host.
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]

@@ -1,13 +1,13 @@
-//! Memory that lies in lines of the host's cache as they should: a vector that lies in two of them costs two accesses.
+//! Arrays of which a chosen element starts a cache line of the host, because a vector that crosses two lines costs two accesses.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line, which is also the widest vector.
+/// Bytes of a cache line, and of the widest vector.
 pub const LINE_BYTES: usize = 64;
 
-/// Elements of a power of two of bytes, at most a line's, of which one starts a line.
+/// An array of which a chosen element starts a cache line. The size of an element is a power of two, at most a line.
 ///
-/// They stay where they are while this lives, also when it is moved.
+/// The elements keep their address while this lives, even if it is moved.
 #[derive(Debug)]
 pub struct Lines<T> {
     elements: Vec<T>,
@@ -16,11 +16,11 @@ pub struct Lines<T> {
 }
 
 impl<T: Copy + Default> Lines<T> {
-    /// `len` elements, all zero, of which number `first` starts a line.
+    /// `len` elements, all zero. Element number `first` starts a line.
     pub fn new(len: usize, first: usize) -> Lines<T> {
         let per_line = LINE_BYTES / size_of::<T>();
         let elements = vec![T::default(); len + 2 * per_line];
-        // `align_offset` may decline, on no host we know; then they lie anywhere.
+        // `align_offset` may fail, though on no host we know. Then the alignment is arbitrary.
         let line = elements.as_ptr().align_offset(LINE_BYTES).min(per_line);
         let start = line + (per_line - first % per_line) % per_line;
         Lines { elements, start, len }

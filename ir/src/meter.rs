@@ -1,11 +1,11 @@
-//! Limits on loading and compiling, and a way to stop them.
+//! Limits on the time and memory of loading and compiling a program, and a way to cancel both.
 //!
-//! Everything from the bytes of a file to compiled code takes time and memory in proportion to the code (docs/design.md, "Size"), but code may
-//! be large, and a constant factor may be large, too. A [`Meter`] counts the work and the memory of one load or one compilation against a
-//! [`Budget`], and is asked to go on at each step. Loops of analyses call [`Meter::step`]; what makes tables, instructions or code calls
-//! [`Meter::hold`]. Both give [`Stopped`] where the budget is used up or the work was cancelled; the caller passes that on with `?`.
+//! Time and memory grow in proportion to the code (docs/design.md, "Size"), but the code may be large. A [`Meter`] counts the
+//! work and the memory of one load or one compilation against a [`Budget`]. Loops of analyses call [`Meter::step`]; whatever
+//! makes tables, instructions or code calls [`Meter::hold`]. Both return [`Stopped`] if the budget is used up or the work was
+//! cancelled, and the caller passes that on with `?`.
 //!
-//! The memory counted is what the project's own tables, instructions and code take, by their sizes. It is no allocator's figure.
+//! The memory counted is the size of the project's own tables, instructions and code, not what an allocator reports.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How much time and memory loading a program may take, and as much again compiling it.
+/// Limits on time and memory for loading a program, and separately for compiling it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Budget {
     /// Time; [`Duration::MAX`] is no limit.
@@ -34,12 +34,12 @@ impl Default for Budget {
     }
 }
 
-/// What is metered.
+/// The kind of work that is metered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Task {
     /// From the bytes of a file to a kernel in SPMD form.
     Loading,
-    /// From there to code, and what both tiers need of the kernel.
+    /// From there to compiled code, with everything that both tiers need of the kernel.
     Compiling,
 }
 
@@ -78,7 +78,7 @@ pub struct Exceeded {
     pub task: Task,
     /// The limit.
     pub limit: Limit,
-    /// The region, by the guest address of its first instruction, if one was being compiled.
+    /// If a region was being compiled: the guest address of its first instruction.
     pub region: Option<u32>,
     /// The part of the work.
     pub stage: &'static str,
@@ -97,7 +97,7 @@ impl fmt::Display for Exceeded {
 /// Why work has stopped before its end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Stopped {
-    /// Somebody has asked for it.
+    /// The work was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// The budget is used up.
@@ -114,7 +114,7 @@ pub struct Spent {
     pub bytes: u64,
 }
 
-/// Units of work between two looks at the clock and at whether the work was cancelled; a unit takes about a microsecond at most.
+/// Units of work between two checks of the clock and of cancellation. A unit takes about a microsecond at most.
 const LOOK_AFTER: u64 = 1 << 11;
 
 /// Counts the work and the memory of one load, or of one compilation.
@@ -123,7 +123,7 @@ pub struct Meter {
     task: Task,
     budget: Budget,
     begun: Instant,
-    /// What was spent before by others of the same budget.
+    /// What others have already spent of the same budget.
     before: Spent,
     cancel: Option<Arc<AtomicBool>>,
     work: Cell<u64>,
@@ -134,7 +134,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter for a task that begins now, of which some may have been spent `before`.
+    /// A meter for a task that begins now. `before` has been spent already.
     pub fn new(task: Task, budget: Budget, before: Spent) -> Meter {
         Meter {
             task,
@@ -161,7 +161,7 @@ impl Meter {
         self
     }
 
-    /// Names the part of the work that follows, for [`Exceeded`], and looks whether it may begin.
+    /// Names the part of the work that follows, for [`Exceeded`], and checks whether it may begin.
     pub fn stage(&self, stage: &'static str) -> Result<(), Stopped> {
         self.stage.set(stage);
         self.look()
@@ -172,7 +172,7 @@ impl Meter {
         self.region.set(pc);
     }
 
-    /// Counts units of work: blocks, instructions or edges looked at.
+    /// Counts units of work: blocks, instructions or edges visited.
     #[inline]
     pub fn step(&self, units: usize) -> Result<(), Stopped> {
         let work = self.work.get() + units as u64;
@@ -188,12 +188,12 @@ impl Meter {
         if held <= self.budget.bytes { Ok(()) } else { Err(self.exceeded(Limit::Bytes(self.budget.bytes))) }
     }
 
-    /// Memory that was counted is given back.
+    /// Subtracts memory that was counted and has been freed.
     pub fn release(&self, bytes: usize) {
         self.bytes.set(self.bytes.get().saturating_sub(bytes as u64));
     }
 
-    /// Looks at the clock and at whether the work was cancelled.
+    /// Checks the clock and cancellation.
     pub fn look(&self) -> Result<(), Stopped> {
         self.next_look.set(self.work.get() + LOOK_AFTER);
         if self.cancel.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -250,7 +250,7 @@ mod tests {
             over(meter.stage("passes")),
             "compiling ran over the budget of 10 s: region at 0x68: passes"
         );
-        // Not at each step.
+        // Do not check at each step.
         meter.step(1).unwrap();
         assert!(meter.step(LOOK_AFTER as usize).is_err());
         assert_eq!(meter.work(), 1 + LOOK_AFTER);

@@ -1,4 +1,4 @@
-//! The one table of IR operations.
+//! The table of IR operations: for each its documentation, its name in the text format, its group and its typing rule.
 
 use crate::types::Scalar;
 

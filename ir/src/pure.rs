@@ -1,14 +1,14 @@
-//! Functions from lane bits to lane bits that a frontend registers.
+//! Pure functions that a frontend registers: one Rust function from the bits of a lane's arguments to the bits of its result.
 //!
-//! Rare semantics (a table-driven special function, directed rounding) are calls of these: one Rust
-//! function serves the interpreter and compiled code, so both give the same bits.
+//! Rare semantics (a table-driven special function, a directed rounding) are calls of such functions. The interpreter and
+//! compiled code call the same function, so both give the same bits.
 
 use crate::builder::Builder;
 use crate::entities::Value;
 use crate::types::Scalar;
 
-/// Appends what a function does as operations and gives the result; `None` where it does not for these arguments. The flag: float
-/// operations whose operands and results are no denormals had better flush.
+/// Appends operations that compute the function and returns the result; `None` if it has none for these arguments. The
+/// flag says that float operations without denormal operands and results should be flushing ones.
 pub type ExpandFn = fn(&mut Builder<'_>, &[Value], bool) -> Option<Value>;
 
 /// A function of one lane without effects.
@@ -24,24 +24,24 @@ pub struct PureFn {
     pub result: Scalar,
     /// The function; must not panic. Gets as many arguments as `params` has.
     pub eval: fn(&[u64]) -> u64,
-    /// The same in operations, to the bit. Compiled code has these instead of a call.
+    /// The expansion: operations that compute the same, bit for bit. Compiled code has these instead of a call.
     pub expand: Option<ExpandFn>,
-    /// Operations that give about the same, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md` has the bound. They take
-    /// every NaN among arguments that are floats alike, and each NaN that they give has the same bits on all hosts.
+    /// Operations that compute an approximation, for approximate numerics ([`crate::passes::fast`]); `docs/numerics.md`
+    /// states the error bound. They treat every NaN argument alike, and a NaN result has the same bits on all hosts.
     pub fast: Option<ExpandFn>,
-    /// What a generator that knows it writes in place of the expansion.
+    /// Set if a code generator may implement the function itself instead of using the expansion.
     pub special: Option<Special>,
 }
 
-/// Functions of one word of Tesla's special-function unit (docs/hardware/tesla.md section 7) that a code generator may know by themselves.
-/// What bits a NaN result has is not said, and none of an operand's NaN matter: an `fcanon` follows.
+/// Functions of one 32-bit word of Tesla's special-function unit (docs/hardware/tesla.md section 7) that a code generator may
+/// implement itself. The bits of NaN operands and results do not matter, because an `fcanon` follows.
 #[derive(Clone, Copy, Debug)]
 pub enum Special {
     /// The truncated squarer, of the lower 17 bits of an integer.
     Square,
     /// The reciprocal, with its table.
     Rcp(&'static [[i32; 3]; 128]),
-    /// The reciprocal of the root, with its table.
+    /// The reciprocal square root, with its table.
     Rsqrt(&'static [[i32; 3]; 128]),
 }
 

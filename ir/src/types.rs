@@ -1,4 +1,5 @@
-//! Types of values and slots.
+//! The types of values and slots: a scalar type, and whether the lanes hold one value each (varying) or all the same one
+//! (uniform).
 
 use std::fmt;
 

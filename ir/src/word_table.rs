@@ -1,4 +1,4 @@
-//! Static tables of words that `lookup` reads.
+//! Static tables of 32-bit words that `lookup` reads.
 
 /// A table of 32-bit words that a frontend provides; `lookup @NAME(index)` reads an entry of it.
 ///
@@ -14,7 +14,7 @@ impl WordTable {
     /// A table; the name is `isa.table`, unique among all frontends.
     ///
     /// # Panics
-    /// When there are not as many words as the type wants. Tables are statics, so that is an error at compile time.
+    /// If the number of words is not allowed. Tables are statics, so that is an error at compile time.
     pub const fn new(name: &'static str, words: &'static [u32]) -> WordTable {
         assert!(words.len().is_power_of_two() && words.len() >= 16 && words.len() <= 1 << 16);
         WordTable { name, words }
@@ -30,12 +30,12 @@ impl WordTable {
         self.words
     }
 
-    /// What an index is masked with.
+    /// The mask applied to an index.
     pub const fn index_mask(&self) -> u32 {
         self.words.len() as u32 - 1
     }
 
-    /// The entry that an index names.
+    /// The entry at an index, taken modulo the length.
     pub fn entry(&self, index: u32) -> u32 {
         self.words[(index & self.index_mask()) as usize]
     }

@@ -1,4 +1,4 @@
-//! The table of operations in `docs/ir.md` is the one of `Opcode::ALL`. `BLESS=1` rewrites it.
+//! Checks that the table of operations in `docs/ir.md` is made from `Opcode::ALL`. `BLESS=1` rewrites it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

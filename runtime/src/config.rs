@@ -1,4 +1,4 @@
-//! How an engine runs programs.
+//! The settings of an engine.
 
 use crate::{Budget, CacheConfig, Error, Observe};
 
@@ -7,10 +7,10 @@ use crate::{Budget, CacheConfig, Error, Observe};
 pub enum Tier {
     /// The interpreter: slow, and exact to the instruction in all it reports.
     Interp,
-    /// Compiled code from the first execution on; who needs it waits for the compiler.
+    /// Compiles each region when a warp first reaches it; that warp waits for the compiler.
     Jit,
-    /// The interpreter at first; a thread of the engine compiles what is executed often, and launches go on with the
-    /// compiled code as soon as it is there.
+    /// Interprets first. A thread of the engine compiles code that is executed often, and launches switch to the
+    /// compiled code as soon as it is ready.
     #[default]
     Auto,
 }
@@ -21,13 +21,13 @@ pub enum HostLevel {
     /// All that this processor has.
     #[default]
     Native,
-    /// On x86-64 nothing of AVX-512 (to test what hosts without it get); on others as [`HostLevel::Native`].
+    /// On x86-64, no AVX-512 (to test what hosts without it get). On other hosts as [`HostLevel::Native`].
     Avx2,
-    /// On x86-64 nothing newer than SSE4.1 (to test what older hosts get); on others as [`HostLevel::Native`].
+    /// On x86-64, nothing newer than SSE4.1 (to test what older hosts get). On other hosts as [`HostLevel::Native`].
     Sse41,
 }
 
-/// How float results come about.
+/// Accuracy of float results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Numerics {
     /// The guest's bits, as far as they are known.
@@ -38,58 +38,65 @@ pub enum Numerics {
     Fast,
 }
 
-/// Who installs the handlers of the signals that faults of compiled code raise (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
+/// Who installs handlers for the signals that compiled code raises at a guest fault (SIGSEGV, SIGBUS, SIGILL, SIGFPE).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Signals {
-    /// The engine does when it is made, and looks when a launch starts whether they are there still ([`crate::Engine::ensure_handlers`]).
-    /// Handlers that it finds, from before or since, get every signal that is no fault of compiled code, as if ours were not there.
+    /// The engine installs them when it is made, and checks at the start of a launch that they are still installed
+    /// ([`crate::Engine::ensure_handlers`]). Other handlers, installed before or later, get every signal that is not a
+    /// fault of compiled code, as if ours did not exist.
     #[default]
     Own,
-    /// The embedder does, and calls [`crate::handle_signal`] in its own.
+    /// The embedder installs its own, which must call [`crate::handle_signal`].
     Embedder,
 }
 
 /// Settings of an [`crate::Engine`].
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// Host threads that run blocks; 0: one a processor. After a launch they look out for the next one without sleeping, as long as they have worked in
-    /// it, 2 ms at most; not if they are more than the processors.
+    /// Number of host threads that run blocks; 0: one for each processor. After a launch they poll for the next one
+    /// before they sleep, for as long as they have worked, at most 2 ms. They do not poll if there are more threads
+    /// than processors.
     pub threads: usize,
     /// Which tier runs guest code.
     pub tier: Tier,
-    /// [`Tier::Auto`]: how often a block of code is interpreted before its code is asked for; `None`: 16.
+    /// [`Tier::Auto`]: how often a block of code is interpreted before it is compiled; `None`: 16.
     pub hot_after: Option<u32>,
-    /// Where compiled code is kept for the next process that runs the same program; `None`: nowhere.
+    /// The cache of compiled code for later processes that run the same program; `None`: no cache.
     pub cache: Option<CacheConfig>,
-    /// Groups of four lanes that compiled code keeps in flight: 0 for one lane after another in scalar code, 1, 2 or 4 with vectors of 128 bits, 8 or 16 with vectors of 512, or 4
-    /// where the host, or the other settings, have none; `None`: the compiler chooses.
+    /// Size of a chunk in groups of four lanes. 0: one lane after another in scalar code. 1, 2 or 4: with 128-bit
+    /// vectors. 8 or 16: with 512-bit vectors; taken as 4 if the host or the other settings do not allow those. `None`:
+    /// the compiler chooses.
     pub chunk_groups: Option<u8>,
-    /// Whether compiled code checks each address instead of relying on signals.
+    /// Whether compiled code checks each address itself instead of relying on signals. Slower.
     pub checked_memory: bool,
-    /// Who installs signal handlers; nothing where [`Config::checked_memory`] holds or the tier is [`Tier::Interp`].
+    /// Who installs signal handlers. Ignored if [`Config::checked_memory`] is set or the tier is [`Tier::Interp`],
+    /// because then no signals are raised.
     pub signals: Signals,
-    /// Whether accesses to global memory by the lanes of a warp are ordered as if in lock step, for guests that
-    /// rely on more than the programming model promises. Costs speed.
+    /// Whether global memory accesses are ordered between the lanes of a warp, as shared memory accesses always are.
+    /// For guests that rely on more than the programming model promises. Slower.
     pub lockstep: bool,
-    /// How float results come about.
+    /// Accuracy of float results.
     pub numerics: Numerics,
-    /// Instructions of the host that may be used.
+    /// Host instructions that compiled code may use.
     pub host: HostLevel,
-    /// Whether instructions and lanes are counted ([`crate::Stats::counted`]), in the interpreter also groups and traffic.
-    /// Both tiers count the same. Costs speed.
+    /// Whether to count instructions and lanes ([`crate::Stats::counted`]), and in the interpreter also instruction
+    /// groups and memory traffic. Both tiers give the same counts. Slower.
     pub count: bool,
-    /// What is told of launches and compiled code. Costs a little speed.
+    /// What to record of launches and compiled code. Slightly slower.
     pub observe: Observe,
-    /// How much time and memory loading a program may take, and as much again compiling it with these settings, in all launches together. The
-    /// default is many times what ordinary code needs. A program that cannot be loaded or made ready within it is an
-    /// [`crate::Error::Budget`]; regions that are not compiled by then run in the interpreter ([`crate::Stats::not_compiled`] says so).
+    /// Limits on time and memory for loading a program, and separately for compiling it with these settings in all
+    /// launches together.
+    ///
+    /// The default is many times what ordinary code needs. A program that cannot be loaded or prepared within the
+    /// limits is an [`crate::Error::Budget`]. Regions that are not compiled by then run in the interpreter
+    /// ([`crate::Stats::not_compiled`] says so).
     pub budget: Budget,
 }
 
 impl Config {
-    /// Installs signal handlers, or sees to it that they are there, if these settings ask for some.
+    /// Installs the signal handlers that these settings need, unless they are installed already.
     pub(crate) fn ensure_handlers(&self) -> Result<(), Error> {
-        // Checked code raises no signals.
+        // Checked code and the interpreter raise no signals.
         let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
         if are_ours { crate::vm::ensure() } else { Ok(()) }
     }

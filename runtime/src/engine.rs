@@ -1,4 +1,4 @@
-//! The engine: launches programs.
+//! The engine: runs launches of programs on guest memory, and turns their outcome into reports.
 
 use crate::exec::background::Background;
 use crate::exec::pool::Pool;
@@ -14,10 +14,11 @@ use std::time::Instant;
 use warpjit_ir::interp;
 use warpjit_ir::passes::windows;
 
-/// Launches programs with the settings of a [`Config`]. Its only other state are threads that wait for the next
-/// launch, and one that compiles meanwhile ([`crate::Tier::Auto`]): one engine serves any number of programs, memories and
-/// threads. When its last clone is dropped, it waits for the region that is being compiled; others that were asked for are
-/// left out.
+/// Runs launches with the settings of a [`Config`].
+///
+/// One engine serves any number of programs, memories and threads. Besides the settings it holds threads that wait for
+/// the next launch, and one that compiles in the background ([`crate::Tier::Auto`]). When its last clone is dropped, it
+/// waits for the region that is being compiled, and drops other requests.
 #[derive(Debug, Clone)]
 pub struct Engine {
     config: Config,
@@ -26,15 +27,16 @@ pub struct Engine {
     handlers: Arc<Handlers>,
 }
 
-/// When the engine has looked last whether its signal handlers are installed. That takes a system call, a tenth of the time of a small launch.
+/// When the engine last checked that its signal handlers are installed. A check needs a system call, which a small
+/// launch would feel.
 #[derive(Debug)]
 struct Handlers {
     made: Instant,
-    /// Nanoseconds from then to the last look; 0 before the first one.
+    /// Nanoseconds from `start` to the last check; 0 before the first one.
     looked: AtomicU64,
 }
 
-/// Nanoseconds for which a look is good.
+/// Nanoseconds for which a check is valid.
 const LOOK_AGAIN: u64 = 20_000;
 
 impl Engine {
@@ -63,8 +65,9 @@ impl Engine {
         &self.config
     }
 
-    /// Installs the signal handlers again if somebody has replaced them ([`crate::Signals::Own`]). A launch does that by itself, unless another one
-    /// has done it in the last 20 microseconds: only who installs a handler and launches at once must call this.
+    /// Installs the signal handlers again if somebody has replaced them ([`crate::Signals::Own`]). A launch does that by
+    /// itself, unless another launch has done it within the last 20 microseconds. So this is only needed between
+    /// installing a handler and launching at once.
     ///
     /// # Errors
     ///
@@ -89,7 +92,8 @@ impl Engine {
         Memory::new()
     }
 
-    /// Waits until the code is there that launches have asked for so far ([`crate::Tier::Auto`]); later ones start with it.
+    /// Waits until all code that launches have requested so far is compiled ([`crate::Tier::Auto`]). Later launches
+    /// start with it.
     pub fn wait_for_compiler(&self) {
         self.background.wait();
     }
@@ -107,14 +111,15 @@ impl Engine {
             loop {
                 match self.run_with(program, memory, launch, checked)? {
                     Some(report) => return Ok(report),
-                    // What the launch maps for itself was too much for the system.
+                    // Mapping the launch's own segments made memory coarse.
                     None => checked = true,
                 }
             }
         })
     }
 
-    /// Runs a launch with code that is `checked` or not. `None`: nothing was run, as memory can be reached with checked code only.
+    /// Runs a launch with code that is `checked` or not. `None`: nothing was run, because this memory needs checked
+    /// code.
     fn run_with(
         &self,
         program: &Program,
@@ -214,7 +219,7 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
         Some(interp::FaultKind::Timeout) => FaultKind::Timeout,
     };
     let fault = found.fault;
-    // Of compiled code, where a window's memory lies.
+    // Compiled code reports an address in the address space; convert it back to the window's.
     let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
         (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
         (address, _) => address,
@@ -269,7 +274,7 @@ fn registers(program: &Program, plan: &Plan, tiers: &Tiers, outcome: &Outcome) -
         registers.insert(alias.name.clone(), vec![value]);
     }
     for (number, slot) in tiers.function().slots.iter().enumerate() {
-        // Names that the compiler made up are none of the guest.
+        // Slots whose name starts with `#` are internal; the guest has no such register.
         if slot.name.starts_with('#') {
             continue;
         }

@@ -1,10 +1,11 @@
-//! What can go wrong before and around a launch (never because of guest code: that is a `Fault`).
+//! The runtime's errors: of settings, of guest memory, of loading a program and of starting a launch. What guest code does wrong
+//! is a [`crate::Fault`] instead.
 
 use warpjit_ir::Stopped;
 
-/// A reason why the runtime refuses or cannot do something.
+/// Why the runtime refuses or cannot do something.
 ///
-/// The text names no file: whoever read one adds its name.
+/// The text names no file. The caller who read the file adds its name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -1,19 +1,19 @@
-//! Forking: parent and child both go on.
+//! Makes `fork` safe: parent and child can both go on using the runtime.
 //!
-//! A child of `fork` has one thread, the one that forked, and memory as it was at that moment. What other threads held then stays held
-//! for ever: a lock, or a value that a thread was making for the first time. Two rules keep a child from waiting for such a thread:
+//! A child of `fork` has only the thread that forked, and memory as it was at that moment. If another thread held a lock then, or
+//! was initialising a shared value, the child would wait for it for ever. Two rules prevent that:
 //!
-//! - Code changes state that threads share in a [`Section`] only. Locking a [`Mutex`] of this module begins one. A process forks only when no
-//!   other thread is in a section: the handler before the fork waits until all have left, and keeps others from entering until the fork is
-//!   done. So a child finds all locks free and all state whole. It goes on with the same compiled code, of which it has a copy
+//! - Code changes state shared between threads only in a [`Section`]. Locking a [`Mutex`] of this module begins one. A process
+//!   forks only when no other thread is in a section: a handler before the fork waits until all have left, and keeps others out
+//!   until the fork is done. So a child finds all locks free and all state consistent. It uses its own copy of the compiled code
 //!   ([`crate::vm::CodeMemory`]).
-//! - State that belongs to threads is kept by process ([`PerProcess`]): a child gets new, empty state.
+//! - State that belongs to threads is kept for each process ([`PerProcess`]): a child gets new, empty state.
 //!
-//! Guest code runs outside of sections, so a launch does not delay a fork. Compiling a region is one section, and a fork waits for its end.
-//! No function of the embedder is called in a section.
+//! Guest code runs outside of sections, so a launch does not delay a fork. Compiling a region is one section, so a fork waits for
+//! its end. No function of the embedder is called in a section.
 //!
-//! The handlers are those of `pthread_atfork`. A process that is made by the bare system call does not run them. Such a process may only
-//! replace itself by another program; the C library allows no more either.
+//! The handlers are installed with `pthread_atfork`. A process made by the bare system call does not run them; such a process may
+//! only execute another program, which is all the C library allows it too.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -22,27 +22,27 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-/// Threads that are in a section.
+/// Number of threads in a section.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
-/// Threads that are forking.
+/// Number of threads that are forking.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
-/// How many forks lie between this process and the first one.
+/// Number of forks between the first process and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Sections that this thread is in, one in another. Needs no destructor, so it can be read whenever a process forks.
+    /// Nesting depth of this thread's sections. Has no destructor, so it can be read in the fork handlers.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Whether this thread has seen to it that the handlers are there.
+    /// Whether this thread has made sure that the handlers are installed.
     static HANDLERS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A number that changes in a child of `fork`, and never else.
+/// A number that is different in a child of `fork`, and never changes otherwise.
 #[inline]
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// While one exists, another thread that forks waits. They may lie in one another.
+/// While one exists, other threads that fork wait. Sections may be nested.
 #[derive(Debug)]
 pub(crate) struct Section(PhantomData<*const ()>);
 
@@ -76,7 +76,7 @@ fn enter_first() {
         HANDLERS.set(true);
     }
     loop {
-        // Either the thread that forks sees this one, or this one sees that it forks.
+        // With sequential consistency, either the forking thread sees this one, or this one sees that it forks.
         INSIDE.fetch_add(1, Ordering::SeqCst);
         if FORKING.load(Ordering::SeqCst) == 0 {
             return;
@@ -86,7 +86,7 @@ fn enter_first() {
     }
 }
 
-/// Waits without a lock, which a fork might leave in any state.
+/// Waits by polling, because a fork might leave a lock in any state.
 fn wait_until(is_so: impl Fn() -> bool) {
     for _ in 0..100 {
         if is_so() {
@@ -109,7 +109,7 @@ fn install() {
     });
 }
 
-/// Sections that the calling thread keeps others waiting with: a signal handler may fork in the midst of one.
+/// 1 if the calling thread is itself in a section, else 0: a signal handler may fork inside one.
 fn own() -> usize {
     usize::from(DEPTH.get() > 0)
 }
@@ -133,20 +133,20 @@ unsafe extern "C" fn behind_in_child() {
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
 
-/// What a [`Mutex`] guards, and the section it is locked in.
+/// A locked [`Mutex`], with the section that the lock began.
 pub(crate) struct Guard<'a, T> {
-    // Goes first.
+    // Dropped first.
     value: MutexGuard<'a, T>,
     _section: Section,
 }
 
 impl<T> Mutex<T> {
-    /// A lock that is free.
+    /// An unlocked mutex.
     pub const fn new(value: T) -> Mutex<T> {
         Mutex(std::sync::Mutex::new(value))
     }
 
-    /// Locks it. That a thread panicked while it held the lock does not matter.
+    /// Locks it. Ignores whether a thread panicked while it held the lock.
     #[inline]
     pub fn lock(&self) -> Guard<'_, T> {
         let section = Section::enter();
@@ -168,8 +168,8 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-/// A value for each process: in a child of `fork` it is made anew, and what the parent had is left alone for ever, since threads that are
-/// not there may hold parts of it.
+/// One value for each process. In a child of `fork` it is made anew, and the parent's value is never touched again,
+/// because threads that do not exist in the child may hold parts of it.
 pub(crate) struct PerProcess<T>(AtomicPtr<Made<T>>);
 
 struct Made<T> {

@@ -1,7 +1,8 @@
-//! Checks of kernel images, on which memory safety rests: any embedder can make an image, by safe code.
+//! Validates kernel images before they become programs. Memory safety depends on it, because any embedder can construct an image
+//! in safe code.
 //!
-//! Compiled code leaves out tests that the image says always hold. So a program is made only of a function that the verifier accepts, with
-//! bounds of slots that are proved ([`keep_proven_bounds`]). It calls only such functions as add no operations, or are a front end's.
+//! Compiled code leaves out tests that an image says always hold. So a program's function must pass the verifier, bounds of its
+//! slots are kept only if they are proved ([`keep_proven_bounds`]), and a pure function with an expansion must be a frontend's.
 
 use crate::Error;
 use std::ptr;
@@ -14,12 +15,13 @@ use warpjit_ir::{Form, Function, Imm, PureFn, SegmentSize, SlotInit, Terminator,
 
 /// Bytes of a page that every host has.
 const PAGE_BYTES: u64 = 4096;
-/// Most bytes of a warp's frame: compiled code adds offsets of 32 bits.
+/// Most bytes of a warp's frame, because compiled code uses 32-bit offsets.
 const MOST_FRAME_BYTES: u64 = 1 << 28;
-/// Most bytes of shared memory of a block and of local memory of a thread: what addresses of these spaces are taken modulo, and more.
+/// Most bytes of shared memory of a block, and of local memory of a thread. More than 64 KiB, which addresses of these
+/// spaces mostly wrap at.
 const MOST_SPACE_BYTES: u32 = 1 << 20;
 
-/// Checks an image, and takes bounds of slots away that cannot be proved. Gives how many.
+/// Checks an image and removes slot bounds that cannot be proved. Returns how many it removed.
 pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
     let bad = |reason: String| Error::Program(format!("{}: {reason}", image.name));
     let func = &image.function;
@@ -40,7 +42,8 @@ pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
     if spaces.into_iter().any(|most| most > MOST_SPACE_BYTES) {
         return Err(bad(format!("shared or local memory of more than {MOST_SPACE_BYTES:#x} bytes")));
     }
-    // The first page of what nobody writes is read ahead of time.
+    // Segments must start at a page, because grid-row code loads from read-only ones ahead of the guest, without a
+    // test.
     let is_off = |address: u64| !address.is_multiple_of(PAGE_BYTES);
     if let Some(segment) = image.abi.segments.iter().find(|segment| is_off(segment.address)) {
         return Err(bad(format!("the {} does not begin at a page", segment.name)));
@@ -77,8 +80,8 @@ pub(crate) fn check(image: &mut KernelImage) -> Result<usize, Error> {
     }))
 }
 
-/// The name of a function or table that is not a front end's, though it has the name of one; or of a function that adds operations and is not a
-/// front end's: nothing verifies those.
+/// Finds a pure function or table that uses a frontend's name without being the frontend's, or a pure function with an
+/// expansion that is not a frontend's, because nothing verifies its operations.
 fn foreign(func: &Function) -> Option<&'static str> {
     func.insts.iter().find_map(|inst| match inst.imm {
         Imm::Pure(callee) => {

@@ -1,4 +1,4 @@
-//! What a launch is made of.
+//! The description of a launch, and the report that it returns.
 
 use crate::{Listings, Profile};
 use std::collections::BTreeMap;
@@ -17,39 +17,40 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of shared memory beyond what the kernel has of its own.
     pub dynamic_shared: u32,
-    /// Warp instructions after which a warp ends with a `timeout` fault; 0: no limit. It is exact: with AVX-512 most launches take up to twice as long, without
-    /// it some take 40 times as long (code is compiled block by block). [`CancelToken`] ends those that take too long at no cost.
+    /// Most instructions a warp may execute; one more is a `timeout` fault. 0 means no limit. The limit is exact and
+    /// slows the kernel down (figures: docs/performance.md). To stop a runaway launch at no cost, use [`CancelToken`].
     pub max_steps: u64,
     /// Kernel arguments, laid out in order with natural alignment.
     pub args: Vec<Arg>,
-    /// Contents of const banks: (bank, bytes). What a container binds is bound already, and overridden here.
+    /// Contents of const banks, as (bank, bytes). They override what the container puts there.
     pub consts: Vec<(u32, Vec<u8>)>,
     /// Windows to global memory (Tesla). With none, every window is the whole address space.
     pub globals: Vec<GlobalSpace>,
-    /// Words that the hardware loads into the first registers of each warp: `s0` and those behind it of raw GCN code with
-    /// [`crate::ProgramOptions::rsrc2`], which says how many there may be. Registers for which there are no words start at zero.
+    /// Words that the hardware loads into the first scalar registers of each wave, from `s0` on. Only for raw GCN code
+    /// with [`crate::ProgramOptions::rsrc2`], which says how many there are. Registers without a word start at zero.
     pub user_data: Vec<u32>,
-    /// How warps share out the memory that the program takes for its scratch, where it has such memory in a buffer: raw GCN code whose
-    /// [`crate::ProgramOptions::rsrc2`] enables scratch. `None`: as [`crate::ProgramOptions::local`] says, for 32 warps. Other programs
-    /// do not look at it. The buffer must have room for all parts, else some accesses are outside.
+    /// How the program's scratch buffer is divided among warps. Only for raw GCN code whose
+    /// [`crate::ProgramOptions::rsrc2`] enables scratch; other programs ignore it. `None`: room for 32 warps, with
+    /// [`crate::ProgramOptions::local`] bytes a lane. The buffer must be large enough for all parts, otherwise some
+    /// accesses are outside it.
     pub scratch_ring: Option<WarpRing>,
-    /// Registers that do not start at zero: (name, one value for all lanes or one a lane).
+    /// Initial values of registers, as (name, values): one value for all lanes, or one for each lane.
     pub registers: Vec<(String, Vec<u64>)>,
-    /// Whether to give the registers back ([`Report::registers`]); for launches of one warp.
+    /// Whether to return the final registers ([`Report::registers`]). Only for launches of one warp.
     pub capture_registers: bool,
-    /// What shared memory begins with in each block, instead of zeros; may be shorter than it is.
+    /// Initial shared memory of each block; the rest is zero.
     pub shared: Vec<u8>,
-    /// Whether to give shared memory back ([`Report::shared`]); for launches of one block.
+    /// Whether to return the final shared memory ([`Report::shared`]). Only for launches of one block.
     pub capture_shared: bool,
     /// Blocks to run, by linear index; `None`: all.
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
     pub cancel: Option<CancelToken>,
-    /// Called now and then, from any thread.
+    /// Called now and then, on any thread, with the progress of the launch.
     pub progress: Option<Progress>,
 }
 
-/// Gets (blocks done, blocks to do).
+/// A callback that gets (blocks finished, blocks in all).
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 impl fmt::Debug for Launch {
@@ -72,8 +73,8 @@ pub struct Arg {
     pub bytes: Vec<u8>,
     /// Its alignment, a power of two up to 64.
     pub align: usize,
-    /// A pointer to so many bytes of dynamic shared memory, where the ISA has such arguments: `bytes` is only as long as
-    /// it then.
+    /// Makes this a pointer to so many bytes of dynamic shared memory, if the ISA has such arguments. Then only the
+    /// length of `bytes` matters.
     pub shared: Option<u32>,
 }
 
@@ -93,19 +94,19 @@ impl Arg {
         Arg { shared: Some(bytes), ..Arg::u32(0) }
     }
 
-    /// A structure, passed by value: its bytes as they lie in memory, and its alignment (a power of two, the greatest of its
-    /// members'). Where the program says how its parameters are laid out, the structure must have the size that it says, and the
-    /// alignment makes no difference.
+    /// A structure passed by value: its bytes in memory order, and its alignment (a power of two, the largest of its
+    /// members'). If the program states the layout of its parameters, the structure must have the stated size, and the
+    /// alignment is ignored.
     pub fn bytes(bytes: impl Into<Vec<u8>>, align: usize) -> Self {
         Arg { bytes: bytes.into(), align, shared: None }
     }
 
-    /// A structure of words, or a vector of them, aligned as a word.
+    /// A structure or vector of 32-bit integers, aligned to 4 bytes.
     pub fn u32s(members: &[u32]) -> Self {
         Arg::bytes(members.iter().flat_map(|member| member.to_le_bytes()).collect::<Vec<u8>>(), 4)
     }
 
-    /// A structure of binary32 numbers, or a vector of them, aligned as one.
+    /// A structure or vector of binary32 numbers, aligned to 4 bytes.
     pub fn f32s(members: &[f32]) -> Self {
         Arg::bytes(members.iter().flat_map(|member| member.to_le_bytes()).collect::<Vec<u8>>(), 4)
     }
@@ -121,21 +122,21 @@ impl Arg {
 pub struct GlobalSpace {
     /// Number of the window, 0 to 15.
     pub index: u32,
-    /// Where it begins in guest memory.
+    /// Guest address of its start.
     pub address: u64,
-    /// How much of guest memory it shows.
+    /// Its size in bytes of guest memory.
     pub bytes: u64,
-    /// How addresses in it count.
+    /// How its addresses map to memory.
     pub mode: GlobalMode,
 }
 
-/// How addresses in a window to global memory count.
+/// How the addresses of a window map to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobalMode {
     /// Bytes from the start.
     Linear,
-    /// A picture: the low half of an address is x in bytes, the high half y. Memory holds tiles of 64 bytes by
-    /// `4 << tile_mode` rows, each row by row (the layout of G80's two-dimensional surfaces).
+    /// An image in tiles of 64 bytes by `4 << tile_mode` rows; each tile is stored row by row. The low half of an
+    /// address is x in bytes, the high half is y. This is the layout of G80's two-dimensional surfaces.
     Tiled2d {
         /// Bytes from one row to the next, a multiple of 64.
         pitch: u32,
@@ -148,7 +149,7 @@ pub enum GlobalMode {
     },
 }
 
-/// Asks a launch, or the loading of a program, to stop; clones ask the same one.
+/// Cancels a launch, or the loading of a program. Clones share one flag.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 
@@ -158,13 +159,13 @@ impl CancelToken {
         Self::default()
     }
 
-    /// Stops the launches that hold this token, soon: also while they compile, at the latest when the code generator is done with the region that
-    /// it is at.
+    /// Stops the launches that hold this token soon. If one is compiling, it stops at the latest when the current
+    /// region is done.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// What it sets.
+    /// The flag that it sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }
@@ -178,8 +179,8 @@ impl CancelToken {
 /// What a launch did.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Guest misbehaviour that ended the launch: that of the lowest block that faulted. Memory keeps what was
-    /// stored before.
+    /// The fault that ended the launch, if one did: that of the lowest block that faulted. Memory keeps what was stored
+    /// before.
     pub fault: Option<Fault>,
     /// What was executed.
     pub stats: Stats,
@@ -189,9 +190,10 @@ pub struct Report {
     pub shared: Vec<u8>,
     /// Whether the launch was cancelled.
     pub cancelled: bool,
-    /// What was seen of it, if [`crate::Observe`] asks for something.
+    /// The profile, if [`crate::Observe`] asks for one.
     pub profile: Option<Box<Profile>>,
-    /// What has been compiled of the program with the engine's settings so far, if [`crate::Observe::listings`] asks for it.
+    /// All code compiled so far for the program with the engine's settings, if [`crate::Observe::listings`] asks for
+    /// it.
     pub listings: Option<Box<Listings>>,
 }
 
@@ -204,16 +206,17 @@ pub struct Stats {
     pub warps: u64,
     /// Guest instructions executed by warps.
     pub warp_instructions: u64,
-    /// Thread instructions: those that warps executed, each times the lanes that it was for. On Tesla, Fermi and VP1 these are the active lanes,
-    /// whether or not a predicate lets them do anything. On GCN they are the lanes in EXEC, of vector instructions; scalar
-    /// instructions are for no lane.
+    /// Thread instructions: each instruction that a warp executed, times its lanes. On Tesla, Fermi and VP1 these are
+    /// the active lanes, whatever the instruction's predicate. On GCN they are the lanes in EXEC for a vector
+    /// instruction, and none for a scalar instruction.
     pub thread_instructions: u64,
-    /// Whether instructions were counted ([`crate::Config::count`]). Else `warp_instructions`, `thread_instructions` and `lane_slots` are estimates.
+    /// Whether instructions were counted ([`crate::Config::count`]). Otherwise `warp_instructions`,
+    /// `thread_instructions` and `lane_slots` are estimates.
     pub counted: bool,
-    /// Time in which some thread of the launch was compiling: what the launch waited for.
+    /// Time in which at least one thread of the launch was compiling.
     pub compile: std::time::Duration,
-    /// Time that compiling took on the engine's own thread while the launch ran ([`crate::Tier::Auto`]), for regions that
-    /// became ready before it ended.
+    /// Time that the engine's compiler thread spent on regions that became ready while the launch ran
+    /// ([`crate::Tier::Auto`]).
     pub compile_behind: std::time::Duration,
     /// Time from start to end, compiling excluded.
     pub run: std::time::Duration,
@@ -221,19 +224,20 @@ pub struct Stats {
     pub groups: BTreeMap<&'static str, u64>,
     /// Bytes loaded and stored by lanes, by space.
     pub traffic: BTreeMap<&'static str, (u64, u64)>,
-    /// What [`Stats::thread_instructions`] would be if each instruction that is for lanes were for all lanes of a warp.
+    /// What [`Stats::thread_instructions`] would be if every such instruction had all lanes of the warp.
     pub lane_slots: u64,
-    /// Regions of the program, with these settings, that came from the cache ([`crate::Config::cache`]).
+    /// Number of regions loaded from the cache ([`crate::Config::cache`]) for the program with these settings.
     pub cached_regions: u64,
-    /// Which tier executed what part.
+    /// The share of each tier.
     pub tiers: TierShares,
-    /// Share of the blocks of code (by guest instructions) that compiled code executed: [`TierShares::compiled`].
+    /// Equal to [`TierShares::compiled`] of `tiers`.
     pub jit_share: f64,
-    /// Why code that should be compiled was left to the interpreter, if that happened: a limit of the code generator.
+    /// Why the interpreter ran code that should have been compiled, if that happened: a limit of the code generator was
+    /// reached.
     pub not_compiled: Option<String>,
 }
 
-/// Which tier executed what share of the thread instructions; both are 0 where none was executed.
+/// The share of thread instructions that each tier executed, from 0 to 1. Both are 0 if none was executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TierShares {
     /// The interpreter.
@@ -243,14 +247,14 @@ pub struct TierShares {
 }
 
 impl TierShares {
-    /// From the instructions that the interpreter and compiled code have executed.
+    /// Computed from the instructions that the interpreter and compiled code have executed.
     pub(crate) fn of((interpreted, compiled): (u64, u64)) -> Self {
         let all = (interpreted + compiled).max(1) as f64;
         TierShares { interpreted: interpreted as f64 / all, compiled: compiled as f64 / all }
     }
 }
 
-/// Guest misbehaviour.
+/// A fault of the guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// What happened.
@@ -261,7 +265,7 @@ pub struct Fault {
     pub block: [u32; 3],
     /// The warp in the block.
     pub warp: u32,
-    /// The lowest lane of the warp that it happened to.
+    /// The lowest lane of the warp that faulted.
     pub lane: u32,
     /// Memory: the guest address.
     pub address: Option<u64>,
@@ -273,7 +277,7 @@ pub struct Fault {
     pub bytes: Vec<u8>,
 }
 
-/// Kinds of guest misbehaviour.
+/// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
     /// An address that is not mapped, not writable or not aligned.
@@ -284,7 +288,7 @@ pub enum FaultKind {
     Trap,
     /// All living warps of a block wait and no barrier can open.
     Barrier,
-    /// The divergence stack overflowed, or held nothing that fits.
+    /// The divergence stack overflowed, or had no matching entry.
     Stack,
     /// [`Launch::max_steps`] was reached.
     Timeout,

@@ -1,9 +1,9 @@
-//! Runs GPU programs on the CPU: give it a binary, memory and a launch, get memory and a report back.
+//! Runs GPU programs on the CPU: give it a binary, memory and a launch, and it returns the changed memory and a report.
 //!
-//! - [`Program::load`] takes a container (or raw words) apart and lifts a kernel;
+//! - [`Program::load`] reads a container (or raw words) and lifts a kernel;
 //! - [`Engine::memory`] makes a guest address space, [`Memory::map`] puts buffers into it;
-//! - [`Engine::run`] spreads the blocks of a [`Launch`] over host threads. What the guest does wrong
-//!   comes back as [`Report::fault`]; only what is wrong before anything runs is an [`Error`].
+//! - [`Engine::run`] distributes the blocks of a [`Launch`] over host threads. What the guest does wrong comes back as
+//!   [`Report::fault`]; an [`Error`] means that nothing was run.
 //!
 //! A kernel that stores three times its thread index, assembled and run:
 //!
@@ -42,10 +42,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Programs of the VP1 video processor, which has no grids, are launched alike or driven as a machine ([`vp1`]).
+//! Programs of the VP1 video processor, which has no grids, can be launched in the same way or driven as a machine ([`vp1`]).
 //!
-//! Inside, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and [`vm`] holds what touches the
-//! operating system and the processor: code memory, signals, the entry to compiled code (docs/unsafe.md).
+//! Internally, `exec` runs launches, `cache` keeps compiled code on disk, `memory` is the guest's address space, and [`vm`]
+//! contains everything that depends on the operating system and the processor: code memory, signals, the entry to compiled code
+//! (docs/unsafe.md).
 #![warn(missing_docs)]
 
 mod cache;

@@ -1,27 +1,27 @@
-//! What has been compiled, as text.
+//! Listings: what has been compiled of a program, as text.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What has been compiled of a program with an engine's settings ([`crate::Observe::listings`]).
+/// All code compiled for a program with an engine's settings ([`crate::Observe::listings`]).
 #[derive(Debug, Clone, Default)]
 pub struct Listings {
     /// Functions, in the order in which they were made.
     pub functions: Vec<Arc<CodeListing>>,
-    /// Guest addresses of blocks of code that came up and that the interpreter must run.
+    /// Guest addresses of blocks of code that were reached but must run in the interpreter.
     pub interpreted: Vec<u32>,
 }
 
-/// A function of the host, made of guest code.
+/// A host function compiled from guest code.
 #[derive(Debug, Clone)]
 pub struct CodeListing {
-    /// What tools outside know it by: `warpjit::KERNEL@ADDRESS#VERSION`.
+    /// The name that profilers and debuggers show: `warpjit::KERNEL@ADDRESS#VERSION`.
     pub name: String,
-    /// What it does in one call.
+    /// What one call executes.
     pub kind: CodeKind,
-    /// What it was made of: one region, or the pieces of the kernel.
+    /// What it was compiled from: one region, or the phases of the kernel.
     pub parts: Vec<CodePart>,
-    /// What must be so for it to be run; other warps, or blocks, get another version.
+    /// The assumptions under which it runs. Other warps or blocks use another version.
     pub assumed: Vec<KnownSlot>,
     /// Bytes of code and constants.
     pub bytes: usize,
@@ -31,14 +31,14 @@ pub struct CodeListing {
     pub host: String,
 }
 
-/// What a function does in one call.
+/// What one call of a function executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeKind {
     /// A region for a warp.
     Region,
-    /// The kernel, for blocks of a row of the grid and all their warps.
+    /// The kernel, for the blocks of a grid row and all their warps.
     Rows {
-        /// All lanes of every warp take part.
+        /// Whether it needs all lanes of every warp to be active.
         whole: bool,
     },
 }
@@ -48,19 +48,19 @@ pub enum CodeKind {
 pub struct CodePart {
     /// Where it starts and what it covers, in words.
     pub outline: String,
-    /// Guest addresses between which the instructions of each block of code lie that it covers.
+    /// For each block of code that it covers: the range of guest addresses.
     pub spans: Vec<Range<u32>>,
-    /// Where it comes out, in words.
+    /// Its exits, in words.
     pub exits: Vec<String>,
-    /// Lanes that go through it together.
+    /// Lanes of a chunk.
     pub lanes: u32,
-    /// What follows for the start of a piece from what is assumed and from the pieces before.
+    /// Of a phase: the lane patterns at its start that follow from the assumptions and from earlier phases.
     pub known: Vec<KnownSlot>,
-    /// What each warp is looked at for where a piece starts.
+    /// Of a phase: the lane patterns that are checked for each warp at its start.
     pub looked_at: Vec<KnownSlot>,
     /// Its IR before branches become masks.
     pub regions: String,
-    /// Its IR in mask form, as code was generated from it: optimised, with versions for where all lanes take part.
+    /// Its IR in mask form, from which code was generated: optimised, with full-mask versions.
     pub mask: String,
 }
 

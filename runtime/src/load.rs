@@ -1,4 +1,4 @@
-//! From the bytes of a file to a [`Program`]: container, lifter, what the kernel needs.
+//! Loads a program: reads the container, picks the kernel, and lifts it.
 
 use crate::fork::Section;
 use crate::{Budget, CancelToken, Chip, Engine, Error, Isa, Program, ProgramOptions};
@@ -20,7 +20,7 @@ impl From<LoadError> for Error {
 }
 
 impl Program {
-    /// Takes a container apart (or raw words), picks the kernel and lifts it, with the usual [`Budget`].
+    /// Reads a container (or raw words), picks the kernel and lifts it, within the default [`Budget`].
     ///
     /// # Errors
     /// When the file or the code is unusable, or loading it takes more than the budget.
@@ -28,10 +28,11 @@ impl Program {
         Program::load_within(bytes, options, Budget::default(), None)
     }
 
-    /// The same with another budget, and with a token that ends it early.
+    /// The same with another budget, and with a token that can cancel it.
     ///
     /// # Errors
-    /// As [`Program::load`]; [`Error::Budget`] says which limit was reached and where, [`Error::Cancelled`] that the token was used.
+    /// As [`Program::load`]. [`Error::Budget`] says which limit was reached and where; [`Error::Cancelled`] means that
+    /// the token was used.
     pub fn load_within(
         bytes: &[u8],
         options: &ProgramOptions,
@@ -47,13 +48,13 @@ impl Program {
         }
         .map_err(LoadError::from)?;
         let chip = chip_for(&module, options)?;
-        // Raw words have no names; a name given for them says nothing.
+        // Raw words have no names, so a given name is ignored.
         let raw = is_raw(&module);
         let kernel = module.kernel(options.kernel.as_deref().filter(|_| !raw)).map_err(LoadError::from)?;
         lift(&module, kernel, chip, options, &meter)
     }
 
-    /// Takes one of the kernels of a container that has been taken apart. `raw` and `kernel` of the options say nothing here.
+    /// Lifts one kernel of a container that has been read already. Ignores `raw` and `kernel` of the options.
     ///
     /// # Errors
     /// As [`Program::load_within`].
@@ -81,7 +82,7 @@ fn is_raw(module: &Module) -> bool {
     module.kernels.iter().all(|kernel| kernel.name.is_empty())
 }
 
-/// The chip to lift for. What the options say that holds for all kernels is checked here, before one is chosen.
+/// The chip to lift for. Checks the options that concern all kernels, before one is chosen.
 fn chip_for(module: &Module, options: &ProgramOptions) -> Result<Chip, Error> {
     let isa = options.isa;
     if module.isa != isa {
@@ -122,7 +123,7 @@ fn lift(
 }
 
 impl Engine {
-    /// Loads a program within the engine's budget ([`crate::Config::budget`]); the token ends it early.
+    /// Loads a program within the engine's budget ([`crate::Config::budget`]). The token can cancel it.
     ///
     /// # Errors
     /// As [`Program::load_within`].

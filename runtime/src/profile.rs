@@ -1,4 +1,4 @@
-//! Profiles: where a launch spent its time, and what it did there.
+//! Profiles of a launch: where its threads spent their time, and what the interpreter counted of blocks, lanes and accesses.
 
 use crate::exec::Tiers;
 use crate::vm::sampler::{Place, Sample, Sampling};
@@ -6,31 +6,31 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use warpjit_ir::{interp, lane_counts};
 
-/// What is told of a launch and its compiled code, and to whom. By default nothing.
+/// What to record of launches and compiled code. By default nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Observe {
-    /// Compiled code is written down for Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
+    /// Announce compiled code to Linux perf: /tmp/perf-PID.map and /tmp/jit-PID.dump.
     pub perf: bool,
-    /// Samples a second that are taken of each thread for [`Profile::samples`]; 0: none.
+    /// Samples per second of each thread for [`Profile::samples`]; 0: none.
     pub sample_rate: u32,
-    /// Whether the interpreter counts blocks, lanes and accesses for [`Profile::blocks`] and what follows there; meant for
-    /// [`crate::Tier::Interp`], as compiled code counts none of it.
+    /// Whether the interpreter counts blocks, lanes and accesses, for [`Profile::blocks`] and the fields after it. Use
+    /// it with [`crate::Tier::Interp`], because compiled code counts none of this.
     pub count: bool,
-    /// Whether what is compiled is kept as text, for [`crate::Report::listings`]. Nothing comes from the cache or goes there then.
+    /// Whether to keep compiled code as text, for [`crate::Report::listings`]. Then the code cache is not used.
     pub listings: bool,
 }
 
 impl Observe {
-    /// Whether code must tell of which guest instruction it is.
+    /// Whether code needs a table of guest addresses.
     pub(crate) fn needs_pcs(self) -> bool {
         self.perf || self.sample_rate > 0 || crate::debug::ALWAYS_TELLS
     }
 }
 
-/// What was seen of a launch.
+/// The profile of a launch.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
-    /// Where threads were.
+    /// Samples of what threads were doing.
     pub samples: Samples,
     /// Lanes of a warp.
     pub lanes: u32,
@@ -42,21 +42,21 @@ pub struct Profile {
     pub accesses: Vec<AccessProfile>,
 }
 
-/// Where threads were, by samples at an even pace.
+/// Samples of what threads were doing, taken at a constant rate.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
-    /// In compiled code of the instruction at a guest address.
+    /// In compiled code, by guest address of the instruction.
     pub compiled: BTreeMap<u32, u64>,
-    /// In functions that compiled code of the instruction at a guest address has called.
+    /// In functions that compiled code has called, by guest address of the calling instruction.
     pub helpers: BTreeMap<u32, u64>,
-    /// In the interpreter. It is sampled by block; the samples of a block are spread over its instructions by the number of their
-    /// operations.
+    /// In the interpreter, by guest address. A sample names only the block of code; it is divided among the block's
+    /// instructions in proportion to their operations.
     pub interpreted: BTreeMap<u32, f64>,
-    /// In compiled code between instructions: registers that come in and go out, the way from chunk to chunk.
+    /// In compiled code that belongs to no guest instruction: loading and storing slots, the loop over chunks.
     pub between: u64,
     /// Compiling.
     pub compiling: u64,
-    /// In the rest of the runtime: scheduling, entering code, setting warps up.
+    /// In the rest of the runtime: scheduling, entering code, setting up warps.
     pub runtime: u64,
     /// Samples for which there was no room.
     pub lost: u64,
@@ -109,9 +109,9 @@ pub struct BlockProfile {
     pub executions: u64,
     /// Active lanes of all executions.
     pub lanes: u64,
-    /// Of those, lanes for which the condition of the last instruction held; `None` if it has none.
+    /// Lanes of these for which the condition of the last instruction held; `None` if it has none.
     pub taken: Option<u64>,
-    /// Executions after which lanes went different ways.
+    /// Executions after which lanes diverged.
     pub parted: u64,
 }
 
@@ -120,8 +120,8 @@ pub struct BlockProfile {
 pub struct InstructionProfile {
     /// By warps.
     pub executions: u64,
-    /// Lanes that it was for, summed over all executions (see [`crate::Stats::thread_instructions`]); `None` for one that is for no lanes
-    /// (a scalar instruction of GCN).
+    /// Its lanes, summed over all executions (see [`crate::Stats::thread_instructions`]); `None` for a scalar
+    /// instruction of GCN.
     pub lanes: Option<u64>,
 }
 
@@ -136,11 +136,11 @@ pub struct AccessProfile {
     pub direction: interp::profile::Direction,
     /// Bytes of a lane. An access of more is several.
     pub bytes: u8,
-    /// What the addresses looked like.
+    /// The address patterns.
     pub counts: interp::profile::AccessCounts,
 }
 
-/// Samples of threads before it is known whose code they are in.
+/// Samples before host addresses are resolved to guest addresses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawSamples {
     samples: HashMap<Sample, u64>,
@@ -186,7 +186,7 @@ impl Sampler {
         Sampler { sampling, start, raw }
     }
 
-    /// Makes room for more, now and then.
+    /// Empties the sample buffer if it is getting full.
     #[inline]
     pub fn empty(&mut self) {
         if let Some(sampling) = &self.sampling
@@ -220,7 +220,7 @@ fn thread_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Puts together what was seen of a launch.
+/// Builds the profile of a launch.
 pub(crate) fn profile(tiers: &Tiers, raw: &RawSamples, counts: Option<&interp::Profile>) -> Profile {
     let mut profile =
         Profile { samples: samples(tiers, raw), lanes: tiers.code().lanes(), ..Profile::default() };

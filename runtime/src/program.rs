@@ -1,4 +1,5 @@
-//! Programs: guest code ready to be launched.
+//! Programs: loaded kernels that can be launched. A program holds its compiled code, for each combination of settings that code
+//! depends on.
 
 use crate::cache::CacheConfig;
 use crate::exec::setup::Needs;
@@ -15,14 +16,14 @@ use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
 use warpjit_ir::regions::{MOST_WHOLE_LANES, RegionOptions, steps};
 
-/// What [`Program::load`] must know besides the bytes. Containers say most of it themselves.
+/// What [`Program::load`] needs besides the bytes. Containers contain most of it.
 #[derive(Debug, Clone)]
 pub struct ProgramOptions {
     /// Instruction set.
     pub isa: Isa,
     /// Chip; needed where the container does not name one. [`Chip::parse`] and [`Isa::chip`] read names.
     pub chip: Option<Chip>,
-    /// Whether the bytes are words of code whatever they look like.
+    /// Whether to read the bytes as raw code, even if they look like a container.
     pub raw: bool,
     /// Which kernel of the container; may be left out if there is just one.
     pub kernel: Option<String>,
@@ -36,11 +37,11 @@ pub struct ProgramOptions {
     pub shared: Option<u32>,
     /// Raw code: bytes of local memory of a thread.
     pub local: Option<u32>,
-    /// Raw GCN code: COMPUTE_PGM_RSRC1. With it and `rsrc2` the program starts as the hardware's dispatch starts it, in a grid of any
-    /// size; they replace `registers`, `sgprs` and `shared`. Without them nothing is set up.
+    /// Raw GCN code: COMPUTE_PGM_RSRC1. With it and `rsrc2` the program starts as the hardware would start it, in a
+    /// grid of any size. They replace `registers`, `sgprs` and `shared`. Without them no registers are set up.
     pub rsrc1: Option<u32>,
-    /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables scratch, the
-    /// launch needs [`Launch::scratch_ring`], or `local` says what a lane needs.
+    /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables
+    /// scratch, the launch must give [`Launch::scratch_ring`], or `local` the bytes of a lane.
     pub rsrc2: Option<u32>,
 }
 
@@ -63,7 +64,7 @@ impl ProgramOptions {
     }
 }
 
-/// Settings that code depends on; each combination is compiled for itself.
+/// Settings that compiled code depends on. Each combination has code of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Variant {
     pub tier: Tier,
@@ -78,15 +79,15 @@ pub(crate) struct Variant {
     pub count: bool,
     pub keep_registers: bool,
     pub exact_steps: bool,
-    /// Kinds of the windows to global memory, where they are not the whole address space.
+    /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
-    /// Code looks up the 64-bit addresses of loads and stores.
+    /// Whether code translates the 64-bit addresses of loads and stores.
     pub translate: bool,
-    /// Code tells of which guest instruction it is.
+    /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
-    /// Code is written down for perf.
+    /// Whether code is announced to perf.
     pub perf: bool,
-    /// Code is kept as text.
+    /// Whether code is kept as text.
     pub listings: bool,
 }
 
@@ -106,7 +107,7 @@ impl Variant {
             host: config.host,
             count: config.count || config.observe.count,
             keep_registers: launch.capture_registers,
-            // Regions that count steps are those that count exactly.
+            // Counting instructions needs the same exact counts as a limit.
             exact_steps: launch.max_steps != 0 || config.count,
             windows: kinds(&launch.globals),
             translate,
@@ -131,13 +132,13 @@ impl Variant {
         }
     }
 
-    /// The same for one lane after another.
+    /// The same settings for one lane after another.
     pub(crate) fn lane_by_lane(mut self) -> Variant {
         self.single = true;
         self
     }
 
-    /// Whether blocks of a launch may go one way or the other ([`crate::exec::ways`]), whichever is quicker.
+    /// Whether blocks may run lane by lane if that is faster ([`crate::exec::ways`]).
     pub(crate) fn may_choose(&self, config: &Config) -> bool {
         let Observe { perf, sample_rate, count, listings } = config.observe;
         self.tier != Tier::Interp
@@ -156,24 +157,24 @@ impl Variant {
     }
 }
 
-/// Most groups of four lanes that are taken with vectors of 128 bits if they are asked for.
+/// Most groups of four lanes in a chunk with 128-bit vectors.
 pub(crate) const MOST_NARROW: u8 = 4;
 
-/// A kernel, ready to be launched any number of times, from any thread. Clones share all that is compiled.
+/// A kernel that can be launched any number of times, from any thread. Clones share the compiled code.
 #[derive(Clone)]
 pub struct Program(Arc<Inner>);
 
-/// What code depends on, where it is kept, and how much may be spent on it.
+/// The settings that code depends on, its cache, and its budget.
 type Settings = (Variant, Option<CacheConfig>, Budget);
 
-/// A kernel with some settings, made once.
+/// The tiers for some settings, made once.
 type Making = OnceLock<Result<Arc<Tiers>, Error>>;
 
 struct Inner {
     image: KernelImage,
     /// [`steps::most`] of it.
     most_steps: OnceLock<Option<u64>>,
-    /// Made at first use, outside of the lock. There are few: to look through them takes less time than to hash settings.
+    /// Each is made at first use, outside the lock. A linear search is faster than hashing, because there are few.
     variants: Mutex<Vec<(Settings, Arc<Making>)>>,
 }
 
@@ -184,19 +185,19 @@ impl fmt::Debug for Program {
 }
 
 impl Program {
-    /// Takes a kernel that has been lifted already.
+    /// Makes a program from a kernel that has been lifted already.
     ///
     /// # Errors
     ///
-    /// [`Error::Program`] where the function is not valid ([`warpjit_ir::verify`]) or does not go with the rest of the image. What a slot says of its
-    /// largest value ([`warpjit_ir::function::SlotData::umax`]) need not be so: what cannot be proved is not taken for granted.
+    /// [`Error::Program`] if the function is not valid ([`warpjit_ir::verify`]) or contradicts the rest of the image.
+    /// Bounds of slots ([`warpjit_ir::function::SlotData::umax`]) may be wrong: those that cannot be proved are removed.
     pub fn from_image(mut image: KernelImage) -> Result<Self, Error> {
         crate::image::check(&mut image)?;
         Ok(Program::checked(image))
     }
 
-    /// Takes a kernel that a front end has lifted. Such kernels are valid, which builds for tests look at. All bounds of slots can be proved, but
-    /// for those of VP1 (`are_proved`): there the results of pure functions are bounded.
+    /// Makes a program from a kernel that a frontend has lifted. Such kernels are valid, which debug builds check.
+    /// Their slot bounds can be proved (`are_proved`), except VP1's, which bound results of pure functions.
     pub(crate) fn lifted(image: KernelImage, are_proved: bool) -> Self {
         if cfg!(debug_assertions) {
             match crate::image::check(&mut image.clone()) {
@@ -244,14 +245,15 @@ impl Program {
         }
     }
 
-    /// Whether no warp can take more instructions than a limit: then it needs none.
+    /// Whether no warp can execute more than `max_steps` instructions. Then the launch needs no limit.
     pub(crate) fn ends_within(&self, max_steps: u64) -> bool {
         let _section = Section::enter();
         let most = self.0.most_steps.get_or_init(|| steps::most(&self.0.image.function));
         most.is_some_and(|most| most <= max_steps)
     }
 
-    /// The code for some settings, made at first use; the token ends that early. Who asks for other settings does not wait for that.
+    /// The tiers for some settings, made at first use. The token can cancel that. Threads that need other settings do
+    /// not wait.
     pub(crate) fn tiers(
         &self,
         variant: Variant,
@@ -263,11 +265,11 @@ impl Program {
             let making = self.making(variant, config);
             let made = making.get_or_init(|| self.make_tiers(variant, config, cancel).map(Arc::new));
             if made.is_err() {
-                // The next one who asks tries again.
+                // Forget the failure, so that the next caller tries again.
                 let mut variants = self.0.variants.lock();
                 variants.retain(|(_, other)| !Arc::ptr_eq(other, &making));
             }
-            // Another launch that was cancelled may have been making it.
+            // It may have failed because another launch that was making it was cancelled.
             if !matches!(made, Err(Error::Cancelled)) || cancel.is_some_and(CancelToken::is_cancelled) {
                 return made.clone();
             }

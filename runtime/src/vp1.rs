@@ -68,7 +68,7 @@ use crate::fork::Section;
 use crate::program::Variant;
 use crate::{Budget, CancelToken, Config, Error, Launch, Memory, Program};
 
-/// What is outside of the processor.
+/// The environment of the processor, which the embedder provides.
 pub trait Outside {
     /// The program reads register `index` of a register file that is no part of the processor's state: 8 `$sr`, 9 `$mi`,
     /// 10 `$uc` (but 0 and 16), 22 `$d`, 23 `$f`; others are unknown. `None` leaves the destination as it is, which is
@@ -107,10 +107,10 @@ pub struct Nobody;
 
 impl Outside for Nobody {}
 
-/// Why a machine has stopped.
+/// Why a machine stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// The program has executed an `exit`. Running again goes on behind it.
+    /// The program has executed an `exit`. Running again continues after it.
     Exit {
         /// Its code.
         code: u16,
@@ -121,7 +121,7 @@ pub enum Stop {
     Limit,
     /// There is no code at [`Machine::pc`].
     Illegal,
-    /// The token of [`Machine::set_cancel`] was used. Running again with another one goes on.
+    /// The token of [`Machine::set_cancel`] was used. Running again with another token continues.
     Cancelled,
 }
 
@@ -137,7 +137,7 @@ struct Loaded {
     tiers: [Option<Arc<Tiers>>; 2],
 }
 
-/// Bundles between two looks at a machine's token.
+/// Bundles between two checks of a machine's token.
 const BUNDLES_AT_A_TIME: u64 = 1 << 16;
 
 /// A processor with a program.
@@ -153,9 +153,9 @@ pub struct Machine {
     warp: Warp,
     shared: Shared,
     at: Node,
-    /// What ends runs from outside.
+    /// The token that can end runs.
     cancel: Option<CancelToken>,
-    /// What all loads of the program together have taken.
+    /// Budget used by all loads of the program together.
     spent: Spent,
 }
 
@@ -165,7 +165,7 @@ impl std::fmt::Debug for Machine {
     }
 }
 
-/// How running has ended.
+/// How a run ended.
 enum Inside {
     /// The program has: the value of its slot `exit`.
     Stop(u32),
@@ -300,7 +300,7 @@ impl Machine {
         self.at.pc
     }
 
-    /// Lets it go on at a word address. A branch that was pending is forgotten.
+    /// Continues at a word address. A pending branch is dropped.
     pub fn set_pc(&mut self, pc: u32) {
         self.at = Node::at(pc);
     }
@@ -540,7 +540,8 @@ impl Machine {
         self.warp.frame.write(self.loaded.offsets[slot.index()], ty.scalar, lane, value);
     }
 
-    /// Why code that should be compiled was left to the interpreter, if that has happened: a limit of the code generator.
+    /// Why the interpreter ran code that should have been compiled, if that happened: a limit of the code generator was
+    /// reached.
     pub fn not_compiled(&self) -> Option<String> {
         self.loaded.tiers.iter().flatten().find_map(|tiers| tiers.not_compiled())
     }

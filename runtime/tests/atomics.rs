@@ -1,4 +1,4 @@
-//! Atomics of whole launches on every tier, with all widths of code: their order, lanes that fault, locks.
+//! Tests atomics in whole launches, on every tier and with every width of code: their order, faulting lanes, locks.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Blocks of several sizes, one after the other, on one program: each kind has code of its own, whatever ran before.
+//! Tests blocks of several sizes in turn on one program: each block class has code of its own, and results do not depend on what
+//! ran before.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Code kept on disk, seen through the library: the same results, without compiling.
+//! Tests the code cache through the library: the same results, without compiling.
 
 mod support;
 

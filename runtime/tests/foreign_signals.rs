@@ -1,5 +1,5 @@
-//! Signals that are none of ours do what they would have done without us, and those that are reach us whoever was here first or came later. Each
-//! case is a child process, which this very test binary becomes when a variable is set.
+//! Tests that signals which are not ours do what they would do without us, and that ours reach us, whoever installed handlers
+//! first or later. Each case runs in a child process: this test binary starts itself with an environment variable set.
 
 mod support;
 

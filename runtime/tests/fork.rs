@@ -1,6 +1,6 @@
-//! A process that forks while it runs guests: parent and child both go on, and neither notices the other. The user is Python's
-//! multiprocessing with its start method `fork`. Each case is a child process, which this very test binary becomes when a variable is set; what
-//! it forks ends by its exit status, and by an alarm where it hangs.
+//! Tests that a process may fork while it runs guests: parent and child both go on. Python's multiprocessing with start method
+//! `fork` needs that. Each case runs in a child process: this test binary starts itself with an environment variable set. A
+//! forked child reports by its exit status, and an alarm ends it if it hangs.
 
 mod support;
 

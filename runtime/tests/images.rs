@@ -1,5 +1,5 @@
-//! Images that anybody may make: whatever they say, nothing outside of the guest's memory is read or written. Each case that would crash a
-//! process if it did runs in a child process, which this very test binary becomes when a variable is set.
+//! Tests that no image can make compiled code access memory outside the guest's. A case that would crash the process if it failed
+//! runs in a child process: this test binary starts itself with an environment variable set.
 
 mod support;
 

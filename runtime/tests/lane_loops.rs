@@ -1,5 +1,4 @@
-//! Loops that lanes leave at different times: where few are left, compiled code runs them one after another
-//! (`warpjit_ir::passes::lane_loops`).
+//! Tests lane serialisation in launches (`warpjit_ir::passes::lane_loops`): loops that lanes leave at different times.
 
 mod support;
 

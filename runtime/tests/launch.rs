@@ -1,4 +1,4 @@
-//! Whole launches of kernels in IR text: scheduling, barriers, faults, limits.
+//! Tests whole launches of kernels in IR text: scheduling, barriers, faults, limits.
 
 mod support;
 

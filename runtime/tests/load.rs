@@ -1,4 +1,4 @@
-//! Programs from bytes: what is refused and why, and Tesla code from the bits to the result.
+//! Tests loading programs from bytes: what is refused and why, and Tesla code from its bits to its result.
 
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{

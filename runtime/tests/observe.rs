@@ -1,4 +1,4 @@
-//! What the library tells of launches: samples, counts; and that watching changes nothing.
+//! Tests samples and counts of launches, and that observing a launch changes nothing.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Kernels with barriers, which compiled code runs as pieces of one function for rows of blocks: what blocks find when they start, loops
-//! over barriers, and blocks that must go on by themselves because their warps part, fault, wait for others or have other registers.
+//! Tests grid-row code of kernels with barriers: the initial state of each block, loops over barriers, and blocks that must
+//! continue warp by warp because their warps diverge, fault, wait for others, or have other lane patterns.
 
 mod support;
 

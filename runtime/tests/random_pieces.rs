@@ -1,5 +1,5 @@
-//! Random kernels with barriers, atomics and loops round them, on grids of some blocks: interpreter and compiled code, which runs them as pieces of one
-//! function, must leave the same. `WARPJIT_RANDOM=n` runs so many.
+//! Runs random kernels with barriers, atomics and loops around them on small grids, in the interpreter and as grid-row code: both
+//! must leave the same memory. `WARPJIT_RANDOM=n` sets the number of kernels.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Registers that a launch names, and those it gives back.
+//! Tests registers that a launch sets, and registers that it returns.
 
 use warpjit_frontend::Isa;
 use warpjit_runtime::{Config, Engine, Launch, Program, ProgramOptions};

@@ -1,5 +1,5 @@
-//! Kernels of one region, which compiled code runs for rows of blocks at a time: block indices from slots and from shared memory, warps
-//! with lanes that are missing, faults in the middle of a row, and what compiles behind the launch.
+//! Tests grid-row code of kernels of a single phase: block indices from slots and from shared memory, warps with missing lanes,
+//! faults in the middle of a row, background compilation.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Memory that a launch provides: contents, addresses in slots and in memory, memory of each warp.
+//! Tests memory segments that a launch provides: their contents, their addresses in slots and in memory, and segments divided
+//! among warps.
 
 mod support;
 

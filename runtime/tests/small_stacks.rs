@@ -1,4 +1,4 @@
-//! Launches from threads and fibers whose stack is small: compiled code takes as much as it needs, and none of it is a neighbour's.
+//! Tests launches from threads and fibers with small stacks: compiled code never touches memory beyond its stack.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Memory stays put: programs loaded, run and dropped many times in one process leave nothing behind
-//! (`benches/src/bin/steady.rs` does it 10,000 times).
+//! Tests that memory use is steady: loading, running and dropping programs many times in one process leaves nothing behind.
+//! (`benches/src/bin/steady.rs` does it 10,000 times.)
 #![cfg(target_os = "linux")]
 
 mod support;

@@ -1,4 +1,5 @@
-//! Code that is compiled while launches run: taken up, given up, left behind.
+//! Tests background compilation: code that a running launch starts to use, code that is given up, and code that nobody waits for
+//! any more.
 
 mod support;
 

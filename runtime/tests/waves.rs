@@ -1,5 +1,5 @@
-//! Random programs of a machine with a scalar unit: uniform registers, uniform branches, a mask of lanes as data. The
-//! interpreter and compiled code must leave the same memory.
+//! Runs random programs for a machine with a scalar unit (uniform registers, uniform branches, a lane mask as data), in the
+//! interpreter and compiled: both must leave the same memory.
 
 mod support;
 

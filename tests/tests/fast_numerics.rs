@@ -4,7 +4,7 @@
 
 use warpjit::session::{Session, load_program};
 use warpjit_runtime::{Access, Arg, Config, Engine, HostLevel, Isa, Launch, Numerics, Program, Tier};
-use warpjit_tests::arrays::assembled;
+use warpjit_tests::arrays::{assembled, some_of};
 use warpjit_tests::corpus::{self, Case};
 
 /// The interpreter first.
@@ -44,8 +44,8 @@ fn cases() -> Vec<Case> {
 fn programs_leave_the_same_bits() {
     let engines = engines();
     let mut compared = 0;
-    // A third of the corpus: every operation is in several programs.
-    for case in cases().into_iter().step_by(3) {
+    // A part of the corpus: every operation is in several programs.
+    for case in some_of(cases(), 7) {
         let file = case.load().unwrap();
         let program = load_program(&file).unwrap();
         let run = |engine: &Engine| {
@@ -70,7 +70,7 @@ fn programs_leave_the_same_bits() {
             }
         }
     }
-    assert!(compared > 160, "{compared}");
+    assert!(compared > 70, "{compared}");
 }
 
 /// Numbers of all kinds, with both signs: zeros, denormals, the least and the greatest normal ones, others, infinities, NaNs that signal and do not.

@@ -298,10 +298,10 @@ fn the_lowest_bad_lane_of_an_access_is_named() {
     for (number, case) in cases().into_iter().enumerate() {
         let program = case.program();
         // The interpreter always, of the others some by turns: compiling is most of the time.
-        let by_turns = |n: usize| n == 0 || matches!(case.places, Places::Anywhere) || n % 3 == number % 3;
+        let by_turns = |n: usize| n == 0 || matches!(case.places, Places::Anywhere) || n % 4 == number % 4;
         let rounds = match case.places {
-            Places::Anywhere if case.origin == 0 => 18,
-            Places::Anywhere => 6,
+            Places::Anywhere if case.origin == 0 => 9,
+            Places::Anywhere => 3,
             _ => 2,
         };
         for round in 0..rounds {
@@ -322,5 +322,5 @@ fn the_lowest_bad_lane_of_an_access_is_named() {
             }
         }
     }
-    assert!(faults > 500 && above > 250, "{faults} faults, {above} not of the first lane");
+    assert!(faults > 250 && above > 120, "{faults} faults, {above} not of the first lane");
 }

@@ -1,4 +1,4 @@
-//! Random regions: accesses of all spaces, integers, chains of multiply-adds, masks, a loop.
+//! Generates random regions: accesses to all spaces, integers, chains of multiply-adds, masks, a loop.
 
 use warpjit_backend::Shape;
 use warpjit_ir::function::BlockCall;

@@ -1,4 +1,4 @@
-//! Sixteens of lanes that are a known distance apart, and what is computed of that: addresses of shared and constant memory, and values.
+//! Tests slots of which consecutive 16-lane vectors differ by a known constant: addresses and values computed from them.
 
 use warpjit_backend::Shape;
 use warpjit_ir::text::parse_function;

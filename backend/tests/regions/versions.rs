@@ -1,4 +1,5 @@
-//! Versions for where all lanes take part, addresses at offsets from one start, slots that are even over a chunk, places that lanes share.
+//! Tests full-mask versions, addresses at constant offsets from one base, slots that are affine over a chunk, and addresses that
+//! lanes share.
 
 use warpjit_backend::Shape;
 use warpjit_ir::passes::{conjunctions, dce, fold, gvn, pipeline, simplify_cfg, whole};

@@ -1,4 +1,8 @@
-//! Known bits and unsigned bounds of values, from slot bounds, widths of loads, constants and the operations on them.
+//! Known bits and unsigned bounds: for each value, the bits that are always 0, the bits that are always 1, and the largest
+//! unsigned value.
+//!
+//! They follow from the bounds of slots, the widths of loads, constants, and the operations that use these. Each fact holds in
+//! every lane.
 
 use crate::entities::{Block, Value};
 use crate::function::{Function, Imm, InstData};
@@ -8,16 +12,16 @@ use crate::types::Scalar;
 /// What is known of a value's bits in every lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bits {
-    /// Bits that are 0 for sure.
+    /// Bits that are certainly 0.
     pub zeros: u64,
-    /// Bits that are 1 for sure.
+    /// Bits that are certainly 1.
     pub ones: u64,
     /// Largest unsigned value.
     pub max: u64,
 }
 
 impl Bits {
-    /// Nothing is known of a value of this type.
+    /// Nothing known, for a value of this type.
     pub fn unknown(scalar: Scalar) -> Bits {
         let mask = scalar.bit_mask();
         Bits { zeros: !mask, ones: 0, max: mask }
@@ -34,12 +38,12 @@ impl Bits {
     }
 
     fn new(zeros: u64, ones: u64, max: u64) -> Bits {
-        // Each says something of the other.
+        // The bits and the bound each restrict the other.
         let zeros = zeros | !ones_below(max);
         Bits { zeros, ones, max: max.min(!zeros) }
     }
 
-    /// What holds of both.
+    /// What holds for both.
     fn join(self, other: Bits) -> Bits {
         Bits { zeros: self.zeros & other.zeros, ones: self.ones & other.ones, max: self.max.max(other.max) }
     }
@@ -70,7 +74,7 @@ fn ones_below(max: u64) -> u64 {
     u64::MAX.checked_shr(max.leading_zeros()).unwrap_or(0)
 }
 
-/// Rounds of the analysis before bounds that still grow round a loop are given up.
+/// Rounds of the analysis after which bounds that still grow around a loop are given up.
 const ROUNDS: usize = 4;
 
 /// Known bits of every value.
@@ -79,11 +83,12 @@ pub struct KnownBits {
 }
 
 impl KnownBits {
-    /// Analyses a function, whose reachable blocks are in reverse postorder in `order`. Parameters are what all their arguments have in common.
+    /// Analyses a function. `order` is the reverse postorder of its reachable blocks. A parameter has what all its
+    /// arguments have in common.
     pub fn new(func: &Function, order: &[Block]) -> KnownBits {
         let unknown: Vec<Bits> = func.values.iter().map(|v| Bits::unknown(v.ty.scalar)).collect();
         let mut known = KnownBits { bits: unknown.clone() };
-        // Optimistic: a parameter is nothing yet until an argument reaches it.
+        // Optimistic: a parameter has no value until an argument reaches it.
         let mut reached: Vec<bool> = vec![false; func.values.len()];
         for round in 0.. {
             let mut changed = false;
@@ -109,7 +114,7 @@ impl KnownBits {
                             continue;
                         }
                         if round >= ROUNDS {
-                            // Bits are lost one by one at worst; a bound can grow by one each round.
+                            // Known bits are lost one by one at worst, but a bound can grow by one in each round.
                             joined.max = !joined.zeros;
                         }
                         if round >= 2 * ROUNDS {
@@ -124,7 +129,7 @@ impl KnownBits {
                 break;
             }
         }
-        // Widening went too far: what the arguments say now holds of the parameters too.
+        // Widening lost too much. What the arguments have now also holds for the parameters.
         for _ in 0..2 {
             known.narrow(func, order);
         }
@@ -160,7 +165,7 @@ impl KnownBits {
         self.bits[value.index()]
     }
 
-    /// Enters a value that has been made since.
+    /// Adds a value that was made after the analysis.
     pub fn update(&mut self, func: &Function, value: Value) {
         if value.index() >= self.bits.len() {
             let from = self.bits.len();

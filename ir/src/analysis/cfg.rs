@@ -1,4 +1,4 @@
-//! Successors, predecessors, reverse postorder.
+//! The control-flow graph of a function: successors, predecessors and reverse postorder of its blocks.
 
 use crate::entities::Block;
 use crate::function::{Function, Terminator};

@@ -1,14 +1,15 @@
-//! What kinds of numbers floats can be: infinite, normal, denormal or zero, of which sign, and NaNs.
+//! Which classes of floats each value can be: infinity, normal, denormal or zero of either sign, quiet NaN, signalling NaN.
 //!
-//! The kinds are found for all values together, starting with none: a parameter has those of its arguments, a result those that its operands
-//! allow. Integers count as the floats that their bits are. What one lane's value can be, any lane's can.
+//! The analysis is a fixed point over the whole function. Every value starts with no class. A block parameter has the classes of
+//! all its arguments; a result has those that its operands allow. An integer has the classes of the float with the same bits,
+//! because guests keep floats in integer registers. A class that is possible in one lane counts as possible in every lane.
 
 use crate::entities::Value;
 use crate::function::{Function, Imm, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// A set of kinds of floats. Kinds of numbers stand in their order, the least one lowest.
+/// A set of float classes, one bit each. The classes of numbers are in numeric order, the least one in the lowest bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Classes(u16);
 
@@ -27,11 +28,11 @@ const NUMBERS: u16 = 0xff;
 const NEGATIVE: u16 = 0x0f;
 const POSITIVE: u16 = 0xf0;
 const NAN: u16 = QUIET | SIGNALLING;
-/// Kinds that are one number.
+/// Classes with a single member.
 const POINTS: u16 = NEG_INFINITY | NEG_ZERO | POS_ZERO | POS_INFINITY;
 
 impl Classes {
-    /// Nothing: what is never computed.
+    /// The empty set, for a value that is never computed.
     pub const NONE: Classes = Classes(0);
     /// Anything.
     pub const ALL: Classes = Classes(NUMBERS | NAN);
@@ -41,14 +42,14 @@ impl Classes {
     pub const SIGNALLING: Classes = Classes(SIGNALLING);
     /// Denormals of both signs.
     pub const DENORMALS: Classes = Classes(NEG_DENORMAL | POS_DENORMAL);
-    /// Numbers with a sign, -0 too.
+    /// Negative numbers, including -0.
     pub const NEGATIVE: Classes = Classes(NEGATIVE);
     /// -0.
     pub const NEG_ZERO: Classes = Classes(NEG_ZERO);
     /// +0.
     pub const POS_ZERO: Classes = Classes(POS_ZERO);
 
-    /// The kind of a constant of this type.
+    /// The class of a constant of this type.
     pub fn of(scalar: Scalar, bits: u64) -> Classes {
         let (fraction_bits, width) = match scalar {
             Scalar::F32 | Scalar::I32 => (23, 32),
@@ -69,12 +70,12 @@ impl Classes {
         if bits >> (width - 1) & 1 != 0 { kind.mirrored() } else { kind }
     }
 
-    /// Whether one of the other kinds is among these.
+    /// Whether the two sets have a common class.
     pub fn may(self, other: Classes) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Those of both.
+    /// The union.
     #[must_use]
     pub fn or(self, other: Classes) -> Classes {
         Classes(self.0 | other.0)
@@ -84,17 +85,17 @@ impl Classes {
         self.0 & NUMBERS
     }
 
-    /// The other sign. NaNs are of either.
+    /// The classes of the negated values. NaNs have no sign.
     fn mirrored(self) -> Classes {
         Classes((self.numbers() as u8).reverse_bits() as u16 | self.0 & NAN)
     }
 
-    /// Without the sign.
+    /// The classes of the magnitudes.
     fn magnitude(self) -> Classes {
         Classes((self.0 | self.mirrored().0) & !NEGATIVE)
     }
 
-    /// Zeros of their sign for denormals.
+    /// The classes after flushing: denormals become zeros of the same sign.
     fn flushed(self) -> Classes {
         let denormals = self.0 & Classes::DENORMALS.0;
         let zeros = if denormals & NEG_DENORMAL != 0 { NEG_ZERO } else { 0 }
@@ -102,7 +103,7 @@ impl Classes {
         Classes(self.0 & !denormals | zeros)
     }
 
-    /// All numbers of the signs that are here, denormals too unless they are flushed, and NaNs if `nan`.
+    /// All classes of numbers with a sign that occurs in this set, without denormals if `ftz`, and NaNs if `nan`.
     fn any_of_signs(self, ftz: bool, nan: bool) -> Classes {
         let positive = if self.0 & POSITIVE != 0 { POSITIVE } else { 0 };
         let negative = if self.0 & NEGATIVE != 0 { NEGATIVE } else { 0 };
@@ -110,7 +111,7 @@ impl Classes {
         if ftz { any.flushed() } else { any }
     }
 
-    /// Whether all numbers here are less than, or the same as, all numbers there.
+    /// Whether every number of this set is at most every number of the other.
     fn is_below(self, other: Classes) -> bool {
         let (own, others) = (self.numbers(), other.numbers());
         if own == 0 || others == 0 {
@@ -120,9 +121,10 @@ impl Classes {
         highest < lowest || highest == lowest && highest & POINTS != 0
     }
 
-    /// What the lesser of both, or the greater, can be.
+    /// The classes of the minimum (or maximum) of two values.
     fn extreme(self, other: Classes, greater: bool) -> Classes {
-        // Numbers of one that may come out: all where the other may be a NaN, else those that not all of the other's beat.
+        // The numbers of one operand that may be the result: all, if the other may be a NaN; otherwise those that do
+        // not lose against all of the other's.
         let survive = |own: Classes, other: Classes| {
             let others = other.numbers();
             if other.may(Classes::NAN) || others == 0 {
@@ -137,7 +139,8 @@ impl Classes {
         Classes(survive(self, other) | survive(other, self) | nan)
     }
 
-    /// The one of two operands that [`Opcode::Fmin`], or `Fmax` where `greater`, is sure to give: the first (true) or the second.
+    /// The operand that [`Opcode::Fmin`] (or `Fmax` if `greater`) certainly returns: the first (true) or the second
+    /// (false).
     pub(crate) fn decided(self, other: Classes, greater: bool) -> Option<bool> {
         let wins = |a: Classes, b: Classes| {
             let beats = if greater { b.is_below(a) } else { a.is_below(b) };
@@ -151,7 +154,7 @@ impl Classes {
     }
 }
 
-/// The kinds of each value of a function.
+/// The classes of each value of a function.
 pub struct FloatClasses {
     of: Vec<Classes>,
 }
@@ -160,7 +163,7 @@ impl FloatClasses {
     /// Analyses a function as it is now.
     pub fn new(func: &Function) -> FloatClasses {
         let count = func.values.len();
-        // Where each value goes.
+        // The uses of each value.
         let mut users: Vec<Vec<Value>> = vec![Vec::new(); count];
         let mut work = Vec::new();
         for data in &func.blocks {
@@ -178,12 +181,12 @@ impl FloatClasses {
             }
         }
         let mut classes = FloatClasses { of: vec![Classes::NONE; count] };
-        // Nobody knows what the entry is given.
+        // Parameters of the entry are unknown.
         for &param in func.blocks.get(func.entry.index()).iter().flat_map(|entry| &entry.params) {
             classes.of[param.index()] = Classes::ALL;
             work.push(param);
         }
-        // First from the front: operands mostly stand before their users.
+        // Visit in order first, because operands mostly precede their users.
         work.reverse();
         while let Some(value) = work.pop() {
             let before = classes.of(value);
@@ -209,7 +212,7 @@ impl FloatClasses {
         classes
     }
 
-    /// What a value can be.
+    /// The classes of a value.
     pub fn of(&self, value: Value) -> Classes {
         self.of.get(value.index()).copied().unwrap_or(Classes::ALL)
     }
@@ -230,7 +233,7 @@ impl FloatClasses {
         if data.op == Select {
             return x[1].or(x[2]);
         }
-        // Nothing comes of what is not there yet.
+        // No result while an operand has no class yet.
         if x.contains(&Classes::NONE) {
             return Classes::NONE;
         }
@@ -273,7 +276,7 @@ impl FloatClasses {
     }
 }
 
-/// Whether what a result can be is found from its operands.
+/// Whether a result's classes are derived from its operands.
 fn depends_on_operands(op: Opcode) -> bool {
     use Opcode::*;
     matches!(
@@ -282,18 +285,18 @@ fn depends_on_operands(op: Opcode) -> bool {
     ) || matches!(op, Fma | FmadTrunc | Fsqrt | Ffloor | Fceil | Ftrunc | Fnearest | Fpromote | Fdemote)
 }
 
-/// Sum. Which bits a NaN has is unspecified, so it may be a signalling one.
+/// The classes of a sum. The bits of a NaN are unspecified, so it may be a signalling one.
 fn sum(a: Classes, b: Classes, ftz: bool) -> Classes {
     let both = Classes(a.0 | b.0);
     let infinite = |a: Classes, b: Classes| a.0 & POS_INFINITY != 0 && b.0 & NEG_INFINITY != 0;
-    // Numbers of different signs may cancel, to +0; those of one sign keep it.
+    // Numbers of different signs may cancel to +0; numbers of one sign keep it.
     both.any_of_signs(ftz, both.may(Classes::NAN) || infinite(a, b) || infinite(b, a))
 }
 
-/// Product; `square`: of one value with itself.
+/// The classes of a product. `square`: both operands are the same value.
 fn product(a: Classes, b: Classes, square: bool, ftz: bool) -> Classes {
     const INFINITE: u16 = NEG_INFINITY | POS_INFINITY;
-    /// Denormals count as zeros where they are flushed.
+    /// Treats denormals as zeros if they are flushed.
     const SMALL: u16 = NEG_ZERO | POS_ZERO | NEG_DENORMAL | POS_DENORMAL;
     let invalid = |a: Classes, b: Classes| a.0 & INFINITE != 0 && b.0 & SMALL != 0;
     let nan = a.or(b).may(Classes::NAN) || !square && (invalid(a, b) || invalid(b, a));

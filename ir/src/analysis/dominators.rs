@@ -1,4 +1,4 @@
-//! The dominator tree.
+//! The dominator tree of a function's blocks.
 
 use super::Cfg;
 use crate::entities::Block;

@@ -1,14 +1,15 @@
-//! Floats that are no denormals.
+//! Whether a float value is certainly not a denormal, so that flushing it would change nothing. Looks at the value's definition
+//! and a few operations behind it.
 
 use crate::entities::Value;
 use crate::function::{Function, Imm};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// Operations that are looked through.
+/// How many operations deep a value is examined.
 const MOST_DEPTH: u32 = 4;
 
-/// Whether a float is no denormal for sure, whatever lane it is of.
+/// Whether a float is certainly not a denormal, in every lane.
 pub fn is_flushed(func: &Function, value: Value) -> bool {
     is_flushed_within(func, value, MOST_DEPTH)
 }

@@ -1,4 +1,4 @@
-//! Natural loops.
+//! The natural loops of a function and how they nest.
 
 use super::{Cfg, Dominators};
 use crate::entities::Block;

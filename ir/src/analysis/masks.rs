@@ -1,17 +1,21 @@
-//! What masks of lanes imply of each other.
+//! Relations between lane masks in mask form: whether one mask implies another, and whether two masks are disjoint.
+//!
+//! Both follow from how the masks were computed (`and`, `or`, `not`, `select`), and for block parameters by induction over the
+//! edges: if a relation holds on every way into a loop and each iteration preserves it, it always holds. The search is bounded;
+//! "no" means "not proved".
 
 use super::{Cfg, Dominators};
 use crate::entities::{Block, Value};
 use crate::function::{Function, InstData, ValueDef};
 use crate::opcodes::Opcode;
 
-/// Pairs of values looked at to answer a question.
+/// Most pairs of values visited for one query.
 const MOST_STEPS: u32 = 48;
 
 /// An edge's arguments, with the block it leads to.
 pub type Edge = (Block, Vec<Value>);
 
-/// What masks imply of each other, in a function's mask form.
+/// Answers queries about the masks of a function in mask form.
 pub struct Masks<'a> {
     /// The function.
     pub func: &'a Function,
@@ -23,7 +27,7 @@ pub struct Masks<'a> {
 }
 
 impl<'a> Masks<'a> {
-    /// Of a function as it is now.
+    /// Analyses a function as it is now.
     pub fn new(func: &'a Function) -> Self {
         let mut edges = vec![Vec::new(); func.blocks.len()];
         for call in func.blocks.iter().filter_map(|b| b.term.as_ref()).flat_map(|term| term.calls()) {
@@ -38,7 +42,7 @@ impl<'a> Masks<'a> {
         Masks { func, dominators: Dominators::of(&Cfg::new(func)), block_of, edges }
     }
 
-    /// Whether `mask` holds in no lane where `of` does not.
+    /// Whether `mask` implies `of`: every lane of `mask` is a lane of `of`.
     pub fn implies(&self, mask: Value, of: Value) -> bool {
         mask == of || {
             let mut steps = MOST_STEPS;
@@ -46,20 +50,22 @@ impl<'a> Masks<'a> {
         }
     }
 
-    /// Whether there is no lane where both hold.
+    /// Whether the masks are disjoint.
     pub fn are_apart(&self, a: Value, b: Value) -> bool {
         self.search_apart(a, b, &mut Vec::new(), &mut { MOST_STEPS })
     }
 
-    /// Whether a value is the same one whenever `block` is entered from a place that it dominates: not made in a loop round the block.
+    /// Whether a value is computed before `block`, in a block that dominates it and is another one. So a back edge to
+    /// `block` does not change it.
     pub fn is_older(&self, value: Value, block: Block) -> bool {
         let made = self.block_of[value.index()];
         made != block && self.dominators.dominates(made, block)
     }
 
-    /// Whether each edge passes something for a parameter that `holds` of another mask.
+    /// Whether, for each edge into a block, `holds` is true of the argument for a parameter and another mask.
     ///
-    /// What it passes was made in another iteration: the other mask must be one of before the loop, or what that edge passes for it.
+    /// The argument belongs to another iteration. So the other mask must come from before the loop, or be a parameter
+    /// itself, for which the same edge's argument is taken.
     fn holds_on_edges(
         &self,
         (block, n): (Block, u32),
@@ -80,7 +86,8 @@ impl<'a> Masks<'a> {
     }
 
     fn search(&self, mask: Value, of: Value, seen: &mut Vec<(Value, Value)>, steps: &mut u32) -> bool {
-        // Parameters met again are assumed to: if each way into a loop does and each iteration keeps it so, all do.
+        // A pair that is met again is assumed to hold, by induction: if the relation holds on entry to a loop and each
+        // iteration preserves it, it always holds.
         if mask == of || seen.contains(&(mask, of)) {
             return true;
         }
@@ -88,7 +95,7 @@ impl<'a> Masks<'a> {
             return false;
         }
         *steps -= 1;
-        // Half of what a union is suffices.
+        // Implying one operand of a union suffices.
         if let Some(InstData { op: Opcode::Ior, args, .. }) = self.func.def_inst(of)
             && args.contains(&mask)
         {
@@ -129,7 +136,7 @@ impl<'a> Masks<'a> {
         self.is_apart_by(a, b, seen, steps) || self.is_apart_by(b, a, seen, steps)
     }
 
-    /// Whether `mask` is one without another, or never holds: what can be seen at once.
+    /// Whether `mask` obviously excludes `other`: it is the complement, a conjunction with the complement, or empty.
     fn lacks(&self, mask: Value, other: Value) -> bool {
         match self.func.def_inst(mask) {
             Some(InstData { op: Opcode::Iand, args, .. }) => {
@@ -144,7 +151,7 @@ impl<'a> Masks<'a> {
         matches!(self.func.def_inst(mask), Some(InstData { op: Opcode::Inot, args, .. }) if args[0] == of)
     }
 
-    /// Whether what `mask` is made of shows that it is apart from `other`.
+    /// Whether the definition of `mask` shows that it is disjoint from `other`.
     fn is_apart_by(
         &self,
         mask: Value,

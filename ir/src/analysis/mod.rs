@@ -1,4 +1,6 @@
-//! Facts about a function that passes and the verifier share. None is kept up to date: make a new one after a change.
+//! Analyses of a function that the passes, the verifier and the code generators share.
+//!
+//! Each is computed from a function as it is now and not updated: after a change to the function, compute it again.
 
 mod bits;
 mod cfg;

@@ -1,15 +1,15 @@
-//! Whether what a function says of its slots ([`SlotData::umax`]) is so.
+//! Proves the upper bounds of slots ([`SlotData::umax`]) and removes those that it cannot prove.
 //!
-//! Code generators leave tests of addresses out where a slot's bound says that they hold, so memory is safe only if it does. A front end says
-//! it from what it knows of its guest; here it is proved, by induction: a slot holds no more than its bound when a warp starts, and whatever is
-//! put into it is no more, as long as all slots hold no more than theirs.
+//! Code generators leave out an address test if a slot's bound makes it redundant, so a wrong bound would break memory safety. A
+//! frontend states bounds from what it knows of the guest, but anyone can make a function. The proof is by induction: a slot is
+//! within its bound when a warp starts, and each value written to it is within its bound as long as all slots are within theirs.
 
 use crate::analysis::{Cfg, KnownBits};
 use crate::function::{Function, Imm, SlotData};
 use crate::opcodes::Opcode;
 
-/// Takes bounds away that cannot be proved; `most` tells the largest value that a slot may have when a warp starts. Gives how many were taken away.
-/// The function is valid ([`crate::verify`]) and in SPMD form.
+/// Removes bounds that cannot be proved, and returns how many. `most` gives the largest value that a slot may have when
+/// a warp starts. The function must be valid ([`crate::verify`]) and in SPMD form.
 pub fn keep_proven_bounds(func: &mut Function, most: impl Fn(&SlotData) -> u64) -> usize {
     let mut taken = 0;
     for slot in &mut func.slots {
@@ -38,7 +38,7 @@ pub fn keep_proven_bounds(func: &mut Function, most: impl Fn(&SlotData) -> u64) 
             .collect();
         unproven.sort_unstable();
         unproven.dedup();
-        // What was proved with the help of one of these has to be proved again.
+        // Bounds that were proved with the help of these must be proved again.
         for &slot in &unproven {
             func.slots[slot].umax = None;
         }

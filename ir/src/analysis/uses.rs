@@ -1,4 +1,4 @@
-//! Use counts.
+//! Use counts: how many operands of instructions and terminators name each value.
 
 use crate::entities::{Inst, Value};
 use crate::function::Function;

@@ -1,4 +1,4 @@
-//! Executes the bodies of blocks.
+//! Executes the body of a block: every instruction before the terminator, for all active lanes.
 
 use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
 use super::eval::{lane_mask, pack};
@@ -8,20 +8,20 @@ use crate::function::{Form, Terminator};
 use crate::opcodes::{MemAccess, Space};
 use crate::types::Scalar;
 
-/// Values of the block that runs, and settings; one a thread.
+/// The values of the current block, and settings. Each thread has one.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     values: Vec<u64>,
-    /// Most instructions of a warp, exactly; 0: no limit.
+    /// The exact limit on a warp's instructions; 0: no limit.
     pub max_steps: u64,
-    /// Statistics, where wanted.
+    /// Statistics, if wanted.
     pub stats: Option<Box<Stats>>,
-    /// Counts for a profile, where wanted.
+    /// Counts for a profile, if wanted.
     pub profile: Option<Box<Profile>>,
 }
 
 impl Scratch {
-    /// Room for the values of `code`, which holds its constants: a scratch serves one code only.
+    /// Makes a scratch for `code`. It contains that code's constants, so it serves no other code.
     pub fn new(code: &Code) -> Scratch {
         let mut values = vec![0; code.scratch_lines * code.lanes];
         for (line, &bits) in values.chunks_exact_mut(code.lanes).zip(&code.constants) {
@@ -34,16 +34,16 @@ impl Scratch {
 /// Most lanes of a warp.
 pub(super) const MAX_LANES: usize = 64;
 
-/// The lanes an operation concerns, and what it may touch besides the scratch array.
+/// The lanes of an operation, and what it may access besides the scratch array.
 struct Env<'a> {
     lanes: usize,
-    /// Lanes whose values count: the active ones, in mask form all.
+    /// Lanes whose values matter: the active ones, or all in mask form.
     active: u64,
-    /// The lanes that execute; effects happen in them, or in those of them that an effect's mask has.
+    /// The lanes that execute. An effect happens in these, restricted to its mask if it has one.
     entered: u64,
     mask_form: bool,
     cross_lane: bool,
-    /// Whether stores are made, instead of only looking whether they may be.
+    /// Whether stores are executed; if not, only their rights are checked.
     stores: bool,
     frame: &'a mut Frame,
     cross: &'a mut [u64],
@@ -74,16 +74,16 @@ impl Code {
         let counts = self.counts_active(scratch);
         let flow = self.finish(warp, cond, addresses);
         if matches!(flow, Flow::Fault(_)) && counted {
-            // The instruction that faults does not count.
+            // The faulting instruction is not counted.
             warp.take_back(active, counts);
         }
         flow
     }
 
-    /// Executes the body of a warp's current block and counts its instructions, the terminator's included. Gives the
+    /// Executes the body of a warp's current block and counts its instructions, including the terminator's. Returns the
     /// lanes where the terminator's condition holds, if it has one.
     ///
-    /// An instruction that faults is not counted; lanes below the faulting one may have done their part of it.
+    /// A faulting instruction is not counted. Lanes below the faulting lane may have executed their part of it.
     pub fn run_body(
         &self,
         scratch: &mut Scratch,
@@ -114,7 +114,7 @@ impl Code {
             Ok(()) if limit == u32::MAX => Ok(()),
             Ok(()) => Err((limit, self.timeout(warp, limit))),
             Err((0, fault)) => {
-                // Of an instruction that a block before has counted.
+                // It belongs to an instruction that an earlier block has counted.
                 warp.take_back(warp.active, self.counts_active(scratch));
                 Err((0, fault))
             }
@@ -155,12 +155,12 @@ impl Code {
         Ok(cond)
     }
 
-    /// Whether active lanes are counted for every instruction.
+    /// Whether the active lanes of every instruction are counted.
     fn counts_active(&self, scratch: &Scratch) -> bool {
         scratch.stats.is_some() && !self.has_lane_register
     }
 
-    /// Counts the lanes that the first `done` instructions of a block, and such as began before it, were for.
+    /// Counts the lanes of the first `done` instructions of a block, and of instructions that began before it.
     fn count_lanes(&self, block: &BlockCode, done: u32, scratch: &Scratch, warp: &mut Warp) {
         if !self.has_lane_register {
             return warp.count_lanes(done.into());
@@ -169,7 +169,7 @@ impl Code {
         for counted in &block.lane_counts {
             let count = match left.is_empty() {
                 true => counted.pcs.len(),
-                // What has begun has read which lanes it is for.
+                // An instruction that has begun has read its lane mask.
                 false => counted.pcs.iter().filter(|pc| !left.contains(pc)).count(),
             } as u64;
             if count > 0 {
@@ -187,7 +187,7 @@ impl Code {
         Fault { kind, pc, lane: warp.first_lane(), address: None, space: None, store: false }
     }
 
-    /// Gives the lanes of a set their values of an edge's parameters.
+    /// Copies the arguments of an edge to its parameters, in the lanes of a set.
     pub(super) fn copy_edge(&self, scratch: &Scratch, cross: &mut [u64], copies: &[(u32, u32)], lanes: u64) {
         for &(from, line) in copies {
             let to = line as usize * self.lanes;
@@ -196,7 +196,7 @@ impl Code {
         }
     }
 
-    /// Runs a mask-form block's body over all lanes; gives the terminator's masks.
+    /// Runs a mask-form block's body over all lanes; returns the terminator's masks.
     pub(super) fn run_mask_body(
         &self,
         block: &BlockCode,
@@ -225,8 +225,8 @@ impl Code {
         Ok(block.term_args.map(|at| at.map(|at| pack(&scratch.values[at as usize..at as usize + lanes]))))
     }
 
-    /// Runs the operations of the first `limit` guest instructions, and of one that a block before has counted. An error has the step of the
-    /// operation that faults.
+    /// Runs the operations of the first `limit` guest instructions, and of an instruction that an earlier block has
+    /// counted. An error contains the step of the faulting operation.
     fn run_ops(
         &self,
         block: &BlockCode,
@@ -242,9 +242,9 @@ impl Code {
         })
     }
 
-    /// The fault of the lowest lane that an instruction faults for, of which the first operation of `rest` has faulted for the lanes from that of
-    /// `fault` on: the rest of the instruction is looked at for the lanes below, and stores nothing more. So it makes no difference to which
-    /// lane faults how many accesses an instruction has become.
+    /// Finds the lowest lane for which a guest instruction faults. Its operation at the start of `rest` has faulted in
+    /// the lane of `fault`. The instruction's remaining operations are checked for lower lanes, without storing. So the
+    /// lane reported does not depend on how many accesses the instruction was lifted to.
     #[cold]
     fn lowest_fault(&self, rest: &[Op], fault: Fault, scratch: &mut Scratch, env: &mut Env) -> Fault {
         let goes_on = |kind: &Kind| {
@@ -264,12 +264,12 @@ impl Code {
         fault
     }
 
-    /// Runs operations. An error has the place of the one that faults.
+    /// Runs operations. An error contains the index of the faulting one.
     fn run_list(&self, ops: &[Op], scratch: &mut Scratch, env: &mut Env) -> Result<(), (usize, Fault)> {
         let n = self.lanes;
         let stats = &mut scratch.stats;
         for (at, op) in ops.iter().enumerate() {
-            // Each result lies behind its operands.
+            // A result's row comes after its operands' rows.
             let (before, from_dst) = scratch.values.split_at_mut(op.dst as usize);
             match op.kind {
                 Kind::Lanes(kernel, imm) => {
@@ -396,7 +396,7 @@ fn get_slot(frame: &Frame, place: SlotPlace, out: &mut [u64]) {
 
 fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
     if place.uniform {
-        // Scalar registers are written whatever the mask.
+        // A uniform slot is written for any mask.
         frame.write(place.word * 4, place.scalar, 0, values[0]);
         return;
     }
@@ -415,7 +415,7 @@ fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
         }
         _ if all => words.iter_mut().zip(values).for_each(|(w, &v)| *w = to_word(v)),
         _ => {
-            // By eights: most groups are active or idle as a whole.
+            // In groups of eight lanes, because mostly all or none of a group are active.
             for (group, (words, values)) in words.chunks_mut(8).zip(values.chunks(8)).enumerate() {
                 match (lanes >> (8 * group)) as u8 {
                     0 => {}
@@ -431,7 +431,7 @@ fn set_slot(frame: &mut Frame, place: SlotPlace, values: &[u64], lanes: u64) {
     }
 }
 
-/// The lanes an operation with an optional mask concerns: without one all that entered.
+/// The lanes of an operation with an optional mask; without one, all that entered.
 fn guard(env: &Env, values: &[u64], guarded: bool, at: u32) -> u64 {
     if guarded { env.entered & pack(line(values, at, env.lanes)) } else { env.entered }
 }
@@ -472,7 +472,7 @@ fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES]
     }
 }
 
-/// The same of an address that is aligned: what is named is the first byte that may not be accessed.
+/// The same for an aligned address: reports the first byte that may not be accessed.
 fn denied_fault(
     env: &Env,
     op: &Op,
@@ -486,7 +486,7 @@ fn denied_fault(
     Fault { address: Some(address), ..memory_fault(op, access, lane, addresses, store) }
 }
 
-/// The lanes of `lanes` below the misaligned one, if one is.
+/// The lanes of `lanes` below the misaligned one, if there is one.
 fn lanes_below(lanes: u64, misaligned: Option<u32>) -> u64 {
     misaligned.map_or(lanes, |lane| lanes & ((1 << lane) - 1))
 }
@@ -537,7 +537,7 @@ fn store(env: &mut Env, op: &Op, access: Access, lanes: u64, values: &[u64]) -> 
     }
 }
 
-/// Atomics and locks; gives the lanes concerned.
+/// Executes atomics and locks; returns their lanes.
 fn read_modify_write(
     env: &mut Env,
     op: &Op,
@@ -594,7 +594,7 @@ fn read_modify_write(
 
 fn call_pure(env: &Env, op: &Op, callee: &'static crate::PureFn, count: u8, values: &[u64], out: &mut [u64]) {
     let mask = callee.result.bit_mask();
-    // Where no lane looks at another, the results of inactive lanes are never seen.
+    // Without cross-lane operations, the results of inactive lanes are never read.
     let lanes = if env.cross_lane || env.mask_form { u64::MAX } else { env.active };
     for (lane, out) in out.iter_mut().enumerate() {
         if lanes >> lane & 1 != 0 {
@@ -604,12 +604,12 @@ fn call_pure(env: &Env, op: &Op, callee: &'static crate::PureFn, count: u8, valu
     }
 }
 
-/// Operations that look across lanes or at none.
+/// Executes cross-lane operations, and operations that depend on no lane.
 fn across(env: &mut Env, op: &Op, values: &[u64], out: &mut [u64]) {
     let n = env.lanes;
     let operand = line(values, op.args[0], n);
     match op.kind {
-        // In mask form the mask given is all that counts.
+        // In mask form only the given mask matters.
         Kind::Any | Kind::VoteAny => out.fill(u64::from(pack(operand) & env.active != 0)),
         Kind::VoteAll => out.fill(u64::from(!pack(operand) & env.active == 0)),
         Kind::Ballot => out.fill(pack(operand) & env.active),

@@ -1,8 +1,8 @@
-//! A function made ready for interpretation.
+//! Translates a function into [`Code`], the form that the interpreter runs.
 //!
-//! Values become lines of lanes in a scratch array: first the constants of the whole function, then the values of
-//! the block that runs, each after its operands. Values used outside their block live in [`super::Warp`] and are
-//! copied in and out; blocks as lifters make them have none.
+//! Each value becomes a scratch row, one element for each lane of the warp. Rows of constants come first and serve all blocks;
+//! behind them are the rows of the block that runs, each after its operands. Values that are used outside their block are kept in
+//! [`super::Warp`] and copied in and out. Lifted kernels have no such values, because registers are slots between blocks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -64,23 +64,23 @@ pub(super) enum Kind {
     Get(SlotPlace),
     /// Operand a, mask b if there is one.
     Set(SlotPlace, bool),
-    /// Reads line n of the warp's values.
+    /// Reads row n of the warp's values.
     CrossGet(u32),
     /// Writes it.
     CrossSet(u32),
-    /// Address a, guard b.
+    /// Loads. Operands: address a, guard b.
     Load(Access, bool),
-    /// Address a, value b, guard c.
+    /// Stores. Operands: address a, value b, guard c.
     Store(Access, bool),
-    /// Address a, value b, new value c, guard d.
+    /// Executes an atomic. Operands: address a, value b, new value c, guard d.
     Atomic(Access, AtomicOp, bool),
     Lock(Access, bool),
     UnlockStore(Access, bool),
-    /// Whether it is a store that is denied, and whether there is a guard.
+    /// Faults lanes. The flags: whether a store is denied, and whether there is a guard.
     Deny(Access, bool, bool),
-    /// The address and an offset: memory takes guest addresses here.
+    /// Adds an offset to the address. There is no translation, because the interpreter's memory takes guest addresses.
     Translated(i32),
-    /// The value of the lowest lane concerned in all lanes: operand a, guard b.
+    /// Copies the value of the lowest taking-part lane to all lanes. Operands: value a, guard b.
     Share(bool),
     Any,
     VoteAny,
@@ -105,13 +105,13 @@ pub(super) struct Op {
     pub kind: Kind,
     pub dst: u32,
     pub args: [u32; 4],
-    /// How many of the block's guest instructions have begun when it runs, its own included. 0: it belongs to one that a block before has
-    /// counted.
+    /// How many of the block's guest instructions have begun when it runs, including its own. 0: it belongs to an
+    /// instruction that an earlier block has counted.
     pub step: u32,
     pub pc: u32,
 }
 
-/// Copies for the arguments of an edge: from the scratch array to a line of the warp's values.
+/// Copies of the arguments of an edge: from an offset in the scratch array to a row of the warp's values.
 pub(super) type EdgeCopies = Vec<(u32, u32)>;
 
 #[derive(Clone, Debug)]
@@ -124,38 +124,39 @@ pub(super) struct BlockCode {
     pub pc: u32,
     pub term_pc: u32,
     pub guest_insts: u32,
-    /// Whether the terminator belongs to a guest instruction that a block before has counted.
+    /// Whether the terminator belongs to a guest instruction that an earlier block has counted.
     pub term_goes_on: bool,
-    /// Whether lanes see values of inactive ones.
+    /// Whether lanes read values of inactive lanes.
     pub cross_lane: bool,
     pub groups: [u32; Stats::GROUPS.len()],
-    /// Addresses of those that the block counts: an instruction may begin in a block before.
+    /// Addresses of the instructions that the block counts. An instruction that begins in an earlier block is not among
+    /// them.
     pub counted: Vec<u32>,
     /// Group of each of these.
     pub step_groups: Vec<u8>,
-    /// Instructions that are for lanes that a register holds.
+    /// Instructions whose lanes are given by a lane mask.
     pub lane_counts: Vec<LanesCounted>,
 }
 
-/// Guest instructions that are for the same lanes.
+/// Guest instructions with the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct LanesCounted {
-    /// Place of the mask.
+    /// Offset of the mask in the scratch array.
     pub lanes: u32,
     /// Addresses of the instructions.
     pub pcs: Vec<u32>,
 }
 
-/// A function made ready. Immutable, so threads share it.
+/// A function prepared for interpretation. Immutable, so threads share it.
 #[derive(Clone, Debug)]
 pub struct Code {
     pub(super) lanes: usize,
     pub(super) form: Form,
     pub(super) blocks: Vec<BlockCode>,
     pub(super) block_at: BTreeMap<u32, Block>,
-    /// Whether joins go on at their entry's target (Fermi); then unwinding pops the entry.
+    /// Whether joins continue at their entry's target (Fermi). Then unwinding pops the entry.
     pub(super) joins_at_target: bool,
-    /// Whether a register says which lanes instructions are for, so that active lanes say nothing.
+    /// Whether the guest has a lane mask, so that active lanes say nothing about an instruction's lanes.
     pub(super) has_lane_register: bool,
     pub(super) constants: Vec<u64>,
     pub(super) scratch_lines: usize,
@@ -166,7 +167,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Makes a function ready.
+    /// Prepares a function.
     pub fn new(func: &Function) -> Result<Code, InvalidCode> {
         let (offsets, frame_bytes) = func.frame_layout();
         let slots = func.slots.iter().zip(&offsets).map(|(slot, &offset)| {
@@ -260,7 +261,7 @@ impl Code {
         &self.blocks[block.index()].counted
     }
 
-    /// Guest addresses of the operations of a block, each as often as it has operations.
+    /// The guest address of each operation of a block.
     pub fn block_ops(&self, block: Block) -> impl Iterator<Item = u32> {
         self.blocks[block.index()].ops.iter().map(|op| op.pc)
     }
@@ -270,7 +271,7 @@ impl Code {
         self.blocks[block.index()].groups
     }
 
-    /// Words of a warp's values that live from block to block.
+    /// Size in words of a warp's values that are used across blocks.
     pub(super) fn cross_values(&self) -> usize {
         self.cross_lines * self.lanes
     }
@@ -284,7 +285,7 @@ impl Code {
         self.slots.iter().copied()
     }
 
-    /// The guest address at which a warp stands that has executed `done` instructions of its block.
+    /// The guest address of a warp that has executed `done` instructions of its block.
     pub(super) fn pc_after(&self, warp: &Warp, done: u32) -> u32 {
         let block = &self.blocks[warp.block.index()];
         let end = if done == 0 { block.pc } else { block.term_pc };
@@ -292,7 +293,7 @@ impl Code {
     }
 }
 
-/// Lines by value; most have none.
+/// The row of each value; most have none.
 #[derive(Clone, Debug)]
 struct Lines {
     of: Vec<u32>,
@@ -307,7 +308,7 @@ impl Lines {
     }
 }
 
-/// Lines in the warp for block parameters and for values used outside their block, constants excepted.
+/// Assigns rows in the warp to block parameters and to values used outside their block, except constants.
 fn find_cross(func: &Function) -> Lines {
     let mut lines = Lines { of: vec![Lines::NONE; func.values.len()], count: 0 };
     let mut add = |value: Value| {
@@ -316,7 +317,7 @@ fn find_cross(func: &Function) -> Lines {
             lines.count += 1;
         }
     };
-    // By instruction: the block that it was last seen in, plus one.
+    // For each instruction: one plus the block in which it was last seen.
     let mut home = vec![0; func.insts.len()];
     for block in func.block_ids() {
         let data = func.block(block);
@@ -343,20 +344,21 @@ struct Prepare<'a> {
     func: &'a Function,
     lanes: u32,
     slots: Vec<(SlotPlace, SlotInit)>,
-    /// Lines of constants by their bits; `order` has the bits by line. Line 0 is zero, and what absent operands point to.
+    /// The row of each constant, by its bits; `order` has the bits of each row. Row 0 is zero and stands for absent
+    /// operands.
     constants: HashMap<u64, u32>,
     order: Vec<u64>,
     cross: Lines,
-    /// What the operations of guest instructions are, by address: they may be in several blocks.
+    /// The kinds of operations of each guest instruction, by address. They may be in several blocks.
     tallies: HashMap<u32, Tally>,
     /// Addresses of the guest instructions that any block counts.
     counted: HashSet<u32>,
 }
 
-/// Where values are in the block that is being made.
+/// Where values are in the block being translated.
 #[derive(Default)]
 struct Places {
-    /// By value: the number of the block that it is known in, plus one, and where.
+    /// For each value: one plus the block in which it is known, and its offset.
     of: Vec<(u32, u32)>,
 }
 
@@ -375,10 +377,10 @@ impl Places {
     }
 }
 
-/// What the operations of one guest instruction are, for statistics.
+/// The kinds of operations of one guest instruction, for statistics.
 #[derive(Clone, Copy, Default)]
 struct Tally {
-    /// Rank and group of the operation that says most.
+    /// Rank and group of the most characteristic operation.
     most: Option<(u8, Group)>,
     sets_slot: bool,
 }
@@ -415,7 +417,8 @@ impl Tally {
     /// The instruction's group; `in_control`: the block's terminator is the same instruction.
     fn group(&self, in_control: bool) -> Group {
         match self.most {
-            // What a branch computes is its condition. (Exit and the like may stand on an instruction with a result.)
+            // Operations of a branch compute its condition, so it counts as control. (An exit may be part of an
+            // instruction with a result.)
             Some((0..=2, _)) if in_control && !self.sets_slot => Group::Control,
             Some((_, group)) => group,
             None if self.sets_slot => Group::Int,
@@ -424,7 +427,7 @@ impl Tally {
     }
 }
 
-/// A block while its code is made.
+/// A block while it is translated.
 struct Draft {
     block: Block,
     ops: Vec<Op>,
@@ -448,7 +451,7 @@ impl Prepare<'_> {
         }
     }
 
-    /// Where `value` is when `draft`'s block needs it.
+    /// The offset of `value` for a use in `draft`'s block.
     fn place(&self, draft: &mut Draft, value: Value) -> Result<u32, InvalidCode> {
         if let Some(place) = draft.places.get(draft.block, value) {
             return Ok(place);
@@ -479,8 +482,9 @@ impl Prepare<'_> {
         let mut cross_lane = false;
         for &inst in &data.insts {
             let data = func.inst(inst);
-            // Steps do not decrease along the block, so that stopping at one stops before all later ones: an operation that is not of a
-            // counted instruction, or of an earlier one (a pass has moved it), runs with what is in front of it.
+            // Steps must not decrease along the block, so that stopping at a step stops before all later ones. So an
+            // operation of no counted instruction, or of an earlier one (a pass may have moved it), gets the step of
+            // the operation before it.
             draft.step = begun.with(data.pc) as u32;
             draft.pc = data.pc;
             cross_lane |= data.op.is_cross_lane();
@@ -495,7 +499,7 @@ impl Prepare<'_> {
             groups[group] += 1;
             step_groups.push(group as u8);
         }
-        // Guest instructions that left no operation.
+        // Guest instructions without any operation.
         groups[Stats::group_index(Group::Control)] += data.guest_insts.saturating_sub(counted.len() as u32);
 
         let term = data.term.clone().ok_or(InvalidCode::BadTerminator { block })?;
@@ -590,7 +594,7 @@ impl Prepare<'_> {
         let scalar = |i: usize| data.args.get(i).map(|&v| self.func.ty(v).scalar);
         let result = data.result.map(|v| self.func.ty(v).scalar);
         let place = match data.op {
-            // The same bits in the scratch array: no step needed.
+            // The bits in the scratch array do not change, so no operation is needed.
             Opcode::Splat | Opcode::ChunkSpread | Opcode::Zext | Opcode::Bitcast if data.args.len() == 1 => {
                 args[0]
             }
@@ -627,7 +631,7 @@ impl Prepare<'_> {
         self.slots.get(slot.index()).map(|(place, _)| *place)
     }
 
-    /// What an instruction does; `None` if it is not well formed.
+    /// The kind of an instruction; `None` if it is ill-formed.
     fn kind(
         &self,
         data: &InstData,
@@ -637,7 +641,7 @@ impl Prepare<'_> {
         let count = data.args.len();
         let wide_address = scalar(0) == Some(Scalar::I64);
         let access = |mem: &MemAccess| Access { mem: *mem, wide_address };
-        // Number of operands without the guard, with it one more.
+        // Whether there is one more operand than `plain`, which is then the guard.
         let guarded = |plain: usize| match count.checked_sub(plain) {
             Some(0) => Some(false),
             Some(1) if scalar(plain) == Some(Scalar::I1) => Some(true),
@@ -693,7 +697,7 @@ impl Prepare<'_> {
 }
 
 impl Draft {
-    /// Appends an operation with a result and gives its place.
+    /// Appends an operation with a result; returns the result's offset.
     fn emit(&mut self, lanes: u32, kind: Kind, args: [u32; 4]) -> u32 {
         let dst = self.next_line * lanes;
         self.next_line += 1;
@@ -701,7 +705,7 @@ impl Draft {
         dst
     }
 
-    /// Appends an operation without one.
+    /// Appends an operation without a result.
     fn effect(&mut self, kind: Kind, args: [u32; 4]) {
         self.ops.push(Op { kind, dst: 0, args, step: self.step, pc: self.pc });
     }

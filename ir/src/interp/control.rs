@@ -1,4 +1,5 @@
-//! Terminators: the divergence stack by the rules of docs/hardware/divergence.md.
+//! Executes terminators: moves a warp to its next block and pushes and pops its divergence stack, by the rules of
+//! docs/hardware/divergence.md.
 
 use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};
@@ -89,20 +90,21 @@ impl Code {
                 };
                 return Flow::Fault(self.fault(warp, kind));
             }
-            // Of mask form, which `run_mask_function` runs; a warp cannot stand before one.
+            // These belong to mask form, which `run_mask_function` runs. A warp never reaches one.
             Terminator::BrAny { .. } | Terminator::BrIf { .. } | Terminator::Return { .. } => {
                 return Flow::Fault(self.fault(warp, FaultKind::Illegal));
             }
         };
         result.unwrap_or_else(|BadStack| {
-            // As if the instruction had not been reached.
+            // Restore the state before the instruction.
             (warp.block, warp.active) = (stay, mask);
             Flow::Fault(self.fault(warp, FaultKind::Stack))
         })
     }
 
-    /// Goes on where a lane region has come out ([`crate::regions`]): `exited` are the lanes whose threads have ended in it,
-    /// `cond` the lanes where the condition of the exit's terminator holds, if it has one. Counts nothing.
+    /// Continues a warp after a lane region ([`crate::regions`]) has taken `exit`. `exited` are the lanes whose threads
+    /// have ended in the region, `cond` the lanes where the condition of the exit's terminator holds, if it has one.
+    /// Counts nothing.
     pub fn finish_region(&self, warp: &mut Warp, exit: ExitKind, exited: u64, cond: Option<u64>) -> Flow {
         warp.exited |= exited & warp.active;
         warp.active &= !exited;
@@ -116,12 +118,12 @@ impl Code {
                 self.finish(warp, cond.filter(|_| wanted), None)
             }
             ExitKind::Enter(block) => warp.go(block),
-            // Every lane has ended then, which is seen above.
+            // All lanes have ended, which is handled above.
             ExitKind::Ended => warp.unwind(self.joins_at_target),
         }
     }
 
-    /// What an i32 slot holds in the lowest active lane.
+    /// An i32 slot's value in the lowest active lane.
     fn slot_word(&self, warp: &Warp, slot: Slot) -> u32 {
         let lane = warp.first_lane();
         self.slot_place(slot).map_or(0, |place| {
@@ -175,7 +177,7 @@ impl Warp {
         Ok(self.go(target))
     }
 
-    /// `sides` are distinct targets and their lanes, the one that runs first at the front.
+    /// `sides` are the distinct targets with their lanes, in the order in which they run.
     fn branch_indirect(&mut self, sides: &[(Block, u64)]) -> Result<Flow, BadStack> {
         let Some((&(first, mask), waiting)) = sides.split_first() else { return Ok(Flow::Next) };
         if self.stack.len() + waiting.len() > MAX_STACK {
@@ -207,9 +209,10 @@ impl Warp {
         self.go_or_unwind(next, joins_at_target)
     }
 
-    /// All active lanes have arrived at a join; a join entry goes on where `behind` says for its target.
+    /// Executes a join at which all active lanes have arrived. After popping a join entry, lanes continue at `behind`
+    /// of its target.
     fn join(&mut self, behind: impl Fn(Block) -> Block, joins_at_target: bool) -> Result<Flow, BadStack> {
-        // Nothing is popped until it is known that the stack holds what the rule wants.
+        // Pop nothing before it is certain that the stack has the entries that the rule requires.
         let top =
             self.stack.iter().rposition(|e| e.kind != EntryKind::Branch || e.mask & self.running() != 0);
         let Some(top) = top else { return Err(BadStack) };
@@ -224,7 +227,7 @@ impl Warp {
         Ok(self.go_or_unwind(target, joins_at_target))
     }
 
-    /// No lane is active: finds on the stack those that go on.
+    /// With no active lane left, pops entries until some lanes can continue.
     fn unwind(&mut self, joins_at_target: bool) -> Flow {
         while let Some(entry) = self.stack.pop() {
             if let EntryKind::Push(kind) = entry.kind

@@ -1,11 +1,12 @@
-//! The frame of a warp: its slots as raw words.
+//! The frame of a warp: an array of words that holds its slots.
 
 use crate::lines::Lines;
 use crate::types::Scalar;
 
 /// The slots of one warp, slot-major (`frame[slot][lane]`), laid out by [`crate::Function::frame_layout`].
 ///
-/// The words start at a line of the host's cache ([`Lines`]) and stay where they are while the frame lives, also when it is moved.
+/// The words start at a cache line of the host ([`Lines`]). They keep their address while the frame lives, even if it
+/// is moved.
 #[derive(Debug)]
 pub struct Frame {
     words: Lines<u32>,
@@ -29,7 +30,7 @@ impl Frame {
         &mut self.words
     }
 
-    /// Where compiled code finds the words. Valid until the frame is dropped.
+    /// A pointer to the words, for compiled code. Valid until the frame is dropped.
     pub fn as_mut_ptr(&mut self) -> *mut u32 {
         self.words_mut().as_mut_ptr()
     }

@@ -1,4 +1,4 @@
-//! Runs functions in mask form, for comparing them with compiled code and with SPMD form.
+//! Interprets functions in mask form. Tests compare the result with compiled code and with the interpreter's run of SPMD form.
 
 use super::{Code, Fault, FaultKind, Frame, Scratch, WarpMemory};
 use crate::function::{Form, Terminator};

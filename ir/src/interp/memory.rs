@@ -1,4 +1,4 @@
-//! What the interpreter asks of the memory of a launch.
+//! [`WarpMemory`]: the memory operations that the interpreter needs from its caller.
 
 use super::atomic_result;
 use crate::opcodes::{AtomicOp, Space};
@@ -9,9 +9,9 @@ pub struct Denied;
 
 /// The address spaces as one warp sees them.
 ///
-/// Addresses are final (offset added, wrapped) and aligned as the access demands; the interpreter has checked that.
-/// Reads beyond shared, local and const memory give zero and writes there are dropped: they are not denied.
-/// Values are in the low `bytes` bytes, those above are zero; `bytes` is 1, 2, 4 or 8.
+/// Addresses are final (offset added, wrapped), and the interpreter has checked their alignment. A read beyond the end
+/// of shared, local or const memory gives zero, and a write beyond the end of shared or local memory is dropped;
+/// neither is denied. Values are in the low `bytes` bytes, and higher bytes are zero; `bytes` is 1, 2, 4 or 8.
 pub trait WarpMemory {
     /// Loads, zero-extended. `lane` matters for local memory.
     fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied>;
@@ -19,8 +19,8 @@ pub trait WarpMemory {
     /// Stores.
     fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied>;
 
-    /// Reads, computes as [`crate::interp::atomic_result`] says and writes, indivisibly; gives the old value. As it stands,
-    /// for memory that no other thread sees.
+    /// Atomically replaces a word by [`crate::interp::atomic_result`] of it, and returns the old value. The default is
+    /// for memory that no other thread accesses.
     #[expect(clippy::too_many_arguments)]
     fn atomic(
         &mut self,
@@ -37,13 +37,14 @@ pub trait WarpMemory {
         Ok(old)
     }
 
-    /// The first byte of an access that may not be accessed, if there is one. Of memory that does not know there is none.
+    /// The first byte of an access that may not be accessed, if there is one. The default returns `None`.
     fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
         let _ = (space, address, bytes, store);
         None
     }
 
-    /// Tries to take the lock of the shared word at `address` for the lane. Memory without locks never gives one.
+    /// Tries to take the lock of the shared word at `address` for the lane. The default, for memory without locks,
+    /// always fails.
     fn lock(&mut self, lane: u32, address: u64) -> bool {
         let _ = (lane, address);
         false
@@ -55,7 +56,8 @@ pub trait WarpMemory {
         let _ = self.store(Space::Shared, lane, address, 4, value.into());
     }
 
-    /// Tries to take the lock of the word of global memory at `address` for the lane. Memory without locks denies.
+    /// Tries to take the lock of the word of global memory at `address` for the lane. The default, for memory without
+    /// locks, denies the access.
     fn lock_global(&mut self, window: u8, lane: u32, address: u64) -> Result<bool, Denied> {
         let _ = (window, lane, address);
         Err(Denied)

@@ -1,10 +1,11 @@
 //! The interpreter: runs a function block by block for the active lanes of a warp.
 //!
-//! [`Code`] is a function made ready, shared by all threads; [`Warp`] is the state of one warp (frame, mask,
-//! divergence stack); [`Scratch`] holds the values of the block that runs, one a thread. [`Code::run_block`]
-//! executes one block's body ([`Code::run_body`]) and then its terminator ([`Code::finish`]) by the rules of
-//! docs/hardware/divergence.md. Compiled code runs bodies itself and calls [`Code::finish`] as well, so
-//! both tiers diverge alike.
+//! - [`Code`] is a function prepared for interpretation; threads share it.
+//! - [`Warp`] is the state of one warp: frame, masks, divergence stack, current block.
+//! - [`Scratch`] holds the values of the block that runs; each thread has one.
+//!
+//! [`Code::run_block`] executes one block: its body ([`Code::run_body`]), then its terminator ([`Code::finish`]) by the rules of
+//! docs/hardware/divergence.md. Compiled code replaces the body only and calls [`Code::finish`] too, so both tiers diverge alike.
 //!
 //! Memory is whatever implements [`WarpMemory`].
 

@@ -1,7 +1,7 @@
-//! Counts for a profile: where warps went with how many lanes, and what the addresses of accesses looked like.
+//! Counts for a profile: how often each block ran and with how many lanes, and which address patterns its memory accesses had.
 //!
-//! A block is looked at when its body has run: the values of all its operations are still in the scratch array then, so
-//! running it costs nothing more where nobody asks.
+//! The counts of a block are taken after its body has run, when the values of all its operations are still in the scratch array.
+//! So the body itself costs nothing more where no profile is wanted.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::opcodes::Space;
 /// What [`super::Scratch::profile`] counts.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// By block.
+    /// Counts of each block.
     pub blocks: Vec<BlockCounts>,
-    /// By instruction: executions and lanes, where a register says which lanes an instruction is for (GCN's EXEC).
+    /// For each instruction whose lanes are given by a lane mask (GCN's EXEC): executions and lanes.
     pub masked: BTreeMap<u32, (u64, u64)>,
     /// Memory accesses, by instruction, space and direction.
     pub accesses: BTreeMap<(u32, AccessKind), AccessCounts>,
@@ -32,14 +32,14 @@ pub struct BlockCounts {
     pub lanes: u64,
     /// Lanes for which the condition of the terminator held, if it has one.
     pub taken: u64,
-    /// Executions after which lanes went different ways.
+    /// Executions after which lanes diverged.
     pub parted: u64,
 }
 
-/// What an access does where.
+/// The space, direction and width of an access.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct AccessKind {
-    /// Place of the space in [`super::Stats::SPACES`].
+    /// Index of the space in [`super::Stats::SPACES`].
     pub space: u8,
     /// Load, store or both.
     pub direction: Direction,

@@ -1,4 +1,4 @@
-//! Optional statistics of what the interpreter executed.
+//! Optional counts of what the interpreter executed: instructions by group, bytes by address space.
 
 use crate::opcodes::{Group, Space};
 

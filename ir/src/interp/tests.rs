@@ -1,4 +1,4 @@
-//! Tests of the interpreter on small functions; what they expect is derived by hand.
+//! Tests of the interpreter on small functions. The expected results are derived by hand.
 
 mod body;
 mod divergence;

@@ -1,4 +1,4 @@
-//! The state of a warp.
+//! The state of one warp: its frame, masks, divergence stack, current block and counters.
 
 use super::{Code, Frame};
 use crate::abi::Builtin;
@@ -11,7 +11,7 @@ pub const MAX_STACK: usize = 1024;
 /// Kind of an entry of the divergence stack.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EntryKind {
-    /// The side of a branch that waits.
+    /// The waiting side of a divergent branch.
     Branch,
     /// Made by a push instruction or a call.
     Push(PushKind),
@@ -24,7 +24,7 @@ pub enum EntryKind {
 pub struct Entry {
     /// Kind.
     pub kind: EntryKind,
-    /// Where its lanes go on; of no meaning for [`EntryKind::Quad`].
+    /// Where its lanes continue; unused for [`EntryKind::Quad`].
     pub target: Block,
     /// Its lanes.
     pub mask: u64,
@@ -39,9 +39,10 @@ pub struct Warp {
     pub block: Block,
     /// Active lanes.
     pub active: u64,
-    /// Lanes that have ended; those never launched are among them.
+    /// Lanes that have ended, including those that never had a thread.
     pub exited: u64,
-    /// Lanes waiting for the break entry they left to, and so on.
+    /// Lanes that have left by a break and wait until its entry is popped; the following three for continue, return and
+    /// longjmp.
     pub(super) broke: u64,
     pub(super) continued: u64,
     pub(super) returned: u64,
@@ -54,19 +55,19 @@ pub struct Warp {
     pub ended: bool,
     /// Warp instructions executed.
     pub steps: u64,
-    /// The same times the lanes active at each.
+    /// Thread instructions executed: each warp instruction times its active lanes.
     pub thread_steps: u64,
-    /// Where that is counted: lanes that instructions were for, summed over all that are for lanes.
+    /// If counted: the number of lanes of each instruction that has a lane mask, summed.
     pub lane_insts: u64,
-    /// Lanes that they could have been for: those of the warp, for each of them.
+    /// If counted: the number of lanes of the warp for each of these instructions, summed.
     pub lane_slots: u64,
-    /// Values that live from block to block, one line of lanes each.
+    /// Values that are used across blocks, one row of lanes each.
     pub(super) cross: Vec<u64>,
 }
 
 impl Warp {
-    /// A warp at the entry of `code` whose lanes of `launched` start; `builtin` gives the launch values, of the other lanes, too.
-    /// Slots that get an offset in a segment are zero: who knows where the warp's part is writes them.
+    /// A warp at the entry of `code`. The lanes of `launched` are active. `builtin` gives the launch values, also for
+    /// the other lanes. Slots that hold an offset in a segment are zero; the caller writes them.
     pub fn new(code: &Code, launched: u64, builtin: impl FnMut(Builtin, u32) -> u32) -> Warp {
         let mut warp = Warp {
             frame: Frame::new(code.frame_bytes()),

@@ -1,14 +1,13 @@
-//! Drops `fcanon` where nothing can see the bits of a NaN.
+//! Removes `fcanon` operations, which give a NaN the guest's bits, where nothing can see those bits.
 //!
-//! Arithmetic, comparisons and conversions to integers take every NaN alike, and so does another `fcanon`. Operations that
-//! hand a NaN on (`fneg`, `select`, `bitcast`, a block parameter) see its bits if a user of theirs does; this is optimistic,
-//! so that a value that goes round a loop and only meets arithmetic needs no `fcanon`. Everything else sees the bits:
-//! stores, slots, integer arithmetic, registered functions. An operation that takes every NaN alike uses what stands
-//! before an `fcanon` in any case, so that it need not wait for it.
+//! Each use of a float is of one of three kinds. Arithmetic, comparisons, conversions to integers and `fcanon` itself treat every
+//! NaN alike. `fneg`, `select`, `bitcast` and block parameters pass a NaN on: its bits are seen if a use of their result sees
+//! them. Everything else sees the bits: stores, slots, integer arithmetic, pure functions. The analysis is optimistic: a value
+//! that goes around a loop and meets only arithmetic needs no `fcanon`. An operation that treats every NaN alike always reads the
+//! operand of an `fcanon`, so that it need not wait for the result.
 //!
-//! In mask form an `fcanon` leaves a loop: where a value that is seen behind the loop has the guest's NaN bits on every
-//! way there (its sources are `fcanon`s, integers and constants), it is made canonical where it is seen, and nothing in the
-//! loop sees its bits any more.
+//! In mask form an `fcanon` can also move out of a loop. If a value used after the loop is made only from `fcanon`s, integers and
+//! constants, it is made canonical after the loop, and nothing in the loop sees its bits any more.
 
 use std::collections::HashSet;
 
@@ -22,11 +21,11 @@ use crate::types::{Scalar, Type};
 /// What an operation does with the NaN bits of an operand.
 #[derive(PartialEq)]
 enum Use {
-    /// Takes every NaN alike.
+    /// Treats every NaN alike.
     Blind,
-    /// Hands them on in its result.
+    /// Passes the bits on in its result.
     Passes,
-    /// Shows them.
+    /// Makes the bits visible.
     Sees,
 }
 
@@ -53,7 +52,7 @@ pub fn run(func: &mut Function) -> bool {
             let data = func.inst(inst);
             match (data.op, data.result) {
                 (Opcode::Fcanon, Some(result)) if !seen[result.index()] => {
-                    // In unreachable code a value may be made of itself.
+                    // In unreachable code a value may be defined by itself.
                     if aliases.get(data.args[0]) == result {
                         return true;
                     }
@@ -90,7 +89,7 @@ fn look_through(func: &mut Function) -> bool {
     changed
 }
 
-/// By value: whether anything can see which bits it has where it is a NaN.
+/// For each value: whether anything can see its bits if it is a NaN.
 pub fn nan_bits_seen(func: &Function) -> Vec<bool> {
     seen_values(func, &HashSet::new())
 }
@@ -98,7 +97,7 @@ pub fn nan_bits_seen(func: &Function) -> Vec<bool> {
 /// A use that shows bits: instruction and place of the operand.
 type Place = (Inst, usize);
 
-/// Values whose NaN bits are seen; `but` are uses that do not count.
+/// Values whose NaN bits are seen. The uses in `but` are ignored.
 fn seen_values(func: &Function, but: &HashSet<Place>) -> Vec<bool> {
     let mut seen = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
@@ -131,7 +130,7 @@ fn seen_values(func: &Function, but: &HashSet<Place>) -> Vec<bool> {
     seen
 }
 
-/// Makes values canonical where they are seen behind a loop, if that spares an `fcanon` in the loop.
+/// Inserts an `fcanon` at uses after a loop, if that makes one inside the loop redundant.
 fn sink(func: &mut Function) -> bool {
     let cfg = Cfg::new(func);
     let dom = Dominators::of(&cfg);
@@ -207,7 +206,7 @@ fn width_index(scalar: Scalar) -> Option<usize> {
     }
 }
 
-/// Whether a value's bits, read as a float, are no NaN but the canonical one. Optimistic round loops.
+/// For each value: whether its bits, read as a float, are a number or the canonical NaN. Optimistic around loops.
 fn clean_values(func: &Function, feeds: &[Vec<Value>], bits: [Option<u64>; 2]) -> Vec<bool> {
     let mut clean = vec![true; func.values.len()];
     loop {
@@ -253,7 +252,8 @@ fn is_clean(
     }
 }
 
-/// The values that hand the bits of a float on to another: those that it is made of, where no arithmetic is between.
+/// The values whose bits `value` takes over unchanged: operands of moves, selects and sign operations, or arguments of
+/// a parameter.
 fn handed_on<'a>(func: &'a Function, feeds: &'a [Vec<Value>], value: Value) -> &'a [Value] {
     let Some(data) = func.def_inst(value) else { return &feeds[value.index()] };
     match data.op {
@@ -263,7 +263,7 @@ fn handed_on<'a>(func: &'a Function, feeds: &'a [Vec<Value>], value: Value) -> &
     }
 }
 
-/// How deep in loops the deepest `fcanon` stands that a value comes from; 0 if none is in a loop.
+/// For each value: the loop depth of the deepest `fcanon` that it comes from; 0 if none is in a loop.
 fn depths(func: &Function, feeds: &[Vec<Value>], loops: &Loops) -> Vec<u32> {
     let mut depths = vec![0; func.values.len()];
     let mut users: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];

@@ -1,5 +1,7 @@
-//! What the kinds of floats ([`FloatClasses`]) make needless: tests for NaNs that cannot be there, flushing of what is no denormal, a minimum or
-//! maximum that one operand always is. It looks through parameters, as [`super::fold`] does not.
+//! Removes float operations that the possible classes of their operands make redundant ([`FloatClasses`]): tests for NaNs that
+//! cannot occur, flushing of values that are never denormal, a minimum or maximum of which one operand is always the result.
+//!
+//! Unlike [`super::fold`], it knows the classes of block parameters.
 
 use super::Aliases;
 use crate::analysis::{Classes, FloatClasses};
@@ -33,7 +35,7 @@ pub fn run(func: &mut Function) -> bool {
             let (Some(result), Some(act)) = (data.result, act(data, &classes)) else { return true };
             match act {
                 Act::Operand(n) => {
-                    // In unreachable code a value may be made of itself.
+                    // In unreachable code a value may be defined by itself.
                     if aliases.get(data.args[n]) == result {
                         return true;
                     }
@@ -63,7 +65,7 @@ pub fn run(func: &mut Function) -> bool {
 
 fn act(data: &InstData, classes: &FloatClasses) -> Option<Act> {
     let may = |n: usize, kinds: Classes| classes.of(data.args[n]).may(kinds);
-    // Which of two operands a test is about, or what it says.
+    // Of a test for `kinds` on two operands: the only operand that it can be about, or its constant result.
     let test = |kinds: Classes, otherwise: bool| match (may(0, kinds), may(1, kinds)) {
         (false, false) => Some(Act::Truth(otherwise)),
         (true, false) if data.args[0] != data.args[1] => Some(Act::Both(0)),

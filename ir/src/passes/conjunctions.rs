@@ -1,7 +1,8 @@
-//! Conjunctions of masks, each condition once, those that are the same in all lanes together.
+//! Simplifies conjunctions of masks: each condition occurs once, and uniform conditions are combined first, as scalars.
 //!
-//! Nested conditions of a guest with a mask of lanes (EXEC of GCN) restrict each comparison to the mask of the ones before, and the mask
-//! comes up again and again. What is the same in all lanes is a scalar: many of them meet in one, which becomes a mask once.
+//! A guest with a lane mask (GCN's EXEC) restricts each nested comparison to the mask of the comparisons around it, so the same
+//! mask occurs several times in one conjunction. Combined as scalars, uniform conditions cost one conversion to a mask instead of
+//! one each.
 
 use crate::analysis::Uses;
 use crate::entities::{Inst, Value};
@@ -9,7 +10,7 @@ use crate::function::{Form, Function, Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
-/// Conditions of a conjunction that are looked at.
+/// Most conditions of a conjunction that is rewritten.
 const MOST: usize = 16;
 
 /// Runs the pass. In SPMD form it does nothing.
@@ -18,7 +19,7 @@ pub fn run(func: &mut Function) -> bool {
         return false;
     }
     let uses = Uses::new(func);
-    // Conjunctions that are only part of another.
+    // Conjunctions that are only used as an operand of another conjunction.
     let mut inner = vec![false; func.values.len()];
     for &inst in func.blocks.iter().flat_map(|b| &b.insts) {
         if is_conjunction(func, func.inst(inst)) {
@@ -55,8 +56,8 @@ fn is_conjunction(func: &Function, data: &InstData) -> bool {
         && data.result.is_some_and(|r| func.ty(r).scalar == Scalar::I1 && !func.ty(r).uniform)
 }
 
-/// The operands of a conjunction that is written anew, and the instructions in front of it: if it has conditions twice, or some that are
-/// the same in all lanes apart from each other.
+/// The new operands of a conjunction and the instructions to insert before it; `None` if it neither repeats a condition
+/// nor has separate uniform conditions.
 fn rewritten(func: &mut Function, inst: Inst, inner: &[bool]) -> Option<(Vec<Value>, Vec<Inst>)> {
     let (mut lanes, mut same): (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
     let (mut met, mut joints) = (0, 0);
@@ -74,7 +75,7 @@ fn rewritten(func: &mut Function, inst: Inst, inner: &[bool]) -> Option<(Vec<Val
             list.push(v);
         }
     }
-    // What a condition with other uses is made of need not be asked again.
+    // A condition that is a conjunct of another one, which is kept because it has other uses, need not be tested again.
     let implied = |v: Value| lanes.iter().any(|&of| of != v && of_conjunction(func, of, v));
     let same: Vec<Value> = same.into_iter().filter(|&v| !implied(v)).collect();
     let lanes: Vec<Value> = lanes.iter().copied().filter(|&v| !implied(v)).collect();
@@ -98,7 +99,7 @@ fn rewritten(func: &mut Function, inst: Inst, inner: &[bool]) -> Option<(Vec<Val
     Some((args, made))
 }
 
-/// Whether a mask is a conjunction of which a value is a condition.
+/// Whether `v` is a conjunct of the conjunction `mask`.
 fn of_conjunction(func: &Function, mask: Value, v: Value) -> bool {
     let mut work = vec![mask];
     for _ in 0..2 * MOST {

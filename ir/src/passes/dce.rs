@@ -1,4 +1,5 @@
-//! Dead code: instructions without effect whose results nobody needs, and block parameters that only feed themselves.
+//! Dead code elimination: removes instructions that have no effect and whose results are not used, and block parameters that only
+//! feed themselves.
 //!
 //! A load that may fault stays, so that a program faults the same with and without this pass.
 
@@ -29,7 +30,7 @@ fn stays(func: &Function, inst: Inst) -> bool {
     }
 }
 
-/// What the pass would leave: which instructions something with an effect needs.
+/// Tells which instructions the pass would keep: those that have an effect, or that something with an effect needs.
 pub(super) fn needed(func: &Function) -> impl Fn(Inst) -> bool + use<'_> {
     let live = live_values(func);
     move |inst| is_needed(func, &live, inst)
@@ -43,7 +44,7 @@ fn is_needed(func: &Function, live: &[bool], inst: Inst) -> bool {
 fn live_values(func: &Function) -> Vec<bool> {
     let mut live = vec![false; func.values.len()];
     let mut work: Vec<Value> = Vec::new();
-    // Arguments that go to each parameter.
+    // For each parameter: its arguments.
     let mut feeds: Vec<Vec<Value>> = vec![Vec::new(); func.values.len()];
     for data in &func.blocks {
         for &inst in &data.insts {

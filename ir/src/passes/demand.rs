@@ -1,9 +1,9 @@
-//! Selects that only matter where their condition holds.
+//! Removes selects whose condition holds wherever their result matters.
 //!
-//! Guests with a mask of lanes (EXEC of GCN, predicates) write each register as `select mask, new, old`. Where the register is only
-//! looked at under the same mask or a narrower one, `new` may stand for it: in the other lanes nobody sees the value.
-//! For each value the pass finds a mask outside of which no use looks at it, from the uses backwards; then it replaces selects.
-//! A register that is written under a mask, and then under a wider one, needs the first write no more.
+//! A guest with a lane mask (GCN's EXEC, predicates) writes each register as `select mask, new, old`. If the register is only
+//! read under the same mask or a narrower one, `new` may replace the select: in other lanes nothing uses the value. So for each
+//! value the pass finds, from its uses backwards, a mask outside which nothing reads it. If a register is written under a mask
+//! and then under a wider one, the first write is dropped for the same reason.
 
 use super::Aliases;
 use crate::analysis::{Edge, Masks};
@@ -12,7 +12,7 @@ use crate::function::{Form, Function, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// In which lanes a value is looked at.
+/// The lanes in which the value matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Demand {
     None,
@@ -21,7 +21,7 @@ enum Demand {
     All,
 }
 
-/// Times that the demand of a value may grow before it counts as all lanes: keeps the search linear.
+/// How often the demand of a value may grow before it becomes "all lanes". Keeps the search linear.
 const MOST_CHANGES: u8 = 6;
 
 /// Runs the pass. In SPMD form it does nothing: there, masks are not values.
@@ -47,7 +47,7 @@ pub fn run(func: &mut Function) -> bool {
             let Demand::In(mask) = demand[result.index()] else { continue };
             let by = match (data.op, &data.args[..]) {
                 (Opcode::Select, &[cond, then, _]) if masks.implies(mask, cond) => then,
-                // A condition that is only looked at where the mask it is restricted to holds.
+                // `b` holds wherever this conjunction matters, so `a` suffices.
                 (Opcode::Iand, &[a, b]) if a != mask && masks.implies(mask, b) => a,
                 (Opcode::Iand, &[a, b]) if b != mask && masks.implies(mask, a) => b,
                 _ => continue,
@@ -69,7 +69,7 @@ pub fn run(func: &mut Function) -> bool {
 }
 
 impl Masks<'_> {
-    /// What a union or intersection of masks is, if one of them implies the other.
+    /// The operand that a union or intersection of masks equals, if one operand implies the other.
     fn implied(&self, data: &InstData) -> Option<Value> {
         let (Opcode::Ior | Opcode::Iand, &[a, b]) = (data.op, &data.args[..]) else { return None };
         if [a, b].into_iter().any(|v| self.func.ty(v).scalar != Scalar::I1 || self.func.ty(v).uniform) {
@@ -85,8 +85,9 @@ impl Masks<'_> {
         Some(if data.op == Opcode::Ior { wide } else { narrow })
     }
 
-    /// What an instruction may read in place of an operand: what a select chooses in all lanes that matter here, of another
-    /// select's operand in all that this one leaves.
+    /// Calls `found` with each operand that may be replaced, and its replacement. An operand that is a select may be
+    /// replaced by the alternative that it takes in all lanes that matter here. For the `old` operand of a select,
+    /// those are the lanes outside its condition.
     fn visit_uses(&self, data: &InstData, demand: &[Demand], mut found: impl FnMut(usize, Value)) {
         let guard = guarded(data);
         let chooses = |v: Value| {
@@ -102,7 +103,7 @@ impl Masks<'_> {
             _ => return,
         };
         for (n, &arg) in data.args.iter().enumerate().take(guard.unwrap_or(usize::MAX)) {
-            // What is chosen matters only where it is, and what is not only where nothing else is.
+            // The first alternative matters only where the condition holds, the second only where it does not.
             let (masks, chosen) = match (data.op, here) {
                 (Opcode::Select, Demand::In(mask)) if n == 1 => ([Some(mask), Some(data.args[0])], None),
                 (Opcode::Select, _) if n == 1 => ([None, Some(data.args[0])], None),
@@ -127,7 +128,7 @@ impl Masks<'_> {
         }
     }
 
-    /// The demand on an edge's argument for a parameter that is looked at in `demand`.
+    /// The demand on an edge's argument, given the demand on its parameter.
     fn before_edge(&self, demand: Demand, (block, args): &Edge) -> Demand {
         let Demand::In(mask) = demand else { return demand };
         for wide in self.wider(mask) {
@@ -172,7 +173,7 @@ impl Masks<'_> {
     }
 }
 
-/// The number of an operation's guard, of which those before it are looked at only in its lanes.
+/// The index of an operation's guard. The operands before it matter only in the guard's lanes.
 fn guarded(data: &InstData) -> Option<usize> {
     match data.op {
         Opcode::Load | Opcode::SlotSet => Some(1),
@@ -241,7 +242,7 @@ impl<'a> Search<'a> {
         self.demand
     }
 
-    /// Uses by an instruction that does something besides giving its result.
+    /// Adds the demands that an instruction with an effect makes on its operands.
     fn effect(&mut self, data: &InstData) {
         let Some(guarded) = guarded(data) else {
             if !data.op.is_pure() && data.op != Opcode::SlotGet {
@@ -255,9 +256,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Uses by a pure instruction whose result is looked at in `demand`.
+    /// Adds the demands that a pure instruction makes on its operands if its result matters in `demand`.
     fn operands(&mut self, data: &InstData, demand: Demand) {
-        // Uniform results are of all lanes.
+        // A uniform result matters in all lanes.
         let demand = if data.result.is_some_and(|v| self.func.ty(v).uniform) { Demand::All } else { demand };
         match (data.op, &data.args[..]) {
             (op, _) if !op.is_pure() => {}
@@ -268,7 +269,7 @@ impl<'a> Search<'a> {
                 self.add(other, demand);
             }
             (Opcode::Iand, &[a, b]) if self.func.ty(a).scalar == Scalar::I1 => {
-                // A comparison matters only in the lanes of the mask it is restricted to.
+                // A comparison in a conjunction matters only in the lanes of the other conjunct.
                 let compares = |v: Value| matches!(self.func.def_inst(v), Some(d) if matches!(d.op, Opcode::Icmp | Opcode::Fcmp | Opcode::Fsignals | Opcode::CallPure));
                 let (first, second) = if compares(b) && !compares(a) { (b, a) } else { (a, b) };
                 let narrow = if compares(first) { self.narrowed(demand, second) } else { demand };
@@ -279,7 +280,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lanes of `demand` where `mask` holds, or more.
+    /// The lanes of `demand` where `mask` holds, or a superset of them.
     fn narrowed(&self, demand: Demand, mask: Value) -> Demand {
         match demand {
             Demand::In(wanted) if self.masks.implies(wanted, mask) => demand,

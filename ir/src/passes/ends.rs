@@ -1,8 +1,8 @@
-//! Ends of loops that depend on a condition of all lanes and on which lanes are left.
+//! Turns a uniform loop-exit condition back into a branch.
 //!
-//! A counter that is the same in all lanes ends a loop for all of them: where it is compared, lanes go on that are left *and* for which
-//! it says so. Restricting masks by it in each turn costs more than a branch: behind one, the restricted masks are the masks
-//! themselves or none. What leaves the loop by the counter is known then, too, so that no mask collects it in each turn.
+//! In mask form the condition narrows every mask of live lanes in each iteration. One branch is cheaper: on one side the narrowed
+//! masks equal the originals, on the other they are empty. So no mask has to collect the lanes that leave by this condition
+//! either.
 
 use std::collections::HashMap;
 
@@ -28,34 +28,34 @@ pub fn run(func: &mut Function) -> bool {
     changed
 }
 
-/// The end of a loop.
+/// A loop exit that depends on a uniform condition.
 struct End {
-    /// The condition of all lanes.
+    /// The uniform condition.
     cond: Value,
-    /// Masks that depend on it, in order, as they are where it holds and where it does not.
+    /// The masks that depend on it, in order, with what each is where the condition holds and where it does not.
     masks: Vec<(Value, [Restricted; 2])>,
-    /// Those of them that blocks behind use, and which blocks these are.
+    /// The masks of `masks` that are used after the loop; `dominated` are the blocks that use them.
     behind: Vec<Value>,
     dominated: Vec<Block>,
 }
 
-/// What a mask is on one side of the condition.
+/// What a mask is on one side of the branch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Restricted {
     Empty,
     Is(Value),
-    /// Both.
+    /// The union of both.
     Or(Value, Value),
 }
 
-/// The end of the loop of a block, if parting its condition is worth while.
+/// The exit of the loop of one block, if a branch of its own for the condition is worthwhile.
 fn find(func: &Function, block: Block) -> Option<End> {
     let Some(Terminator::BrAny { mask, taken, next }) = &func.block(block).term else { return None };
     if taken.block != block || next.block == block {
         return None;
     }
     let own = func.block(block);
-    // Lanes that load from places of their own may go on one by one (`super::lane_loops`), in loops of one block.
+    // Loops with gathers may be serialised (`super::lane_loops`), which needs loops of one block.
     let scattered = own.insts.iter().map(|&i| func.inst(i)).any(|data| {
         let global = matches!(data.imm, Imm::Mem(mem) if matches!(mem.space, Space::Global(_)));
         data.op == Opcode::Load && global && data.args.first().is_some_and(|&a| !func.ty(a).uniform)
@@ -117,7 +117,7 @@ fn find(func: &Function, block: Block) -> Option<End> {
     masks.iter().any(|(v, _)| v == mask).then_some(End { cond, masks, behind, dominated })
 }
 
-/// The union of two, if it is simple.
+/// The union of the masks on both sides, if it is simple.
 fn both(masks: [Restricted; 2]) -> Option<Restricted> {
     Some(match masks {
         [Restricted::Empty, x] | [x, Restricted::Empty] => x,
@@ -127,7 +127,7 @@ fn both(masks: [Restricted; 2]) -> Option<Restricted> {
     })
 }
 
-/// What a block uses.
+/// The values that a block uses.
 fn uses_of(func: &Function, block: Block) -> Vec<Value> {
     let mut used: Vec<Value> =
         func.block(block).insts.iter().flat_map(|&i| func.inst(i).args.iter().copied()).collect();
@@ -137,11 +137,11 @@ fn uses_of(func: &Function, block: Block) -> Vec<Value> {
     used
 }
 
-/// Branches by the condition first.
+/// Puts a branch by the uniform condition before the branch by the mask.
 fn part(func: &mut Function, block: Block, end: &End) {
     let Some(Terminator::BrAny { mask, taken, next }) = func.block_mut(block).term.take() else { return };
     let pc = func.block(block).term_pc;
-    // What is used behind comes by parameters: it differs by the way there.
+    // Masks used after the loop become parameters, because they differ between the two ways out.
     let params: Vec<Value> = end.behind.iter().map(|_| func.add_param(next.block, Type::MASK)).collect();
     let renamed: HashMap<Value, Value> = end.behind.iter().copied().zip(params).collect();
     for &b in &end.dominated {

@@ -1,5 +1,5 @@
-//! Puts what pure functions do in place of their calls, where they say it in operations: vector code instead of a call for
-//! each lane.
+//! Replaces calls of pure functions by their expansions ([`crate::PureFn::expand`]): vector code instead of one call for each
+//! lane.
 
 use super::Aliases;
 use crate::builder::Builder;
@@ -14,12 +14,12 @@ pub fn run(func: &mut Function) -> bool {
     all(func, |callee| callee.expand)
 }
 
-/// The same for a generator that knows some functions by themselves ([`PureFn::special`]).
+/// The same, but keeps calls of functions that the code generator implements itself ([`PureFn::special`]).
 pub fn run_but_special(func: &mut Function) -> bool {
     all(func, |callee| if callee.special.is_some() { None } else { callee.expand })
 }
 
-/// Replaces calls until none is left, for sequences may have some.
+/// Replaces calls until none is left, because an expansion may contain calls.
 fn all(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
     let mut any = false;
     while replace(func, of, false) {
@@ -28,7 +28,8 @@ fn all(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>) -> bool {
     any
 }
 
-/// Replaces calls by the sequence that `of` gives for the callee, if any. `blind`: sequences take every NaN alike, and need no `fcanon` before them.
+/// Replaces calls by the sequence that `of` gives for the callee, if any. `blind`: the sequences treat every NaN alike,
+/// so an `fcanon` of an argument is skipped.
 pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>, blind: bool) -> bool {
     let sequence = |inst: &InstData| match inst.imm {
         Imm::Pure(callee) => of(callee),
@@ -66,7 +67,7 @@ pub(super) fn replace(func: &mut Function, of: fn(&PureFn) -> Option<ExpandFn>, 
     aliases.any()
 }
 
-/// What a float is made of by an `fcanon`, also by way of its bits.
+/// The operand of the `fcanon` that made a float, seen through bitcasts; else the float itself.
 fn before_canonical(func: &Function, float: Value) -> Value {
     if !matches!(func.ty(float).scalar, Scalar::F32 | Scalar::F64) {
         return float;
@@ -82,7 +83,7 @@ fn before_canonical(func: &Function, float: Value) -> Value {
     float
 }
 
-/// Whether some operation must not flush denormals, so that the host's environment cannot.
+/// Whether some operation must not flush denormals. Then the region cannot run with the host's flush-to-zero mode.
 fn keeps_denormals(func: &Function) -> bool {
     use Opcode::*;
     let mut insts = func.blocks.iter().flat_map(|b| &b.insts).map(|&i| func.inst(i));

@@ -1,8 +1,10 @@
-//! Approximate numerics: truncating multiply-adds become fused ones, and pure functions that name a quicker sequence are that. Integer results
-//! stay what they are, and so do NaNs: each that a guest can see has the guest's bits (`fcanon`), for what an addition or a fused multiply-add
-//! makes of two NaNs differs from host to host and with the order of operands. `docs/numerics.md` has the bounds.
+//! Approximate numerics: replaces truncating multiply-adds by fused ones, and calls of pure functions by their quicker sequences
+//! ([`crate::PureFn::fast`]). `docs/numerics.md` states the error bounds.
 //!
-//! Meant for a kernel as it is lifted, so that both tiers run the same.
+//! Integer results do not change. Neither do NaNs: an `fcanon` follows wherever the guest can see one, because which NaN an
+//! addition or a fused multiply-add of two NaNs gives differs between hosts and with the order of operands.
+//!
+//! The pass runs on a kernel as it is lifted, so that both tiers execute the same operations.
 
 use super::expand;
 use crate::function::{Function, Imm};

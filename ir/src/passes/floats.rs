@@ -1,7 +1,7 @@
-//! Parameters of integers that are only looked at as floats become floats.
+//! Changes the type of integer block parameters to float if they are only used as floats.
 //!
-//! Guests keep both in the same registers. Code that keeps scalar integers and floats in registers of different kinds would move such
-//! a value from one to the other and back in each turn of a loop.
+//! Guests keep integers and floats in the same registers, so a loop carries a float sum as an integer. For a code generator that
+//! has scalar integers and floats in different registers, each iteration would move the sum from one kind to the other and back.
 
 use super::Aliases;
 use crate::entities::{Block, Value};
@@ -47,7 +47,7 @@ pub fn run(func: &mut Function) -> bool {
     !changed.is_empty()
 }
 
-/// How a value is looked at.
+/// How a value is used.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     None,
@@ -55,7 +55,7 @@ enum Use {
     Otherwise,
 }
 
-/// How each parameter is looked at; one that only goes back to itself counts for nothing.
+/// How each parameter is used. A use as its own argument does not count.
 fn uses(func: &Function) -> Vec<Use> {
     let mut seen = vec![Use::None; func.values.len()];
     let mut note = |v: Value, how: Use| {
@@ -84,7 +84,7 @@ fn uses(func: &Function) -> Vec<Use> {
     seen
 }
 
-/// Gives floats for a parameter that is one now.
+/// Converts the arguments of a parameter that has become a float.
 fn arguments(func: &mut Function, to: Block, place: usize, float: Scalar) {
     for block in func.block_ids() {
         let Some(mut term) = func.block_mut(block).term.take() else { continue };

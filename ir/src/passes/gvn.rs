@@ -1,9 +1,8 @@
-//! Value numbering over the dominator tree: an operation on values that was computed the same way on every path to
-//! it is replaced by the earlier one. Constants, conversions, `call.pure`, loads from const space and reads of slots
-//! take part.
+//! Global value numbering: replaces an operation by an equal one that dominates it.
 //!
-//! A read of a slot that the function never writes counts as pure; other slots are read anew in each block and behind
-//! each write. `active` and `any` belong to their block in SPMD form.
+//! It covers pure operations, constants, conversions, `call.pure`, loads from const space, and reads of slots. A read
+//! of a slot that the function never writes counts as pure. Other slots are read anew in each block and after each
+//! write. In SPMD form `active` and `any` are only equal within one block.
 
 use std::collections::HashMap;
 
@@ -21,7 +20,7 @@ struct Key {
     ty: Type,
     args: Vec<Value>,
     imm: ImmKey,
-    /// Counts blocks, or writes to the slot, where the result depends on them.
+    /// Distinguishes results that depend on the block, or on the last write to the slot.
     time: u32,
 }
 
@@ -50,7 +49,7 @@ pub fn run(func: &mut Function) -> bool {
         clock: 0,
     };
     let Some(&entry) = cfg.rpo.first() else { return false };
-    // Walks down the tree; what a block computes is known below it only.
+    // Walk the dominator tree: what a block computes is known in the blocks that it dominates only.
     let mut path = vec![(entry, 0, 0)];
     pass.block(func, entry);
     while let Some((block, child, mark)) = path.last_mut() {

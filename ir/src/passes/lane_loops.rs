@@ -1,23 +1,23 @@
-//! Loops that lanes leave at different times: where few are left, they go on one after another.
+//! Lane serialisation: when few lanes are left in a loop, runs these one after another in scalar registers.
 //!
-//! A vector operation costs the same for one lane as for sixteen, and a gather costs more than one lane's load by far. So the pass
-//! adds to a loop of one block a copy of it in which everything is uniform: one lane, in scalar registers. The loop is left for the
-//! copy as soon as at most so many lanes are in it:
+//! A vector operation costs the same for one lane as for sixteen, and a gather costs far more than one lane's load. So the pass
+//! copies a loop of one block, with every value uniform: the copy runs a single lane. The vector loop is left for the copy once
+//! the number of lanes in it is at most a limit, which a cost model chooses for the loop. Blocks:
 //!
 //! ```text
 //! enter:  few?  -> rest : loop         loop:  ...; few? -> rest : loop
-//! rest:   any?  -> keep : behind       keep:  lanes' values where single ones are found
+//! rest:   any?  -> keep : behind       keep:  stores the lanes' values where a single lane's is read
 //! pick:   the lowest lane's values     alone: the loop for that lane
 //! put:    its results; any left? -> pick : behind
 //! ```
 //!
 //! It is the last pass of a region, for code generators that know the operations on chunks ([`Opcode::ChunkBallot`] and the three
-//! behind it). A loop qualifies if
-//! - it ends in `br_any c`, where `c` becomes its parameter `m`, the lanes that are in it, and `c` holds in no lane where `m` does not;
-//! - it changes nothing (no stores, no slots), looks at no other lane, and loads only where `m` holds, or at uniform addresses. Then lanes
-//!   may run in any order: of what others write meanwhile, guests without a barrier see any part;
-//! - what is used behind it is what each lane had when it left: a value that is the next turn's parameter, and the parameter itself where
-//!   `m` does not hold.
+//! after it). A loop qualifies if
+//! - it ends in `br_any c`, where `c` becomes its parameter `m`, the lanes in the loop, and `c` implies `m`;
+//! - it has no effects (no stores, no slot writes), reads no other lane, and loads only under `m` or at uniform addresses. Then
+//!   lanes may run in any order: a guest that uses no barrier may see any part of what others store meanwhile;
+//! - each value used after it is the value that a lane had when it left: one that becomes a parameter of the next iteration, and
+//!   equals that parameter where `m` does not hold.
 
 use std::collections::HashMap;
 
@@ -27,18 +27,18 @@ use crate::function::{BlockCall, Form, Function, Imm, InstData, Terminator};
 use crate::opcodes::{IntCC, Opcode, Space};
 use crate::types::{Scalar, Type};
 
-/// Most instructions of a loop that is written twice.
+/// Most instructions of a loop that is copied.
 const MOST_INSTS: usize = 400;
 
-/// More lanes than that are never few.
+/// Upper limit of [`few`].
 const MOST_FEW: usize = 12;
 
-/// Runs the pass. Where it changes something, `fold`, `simplify_cfg`, `gvn` and `dce` have work behind it.
+/// Runs the pass. If it changes something, run `fold`, `simplify_cfg`, `gvn` and `dce` after it.
 pub fn run(func: &mut Function) -> bool {
     run_with(func, few)
 }
 
-/// As [`run`], `most` saying for a loop how many lanes count as few (0: it stays as it is).
+/// As [`run`]. `most` gives for each loop how many lanes count as few; 0 leaves the loop as it is.
 pub fn run_with(func: &mut Function, most: impl Fn(&Function, Block) -> u32) -> bool {
     if func.form != Form::Mask {
         return false;
@@ -56,9 +56,12 @@ pub fn run_with(func: &mut Function, most: impl Fn(&Function, Block) -> u32) -> 
     changed
 }
 
-/// Lanes that are few: where a turn of the loop for each costs less than one for all. Loads from places of their own make the difference:
-/// for sixteen lanes each costs some 8 ns, any other operation 0.3; a lane's turn costs some 0.05 ns for each of both (Zen 5), and leaving
-/// the loop for the next lane 5. What is loaded at an index that another load has just given costs half: all of a lane is loaded at once.
+/// How many lanes count as few: up to so many, one iteration for each lane costs less than one vector iteration for
+/// all.
+///
+/// Gathers make the difference. The model (Zen 5): for sixteen lanes a gather costs 8 ns, any other operation 0.3 ns.
+/// For one lane, each costs 0.05 ns, and leaving the loop for the next lane 5 ns. A load at an index that another load
+/// has just given costs half, because a lane's loads follow each other directly.
 fn few(func: &Function, head: Block) -> u32 {
     let insts = || func.block(head).insts.iter().map(|&i| func.inst(i));
     let anywhere = |data: &&InstData| data.op == Opcode::Load && !func.ty(data.args[0]).uniform;
@@ -69,7 +72,7 @@ fn few(func: &Function, head: Block) -> u32 {
     if loads == 0 { 0 } else { (2 + 60 * loads / all).min(MOST_FEW) as u32 }
 }
 
-/// Whether an address is made of one of the values and of what is uniform, by so many operations at most.
+/// Whether an address is computed from one of `values` and uniform values only, by at most `depth` operations.
 fn comes_from(func: &Function, address: Value, values: &[Value], depth: u32) -> bool {
     if values.contains(&address) {
         return true;
@@ -79,18 +82,18 @@ fn comes_from(func: &Function, address: Value, values: &[Value], depth: u32) -> 
     adds && data.args.iter().any(|&a| comes_from(func, a, values, depth - 1))
 }
 
-/// A loop that can be left to single lanes.
+/// A loop that can be serialised.
 struct LaneLoop {
     head: Block,
-    /// The lanes in it, a parameter, and the place of that.
+    /// The parameter with the lanes in the loop, and its index.
     inside: Value,
-    /// The lanes that go round again.
+    /// The lanes that iterate again.
     again: Value,
-    /// What the parameters become.
+    /// The parameters' values in the next iteration.
     args: Vec<Value>,
     /// Where it goes on when no lane is left.
     next: BlockCall,
-    /// What is used behind it, with the place of the parameter that it becomes.
+    /// The values used after the loop, each with the index of the parameter that it becomes.
     kept: Vec<(Value, usize)>,
     /// Truth values that are known where `inside` holds.
     truths: HashMap<Value, bool>,
@@ -143,7 +146,7 @@ impl LaneLoop {
         }
         let mut kept = Vec::new();
         for value in used_behind(func, head, next) {
-            // A parameter is what it was at the last turn's start.
+            // Outside `inside`, a parameter keeps the value that it had at the start of the last iteration.
             let place = taken.args.iter().position(|&a| a == value)?;
             if func.ty(value).uniform || get(value) != Outside::Is(data.params[place]) {
                 return None;
@@ -173,7 +176,7 @@ impl LaneLoop {
         })
     }
 
-    /// Writes the loop for one lane, and the ways there.
+    /// Emits the loop for one lane, and the blocks around it.
     fn split(&self, func: &mut Function, most: u32) {
         let head = self.head;
         let (pc, term_pc, guest_insts) =
@@ -188,7 +191,7 @@ impl LaneLoop {
         let params = func.block(head).params.clone();
         let kept_types: Vec<Type> = self.kept.iter().map(|&(v, _)| func.ty(v)).collect();
 
-        // What is used behind comes from either loop.
+        // A value used after the loop comes from either loop.
         let results: Vec<Value> = kept_types.iter().map(|&ty| func.add_param(behind, ty)).collect();
         let renamed: HashMap<Value, Value> = self.kept.iter().map(|k| k.0).zip(results).collect();
         let rename = |v: Value| renamed.get(&v).copied().unwrap_or(v);
@@ -218,7 +221,7 @@ impl LaneLoop {
         self.test_few(func, enter, entered[inside], most, (rest, &entered), &entered);
         self.test_few(func, head, self.again, most, (rest, &self.args), &self.args);
 
-        // Which lanes.
+        // Block `rest`: which lanes are left.
         let mut b = Builder::new(func, rest);
         b.pc = 0;
         let lanes = ballot(&mut b, left[inside]);
@@ -229,7 +232,7 @@ impl LaneLoop {
         b.terminate(Terminator::BrIf { cond: some, taken: keep.into(), next: none });
 
         let mut copy = Copy { one: lanes, values: HashMap::new() };
-        // Everything of lanes that the loop reads.
+        // Every varying value that the loop reads.
         let mut sources: Vec<(Value, Value)> = params
             .iter()
             .zip(&left)
@@ -255,7 +258,7 @@ impl LaneLoop {
         first.extend(&start);
         b.terminate(Terminator::Jump(BlockCall { block: pick, args: first }));
 
-        // One lane.
+        // Block `pick`: choose the lowest lane.
         let bits = func.add_param(pick, Type::uniform(Scalar::I64));
         let so_far: Vec<Value> = kept_types.iter().map(|&ty| func.add_param(pick, ty)).collect();
         let mut b = Builder::new(func, pick);
@@ -288,7 +291,7 @@ impl LaneLoop {
         let turn_args = turn.iter().map(|&(_, own)| own).collect();
         b.terminate(Terminator::Jump(BlockCall { block: alone, args: turn_args }));
 
-        // The loop for it.
+        // Block `alone`: the loop for that lane.
         for &(v, own) in &turn {
             let param = func.add_param(alone, func.ty(own));
             copy.values.insert(v, param);
@@ -305,7 +308,7 @@ impl LaneLoop {
         let taken = BlockCall { block: alone, args };
         func.block_mut(alone).term = Some(Terminator::BrIf { cond, taken, next: put.into() });
 
-        // Its results.
+        // Block `put`: write back the lane's results.
         let mut b = Builder::new(func, put);
         b.pc = 0;
         let all: Vec<Value> = self
@@ -325,7 +328,7 @@ impl LaneLoop {
         b.terminate(Terminator::BrIf { cond: some, taken, next: BlockCall { block: behind, args: all } });
     }
 
-    /// Ends a block: few lanes go on as `rest` says, more in the loop.
+    /// Ends a block with the test: few lanes go to `rest`, more stay in the loop.
     fn test_few(
         &self,
         func: &mut Function,
@@ -348,7 +351,7 @@ impl LaneLoop {
         func.block_mut(block).term_pc = term_pc;
     }
 
-    /// Values of lanes from before the loop that it reads.
+    /// Varying values from before the loop that the loop reads.
     fn read_from_before(&self, func: &Function) -> Vec<Value> {
         let mut own: Vec<Value> = func.block(self.head).params.clone();
         let mut read = Vec::new();
@@ -371,7 +374,7 @@ impl LaneLoop {
 struct Copy {
     /// The lane, as a mask.
     one: Value,
-    /// What stands for values of the loop.
+    /// The copy's value for each value of the loop.
     values: HashMap<Value, Value>,
 }
 
@@ -387,7 +390,7 @@ impl Copy {
         let mut b = Builder::new(func, block);
         b.pc = data.pc;
         let own = match data.op {
-            // Of one lane.
+            // For one lane the mask itself is the answer.
             Opcode::Any if args.len() == 1 => args[0],
             Opcode::Any => push(&mut b, Opcode::Iand, &args, ty),
             Opcode::Splat => args[0],
@@ -420,8 +423,8 @@ fn ballot(b: &mut Builder<'_>, mask: Value) -> Value {
     push(b, Opcode::ChunkBallot, &[mask], Type::uniform(Scalar::I64))
 }
 
-/// Moves bitcasts that only what is behind a loop of one block looks at out of it: results of single lanes' loops, which the guest keeps
-/// in registers of integers.
+/// Moves bitcasts out of a loop of one block if only code after the loop uses them. They come from float results that
+/// the guest keeps in integer registers.
 pub fn sink_casts(func: &mut Function) -> bool {
     let mut uses: HashMap<Value, Vec<Option<Block>>> = HashMap::new();
     for block in func.block_ids() {
@@ -455,7 +458,7 @@ pub fn sink_casts(func: &mut Function) -> bool {
     !moved.is_empty()
 }
 
-/// What the block's values are where `inside` does not hold.
+/// What the block's values are in lanes where `inside` does not hold.
 fn outside_of(func: &Function, head: Block, inside: Value) -> HashMap<Value, Outside> {
     let mut known: HashMap<Value, Outside> = HashMap::from([(inside, Outside::Truth(false))]);
     for &inst in &func.block(head).insts {
@@ -510,7 +513,7 @@ fn outside_of(func: &Function, head: Block, inside: Value) -> HashMap<Value, Out
     known
 }
 
-/// Values of the block that others use, each once.
+/// Values of the block that other blocks use, each once.
 fn used_behind(func: &Function, head: Block, next: &BlockCall) -> Vec<Value> {
     let is_own: Vec<bool> = {
         let mut list = vec![false; func.values.len()];
@@ -536,7 +539,7 @@ fn used_behind(func: &Function, head: Block, next: &BlockCall) -> Vec<Value> {
     used
 }
 
-/// Truth values that follow from one.
+/// Adds the truth values that follow from `v` being `truth`.
 fn known_if(func: &Function, v: Value, truth: bool, known: &mut HashMap<Value, bool>) {
     if known.insert(v, truth).is_some() {
         return;

@@ -1,7 +1,7 @@
-//! Loop-invariant code motion: pure operations whose operands are made outside a loop go in front of it.
+//! Loop-invariant code motion: moves pure operations whose operands are made outside a loop in front of it.
 //!
-//! Pure operations never trap, so they may run where they would not have. Loads go along from const space only, and only
-//! where they cannot fault; reads of slots where the function never writes the slot.
+//! Pure operations never trap, so they may run although the loop would not have run them. Loads move only if they are from const
+//! space and cannot fault; reads of slots only if the function never writes the slot.
 
 use super::{load_cannot_fault, values_cross_blocks, written_slots};
 use crate::analysis::{Cfg, Dominators, Loops};
@@ -29,7 +29,7 @@ pub fn run(func: &mut Function) -> bool {
             Some(place) => place,
             None => {
                 let Some(place) = make_front(func, &cfg, &loops, index) else { continue };
-                // The loops found again stand in the same order: only a block in front of one of them is new.
+                // The loops found again have the same order, because only a preheader is new.
                 cfg = Cfg::new(func);
                 dom = Dominators::of(&cfg);
                 let found = Loops::new(&cfg, &dom);
@@ -100,14 +100,14 @@ fn has_invariant(
     })
 }
 
-/// The block that everything outside the loop comes through, if it runs as often as the loop is entered.
+/// The block to hoist to: the immediate dominator of the loop's header, if it is directly in the surrounding loop.
 fn front(loops: &Loops, dom: &Dominators, index: usize) -> Option<Block> {
     let this = &loops.loops[index];
     let up = dom.idom[this.header.index()]?;
     (loops.innermost[up.index()] == this.parent).then_some(up)
 }
 
-/// Puts a block in front of the loop.
+/// Makes a preheader: a block that all edges into the loop from outside lead through.
 fn make_front(func: &mut Function, cfg: &Cfg, loops: &Loops, index: usize) -> Option<Block> {
     let header = loops.loops[index].header;
     if header == func.entry {
@@ -118,7 +118,7 @@ fn make_front(func: &mut Function, cfg: &Cfg, loops: &Loops, index: usize) -> Op
         .copied()
         .filter(|&p| cfg.is_reachable(p) && !loops.is_in(index, p))
         .collect();
-    // Targets that are pushed or that lie at guest addresses stay what they are.
+    // The target of a push or of an indirect branch must stay the same block.
     if outside.iter().any(|&p| func.term(p).calls().next().is_none()) {
         return None;
     }

@@ -1,5 +1,8 @@
-//! Passes over functions with values in SSA form, one a file. Each is `run(&mut Function) -> bool` and says whether it
-//! changed anything. They work in both forms; where SPMD form needs care, the pass says so.
+//! Optimisation passes over functions in SSA, one a file. Each is `run(&mut Function) -> bool`; the result says whether it
+//! changed the function.
+//!
+//! Passes accept both forms. Those that need masks as values do nothing in SPMD form and say so. [`pipeline`] runs several and
+//! verifies the function after each in debug builds.
 
 pub mod canon;
 pub mod classes;

@@ -1,8 +1,8 @@
-//! Mask form for one lane at a time ([`crate::regions`] calls this the scalar way): where a lane's masks are known, they go.
+//! Removes masks from mask form that will run a single lane at a time.
 //!
-//! A mask is one truth value then. Most of what a guest does with EXEC only says which lanes go where, and that is what the branches say: behind a
-//! branch on a mask, the lane has it. So truth values are followed along branches and round loops, and what is known becomes a number; passes
-//! behind this one take out what hangs on it.
+//! For one lane a mask is a truth value, and branches tell most of them: after a branch on a mask, the lane has it. The pass
+//! follows truth values along branches and around loops and replaces each known one by a constant. Later passes remove what
+//! depended on it, such as most of the guest's computation of EXEC.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,14 @@ use crate::function::{BlockCall, Form, Function, Imm, InstData, Terminator};
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
-/// Operations that a truth value is looked for through.
+/// How many operations deep a truth value is searched for.
 const MOST_DEPTH: u32 = 8;
 
-/// Times that the code is walked over to find what goes round loops.
+/// Most walks over the code until the facts about loops are stable.
 const MOST_ROUNDS: usize = 12;
 
-/// Runs the pass, on mask form only. What comes out is right for a chunk of a single lane, which is active, and for no other.
+/// Runs the pass, on mask form only. The result is right only for a chunk of a single lane, and that lane must be
+/// active.
 pub fn run(func: &mut Function) -> bool {
     if func.form != Form::Mask {
         return false;
@@ -68,7 +69,7 @@ fn is_truth(func: &Function, v: Value) -> bool {
 /// What is known of a truth value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Truth {
-    /// Nothing has come by yet.
+    /// No value has reached it yet.
     NotSeen,
     Known(bool),
     Unknown,
@@ -84,10 +85,10 @@ impl Truth {
     }
 }
 
-/// What is known at a place.
+/// The facts known at a point in the code.
 struct Facts<'a> {
     params: &'a HashMap<Value, Truth>,
-    /// By branches on the way here, the last one last.
+    /// Learned from branches on the path to this point, in order.
     learned: HashMap<Value, bool>,
     trail: Vec<Value>,
 }
@@ -141,7 +142,7 @@ impl Facts<'_> {
         }
     }
 
-    /// A truth value is so from here on; so is what it is made of, as far as that follows.
+    /// Records that `v` has this truth value from here on, and what follows for the values that it is computed from.
     fn learn(&mut self, func: &Function, v: Value, known: bool, depth: u32) {
         if self.learned.contains_key(&v) {
             return;
@@ -163,7 +164,7 @@ impl Facts<'_> {
             self.learn(func, b, known, depth - 1);
             return;
         }
-        // One of the two must be the reason.
+        // If one operand is known not to be the reason, the other one is.
         for (this, other) in [(a, b), (b, a)] {
             if self.of(func, this) == Truth::Known(!alone) {
                 self.learn(func, other, alone, depth - 1);
@@ -171,7 +172,7 @@ impl Facts<'_> {
         }
     }
 
-    /// Forgets what was learned since.
+    /// Forgets what was learned since `mark`.
     fn forget(&mut self, mark: usize) {
         while self.trail.len() > mark {
             let v = self.trail.pop().expect("more than the mark");
@@ -183,7 +184,7 @@ impl Facts<'_> {
 /// The dominator tree, and which blocks are entered by one edge only.
 struct Order {
     children: Vec<Vec<Block>>,
-    /// The branch that alone leads to a block: its condition, and what it is there.
+    /// For a block with a single incoming edge: the condition of the branch there, and its truth value in the block.
     reason: Vec<Option<(Value, bool)>>,
     entry: Block,
 }
@@ -211,7 +212,8 @@ impl Order {
         Order { children, reason, entry: func.entry }
     }
 
-    /// Goes over the blocks, each behind those that dominate it, and gives each edge with what is known on it.
+    /// Visits the blocks in the order of the dominator tree and passes each edge to the callback with the facts known
+    /// on it.
     fn walk(
         &self,
         func: &Function,
@@ -223,7 +225,7 @@ impl Order {
         });
     }
 
-    /// Goes over the blocks with what is known in each.
+    /// Visits the blocks with the facts known in each.
     fn visit(
         &self,
         func: &Function,
@@ -231,7 +233,7 @@ impl Order {
         mut at: impl FnMut(&mut Facts<'_>, Block),
     ) {
         let mut facts = Facts { params, learned: HashMap::new(), trail: Vec::new() };
-        // Blocks to enter, and marks to go back to behind them.
+        // Blocks to enter, and marks to return to after them.
         enum Step {
             Enter(Block),
             Leave(usize),
@@ -253,7 +255,7 @@ impl Order {
     }
 }
 
-/// Gives each edge out of a block that can be taken, with what is known on it.
+/// Passes each edge out of a block that can be taken to the callback, with the facts known on it.
 fn for_each_edge(
     func: &Function,
     facts: &mut Facts<'_>,
@@ -280,7 +282,7 @@ fn for_each_edge(
     }
 }
 
-/// Puts numbers in place of what is known.
+/// Replaces known values by constants.
 fn rewrite(func: &mut Function, order: &Order, params: &HashMap<Value, Truth>) -> bool {
     let entry = func.entry;
     let types = [Type::MASK, Type::uniform(Scalar::I1)];
@@ -294,7 +296,7 @@ fn rewrite(func: &mut Function, order: &Order, params: &HashMap<Value, Truth>) -
         }
     }
     let added = numbers.len();
-    // What to change, found first: facts are of the function as it is.
+    // Collect the changes first, because the facts are about the function as it is.
     enum Change {
         Arg(crate::entities::Inst, usize, Value),
         Term(Block, Terminator),

@@ -1,8 +1,9 @@
-//! 64-bit values that go from block to block as two words: one parameter in place of two.
+//! Merges two block parameters that are the words of one 64-bit value into one parameter of 64 bits.
 //!
-//! A guest of 32-bit registers keeps an address or a 64-bit number in two of them. Within a block [`fold`](super::fold) puts the words
-//! together; a loop still carries both. Where two parameters of a block are put together, a parameter of 64 bits takes their
-//! place: each way into the block puts its words together, and the words are the halves of the parameter. `fold` then removes what meets.
+//! A guest with 32-bit registers keeps an address in two of them. [`fold`](super::fold) joins the words within a block, but a
+//! loop still carries both. If two parameters of a block are joined there, this pass carries the 64-bit value instead: each
+//! predecessor joins its arguments, and the block takes the parameter apart. `fold` then removes the joins and splits that cancel
+//! out.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,7 @@ use crate::function::{Form, Function, Imm, InstData, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
-/// Rounds: what is put together on the way into a block may be parameters of the block before it.
+/// Most rounds. The words joined for an edge may be parameters of the predecessor, which the next round merges.
 const ROUNDS: usize = 8;
 
 /// Runs the pass. In SPMD form it does nothing: there, registers are slots between blocks.
@@ -45,7 +46,7 @@ struct Pair {
     high: Value,
 }
 
-/// The pairs that are put together somewhere, each parameter in one at most.
+/// The pairs of parameters that are joined somewhere. Each parameter is in at most one pair.
 fn pairs(func: &Function) -> Vec<Pair> {
     let mut list: Vec<Pair> = Vec::new();
     let mut taken: HashSet<Value> = HashSet::new();
@@ -66,7 +67,7 @@ fn pairs(func: &Function) -> Vec<Pair> {
     list
 }
 
-/// The low and the high word of two put together.
+/// The low and the high word, if the instruction joins two words.
 fn words(func: &Function, data: &InstData) -> Option<(Value, Value)> {
     let (Opcode::Ior, &[a, b]) = (data.op, &data.args[..]) else { return None };
     let of =
@@ -79,7 +80,7 @@ fn words(func: &Function, data: &InstData) -> Option<(Value, Value)> {
     })
 }
 
-/// Gives a block the parameter for a pair. The old ones stay, to be removed when all pairs have theirs.
+/// Adds the 64-bit parameter for a pair to its block. The old parameters are removed once all pairs have theirs.
 fn widen(func: &mut Function, pair: &Pair, aliases: &mut Aliases) {
     let uniform = func.ty(pair.low).uniform;
     let place = |v: Value| func.block(pair.block).params.iter().position(|&param| param == v);
@@ -111,7 +112,7 @@ fn widen(func: &mut Function, pair: &Pair, aliases: &mut Aliases) {
     aliases.set(pair.high, high);
 }
 
-/// Puts two words together at the end of a block.
+/// Joins two words at the end of a block.
 fn concat(func: &mut Function, block: Block, low: Value, high: Value) -> Value {
     let pc = func.block(block).term_pc;
     let mut push = |op, args: &[Value], imm| {

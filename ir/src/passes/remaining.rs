@@ -1,8 +1,8 @@
-//! The lanes that remain where some leave.
+//! Removes the accumulated exit mask of LLVM's divergent loops.
 //!
-//! LLVM's divergent loops gather in a register the lanes that have left, and take them all out of EXEC in each round: `lanes & !(left |
-//! leaves)`. Who had left before is not among the lanes any more, so `lanes & !leaves` are the same, and what was gathered is needed no more
-//! where the guest restores EXEC from another register. Nor is a part of a condition that all those lanes have.
+//! Such a loop updates EXEC as `exec & !(left | leaving)`. Lanes in `left` are no longer in `exec`, so `exec & !leaving` is
+//! equal, and `left` is dead unless something else reads it. In the same way, a conjunct of the removed mask that all of `exec`
+//! satisfies is dropped.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::function::{Form, Function, Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// Parts of what is taken away that are looked at.
+/// Most conjuncts or disjuncts of the removed mask that are examined.
 const MOST: usize = 8;
 
 /// Runs the pass. In SPMD form it does nothing: there, masks are not values.
@@ -42,7 +42,7 @@ pub fn run(func: &mut Function) -> bool {
     !found.is_empty()
 }
 
-/// Of lanes but those of a mask: the operand that takes them away, and what suffices in place of that mask.
+/// If `data` is `lanes & !mask`: the index of the operand `!mask`, and a simpler mask to remove instead.
 fn simpler(masks: &Masks<'_>, uses: &Uses, data: &InstData) -> Option<(usize, Value)> {
     let func = masks.func;
     let (Opcode::Iand, &[a, b]) = (data.op, &data.args[..]) else { return None };
@@ -55,7 +55,8 @@ fn simpler(masks: &Masks<'_>, uses: &Uses, data: &InstData) -> Option<(usize, Va
             only &= uses.count(less) == 1;
             let needless = |&part: &Value| match data.op {
                 Opcode::Ior => masks.are_apart(lanes, part),
-                // What others need is there anyway, and its parts would be kept for longer.
+                // A conjunction with other users stays anyway, so using a part of it would only lengthen the part's
+                // live range.
                 Opcode::Iand => only && masks.implies(lanes, part),
                 _ => false,
             };

@@ -1,8 +1,8 @@
-//! Control flow: constant conditions, jumps to jumps, blocks with one way in, parameters with one argument, unreachable
-//! blocks.
+//! Simplifies control flow: branches on constants, jumps to jumps, blocks with a single predecessor, parameters with a single
+//! argument, unreachable blocks.
 //!
-//! In SPMD form a block with a cross-lane operation stays on its own, and a branch whose sides are one block stays a branch:
-//! its lanes run apart.
+//! In SPMD form a block with a cross-lane operation stays on its own, and a branch whose sides are the same block stays a branch,
+//! because its lanes diverge there.
 
 use super::{Aliases, single_arguments};
 use crate::analysis::{Cfg, Uses};
@@ -13,7 +13,7 @@ use crate::opcodes::Opcode;
 /// Runs the pass.
 pub fn run(func: &mut Function) -> bool {
     let mut changed = false;
-    // Each rule makes room for the others; every round but the last removes something.
+    // Each rule may enable the others. Every round but the last removes something, so this ends.
     loop {
         let mut again = conditions(func);
         again |= thread(func);
@@ -27,7 +27,7 @@ pub fn run(func: &mut Function) -> bool {
     }
 }
 
-/// Branches that are decided, or simpler than they look.
+/// Simplifies branches whose condition is constant or inverted, or whose sides are equal.
 fn conditions(func: &mut Function) -> bool {
     let mut changed = false;
     for block in func.block_ids() {
@@ -80,7 +80,7 @@ fn simpler_condition(func: &Function, term: &Terminator) -> Option<Terminator> {
     }
 }
 
-/// Edges to a block that only jumps on go to its target.
+/// Jump threading: redirects edges to a block that only jumps on to that block's target.
 fn thread(func: &mut Function) -> bool {
     let uses = Uses::new(func);
     let mut onward: Vec<Option<BlockCall>> = vec![None; func.blocks.len()];
@@ -90,7 +90,7 @@ fn thread(func: &mut Function) -> bool {
         if to.block == block || !data.insts.is_empty() || (func.form == Form::Spmd && data.guest_insts != 0) {
             continue;
         }
-        // Nobody else may use the parameters: they are not there on the other way.
+        // No other block may use the parameters, because they do not exist on the redirected path.
         let own = |p: &Value| to.args.iter().filter(|a| *a == p).count() as u32;
         if data.params.iter().all(|p| uses.count(*p) == own(p)) {
             onward[block.index()] = Some(to.clone());
@@ -111,14 +111,15 @@ fn thread(func: &mut Function) -> bool {
     changed
 }
 
-/// Where a call of a block leads that only jumps on.
+/// The edge that replaces an edge `call` to a block that only jumps on with `to`.
 fn through(func: &Function, call: &BlockCall, to: &BlockCall) -> BlockCall {
     let params = &func.block(call.block).params;
     let given = |v: &Value| params.iter().position(|p| p == v).map_or(*v, |n| call.args[n]);
     BlockCall { block: to.block, args: to.args.iter().map(given).collect() }
 }
 
-/// The ends of jumps that lead to one another, by block. A ring of empty blocks has no end: its blocks lead to one of them.
+/// For each block, the end of its chain of jumps. A ring of empty blocks has no end, so all its blocks lead to one of
+/// them.
 fn ends(func: &Function, onward: Vec<Option<BlockCall>>) -> Vec<Option<BlockCall>> {
     let mut ends: Vec<Option<BlockCall>> = vec![None; onward.len()];
     let mut seen = vec![false; onward.len()];
@@ -130,7 +131,7 @@ fn ends(func: &Function, onward: Vec<Option<BlockCall>>) -> Vec<Option<BlockCall
             way.push(at);
             at = to.block;
         }
-        // Of a ring that is the one from which the way came back to it.
+        // In a ring: the block that closes it.
         let last = way.last().copied().filter(|_| way.contains(&at));
         for &block in way.iter().rev() {
             let Some(to) = onward[block.index()].as_ref().filter(|_| Some(block) != last) else { continue };
@@ -148,7 +149,7 @@ fn is_alone(func: &Function, block: Block) -> bool {
     func.form == Form::Spmd && func.block(block).insts.iter().any(|&i| func.inst(i).op.is_cross_lane())
 }
 
-/// Joins a block to the only one that jumps to it.
+/// Merges a block into its only predecessor, if that one only jumps to it.
 fn merge(func: &mut Function) -> bool {
     let mut changed = false;
     let cfg = Cfg::new(func);
@@ -186,7 +187,7 @@ fn merge(func: &mut Function) -> bool {
             for (param, arg) in params.into_iter().zip(args) {
                 aliases.set(param, arg);
             }
-            // Nothing leads there any more; it has to end in something.
+            // The block is unreachable now but needs a terminator.
             func.block_mut(next).term = Some(Terminator::Jump(next.into()));
             gone[next.index()] = true;
             changed = true;

@@ -1,8 +1,8 @@
-//! Pure operations of a loop that only serve where the function returns go there: what registers hold is then computed once, behind the
-//! loop, and not in every round.
+//! Moves pure operations out of a loop if only blocks use them that are outside all loops and return: the value is computed once,
+//! at the exit, and not in every iteration.
 //!
-//! Where a region can come out at the head of a loop (`max_steps`), all registers that the loop's code reads at any place are wanted there,
-//! the ones for intermediate results, too.
+//! Example: a region that counts steps for `max_steps` may exit at the head of a loop, and there stores every register that the
+//! loop reads anywhere, even those of intermediate results.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::analysis::{Cfg, Dominators, Loops};
 use crate::entities::{Block, Inst, Value};
 use crate::function::{Form, Function, Terminator};
 
-/// Most blocks that a value is computed in instead.
+/// Most blocks that get a copy of one operation.
 const MOST_PLACES: usize = 4;
 
-/// Most operations that a function has more behind it.
+/// Most operations that the pass may add to a function.
 const MOST_COPIES: usize = 400;
 
 /// Runs the pass, on mask form only.
@@ -31,7 +31,7 @@ pub fn run(func: &mut Function) -> bool {
         |func: &Function, block: Block| matches!(func.block(block).term, Some(Terminator::Return { .. }));
     let mut users = users(func);
     let (mut changed, mut copies) = (false, 0);
-    // Users before what they use.
+    // Visit users before the values they use.
     for &block in cfg.rpo.iter().rev() {
         if loops.innermost[block.index()].is_none() {
             continue;
@@ -90,7 +90,7 @@ fn users(func: &Function) -> HashMap<Value, Vec<Block>> {
     users
 }
 
-/// Whether a block uses a value but in instructions that leave it.
+/// Whether a block still uses a value, apart from the instructions that are moved out (`gone`, `leaving`).
 fn uses_besides(func: &Function, block: Block, value: Value, gone: &[Inst], leaving: Inst) -> bool {
     let data = func.block(block);
     let stays = |inst: &&Inst| **inst != leaving && !gone.contains(inst);
@@ -101,7 +101,7 @@ fn uses_besides(func: &Function, block: Block, value: Value, gone: &[Inst], leav
     used
 }
 
-/// Puts a copy of an instruction in front of a block, whose uses of the result become uses of the copy's.
+/// Puts a copy of an instruction at the start of a block and makes the block use the copy's result.
 fn copy_to(func: &mut Function, inst: Inst, place: Block) {
     let data = func.inst(inst).clone();
     let Some(old) = data.result else { return };

@@ -1,4 +1,4 @@
-//! Random functions in mask form give the same with and without each pass.
+//! Runs random functions in mask form with and without each pass: the results must be equal.
 
 mod words;
 

@@ -1,19 +1,20 @@
-//! Translates the guest addresses of loads and stores, for launches whose memory does not lie in one piece.
+//! Translates the guest addresses of loads and stores, for launches whose memory is not in one piece.
 //!
-//! Compiled code finds guest memory at a fixed distance from its address, as long as all of it lies in the window that
-//! the host has reserved. Where a launch has memory elsewhere (addresses from `0xffff800000000000` on, for example), this
-//! pass puts a [`Opcode::TranslateLoad`] or [`Opcode::TranslateStore`] in front of each access at a 64-bit address. Addresses inside the window
-//! pass through it unchanged. Those in the upper window, a second reservation for the first addresses from `0xffff800000000000` on, get
-//! a constant more. The others are looked up by the runtime, and a lane whose address is not mapped faults there.
+//! Normally compiled code finds guest memory at a fixed distance from the guest address, because all of it lies in the window
+//! that the host has reserved. If a launch also has memory elsewhere, this pass puts a [`Opcode::TranslateLoad`] or
+//! [`Opcode::TranslateStore`] in front of each access at a 64-bit address. Such a translation
+//! - leaves an address inside the window unchanged;
+//! - adds a constant to an address in the upper window, a second reservation for the addresses from `0xffff800000000000` on;
+//! - asks the runtime for any other address; a lane whose address is not mapped faults there.
 //!
-//! Atomics are not translated: those outside the window are done by the runtime, which takes guest addresses.
+//! Atomics are not translated: the runtime executes those outside the window and takes guest addresses.
 
 use crate::entities::{Inst, Value};
 use crate::function::{Function, Imm};
 use crate::opcodes::{MemAccess, Opcode, Space};
 use crate::types::{Scalar, Type};
 
-/// Runs the pass; whether anything was translated.
+/// Runs the pass; returns whether anything was translated.
 pub fn run(func: &mut Function) -> bool {
     let mut changed = false;
     for block in func.block_ids() {

@@ -1,8 +1,8 @@
 //! Finds values that are the same in every lane and makes their types uniform.
 //!
-//! An operation on uniform values is uniform. A block parameter is, in mask form, if every argument for it is: there an
-//! edge is taken by all lanes at once. In SPMD form parameters stay as they are. A `splat` has done its work when its
-//! operand may stand for a varying value, which it may everywhere.
+//! An operation on uniform operands is uniform. In mask form so is a block parameter all of whose arguments are uniform, because
+//! all lanes take an edge at once; in SPMD form parameters keep their types. A `splat` of a uniform value is replaced by its
+//! operand, because a uniform value may stand wherever a varying one may.
 
 use super::Aliases;
 use crate::analysis::Cfg;
@@ -38,11 +38,11 @@ pub fn run(func: &mut Function) -> bool {
     changed | aliases.any()
 }
 
-/// Optimistic: what can be uniform is until an operand turns out varying.
+/// Optimistic: a value counts as uniform until an operand turns out varying.
 fn uniform_values(func: &Function) -> Vec<bool> {
     let cfg = Cfg::new(func);
     let mut uniform: Vec<bool> = func.values.iter().map(|v| v.ty.uniform).collect();
-    // Values that this pass decides about.
+    // Values whose type may change.
     let mut open = vec![false; func.values.len()];
     for &block in &cfg.rpo {
         let data = func.block(block);

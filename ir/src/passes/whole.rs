@@ -1,8 +1,9 @@
-//! A second version of what is done under a mask, for where all lanes have it.
+//! Versions code for a full mask: copies the blocks under a mask, behind a test that all lanes of the chunk have it.
 //!
-//! Mostly all lanes of a chunk go one way. Behind a test for that, masks are known: accesses need none, selects choose nothing, and
-//! conditions restricted to the mask are the conditions themselves. The blocks that the branch by the mask dominates are
-//! copied, with the mask, and all that it is a conjunction of, true.
+//! Mostly all lanes of a chunk take the same side of a branch. In the copy the mask, and every mask that it is a conjunction of,
+//! is the constant true: accesses need no guard, selects choose nothing, and nested conditions are not restricted. Copied are the
+//! blocks that the target of a `br_any` dominates, if the branch is not in a loop and at least two accesses to global memory
+//! under a mask gain from it.
 
 use std::collections::HashMap;
 
@@ -14,11 +15,11 @@ use crate::graph::on_cycle;
 use crate::opcodes::{Opcode, Space};
 use crate::types::{Scalar, Type};
 
-/// Accesses under masks that make a version worth it.
+/// Fewest masked accesses that make a version worthwhile.
 const FEWEST: usize = 2;
-/// Instructions that a version may have.
+/// Most instructions of a version.
 const MOST: usize = 200;
-/// Instructions that all versions of a function may have.
+/// Most instructions of all versions of a function.
 const MOST_IN_ALL: usize = 400;
 
 /// Runs the pass. In SPMD form it does nothing: there, masks are not values.
@@ -26,7 +27,7 @@ pub fn run(func: &mut Function) -> bool {
     if func.form == Form::Spmd || !values_cross_blocks(func) {
         return false;
     }
-    // Blocks where not all lanes take part, or whose branch is versioned.
+    // Blocks whose branch has been versioned, or is not to be.
     let mut done = vec![false; func.blocks.len()];
     let mut left = MOST_IN_ALL;
     let mut changed = false;
@@ -39,7 +40,7 @@ pub fn run(func: &mut Function) -> bool {
         make(func, from, &blocks);
         done.resize(func.blocks.len(), false);
         blocks.iter().for_each(|b| done[b.index()] = true);
-        // The block that the old branch has gone to was made first.
+        // The block that now holds the old branch was made before the copies.
         done[func.blocks.len() - blocks.len() - 1] = true;
     }
     changed
@@ -58,7 +59,7 @@ fn next(func: &Function, done: &mut [bool]) -> Option<(Block, Vec<Block>, usize)
         let Terminator::BrAny { mask, taken, next } = func.term(from) else { continue };
         let own =
             taken.block != from && taken.block != next.block && cfg.preds[taken.block.index()] == [from];
-        // In a loop lanes part sooner or later.
+        // In a loop the lanes diverge sooner or later.
         if !own || in_loop[from.index()] || func.ty(*mask).uniform || func.as_const(*mask).is_some() {
             continue;
         }
@@ -92,7 +93,7 @@ fn make(func: &mut Function, from: Block, blocks: &[Block]) {
     let Some(old @ Terminator::BrAny { .. }) = func.block_mut(from).term.take() else { return };
     let Terminator::BrAny { mask, ref taken, .. } = old else { return };
     let (pc, taken) = (func.block(from).term_pc, taken.clone());
-    // Lanes that have not entered count as ones that lack the mask: behind the test, all have entered.
+    // The test counts lanes that have not entered as lacking the mask. So in the version all lanes have entered.
     let mut push = |op, args: &[Value]| {
         let inst = func.make_inst(op, args, Imm::None, Some(Type::MASK), pc);
         func.block_mut(from).insts.push(inst);
@@ -124,7 +125,7 @@ fn make(func: &mut Function, from: Block, blocks: &[Block]) {
             values.insert(old, new);
         }
     }
-    // In the order of dominance, so that what is used has been copied; parameters have been before.
+    // Copy in the order of dominance, so that operands are copied before their uses; parameters were copied above.
     for &b in blocks {
         let (copy, data) = (copies[&b], func.block(b).clone());
         for inst in data.insts {

@@ -1,8 +1,9 @@
-//! Windows to global memory that are not the whole address space (Tesla's g0[] to g15[]): what is accessed through them is accessed in the
-//! address space, at the address that the window says, and faults before that where the window does not have it.
+//! Replaces accesses through windows to global memory (Tesla's g0[] to g15[]) by accesses to the address space, behind a bounds
+//! test.
 //!
-//! Where a window begins and ends is a matter of the launch: code reads it from a const bank that no guest names ([`BANK`]). What kind of
-//! window it is the code depends on ([`Window`]).
+//! A window is a part of the address space: the access becomes one at the window's start plus the guest's address, and a lane
+//! outside the window faults before it. Code depends on the kind of each window ([`Window`]). Its start and end differ from
+//! launch to launch, so code reads them from a const bank that no guest names ([`BANK`]).
 
 use crate::entities::{Block, Inst, Value};
 use crate::function::{Form, Function, Imm, InstData};
@@ -12,7 +13,7 @@ use crate::types::{Scalar, Type};
 /// Windows that a guest can name.
 pub const WINDOWS: usize = 16;
 
-/// The const bank with a [`WindowWords`] for each window, one behind the other.
+/// The const bank with the [`WindowWords`] of each window, one after another.
 pub const BANK: u8 = 17;
 
 /// Bytes of a row of a tile.
@@ -21,30 +22,32 @@ pub const TILE_WIDTH: u32 = 64;
 /// A window that is not the whole address space.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Window {
-    /// There is none: whatever accesses it faults.
+    /// The window does not exist: every access to it faults.
     None,
-    /// Bytes from a start on, at least [`FEWEST`]; the start a multiple of [`ALIGNED`].
+    /// A contiguous range of at least [`FEWEST`] bytes, whose start is a multiple of [`ALIGNED`].
     Linear,
-    /// A picture in tiles of 64 bytes by `4 << tile_mode` rows, an address being `y << 16 | x`; the start a multiple of [`ALIGNED`].
+    /// An image in tiles of 64 bytes by `4 << tile_mode` rows. A guest address is `y << 16 | x`. The start is a
+    /// multiple of [`ALIGNED`].
     Tiled,
-    /// One that code is not made for.
+    /// A window that compiled code does not support: only the interpreter accesses it.
     Other,
 }
 
-/// Bytes of the smallest linear window that code is made for: those of the widest access.
+/// Bytes of the smallest linear window that compiled code supports: those of the widest access.
 pub const FEWEST: u64 = 8;
 
-/// What windows start at a multiple of: an address is aligned as its place in memory is.
+/// Alignment of a window's start. With it, a guest address in the window has the same alignment as its address in the
+/// address space.
 pub const ALIGNED: u64 = 16;
 
-/// What code reads of a window, as words.
+/// The description of a window that compiled code reads from the const bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowWords {
     /// Where it begins in the address space.
     pub start: u32,
-    /// Its last byte, from there. Of a linear one.
+    /// Offset of its last byte from the start (linear windows).
     pub last: u32,
-    /// Bytes of a row. Of a tiled one, as what follows.
+    /// Bytes of a row. This and the following fields describe tiled windows.
     pub width: u32,
     /// Rows.
     pub height: u32,
@@ -55,10 +58,10 @@ pub struct WindowWords {
 }
 
 impl WindowWords {
-    /// Bytes from one window's to the next one's.
+    /// Bytes of one description in the bank.
     pub const BYTES: usize = 32;
 
-    /// As they lie in the bank.
+    /// The description as it is stored in the bank.
     pub fn to_bytes(self) -> [u8; WindowWords::BYTES] {
         let words = [self.start, self.last, self.width, self.height, self.tiles, self.rows];
         let mut bytes = [0; WindowWords::BYTES];
@@ -69,7 +72,7 @@ impl WindowWords {
     }
 }
 
-/// Places of words in [`WindowWords`].
+/// Indices of the words of [`WindowWords`].
 #[derive(Clone, Copy)]
 enum Word {
     Start,
@@ -80,8 +83,9 @@ enum Word {
     Rows,
 }
 
-/// The window that an access in the address space was through: such name it as the spaces behind the guest's. What is denied names the window
-/// itself, and has the guest's address.
+/// The window that an access in the address space came through. After this pass, an access names its window as
+/// `Global(n)` with `n` beyond the guest's windows. A denied access names the window itself and has the guest's
+/// address.
 pub fn through(space: Space) -> Option<u8> {
     match space {
         Space::Global(n) if usize::from(n) >= WINDOWS => Some(n - WINDOWS as u8),
@@ -162,7 +166,7 @@ impl Through<'_> {
             Window::None | Window::Other => {
                 let always = self.make(Opcode::Const, &[], Imm::Bits(1), Scalar::I1);
                 self.deny(mem, place, always);
-                // Behind that nobody comes: no lane accesses anything.
+                // No lane gets past the fault, so the access needs no lanes.
                 let never = self.make(Opcode::Const, &[], Imm::Bits(0), Scalar::I1);
                 data.args.truncate(values);
                 data.args.push(never);
@@ -185,7 +189,8 @@ impl Through<'_> {
         }
     }
 
-    /// Whether an address in a picture is outside of it, or leaves its tile's row; and its place in the address space.
+    /// Computes whether an access to an image lies outside it or crosses the end of a tile's row, and its address in
+    /// the address space.
     fn tiled(&mut self, mem: MemAccess, address: Value) -> (Value, Value) {
         let last = u32::from(mem.bytes) - 1;
         let x = self.with(Opcode::Iand, address, 0xffff);
@@ -210,7 +215,7 @@ impl Through<'_> {
         let in_row = self.with(Opcode::Ushr, x, TILE_WIDTH.trailing_zeros());
         let above = self.two(Opcode::Imul, tile_row, tiles);
         let tile = self.two(Opcode::Iadd, above, in_row);
-        // Rows of tiles before it, its own, bytes of that.
+        // The tile rows above it, then its own, then the bytes within the tile.
         let before = self.two(Opcode::Ishl, tile, rows);
         let all = self.two(Opcode::Iadd, before, row);
         let bytes = self.with(Opcode::Ishl, all, TILE_WIDTH.trailing_zeros());
@@ -219,7 +224,7 @@ impl Through<'_> {
         (outside, self.two(Opcode::Iadd, inside, start))
     }
 
-    /// Lanes of the access for which `bad` holds fault here.
+    /// Makes the lanes of the access for which `bad` holds fault here.
     fn deny(&mut self, mem: MemAccess, address: Value, bad: Value) {
         let mut args = vec![address, bad];
         args.extend(self.data.args.get(self.values()));

@@ -1,17 +1,18 @@
-//! Finds the lane region that starts at a block: the part of the kernel that each lane can run on its own, and
-//! where all its lanes come out together.
+//! Finds the lane region that starts at a block: the largest part of the kernel that each lane can run on its own and where all
+//! lanes leave together.
 //!
-//! A node is a block with the stack entries that were pushed since the region's start, innermost last. Per lane a join
-//! goes on behind itself, a leave goes to the target of its entry; so inside a region the stack is gone. The region may
-//! only come out where the hardware's stack is what it was at the start and its lanes are together again:
+//! The result is a [`Plan`], a graph of nodes. A node is a block together with the divergence-stack entries pushed since the
+//! region's start. For a single lane, a join falls through and a leave jumps to the target of its entry, so a region needs no
+//! stack. It may only exit where the hardware's stack equals the stack at the start and the lanes have reconverged:
 //!
-//! - where the relative stack is empty, a branch on which lanes may disagree ends the region (the driver runs it on
-//!   the hardware's stack), unless every path goes on to the end of the thread without another exit;
-//! - a leave or join that would pop below the region's start ends it, so does a cross-lane operation, a barrier, an
-//!   indirect branch;
-//! - when one of these stands where the relative stack is not empty, the region ends before the push instead;
-//! - accesses of shared memory, and atomics, that could conflict between lanes do not stand in one region (see [`super::split`]);
-//! - a loop that does nothing but wait for memory to change stays with the driver, so that a spinning warp can be put aside (`waiting.rs`).
+//! - where nothing has been pushed since the start, a divergent branch ends the region, and the driver runs it on the warp's
+//!   stack. Exception: every path from the branch runs to the end of the thread without another exit;
+//! - a leave or join that would pop an entry from before the start ends the region. So does a cross-lane operation, a barrier, or
+//!   an indirect branch;
+//! - if one of these comes after a push and before its pop, the region ends before the push instead;
+//! - accesses to shared memory, and atomics, that could conflict between lanes are not in one region (see [`super::split`]);
+//! - a loop that certainly waits for memory to change ends the region, so that a spinning warp returns to the scheduler
+//!   (`waiting.rs`).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,47 +28,48 @@ use crate::graph::{self, DominatorTree};
 use crate::meter::{Meter, Stopped};
 use crate::opcodes::{Opcode, Space};
 
-/// Times as much of both where warps are run whole: blocks are single bundles, and most of their instructions read and
-/// write slots.
+/// Factor on both limits if one chunk holds the whole warp. Blocks are single bundles then, and most of their
+/// instructions read and write slots.
 const WHOLE_TIMES: usize = 3;
 /// Most entries pushed within a region (a bound on recursion).
 const MAX_DEPTH: usize = 12;
 
-/// Where a region comes out.
+/// An exit of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ExitKind {
     /// All lanes' threads have ended.
     Ended,
-    /// The body of the block has run; its terminator comes next.
+    /// The block's body has run; the driver executes its terminator next.
     Terminator(Block),
-    /// The block comes next.
+    /// The driver enters this block next.
     Enter(Block),
 }
 
-/// How a node goes on, per lane. Numbers are nodes.
+/// How a lane continues after a node. Numbers are nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NodeTerm {
-    /// Goes on.
+    /// Continues at a node.
     Jump(usize),
-    /// Goes one way or the other.
+    /// Continues at the first node if the condition holds, else at the second.
     Branch(Value, usize, usize),
-    /// Goes one way or the other where all lanes agree; else the region comes out there, by index in [`Plan::exits`]. Without
-    /// one they always do.
+    /// The same, if all lanes agree. Otherwise the region takes the exit with this index in [`Plan::exits`]; `None`:
+    /// they always agree.
     Agree(Value, usize, usize, Option<usize>),
-    /// Goes on if the condition holds in no lane; else the region comes out.
+    /// Continues at the node if the condition holds in no lane, otherwise takes the exit.
     Unless(Value, usize, usize),
-    /// Goes on if the steps that are left suffice for a way through the region ([`Plan::steps`]); else the region comes out.
+    /// Continues at the node if the steps left suffice for one pass through the region ([`Plan::steps`]), otherwise
+    /// takes the exit.
     Limit(usize, usize),
     /// The thread ends.
     End,
-    /// The region comes out, by index in [`Plan::exits`]; with the condition for the terminator.
+    /// Takes the exit with this index in [`Plan::exits`], with the condition for its terminator.
     Exit(usize, Option<Value>),
     /// The guest faults.
     Fault(GuestFault),
 }
 
 impl NodeTerm {
-    /// The nodes that it may go on at.
+    /// The nodes at which it may continue.
     fn targets_mut(&mut self) -> impl Iterator<Item = &mut usize> {
         let targets = match self {
             NodeTerm::Jump(to) | NodeTerm::Unless(_, to, _) | NodeTerm::Limit(to, _) => [Some(to), None],
@@ -80,12 +82,12 @@ impl NodeTerm {
     }
 }
 
-/// A block in the context of what was pushed since the region's start.
+/// A block together with the stack entries pushed since the region's start.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The block whose body runs; `None` for a node without a body.
     pub block: Option<Block>,
-    /// How it goes on.
+    /// What comes after it.
     pub term: NodeTerm,
 }
 
@@ -94,7 +96,7 @@ pub struct Node {
 pub struct Plan {
     /// Nodes; the region starts at the first.
     pub nodes: Vec<Node>,
-    /// Where it comes out; the first is [`ExitKind::Ended`].
+    /// Its exits; the first is [`ExitKind::Ended`].
     pub exits: Vec<ExitKind>,
     /// Whether one of its loops may wait for other warps.
     pub may_wait: bool,
@@ -111,13 +113,13 @@ impl Plan {
         self.nodes.iter().map(of).collect()
     }
 
-    /// The most guest instructions of a way through the region that goes through no loop twice.
+    /// The most guest instructions on any path through the region that takes no back edge.
     pub fn steps(&self, func: &Function) -> u32 {
         let blocks = self.nodes.iter().filter_map(|node| node.block);
         blocks.fold(0, |sum, block| sum.saturating_add(func.block(block).guest_insts))
     }
 
-    /// Puts a [`NodeTerm::Limit`] on every edge that leads back; `None` for an irreducible graph.
+    /// Puts a [`NodeTerm::Limit`] on every back edge; `None` for an irreducible graph.
     fn limit_loops(mut self) -> Option<Plan> {
         let loops = graph::natural_loops(&self.successors(), 0)?;
         let mut limits: HashMap<usize, usize> = HashMap::new();
@@ -149,15 +151,15 @@ impl Plan {
 /// How regions are run.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Run {
-    /// All lanes of the warp at once.
+    /// One chunk holds all lanes of the warp.
     pub whole: bool,
-    /// Operations across lanes are possible.
+    /// Regions may contain cross-lane operations.
     pub across: bool,
-    /// A warp is alone in its block.
+    /// A block has only one warp.
     pub alone: bool,
-    /// The warp's steps are counted: lanes stay together, and loops come out where steps run short.
+    /// The warp's steps are counted: lanes must not diverge, and loops exit when the steps left run short.
     pub counted: bool,
-    /// Lanes never part ([`super::wave`]).
+    /// Lanes never diverge ([`super::wave`]).
     pub wave: bool,
 }
 
@@ -169,16 +171,17 @@ pub struct KernelFacts {
     /// Blocks that may run with a call entry on the stack.
     may_be_called: Vec<bool>,
     run: Run,
-    /// What order accesses have.
+    /// Which memory accesses are ordered between lanes.
     order: Order,
-    /// Blocks with a vote that a chunk takes for itself, and where their ways meet again ([`super::votes`]).
+    /// Blocks with a vote that each chunk takes by itself, each with the post-dominator of the vote's branch
+    /// ([`super::votes`]).
     votes: HashMap<Block, Block>,
-    /// Blocks where a loop begins that surely waits, of those that have been come by.
+    /// For each block explored so far: whether it is the head of a loop that certainly waits.
     waits: Vec<AtomicBool>,
 }
 
 impl KernelFacts {
-    /// Analyses a kernel in SPMD form whose hazards are split, or whose regions run all lanes of the warp at once.
+    /// Analyses a kernel in SPMD form. Its blocks must be cut at hazards, unless one chunk holds the whole warp.
     pub fn compute(
         func: &Function,
         run: Run,
@@ -198,7 +201,7 @@ impl KernelFacts {
         })
     }
 
-    /// Whether a loop that surely waits begins at a block, as far as is known.
+    /// Whether a block is known to be the head of a loop that certainly waits.
     pub fn surely_waits(&self, block: Block) -> bool {
         self.waits.get(block.index()).is_some_and(|waits| waits.load(Ordering::Relaxed))
     }
@@ -244,21 +247,21 @@ struct Entry {
     pusher: Block,
 }
 
-/// Blocks at which the region must come out, found so far.
+/// Blocks at which the region must exit, found so far.
 #[derive(Default, Clone)]
 struct Stops {
-    /// Behind the body.
+    /// After the body.
     term: HashSet<Block>,
     /// Before the body.
     enter: HashSet<Block>,
 }
 
 enum Failure {
-    /// One more stop is needed; explore again.
+    /// A stop was added; explore again.
     Stop,
     /// This block cannot start a region.
     Impossible,
-    /// The budget is used up, or somebody wants no region any more.
+    /// The budget is used up, or the work was cancelled.
     Stopped(Stopped),
 }
 
@@ -268,7 +271,7 @@ impl From<Stopped> for Failure {
     }
 }
 
-/// The region that starts at `entry`, of such a size at most, or `None` where the block must run in the interpreter.
+/// Finds the region that starts at `entry`, of at most the given size. `None` if the block must run in the interpreter.
 pub fn explore(
     func: &Function,
     facts: &KernelFacts,
@@ -283,9 +286,9 @@ pub fn explore(
     if size.nodes == 1 {
         return Ok(single_block(func, facts, entry));
     }
-    // First see whether all lanes can run to their end; else come out where lanes are together.
+    // First try whether all lanes can run to their end, even diverged. Otherwise exit where lanes have reconverged.
     for to_end in [true, false] {
-        // Then they part.
+        // Lanes would diverge, which counted regions must not.
         if to_end && facts.run.counted {
             continue;
         }
@@ -322,9 +325,9 @@ pub fn explore(
     Ok(single_block(func, facts, entry))
 }
 
-/// The region of the body of one block, which is always possible; `None` where it must run in the interpreter.
+/// The region that consists of one block's body; `None` if that must run in the interpreter.
 pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Option<Plan> {
-    // A chunk's own vote is no condition for the driver.
+    // A vote over one chunk is not the condition that the driver needs.
     if has_cross_lane(func, facts, entry) || facts.votes.contains_key(&entry) {
         return None;
     }
@@ -336,7 +339,7 @@ pub fn single_block(func: &Function, facts: &KernelFacts, entry: Block) -> Optio
     })
 }
 
-/// The value that the driver needs to run a terminator.
+/// The condition that the driver needs to execute a terminator.
 pub fn terminator_cond(term: &Terminator) -> Option<Value> {
     match term {
         Terminator::Branch { cond, .. } => Some(*cond),
@@ -370,14 +373,14 @@ struct Explorer<'a> {
     index: HashMap<(Block, Vec<Entry>), usize>,
     exits: Vec<ExitKind>,
     work: VecDeque<(usize, Block, Vec<Entry>)>,
-    /// Join entries that a leaving lane crosses.
+    /// Join entries below which a lane leaves.
     crossed: HashSet<Entry>,
-    /// Join entries and the blocks that pop them.
+    /// Join entries, each with a block that pops it.
     joined: Vec<(Entry, Block)>,
     insts: usize,
-    /// Of each node how much has been pushed since the region's start, and the first of that; of nodes that only end, nothing.
+    /// For each node: the depth of the relative stack and its outermost entry. `None` for nodes without a block.
     places: Vec<Option<(usize, Option<Entry>)>>,
-    /// The ordered accesses of all nodes, as long as they are one chain.
+    /// The ordered accesses of all nodes so far, while the nodes form one chain.
     chain: Option<OrderedAccesses>,
 }
 
@@ -400,8 +403,7 @@ impl Explorer<'_> {
         Ok(plan)
     }
 
-    /// A stop where the lanes are still together: at the push that opened the outermost entry, or at the block
-    /// itself.
+    /// Adds a stop where the lanes are still convergent: at the push of the outermost entry, or at the block itself.
     fn fail_at(&mut self, block: Block, stack: &[Entry], before: bool) -> Failure {
         if let Some(outer) = stack.first() {
             self.stops.term.insert(outer.pusher);
@@ -420,7 +422,7 @@ impl Explorer<'_> {
         })
     }
 
-    /// The node of a block with a relative stack.
+    /// The node of a block and a relative stack; explores it if it is new.
     fn visit(&mut self, block: Block, stack: Vec<Entry>) -> Result<usize, Failure> {
         if let Some(&n) = self.index.get(&(block, stack.clone())) {
             return Ok(n);
@@ -440,7 +442,7 @@ impl Explorer<'_> {
         if let Some(before) = self.chain {
             let own = OrderedAccesses::of_block(self.func, block, &self.facts.order);
             if !first && stack.is_empty() && before.conflicts_with(own) {
-                // As `check_hazards` would find, after all that comes behind had been looked at.
+                // `check_hazards` would find this too, but only after exploring everything after it.
                 self.stops.enter.insert(block);
                 return Ok(self.enter_node(block));
             }
@@ -459,7 +461,7 @@ impl Explorer<'_> {
         Ok(node)
     }
 
-    /// The region comes out before `block`, where nothing is pushed.
+    /// The node at which the region exits before `block`. The relative stack is empty there.
     fn enter_node(&mut self, block: Block) -> usize {
         let exit = self.exit(ExitKind::Enter(block));
         let node = self.end_node(NodeTerm::Exit(exit, None));
@@ -474,7 +476,7 @@ impl Explorer<'_> {
         self.nodes.len() - 1
     }
 
-    /// The node that a leaving lane gets to.
+    /// The node that a leaving lane reaches.
     fn leave(&mut self, block: Block, kind: LeaveKind, stack: &[Entry]) -> Result<usize, Failure> {
         let found = kind.entry().and_then(|k| stack.iter().rposition(|e| e.kind == k));
         let kept = found.unwrap_or(0);
@@ -519,7 +521,7 @@ impl Explorer<'_> {
                     false => NodeTerm::Branch(*cond, taken, next),
                 })
             }
-            // What is on the stack is the driver's; nothing is done to it where no lane leaves.
+            // The stack belongs to the driver. It does not change if no lane leaves.
             Terminator::Leave { cond: Some(cond), next, .. }
             | Terminator::Join { cond: Some(cond), next, .. }
                 if self.facts.run.counted =>
@@ -573,8 +575,8 @@ impl Explorer<'_> {
         }
     }
 
-    /// Lanes that wait at a join when others leave across it run the joining instruction once more on Tesla
-    /// (docs/hardware/divergence.md, unwind); that must not show.
+    /// On Tesla, lanes that wait at a join execute the joining instruction again if others leave across it
+    /// (docs/hardware/divergence.md, unwind). Checks that this makes no difference.
     fn check_crossed_joins(&mut self) -> Result<(), Failure> {
         for (entry, block) in self.joined.clone() {
             let at_target = matches!(self.func.term(block), Terminator::Join { at_target: true, .. });
@@ -583,7 +585,7 @@ impl Explorer<'_> {
                 && (entry.target != block || !is_idempotent(self.func, block))
             {
                 self.stops.term.insert(entry.pusher);
-                // The pusher may itself be nested; its outermost entry is found when exploring fails there again.
+                // The push may itself be nested. If so, exploring fails there again and finds the outermost one.
                 let of_pusher =
                     self.nodes.iter().zip(&self.places).filter(|(n, _)| n.block == Some(entry.pusher));
                 let outer = of_pusher.filter_map(|(_, place)| (*place)?.1).next();
@@ -594,19 +596,20 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// The outermost push, or the block itself, of a node.
+    /// Adds a stop for a node: at its outermost push, or at its own block.
     fn stop_of_node(&mut self, plan: &Plan, node: usize) -> Failure {
         let block = plan.nodes[node].block.expect("node with a body");
         let outer = self.places[node].and_then(|place| place.1);
         self.fail_at(block, outer.as_slice(), true)
     }
 
-    /// Whether nothing has been pushed at the node since the region's start.
+    /// Whether the relative stack of a node is empty.
     fn is_outermost(&self, node: usize) -> bool {
         self.places[node].is_some_and(|(depth, _)| depth == 0)
     }
 
-    /// Irreducible graphs, stores to ordered memory in loops, loops that wait for memory. Gives whether a loop that stays may wait.
+    /// Checks loops: no irreducible graph, no stores to ordered memory, no loop that certainly waits. Returns whether a
+    /// loop that stays may wait.
     fn check_cycles(&mut self, plan: &Plan) -> Result<bool, Failure> {
         let succs = plan.successors();
         let loops = graph::natural_loops(&succs, 0);
@@ -647,7 +650,7 @@ impl Explorer<'_> {
         Ok(may_wait)
     }
 
-    /// Stops where a loop is entered, at the node with the least nesting.
+    /// Adds a stop where a loop is entered, at its node with the smallest relative stack.
     fn stop_before(&mut self, plan: &Plan, nodes: &[usize]) -> Failure {
         let node = nodes
             .iter()
@@ -662,8 +665,8 @@ impl Explorer<'_> {
         failure
     }
 
-    /// Whether a loop that may wait for others can stay in the region. It cannot where what it waits for could come from lanes of the same chunk
-    /// that code runs behind the loop and the hardware before it.
+    /// Whether a loop that may wait can stay in the region. It cannot if it may wait for lanes of its own chunk that
+    /// the hardware would run before the loop and compiled code runs after it.
     fn may_stay(
         &self,
         plan: &Plan,
@@ -676,10 +679,11 @@ impl Explorer<'_> {
             return false;
         }
         if run.wave {
-            // Code has the program's order.
+            // A chunk of the whole wave keeps the program's order. Smaller chunks must not exit the loop by different
+            // scalars.
             return run.whole || !waiting.leaves_by_scalar_memory(&of.blocks);
         }
-        // Lanes that branch away go first on the hardware, and others wait for them.
+        // On the hardware, lanes that take the branch run first, and the others wait for them.
         let away = |&n: &usize| {
             let block = plan.nodes[n].block.map(|block| self.func.term(block));
             match (plan.nodes[n].term, block) {
@@ -696,7 +700,7 @@ impl Explorer<'_> {
         let mut position = vec![usize::MAX; succs.len()];
         order.iter().enumerate().for_each(|(at, &n)| position[n] = at);
         let dominators = DominatorTree::new(succs, &order);
-        // What leads to the loop, and what it leads to, but for ways back.
+        // The nodes before the loop and after it, ignoring back edges.
         let (mut before, mut behind) = (vec![false; succs.len()], vec![false; succs.len()]);
         behind[of.header] = true;
         for &n in &order {
@@ -721,7 +725,7 @@ impl Explorer<'_> {
         })
     }
 
-    /// Chunks that vote for themselves must come together before the region comes out.
+    /// Checks that the paths of every vote taken by chunks meet again before the region exits.
     fn check_votes(&mut self, plan: &Plan) -> Result<(), Failure> {
         let succs = plan.successors();
         for (n, node) in plan.nodes.iter().enumerate() {
@@ -750,7 +754,7 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// Ordered accesses of different blocks that could conflict.
+    /// Checks for conflicts between ordered accesses of different blocks.
     fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
         if self.facts.run.across {
             return Ok(());
@@ -761,7 +765,7 @@ impl Explorer<'_> {
         let mut order: Vec<usize> = graph::reverse_postorder(&succs, 0);
         order.retain(|&n| plan.nodes[n].block.is_some());
         let joined: Vec<bool> = (0..plan.nodes.len()).map(|n| !self.to_end && self.is_outermost(n)).collect();
-        // Nodes that lanes get to in one way only, since they were last all together.
+        // Nodes that lanes reach by one path only since all lanes were last convergent.
         let mut one_way = vec![false; plan.nodes.len()];
         let mut position = vec![0; plan.nodes.len()];
         for (at, &n) in order.iter().enumerate() {
@@ -781,10 +785,11 @@ impl Explorer<'_> {
             if own.is_empty() {
                 continue;
             }
-            // A store that lanes get to in several ways without having been joined runs once for each on the hardware.
+            // If lanes reach a store by several paths without reconverging, the hardware executes it once for each
+            // path.
             let together = one_way[n];
-            // Lanes that run at once have the order of the code where one access is on every way to the other, or all lanes are
-            // together between the two.
+            // If one chunk holds the whole warp, code keeps the order of two accesses if one dominates the other, or if
+            // all lanes reconverge between them.
             let mut meeting = Some(n);
             while let Some(d) = meeting.filter(|&d| !joined[d]) {
                 meeting = dominators.idom[d];
@@ -807,7 +812,7 @@ impl Explorer<'_> {
     }
 }
 
-/// Whether running the body twice is the same as once.
+/// Whether running the block's body twice has the same effect as once.
 fn is_idempotent(func: &Function, block: Block) -> bool {
     let mut read: HashSet<Slot> = HashSet::new();
     let insts = &func.block(block).insts;

@@ -1,9 +1,8 @@
-//! Where control may go in a kernel in SPMD form, whatever is on the divergence stack.
+//! The control-flow graph of a kernel in SPMD form, for any content of the divergence stack.
 //!
-//! A leave goes to every target pushed for its kind, lanes that wait at a join may resume at every join target, an indirect branch may go to
-//! every block of [`Function::block_at`]. As edges these are pairs: `n` leaves and `n` pushes would be `n²` of them, and tables of the
-//! graph would take memory by the square of the code. So the graph has *hubs*, nodes without code: all leaves of a kind lead to one
-//! hub, and that leads to all targets.
+//! A leave may go to every target pushed for its kind, lanes waiting at a join may resume at every join target, and an indirect
+//! branch may go to every block of [`Function::block_at`]. With one edge for each pair, `n` leaves and `n` pushes would have `n²`
+//! edges. So the graph has *hubs*, nodes without code: all leaves of a kind lead to one hub, and the hub leads to all targets.
 
 use crate::entities::Block;
 use crate::function::{Function, PushKind, Terminator};
@@ -11,7 +10,7 @@ use crate::function::{Function, PushKind, Terminator};
 /// A node without code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Hub {
-    /// Lanes that leave, or resume where they wait, by an entry of this kind.
+    /// Lanes that leave by an entry of this kind, or that resume at its target.
     Leave(PushKind),
     /// Indirect branches.
     Indirect,
@@ -35,11 +34,11 @@ impl Hub {
     }
 }
 
-/// The graph: nodes below [`Flow::blocks`] are the blocks by their numbers, the others are hubs.
+/// The graph. Nodes below [`Flow::blocks`] are blocks, by number; the others are hubs.
 #[derive(Clone, Debug)]
 pub struct Flow {
     blocks: usize,
-    /// Where the successors of each node begin in `targets`, and where the last ones end.
+    /// For each node: the start of its successors in `targets`; then the end of the last ones.
     starts: Vec<u32>,
     targets: Vec<u32>,
 }
@@ -59,7 +58,8 @@ impl Flow {
             let list = &mut lists[Hub::Leave(kind).index()];
             list.push(target.0);
             if kind == PushKind::Join {
-                // Where lanes go on that arrive at another join of Tesla's. A block's own join goes on behind itself, which is an edge of its own.
+                // Where lanes continue that pop this entry at another of Tesla's joins. The join that the entry names
+                // has an edge of its own.
                 let named = func.block(target);
                 let behind = func.term(target).behind_target(named.pc, named.term_pc);
                 list.extend(behind.map(|behind| behind.0));
@@ -112,7 +112,7 @@ impl Flow {
         &self.targets[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
-    /// Predecessors of each node, with their numbers; a node may be there twice.
+    /// Predecessors of each node. A node may be listed twice.
     pub fn predecessors(&self) -> Predecessors {
         let nodes = self.nodes();
         let mut starts = vec![0; nodes + 1];
@@ -137,7 +137,7 @@ impl Flow {
         4 * (self.starts.len() + self.targets.len())
     }
 
-    /// Where a block may go on; hubs are passed through.
+    /// The blocks that may follow a block, directly or through a hub.
     pub fn behind(&self, block: Block) -> impl Iterator<Item = Block> + '_ {
         let direct = self.successors(block.index()).iter().copied();
         direct.flat_map(move |to| {
@@ -156,7 +156,7 @@ pub struct Predecessors {
 }
 
 impl Predecessors {
-    /// Those of a node.
+    /// The predecessors of a node.
     pub fn of(&self, node: usize) -> &[u32] {
         &self.sources[self.starts[node] as usize..self.starts[node + 1] as usize]
     }

@@ -1,10 +1,10 @@
-//! Mask form for warps of which all lanes take part.
+//! Makes the entry mask of a mask-form function constant, for warps in which all lanes are active.
 
 use crate::function::{Form, Function, Imm};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
-/// Makes a constant of the mask of the lanes that enter: the caller sees to it that all do.
+/// Replaces the mask of entering lanes by constant true. The caller guarantees that all lanes enter.
 pub fn all_enter(func: &mut Function) {
     debug_assert_eq!(func.form, Form::Mask);
     for inst in &mut func.insts {

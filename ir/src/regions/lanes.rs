@@ -1,4 +1,5 @@
-//! What a block does with slots, where a register says for which lanes ([`EXEC_SLOT`](super::EXEC_SLOT)).
+//! The slot reads and writes of a block, for liveness, with the lanes they concern: only those in the guest's lane mask
+//! ([`EXEC_SLOT`](super::EXEC_SLOT)), or all.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,29 +7,30 @@ use crate::entities::{Block, Slot, Value};
 use crate::function::{Function, Imm};
 use crate::opcodes::Opcode;
 
-/// Something that a block does with a slot.
+/// A read or write of a slot, or a change of the lane mask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// Reads it.
     Read(Slot, ReadBy),
-    /// Writes the lanes of the register.
+    /// Writes it in the lanes of the mask.
     WriteOwn(Slot),
-    /// Writes all lanes.
+    /// Writes it in all lanes.
     WriteAll(Slot),
-    /// The register becomes another.
+    /// The lane mask changes.
     Lanes,
 }
 
-/// Which lanes' values matter.
+/// The lanes in which a read value matters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReadBy {
-    /// Those of the register.
+    /// The lanes of the mask.
     Own,
-    /// All.
+    /// All lanes.
     All,
 }
 
-/// Whose values of a result matter: nobody's, those of the lanes in the register as it is in one stretch of the block, all lanes'.
+/// In which lanes a result matters: in none, in those of the lane mask during one stretch of the block, or in all. A
+/// *stretch* is the code between two changes of the mask.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Use {
     #[default]
@@ -47,23 +49,24 @@ impl Use {
     }
 }
 
-/// A truth value of lanes of the register in a stretch of the block; `all` of them.
+/// A mask that only has lanes of the guest's lane mask in a stretch; `all`: it has all of them.
 #[derive(Clone, Copy)]
 struct Lanes {
     stretch: u32,
     all: bool,
 }
 
-/// What a block does, in order. Without a register `exec` all that is done is done by all lanes.
+/// The events of a block, in order. Without a lane mask `exec`, every read and write concerns all lanes.
 pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<Event> {
     let Some(exec) = exec else { return plain(func, block) };
     let insts = &func.block(block).insts;
-    // Forward: the stretch of each instruction, masks of lanes, and writes that keep the other lanes.
+    // Forward: find the stretch of each instruction, the masks, and the masked writes, which keep the other lanes'
+    // values.
     let mut stretch = 0;
     let mut stretches = Vec::with_capacity(insts.len());
     let mut masks: HashMap<Value, Lanes> = HashMap::new();
     let mut holds: HashMap<Slot, Vec<Value>> = HashMap::new();
-    // By instruction, of a write that keeps what lanes out of its mask have: whether the mask is all of the register.
+    // For each masked write, by instruction: whether its mask is the whole lane mask.
     let mut keeping: HashMap<usize, bool> = HashMap::new();
     let select_of = |v: Value| {
         func.def_inst(v).filter(|data| data.op == Opcode::Select).map(|data| (data.args[0], data.args[2]))
@@ -81,7 +84,8 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
             (Opcode::SlotSet, Imm::Slot(s), &[v], _) => {
                 let before = holds.get(&s).map_or(&[][..], |values| values);
                 let (mut from, mut all) = (v, false);
-                // One write after another, of the last of which the slot is told.
+                // Several masked writes may form a chain of selects, and only the last is stored to the slot. Walk back
+                // to the slot's old value.
                 while !before.contains(&from)
                     && let Some((mask, old)) = select_of(from)
                     && let Some(&lanes) = masks.get(&mask)
@@ -103,9 +107,9 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
             _ => {}
         }
     }
-    // Backward: whose values matter.
+    // Backward: find in which lanes each value matters.
     let mut uses: HashMap<Value, Use> = HashMap::new();
-    // What goes nowhere but back to its slot.
+    // Values that are only stored back to their slot.
     let mut stored: HashSet<Value> = HashSet::new();
     if let Some(term) = &func.block(block).term {
         term.for_each_use(|v| uses.extend([(v, Use::All)]));
@@ -183,7 +187,7 @@ pub(super) fn events(func: &Function, block: Block, exec: Option<Slot>) -> Vec<E
     events
 }
 
-/// The same without such a register.
+/// The same without a lane mask.
 fn plain(func: &Function, block: Block) -> Vec<Event> {
     let of = |inst: &crate::entities::Inst| match (func.inst(*inst).op, func.inst(*inst).imm) {
         (Opcode::SlotSet, Imm::Slot(s)) => Some(Event::WriteAll(s)),

@@ -1,9 +1,9 @@
-//! From lanes that go their own ways to masks: a region in SSA (SPMD form without a stack) becomes mask form.
+//! If-conversion: turns a region in SSA, whose branches may diverge, into mask form, whose branches are uniform.
 //!
-//! Blocks are laid out in an order where loops stay together. Each block runs under a mask, the lanes that have come
-//! to it; what branches were becomes masks of their targets. A loop runs until no lane is left in it; a long block is
-//! skipped when no lane wants it, a short one runs regardless. Values need a blend only where lanes that have gone
-//! different ways meet in a parameter, or where lanes that left a loop must keep a value while others go on in it.
+//! Blocks are laid out in a topological order that keeps loops together. Each block runs under a mask, the lanes that have
+//! reached it; a branch becomes the masks of its two targets. A loop runs until no lane is left in it. A long block is skipped if
+//! its mask is empty; a short one always runs. A value is blended by mask only where lanes that took different paths reach the
+//! same parameter, or where lanes that have left a loop must keep a value while others iterate.
 
 use std::collections::HashMap;
 
@@ -17,20 +17,20 @@ use crate::opcodes::Opcode;
 use crate::passes::single_arguments;
 use crate::types::Type;
 
-/// Cost from which a block is skipped when no lane wants it; cheaper ones run regardless. A test and a branch cost
-/// about 3, and a branch that lanes take at random some 15 more.
+/// Blocks of at least this cost are skipped if their mask is empty; cheaper ones always run. A test and a branch cost
+/// about 3, a mispredicted branch about 15 more.
 const SKIP_COST: u32 = 32;
 
-/// What emission keeps as a variable.
+/// The variables of emission, for SSA construction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Var {
-    /// Lanes that wait for a block (of a loop header: that enter the loop).
+    /// Lanes that have reached a block that has not run yet. For a loop header: lanes that enter the loop.
     Pending(usize),
-    /// The mask a block ran under.
+    /// The mask under which a block ran.
     Mask(usize),
     /// Lanes that run the next iteration of a loop.
     Next(usize),
-    /// A parameter as its edges have set it.
+    /// A block parameter, as set by the edges emitted so far.
     Param(Value),
     /// A value used in other blocks.
     Value(Value),
@@ -64,7 +64,8 @@ pub fn to_mask(src: &Function) -> Option<Function> {
     let mut reachable = vec![false; succs.len()];
     graph::reverse_postorder(&succs, entry).into_iter().for_each(|n| reachable[n] = true);
     let mut items = order_level(&succs, &nest, &reachable, None, entry);
-    // Ends of threads first, so that the exits know them; faults before exits that other lanes take.
+    // Emit ends of threads first, because the exits need their lanes; then faults, then the exits that other lanes
+    // take.
     items.sort_by_key(|item| match item {
         Item::Block(n) => match src.term(Block::new(*n)) {
             Terminator::Return { exit: 0, .. } => 1,
@@ -116,7 +117,7 @@ fn order_level(
     level: Option<usize>,
     entry: usize,
 ) -> Vec<Item> {
-    // The representative at this level: the block itself, or the child loop that holds it.
+    // The block's representative at this level: itself, or the child loop that contains it.
     let child_of = |n: usize| -> Option<usize> {
         let mut l = nest.innermost[n];
         while let Some(x) = l {
@@ -162,7 +163,7 @@ struct Linearizer<'a> {
     out: Function,
     ssa: SsaBuilder<Var>,
     cur: Block,
-    /// Guest address of what is being emitted.
+    /// Guest address of the code being emitted.
     pc: u32,
     /// Values of the block being emitted.
     map: HashMap<Value, Value>,
@@ -170,9 +171,9 @@ struct Linearizer<'a> {
     edges_into: HashMap<usize, u32>,
     /// How each value is used outside its block.
     cross_uses: HashMap<Value, CrossUse>,
-    /// Masks known to hold in some lane where emission is.
+    /// Masks known to hold in at least one lane at the current position.
     nonempty: Vec<Value>,
-    /// Whether everything from here on cannot be reached.
+    /// Whether the code from here on is unreachable.
     returned: bool,
     /// The block being emitted.
     current: usize,
@@ -180,7 +181,8 @@ struct Linearizer<'a> {
     def_of: HashMap<Value, usize>,
     /// The region's mask.
     active: Value,
-    /// Masks that are another mask or empty, as a uniform condition says.
+    /// Masks that are equal to another mask if a uniform condition holds, else empty. Maps to the condition and that
+    /// mask.
     all_or_none: HashMap<Value, (Value, Value)>,
 }
 
@@ -190,7 +192,7 @@ struct CrossUse {
     near: bool,
     /// Used by lanes that have left the value's loop.
     far: bool,
-    /// Used outside a loop round the value's loop too.
+    /// Used outside a loop around the value's loop too.
     farther: bool,
 }
 
@@ -272,7 +274,7 @@ impl Linearizer<'_> {
         b.terminate(term);
     }
 
-    /// A new sealed block reached from here only by `make`'s terminator.
+    /// Makes a new sealed block whose only predecessor is the current block.
     fn new_block(&mut self, pc: u32) -> Block {
         self.out.add_block(pc)
     }
@@ -292,12 +294,13 @@ impl Linearizer<'_> {
         }
     }
 
-    /// The uniform condition on which a mask is a mask known to hold in some lane, else empty; with that mask.
+    /// If a mask equals a mask known to be nonempty under a uniform condition, and is empty otherwise: the condition
+    /// and that mask.
     fn uniform_entry(&self, mask: Value) -> Option<(Value, Value)> {
         self.all_or_none.get(&mask).copied().filter(|(all, _)| self.nonempty.contains(all))
     }
 
-    /// Goes to `taken` if `mask` holds in any lane; gives the mask to use there.
+    /// Branches to `taken` if `mask` holds in any lane; returns the mask to use there.
     fn branch_if_any(&mut self, mask: Value, taken: Block, next: Block) -> Value {
         match self.uniform_entry(mask) {
             Some((all, cond)) => {
@@ -335,7 +338,7 @@ impl Linearizer<'_> {
         }
     }
 
-    /// At the start of a loop's iteration (or of the region) no lane waits for any block in it.
+    /// At the start of each iteration of a loop (or of the region), clears the masks of lanes waiting for its blocks.
     fn clear_masks(&mut self, level: Option<usize>, except: usize) {
         let zero = self.zero_mask();
         for n in 0..self.src.blocks.len() {
@@ -398,9 +401,9 @@ impl Linearizer<'_> {
         self.cur = after;
     }
 
-    /// The mask that a block (or the loop it heads) is entered with.
+    /// The mask with which a block, or the loop that it heads, is entered.
     fn entry_mask(&mut self, n: usize) -> Value {
-        // Where every lane of a dominator in the same loop comes by, and no other, its mask serves.
+        // If exactly the lanes of a dominator in the same loop reach this block, use the dominator's mask.
         let level = if self.nest.loops.iter().any(|l| l.header == n) {
             self.nest.innermost[n].and_then(|l| self.nest.loops[l].parent)
         } else {
@@ -504,11 +507,12 @@ impl Linearizer<'_> {
         self.cross_uses.get(&v).is_some_and(|u| u.far)
     }
 
-    /// A parameter of a loop's header can hold its value itself: the back edge leaves lanes alone that have left.
+    /// Whether the value is a parameter of a loop's header that can itself keep the values of lanes that have left,
+    /// because the back edge does not change those lanes.
     fn held_as_param(&self, v: Value) -> bool {
         let farther = self.cross_uses.get(&v).is_some_and(|u| u.farther);
         match self.src.values[v.index()].def {
-            // A uniform one cannot hold what differs between lanes that left and lanes that go on.
+            // A uniform parameter cannot keep values that differ between lanes that left and lanes that iterate.
             ValueDef::Param(b, _) => {
                 !farther
                     && !self.src.ty(v).uniform
@@ -518,7 +522,7 @@ impl Linearizer<'_> {
         }
     }
 
-    /// Whether the block being emitted is outside the loop of `v`'s definition.
+    /// Whether the current block is outside the loop in which `v` is defined.
     fn left_loop_of(&self, v: Value) -> bool {
         self.def_of
             .get(&v)
@@ -526,7 +530,7 @@ impl Linearizer<'_> {
             .is_some_and(|l| !self.nest.is_in(l, self.current))
     }
 
-    /// Makes a new value of the current block known to others.
+    /// Makes a value of the current block available to other blocks.
     fn publish(&mut self, v: Value, mask: Value) {
         let Some(&CrossUse { near, far, .. }) = self.cross_uses.get(&v) else { return };
         let new = self.map[&v];
@@ -584,7 +588,7 @@ impl Linearizer<'_> {
             args.extend(guard);
         }
         if data.op == Opcode::ActiveMask {
-            // The mask of the block in SPMD form.
+            // In SPMD form this is the mask of the block.
             if let Some(v) = data.result {
                 self.map.insert(v, mask);
                 self.publish(v, mask);
@@ -630,7 +634,7 @@ impl Linearizer<'_> {
                 let cond = cond.map(|c| self.use_value(c));
                 self.emit_return(*exit, cond, Some(mask));
             }
-            // A region in SSA has no other.
+            // A region in SSA has no other terminators.
             _ => {}
         }
     }
@@ -654,7 +658,7 @@ impl Linearizer<'_> {
         let header_of = self.nest.loops.iter().position(|l| l.header == to);
         let back = header_of.filter(|&l| self.nest.is_in(l, from));
         let level_from = self.nest.innermost[from];
-        // Whether this edge's lanes are the only ones whose parameters matter now.
+        // Whether this is the first edge into the block, so that no earlier lanes' parameters must be kept.
         let first = {
             let count = self.edges_into.entry(to).or_default();
             *count += 1;
@@ -670,7 +674,7 @@ impl Linearizer<'_> {
         };
         let params = self.src.block(call.block).params.clone();
         let args: Vec<Value> = call.args.iter().map(|a| self.use_value(*a)).collect();
-        // All old values first: a parameter may be another's argument.
+        // Read all old values first, because a parameter may be another one's argument.
         let mut new = Vec::with_capacity(params.len());
         for (&p, &a) in params.iter().zip(&args) {
             let ty = self.src.ty(p);

@@ -1,8 +1,9 @@
-//! Which slots a lane may still read, at the start of each block of a kernel in SPMD form.
+//! Slot liveness: which slots a lane may still read, at the start of each block of a kernel in SPMD form.
 //!
-//! Where the guest keeps the lanes that instructions are for in a register, a write leaves the others' values as they are. Is such a slot live? For
-//! the lanes in the register ("own") the write ends what was before, for the others it does not; and as long as the register stays
-//! the same, reads whose results go into such writes only are the own lanes' (`lanes.rs`).
+//! If the guest keeps its lane mask in a register (GCN's EXEC), a slot write changes only the lanes in that mask. Then there are
+//! two sets, slots live in the lanes of the mask ("own") and slots live in the others. A write ends the live range for the own
+//! lanes only. A read whose result is only written or stored under the same mask makes the slot live for the own lanes only
+//! (`lanes.rs`). Where the mask changes, a slot live in either is live in both.
 
 use std::collections::BinaryHeap;
 
@@ -86,35 +87,34 @@ impl SlotSet {
 #[derive(Clone, Debug)]
 pub struct SlotLiveness {
     flow: Flow,
-    /// By node of the graph. Where no register says for which lanes instructions are, these are all; else those live in the lanes in that
-    /// register.
+    /// For each node: the live slots. If the guest has a lane mask, only those that are live in its lanes.
     own_in: Vec<SlotSet>,
-    /// Those live in other lanes, and in any; where there is such a register.
+    /// If the guest has a lane mask: the slots live in other lanes, and in any lane.
     split: Option<Split>,
     slots: usize,
     keep_all: bool,
-    /// Someone may look at the registers at any place.
+    /// All registers may be read at any point.
     everywhere: bool,
-    /// Slots that count even in lanes that are not active: those that a cross-lane read takes, and all that are ever
-    /// read if there is a `quadon`, which wakes lanes wherever they are.
+    /// Slots that matter even in inactive lanes: those that cross-lane operations read, and every slot that is ever
+    /// read if there is a `quadon`, which activates lanes wherever they are.
     pinned: SlotSet,
 }
 
-/// Liveness where a register says for which lanes instructions are.
+/// Liveness for guests with a lane mask.
 #[derive(Clone, Debug)]
 struct Split {
-    /// The slot of that register.
+    /// The slot of the lane mask.
     exec: Slot,
     others_in: Vec<SlotSet>,
     live_in: Vec<SlotSet>,
 }
 
-/// Slots whose values count in lanes that are elsewhere.
+/// Slots whose values matter in inactive lanes.
 fn pinned(func: &Function) -> SlotSet {
     let wakes = func.block_ids().any(|b| matches!(func.term(b), Terminator::QuadOn { .. }));
     let mut pinned = SlotSet::empty(func.slots.len());
     for (n, slot) in func.slots.iter().enumerate() {
-        // Who counts looks at these wherever a region comes out.
+        // The counting slots are read at every exit of a region.
         if slot.name == LANES_SLOT || slot.name == MASKED_SLOT {
             pinned.insert(Slot::new(n));
         }
@@ -132,8 +132,8 @@ fn pinned(func: &Function) -> SlotSet {
     pinned
 }
 
-/// Nodes whose sets are to be computed again: blocks from the last to the first, for most edges go forward, and hubs when no block is left,
-/// for each change of a hub concerns many blocks.
+/// The worklist. Blocks are taken from the last to the first, because most edges lead forward. Hubs are taken when no
+/// block is left, because a change of a hub concerns many blocks.
 struct Work {
     blocks: BinaryHeap<u32>,
     hubs: Vec<u32>,
@@ -168,8 +168,8 @@ impl Work {
 }
 
 impl SlotLiveness {
-    /// Computes liveness. The stack may be anything ([`Flow`]). With `keep_all` every slot is live at the end of a thread
-    /// (someone wants to look at the registers).
+    /// Computes liveness for any content of the divergence stack ([`Flow`]). With `keep_all` every slot is live at the
+    /// end of a thread, because the registers are captured.
     pub fn compute(func: &Function, keep_all: bool, meter: &Meter) -> Result<SlotLiveness, Stopped> {
         meter.stage("slot liveness")?;
         let slots = func.slots.len();
@@ -191,7 +191,8 @@ impl SlotLiveness {
         Ok(this)
     }
 
-    /// Liveness where someone may look at all registers at any place, as where `max_steps` ends a warp.
+    /// Makes all slots live everywhere, because registers may be captured at any point, for example where `max_steps`
+    /// ends a warp.
     pub fn keep_everywhere(mut self) -> SlotLiveness {
         (self.keep_all, self.everywhere) = (true, true);
         let all = SlotSet::full(self.slots);
@@ -221,7 +222,8 @@ impl SlotLiveness {
         }
     }
 
-    /// Without a register that says for which lanes instructions are: what a block reads before it writes it, and what it does not write.
+    /// Solves without a lane mask. A block's live-ins are the slots that it reads before it writes them, and its
+    /// live-outs that it does not write.
     fn solve_plain(
         &mut self,
         func: &Function,
@@ -317,28 +319,28 @@ impl SlotLiveness {
         &all[block.index()]
     }
 
-    /// Slots live where `block` starts, if the slot of [`SlotLiveness::exec`] has all lanes there.
+    /// Slots live where `block` starts, if the lane mask ([`SlotLiveness::exec`]) has all lanes there.
     pub fn live_in_full(&self, block: Block) -> &SlotSet {
         &self.own_in[block.index()]
     }
 
-    /// The slot of lanes that instructions are for ([`EXEC_SLOT`]), if there is one.
+    /// The slot of the guest's lane mask ([`EXEC_SLOT`]), if there is one.
     pub fn exec(&self) -> Option<Slot> {
         self.split.as_ref().map(|split| split.exec)
     }
 
-    /// Slots live behind the body of `block`, before its terminator.
+    /// Slots live after the body of `block`, before its terminator.
     pub fn live_out(&self, func: &Function, block: Block) -> SlotSet {
         let all = self.split.as_ref().map_or(&self.own_in, |split| &split.live_in);
         self.behind(func, block.index(), all)
     }
 
-    /// The same, if the slot of [`SlotLiveness::exec`] has all lanes there.
+    /// The same, if the lane mask ([`SlotLiveness::exec`]) has all lanes there.
     pub fn live_out_full(&self, func: &Function, block: Block) -> SlotSet {
         self.behind(func, block.index(), &self.own_in)
     }
 
-    /// What of `live_in` is live behind a node.
+    /// What is live after a node: the union of `live_in` over its successors, and what is live there in any case.
     fn behind(&self, func: &Function, node: usize, live_in: &[SlotSet]) -> SlotSet {
         let is_block = node < self.flow.blocks();
         let mut live =
@@ -349,7 +351,7 @@ impl SlotLiveness {
         live
     }
 
-    /// What is live behind a block wherever it leads.
+    /// Slots that are live after a block whatever its successors are.
     fn always_behind(&self, func: &Function, block: Block) -> SlotSet {
         let ends = matches!(
             func.term(block),

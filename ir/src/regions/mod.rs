@@ -1,8 +1,8 @@
-//! Lane regions: parts of a kernel that a few lanes at a time run on their own (docs/design.md).
+//! Lane regions: parts of a kernel that run one chunk of lanes at a time, without the divergence stack (docs/design.md).
 //!
-//! [`Kernel::new`] readies a kernel in SPMD form once; [`Kernel::region`] finds the region that starts at a block
-//! ([`explore`]), turns its slots into values ([`promote`]) and its branches into masks ([`linearize`]; [`wave`] where
-//! lanes never part).
+//! [`Kernel::new`] prepares a kernel in SPMD form once. [`Kernel::region`] finds the region that starts at a block ([`explore`]),
+//! turns its slots into SSA values ([`promote`]) and its divergent branches into masks ([`linearize`]; or [`wave`], where lanes
+//! never diverge), and optimises it ([`mod@optimize`]). The result is a [`Region`], which the backend compiles.
 
 pub mod explore;
 pub mod flow;
@@ -42,7 +42,8 @@ use sizes::Sizes;
 use split::Order;
 use wave_memory::WaveLoads;
 
-/// Name of the slot in which a region finds the steps that its warp has left, and leaves those behind it.
+/// Name of the slot with the steps that a warp has left. A counted region reads it at its start and writes the rest at
+/// its exits.
 pub const STEPS_SLOT: &str = "#steps";
 
 /// How regions are made.
@@ -50,17 +51,18 @@ pub const STEPS_SLOT: &str = "#steps";
 pub struct RegionOptions {
     /// Global memory is ordered between the lanes of a warp too.
     pub lockstep: bool,
-    /// Registers are wanted when threads have ended.
+    /// The registers are captured when threads have ended.
     pub keep_registers: bool,
-    /// Regions count the lanes that a register has for instructions, in the slots of [`Kernel::lane_slots`], where the kernel's `count_lanes`
-    /// say so.
+    /// Regions execute the kernel's `count_lanes`, which sum up in the slots of [`Kernel::lane_slots`] in how many
+    /// lanes instructions took effect.
     pub count: bool,
-    /// Regions count the warp's steps, so that `max_steps` is exact: where all lanes of the warp run at once regions have the steps
-    /// that are left in [`STEPS_SLOT`], and lanes stay together in them; else every region is a single block.
+    /// Regions count the warp's steps, so that `max_steps` is exact. If one chunk holds the whole warp, regions keep
+    /// the steps left in [`STEPS_SLOT`], and lanes do not diverge in them. Otherwise every region is a single block.
     pub exact_steps: bool,
-    /// Most lanes that code can run at once, operations across lanes included; 0: those of the smallest warps.
+    /// The most lanes of a chunk that may contain cross-lane operations. 0: only the smallest warps fit one chunk.
     pub whole_lanes: u32,
-    /// It is slower to run them at once than a few after the others: done only where those would go from cut to cut.
+    /// A chunk of that many lanes is slow, because its values do not fit the registers. Then it is used only if smaller
+    /// chunks would end their regions after a few instructions.
     pub whole_is_slow: bool,
 }
 
@@ -70,62 +72,65 @@ pub struct Kernel {
     /// The code.
     pub func: Function,
     options: RegionOptions,
-    /// What order accesses have between the lanes of a warp.
+    /// Which memory accesses are ordered between the lanes of a warp.
     order: Order,
     lane_slots: Option<[Slot; 2]>,
     steps: Option<Slot>,
-    /// Lanes never part ([`wave`]).
+    /// Lanes never diverge ([`wave`]).
     wave: bool,
     whole: bool,
-    /// Made when the first region is asked for: running in the interpreter needs none of it.
+    /// Made when the first region is requested, because the interpreter does not need it.
     analysis: OnceLock<Analysis>,
-    /// Held by who makes it.
+    /// Held while the analysis is made.
     analysing: Mutex<()>,
     sizes: Sizes,
 }
 
-/// What cutting a kernel into regions needs.
+/// The analyses needed to cut a kernel into regions.
 #[derive(Debug)]
 struct Analysis {
-    /// The code with the votes that chunks take for themselves ([`votes`]), and with lanes counted, where there is any of that.
+    /// The code after votes were made the chunks' own ([`votes`]) and lane counts were expanded, if that changed
+    /// anything.
     func: Option<Function>,
     facts: KernelFacts,
     live: SlotLiveness,
-    /// Values are used in other blocks than their own: regions know slots only, as front ends use them.
+    /// Whether values are used outside their block. Then there are no regions, because only slots are passed between
+    /// blocks.
     crosses: bool,
 }
 
-/// Name of the slot in which a guest keeps the lanes that instructions are for, where it has such a register.
+/// Name of the slot of the guest's lane mask, if it has one (GCN's EXEC): instructions take effect in its lanes only.
 pub const EXEC_SLOT: &str = "exec";
 
-/// What is known of slots whenever a region is run.
+/// What is known of slots whenever a region runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SlotFacts {
-    /// They hold one value in all lanes of a chunk.
+    /// Slots that hold one value in all lanes of a chunk.
     pub uniform: SlotSet,
-    /// They hold nothing but ones: -1, or in all lanes of a chunk a truth value that holds.
+    /// Slots whose bits are all ones: an integer -1, or a mask that holds in all lanes of a chunk.
     pub ones: SlotSet,
 }
 
 impl SlotFacts {
-    /// Nothing is known, of so many slots.
+    /// Nothing known, for `slots` slots.
     pub fn none(slots: usize) -> SlotFacts {
         SlotFacts { uniform: SlotSet::empty(slots), ones: SlotSet::empty(slots) }
     }
 }
 
-/// Most instructions of a kernel, for four lanes each, that is run for all lanes at once where that is slow: it takes long to compile, too.
+/// Limit on instructions times lanes / 4 of a kernel that uses a chunk for the whole warp although that is slow.
+/// Compiling it takes long too.
 const MOST_SLOW: usize = 16_000;
 
-/// Lanes up to which regions from a store to the next read are worth less than a whole warp that is slow: reductions take a tenth of the time
-/// with 32, while GCN's scan takes 1.3 times as long with 64.
+/// Up to this many lanes, a slow chunk for the whole warp is faster than regions that end at each read of another
+/// lane's store.
 const FEW_LANES: u32 = 32;
 
-/// Most lanes that compiled code keeps in registers at once.
+/// Most lanes whose values compiled code keeps in registers for every host.
 pub const MAX_CHUNK_LANES: u32 = 16;
 
-/// Most lanes that code runs at once where it must be a whole warp: those of the largest. With vectors of 128 bits it does so slowly
-/// ([`RegionOptions::whole_is_slow`]): each value is several vectors, and more than the host has registers for.
+/// Most lanes of a chunk that holds a whole warp: those of the largest warp. With 128-bit vectors such a chunk is slow
+/// ([`RegionOptions::whole_is_slow`]), because each value takes several registers.
 pub const MOST_WHOLE_LANES: u32 = 64;
 
 /// A lane region.
@@ -137,20 +142,21 @@ pub struct Region {
     pub ssa: Function,
     /// Its code in mask form.
     pub mask: Function,
-    /// Where it comes out, by exit number; 0 is the end of all threads.
+    /// Its exits, by exit number. Exit 0 is the end of all threads.
     pub exits: Vec<ExitKind>,
     /// Guest faults by exit number minus [`promote::FAULT_EXIT`].
     pub faults: Vec<RegionFault>,
     /// Blocks of the kernel that it covers, in the order of the plan.
     pub blocks: Vec<Block>,
-    /// Whether it must be run for all lanes of the warp at once ([`Kernel::whole_warps`]).
+    /// Whether one chunk must hold all lanes of the warp ([`Kernel::whole_warps`]).
     pub whole: bool,
-    /// The most guest instructions of a way through it that goes through no loop twice: so many must be left where it begins
-    /// if the kernel has [`Kernel::steps_slot`].
+    /// The most guest instructions on any path through it that takes no back edge. If the kernel has
+    /// [`Kernel::steps_slot`], a warp must have that many steps left to enter it.
     pub steps: u32,
     /// Whether it counts its steps.
     pub counted: bool,
-    /// Whether one of its loops may wait for other warps, or for other lanes of this one: when it has run for long, others must have a turn.
+    /// Whether one of its loops may wait for other warps, or for other lanes of this one. After it has run for long,
+    /// the runtime must suspend it.
     pub may_wait: bool,
 }
 
@@ -180,7 +186,7 @@ impl Region {
     }
 }
 
-/// Whether a kernel is run for all lanes of a warp at once where code can.
+/// Whether a kernel uses chunks that hold all lanes of a warp, if code can.
 fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter) -> Result<bool, Stopped> {
     let RegionOptions { lockstep, keep_registers, exact_steps, whole_is_slow, .. } = options;
     if !whole_is_slow {
@@ -195,7 +201,7 @@ fn runs_whole(func: &Function, wave: bool, options: RegionOptions, meter: &Meter
 }
 
 impl Kernel {
-    /// Readies a kernel as a frontend lifts it, without limits.
+    /// Prepares a kernel as a frontend lifts it, without limits.
     pub fn new(func: Function, options: RegionOptions) -> Kernel {
         Kernel::within(func, options, &[], &Meter::unlimited()).expect("there are no limits")
     }
@@ -214,7 +220,7 @@ impl Kernel {
         let before = func.bytes();
         meter.step(func.insts.len() / 8)?;
         let wave = wave::is_wave(&func);
-        // Lanes that are all run at once are in lock step as they are.
+        // If one chunk holds all lanes, they are in lock step anyway.
         let small = wave && func.lanes <= MAX_CHUNK_LANES;
         let fits = func.lanes <= options.whole_lanes;
         if wave && !options.keep_registers && split::lanes_meet(&func, wave) {
@@ -284,22 +290,23 @@ impl Kernel {
         Ok(Analysis { func, facts, live, crosses })
     }
 
-    /// Slots whose values at the start of a block matter behind it; none where no region has been asked for yet.
+    /// The slots live at the start of a block; `None` before the first region has been requested.
     pub fn live_in(&self, block: Block) -> Option<&SlotSet> {
         self.analysis.get().map(|analysis| analysis.live.live_in(block))
     }
 
-    /// Whether a loop that surely waits for others is known to begin at a block, which no region goes round.
+    /// Whether a block is known to be the head of a loop that certainly waits. No region contains such a loop.
     pub fn surely_waits(&self, block: Block) -> bool {
         self.analysis.get().is_some_and(|analysis| analysis.facts.surely_waits(block))
     }
 
-    /// Whether its regions must be run for all lanes of the warp at once: they may look across lanes.
+    /// Whether one chunk must hold all lanes of the warp in its regions, because they may contain cross-lane
+    /// operations.
     pub fn whole_warps(&self) -> bool {
         self.whole
     }
 
-    /// If regions count the lanes of instructions: the slot with the sum of each lane, and that with the number of instructions
+    /// If regions count lanes: the slot with each lane's sum, and the slot with the number of instructions
     /// ([`lane_counts`]).
     pub fn lane_slots(&self) -> Option<[Slot; 2]> {
         self.lane_slots
@@ -413,7 +420,7 @@ impl Kernel {
     }
 }
 
-/// Whether a value is used in another block than the one that makes it.
+/// Whether a value is used outside the block that defines it.
 fn crosses_blocks(func: &Function) -> bool {
     let mut home = vec![None; func.values.len()];
     for block in func.block_ids() {

@@ -1,4 +1,4 @@
-//! The passes that a region goes through before it is compiled.
+//! The pass pipelines of a region: in SSA, in mask form, and for the special versions that code generators ask for.
 
 use super::{Region, full};
 use crate::function::Function;
@@ -8,7 +8,7 @@ use crate::passes::{
     one_lane, pairs, pipeline, remaining, schedule, simplify_cfg, sink, uniform, whole,
 };
 
-/// Runs passes in order, unless the work is to stop between two.
+/// Runs passes in order; the meter may stop the work between two of them.
 fn run(func: &mut Function, passes: &[Pass], meter: &Meter) -> Result<(), Stopped> {
     for pass in passes {
         meter.step(1 + func.insts.len() / 16)?;
@@ -22,7 +22,8 @@ pub fn optimize(region: &mut Region, special: bool) {
     optimize_within(region, special, &Meter::unlimited()).expect("there are no limits");
 }
 
-/// Optimises a region's mask form; for a generator that knows some functions by themselves (`PureFn::special`), or for one that does not.
+/// Optimises a region's mask form. `special`: the code generator implements some pure functions itself
+/// (`PureFn::special`), so they are not expanded.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
@@ -38,7 +39,8 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
             simplify_cfg::run,
             demand::run,
             classes::run,
-            // Where words of floats are put together before they are stored, this is done in front of a loop's exit, and shows them there.
+            // Joining two words of floats for a store is done before a loop's exit, where it makes their NaN bits
+            // visible.
             canon::run,
             pairs::run,
             uniform::run,
@@ -57,7 +59,7 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
         ],
         meter,
     )?;
-    // Registers are wanted at the heads of loops there.
+    // Counted regions may exit at loop heads and store registers there.
     if region.counted {
         sink::run(&mut region.mask);
     }
@@ -67,7 +69,8 @@ pub fn optimize_within(region: &mut Region, special: bool, meter: &Meter) -> Res
     Ok(())
 }
 
-/// Lets the last lanes of loops go on one after another ([`lane_loops`]), where the code generator knows how. Says whether there are any.
+/// Serialises the last lanes of loops ([`lane_loops`]), for code generators that support it. Returns whether there are
+/// any such loops.
 pub fn part_lanes(func: &mut Function) -> bool {
     let parted = lane_loops::run(func);
     if parted {
@@ -89,7 +92,7 @@ pub fn part_lanes(func: &mut Function) -> bool {
     parted
 }
 
-/// Makes code for one lane at a time of a region that has been optimised ([`mod@one_lane`]).
+/// Specialises an optimised region for chunks of a single lane ([`mod@one_lane`]).
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
@@ -105,8 +108,8 @@ pub fn one_lane(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     run(func, &[licm::run, gvn::run, dce::run], meter)
 }
 
-/// Makes further versions of a region that has been optimised, for code that has something from knowing that all lanes take part.
-/// `all_enter`: all lanes enter anyway.
+/// Adds full-mask versions to an optimised region and schedules it, for code generators that profit from that.
+/// `all_enter`: all lanes enter the region.
 pub fn versions(region: &mut Region, all_enter: bool) {
     if whole::run(&mut region.mask) {
         if all_enter {
@@ -122,7 +125,7 @@ pub fn versions(region: &mut Region, all_enter: bool) {
     pipeline(&mut region.mask, &[schedule::run]);
 }
 
-/// Optimises a region in SSA, before its branches become masks: whatever is gone here needs no mask and no blend.
+/// Optimises a region in SSA, before its branches become masks. What is removed here needs no mask and no blend.
 pub fn optimize_ssa(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     run(func, &[fold::run, gvn::run, simplify_cfg::run, fold::run, dce::run], meter)
 }

@@ -1,7 +1,7 @@
-//! Turns a region's graph into a function in SSA: slots become values, read once at the start and written at the exits.
+//! Turns a region's plan into a function in SSA: slots become values, read once at the start and written at the exits.
 //!
-//! The result is in SPMD form but has no stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the
-//! slots; block n + 1 is node n. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
+//! The result is in SPMD form without a stack: its terminators are `Jump`, `Branch` and `Return`. Block 0 reads the slots; block
+//! n + 1 is node n of the plan. Return 0 is the end of the thread, [`FAULT_EXIT`] + n a guest fault.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,8 @@ use crate::opcodes::{IntCC, Opcode};
 use crate::passes::single_arguments;
 use crate::types::Type;
 
-/// Exit numbers from here on are guest faults: the region returns at once, with the lanes concerned as exited mask.
+/// Exit numbers from here on are guest faults. The region returns at once, with the faulting lanes as the mask of
+/// exited lanes.
 pub const FAULT_EXIT: u32 = 0x4000_0000;
 
 /// A fault that a region can return.
@@ -27,8 +28,8 @@ pub struct RegionFault {
     pub pc: u32,
 }
 
-/// Builds the function of a region; with it the faults by exit number. The slots of `ones` hold nothing but ones where it starts.
-/// With `steps`, that slot has the steps that are left, and each block takes its guest instructions from it.
+/// Builds the function of a region, and the list of its faults by exit number. The slots of `ones` are all ones at its
+/// start. With `steps`, each block subtracts its guest instructions from that slot, which holds the steps left.
 pub fn promote(
     func: &Function,
     plan: &Plan,
@@ -74,7 +75,7 @@ pub fn promote(
     let mut state_out: Vec<HashMap<Slot, Value>> = vec![HashMap::new(); plan.nodes.len()];
     let mut params: Vec<Vec<Slot>> = vec![Vec::new(); plan.nodes.len()];
     let mut undefined: HashMap<Slot, Value> = HashMap::new();
-    // Blocks of nodes besides their own.
+    // Additional blocks, each with the node that it belongs to.
     let mut more: Vec<(Block, usize)> = Vec::new();
     for &n in &order {
         let block = Block::new(n + 1);
@@ -106,10 +107,10 @@ pub fn promote(
                 state.insert(steps, left);
             }
         }
-        // A node without a block is where an instruction before it has led.
+        // A node without a block takes its guest address from a predecessor.
         let own = plan.nodes[n].block.or_else(|| preds[n].iter().find_map(|&p| plan.nodes[p].block));
         let pc = own.map_or(out.block(block).pc, |b| func.block(b).term_pc);
-        // Leaves the region from a block.
+        // Ends `block` with the given exit.
         let leave = |out: &mut Function, block: Block, exit: usize, cond: Option<Value>| {
             let live_here = exit_liveness(func, plan.exits[exit], live, full[n], steps);
             let mut b = Builder::new(out, block);
@@ -123,7 +124,7 @@ pub fn promote(
             }
             Terminator::Return { exit: exit as u32, exited: None, cond }
         };
-        // Leaves it from a block of its own.
+        // Makes a new block that ends with the given exit.
         let leave_behind = |out: &mut Function, exit: usize, cond: Option<Value>| {
             let outside = out.add_block(pc);
             let term = leave(out, outside, exit, cond);
@@ -203,7 +204,7 @@ pub fn promote(
         data.term_pc = pc;
         state_out[n] = state;
     }
-    // Unreachable nodes keep the numbering; give them an end.
+    // Unreachable nodes keep their numbers but need a terminator.
     for n in 0..plan.nodes.len() {
         let data = out.block_mut(Block::new(n + 1));
         if data.term.is_none() {
@@ -227,7 +228,7 @@ pub fn promote(
         let mut term = out.block_mut(block).term.take().expect("set above");
         let outside = plan.nodes.len();
         let mut fill = |call: &mut BlockCall, out: &mut Function| {
-            // Blocks that are no node's have no parameters.
+            // Only blocks of nodes have parameters.
             if (1..=outside).contains(&call.block.index()) {
                 call.args = args(&state_out[n], call.block.index() - 1, out, &mut undefined);
             }
@@ -250,7 +251,7 @@ fn region_pc(func: &Function, plan: &Plan) -> u32 {
     plan.nodes[0].block.map_or(0, |b| func.block(b).pc)
 }
 
-/// Slots live where a region comes out; `full`: the slot of lanes has all of them.
+/// Slots live at an exit. `full`: the lane mask has all lanes there.
 fn exit_liveness(
     func: &Function,
     exit: ExitKind,
@@ -271,7 +272,7 @@ fn exit_liveness(
     set
 }
 
-/// Behind which nodes a slot is what it was at the start.
+/// For each node: whether a slot still has its initial value after it.
 fn still_full(func: &Function, plan: &Plan, succs: &[Vec<usize>], slot: Slot) -> Vec<bool> {
     let writes = |node: usize| {
         let insts = plan.nodes[node].block.map_or(&[][..], |block| &func.block(block).insts);
@@ -287,7 +288,8 @@ fn still_full(func: &Function, plan: &Plan, succs: &[Vec<usize>], slot: Slot) ->
     still
 }
 
-/// Slots live at the start of each node, and all slots that the region writes; behind the nodes of `full` the slot of lanes has all of them.
+/// Slots live at the start of each node, and all slots that the region writes. After the nodes of `full`, the lane mask
+/// has all lanes.
 fn node_liveness(
     func: &Function,
     plan: &Plan,
@@ -299,7 +301,7 @@ fn node_liveness(
     let succs = plan.successors();
     let slots = func.slots.len();
     let mut written = SlotSet::empty(slots);
-    // Every block takes some, whether it leads to an exit or not.
+    // Every block subtracts from it, whether it leads to an exit or not.
     if let Some(steps) = steps {
         written.insert(steps);
     }
@@ -382,7 +384,7 @@ fn copy_inst(
         _ => {
             let args: Vec<Value> = data.args.iter().map(|a| map[a]).collect();
             let mut ty = data.result.map(|v| func.ty(v));
-            // Slots may turn out uniform or not where the copy reads them.
+            // The slot may be uniform or varying at this read.
             if let Some(t) = &mut ty
                 && !matches!(data.op, Opcode::Const | Opcode::Load | Opcode::Splat | Opcode::Any)
                 && !data.op.is_cross_lane()

@@ -1,4 +1,4 @@
-//! Random kernels, run block by block on the hardware's stack and as lane regions: both must do the same.
+//! Runs random kernels block by block on the divergence stack and as lane regions: memory and registers must be equal.
 
 use std::collections::BTreeMap;
 

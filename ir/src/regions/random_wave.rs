@@ -1,4 +1,5 @@
-//! Random kernels of waves: writes under EXEC, conditions and loops that change it, votes. Block by block in the interpreter and as regions.
+//! Runs random kernels of waves block by block in the interpreter and as lane regions: the results must be equal. The kernels
+//! write registers under EXEC, change EXEC in conditions and loops, and vote.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
-//! Values of a region that all lanes of a chunk share.
+//! Finds the values of a region that are the same in all lanes of a chunk, and makes their types uniform.
 //!
-//! A region in SSA is run a chunk of lanes at a time, in lock step, so a value is uniform when it is computed from
-//! uniform ones, and a loop's parameter when all lanes enter the loop together and each iteration passes on a uniform
-//! value. Types are rewritten accordingly.
+//! The lanes of a chunk run in lock step. So a value computed from uniform values is uniform, and so is a loop's parameter if all
+//! lanes enter the loop together and each iteration passes on a uniform value.
 
 use super::liveness::SlotSet;
 use crate::entities::{Block, Value};
@@ -10,7 +9,7 @@ use crate::function::{Function, Imm, Terminator, ValueDef};
 use crate::graph;
 use crate::opcodes::{Opcode, Space};
 
-/// Makes uniform what is, given that the slots of `uniform_slots` hold one value in all lanes of each chunk.
+/// Makes the types of uniform values uniform. The slots of `uniform_slots` hold one value in all lanes of each chunk.
 pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
     let succs: Vec<Vec<usize>> = func
         .block_ids()
@@ -30,7 +29,7 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
     for b in func.block_ids() {
         func.term(b).for_each_successor(|s| edges[s.index()] += 1);
     }
-    // Blocks whose parameters may be uniform: headers that lanes enter together and come back to together.
+    // Blocks whose parameters may be uniform: loop headers that all lanes enter together and return to together.
     let together: Vec<bool> = (0..succs.len())
         .map(|n| {
             nest.loops.iter().enumerate().any(|(l, data)| {
@@ -48,7 +47,7 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
     let mut uniform: Vec<bool> = (0..func.values.len())
         .map(|v| match func.values[v].def {
             ValueDef::Inst(_) => true,
-            // Values of blocks that a pass removed are still in the table.
+            // The table still has values of blocks that a pass has removed.
             ValueDef::Param(b, _) => {
                 together.get(b.index()).copied().unwrap_or(false) || func.ty(Value::new(v)).uniform
             }
@@ -59,7 +58,7 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
         let results = func.block(b).insts.iter().filter_map(|i| func.inst(*i).result);
         results.chain(func.block(b).params.iter().copied()).for_each(|v| def_block[v.index()] = b.index());
     }
-    // Lanes leave a loop in different iterations: behind it its values differ.
+    // Lanes leave a loop in different iterations, so its values differ between them after it.
     let left_loop = |v: Value, b: Block| {
         let in_loop = nest.innermost[def_block[v.index()]];
         func.as_const(v).is_none() && in_loop.is_some_and(|l| !nest.is_in(l, b.index()))
@@ -77,7 +76,7 @@ pub fn infer_uniform(func: &mut Function, uniform_slots: &SlotSet) {
                     (Opcode::SlotGet, Imm::Slot(s)) => {
                         func.slots[s.index()].ty.uniform || uniform_slots.contains(s)
                     }
-                    // Guarded loads may not happen at all.
+                    // A guarded load may not be executed at all.
                     (Opcode::Load, Imm::Mem(m)) => args && data.args.len() == 1 && m.space != Space::Local,
                     (Opcode::Splat, _) => false,
                     (op, _) if op.differs_by_lane() => false,

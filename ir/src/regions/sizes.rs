@@ -1,9 +1,9 @@
-//! How large the regions of a kernel may be, so that all of them together stay in proportion to it.
+//! Limits the sizes of a kernel's regions, so that compiling all of them takes time in proportion to the kernel.
 //!
-//! A region starts wherever another one comes out, and holds what follows there: code may be in many regions. In an ordinary kernel these are a
-//! few. But a kernel can be made so that most of its blocks start regions, each with hundreds of the blocks behind it. So the effort for the
-//! regions that different blocks have started is added up. What exceeds an allowance, which grows with the kernel, makes the regions of
-//! further blocks smaller, in the end to single blocks. Regions that start at the same block are always of the same size.
+//! A region starts wherever another one exits and contains the code after that, so the same code may be in many regions. In an
+//! ordinary kernel it is in a few. But a kernel can be made in which most blocks start regions of hundreds of blocks each. So the
+//! effort for regions at different entries is added up. Once it exceeds an allowance, which grows with the kernel, the regions of
+//! further entries are made smaller, in the end single blocks. Regions at the same entry always have the same size.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,19 +15,20 @@ use crate::function::Function;
 const MAX_NODES: usize = 400;
 /// Most instructions of the IR before optimisation: compile time grows faster than linearly.
 pub(super) const MAX_INSTS: usize = 6000;
-/// Instructions that take as long to compile as a node by itself.
+/// Number of instructions that take as long to compile as an empty node.
 const INSTS_OF_NODE: usize = 16;
-/// Nodes looked at to find out where a region ends, in the time that it takes to compile one.
+/// Number of nodes that exploring visits in the time that it takes to compile one.
 const LOOKS_OF_NODE: u64 = 64;
 
-/// Effort for regions of full size that every kernel may take: eight of the largest. Ordinary kernels take less than one.
+/// Effort that every kernel may spend on regions of full size: eight of the largest regions. Ordinary kernels need less
+/// than one.
 const LEAST: usize = 8 * (MAX_NODES + MAX_INSTS / INSTS_OF_NODE);
-/// How often each block may be compiled before regions are made smaller.
+/// How often each block may be compiled, on average, before regions are made smaller.
 const TIMES: usize = 4;
-/// Regions are made smaller so many times, to a quarter each time; then they are single blocks.
+/// Number of size reductions, each to a quarter. After these, regions are single blocks.
 const LEVELS: usize = 4;
 
-/// How large a region may be.
+/// Size limits of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
     /// Most nodes.
@@ -66,8 +67,8 @@ impl Sizes {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How large the regions may be that start at a block, and whether that is asked for the first time; the asker then says what the region
-    /// took.
+    /// The size limit of the region at a block, and whether this is the first request. After the first one, the caller
+    /// reports the effort with [`Sizes::spend`].
     pub(super) fn of(&self, entry: Block) -> (Size, bool) {
         let mut spent = self.spent();
         let now = (spent.effort / self.allowance).min(LEVELS);
@@ -79,7 +80,7 @@ impl Sizes {
         (Size::at(level), first)
     }
 
-    /// A region took so many looks at blocks, and has so many nodes and instructions.
+    /// Adds the effort of a region: blocks visited while exploring, nodes, and instructions.
     pub(super) fn spend(&self, looks: u64, nodes: usize, insts: usize) {
         let effort = (looks / LOOKS_OF_NODE) as usize + nodes + insts / INSTS_OF_NODE;
         let mut spent = self.spent();

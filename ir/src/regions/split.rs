@@ -1,11 +1,12 @@
-//! Cuts blocks where lanes could see each other, so that every block is safe to run a few lanes at a time.
+//! Cuts blocks where lanes could observe each other, so that every block may run chunk by chunk.
 //!
-//! Lanes of a warp run in lock step: an access to shared memory must not pass an access of another lane to the
-//! same place when one of the two stores. Within a block that holds if no store follows, and nothing follows a
-//! store. (Locks, atomics and other cross-lane operations stand in blocks of their own already.)
+//! Lanes of a warp run in lock step, so an access to shared memory must not be reordered with an access of another lane to the
+//! same address if one of them stores. Within a block chunk by chunk is right if no store follows a load and nothing follows a
+//! store. So blocks are cut before an access that would break this rule. (Locks, atomics and other cross-lane operations are in
+//! blocks of their own already.)
 //!
-//! Atomics happen in the order of lanes. That of a region run a few lanes at a time is the same as long as each lane does one of them, or
-//! the order of all that it does makes no difference.
+//! The hardware executes an atomic in the order of lanes. Chunk by chunk gives the same result if each lane executes one atomic,
+//! or if the order of all atomics makes no difference.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -31,17 +32,17 @@ pub fn is_ordered(space: Space, lockstep: bool) -> bool {
     }
 }
 
-/// Which accesses have an order between the lanes of a warp that code for a few lanes at a time must keep.
+/// Which accesses are ordered between the lanes of a warp, so that code that runs chunk by chunk must keep their order.
 #[derive(Clone, Default, Debug)]
 pub struct Order {
-    /// Those to global memory too.
+    /// Accesses to global memory too.
     pub lockstep: bool,
-    /// Scalar loads of a wave that is run a few lanes at a time.
+    /// Scalar loads of a wave that runs chunk by chunk.
     pub wave: WaveLoads,
 }
 
 impl Order {
-    /// Nothing but shared memory and, with `lockstep`, global memory.
+    /// Orders shared memory and, with `lockstep`, global memory.
     pub fn of_lanes(lockstep: bool) -> Order {
         Order { lockstep, wave: WaveLoads::default() }
     }
@@ -53,7 +54,7 @@ pub enum Atomics {
     /// There are none.
     #[default]
     None,
-    /// All do one operation on words of so many bytes, and give the same in any order: nobody looks at what they return.
+    /// All are the same commutative operation on words of so many bytes, and their results are unused.
     Commuting(AtomicOp, u8),
     /// Their order matters.
     Ordered,
@@ -69,29 +70,31 @@ impl Atomics {
     }
 }
 
-/// Accesses of a block whose order between lanes may matter.
+/// Summary of a block's accesses whose order between lanes may matter.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct OrderedAccesses {
     /// Loads from memory that is ordered between lanes.
     pub loads: u32,
     /// Stores to it.
     pub stores: u32,
-    /// Atomics of any memory.
+    /// Atomics on any memory.
     pub atomics: Atomics,
-    /// Whether some of them are of memory that is ordered.
+    /// Whether some of the atomics are on ordered memory.
     on_ordered: bool,
-    /// Whether there are stores to global memory that is not ordered. Before an atomic that others may see, those of all lanes are done.
+    /// Whether there are stores to unordered global memory. All lanes' stores must be done before an atomic on global
+    /// memory, because another warp may see the atomic and then read what was stored.
     tells: bool,
-    /// Whether there are atomics of global memory.
+    /// Whether there are atomics on global memory.
     updates: bool,
-    /// Whether they are in lock step: where one faults, those before it are done in all lanes.
+    /// Whether accesses are in lock step. Then all accesses before a faulting one are done in all lanes.
     in_step: bool,
-    /// Whether there are loads of the whole wave, which must not see what some of its lanes store.
+    /// Whether there are scalar loads of a wave, which must not see the stores of only some chunks.
     of_wave: bool,
 }
 
 impl OrderedAccesses {
-    /// Those of one block. A fault at its end counts as a load in lock step: before it, the stores of all lanes are done.
+    /// The accesses of one block. In lock step, a fault at its end counts as a load, because the stores of all lanes
+    /// are done before it.
     pub fn of_block(func: &Function, block: Block, order: &Order) -> OrderedAccesses {
         let lockstep = order.lockstep;
         let loads = u32::from(faults_in_step(func, block, lockstep));
@@ -132,7 +135,7 @@ impl OrderedAccesses {
         self.stores > 1 || self.stores == 1 && self.loads > 0
     }
 
-    /// Whether it matters that these come before others in all lanes.
+    /// Whether all lanes must do these before any lane does the `later` ones.
     pub fn conflicts_with(self, later: OrderedAccesses) -> bool {
         let both = self.plus(later);
         let plain = |x: OrderedAccesses| x.loads + x.stores > 0;
@@ -147,7 +150,7 @@ impl OrderedAccesses {
             || later.of_wave && (self.tells || self.updates)
     }
 
-    /// Whether lanes must go through these together: what each does is done in the order of lanes.
+    /// Whether lanes must execute these together, in lane order.
     pub fn needs_all(self) -> bool {
         self.stores > 0 || self.atomics == Atomics::Ordered
     }
@@ -167,7 +170,7 @@ impl OrderedAccesses {
     }
 }
 
-/// Whether a block ends with a fault before which the stores of all lanes are done.
+/// Whether a block ends with a fault before which the stores of all lanes must be done.
 fn faults_in_step(func: &Function, block: Block, lockstep: bool) -> bool {
     lockstep && matches!(func.block(block).term, Some(Terminator::Fault(_)))
 }
@@ -181,14 +184,14 @@ fn used_values(func: &Function, block: Block) -> HashSet<Value> {
     used
 }
 
-/// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed behind a cut
-/// pass through slots of their own.
+/// Cuts every block of a kernel in SPMD form where ordered accesses could conflict. Values needed after a cut pass
+/// through new slots.
 pub fn split_hazards(func: &mut Function, order: &Order) {
     split_blocks(func, |func, block| conflicts(func, block, order));
 }
 
-/// Cuts every block of more than `most` instructions into parts of about the same size, between guest instructions: a block is
-/// compiled as a whole at least, and the time for that grows faster than its length.
+/// Cuts every block of more than `most` instructions into parts of about equal size, between guest instructions. The
+/// smallest unit of compilation is a block, and compile time grows faster than its length.
 pub fn split_long(func: &mut Function, most: usize) {
     split_blocks(func, |func, block| {
         let insts = &func.block(block).insts;
@@ -205,9 +208,9 @@ pub fn split_long(func: &mut Function, most: usize) {
     });
 }
 
-/// Whether lanes of a kernel in SPMD form exchange anything but through votes and memory of all blocks: then regions are longer where
-/// the lanes of a warp run at once. In a `wave` operations across lanes count. Atomics of global memory do where regions would end
-/// within loops for them.
+/// Whether the lanes of a kernel in SPMD form communicate within a block other than by votes. Then regions are longer
+/// if one chunk holds the whole warp. In a `wave`, cross-lane operations count too. Atomics on global memory count if
+/// they would end regions inside loops.
 pub fn lanes_meet(func: &Function, wave: bool) -> bool {
     let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
@@ -218,10 +221,11 @@ pub fn lanes_meet(func: &Function, wave: bool) -> bool {
     func.blocks.iter().any(|block| block.insts.iter().any(meets)) || has_atomics_in_loops(func)
 }
 
-/// Whether lanes may read what others have stored since the last barrier: there few lanes at a time go a few instructions only, from a cut to
-/// the next. Reads of a constant address (a last sum, or what a launch has put there) do not count: one cut is no loss.
+/// Whether lanes may read what other lanes have stored since the last barrier. Running chunk by chunk, such code would
+/// be cut into regions of a few instructions. Reads of a constant address (a final sum, or a launch parameter) do not
+/// count, because a single cut costs little.
 pub fn stores_are_read(func: &Function, lockstep: bool) -> bool {
-    // Blocks that begin behind a store without a barrier between.
+    // Blocks that may start after a store without a barrier in between.
     let mut behind = vec![false; func.blocks.len()];
     let mut work: Vec<Block> = func.block_ids().collect();
     while let Some(block) = work.pop() {
@@ -247,14 +251,15 @@ pub fn stores_are_read(func: &Function, lockstep: bool) -> bool {
     false
 }
 
-/// Whether a kernel has scalar loads that a store of its own may change what they read: a few lanes at a time would go from cut to cut.
+/// Whether a kernel has scalar loads of memory that its own stores may change. Running chunk by chunk, such code would
+/// be cut often.
 pub fn wave_loads_meet_stores(func: &Function, order: &Order) -> bool {
     let of_block = |sum: OrderedAccesses, block| sum.plus(OrderedAccesses::of_block(func, block, order));
     let all = func.block_ids().fold(OrderedAccesses::default(), of_block);
     all.of_wave && (all.tells || all.updates)
 }
 
-/// Blocks that lead to themselves, each with those on the ways back.
+/// The cycles of the control-flow graph, as lists of blocks.
 fn loops(func: &Function) -> Vec<Vec<usize>> {
     let mut succs: Vec<Vec<usize>> = vec![Vec::new(); func.blocks.len()];
     for block in func.block_ids() {
@@ -265,13 +270,13 @@ fn loops(func: &Function) -> Vec<Vec<usize>> {
     list
 }
 
-/// Whether there are loops, and all blocks in them have few guest instructions: regions of one block each would do little.
+/// Whether there are loops and all their blocks are short. Regions of single blocks would be inefficient there.
 pub fn loops_are_short(func: &Function) -> bool {
     let mut blocks = loops(func).into_iter().flatten().peekable();
     blocks.peek().is_some() && blocks.all(|n| func.blocks[n].guest_insts <= MOST_SHORT)
 }
 
-/// Whether there are loops with atomics that cannot be run a few lanes at a time.
+/// Whether there are loops with atomics that cannot run chunk by chunk.
 pub fn has_atomics_in_loops(func: &Function) -> bool {
     if !func.insts.iter().any(|inst| inst.op == Opcode::Atomic) {
         return false;
@@ -286,8 +291,8 @@ pub fn has_atomics_in_loops(func: &Function) -> bool {
     })
 }
 
-/// Where a block must be cut: before each access, and a fault at its end, that conflicts with an access since the last cut; before and behind
-/// each scalar store.
+/// Where a block must be cut: before each access (or fault at its end) that conflicts with an access since the last
+/// cut, and before and after each scalar store.
 fn conflicts(func: &Function, block: Block, order: &Order) -> Vec<usize> {
     let insts = &func.block(block).insts;
     let (mut cuts, mut seen) = (Vec::new(), OrderedAccesses::default());
@@ -319,7 +324,8 @@ fn conflicts(func: &Function, block: Block, order: &Order) -> Vec<usize> {
     cuts
 }
 
-/// Cuts every block before the instructions whose indices `cuts` finds, in ascending order; the terminator has the index behind them.
+/// Cuts every block before the instructions whose indices `cuts` returns, in ascending order. The terminator has the
+/// index after the last instruction.
 fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, Block) -> Vec<usize>) {
     let mut slots = Slots::default();
     for block in func.block_ids().collect::<Vec<_>>() {
@@ -330,9 +336,9 @@ fn split_blocks(func: &mut Function, cuts: impl Fn(&Function, Block) -> Vec<usiz
     }
 }
 
-/// Of the guest instructions that a block counts, how many begin before a cut and behind the one before it: in the operations `own`, the first of
-/// which behind it is of the instruction at `pc`. One that is cut counts where it begins: it is executed whole or not at all, whatever limit
-/// there is.
+/// How many of the guest instructions that a block counts begin in one part of it. `own` are the part's operations; the
+/// first operation after it belongs to the guest instruction at `pc`. An instruction that is cut counts where it
+/// begins, because a step limit must not stop inside it.
 fn begin_before(func: &Function, own: &[Inst], pc: u32, begun: &mut Begun<'_>) -> usize {
     let before = begun.count();
     let is_cut = own.iter().fold(false, |is_cut, &i| {
@@ -341,14 +347,14 @@ fn begin_before(func: &Function, own: &[Inst], pc: u32, begun: &mut Begun<'_>) -
         is_cut || of == pc
     });
     if !is_cut {
-        // Those that have left no operation lie in between.
+        // This includes instructions without any operation.
         begun.up_to(pc);
     }
     begun.count() - before
 }
 
-/// Slots for values that are needed behind a cut. They are used again when the last part that needs them has begun: a kernel with many
-/// cuts does not have many slots, of all of which every region would have to know.
+/// Slots for values that are needed after a cut. They are reused once the last part that needs them has begun, so that
+/// a kernel with many cuts does not have many slots, all of which every region must handle.
 #[derive(Default)]
 struct Slots {
     free: HashMap<Type, Vec<Slot>>,
@@ -365,7 +371,8 @@ impl Slots {
     }
 }
 
-/// Puts the instructions from each of the cuts on, and the terminator, into new blocks. Takes time in proportion to the block's length.
+/// Moves the instructions from each cut on, and the terminator, into new blocks. Takes time in proportion to the
+/// block's length.
 fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Slots) {
     let counted = func.counted_addresses(block);
     let mut begun = Begun::new(&counted);
@@ -375,7 +382,8 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
     let bounds: Vec<usize> = std::iter::once(0).chain(cuts.iter().copied()).chain([insts.len()]).collect();
     let parts = bounds.len() - 1;
 
-    // The part that makes each value, the last one that uses it, and what each part uses of those before, by its first use.
+    // For each value: the part that defines it and the last part that uses it. For each part: the values of earlier
+    // parts that it uses, in order of first use.
     let mut home: HashMap<Value, usize> = HashMap::new();
     let mut last: HashMap<Value, usize> = HashMap::new();
     let mut wanted: Vec<Vec<Value>> = vec![Vec::new(); parts];
@@ -392,7 +400,7 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
         }
         home.extend(own.iter().filter_map(|&i| Some((func.inst(i).result?, part))));
     }
-    // Constants are made again rather than carried.
+    // Constants are copied to the parts that use them.
     let is_const = |func: &Function, v: Value| func.def_inst(v).is_some_and(|d| d.op == Opcode::Const);
     let mut leaving: Vec<Vec<Value>> = vec![Vec::new(); parts];
     for &i in &insts {

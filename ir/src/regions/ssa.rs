@@ -8,7 +8,7 @@ use crate::function::{Function, Imm, Terminator, ValueDef};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
-/// Variables `K` of a function that is being emitted. Never written means zero.
+/// SSA construction for variables `K` of a function that is being emitted. A variable that was never written is zero.
 pub struct SsaBuilder<K> {
     types: HashMap<K, Type>,
     defs: HashMap<(K, Block), Value>,
@@ -16,7 +16,7 @@ pub struct SsaBuilder<K> {
     preds: HashMap<Block, Vec<Block>>,
     open: HashMap<Block, Vec<(K, Value)>>,
     zeros: HashMap<Type, Value>,
-    /// Arguments by edge: from, to, index of the parameter, value.
+    /// Arguments of edges: from, to, index of the parameter, value.
     operands: Vec<(Block, Block, u32, Value)>,
 }
 
@@ -40,12 +40,12 @@ impl<K: Copy + Eq + Hash> SsaBuilder<K> {
         self.types.entry(key).or_insert(ty);
     }
 
-    /// Says that `from`'s terminator leads to `to`. Must precede the sealing of `to`.
+    /// Declares that `from`'s terminator leads to `to`. Must be called before `to` is sealed.
     pub fn edge(&mut self, from: Block, to: Block) {
         self.preds.entry(to).or_default().push(from);
     }
 
-    /// Assigns.
+    /// Assigns a variable.
     pub fn write(&mut self, key: K, block: Block, value: Value) {
         self.defs.insert((key, block), value);
     }
@@ -80,7 +80,7 @@ impl<K: Copy + Eq + Hash> SsaBuilder<K> {
                 Some(&[pred]) => self.read(func, key, pred),
                 Some(_) => {
                     let p = func.add_param(block, ty);
-                    // Written first: a cycle finds the parameter.
+                    // Written before recursing, so that a cycle finds the parameter.
                     self.write(key, block, p);
                     self.add_operands(func, key, block, p);
                     p
@@ -91,7 +91,7 @@ impl<K: Copy + Eq + Hash> SsaBuilder<K> {
         value
     }
 
-    /// Says that all edges to `block` are known.
+    /// Seals `block`: all edges to it have been declared.
     pub fn seal(&mut self, func: &mut Function, block: Block) {
         self.sealed.insert(block);
         for (key, p) in self.open.remove(&block).unwrap_or_default() {

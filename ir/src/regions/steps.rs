@@ -1,4 +1,5 @@
-//! How many instructions a warp can take at most, where that can be told from the code.
+//! Bounds the number of instructions that a warp can execute, if the kernel has no cycles. If the bound is within `max_steps`, a
+//! launch needs no step counting.
 
 use std::collections::HashMap;
 
@@ -6,17 +7,19 @@ use crate::entities::Block;
 use crate::function::{Function, LeaveKind, PushKind, Terminator};
 use crate::graph;
 
-/// Most places that are looked at, and most entries on the stack: with more, nothing is known.
+/// Limits on the places visited and on the entries of the stack. With more, the bound is unknown.
 const MOST_PLACES: usize = 1 << 14;
 const MOST_DEPTH: usize = 32;
 
-/// A block with the entries on the stack, innermost last.
+/// A block and the entries on the stack, innermost last.
 type Place = (Block, Vec<(PushKind, Block)>);
 
-/// The most instructions that a warp of a kernel in SPMD form can take; `None` where it has loops, or that cannot be told.
+/// The most instructions that a warp of a kernel in SPMD form can execute; `None` if it has loops, or if the bound is
+/// unknown.
 ///
-/// Without loops a lane comes to each place once, and if all lanes do so one by one, the warp does so for each of them. Lanes that wait at a
-/// join when others leave across it execute the joining instruction once more (docs/hardware/divergence.md, unwind).
+/// Without loops a lane visits each place at most once. In the worst case the lanes do so one by one, and the warp
+/// executes each place once for each lane. In addition, lanes that wait at a join execute the joining instruction again
+/// when others leave across it (docs/hardware/divergence.md, unwind).
 pub fn most(func: &Function) -> Option<u64> {
     let mut index: HashMap<Place, usize> = HashMap::new();
     let mut places: Vec<Place> = vec![(func.entry, Vec::new())];
@@ -43,7 +46,7 @@ pub fn most(func: &Function) -> Option<u64> {
     (!loops).then_some(2 * steps * u64::from(func.lanes))
 }
 
-/// Where a lane may go on behind a place.
+/// The places that a lane may reach next.
 fn places_behind(func: &Function, (block, stack): &Place) -> Option<Vec<Place>> {
     let with = |kind, target| stack.iter().copied().chain([(kind, target)]).collect();
     Some(match func.term(*block) {
@@ -63,7 +66,8 @@ fn places_behind(func: &Function, (block, stack): &Place) -> Option<Vec<Place>> 
             let (&(PushKind::Join, target), below) = stack.split_last()? else { return None };
             let arrived = if *at_target { target } else { func.behind_join(*block, *next, target) };
             let mut list = vec![(arrived, below.to_vec())];
-            // Lanes that wait here when others leave across it go on at the target, with the entry in place.
+            // Lanes that wait here when others leave across the join continue at the target, and the entry stays on the
+            // stack.
             if !at_target && target != *block {
                 list.push((target, stack.clone()));
             }
@@ -134,7 +138,7 @@ mod tests {
         };
         let join = |next, at_target| Terminator::Join { cond: None, next: Block(next), at_target };
         let exit = || leave(LeaveKind::Exit);
-        // One behind the other, of Tesla and of Fermi.
+        // Two in sequence, on Tesla and on Fermi.
         let tesla = vec![push(1, 1), join(2, false), push(3, 3), join(4, false), exit()];
         assert_eq!(most(&function(tesla)), Some(64 * 15));
         let fermi = vec![push(2, 1), join(0, true), push(4, 3), join(0, true), exit()];

@@ -1,5 +1,7 @@
-//! What of a loop depends on something that it reads, with an eye for masks: a mask that is narrowed by a condition and then widened to what it was
-//! does not depend on the condition. Compilers do that round every `if`.
+//! Finds the values of a loop that depend on given instructions in it, such as loads.
+//!
+//! It is more precise than plain data flow about masks: one that is narrowed by a condition and then widened again to what it was
+//! does not depend on the condition. Compilers do that around every `if`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,55 +11,58 @@ use crate::function::{Function, Imm, InstData};
 use crate::graph::Loop;
 use crate::opcodes::Opcode;
 
-/// Which of the bits that a loop computes in a turn something is. The same number is the same value.
+/// A number for a value that the loop computes in one iteration. Equal numbers mean equal values.
 type Name = u32;
 
 /// What is known of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fact {
     name: Name,
-    /// It depends on what is asked about.
+    /// It depends on the source instructions.
     tainted: bool,
 }
 
-/// What names stand for.
+/// What a name stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Named {
-    /// What an instruction gives at a node.
+    /// The result of an instruction at a node.
     Value(usize, Value),
-    /// What a slot holds where ways meet, or a turn begins.
+    /// A slot's value where paths meet, or at the start of an iteration.
     Slot(usize, Slot),
-    /// What is put into a slot of those that are tainted at a node.
+    /// The value written to a slot at a node whose writes count as tainted.
     Noted(usize, Slot),
 }
 
-/// Times that a loop is gone through before all of it is given up.
+/// Most iterations of the fixed point before the search is given up.
 const MOST_ROUNDS: usize = 24;
-/// Names that are followed to tell that one is part of another.
+/// Most names visited to prove that one mask is part of another.
 const MOST_STEPS: usize = 32;
 
 /// A search.
 struct Search<'a> {
     func: &'a Function,
     names: HashMap<Named, Name>,
-    /// By name: whether it is tainted, names that have all of its bits, and if it is the bits that one has more than another, these two.
+    /// For each name: whether it is tainted; the names of supersets (`above`); and if it is a difference of two sets,
+    /// their names (`minus`).
     tainted: Vec<bool>,
     above: Vec<[Option<Name>; 2]>,
     minus: Vec<Option<[Name; 2]>>,
-    /// Complements, by name.
+    /// The complement of each name, if known.
     not: HashMap<Name, Fact>,
 }
 
-/// What a node puts into slots though it runs only if something tainted says so.
+/// Which slot writes of a node depend on the taint because a tainted condition decides whether the node runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Noted {
-    /// Lanes' values do not tell whether it has run: it does nothing for lanes that are not in a mask.
+    /// Writes of uniform slots only. Its other writes are under a mask, so a lane's value does not depend on whether
+    /// the node ran.
     Scalars,
-    /// All of it tells.
+    /// All writes.
     All,
 }
 
-/// Values in a loop that depend on what `source` gives there, or on what the nodes of `noted` put into slots. `None` where that is not found out.
+/// The values in a loop that depend on instructions selected by `source`, or on slot writes of the nodes in `noted`.
+/// `None` if that could not be determined.
 pub(super) fn tainted(
     func: &Function,
     plan: &Plan,
@@ -115,7 +120,7 @@ pub(super) fn tainted(
                 let place = slot.and_then(|slot| set.binary_search(&slot).ok());
                 let fact = match (data.op, slot, place) {
                     (Opcode::SlotGet, _, Some(at)) => state[at],
-                    // The loop does not change it.
+                    // A slot that the loop does not write.
                     (Opcode::SlotGet, Some(slot), None) => {
                         search.fact(Named::Slot(of.header, slot), false, [None; 2], None)
                     }
@@ -155,7 +160,7 @@ pub(super) fn tainted(
 }
 
 impl Search<'_> {
-    /// A fact of what has that name, with what has all of its bits and what it is the rest of. Once tainted it stays so.
+    /// The fact for a name, with its supersets and the difference that it is. Once tainted, a name stays tainted.
     fn fact(
         &mut self,
         named: Named,
@@ -172,13 +177,13 @@ impl Search<'_> {
         } else {
             let at = name as usize;
             self.tainted[at] |= tainted;
-            // What was known in the round before may hold no more.
+            // Replace what was known in the previous round, which may no longer hold.
             (self.above[at], self.minus[at]) = (above, minus);
         }
         Fact { name, tainted: self.tainted[name as usize] }
     }
 
-    /// Whether all bits of one are bits of the other.
+    /// Whether one mask is a subset of another.
     fn is_within(&self, part: Name, whole: Name) -> bool {
         let mut work = vec![part];
         for _ in 0..MOST_STEPS {
@@ -191,7 +196,8 @@ impl Search<'_> {
         false
     }
 
-    /// What a slot holds where ways meet; at the start of a turn it is whatever the turn before has left.
+    /// A slot's value where paths meet. At the start of an iteration (`starts`) it is whatever the previous iteration
+    /// left.
     fn meet(&mut self, named: Named, facts: impl Iterator<Item = Fact> + Clone, starts: bool) -> Fact {
         let tainted = facts.clone().any(|fact| fact.tainted);
         let first = facts.clone().next();
@@ -208,11 +214,11 @@ impl Search<'_> {
         }
     }
 
-    /// What an instruction gives.
+    /// The fact for the result of an instruction.
     fn result(&mut self, n: usize, data: &InstData, values: &HashMap<Value, Fact>, source: bool) -> Fact {
         let Some(v) = data.result else { return Fact { name: 0, tainted: false } };
         let named = Named::Value(n, v);
-        // Values of other blocks are not followed.
+        // Values of other blocks are unknown.
         let of = |at: usize| data.args.get(at).and_then(|v| values.get(v)).copied();
         let constant = |v: &Value| self.func.as_const(*v).is_some();
         let unknown = |v: &Value| !constant(v) && values.get(v).is_none_or(|fact| fact.tainted);
@@ -223,11 +229,11 @@ impl Search<'_> {
                 let known = match data.op {
                     Opcode::Ior if self.is_within(a.name, b.name) => Some(b.name),
                     Opcode::Iand if self.is_within(a.name, b.name) => Some(a.name),
-                    // A part and the rest.
+                    // The union of a part and the rest is the whole.
                     Opcode::Ior | Opcode::Ixor => rest.filter(|rest| rest[1] == b.name).map(|rest| rest[0]),
                     _ => None,
                 };
-                // The whole, less the rest.
+                // The whole without the rest is the part.
                 let known = known.or(match (data.op, rest) {
                     (Opcode::Ixor, Some([whole, part])) if whole == b.name => Some(part),
                     _ => None,

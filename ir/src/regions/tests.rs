@@ -1,4 +1,4 @@
-//! Regions of small kernels written in the text format.
+//! Tests of regions, on small kernels in the text format.
 
 use super::SlotFacts;
 use super::{Kernel, RegionOptions};

@@ -1,8 +1,7 @@
-//! Which slots hold one value in all active lanes of the warp, at the start of each block in SPMD form.
+//! Finds the slots that hold one value in all active lanes of the warp, at the start of each block in SPMD form.
 //!
-//! A value is uniform here when all lanes that are active together hold the same one. Lanes that ran apart come
-//! together only where an entry of the divergence stack is popped, so a slot written between a push and the place
-//! where its entry is popped counts as varying from there on.
+//! Lanes that have diverged reconverge only where an entry of the divergence stack is popped. So a slot written between a push
+//! and the block where that entry is popped counts as varying from that block on.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +38,7 @@ impl Uniformity {
         at_entry[func.entry.index()] = entry;
         let indirect = func.block_ids().any(|b| matches!(func.term(b), Terminator::BranchIndirect { .. }));
         if indirect {
-            // Anything may come from anywhere.
+            // An indirect branch may reach every block, so nothing is uniform.
             at_entry.iter_mut().for_each(|s| *s = SlotSet::empty(slots));
         }
         for (b, kill) in kills.iter().enumerate() {
@@ -47,7 +46,7 @@ impl Uniformity {
         }
         let mut uniform_cond = vec![false; func.blocks.len()];
         let mut values = vec![false; func.values.len()];
-        // Only blocks whose start has changed are looked at again: one loop after another would take time by the square of their number.
+        // Revisit only blocks whose start has changed. Otherwise a sequence of loops would take quadratic time.
         let mut work: BTreeSet<usize> = (0..func.blocks.len()).collect();
         while let Some(b) = work.pop_first().map(Block::new) {
             meter.step(1 + func.block(b).insts.len() / 16)?;
@@ -75,7 +74,8 @@ impl Uniformity {
     }
 }
 
-/// What is uniform behind a block, and whether its terminator's condition is. `uniform` is for its own use, false for all values.
+/// The uniform slots after a block, and whether its terminator's condition is uniform. `uniform` is scratch space,
+/// false for all values on entry and return.
 fn transfer(func: &Function, block: Block, mut slots: SlotSet, uniform: &mut [bool]) -> (SlotSet, bool) {
     for &inst in &func.block(block).insts {
         let data = func.inst(inst);
@@ -90,8 +90,8 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet, uniform: &mut [bo
                 }
                 false
             }
-            // The warps of a block take turns, so all lanes see one value of shared memory; global memory may change
-            // between chunks of lanes.
+            // The warps of a block take turns on one thread, so all lanes read the same shared memory. Global memory
+            // may change between chunks.
             (Opcode::Load, Imm::Mem(m)) => operands && matches!(m.space, Space::Const(_) | Space::Shared),
             (Opcode::VoteAny | Opcode::VoteAll | Opcode::Ballot | Opcode::Any, _) => true,
             (Opcode::Shuffle, _) => data.args.get(1).is_some_and(|i| uniform[i.index()]),
@@ -99,26 +99,27 @@ fn transfer(func: &Function, block: Block, mut slots: SlotSet, uniform: &mut [bo
             _ => operands && data.op.is_pure(),
         };
         if let Some(v) = data.result {
-            // What is uniform by type is so wherever lanes are.
+            // A value of uniform type is uniform in any case.
             let result = result || func.ty(v).uniform;
             uniform[v.index()] = result;
         }
     }
     let mut cond = true;
     func.term(block).for_each_use(|v| cond &= uniform[v.index()]);
-    // Of another block's values nothing is known.
+    // Reset the scratch space.
     for v in func.block(block).insts.iter().filter_map(|&i| func.inst(i).result) {
         uniform[v.index()] = false;
     }
     (slots, cond)
 }
 
-/// Blocks that are looked at behind pushes, all together: so many times those that there are, and some more. That is enough for entries
-/// pushed within each other a hundred deep; of the outermost ones of code that goes deeper all slots that are written count as varying.
+/// Limit on the blocks visited after all pushes together: `LOOKS` times the number of blocks, plus `MORE_LOOKS`. That
+/// suffices for pushes nested a hundred deep. For outer pushes of deeper code, every slot that the kernel writes counts
+/// as varying.
 const LOOKS: usize = 64;
 const MORE_LOOKS: usize = 1 << 12;
 
-/// For each block, the slots that are varying at its start because lanes come together there.
+/// For each block: the slots that are varying at its start because lanes reconverge there.
 fn reconvergence_kills(func: &Function, meter: &Meter) -> Result<Vec<SlotSet>, Stopped> {
     let slots = func.slots.len();
     let mut kills = vec![SlotSet::empty(slots); func.blocks.len()];
@@ -143,7 +144,7 @@ fn reconvergence_kills(func: &Function, meter: &Meter) -> Result<Vec<SlotSet>, S
         found: Vec::new(),
         left: LOOKS * func.blocks.len() + MORE_LOOKS,
     };
-    // What is pushed within something else stands behind it, and is looked at first.
+    // Inner pushes come after outer ones and are visited first.
     let mut rest = Vec::new();
     for b in func.block_ids().rev() {
         let (kind, start, target) = match *func.term(b) {
@@ -199,19 +200,19 @@ fn written_by(func: &Function, block: Block) -> SlotSet {
     set
 }
 
-/// Searches for what lies between a push and the place where its entry is popped.
+/// Searches the blocks between a push and the block where its entry is popped.
 struct Behind<'a> {
     func: &'a Function,
-    /// By block, the last search that has come to it.
+    /// For each block: the last search that visited it.
     seen: Vec<u32>,
     search: u32,
     found: Vec<Block>,
-    /// Blocks that may still be looked at.
+    /// How many blocks may still be visited.
     left: usize,
 }
 
 impl Behind<'_> {
-    /// Finds the blocks that `start` leads to without coming by `target`. False where too many have been looked at.
+    /// Finds the blocks reachable from `start` without passing `target`. Returns false if too many blocks were visited.
     fn find(&mut self, start: Block, target: Block, meter: &Meter) -> Result<bool, Stopped> {
         self.search += 1;
         self.found.clear();

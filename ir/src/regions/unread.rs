@@ -1,7 +1,9 @@
-//! Takes out of a kernel what only serves to show registers at its end, where nobody looks at them.
+//! Removes slot writes that nothing reads, and the code that only computed them, from kernels whose registers the launch does not
+//! ask for.
 //!
-//! Code without a container may be asked for all its registers, and a wave's masks become numbers for that: votes of all lanes. A launch that
-//! does not ask is better off without them, for such operations keep all lanes of a wave together.
+//! A launch may ask for the final registers of code without a container. For that, the lifter turns a wave's masks into numbers,
+//! with votes over all lanes. Such operations would keep the wave from running chunk by chunk, so they are removed when no one
+//! reads their results.
 
 use super::liveness::SlotLiveness;
 use crate::function::{Function, Imm};
@@ -9,10 +11,10 @@ use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 use crate::passes::dce;
 
-/// Most rounds: each may show that what an earlier one needed is not read either.
+/// Most rounds. Each removal may make further writes dead.
 const ROUNDS: usize = 4;
 
-/// Removes writes of slots that no block reads behind them, and what was computed for these alone.
+/// Removes slot writes that no later block reads, and what was computed only for them.
 pub(super) fn drop_unread(func: &mut Function, meter: &Meter) -> Result<(), Stopped> {
     for _ in 0..ROUNDS {
         let live = SlotLiveness::compute(func, false, meter)?;

@@ -1,9 +1,9 @@
-//! Loops that wait for others: for memory to change, or for a lock.
+//! Finds loops that wait for other warps: for memory to change, or for a lock.
 //!
-//! Whether a loop waits cannot be told from its code. A loop that is left by what it loads may wait for another warp, or walk a list. Only where
-//! nothing changes from turn to turn but what it loads, it surely waits. Such a loop ends a region, so that the warp comes back to
-//! the scheduler after each turn. Other loops that may wait stay in a region that is marked ([`super::Region::may_wait`]): its code is put aside
-//! in the midst of a loop when it has run for long.
+//! A loop whose exit depends on what it loads may be waiting for another warp, or it may be walking a list; its code does not
+//! tell. It certainly waits only if nothing changes between iterations but what it loads. Such a loop ends a region, so that the
+//! warp returns to the scheduler after each iteration. Other loops that may wait stay in a region that is marked
+//! ([`super::Region::may_wait`]); the runtime can suspend its code in the middle of a loop.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::graph::{self, Loop};
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Scalar;
 
-/// A region's graph, whose loops are asked about.
+/// A region's graph whose loops are classified.
 pub(super) struct Waiting<'a> {
     pub func: &'a Function,
     pub plan: &'a Plan,
@@ -25,16 +25,16 @@ pub(super) struct Waiting<'a> {
 /// Whether a loop waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Waits {
-    /// It ends whatever others do, or never.
+    /// It does not wait: whether it ends does not depend on others.
     Never,
-    /// It may.
+    /// It may wait.
     Maybe,
-    /// It does, as long as it goes on.
+    /// It certainly waits while it iterates.
     Surely,
 }
 
 impl Waiting<'_> {
-    /// Whether a loop waits for others, who may write `shared` memory too.
+    /// Whether a loop waits. `shared`: other warps may write shared memory too.
     pub fn waits(&self, of: &Loop<usize>, shared: bool) -> Waits {
         if !self.may_wait(of, shared) {
             return Waits::Never;
@@ -42,8 +42,8 @@ impl Waiting<'_> {
         if self.only_loads_change(&of.blocks) { Waits::Surely } else { Waits::Maybe }
     }
 
-    /// Whether leaving a loop depends on a scalar read within it from memory that others may write: chunks of one warp could read different
-    /// values, and go different ways, which scalar registers cannot tell.
+    /// Whether the exit of a loop depends on a scalar load within it from memory that others may write. Then chunks of
+    /// one wave could read different values and take different paths, which a wave cannot.
     pub fn leaves_by_scalar_memory(&self, nodes: &[usize]) -> bool {
         let uniform = |v: &Value| self.func.ty(*v).uniform;
         let source = |data: &InstData| match (data.op, data.imm) {
@@ -58,11 +58,11 @@ impl Waiting<'_> {
         self.leaves_by(nodes, &found.values)
     }
 
-    /// Whether nothing changes from turn to turn of a loop but what it loads: it stores nothing, its atomics do the same each time, and values
-    /// that go round are only chosen from others or are logic of masks.
+    /// Whether only the loaded values change between iterations of a loop. It stores nothing, its atomics do the same
+    /// each time, and loop-carried values are only selections of others or mask logic.
     fn only_loads_change(&self, nodes: &[usize]) -> bool {
         let blocks = self.blocks(nodes);
-        // Values by place in the graph of what is made of what, and slots behind them.
+        // Nodes of the dependence graph: values, then slots.
         let mut places: HashMap<Value, usize> = HashMap::new();
         let mut slots: HashMap<Slot, usize> = HashMap::new();
         let mut edges: Vec<Vec<usize>> = Vec::new();
@@ -102,7 +102,7 @@ impl Waiting<'_> {
                 {
                     edges[from].push(to);
                 }
-                // Which lanes take part changes what others see of it, not what it is.
+                // A guard changes which lanes take part, not the values.
                 let guards = |v: &Value| self.func.ty(*v).scalar == Scalar::I1;
                 let args = data.args.iter().enumerate().filter(|(at, v)| match data.op {
                     Opcode::Select => *at != 0,
@@ -121,7 +121,7 @@ impl Waiting<'_> {
         })
     }
 
-    /// Whether an instruction that runs again with the same operands leaves memory as it has left it.
+    /// Whether executing an instruction again with the same operands leaves memory unchanged.
     fn is_same_each_turn(&self, data: &InstData) -> bool {
         match (data.op, data.imm) {
             (Opcode::Atomic, Imm::Atomic(_, op)) => match op {
@@ -134,8 +134,9 @@ impl Waiting<'_> {
         }
     }
 
-    /// Whether leaving a loop depends on memory read within it that others may write, as they may `shared` memory, or on what an atomic within it returns: then
-    /// it may be a lock that somebody else holds. That may be noted in a register by code that is only run if so.
+    /// Whether the exit of a loop depends on memory read within it that others may write (with `shared`, shared memory
+    /// too), or on the result of an atomic within it, which may be a lock that another warp holds. The dependence may
+    /// be indirect: a register written by code that runs only on that condition.
     fn may_wait(&self, of: &Loop<usize>, shared: bool) -> bool {
         let source = |data: &InstData| match (data.op, data.imm) {
             (Opcode::Load, Imm::Mem(m)) if m.space == Space::Shared => shared,
@@ -156,7 +157,7 @@ impl Waiting<'_> {
             }
             let before = noted.clone();
             for &n in of.blocks.iter().filter(|&&n| self.decides(&found, n)) {
-                // Code that no lane wants is only skipped.
+                // A vote only skips code that has no effect for lanes outside its mask.
                 let kind = if self.votes(n) { Noted::Scalars } else { Noted::All };
                 let meeting = after[n];
                 let (mut seen, mut work) = (HashSet::new(), self.succs[n].clone());
@@ -177,7 +178,7 @@ impl Waiting<'_> {
         }
     }
 
-    /// Whether a node goes on as a vote says.
+    /// Whether a node ends with a branch by a vote.
     fn votes(&self, node: usize) -> bool {
         let NodeTerm::Branch(cond, ..) = self.plan.nodes[node].term else { return false };
         let made = self.func.def_inst(cond).map(|data| data.op);
@@ -188,7 +189,7 @@ impl Waiting<'_> {
         component.iter().filter_map(|&n| self.plan.nodes[n].block).collect()
     }
 
-    /// Whether what was found decides where a loop is left.
+    /// Whether a found value decides an exit of the loop.
     fn leaves_by(&self, nodes: &[usize], found: &HashSet<Value>) -> bool {
         nodes.iter().any(|&n| {
             let leaves = self.succs[n].iter().any(|s| !nodes.contains(s));
@@ -196,23 +197,24 @@ impl Waiting<'_> {
         })
     }
 
-    /// Whether values decide where a node goes on.
+    /// Whether a found value decides a node's successor.
     fn decides(&self, found: &HashSet<Value>, node: usize) -> bool {
         matches!(self.plan.nodes[node].term, NodeTerm::Branch(cond, ..) | NodeTerm::Agree(cond, ..) | NodeTerm::Unless(cond, ..) if found.contains(&cond))
     }
 }
 
-/// Slots and values that depend on something.
+/// The slots and values that depend on a source.
 #[derive(Default)]
 struct Tainted {
     slots: HashSet<Slot>,
     values: HashSet<Value>,
-    /// Only values that are the same in all lanes are followed.
+    /// Follow uniform values only.
     only_uniform: bool,
 }
 
 impl Tainted {
-    /// Adds the results of `source` in these blocks, and what is made of them and of the slots.
+    /// Adds the results of instructions selected by `source` in these blocks, and everything that depends on them and
+    /// on the slots.
     fn spread(&mut self, func: &Function, blocks: &HashSet<Block>, source: impl Fn(&InstData) -> bool) {
         loop {
             let before = (self.slots.len(), self.values.len());
@@ -241,7 +243,8 @@ impl Tainted {
     }
 }
 
-/// Whether an operation gives one of its operands, or the logic of bits: done again and again, it soon changes nothing more.
+/// Whether an operation returns one of its operands or a bitwise combination of them. Repeated, it soon changes nothing
+/// more.
 fn is_choice(op: Opcode) -> bool {
     use Opcode::*;
     matches!(op, SlotGet | Iand | Ior | Inot | Select | Bitcast | Bmask | Splat | Zext | Trunc)

@@ -1,11 +1,11 @@
-//! Mask form of regions in which lanes never part.
+//! Mask form of regions in which lanes never diverge.
 //!
-//! Where the guest has a scalar unit (GCN, VP1), every branch of its program is uniform by declaration: the wave has
-//! one program counter, and the lanes that an instruction concerns are data. Then blocks, branches and parameters stay
-//! as they are, and nothing needs a mask that the program does not have itself.
+//! If the guest has a scalar unit (GCN, VP1), every branch is uniform by declaration: the wave has one program counter, and the
+//! lanes that an instruction concerns are data. So blocks, branches and parameters stay as they are, and no masks are added to
+//! those of the program.
 //!
-//! A region is still run a chunk of lanes at a time. Each chunk computes the same scalars, from the same uniform slots,
-//! which the code generator writes for the last chunk only.
+//! Such a region still runs chunk by chunk. Each chunk computes the same scalars from the same uniform slots; generated code
+//! writes the uniform slots for the last chunk only.
 
 use super::liveness::SlotSet;
 use crate::builder::Builder;
@@ -14,7 +14,8 @@ use crate::function::{Form, Function, Imm, Terminator};
 use crate::opcodes::Opcode;
 use crate::types::Type;
 
-/// Whether all branches of a kernel in SPMD form are uniform by the types of their conditions, and nothing else parts lanes.
+/// Whether lanes of a kernel in SPMD form never diverge: all its branches have uniform conditions by type, and it has
+/// no other divergence instructions.
 pub fn is_wave(func: &Function) -> bool {
     let uniform = func.slots.iter().any(|slot| slot.ty.uniform);
     let together = |term: &Terminator| match term {
@@ -27,8 +28,8 @@ pub fn is_wave(func: &Function) -> bool {
     uniform && func.blocks.iter().all(|block| block.term.as_ref().is_some_and(together))
 }
 
-/// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of each
-/// chunk.
+/// Turns a region in SSA of such a kernel into mask form. The slots of `uniform_slots` hold one value in all lanes of
+/// each chunk, so reads of them become uniform.
 pub fn to_mask(src: &Function, uniform_slots: &SlotSet) -> Function {
     let mut out = src.clone();
     out.form = Form::Mask;

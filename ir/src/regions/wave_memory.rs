@@ -1,8 +1,9 @@
-//! Accesses of a wave to global memory, as its scalar unit makes them: once for all lanes.
+//! Finds a wave's scalar loads and stores of global memory, which the guest executes once for all lanes.
 //!
-//! A region is run a few lanes at a time, and each chunk makes the scalar accesses again. So between a scalar load and a store that may change
-//! what it reads, the region ends: all chunks read the same. Memory that the guest cannot store to needs no such care; kernels have their
-//! arguments there. A scalar store is for the interpreter: it happens once, behind all that comes before it and before all behind it.
+//! A region runs chunk by chunk, and each chunk repeats the scalar accesses. So a region ends between a scalar load and a store
+//! that may change what it reads; then all chunks read the same. Memory that the guest cannot store to, such as kernel arguments,
+//! needs no such cut. A scalar store must happen exactly once, after everything before it and before everything after it, so the
+//! interpreter executes it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -14,14 +15,15 @@ use crate::meter::{Meter, Stopped};
 use crate::opcodes::{Opcode, Space};
 use crate::types::Scalar;
 
-/// The scalar loads of a kernel from memory that may change.
+/// The scalar loads of a kernel whose memory may change while it runs.
 #[derive(Clone, Default, Debug)]
 pub struct WaveLoads {
     found: Vec<bool>,
 }
 
 impl WaveLoads {
-    /// Finds them in a kernel in SPMD form whose lanes never part. Nobody stores to the addresses of `read_only` while it runs.
+    /// Finds them in a kernel in SPMD form whose lanes never diverge. Nothing stores to the addresses in `read_only`
+    /// while it runs.
     ///
     /// # Errors
     /// When the meter's budget is used up or the work is cancelled.
@@ -39,7 +41,7 @@ impl WaveLoads {
         Ok(WaveLoads { found })
     }
 
-    /// Whether this is one.
+    /// Whether an instruction is such a load.
     pub fn contains(&self, inst: Inst) -> bool {
         self.found.get(inst.index()).copied().unwrap_or(false)
     }
@@ -50,7 +52,7 @@ pub fn is_wave_store(func: &Function, inst: Inst) -> bool {
     is_of_wave(func, inst, Opcode::Store)
 }
 
-/// Whether an instruction is such an access to global memory, with one address and value for all lanes by their types.
+/// Whether an instruction is an access `op` to global memory whose address and value have uniform types.
 fn is_of_wave(func: &Function, inst: Inst, op: Opcode) -> bool {
     let data = func.inst(inst);
     let is_uniform = |v: Value| func.ty(v).uniform;
@@ -60,17 +62,17 @@ fn is_of_wave(func: &Function, inst: Inst, op: Opcode) -> bool {
         && data.args.iter().all(|&v| is_uniform(v))
 }
 
-/// What slots hold, where that is the same whenever a block starts.
+/// Slots that hold a known constant whenever a block starts.
 type Constants = HashMap<Slot, u64>;
 
-/// Takes loads out whose address is a number within `read_only`.
+/// Removes loads whose address is a constant within `read_only`.
 fn drop_constant(
     func: &Function,
     read_only: &[Range<u64>],
     found: &mut [bool],
     meter: &Meter,
 ) -> Result<(), Stopped> {
-    // An indirect branch may lead from anywhere to anywhere.
+    // With an indirect branch, any block may follow any other.
     if func.block_ids().any(|b| matches!(func.term(b), Terminator::BranchIndirect { .. })) {
         return Ok(());
     }
@@ -115,7 +117,7 @@ fn drop_constant(
     Ok(())
 }
 
-/// What slots hold behind a block. `load` is called for each load with its address, where that is known.
+/// The constants in slots after a block. Calls `load` for each load whose address is known, with that address.
 fn behind(
     func: &Function,
     block: Block,

@@ -1,4 +1,4 @@
-//! Words, numbers and signs of the text format.
+//! Splits the text format into tokens.
 
 use super::is_word_char;
 

@@ -1,4 +1,4 @@
-//! The parser.
+//! Parses the text format into functions.
 
 use std::collections::HashMap;
 
@@ -405,7 +405,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The operation and what stands behind its name's dot.
+    /// Parses an operation's name and the suffix after its dot.
     fn opcode(&mut self, has_result: bool) -> Result<(Opcode, String)> {
         if let Token::Word(word) = self.peek().clone() {
             if let Some(op) = Opcode::parse(&word) {

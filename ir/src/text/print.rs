@@ -1,4 +1,4 @@
-//! The printer.
+//! Prints a function in the text format (its `Display`).
 
 use std::fmt::{self, Display, Formatter, Write};
 

@@ -1,6 +1,6 @@
-//! Numbers and lists as bytes, and back with every length checked.
+//! Writes numbers and lists as bytes, and reads them back with every length checked.
 
-/// Bytes that grow.
+/// Appends to a list of bytes.
 #[derive(Debug, Default)]
 pub struct Writer(pub Vec<u8>);
 
@@ -25,20 +25,20 @@ impl Writer {
         self.u64(value as u64);
     }
 
-    /// Appends bytes behind their length.
+    /// Appends the length, then the bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.0.extend(bytes);
     }
 
-    /// Appends a list behind its length.
+    /// Appends the length of a list, then its items.
     pub fn list<T>(&mut self, items: impl ExactSizeIterator<Item = T>, mut item: impl FnMut(&mut Self, T)) {
         self.length(items.len());
         items.for_each(|value| item(self, value));
     }
 }
 
-/// Bytes that are read from the front; `None` where they are too few.
+/// Reads from the front of bytes. Every method returns `None` if there are too few.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a>(pub &'a [u8]);
 
@@ -69,18 +69,18 @@ impl<'a> Reader<'a> {
         self.take(N)?.first_chunk()
     }
 
-    /// Bytes behind their length.
+    /// A length, then so many bytes.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let count = usize::try_from(self.u64()?).ok()?;
         self.take(count)
     }
 
-    /// Text behind its length.
+    /// A length, then so many bytes of text.
     pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// A list behind its length, of at least a byte an item.
+    /// A length, then so many items of at least one byte each.
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = usize::try_from(self.u64()?).ok()?;
         if count > self.0.len() {

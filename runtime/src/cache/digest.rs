@@ -1,28 +1,29 @@
-//! Numbers that stand for contents: BLAKE3's.
+//! Digests of contents, by BLAKE3.
 //!
-//! What code may access without a test follows from the kernel that it was compiled from (how large a register's value can be, say). So nobody
-//! may be able to find two kernels with one digest: the code of one, taken for the other's, could read what is not its guest's.
+//! What compiled code may access without a test follows from its kernel, for example from the bounds of its slots. If somebody
+//! could construct two kernels with the same digest, code of one would run for the other and could access memory outside the
+//! guest's. So the digest must be collision-resistant.
 
 use std::hash::Hasher;
 
 /// Bytes of a digest.
 pub const BYTES: usize = blake3::OUT_LEN;
 
-/// Bytes that wait: as many blocks as BLAKE3 takes at a time where the host has the widest vectors.
+/// Size of the buffer: as many blocks as BLAKE3 hashes at a time with the widest vectors.
 const WAITING: usize = 16 << 10;
 
-/// A digest of what is hashed into it; the same in every process of a build. Different contents of one type give different bytes: numbers are
-/// written whole, but for lengths and the numbers of variants, which are marked where they are long.
+/// A hasher that gives the same digest in every process of a build. Different values of a type feed it different bytes:
+/// numbers are written in full, except lengths and enum discriminants, which have a short form and a marked long form.
 #[derive(Debug, Clone)]
 pub struct Digest {
     hasher: blake3::Hasher,
     waiting: Box<[u8; WAITING]>,
-    /// How many there are.
+    /// Number of bytes in the buffer.
     count: usize,
 }
 
 impl Digest {
-    /// Of nothing.
+    /// An empty digest.
     pub fn new() -> Digest {
         Digest { hasher: blake3::Hasher::new(), waiting: Box::new([0; WAITING]), count: 0 }
     }
@@ -38,7 +39,7 @@ impl Digest {
         self.count = 0;
     }
 
-    /// Adds a few bytes: most of what is hashed are numbers.
+    /// Adds a few bytes. Fast, because most of what is hashed are numbers.
     #[inline(always)]
     fn add<const N: usize>(&mut self, bytes: [u8; N]) {
         if self.count + N > WAITING {
@@ -94,7 +95,7 @@ impl Hasher for Digest {
 
     #[inline]
     fn write_usize(&mut self, value: usize) {
-        // Lengths, mostly small.
+        // Lengths, which are mostly small.
         match u8::try_from(value) {
             Ok(value @ 0..=0xfe) => self.write_u8(value),
             _ => {
@@ -106,12 +107,12 @@ impl Hasher for Digest {
 
     #[inline]
     fn write_isize(&mut self, value: isize) {
-        // Variants of enums.
+        // Discriminants of enums.
         self.write_usize(value as usize);
     }
 }
 
-/// A digest of bytes that belong to a key: those of another key have another.
+/// A digest of bytes together with their key, so that contents under another key do not match.
 pub fn checksum(key: &[u8; BYTES], bytes: &[u8]) -> [u8; BYTES] {
     *blake3::keyed_hash(key, bytes).as_bytes()
 }

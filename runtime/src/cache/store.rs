@@ -1,8 +1,9 @@
-//! The files of the cache.
+//! The files of the cache, and the checks that nobody else has written them.
 //!
-//! What lies in the folder is executed, so all goes through its descriptor: it is opened once for each thing that is done, not through a link at its
-//! end, and must belong to this user, with no rights to write for others. Files are opened, made, renamed and removed in that very
-//! folder, whatever its name means meanwhile, and are looked at by their descriptors: plain ones, this user's, with one name.
+//! The contents of the folder are executed. So every operation opens the folder once and then uses its descriptor. The folder
+//! must not be a link, must belong to this user, and nobody else may have the right to write to it. Files are opened, created,
+//! renamed and removed relative to the descriptor, whatever the folder's path means meanwhile. A file must be a regular file of
+//! this user's with a single name.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
@@ -20,21 +21,21 @@ use super::CacheConfig;
 use super::bytes::{Reader, Writer};
 use super::digest::{self, checksum};
 
-/// What a file begins with.
+/// First bytes of a file.
 const MAGIC: u64 = u64::from_le_bytes(*b"warpjit\x02");
 /// Bytes before the contents: magic, key, length, checksum.
 const HEADER: usize = 16 + 2 * digest::BYTES;
-/// Larger files are none of ours.
+/// Larger files are ignored.
 const MOST_BYTES: u64 = 1 << 30;
-/// How old a file must be that somebody began to write, before it is taken for abandoned.
+/// Age at which a partly written file counts as abandoned.
 const ABANDONED: Duration = Duration::from_secs(3600);
-/// Rights of others to write.
+/// Permission bits that let others write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Numbers files that are being written, within this process.
+/// Makes names of temporary files unique within this process.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// What a file is found by.
+/// The key of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key(pub [u8; digest::BYTES]);
 
@@ -46,22 +47,22 @@ impl Key {
     }
 }
 
-/// A folder of cached code. It fails in silence: without a cache everything works, only slower.
+/// A folder of cached code. Errors are ignored, because without a cache everything works, only slower.
 #[derive(Debug)]
 pub struct Store {
     config: CacheConfig,
 }
 
-/// The folder while something is done in it.
+/// The folder, opened for one operation.
 struct Folder(OwnedFd);
 
 impl Store {
-    /// In the configured folder, which need not exist.
+    /// A store in the configured folder, which need not exist.
     pub fn new(config: CacheConfig) -> Store {
         Store { config }
     }
 
-    /// What is stored under a key, if it is whole; it counts as used.
+    /// The contents stored under a key, if complete. Marks them as used.
     pub fn load(&self, key: Key) -> Option<Vec<u8>> {
         let folder = Folder::open(&self.config)?;
         let (mut file, data) = folder.file(&key.name())?;
@@ -72,15 +73,15 @@ impl Store {
         file.read_to_end(&mut bytes).ok()?;
         check(&bytes, key)?;
         bytes.drain(..HEADER);
-        // What was used last stays longest.
+        // The time of the last use decides what is evicted first.
         let _ = file.set_modified(SystemTime::now());
         Some(bytes)
     }
 
-    /// Stores contents under a key, in place of what is there.
+    /// Stores contents under a key, replacing what is there.
     pub fn save(&self, key: Key, contents: &[u8]) {
         let bytes = (contents.len() + HEADER) as u64;
-        // Beyond the limit of the process for files, writing would end it by a signal.
+        // Writing beyond the process's file size limit would raise a signal that ends the process.
         let most = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.unwrap_or(u64::MAX);
         if bytes > self.config.max_bytes.min(MOST_BYTES).min(most) {
             return;
@@ -92,7 +93,7 @@ impl Store {
         header.0.extend(key.0);
         header.length(contents.len());
         header.0.extend(checksum(&key.0, contents));
-        // Before it is written, so that the folder does not grow beyond its size meanwhile.
+        // Make room before writing, so that the folder never exceeds its limit.
         folder.evict(self.config.max_bytes, bytes);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let beside = format!("{}-{number}.tmp", std::process::id());
@@ -101,35 +102,35 @@ impl Store {
             file.write_all(&header.0)?;
             file.write_all(contents)?;
             drop(file);
-            // An empty folder of that name, which a file cannot replace, is nobody's.
+            // A rename cannot replace a folder, so remove an empty folder of that name.
             let _ = unlinkat(&folder.0, key.name(), AtFlags::REMOVEDIR);
             Ok(renameat(&folder.0, &beside, &folder.0, key.name())?)
         };
         if write().is_err() {
             folder.remove(beside.as_ref());
         }
-        // Others may have written too.
+        // Other processes may have written meanwhile.
         folder.evict(self.config.max_bytes, 0);
     }
 }
 
-/// Whether a file or folder belongs to this user, and nobody else may write there.
+/// Whether a file or folder belongs to this user and is not writable for others.
 fn is_ours(data: &fs::Metadata) -> bool {
     data.uid() == rustix::process::geteuid().as_raw() && data.mode() & OTHERS_WRITE == 0
 }
 
 impl Folder {
-    /// Opens the folder, if it is one of this user's that nobody else may write to, and no link.
+    /// Opens the folder, if it is not a link, belongs to this user and is not writable for others.
     fn open(config: &CacheConfig) -> Option<Folder> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Behind a name that ends in a slash or a dot the system follows a link.
+        // The system follows a link if the path ends in a slash or a dot, so remove these.
         let path: PathBuf = config.folder.components().collect();
         let folder = File::from(open(&path, flags, Mode::empty()).ok()?);
         let data = folder.metadata().ok()?;
         (data.is_dir() && is_ours(&data)).then(|| Folder(folder.into()))
     }
 
-    /// Opens a plain file of this user's that has no other name; what it is.
+    /// Opens a regular file of this user's with a single name; returns it with its metadata.
     fn file(&self, name: &str) -> Option<(File, fs::Metadata)> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.0, name, flags, Mode::empty()).ok()?);
@@ -137,18 +138,18 @@ impl Folder {
         (data.is_file() && is_ours(&data) && data.nlink() == 1).then_some((file, data))
     }
 
-    /// Makes a file that is not there yet.
+    /// Creates a file that must not exist yet.
     fn new_file(&self, name: &str) -> std::io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(File::from(openat(&self.0, name, flags, Mode::RUSR | Mode::WUSR)?))
     }
 
-    /// Removes a file. Another process may have been faster: it is gone either way.
+    /// Removes a file. It does not matter if another process was faster.
     fn remove(&self, name: &OsStr) {
         let _ = unlinkat(&self.0, name, AtFlags::empty());
     }
 
-    /// Removes what was not used for longest until the rest and `more` bytes fit.
+    /// Removes the least recently used files until the rest and `more` bytes fit.
     fn evict(&self, max_bytes: u64, more: u64) {
         let Ok(entries) = Dir::read_from(&self.0) else { return };
         let mut files = Vec::new();
@@ -185,7 +186,7 @@ impl Folder {
     }
 }
 
-/// Whether a file is whole and what was asked for.
+/// Checks that a file is complete and belongs to the key.
 fn check(file: &[u8], key: Key) -> Option<()> {
     let (header, contents) = file.split_at_checked(HEADER)?;
     let mut header = Reader(header);

@@ -1,4 +1,4 @@
-//! The files: whole or none, by one process or several, up to a size.
+//! Tests of the cache's files: complete or missing, with one process or several, and within the size limit.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;

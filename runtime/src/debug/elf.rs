@@ -1,4 +1,4 @@
-//! An object file in memory that says no more than where code is and what it is called.
+//! Makes a minimal ELF object in memory that says where code is and what it is called. GDB reads it.
 
 /// Bytes of ELF's structures for 64 bits.
 const HEADER: usize = 64;

@@ -1,7 +1,7 @@
-//! GDB's interface for compilers at run time: a list of object files in memory, and a function on which it has a breakpoint.
+//! GDB's interface for JIT compilers: a list of object files in memory, and a function at which GDB sets a breakpoint.
 //!
-//! The names and structures are GDB's (its manual, "JIT Compilation Interface"). A process has them once, so another
-//! compiler in it that has them too does not link: therefore this is a feature.
+//! The names and structures are GDB's (its manual, "JIT Compilation Interface"). They may exist only once in a process, so this
+//! does not link together with another compiler that defines them. Therefore it is a feature.
 
 use super::Region;
 use super::elf::{Symbol, object};
@@ -27,12 +27,12 @@ struct Descriptor {
 const REGISTER: u32 = 1;
 const UNREGISTER: u32 = 2;
 
-/// What GDB reads, by this name.
+/// The list that GDB reads. GDB finds it by this name.
 #[unsafe(no_mangle)]
 static mut __jit_debug_descriptor: Descriptor =
     Descriptor { version: 1, action: 0, relevant: ptr::null_mut(), first: ptr::null_mut() };
 
-/// Where GDB has its breakpoint, by this name.
+/// The function at which GDB sets its breakpoint. GDB finds it by this name.
 #[unsafe(no_mangle)]
 #[inline(never)]
 extern "C" fn __jit_debug_register_code() {
@@ -40,14 +40,14 @@ extern "C" fn __jit_debug_register_code() {
     unsafe { std::arch::asm!("", options(nostack, preserves_flags)) };
 }
 
-/// One change of the list at a time.
+/// Serialises changes of the list.
 static LOCK: Mutex<()> = Mutex::new(());
 
 /// Code that GDB knows of, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Registration {
     entry: *mut Entry,
-    /// What the entry points to.
+    /// The object file that the entry points to.
     _file: Box<[u8]>,
 }
 
@@ -57,7 +57,7 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Tells GDB of a region: a symbol for the whole, one for each piece of a guest instruction.
+    /// Announces a region to GDB, with one symbol for the whole and one for each range of a guest instruction.
     pub fn new(region: &Region<'_>) -> Registration {
         let bytes = region.code.len() as u64;
         let mut symbols = vec![Symbol { name: region.name(), start: 0, bytes }];
@@ -107,7 +107,7 @@ impl Drop for Registration {
     }
 }
 
-/// Has GDB look at an entry.
+/// Tells GDB that an entry was added or removed.
 ///
 /// # Safety
 ///

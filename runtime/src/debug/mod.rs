@@ -1,4 +1,4 @@
-//! What tools outside learn of compiled code: perf by a map and a jitdump, GDB by its interface for compilers at run time.
+//! Announces compiled code to tools: to Linux perf by a map and a jitdump file, to GDB by its interface for JIT compilers.
 
 #[cfg(feature = "gdb")]
 mod elf;
@@ -11,24 +11,24 @@ pub(crate) use perf::open as open_perf;
 use crate::vm::Code;
 use warpjit_backend::NO_PC;
 
-/// A compiled region as its name says it.
+/// A compiled region, with what its name is made of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Region<'a> {
     /// The kernel.
     pub kernel: &'a str,
     /// Guest address where it starts.
     pub pc: u32,
-    /// Whether it is code for rows of blocks: that of the kernel from there on.
+    /// Whether it is grid-row code, which covers the kernel from there on.
     pub rows: bool,
-    /// Which of its versions.
+    /// The number of its version.
     pub version: u32,
     /// The code.
     pub code: &'a Code,
-    /// Which of it is of which guest instruction ([`warpjit_backend::RegionCode::pcs`]).
+    /// Code offsets with guest addresses ([`warpjit_backend::RegionCode::pcs`]).
     pub pcs: &'a [(u32, u32)],
 }
 
-/// Code that tools know of; they are told that it goes when this is dropped, as far as they want to know.
+/// Code that has been announced to tools. Dropping it tells those that support it that the code is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Announced {
     #[cfg(feature = "gdb")]
@@ -41,7 +41,7 @@ impl Region<'_> {
         format!("warpjit::{}@{:#x}#{rows}{}", self.kernel, self.pc, self.version)
     }
 
-    /// Pieces of the code: start, end, guest address.
+    /// Ranges of the code: start, end, guest address.
     fn pieces(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         let ends = self.pcs.iter().skip(1).map(|piece| piece.0).chain([self.code.len() as u32]);
         let pieces = self.pcs.iter().zip(ends).map(|(&(start, pc), end)| (start, end, pc));
@@ -49,7 +49,7 @@ impl Region<'_> {
     }
 }
 
-/// Tells perf, where it wants to know ([`open_perf`] has been called then), and GDB.
+/// Announces code to perf if `perf` is set (then [`open_perf`] has been called), and to GDB.
 pub(crate) fn announce(region: &Region<'_>, perf: bool) -> Announced {
     if perf {
         perf::announce(region);
@@ -60,5 +60,5 @@ pub(crate) fn announce(region: &Region<'_>, perf: bool) -> Announced {
     }
 }
 
-/// Whether somebody wants to know what code is of which guest instruction even where no setting says so.
+/// Whether the table of guest addresses is needed even if no setting asks for it.
 pub(crate) const ALWAYS_TELLS: bool = cfg!(feature = "gdb");

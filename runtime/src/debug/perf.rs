@@ -1,8 +1,8 @@
-//! Linux perf: `/tmp/perf-PID.map`, which `perf report` reads as it is, and `jit-PID.dump`, which `perf inject --jit` makes
-//! files of, with the code and its guest addresses.
+//! Announces code to Linux perf: `/tmp/perf-PID.map`, which `perf report` reads directly, and `jit-PID.dump`, from which `perf
+//! inject --jit` makes object files with the code and its guest addresses.
 //!
-//! The formats are Linux's (tools/perf/Documentation: jit-interface.txt, jitdump-specification.txt). That the process must have the
-//! dump mapped executable is how `perf inject` finds it: it looks for that event in the recording.
+//! The formats are Linux's (tools/perf/Documentation: jit-interface.txt, jitdump-specification.txt). The process must map the
+//! dump executable, because `perf inject` finds it by that event in the recording.
 
 use super::Region;
 use crate::Error;
@@ -27,9 +27,9 @@ const MACHINE: u32 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 struct Files {
     map: File,
     dump: File,
-    /// Names code for good.
+    /// A unique number for the next piece of code.
     index: u64,
-    /// The process that they are of: a child of `fork` has files of its own.
+    /// The process that the files belong to. A child of `fork` has files of its own.
     process: u64,
 }
 
@@ -50,15 +50,15 @@ fn open_into(files: &mut Option<Files>) -> Result<(), Error> {
     let path = format!("/tmp/perf-{pid}.map");
     let map = create(Path::new(&path)).map_err(|error| Error::os("perf map", format!("{path}: {error}")))?;
     let name = format!("jit-{pid}.dump");
-    // Where nothing may be executed from, perf would not see the file.
+    // If /tmp is mounted noexec, the dump could not be mapped and perf would not see it. Then use the current folder.
     let dump = create_dump(&Path::new("/tmp").join(&name)).or_else(|_| create_dump(&PathBuf::from(&name)));
     let dump = dump.map_err(|error| Error::os("jitdump", format!("{name}: {error}")))?;
     *files = Some(Files { map, dump, index: 0, process });
     Ok(())
 }
 
-/// Opens a file and empties it. Others may write to /tmp, and know the name before: what a link leads to is left alone, and so is a file of
-/// somebody else's, or one that has another name.
+/// Opens a file and truncates it. Others may write to /tmp and can guess the name, so links, files of other users and
+/// files with several names are refused.
 fn create(path: &Path) -> std::io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new()
@@ -105,7 +105,7 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Writes a region to both files. What cannot be written is missing in a profile, which is no reason to stop the guest.
+/// Writes a region to both files. Errors are ignored: the profile then lacks the region, but the guest can run.
 pub(super) fn announce(region: &Region<'_>) {
     let mut files = FILES.lock();
     if files.is_none() || open_into(&mut files).is_err() {

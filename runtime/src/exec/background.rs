@@ -1,18 +1,18 @@
-//! A thread that compiles while launches run.
+//! The engine's compiler thread, which compiles code while launches run.
 //!
-//! An engine has one. It starts with the first job, and ends with the engine: what waits then is dropped, what it is at is
-//! finished first, since a code generator cannot be stopped. Jobs hold no program: one that is gone is passed over. A child of `fork` has a
-//! thread and a queue of its own ([`crate::fork`]): what was asked for before is asked for again there.
+//! It starts with the first job and ends with the engine. Then waiting jobs are dropped, and the current one is finished first,
+//! because a code generator cannot be interrupted. A job does not keep its program alive; if the program is gone, the job does
+//! nothing. A child of `fork` has a thread and a queue of its own ([`crate::fork`]) and asks for its code again.
 
 use crate::fork::PerProcess;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Most jobs that wait. Whoever finds the queue full asks again later.
+/// Most waiting jobs. If the queue is full, the caller asks again later.
 const MOST_JOBS: usize = 64;
 
-/// What the thread does: once, or dropped undone.
+/// A job: called once, or dropped without being called.
 pub type Job = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -51,7 +51,8 @@ fn lock(shared: &Shared) -> MutexGuard<'_, Queue> {
 }
 
 impl Background {
-    /// Puts a job last; gives whether there was room. `make` is called only then, under the queue's lock.
+    /// Appends a job if there is room, and returns whether there was. `make` is called only then, under the queue's
+    /// lock.
     pub fn push(&self, make: impl FnOnce() -> Job) -> bool {
         let shared = self.shared.get();
         let mut queue = lock(shared);
@@ -73,7 +74,7 @@ impl Background {
         true
     }
 
-    /// Comes back when nothing waits and nothing is being done.
+    /// Waits until the queue is empty and no job is running.
     pub fn wait(&self) {
         let shared = self.shared.get();
         let mut queue = lock(shared);
@@ -91,7 +92,7 @@ impl Drop for Background {
         let (undone, thread) = (std::mem::take(&mut queue.jobs), queue.thread.take());
         drop(queue);
         shared.wake.notify_all();
-        // Not under the lock: what jobs hold may do anything when it is dropped.
+        // Not under the lock, because dropping a job may run arbitrary code.
         drop(undone);
         if let Some(thread) = thread
             && thread.thread().id() != std::thread::current().id()
@@ -102,7 +103,7 @@ impl Drop for Background {
     }
 }
 
-/// The thread's life.
+/// The thread's main loop.
 fn work(shared: &Shared) {
     loop {
         let mut queue = lock(shared);
@@ -117,7 +118,7 @@ fn work(shared: &Shared) {
         };
         queue.busy = true;
         drop(queue);
-        // A panic is the job's affair: its `Drop` tells whoever waits for it.
+        // A panic only concerns the job: its `Drop` informs those that wait for it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         let mut queue = lock(shared);
         queue.busy = false;

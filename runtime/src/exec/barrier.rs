@@ -1,9 +1,9 @@
-//! The barriers of a block, as docs/hardware/divergence.md defines them.
+//! The barriers of a block, by the rules of docs/hardware/divergence.md.
 //!
-//! A barrier counts arrivals and opens when they reach the number wanted, which begins a new
-//! *generation* and forgets the arrivals. A warp that arrives remembers the generation it arrived in; it
-//! may wait in the same instruction or in a later one, and waits until that generation is over. A warp that
-//! waits without ever arriving waits for the end of the generation after the last it has seen.
+//! A barrier counts the warps that arrive. When as many have arrived as required, it opens: a new *generation* begins, with no
+//! arrivals. A warp remembers the generation in which it arrived. It may wait in the same instruction or in a later one, and
+//! waits until that generation is over. A warp that waits without having arrived waits for the end of the generation after the
+//! last one it has seen.
 
 use warpjit_ir::BarrierSpec;
 
@@ -12,7 +12,7 @@ struct Barrier {
     generation: u64,
     /// Arrivals in this generation, by warp: one that ends takes its own with it.
     arrivals: Vec<u32>,
-    /// What the last instruction asked for; `None`: all living warps.
+    /// Arrivals required by the last barrier instruction; `None`: all living warps.
     wanted: Option<u32>,
     /// By warp: the last generation it arrived in or saw the end of.
     seen: Vec<u64>,
@@ -41,7 +41,7 @@ impl Barriers {
         Barriers { list: Vec::new(), warps }
     }
 
-    /// Nobody has arrived anywhere any more.
+    /// Forgets all arrivals.
     pub fn reset(&mut self) {
         for barrier in &mut self.list {
             barrier.generation = 0;
@@ -60,8 +60,8 @@ impl Barriers {
         &mut self.list[index]
     }
 
-    /// A warp executes a barrier instruction while `living` warps of the block live (itself included).
-    /// Gives whether it has to wait, until [`Barriers::passes`] says otherwise.
+    /// Executes a barrier instruction of a warp; `living` warps of the block (itself included) have not ended. Returns
+    /// whether the warp must wait, until [`Barriers::passes`] says otherwise.
     pub fn execute(&mut self, warp: usize, spec: &BarrierSpec, living: u32) -> bool {
         let barrier = self.get(spec.index);
         barrier.wanted = spec.warps;
@@ -73,7 +73,7 @@ impl Barriers {
         spec.wait && !self.passes(warp, spec.index)
     }
 
-    /// Whether a warp that waits at a barrier may go on; if so, it has.
+    /// Whether a warp that waits at a barrier may go on. If so, it counts as having passed.
     pub fn passes(&mut self, warp: usize, index: u8) -> bool {
         let barrier = self.get(index);
         let open = barrier.generation > barrier.seen[warp];

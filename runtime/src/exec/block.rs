@@ -1,4 +1,4 @@
-//! A block: its warps in turn, up to barriers, for a slice of time.
+//! A block that runs: its warps take turns on one thread, each up to a barrier or the end of its time slice.
 
 use super::barrier::Barriers;
 use super::jit::Compiled;
@@ -17,26 +17,26 @@ mod together;
 
 pub use together::InLaunch;
 
-/// Warp instructions after which the next warp of the block has its turn.
+/// Length of a warp's time slice, in warp instructions.
 const WARP_SLICE: u64 = 4096;
-/// Warp instructions after which another block has its turn.
+/// Length of a block's time slice, in warp instructions.
 const BLOCK_SLICE: u64 = 1 << 16;
 
-/// A warp with what belongs to it alone.
+/// A warp and its own memory and scheduling state.
 #[derive(Debug)]
 struct Resident {
     warp: Warp,
     local: Local,
-    /// Index of the barrier it waits for, and where.
+    /// The barrier that it waits at, and the guest address of the barrier instruction.
     waits: Option<(u8, u32)>,
-    /// What its frame holds at first, of the words that [`super::start::Start::restored`] names.
+    /// Initial contents of the frame words in [`super::start::Start::restored`].
     first: Vec<u32>,
     hint: Hint,
-    /// The region that it is in the midst of.
+    /// The suspended region call that it will resume, if there is one.
     midway: Option<Box<Midway>>,
 }
 
-/// Writes the registers that the launch names.
+/// Writes the registers that the launch sets.
 fn name_registers(warp: &mut Warp, plan: &Plan, tiers: &Tiers) {
     for (slot, values) in &plan.slots {
         write_slot(warp, plan, tiers, *slot, |lane| {
@@ -54,9 +54,9 @@ fn write_slot(warp: &mut Warp, plan: &Plan, tiers: &Tiers, slot: Slot, value: im
     }
 }
 
-/// Gives a slot of a frame, which differs from block to block, its value.
+/// Writes a slot's words of the frame, for a value that differs between blocks.
 fn write_by_block(words: &mut [u32], value: u32) {
-    // A few stores in a row: `fill` may call `memset`, which takes longer to begin.
+    // In small chunks, because `fill` may call `memset`, which has a higher fixed cost.
     for words in words.chunks_mut(16) {
         match words.as_chunks_mut::<16>().0 {
             [all] => *all = [value; 16],
@@ -74,26 +74,27 @@ pub struct RunningBlock {
     shared: Shared,
     barriers: Barriers,
     living: u32,
-    /// Turns it has had since a higher block faulted.
+    /// Slices that it has had since a higher block faulted.
     pub late_turns: u32,
-    /// Whether no warp has run yet; their state but for the frames is then still that of the block before.
+    /// Whether no warp has run yet. Then only the frames are set up; the rest of the warps' state is still that of the
+    /// previous block.
     fresh: bool,
     /// The version of the code at the start that fits all warps, once known.
     version: Option<u32>,
-    /// What warps executed that ended together, whose own state does not tell.
+    /// Instructions executed by warps that ended together; their own state does not count them.
     ended_steps: (u64, u64),
-    /// Where the memory is that the launch provides for each warp.
+    /// Its place in the segments that the launch provides for each warp.
     place: Option<Place>,
     /// It was made by [`RunningBlock::new`].
     was_prepared: bool,
-    /// The way that it goes: whose frames its warps have.
+    /// The way that it runs (vectors or lane by lane), which decides the layout of its frames.
     pub way: Way,
 }
 
 /// A fault, and the warp that it happened to.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockFault {
-    /// What the interpreter says; `None` for a barrier that cannot open.
+    /// The interpreter's fault; `None` for a barrier that can never open.
     pub fault: Option<interp::Fault>,
     /// Guest address.
     pub pc: u32,
@@ -103,12 +104,12 @@ pub struct BlockFault {
     pub lane: u32,
 }
 
-/// How a turn of a block ended.
+/// How a time slice of a block ended.
 #[derive(Debug)]
 pub enum Turn {
     /// All warps have ended.
     Done,
-    /// Time is up; nothing is wrong.
+    /// The slice is over; nothing is wrong.
     Suspended,
     /// Somebody asked to stop.
     Stopped,
@@ -117,7 +118,7 @@ pub enum Turn {
 }
 
 impl RunningBlock {
-    /// Makes a block ready to run; `place` is its own in the memory that the launch provides for each warp.
+    /// Makes a block ready to run. `place` is its place in the segments that the launch provides for each warp.
     pub fn new(
         plan: &Plan,
         tiers: &Tiers,
@@ -136,11 +137,11 @@ impl RunningBlock {
                 write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
             }
             if start.prologue.is_some() {
-                // It sets registers and goes on; it can do nothing else.
+                // The prologue only sets registers and continues.
                 let mut view = View { plan, memory, shared: &mut block.shared, local: &mut resident.local };
                 let _ = stepper.interpret(&mut resident.warp, &mut view);
             }
-            // A register named by the launch stands against what the prologue gave it.
+            // A register set by the launch overrides the prologue's value.
             name_registers(&mut resident.warp, plan, tiers);
             let words = resident.warp.frame.words();
             resident.first = start.restored.iter().flat_map(|range| &words[range.clone()]).copied().collect();
@@ -149,7 +150,7 @@ impl RunningBlock {
         block
     }
 
-    /// A block whose warps stand at the kernel's entry, with what their registers are given first.
+    /// A block whose warps are at the kernel's entry, before the prologue.
     pub fn unprepared(plan: &Plan, tiers: &Tiers, index: u64) -> Self {
         let start = tiers.start();
         let warps = (0..plan.warps)
@@ -182,7 +183,7 @@ impl RunningBlock {
         block
     }
 
-    /// Makes a used block another one, ready to run, keeping its storage.
+    /// Turns a finished block into another one that is ready to run, reusing its storage.
     pub fn reset(&mut self, plan: &Plan, tiers: &Tiers, memory: &Memory, index: u64) {
         self.index = index;
         let start = tiers.start();
@@ -214,12 +215,12 @@ impl RunningBlock {
         }
     }
 
-    /// Forgets regions that warps are in the midst of: the block goes on no more.
+    /// Drops suspended region calls of its warps. The block must not run any more.
     pub fn abandon(&mut self) {
         self.warps.iter_mut().for_each(|resident| resident.midway = None);
     }
 
-    /// Gives the slots that differ from block to block their values, those that `which` says.
+    /// Writes those slots whose values differ between blocks, if `which` selects them.
     fn set_by_block(&mut self, plan: &Plan, tiers: &Tiers, index: u64, which: impl Fn(Slot) -> bool) {
         for (_, range, value) in tiers.start().by_block.iter().filter(|(slot, ..)| which(*slot)) {
             // The same for all warps of the block.
@@ -230,7 +231,7 @@ impl RunningBlock {
         }
     }
 
-    /// Makes a block whose warps stand as at first stand for another one; `firsts` are frames kept from the start.
+    /// Turns a block whose warps are in their initial state into another block. `firsts` are their initial frames.
     pub fn stand_for(&mut self, plan: &Plan, tiers: &Tiers, index: u64, firsts: &mut [Frame]) {
         self.index = index;
         self.set_by_block(plan, tiers, index, |_| true);
@@ -241,14 +242,14 @@ impl RunningBlock {
         self.shared.reset(plan, index);
     }
 
-    /// Becomes a later block of the row that it has stood for the first of: code for rows has left what is in its memory and in its
-    /// registers, but for those with the block's index that it only reads.
+    /// Becomes the later block of the grid row at which grid-row code returned. That code has left the block's memory
+    /// and slots in place, apart from slots with the block's index, which it only reads.
     pub fn become_later(&mut self, plan: &Plan, tiers: &Tiers, index: u64, code: &Compiled) {
         self.index = index;
         self.set_by_block(plan, tiers, index, |slot| !code.writes(slot));
     }
 
-    /// Puts the warps into their first state, as far as [`RunningBlock::reset`] has left that.
+    /// Sets the part of the warps' initial state that [`RunningBlock::reset`] has not set.
     fn restart(&mut self, plan: &Plan, tiers: &Tiers) {
         self.fresh = false;
         for (number, resident) in (0..plan.warps).zip(&mut self.warps) {
@@ -260,7 +261,7 @@ impl RunningBlock {
         self.living = plan.warps;
     }
 
-    /// Does with a warp what a block or region of code has led to; gives whether it can go on at once.
+    /// Updates a warp's scheduling state after a block or region. Returns whether the warp can continue at once.
     #[inline]
     fn settle(&mut self, number: usize, flow: Flow, stepper: &Stepper<'_>) -> Result<bool, BlockFault> {
         match flow {
@@ -270,7 +271,7 @@ impl RunningBlock {
                 if waits {
                     self.warps[number].waits = Some((spec.index, stepper.last_pc()));
                 }
-                // One that opens the barrier takes its turn behind those that waited, as where all go on together.
+                // A warp that opens the barrier runs after those that waited, as when all warps run together.
                 Ok(!spec.wait)
             }
             Flow::Ended => {
@@ -285,13 +286,13 @@ impl RunningBlock {
         }
     }
 
-    /// Bytes that a block of this plan keeps, roughly.
+    /// Approximate size in bytes of a block of this plan.
     pub fn bytes(plan: &Plan, tiers: &Tiers) -> usize {
         let local = plan.local_bytes as usize * plan.lanes as usize + plan.segments.warp_bytes();
         plan.shared.len() + plan.warps as usize * (tiers.frame_bytes() + local + 512)
     }
 
-    /// Runs the block for a slice. `patience` is asked now and then.
+    /// Runs the block for a slice. `patience` is polled now and then.
     pub fn turn(
         &mut self,
         plan: &Plan,
@@ -340,7 +341,7 @@ impl RunningBlock {
         }
     }
 
-    /// Runs a warp to a barrier, its end, or the end of its slice; gives the instructions executed, `None` if it was
+    /// Runs a warp to a barrier, its end, or the end of its slice. Returns the instructions executed, `None` if it was
     /// stopped.
     fn warp_slice(
         &mut self,
@@ -351,7 +352,7 @@ impl RunningBlock {
         patience: &dyn Patience,
     ) -> Result<Option<u64>, BlockFault> {
         let start = self.warps[number].warp.steps;
-        // Where a loop begins that waits, if the warp has come by one.
+        // The head of a loop that certainly waits, if the warp has reached one.
         let mut waited = None;
         loop {
             let resident = &mut self.warps[number];
@@ -366,7 +367,7 @@ impl RunningBlock {
             let steps = resident.warp.steps.saturating_sub(start);
             let flow = match step {
                 Step::Flow(flow) => flow,
-                // Also where nobody counts what loops take.
+                // Ends the slice even if loops do not count their instructions.
                 Step::Suspended => return Ok(Some(steps.max(WARP_SLICE))),
                 Step::Stopped => return Ok(None),
             };
@@ -376,13 +377,13 @@ impl RunningBlock {
             }
             let at = self.warps[number].warp.block;
             if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
-                // It has looked twice. Now others have their turns.
+                // The loop has checked its condition twice. Let other warps run.
                 return Ok(Some(WARP_SLICE));
             }
         }
     }
 
-    /// All living warps wait: the first of them has the fault.
+    /// The fault if all living warps wait: it belongs to the first of them.
     fn deadlock(&self) -> BlockFault {
         let found = self.warps.iter().enumerate().find_map(|(number, resident)| {
             let (_, pc) = resident.waits?;
@@ -392,7 +393,7 @@ impl RunningBlock {
         BlockFault { fault: None, pc, warp, lane }
     }
 
-    /// Whether [`RunningBlock::reset`] can make another block of it: what its warps started with is known.
+    /// Whether [`RunningBlock::reset`] can reuse it, which needs its warps' initial state.
     pub fn may_be_reset(&self) -> bool {
         self.was_prepared
     }
@@ -402,7 +403,7 @@ impl RunningBlock {
         self.warps.iter().map(|resident| &resident.warp.frame).collect()
     }
 
-    /// The warps for code that runs rows of blocks ([`super::block_row`]), with their frames as they are now in `firsts`.
+    /// The warps for grid-row code ([`super::block_row`]). `firsts` are their initial frames.
     pub fn row_warps(&mut self, plan: &Plan, firsts: &[Frame]) -> Vec<RowWarp> {
         let warps = (0..plan.warps).zip(&mut self.warps).zip(firsts);
         warps
@@ -414,7 +415,7 @@ impl RunningBlock {
             .collect()
     }
 
-    /// Shared memory as it is, with some bytes behind it.
+    /// The current shared memory, with the slack after its end.
     pub fn shared_with_slack(&self) -> &[u8] {
         self.shared.with_slack()
     }

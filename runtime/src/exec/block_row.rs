@@ -1,7 +1,7 @@
-//! Rows of blocks at a time, where there is code for that (`jit/rows.rs`).
+//! Runs grid rows: all blocks that differ in `ctaid.x` only, in one call of grid-row code (`jit/rows.rs`).
 //!
-//! One block's warps are set up once and stand for those of every block; the code itself makes of their frames and of shared memory what
-//! a block finds. Where warps part, that block goes on by itself from there.
+//! One block's warps are set up once, and every block of the row reuses them: the code itself resets their frames and shared
+//! memory between blocks. If the warps of a block diverge, the code returns, and that block continues warp by warp.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,40 +15,40 @@ use super::jit::{BlockLook, Compiled, RowFlow};
 use super::setup::Plan;
 use super::tiers::{Stepper, Tiers};
 
-/// What a thread runs rows with.
+/// A thread's means to run grid rows.
 pub struct RowRunner {
     code: Arc<Compiled>,
-    /// It was made for blocks of another kind, when there were so many versions.
+    /// If the code was made for another block class: how many versions existed when it was chosen.
     others: Option<usize>,
     block: Box<RunningBlock>,
-    /// The warps' frames as blocks find them.
+    /// The warps' initial frames.
     firsts: Vec<Frame>,
     warps: Vec<RowWarp>,
-    /// Shared memory as blocks find it, if the code copies that.
+    /// Initial shared memory, if the code copies it for each block.
     shared: Lines<u8>,
 }
 
-/// How a row ended.
+/// The result of running a grid row.
 pub struct RowEnd {
-    /// Blocks that ended.
+    /// Number of blocks that ended.
     pub blocks: u64,
     /// Warp instructions and thread instructions of them.
     pub steps: (u64, u64),
-    /// The block that was the next, and what became of it.
+    /// What became of the block after these.
     pub next: NextBlock,
 }
 
-/// What became of the first block that code for rows did not run to its end.
+/// What became of the first block that grid-row code did not finish.
 pub enum NextBlock {
     /// There is none.
     None,
     /// It was stopped.
     Stopped,
-    /// It ran for a turn by itself. Its storage is not as a new block's.
+    /// It ran for a slice warp by warp. Its storage cannot be reused as a new block's.
     Alone(Box<RunningBlock>, Turn),
 }
 
-/// Whether rows may be run in a launch at all.
+/// Whether a launch may use grid-row code at all.
 pub fn may_run(plan: &Plan, tiers: &Tiers) -> bool {
     tiers.has_code()
         && plan.max_steps == 0
@@ -58,7 +58,7 @@ pub fn may_run(plan: &Plan, tiers: &Tiers) -> bool {
 }
 
 impl RowRunner {
-    /// A runner, if there is code for it. `block` is kept for the next try.
+    /// A runner, if there is code for the block. `block` is kept for the next try.
     pub fn new(
         plan: &Plan,
         tiers: &Tiers,
@@ -66,7 +66,7 @@ impl RowRunner {
         block: &mut Option<Box<RunningBlock>>,
     ) -> Option<RowRunner> {
         if !stepper.may_have_rows() {
-            // Most launches of other kernels come by here: no block is made for them.
+            // Return before a block is made; this is the common case for kernels without grid-row code.
             return None;
         }
         let first = || Box::new(RunningBlock::unprepared(plan, tiers, plan.blocks.start));
@@ -85,13 +85,13 @@ impl RowRunner {
         Some(RowRunner { code, others: (!is_own).then_some(versions), block, firsts, warps, shared })
     }
 
-    /// Whether there is no code since that may be better.
+    /// Whether no code has been added since that may fit better.
     pub fn is_best(&self, stepper: &Stepper<'_>) -> bool {
         self.others.is_none_or(|versions| stepper.row_versions() == versions)
     }
 
-    /// Runs blocks from the first of `blocks` to the end of their row, at most those of `blocks`. Where a block had to go on by itself there
-    /// is no runner any more.
+    /// Runs blocks from the first of `blocks` to the end of its grid row, at most those of `blocks`. If a block had to
+    /// continue warp by warp, the runner is used up.
     pub fn run(
         mut self,
         launch: &InLaunch<'_>,

@@ -1,8 +1,8 @@
-//! The CPUs that the threads of a launch run on.
+//! Spreads the threads of a launch over different CPUs.
 //!
-//! A thread that waits is woken up where it ran last, or where its waker runs, and in a virtual machine whose CPUs share no cache as far as
-//! the kernel knows, nothing looks for an idle CPU then: two threads of a launch would share one until the kernel
-//! balances, which takes several milliseconds, longer than most launches.
+//! The kernel wakes a waiting thread on the CPU where it ran last, or where its waker runs. In a virtual machine whose CPUs seem
+//! to share no cache, it then looks for no idle CPU, and two threads of a launch would share one until the kernel balances. That
+//! takes longer than most launches.
 
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
@@ -16,7 +16,7 @@ pub struct Sleeper {
     thread: Pid,
     /// Where it ran last.
     cpu: usize,
-    /// Where it may run, if somebody has forbidden it some of that for its next awakening.
+    /// The CPUs it was allowed to run on, if some were forbidden for its next wake-up.
     allowed: Option<CpuSet>,
 }
 
@@ -25,7 +25,7 @@ fn here() -> usize {
     sched_getcpu().min(CpuSet::MAX_CPU - 1)
 }
 
-/// How many CPUs this thread may use; 1 if nobody knows.
+/// How many CPUs this thread may use; 1 if unknown.
 pub fn count() -> usize {
     sched_getaffinity(None).map_or(1, |cpus| cpus.count() as usize)
 }
@@ -41,7 +41,7 @@ impl Sleeper {
         self.thread == gettid()
     }
 
-    /// To be called by the thread when it has woken up: lets it run wherever it may.
+    /// To be called by the thread after it has woken up: restores the CPUs it may run on.
     pub fn awake(self) {
         if let Some(allowed) = self.allowed {
             // It fails if the CPUs were taken from the process meanwhile; the kernel has moved the thread then.
@@ -51,17 +51,17 @@ impl Sleeper {
 }
 
 impl Taken {
-    /// With the CPU that the calling thread runs on.
+    /// The set with the calling thread's CPU.
     pub fn by_this_thread() -> Self {
         let mut cpus = CpuSet::new();
         cpus.set(here());
         Taken(cpus)
     }
 
-    /// Sees to it that a thread wakes up on a CPU that is not taken, if there is one.
+    /// Makes a thread wake up on a CPU that is not taken, if there is one.
     pub fn place(&mut self, sleeper: &mut Sleeper) {
         if self.0.is_set(sleeper.cpu) && sleeper.allowed.is_none() {
-            // Without a place of its own it stays where it is, and the kernel will see to it.
+            // If this fails, the kernel places the thread as usual.
             let _ = self.forbid(sleeper);
         }
         self.0.set(sleeper.cpu);
@@ -72,7 +72,7 @@ impl Taken {
         let cpu = here();
         if self.0.is_set(cpu) {
             let mut sleeper = Sleeper::this_thread();
-            // It moves at once, and may come back when it likes.
+            // This moves the thread at once; later the kernel may move it back.
             let _ = self.forbid(&mut sleeper);
             sleeper.awake();
         }

@@ -1,9 +1,9 @@
-//! Compiled lane regions: making them, choosing the one that fits a warp, running it.
+//! Compiled lane regions: compiles them, chooses the version that fits a warp, and runs it.
 //!
-//! A region is compiled when a warp first stands at its entry, for the shapes that the warp's registers have then
-//! (the same in all lanes of a chunk, or growing evenly from lane to lane): that makes scalar code and vector
-//! accesses of it. Before each run the shapes are checked; a warp that does not have them gets another version, in the
-//! end one that assumes nothing. All versions give the same results.
+//! A region is compiled when a warp first reaches its entry. The code is specialised for the *lane patterns* that the warp's
+//! slots have at that time, such as uniform or affine, because then addresses and conditions become scalars. Before each run the
+//! patterns are checked. A warp that does not have them gets another version, and after several versions one that assumes
+//! nothing. All versions give the same results.
 
 mod behind;
 mod firsts;
@@ -52,33 +52,33 @@ use shapes::{Assumption, StartShapes};
 /// How a region is cut out of a kernel.
 type Cut = fn(&Kernel, Block, &SlotFacts, &Meter) -> Result<Option<Region>, Stopped>;
 
-/// Versions of one region with assumptions; after that comes the one without.
+/// Most versions of a region with assumptions. After these comes the one without.
 const MOST_VERSIONS: usize = 3;
 
-/// The same of regions that warps start with: their shapes come from the sizes of blocks.
+/// The same for regions at which warps start. Their lane patterns depend on the block size.
 const MOST_START_VERSIONS: usize = 8;
 
 /// Machine code of a region.
 #[derive(Debug)]
 pub struct Compiled {
-    /// Goes before the code does.
+    /// Dropped before the code.
     announced: Announced,
     code: vm::Code,
-    /// Which code is of which guest instruction, if that was asked for.
+    /// Code offsets with guest addresses ([`RegionCode::pcs`]), if asked for.
     pcs: Vec<(u32, u32)>,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
     tables: Vec<TablePointer>,
     table_names: Vec<&'static WordTable>,
-    /// What it returns, by piece if it is code for rows of blocks.
+    /// The values that it may return; for grid-row code, of each phase.
     returns: Vec<Returns>,
     mode: FloatMode,
     exits: Vec<ExitKind>,
     faults: Vec<RegionFault>,
     assumptions: Vec<Assumption>,
-    /// What it was made for, of a region that warps start with.
+    /// The lane patterns it was made for, if warps start at this region.
     start: Option<StartShapes>,
-    /// It is code for rows of blocks, and needs this besides what it assumes.
+    /// For grid-row code: what it needs besides its assumptions.
     row: Option<RowNeeds>,
     /// Slots that it writes.
     written: SlotSet,
@@ -92,7 +92,7 @@ pub struct Compiled {
     lanes: usize,
     /// Which of the versions of its region this is.
     number: u32,
-    /// It as text, if that is kept, until the code is announced.
+    /// The code as text, if kept, until it is announced.
     listing: Option<Box<CodeListing>>,
 }
 
@@ -101,7 +101,7 @@ pub struct Compiled {
 pub struct CodeIndex(Vec<(usize, Arc<Compiled>)>);
 
 impl CodeIndex {
-    /// The guest instruction of the code at a host address, if it is of one.
+    /// The guest instruction that the code at a host address belongs to, if any.
     pub fn guest_pc(&self, at: usize) -> Option<u32> {
         let next = self.0.partition_point(|(start, _)| *start <= at);
         let (_, code) = self.0.get(next.checked_sub(1)?)?;
@@ -113,26 +113,26 @@ impl CodeIndex {
 #[derive(Debug, Default)]
 struct Versions {
     list: Vec<Arc<Compiled>>,
-    /// The code generator refused, or the block must run in the interpreter.
+    /// The code generator rejected the region, or the block must run in the interpreter.
     impossible: bool,
-    /// Another version is being made, or waits for that, by a thread of this process ([`fork::generation`]).
+    /// If another version is being compiled or waits to be: in which process ([`fork::generation`]).
     queued: Option<u64>,
-    /// Another version could not be made: what there is must do.
+    /// Another version could not be compiled, so there will be no more.
     full: bool,
 }
 
 impl Versions {
-    /// Whether another version is being made, or waits for that.
+    /// Whether another version is being compiled, or waits to be.
     fn is_queued(&self) -> bool {
         self.queued == Some(fork::generation())
     }
 
-    /// Says whether another version has been asked for.
+    /// Sets whether another version has been asked for.
     fn set_queued(&mut self, queued: bool) {
         self.queued = queued.then(fork::generation);
     }
 
-    /// Adds what compiling has given; `last`, where no other could be made.
+    /// Adds a compiled version. `last`: no other one can be made.
     fn add(
         &mut self,
         made: Result<Option<Compiled>, Error>,
@@ -151,7 +151,7 @@ impl Versions {
     }
 }
 
-/// How long any thread has compiled: threads that do it at the same time count once.
+/// Time in which at least one thread was compiling.
 #[derive(Debug, Default)]
 struct Compiling {
     threads: u32,
@@ -178,7 +178,7 @@ impl Compiling {
 /// A version that fits a warp.
 struct Fitting {
     code: Arc<Compiled>,
-    /// It assumes all that can be assumed of the warp.
+    /// It assumes everything that can be assumed of the warp.
     suits: bool,
 }
 
@@ -192,33 +192,33 @@ pub struct Jit {
     variant: Variant,
     memory: CodeMemory,
     versions: Vec<Mutex<Versions>>,
-    /// Code for rows of blocks, and of what kinds blocks have been.
+    /// Grid-row code, one version for each block class.
     rows: Mutex<Versions>,
     kinds: Mutex<Kinds>,
-    /// Where the pieces of the kernel start, once somebody has asked; and the pieces, until code is made of them.
+    /// Where the kernel's phases start, once asked for; and the phases themselves, until they are compiled.
     starts: OnceLock<Vec<Block>>,
     found: Mutex<Option<Pieces>>,
     facts: RowFacts,
     offsets: Vec<u32>,
-    /// What compiling may take, and has taken so far.
+    /// Limits for compiling, and what has been used of them.
     budget: Budget,
     spent: Mutex<Spent>,
     compiling: Mutex<Compiling>,
-    /// The first reason why the code generator refused a region.
+    /// The first reason why the code generator rejected a region.
     refusal: Mutex<Option<String>>,
-    /// How often each block has been interpreted, up to what makes it worth compiling.
+    /// How often each block has been interpreted, up to the count at which it is compiled.
     heat: Vec<AtomicU32>,
-    /// Blocks inside of regions that have been compiled: few warps begin there.
+    /// Blocks inside compiled regions. Few warps start there.
     covered: Vec<AtomicBool>,
-    /// Nanoseconds in which an engine's own thread was compiling.
+    /// Nanoseconds that engines' compiler threads have spent compiling.
     behind: AtomicU64,
-    /// Where code is kept, if it is.
+    /// The cache on disk and the key in it, if there is a cache.
     store: Option<(Store, Key)>,
-    /// Something was compiled since it was stored.
+    /// Whether something was compiled since the last save.
     unsaved: AtomicBool,
-    /// Regions that came from there.
+    /// Number of regions loaded from the cache.
     loaded: AtomicU64,
-    /// What was compiled, as text, if that is kept.
+    /// Compiled code as text, if kept.
     listings: Mutex<Vec<Arc<CodeListing>>>,
 }
 
@@ -226,10 +226,11 @@ fn lock<T>(mutex: &Mutex<T>) -> Guard<'_, T> {
     mutex.lock()
 }
 
-/// How a region came out.
+/// How a run of a region ended.
 #[derive(Debug)]
 pub enum RegionFlow {
-    /// Ran: by this exit, these lanes' threads ended, the condition for the exit's terminator.
+    /// It took this exit. With it: lanes whose threads ended, and the lanes where the condition of the exit's
+    /// terminator holds.
     Exit(ExitKind, u64, u64),
     /// The guest faulted.
     Fault(Fault),
@@ -238,7 +239,7 @@ pub enum RegionFlow {
 }
 
 impl Jit {
-    /// Without code yet.
+    /// Makes it, without code yet.
     pub fn new(
         kernel: Arc<Kernel>,
         variant: Variant,
@@ -280,7 +281,7 @@ impl Jit {
             listings: Mutex::default(),
             kernel,
         };
-        // What comes from there has no text.
+        // Code from the cache has no text.
         if let Some(cache) = cache.filter(|_| !variant.listings) {
             let (store, key) = (Store::new(cache.clone()), jit.key());
             jit.load(&store, key);
@@ -289,22 +290,22 @@ impl Jit {
         Ok(jit)
     }
 
-    /// Time in which some thread of a launch was compiling.
+    /// Time in which at least one thread of a launch was compiling.
     pub fn compile_time(&self) -> Duration {
         lock(&self.compiling).total
     }
 
-    /// Whether code runs one lane after another. Warps so small that they are always run whole have vectors.
+    /// Whether code runs one lane after another. Warps so small that one chunk holds them always use vectors.
     fn is_single(&self) -> bool {
         self.variant.single && !self.kernel.whole_warps()
     }
 
-    /// Why the code generator refused a region, if it did; the interpreter runs that.
+    /// Why the code generator rejected a region, if it did. The interpreter runs such a region.
     pub fn refusal(&self) -> Option<String> {
         lock(&self.refusal).clone()
     }
 
-    /// Does work for the region at a block within what is left of the budget; a token ends it early.
+    /// Runs `work` for the region at a block within the rest of the budget; the token can cancel it.
     fn metered<T>(
         &self,
         at: Block,
@@ -316,7 +317,7 @@ impl Jit {
         meter.set_region(Some(self.kernel.func.block(at).pc));
         meter.stage("start")?;
         let result = work(&meter);
-        // Other threads may have compiled meanwhile.
+        // Other threads may have used some of the budget meanwhile.
         let after = meter.spent();
         let mut spent = lock(&self.spent);
         spent.time += after.time.saturating_sub(before.time);
@@ -356,7 +357,7 @@ impl Jit {
             .or(found)
     }
 
-    /// The version of a region that fits a warp, one that was made for such warps if there is any.
+    /// A version of a region that fits a warp, preferably one that was made for such warps.
     fn fitting(&self, versions: &Versions, warp: &Warp) -> Option<Fitting> {
         let mut fitting = versions.list.iter().filter(|code| code.fits(warp));
         let suits = |code: &Arc<Compiled>| self.suits(code, warp);
@@ -370,7 +371,7 @@ impl Jit {
         !versions.full && versions.list.len() < most
     }
 
-    /// Regions that were not compiled but came from the cache.
+    /// Number of regions loaded from the cache.
     pub fn loaded(&self) -> u64 {
         self.loaded.load(Ordering::Relaxed)
     }
@@ -380,7 +381,7 @@ impl Jit {
         lock(&self.refusal).get_or_insert_with(|| error.to_string());
     }
 
-    /// Tells tools outside of new code, and those who want to read it.
+    /// Announces new code to profilers and debuggers, and adds it to the listings.
     fn announce(&self, at: Block, code: &mut Compiled) -> Announced {
         let func = &self.kernel.func;
         let (kernel, pc) = (func.name.as_str(), func.block(at).pc);
@@ -392,7 +393,7 @@ impl Jit {
         debug::announce(&region, self.variant.perf)
     }
 
-    /// Where the code of all regions lies.
+    /// The host addresses of all compiled code.
     pub fn index(&self) -> CodeIndex {
         let mut index = CodeIndex::default();
         for versions in self.versions.iter().chain([&self.rows]) {
@@ -403,8 +404,8 @@ impl Jit {
         index
     }
 
-    /// Compiles the region at a block for the shapes that all of the frames have; or the block alone, where the region is too much for
-    /// the code generator (the stack that it may take is limited).
+    /// Compiles the region at a block for the lane patterns that all of the frames have. If that code would need too
+    /// much stack, compiles the block alone.
     fn make(&self, at: Block, frames: &[&[u32]], meter: &Meter) -> Result<Option<Compiled>, Error> {
         self.make_of(at, frames, Kernel::region_within, meter).or_else(|error| match error {
             Error::Budget(_) | Error::Cancelled => Err(error),
@@ -415,7 +416,7 @@ impl Jit {
         })
     }
 
-    /// The same for the region that `cut` cuts out.
+    /// The same, for the region that `cut` finds.
     fn make_of(
         &self,
         at: Block,
@@ -451,7 +452,7 @@ impl Jit {
         }
         optimize_within(&mut region, self.wide, meter)?;
         if self.wide {
-            // Where lanes go on alone, not all take part.
+            // A loop with serialised lanes has no full mask, so no full-mask versions.
             if !part_lanes(&mut region.mask) {
                 versions(&mut region, false);
             }
@@ -488,8 +489,8 @@ impl Jit {
         Ok(Some(code))
     }
 
-    /// Makes a region find global memory as the launch has it: through its windows, and outside of the address space's own. `false` where there
-    /// are windows that code is not made for: they are the interpreter's.
+    /// Adapts a region to the launch's global memory: replaces accesses through windows, and adds address translations.
+    /// `false` if code does not support one of the windows; the interpreter runs the region then.
     fn locate_memory(&self, region: &mut Region) -> bool {
         if self.variant.translate {
             translate::run(&mut region.mask);
@@ -497,7 +498,7 @@ impl Jit {
         self.variant.windows.is_none_or(|kinds| windows::run(&mut region.mask, &kinds))
     }
 
-    /// Code that the backend has made, in memory where it can run; what is known of it besides is still to be said.
+    /// Places the backend's code into executable memory. The caller fills in the rest.
     fn compiled(&self, made: RegionCode, at: Block) -> Result<Compiled, Error> {
         Ok(Compiled {
             announced: Announced::default(),
@@ -545,17 +546,17 @@ fn written_slots(func: &Function) -> SlotSet {
     slots
 }
 
-/// Shapes of slots that all warps of a block are known to have, as long as they run together.
+/// Lane patterns that all warps of a block are known to have, while they run together.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct KnownShapes(Vec<(Slot, SlotShape)>);
 
 impl KnownShapes {
-    /// What is left after all warps have run code.
+    /// Keeps the patterns that still hold after all warps have run `code`.
     pub fn after(&mut self, code: &Compiled) {
         self.0.retain(|(slot, ..)| !code.written.contains(*slot));
     }
 
-    /// All warps have what code assumes.
+    /// Adds what `code` assumes, after it was found to hold for all warps.
     pub fn learn(&mut self, code: &Compiled) {
         for a in &code.assumptions {
             if !self.0.contains(&(a.slot, a.known)) {
@@ -565,13 +566,13 @@ impl KnownShapes {
     }
 }
 
-/// Groups of four lanes of a chunk for Cranelift where nothing else is asked for.
+/// Default chunk size for Cranelift, in vectors of four lanes.
 const DEFAULT_GROUPS: u8 = 2;
 
-/// Lanes of such a vector.
+/// Lanes of a 512-bit vector.
 const WIDE_LANES: u32 = 16;
 
-/// Something that code assumes of a warp.
+/// An assumption of code that is still to be checked.
 #[derive(Debug)]
 pub struct Needed {
     assumption: Assumption,
@@ -579,7 +580,7 @@ pub struct Needed {
 }
 
 impl Needed {
-    /// Whether a warp has it.
+    /// Whether it holds for a warp.
     #[inline]
     pub fn holds(&self, warp: &Warp) -> bool {
         let start = self.assumption.offset as usize / 4;
@@ -588,12 +589,12 @@ impl Needed {
 }
 
 impl Compiled {
-    /// Whether it may change a register.
+    /// Whether the code may write a slot.
     pub fn writes(&self, slot: Slot) -> bool {
         self.written.contains(slot)
     }
 
-    /// Steps that a warp must have left where it begins, if they are limited.
+    /// Instructions that a warp must have left to enter it, if they are limited.
     #[inline]
     pub fn steps(&self) -> u64 {
         self.steps.into()
@@ -605,13 +606,13 @@ impl Compiled {
         self.waits
     }
 
-    /// Whether more may be known of a warp that it fits.
+    /// Whether it assumes less than could be assumed of some warps that it fits.
     #[inline]
     pub fn assumes_little(&self) -> bool {
         self.start.as_ref().is_some_and(|start| start.little)
     }
 
-    /// Whether the warp has what the code assumes.
+    /// Whether the code's assumptions hold for the warp.
     #[inline]
     pub fn fits(&self, warp: &Warp) -> bool {
         let (words, lanes) = (warp.frame.words(), self.lanes);
@@ -621,7 +622,7 @@ impl Compiled {
         })
     }
 
-    /// Whether all of the warps have what the code assumes, some shapes of all being known.
+    /// Whether the code's assumptions hold for all of the warps. `known` need not be checked.
     #[inline]
     pub fn fits_all<'w>(&self, warps: impl Iterator<Item = &'w Warp> + Clone, known: &KnownShapes) -> bool {
         self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known))).all(|assumption| {
@@ -633,7 +634,7 @@ impl Compiled {
         })
     }
 
-    /// What is assumed of warps and not known.
+    /// The assumptions that `known` does not imply.
     pub fn needed(&self, known: &KnownShapes) -> Vec<Needed> {
         let unknown = self.assumptions.iter().filter(|a| !known.0.contains(&(a.slot, a.known)));
         unknown.map(|&assumption| Needed { assumption, lanes: self.lanes }).collect()
@@ -662,8 +663,9 @@ impl Compiled {
         }
     }
 
-    /// Makes a call of the region for some of the warp's active lanes ready to run on a stack of its own. The context's memory must be the launch's. Context,
-    /// frame, memory and this must outlive the call, or it must be forgotten before.
+    /// Prepares a call of the region, for some of the warp's active lanes, on a stack of its own. The context's memory
+    /// must be the launch's. The context, the frame, the memory and `self` must outlive the call, or the call must be
+    /// dropped before them.
     pub fn begin(&self, fiber: &mut vm::Fiber, context: &mut Context, warp: &mut Warp, lanes: u64) {
         (context.active, context.exited, context.cond, context.split) = (lanes, 0, 0, 0);
         context.pures = self.pures.as_ptr();
@@ -673,7 +675,8 @@ impl Compiled {
         unsafe { fiber.start(self.code.start(), (&raw mut *context).cast(), frame, self.mode) };
     }
 
-    /// How a call has come out that [`Compiled::begin`] has made: by which exit, with the lanes that have ended and the condition; or in another way.
+    /// How a call made by [`Compiled::begin`] ended: its exit, with the lanes that ended and the condition, or an
+    /// exception.
     pub fn came_out(
         &self,
         result: Result<u64, Box<vm::RawFault>>,
@@ -687,9 +690,9 @@ impl Compiled {
         }
     }
 
-    /// Runs the region for warps in the order of `calls` (frames and active lanes in, ended lanes and condition out), while
-    /// each comes out by exit `wanted`. Gives the last that ran, and in `ended` how if by an exception. The context's memory
-    /// must be that of all of them.
+    /// Runs the region for warps in the order of `calls`, as long as each takes exit `wanted`. A call holds the frame
+    /// and active lanes; on return, the ended lanes and the condition. Returns the last call that ran, and in `ended`
+    /// its exception if it had one. The context's memory must be that of all the warps.
     pub fn run_all(
         &self,
         context: &mut Context,
@@ -710,7 +713,7 @@ impl Compiled {
         unsafe { vm::enter_all(self.code.start(), pointer, calls, wanted, self.mode, ended) }
     }
 
-    /// How the last call of [`Compiled::run_all`] came out.
+    /// How the last call of [`Compiled::run_all`] ended.
     pub fn flow_of(
         &self,
         context: &mut Context,
@@ -730,7 +733,7 @@ impl Compiled {
         self.exits.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// What a result of the code means, `faults` being those of the region that ran.
+    /// Decodes a result of the code. `faults` are the faults of the region that ran.
     fn outcome(
         &self,
         result: u64,
@@ -763,7 +766,7 @@ impl Compiled {
         }
     }
 
-    /// The guest fault that an exception of the code is.
+    /// The guest fault that a host exception of the code stands for.
     fn signal(&self, raw: &vm::RawFault, context: &Context, rights: &Rights<'_>) -> RegionFlow {
         let site = self.code.offset_of(raw.pc).and_then(|offset| {
             self.traps.binary_search_by_key(&offset, |t| t.0).ok().map(|i| self.traps[i].1)

@@ -1,4 +1,4 @@
-//! Locks of words of global memory: what `ld lock` takes and `st unlock` frees, for all blocks of a launch.
+//! Locks on words of global memory, for all blocks of a launch: `ld lock` takes one, `st unlock` frees it.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};

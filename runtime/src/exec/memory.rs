@@ -1,4 +1,4 @@
-//! The address spaces as one warp of a block sees them: what the interpreter's [`WarpMemory`] asks for.
+//! The guest's address spaces as one warp sees them. Implements the interpreter's [`WarpMemory`].
 
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
@@ -10,23 +10,23 @@ use warpjit_ir::{AtomicOp, Space};
 /// Shared memory of a block with its locks (G200: one lock a word).
 #[derive(Debug)]
 pub struct Shared {
-    /// Contents, and at least [`SLACK_BYTES`] behind them up to a multiple of
-    /// [`LINE_BYTES`], which compiled code copies at a time to make it what a block finds.
+    /// Contents, then at least [`SLACK_BYTES`] up to a multiple of [`LINE_BYTES`]. Grid-row code copies initial
+    /// contents in units of [`LINE_BYTES`].
     bytes: Lines<u8>,
     size: usize,
-    /// One bit a word.
+    /// One bit for each 32-bit word.
     locks: Vec<u64>,
 }
 
 impl Shared {
-    /// Zeroed memory of the size that a plan wants, of which byte `line` starts a line of the host's cache.
+    /// Zeroed memory of the plan's size. Byte `line` starts a cache line of the host.
     pub fn new(plan: &Plan, line: usize) -> Self {
         let size = plan.shared.len();
         let bytes = (size + SLACK_BYTES).next_multiple_of(LINE_BYTES);
         Shared { bytes: Lines::new(bytes, line), size, locks: vec![0; size.div_ceil(256)] }
     }
 
-    /// Fills memory for a block; all locks are free.
+    /// Restores the initial contents for a block and frees all locks.
     pub fn reset(&mut self, plan: &Plan, block: u64) {
         if self.size == 0 {
             return;
@@ -35,7 +35,7 @@ impl Shared {
         self.locks.fill(0);
     }
 
-    /// For compiled code: start and size. The slack behind is accessible too.
+    /// For compiled code: start and size. The slack after the end is accessible too.
     pub fn raw(&mut self) -> (*mut u8, u32) {
         (self.bytes.as_mut_ptr(), self.size as u32)
     }
@@ -62,8 +62,8 @@ impl Shared {
     }
 }
 
-/// Local memory of the lanes of a warp, words interleaved: byte `a` of lane `l` lies at
-/// `a / 4 * 4 * lanes + l * 4 + a % 4`, so that lanes that access one address access one line.
+/// Local memory of the lanes of a warp, interleaved by 32-bit words. Byte `a` of lane `l` is at
+/// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
 pub struct Local {
     bytes: Lines<u8>,
@@ -85,7 +85,7 @@ impl Local {
         self.bytes.fill(0);
     }
 
-    /// For compiled code: start and bytes of a lane. The slack behind is accessible too.
+    /// For compiled code: start, and bytes of a lane. The slack after the end is accessible too.
     pub fn raw(&mut self) -> (*mut u8, u32) {
         (self.bytes.as_mut_ptr(), self.size as u32)
     }
@@ -100,7 +100,7 @@ impl Local {
         self.bytes.get_mut(address / 4 * 4 * self.lanes + lane as usize * 4 + address % 4)
     }
 
-    /// Bytes from `address` on that exist, as a run in storage: for accesses inside a word.
+    /// The storage of an access that lies within one word and inside the space; `None` for any other access.
     fn word_part(&mut self, lane: u32, address: u64, bytes: u8) -> Option<&mut [u8]> {
         let (start, count) = (usize::try_from(address).ok()?, usize::from(bytes));
         if start % 4 + count > 4 || start.checked_add(count)? > self.size {
@@ -111,7 +111,7 @@ impl Local {
     }
 }
 
-/// All of it for one warp.
+/// All address spaces of one warp.
 #[derive(Debug)]
 pub struct View<'a> {
     /// The launch.
@@ -144,7 +144,7 @@ fn write(space: &mut [u8], address: u64, bytes: u8, value: u64) {
     }
 }
 
-/// What guests may access of global memory.
+/// What the guest may access in global memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Rights<'a> {
     /// The launch, for its windows.
@@ -154,8 +154,8 @@ pub struct Rights<'a> {
 }
 
 impl Rights<'_> {
-    /// Of an access, the address of the first byte that the guest may not access, if there is one: through a window, or as compiled code
-    /// names what lies behind one.
+    /// The first byte of an access that the guest may not access, if there is one. The access is through a window, or
+    /// in the address space behind a window, as compiled code makes it.
     pub fn first_denied(&self, space: Space, address: u64, bytes: u8, store: bool) -> Option<u64> {
         let place = match space {
             Space::Global(_) if windows::through(space).is_some() => address,
@@ -244,7 +244,7 @@ impl WarpMemory for View<'_> {
         new: u64,
     ) -> Result<u64, Denied> {
         let Space::Global(window) = space else {
-            // The lanes of a block run on one thread: nothing can come between.
+            // All lanes of a block run on one thread, so this cannot be interrupted.
             let old = self.load(space, lane, address, bytes)?;
             self.store(space, lane, address, bytes, atomic_result(op, bytes, old, value, new))?;
             return Ok(old);
@@ -252,7 +252,7 @@ impl WarpMemory for View<'_> {
         let address = self.global(window, address, bytes)?;
         match bytes {
             4 | 8 => self.memory.atomic(address, bytes, op, value, new),
-            // Narrower ones exist in no guest; the word around them is replaced.
+            // No guest has narrower atomics. Replace the bytes within their word.
             _ => {
                 let shift = 8 * (address % 4);
                 let mask = ((1_u64 << (8 * bytes)) - 1) << shift;
@@ -273,7 +273,7 @@ impl WarpMemory for View<'_> {
     }
 
     fn lock(&mut self, _lane: u32, address: u64) -> bool {
-        // A word that does not exist has no lock to lose.
+        // A word beyond the end has no lock, so taking it succeeds.
         self.shared.lock_bit(address).is_none_or(|(locks, bit)| {
             let free = *locks & bit == 0;
             *locks |= bit;

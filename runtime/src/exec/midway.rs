@@ -1,8 +1,9 @@
-//! Regions that may wait for other warps ([`warpjit_ir::regions::Region::may_wait`]).
+//! Runs regions that may wait for other warps ([`warpjit_ir::regions::Region::may_wait`]).
 //!
-//! A call of such a region runs on a stack of its own. When its fuel is spent it is put aside in its midst, wherever that is, and the warp's turn ends; so
-//! whoever it may wait for has a turn, too: other warps of the block, other blocks, and at last other lanes of the same warp, which the call would
-//! have run behind its own. Those get a call of their own then ([`Context::split`]).
+//! A call of such a region runs on a stack of its own. When its fuel is spent, it is suspended wherever it is, and the warp's
+//! slice ends. So the warps that it may be waiting for can run: other warps of the block, and other blocks. It may even wait for
+//! later lanes of its own warp, which the call would run only after its current chunk. After a while these lanes get a call of
+//! their own ([`Context::split`]).
 
 use std::sync::Arc;
 
@@ -15,19 +16,20 @@ use crate::exec::jit::{Compiled, RegionFlow};
 use crate::exec::memory::View;
 use crate::vm::Fiber;
 
-/// Back edges that a call may take in a turn of its warp.
+/// Back edges that a call may take in one slice of its warp.
 const TURN: i64 = 1 << 12;
-/// Back edges after which the lanes behind a call's chunk have a turn. Few loops wait for other lanes of their own warp, and go on for so long.
+/// Back edges after which the lanes after a call's chunk get a call of their own. Few loops run for so long, and few
+/// wait for other lanes of their own warp.
 const MOST_ALONE: u64 = 1 << 18;
-/// Calls that a thread keeps the means for when they have ended.
+/// Most finished calls whose stack and context a thread keeps for reuse.
 const MOST_KEPT: usize = 8;
 
-/// The means for a call that can be put aside.
+/// The stack and context of a call that can be suspended.
 pub(super) struct LongCall {
-    // Goes first: it names the others.
+    // Dropped first, because it points to the other fields.
     fiber: Fiber,
     context: Box<Context>,
-    /// What `context.user` names.
+    /// `context.user` points to it.
     _poll: Box<Poll<'static>>,
 }
 
@@ -41,29 +43,30 @@ impl std::fmt::Debug for LongCall {
     }
 }
 
-/// A region that a warp is in the midst of.
+/// A suspended run of a region by a warp.
 #[derive(Debug)]
 pub struct Midway {
-    /// Those that have not ended, in the order of their lanes.
+    /// The calls that have not ended, in the order of their lanes.
     calls: Vec<LongCall>,
-    /// Goes after the calls, which run it.
+    /// Dropped after the calls, which run it.
     code: Arc<Compiled>,
-    /// How the others have come out, together: the exit, lanes that have ended, and the condition.
+    /// The combined result of the calls that have ended: the exit, the lanes whose threads ended, and the lanes where
+    /// the condition holds.
     out: (u64, u64, u64),
     /// Back edges since the last call was made.
     turns: u64,
 }
 
 impl Midway {
-    /// Adds how a call has come out.
+    /// Adds the result of a call.
     fn add(&mut self, (exit, exited, cond): (u64, u64, u64)) {
-        // Where all lanes of a call have ended it says 0; the others agree.
+        // A call whose lanes have all ended returns exit 0; all other calls return the same exit.
         self.out = (self.out.0.max(exit), self.out.1 | exited, self.out.2 | cond);
     }
 }
 
 impl LongCall {
-    /// For code that runs in a context like that one; none where there is no stack.
+    /// Makes one, with a copy of the context. `None` if no stack is left.
     fn new(context: &Context, memory: &Memory) -> Option<LongCall> {
         let fiber = Fiber::new()?;
         // SAFETY: only the lifetime changes. A call is resumed by a `Stepper` of its launch only, for whose time the memory is borrowed.
@@ -74,14 +77,14 @@ impl LongCall {
         Some(LongCall { fiber, context, _poll: poll })
     }
 
-    /// Runs it for a turn; gives how it has ended if it has, and back edges taken.
+    /// Runs the call for a slice. Returns its result if it has ended, and the back edges taken.
     fn turn(&mut self) -> (Option<Result<u64, Box<crate::vm::RawFault>>>, u64) {
         self.context.fuel = TURN;
         let ended = self.fiber.resume();
         (ended, TURN.saturating_sub(self.context.fuel).unsigned_abs())
     }
 
-    /// Active lanes behind the chunk of so many lanes that it is in.
+    /// The active lanes after the chunk that the call is in; `chunk` is the number of lanes of a chunk.
     fn lanes_behind(&self, chunk: u32) -> u64 {
         let behind = u64::MAX.checked_shl(self.context.chunk_lane.saturating_add(chunk));
         if self.context.split != 0 { 0 } else { self.context.active & behind.unwrap_or(0) }
@@ -89,19 +92,19 @@ impl LongCall {
 }
 
 impl Stepper<'_> {
-    /// The means for a call.
+    /// Takes a kept stack and context, or makes new ones.
     fn long_call(&mut self) -> Option<LongCall> {
         self.long_calls.pop().or_else(|| LongCall::new(&self.context, self.rights.memory))
     }
 
-    /// Keeps the means for another call.
+    /// Keeps a stack and context for reuse.
     fn keep_long_call(&mut self, call: LongCall) {
         if self.long_calls.len() < MOST_KEPT {
             self.long_calls.push(call);
         }
     }
 
-    /// Begins a region that may wait.
+    /// Starts a region that may wait.
     pub(super) fn begin(
         &mut self,
         warp: &mut Warp,
@@ -109,7 +112,7 @@ impl Stepper<'_> {
         midway: &mut Option<Box<Midway>>,
         view: &mut View<'_>,
     ) -> Step {
-        // Where there is no stack left the interpreter goes on: it can stop anywhere.
+        // If no stack is left, the interpreter runs the block, because it can stop anywhere.
         let Some(mut call) = self.long_call() else { return Step::Flow(self.interpret(warp, view)) };
         let code = &self.entries[warp.block.index()].versions[version];
         let context = &mut *call.context;
@@ -133,7 +136,7 @@ impl Stepper<'_> {
         self.end(warp, flow)
     }
 
-    /// Goes on with a region that a warp is in the midst of.
+    /// Resumes a suspended region.
     pub(super) fn go_on(
         &mut self,
         warp: &mut Warp,
@@ -184,7 +187,7 @@ impl Stepper<'_> {
         Step::Suspended
     }
 
-    /// Counts back edges that a region has taken, for the turns of warps and blocks and for what tiers have done.
+    /// Adds a region's back edges to the counts that limit the slices of warps and blocks.
     fn took(&mut self, warp: &mut Warp, turns: u64) {
         if !self.counts {
             warp.steps += turns;
@@ -192,9 +195,9 @@ impl Stepper<'_> {
         self.threads.1 += turns * u64::from(warp.active.count_ones());
     }
 
-    /// Goes on behind a region.
+    /// Continues after a region has ended.
     fn end(&mut self, warp: &mut Warp, flow: Option<RegionFlow>) -> Step {
-        // What its loops took has been counted.
+        // Its back edges have been counted already.
         self.context.fuel = FUEL;
         let flow = flow.and_then(|flow| self.finish(warp, flow));
         flow.map_or(Step::Stopped, Step::Flow)

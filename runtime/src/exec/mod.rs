@@ -1,4 +1,5 @@
-//! Running a launch: set-up, blocks over host threads, warps of a block, barriers, tiers.
+//! Runs a launch: sets it up, distributes its blocks over host threads, and runs their warps, in the interpreter or in compiled
+//! code.
 
 pub(crate) mod background;
 mod barrier;

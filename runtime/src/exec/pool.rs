@@ -1,11 +1,11 @@
-//! Threads that wait for launches.
+//! Host threads that help with launches and wait for the next one in between.
 //!
-//! Starting a thread costs some 50 microseconds and its signal stack a few more, which short launches feel. Threads start when
-//! launches first need them, and end with the engine. One that has just helped looks out for the next launch a moment
-//! before it sleeps: waking it would take as long.
+//! Starting a thread takes longer than a short launch. So a thread starts when a launch first needs it, and ends with the engine.
+//! After a launch it polls for the next one for a moment before it sleeps, because waking it would take as long.
 //!
-//! A child of `fork` has no such threads: it finds an empty queue, and starts its own ([`crate::fork`]). A launch in the midst of which its
-//! thread forks (in a function of the embedder's that it calls) has lost its helpers there: it is not waited for them.
+//! A child of `fork` has none of these threads: it finds an empty queue and starts its own ([`crate::fork`]). If a thread forks
+//! inside a launch (in an embedder's function that the launch calls), the child has lost the helpers of that launch and does not
+//! wait for them.
 
 use super::cpus::{self, Sleeper, Taken};
 use crate::fork::{self, PerProcess};
@@ -16,27 +16,28 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A thread looks out for what it waits for before it sleeps, as long as it has just worked, so that no more is wasted than was used:
-/// but at least as long as it takes to wake up on an idle CPU, and no longer than this. (In a virtual machine, waking an
-/// idle CPU takes milliseconds now and then.)
+/// Bounds on how long a thread polls before it sleeps: this is the shortest time, [`MOST_LOOK_OUT`] the longest.
+///
+/// In between, it polls as long as it has just worked, so that polling at most doubles the CPU time used. The lower
+/// bound is the time it takes to wake a thread on an idle CPU. In a virtual machine that can take milliseconds.
 const LEAST_LOOK_OUT: Duration = Duration::from_micros(50);
 /// See [`LEAST_LOOK_OUT`].
 const MOST_LOOK_OUT: Duration = Duration::from_millis(2);
 
-/// What the threads of a launch do.
+/// The work of a launch, which each of its threads calls.
 type Work<'a> = dyn Fn() + Sync + 'a;
 
-/// A call of a launch's work by a helper.
+/// A request to a helper to call a launch's work.
 struct Job {
     work: &'static Work<'static>,
     launch: Arc<Launch>,
 }
 
-/// What the thread that launched waits for.
+/// The state that the launching thread waits on.
 struct Launch {
-    /// Helpers that have begun and not ended. It goes down under the lock of `panic`.
+    /// Helpers that have begun and not ended. Decremented under the lock of `panic`.
     running: AtomicUsize,
-    /// What a helper panicked with.
+    /// The panic payload of a helper.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     ended: Condvar,
     cpus: Mutex<Taken>,
@@ -45,26 +46,26 @@ struct Launch {
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Threads that there are.
+    /// Number of threads.
     threads: usize,
-    /// Helpers that the launches which run want, together. No more threads are started: one that is late with an earlier
-    /// launch comes to the next.
+    /// Helpers requested by all running launches together. No more threads than that are started; a thread that is late
+    /// for one launch helps with the next.
     wanted: usize,
-    /// Threads that are to be woken up.
+    /// Threads that sleep.
     asleep: Vec<Sleeper>,
-    /// The pool is gone.
+    /// The pool has been dropped.
     closed: bool,
 }
 
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// There may be something in the queue, or it is closed: to look at without the lock.
+    /// Set if the queue may have jobs or is closed. Polled without the lock.
     stirred: AtomicBool,
     wake: Condvar,
 }
 
-/// Bytes of stack of a helper, whatever the environment says: enough for what [`crate::vm::on_enough_stack`] asks for.
+/// Stack bytes of a helper, independent of the environment: enough for [`crate::vm::on_enough_stack`].
 const STACK_BYTES: usize = 2 << 20;
 
 /// Threads that help with launches.
@@ -84,8 +85,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Pool {
-    /// Calls `work` on this thread, and on up to `helpers` others as they get to it before this one is done. All calls have
-    /// ended when it comes back.
+    /// Calls `work` on this thread, and on up to `helpers` others that become free before this one is done. Returns
+    /// when all calls have ended.
     pub fn run(&self, helpers: usize, work: &Work<'_>) {
         if helpers == 0 {
             return work();
@@ -117,7 +118,7 @@ impl Pool {
             let own = shared.clone();
             let thread = std::thread::Builder::new().name("warpjit".into()).stack_size(STACK_BYTES);
             if thread.spawn(move || help(&own)).is_err() {
-                // The system gives no more threads: those that there are do the work.
+                // The system has no more threads, so the existing ones do the work.
                 lock(&shared.queue).threads -= new - started;
                 break;
             }
@@ -130,7 +131,7 @@ impl Pool {
     }
 }
 
-/// Ends a launch, however its thread has come out of it.
+/// Ends a launch when dropped, also if `work` panics.
 struct Finish<'a> {
     shared: &'a Shared,
     launch: &'a Arc<Launch>,
@@ -143,7 +144,7 @@ struct Finish<'a> {
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
         if self.process != fork::generation() {
-            // A child of the process that launched: the queue is not its own, and no helper runs.
+            // This is a child of the process that launched. The queue is not its own, and no helper runs.
             return;
         }
         let mut queue = lock(&self.shared.queue);
@@ -163,7 +164,7 @@ impl Drop for Finish<'_> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // In a child of `fork` that has launched nothing, one that was made for this.
+        // In a child of `fork` that has launched nothing, this is a new, empty state.
         let shared = self.shared.get();
         let mut queue = lock(&shared.queue);
         queue.closed = true;
@@ -173,7 +174,7 @@ impl Drop for Pool {
     }
 }
 
-/// Waits for something without sleeping, though no longer than this thread has worked before.
+/// Polls `is_there`, but no longer than this thread has just worked.
 fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
     let start = Instant::now();
     let time = worked.clamp(LEAST_LOOK_OUT, MOST_LOOK_OUT);
@@ -182,7 +183,7 @@ fn look_out(worked: Duration, is_there: impl Fn() -> bool) {
     }
 }
 
-/// A helper's life.
+/// The main loop of a helper.
 fn help(shared: &Shared) {
     let process = fork::generation();
     let mut worked = None;
@@ -214,7 +215,7 @@ fn help(shared: &Shared) {
         lock(&job.launch.cpus).add_this_thread();
         let result = catch_unwind(AssertUnwindSafe(job.work));
         if process != fork::generation() {
-            // The embedder's function that the launch has called has forked on this thread, which is all that there is of the child.
+            // The embedder's function has forked on this thread, so this is the only thread of the child.
             return;
         }
         worked = Some(start.elapsed());

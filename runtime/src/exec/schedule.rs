@@ -1,13 +1,12 @@
-//! Blocks over host threads.
+//! Distributes the blocks of a launch over host threads.
 //!
-//! Blocks start in order of their index. A block that does not end within its slice is put in a queue that all
-//! threads share, and one that has not started yet takes its place: so a block that waits for another one (a
-//! flag in global memory, a ticket) cannot keep it from starting, with one thread or with many. A
-//! block that ends is followed by the one that has waited longest.
+//! Blocks start in the order of their indices. A block that does not end within its time slice goes into a queue that all threads
+//! share, and a block that has not started takes its place. So a block that waits for another one (a flag in global memory, a
+//! ticket) cannot keep it from starting, with one thread or many. When a block ends, the one that has waited longest continues.
 //!
-//! When a block faults, those of lower index go on, because the fault reported is the one of the lowest block,
-//! whatever the number of threads; those of higher index stop. A lower block that waits for a higher one would never
-//! end then, so its patience is limited.
+//! The fault reported is that of the lowest faulting block, for any number of threads. So when a block faults, blocks with a
+//! higher index stop, and lower ones go on. A lower block that waits for a higher one would then never end, so its remaining
+//! slices are limited.
 
 use super::background::Background;
 use super::block::{BlockFault, InLaunch, RunningBlock, Turn};
@@ -25,14 +24,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Most blocks that may be suspended at a time, as no chip has more resident.
+/// Most blocks suspended at a time. No chip has more resident blocks.
 const MOST_SUSPENDED: usize = 256;
-/// Memory that suspended blocks may take.
+/// Most memory of suspended blocks.
 const SUSPENDED_BYTES: usize = 256 << 20;
-/// Turns that a block has after one above it has faulted.
+/// Slices that a block gets after a higher block has faulted.
 const LATE_TURNS: u32 = 64;
 
-/// What the scheduler says in the end.
+/// The result of a launch.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The fault of the lowest block, with its index.
@@ -49,47 +48,48 @@ pub struct Outcome {
     pub cancelled: bool,
 }
 
-/// Warp instructions of a block after which a thread says that it is done, though it has more at hand.
+/// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
+/// batch.
 const TALK_STEPS: u64 = 1 << 14;
 
-/// Something that threads change often, away from what they only read.
+/// Keeps a value that threads write often off the cache lines of values that they only read.
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// A thread's means to run rows of blocks.
+/// A thread's state for running grid rows.
 struct Rows {
     runner: Option<RowRunner>,
-    /// The block that a runner is made of.
+    /// A block from which a runner can be made.
     block: Option<Box<RunningBlock>>,
-    /// Blocks to run one by one before code for rows is asked for; none if it never is.
+    /// Blocks to run warp by warp before grid-row code is requested; `None`: it is never requested.
     wait: Option<u32>,
-    /// Blocks that code for rows ran to their ends, and those that had to go on by themselves.
+    /// Blocks that grid-row code finished (`together`), and blocks that it left to continue warp by warp (`alone`).
     together: u64,
     alone: u64,
 }
 
-/// So many blocks may have to go on by themselves before it matters.
+/// Number of such `alone` blocks that is always tolerated.
 const FEW_ALONE: u64 = 4;
 
-/// Blocks that run one by one while code for rows is being compiled.
+/// Blocks to run warp by warp between two requests for grid-row code that is being compiled.
 const BLOCKS_MEANWHILE: u32 = 16;
 
 struct Queue {
     suspended: VecDeque<Box<RunningBlock>>,
-    /// Threads that have or may find something to do.
+    /// Threads that have work or may find some.
     busy: usize,
-    /// Nothing is left to do; threads that come now are too late.
+    /// The launch is over.
     over: bool,
 }
 
-/// Makes what runs blocks lane by lane.
+/// Makes the [`Tiers`] that run blocks lane by lane.
 type MakeLanes<'a> = &'a (dyn Fn() -> Option<Arc<Tiers>> + Sync);
 
-/// A thread's means to run blocks one way.
+/// A thread's state for running blocks one way (vectors or lane by lane).
 struct Means<'s> {
     tiers: &'s Tiers,
     stepper: Stepper<'s>,
-    /// A block that is over, to be used again.
+    /// A finished block whose storage can be reused.
     spare: Option<Box<RunningBlock>>,
 }
 
@@ -102,12 +102,12 @@ pub struct Scheduler<'a> {
     cancel: Option<&'a CancelToken>,
     progress: Option<&'a Progress>,
     threads: usize,
-    /// Rows of blocks may be run at once.
+    /// Whether grid-row code may be used.
     rows: bool,
-    /// Makes what runs blocks lane by lane, where they may go that way; and what it has made.
+    /// Makes the tiers that run blocks lane by lane, if that is allowed; `lanes` holds the result.
     make_lanes: Option<MakeLanes<'a>>,
     lanes: OnceLock<Option<Arc<Tiers>>>,
-    /// Fewer blocks may exist at a time than threads and queue could hold, because the guest's memory for warps has room for so many.
+    /// Whether the guest's memory for warps (a ring) has room for fewer blocks than threads and queue could hold.
     limited: bool,
     most_suspended: usize,
     next: Alone<AtomicU64>,
@@ -128,13 +128,13 @@ pub struct Scheduler<'a> {
 enum Fresh {
     /// This one.
     Block(Box<RunningBlock>),
-    /// There is one, but no room for it in the guest's memory for warps.
+    /// There is one, but the guest's memory for warps has no room for it.
     NoRoom,
     /// There is none.
     None,
 }
 
-/// What a running block asks.
+/// Answers the polls of a running block.
 struct OfBlock<'s, 'a> {
     scheduler: &'s Scheduler<'a>,
     index: u64,
@@ -150,12 +150,12 @@ impl Patience for OfBlock<'_, '_> {
     }
 }
 
-/// If a thread panics (a bug of ours), the others must not wait for it.
+/// Ends the launch if a thread panics (a bug of ours), so that the others do not wait for it.
 struct Bail<'s, 'a>(&'s Scheduler<'a>);
 
 impl Drop for Bail<'_, '_> {
     fn drop(&mut self) {
-        // In a child of `fork` nobody waits, and the lock may be held for ever.
+        // In a child of `fork` no thread waits, and the lock may be held for ever.
         if std::thread::panicking() && self.0.process == fork::generation() {
             self.0.faulted.store(0, Ordering::Relaxed);
             self.0.queue.lock().unwrap_or_else(PoisonError::into_inner).busy -= 1;
@@ -164,18 +164,18 @@ impl Drop for Bail<'_, '_> {
     }
 }
 
-/// Most blocks that wait in the queue, but that each thread may add one more.
+/// Most blocks in the queue. Each thread may still add one more.
 fn most_suspended(plan: &Plan, tiers: &Tiers) -> usize {
     let bytes = RunningBlock::bytes(plan, tiers).max(1);
     (SUSPENDED_BYTES / bytes).clamp(2, MOST_SUSPENDED)
 }
 
-/// Most blocks that exist at a time in a launch on so many threads: those in the queue, and for each thread one that
-/// it runs, one that it keeps to use again for each way, and the one that it may add to a full queue; and the one whose
-/// registers are kept in the end.
+/// Most blocks that exist at a time in a launch on `threads` threads. These are the blocks in the queue; for each
+/// thread the one that it runs, one for reuse for each way, and one that it may add to a full queue; and the one whose
+/// registers are kept at the end.
 pub fn most_blocks(plan: &Plan, tiers: &Tiers, threads: usize) -> u32 {
     let all = most_suspended(plan, tiers).saturating_add(threads.saturating_mul(4)).saturating_add(1);
-    // No more than the launch has; those kept are blocks as well.
+    // A launch never has more blocks than this. Kept blocks count too.
     let blocks = usize::try_from(plan.blocks.end - plan.blocks.start).unwrap_or(usize::MAX).max(1);
     u32::try_from(all.min(blocks)).unwrap_or(u32::MAX)
 }
@@ -216,14 +216,15 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Allows rows of blocks to be run at once, where nobody wants to see what a block leaves in registers or shared memory.
+    /// Allows grid-row code. It does not preserve the registers and shared memory of each block for the launch to
+    /// capture.
     pub fn allow_rows(&mut self) {
         self.rows = block_row::may_run(self.plan, self.tiers);
     }
 
-    /// Allows blocks to go lane by lane, where that is quicker; `make` makes what is needed for that.
+    /// Allows running blocks lane by lane where that is faster. `make` makes the tiers for it.
     pub fn allow_lanes(&mut self, make: MakeLanes<'a>) {
-        // Where there is room for few blocks, a thread could keep more than its share.
+        // With room for few blocks, a thread could keep more than its share for reuse.
         if self.tiers.may_part() && !self.limited {
             self.make_lanes = Some(make);
         }
@@ -243,18 +244,18 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// What runs blocks lane by lane.
+    /// The tiers that run blocks lane by lane.
     fn lanes(&self) -> Option<&Tiers> {
         self.lanes.get_or_init(|| self.make_lanes.and_then(|make| make())).as_deref()
     }
 
-    /// The clock and the time spent compiling, where blocks are timed.
+    /// If blocks are being timed: the current time and the compile time so far.
     fn start_clock(&self, tiers: &Tiers) -> Option<(Instant, Duration)> {
         let measures = self.make_lanes.is_some() && self.tiers.choice().is_measuring();
         measures.then(|| (Instant::now(), tiers.compile_times().0))
     }
 
-    /// Blocks have run since the clock was started. What was compiled meanwhile is not theirs.
+    /// Reports blocks that have run since the clock was started. Compile time in between is subtracted.
     fn stop_clock(&self, started: Option<(Instant, Duration)>, way: Way, tiers: &Tiers, blocks: u64) {
         match started {
             Some((start, compiling)) if tiers.compile_times().0 == compiling => {
@@ -266,18 +267,18 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// A thread's means to run blocks one way.
+    /// A thread's state for running blocks one way (vectors or lane by lane).
     fn means<'s>(&'s self, tiers: &'s Tiers, watch: Watch) -> Means<'s> {
         let stepper = Stepper::new(tiers, self.plan, self.memory, self.background, self.cancel, watch);
         Means { tiers, stepper, spare: None }
     }
 
-    /// Stops when the token says so.
+    /// Lets the token cancel the launch.
     pub fn cancel_by(&mut self, cancel: Option<&'a CancelToken>) {
         self.cancel = cancel;
     }
 
-    /// Tells how far the launch is.
+    /// Reports how far the launch is.
     pub fn tell(&mut self, progress: Option<&'a Progress>) {
         self.progress = progress;
     }
@@ -299,12 +300,12 @@ impl<'a> Scheduler<'a> {
         false
     }
 
-    /// Whether a block need not go on.
+    /// Whether a block need not continue.
     fn is_pointless(&self, index: u64) -> bool {
         index > self.faulted.load(Ordering::Relaxed) || self.is_cancelled()
     }
 
-    /// One thread's part.
+    /// The main loop of one thread.
     fn work(&self, watch: Watch) {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -350,7 +351,7 @@ impl<'a> Scheduler<'a> {
             let taken =
                 self.take(&mut means.stepper, means.tiers, &mut fresh, &mut means.spare, prefer_fresh);
             let Some(mut block) = taken else { break };
-            // One that was suspended goes on as it has begun.
+            // A suspended block continues the way in which it started.
             if block.way == Way::Lanes && lanes.is_none() {
                 lanes = self.lanes().map(|tiers| self.means(tiers, watch));
             }
@@ -390,7 +391,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Adds blocks to those that are done.
+    /// Adds to the number of finished blocks.
     fn tell_done(&self, count: u64) {
         if count == 0 {
             return;
@@ -402,7 +403,7 @@ impl<'a> Scheduler<'a> {
             let part = (all / 256).max(1);
             if done == all || done / part != before / part {
                 progress(done, all);
-                // What other threads of the launch have begun is lost, and their locks with it.
+                // The child has lost the launch's other threads, their blocks, and the locks they hold.
                 assert!(self.process == fork::generation(), "a child of fork cannot go on with a launch");
             }
         }
@@ -422,14 +423,14 @@ impl<'a> Scheduler<'a> {
         self.waiting.store(queue.suspended.len(), Ordering::Relaxed);
         drop(queue);
         if self.limited {
-            // They wait for different things.
+            // Wake all, because they wait for different things.
             self.wake.notify_all();
         } else {
             self.wake.notify_one();
         }
     }
 
-    /// Keeps a block that is over for the next one, if it can be used again.
+    /// Keeps a finished block for reuse, if it can be reset.
     fn keep(&self, block: Box<RunningBlock>) -> Option<Box<RunningBlock>> {
         if block.may_be_reset() {
             return Some(block);
@@ -438,26 +439,26 @@ impl<'a> Scheduler<'a> {
         None
     }
 
-    /// Lets others have the room of a block that this thread does not use next, where room is limited.
+    /// If room is limited, releases the room of a block that this thread does not reuse next.
     fn give_back(&self, spare: &mut Option<Box<RunningBlock>>) {
         if self.limited && spare.take().is_some() {
             self.wake_those_without_room();
         }
     }
 
-    /// Wakes threads that wait for room, since there is some or no block is left to start.
+    /// Wakes threads that wait for room: there is some now, or no block is left to start.
     fn wake_those_without_room(&self) {
-        // A thread that has just found none waits by now, or looks again.
+        // After this lock, a thread that has just found no room is either waiting or will look again.
         drop(self.queue.lock().unwrap_or_else(PoisonError::into_inner));
         self.wake.notify_all();
     }
 
-    /// Takes blocks that have not started yet for a thread that has none.
+    /// Claims blocks for a thread whose batch is empty.
     fn fill(&self, stock: &mut Stock) {
         stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
-    /// Runs blocks that have not started yet by rows, while there is code for that.
+    /// Runs the thread's batch with grid-row code, as long as there is some.
     fn rows(
         &self,
         stepper: &mut Stepper<'_>,
@@ -509,7 +510,7 @@ impl<'a> Scheduler<'a> {
                 self.tell_done(std::mem::take(done));
             }
             if rows.alone > FEW_ALONE && rows.alone > rows.together / 4 {
-                // Blocks go their own ways: one by one costs less.
+                // Too many blocks diverge: running them warp by warp costs less.
                 rows.wait = None;
                 return;
             }
@@ -519,7 +520,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// What follows from a turn of a block; gives the block if it is over.
+    /// Handles the end of a block's slice; returns the block if it has finished.
     fn after_turn(
         &self,
         mut block: Box<RunningBlock>,
@@ -539,12 +540,12 @@ impl<'a> Scheduler<'a> {
             Turn::Faulted(fault) => self.fail(block.index, fault),
             Turn::Stopped => {}
         }
-        // What its warps are in the midst of needs memory that the launch gives back.
+        // Its suspended calls use memory that the launch is about to unmap.
         block.abandon();
         Some(block)
     }
 
-    /// A block that has not started yet, from the thread's own small stock if there is one.
+    /// The next block to start, from the thread's batch if it has one.
     fn fresh(
         &self,
         stepper: &mut Stepper<'_>,
@@ -554,7 +555,8 @@ impl<'a> Scheduler<'a> {
     ) -> Fresh {
         let mut place = None;
         if self.limited {
-            // First the room, then the block: so blocks start in order, as on the hardware, and one may wait for those before it.
+            // Take the room first, then the block. So blocks start in order, as on the hardware, and a block may wait
+            // for lower ones.
             if self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
                 return Fresh::None;
             }
@@ -570,7 +572,7 @@ impl<'a> Scheduler<'a> {
         }
         let Some(index) = stock.blocks.next() else { return Fresh::None };
         if self.is_pointless(index) {
-            // So are all after it.
+            // All blocks after it are pointless too.
             stock.blocks = index..index;
             self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
             return Fresh::None;
@@ -631,14 +633,15 @@ impl<'a> Scheduler<'a> {
             }
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if no_room {
-                // Blocks that run have the room, or were suspended meanwhile. This thread has one to start, and so is not idle.
+                // The room is taken by blocks that run or have been suspended meanwhile. This thread still has a block
+                // to start, so it counts as busy.
                 let left = || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
                 while queue.suspended.is_empty() && !self.plan.segments.have_room() && left() {
                     queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 }
                 continue;
             }
-            // Nothing here: others may suspend something yet.
+            // Nothing to do now, but other threads may still suspend a block.
             queue.busy -= 1;
             if queue.busy == 0 && queue.suspended.is_empty() {
                 queue.over = true;

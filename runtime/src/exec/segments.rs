@@ -1,11 +1,12 @@
-//! Segments: memory that a launch provides in the guest's address space ([`KernelAbi::segments`]), mapped while it runs.
+//! Memory segments that a launch provides in the guest's address space ([`KernelAbi::segments`]). They are mapped while the
+//! launch runs.
 //!
-//! A segment for each warp is a row of places, as many as blocks can be started at a time. A block takes a
-//! [`Place`] when it is made and keeps it while it is used again for others of the grid; the memory is zero when one
-//! starts, whatever ran there before.
+//! A segment with a size for each warp has room for as many blocks as can exist at a time. A block takes a [`Place`] in it when
+//! it is made and keeps it when its storage is reused for another block of the grid. The place is zeroed at the start of each
+//! block.
 //!
-//! A ring ([`SegmentSize::Ring`]) is memory of the guest's that warps share out in the same way. It has room for a number of warps that
-//! the launch says: no more blocks exist at a time than find a place in it ([`Segments::are_limited`]).
+//! A ring ([`SegmentSize::Ring`]) is memory that the guest itself has mapped, and that is divided among warps in the same way.
+//! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
 use super::setup::Needs;
 use crate::{Access, Error, Memory};
@@ -16,9 +17,9 @@ use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
 #[derive(Debug, Default)]
 pub struct Segments {
     list: Vec<Segment>,
-    /// Slots that get the offset of the warp's part of a segment.
+    /// Slots that receive the offset of the warp's part of a segment.
     slots: Vec<(Slot, u8)>,
-    /// Blocks that find a place in the smallest ring, if there is one.
+    /// The number of blocks for which the smallest ring has room, if there is a ring.
     ring_blocks: Option<u32>,
     free: Arc<Mutex<Vec<u32>>>,
 }
@@ -29,13 +30,13 @@ struct Segment {
     address: u64,
     writable: bool,
     contents: Vec<u8>,
-    /// Bytes a warp, of those that each warp has for itself.
+    /// Bytes for each warp, if the segment is divided among warps.
     stride: Option<u32>,
     /// The memory is the guest's own.
     ring: bool,
 }
 
-/// A block's place in the segments that each warp has for itself; free again when dropped.
+/// A block's place in the segments that are divided among warps. Freed when dropped.
 #[derive(Debug)]
 pub struct Place {
     number: u32,
@@ -49,8 +50,8 @@ impl Drop for Place {
 }
 
 impl Segments {
-    /// Those of a kernel with their contents, not mapped yet, for blocks of `warps` warps. `ring` says how a ring is shared out, whatever
-    /// the kernel says.
+    /// The segments of a kernel with their contents, not mapped yet, for blocks of `warps` warps. `ring` overrides the
+    /// kernel's division of a ring.
     pub fn new(
         needs: &Needs<'_>,
         function: &Function,
@@ -97,22 +98,22 @@ impl Segments {
         Ok(Segments { list, slots: slots.collect(), ring_blocks, free: Arc::default() })
     }
 
-    /// Puts bytes into a segment, which grows as needed; there is no such thing in those for each warp.
+    /// Puts bytes into a segment, which grows as needed. Not for segments that are divided among warps.
     pub fn put(&mut self, segment: u8, offset: usize, bytes: &[u8]) {
         put(&mut self.list, usize::from(segment), offset, bytes);
     }
 
-    /// Whether warps have memory of their own.
+    /// Whether any segment is divided among warps.
     pub fn have_places(&self) -> bool {
         self.list.iter().any(|segment| segment.stride.is_some())
     }
 
-    /// Whether there are fewer places than blocks may want.
+    /// Whether a ring limits the number of places.
     pub fn are_limited(&self) -> bool {
         self.ring_blocks.is_some()
     }
 
-    /// Bytes of a warp in the segments that are mapped for each warp.
+    /// Bytes of one warp in all mapped segments that are divided among warps.
     pub fn warp_bytes(&self) -> usize {
         self.list
             .iter()
@@ -122,7 +123,7 @@ impl Segments {
             .sum()
     }
 
-    /// Maps all of them, for blocks of `warps` warps of which at most `places` are there at a time.
+    /// Maps all segments, for at most `places` blocks of `warps` warps at a time.
     pub fn map(&mut self, memory: &mut Memory, warps: u32, places: u32) -> Result<(), Error> {
         let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
         let mapped = self.list.iter().filter(|segment| !segment.ring);
@@ -146,16 +147,16 @@ impl Segments {
             }
         }
         if self.have_places() {
-            // The lowest number is taken first.
+            // Reversed, so that the lowest number is taken first.
             *self.free.lock().unwrap_or_else(PoisonError::into_inner) = (0..places).rev().collect();
         }
         Ok(())
     }
 
-    /// Takes all of them out of memory again; it may keep them for the next launch.
+    /// Unmaps all segments. `memory` may retain them for the next launch.
     pub fn unmap(&mut self, memory: &mut Memory) {
         for segment in self.list.drain(..).filter(|segment| !segment.ring) {
-            // It was mapped by `map`, and nobody but the owner of both can have unmapped it since.
+            // Cannot fail: `map` has mapped it, and only the owner of both could have unmapped it since.
             let _ = memory.park(segment.address, segment.contents);
         }
     }
@@ -165,25 +166,25 @@ impl Segments {
         !self.free.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// A place for a block, if warps have memory of their own. None are left where places are limited, or if there are more blocks
-    /// than was said to [`Segments::map`].
+    /// Takes a place for a block, if any segment is divided among warps. `None` if all are taken: places are limited,
+    /// or there are more blocks than [`Segments::map`] was told.
     pub fn take_place(&self) -> Option<Place> {
         let number = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Some(Place { number, free: self.free.clone() })
     }
 
-    /// Makes the memory of a place zero.
+    /// Zeroes the memory of a place.
     pub fn clear(&self, memory: &Memory, place: &Place, warps: u32) {
         for segment in self.list.iter().filter(|segment| !segment.ring) {
             if let Some(stride) = segment.stride {
                 let bytes = u64::from(stride) * u64::from(warps);
-                // Mapped and writable; a segment that is neither holds nothing to clear.
+                // Cannot fail: the segment is mapped and writable.
                 let _ = memory.clear(segment.address + bytes * u64::from(place.number), bytes);
             }
         }
     }
 
-    /// What slots hold that get an offset in a segment, for a warp of a block.
+    /// The slots that receive an offset in a segment, with their values for a warp of a block.
     pub fn slots(
         &self,
         place: Option<&Place>,
@@ -198,7 +199,7 @@ impl Segments {
     }
 }
 
-/// How the ring of a kernel is shared out: as the launch says, or else as the kernel does.
+/// How a ring is divided: as the launch says, or else as the kernel does.
 fn choose_ring(name: &str, own: Option<WarpRing>, given: Option<WarpRing>) -> Result<WarpRing, Error> {
     match (own, given) {
         (Some(own), Some(given)) if own.warp_bytes > given.warp_bytes => Err(Error::Launch(format!(

@@ -1,4 +1,4 @@
-//! From a launch to what every block starts with, or the reason why it cannot start.
+//! Checks a launch and turns it into a [`Plan`]: everything that blocks start with. An invalid launch is an error here.
 
 use super::locks::Locks;
 use super::segments::Segments;
@@ -14,13 +14,14 @@ use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotIn
 pub const CONST_BYTES: usize = 1 << 16;
 /// Const banks that a guest can name.
 pub const CONST_BANKS: usize = warpjit_backend::CONST_BANKS;
-/// Bytes behind a space that compiled code may read with an access that begins inside.
+/// Bytes after the end of a space that compiled code may read with an access that begins inside.
 pub const SLACK_BYTES: usize = 8;
 
 /// Alignment of what an argument points to in shared memory.
 const SHARED_ARG_ALIGN: u64 = 16;
 
-/// A const bank: [`CONST_BYTES`] and [`SLACK_BYTES`]. Most are empty: launches are short, and count no references to what is the same for all.
+/// A const bank of [`CONST_BYTES`] plus [`SLACK_BYTES`]. Most banks are empty and share one static array, without a
+/// reference count, because launches are short.
 #[derive(Debug)]
 pub enum Bank {
     /// Zeros.
@@ -30,7 +31,7 @@ pub enum Bank {
 }
 
 impl Bank {
-    /// The bank with these contents and zeros behind.
+    /// A bank with these contents, padded with zeros.
     fn new(mut bytes: Vec<u8>) -> Bank {
         if bytes.is_empty() {
             return Bank::Empty;
@@ -39,10 +40,10 @@ impl Bank {
         Bank::Filled(bytes)
     }
 
-    /// What it holds, with the slack.
+    /// The contents with the slack.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // At a line, as large allocations are.
+        // Aligned to a cache line.
         #[repr(align(64))]
         struct Zeros([u8; CONST_BYTES + SLACK_BYTES]);
         static EMPTY: Zeros = Zeros([0; CONST_BYTES + SLACK_BYTES]);
@@ -66,17 +67,17 @@ pub struct Needs<'a> {
     pub shared_bytes: u32,
     /// Local memory of a thread.
     pub local_bytes: u32,
-    /// Where the parameters are, as (offset, bytes) from their start, where the container says.
+    /// Offset and bytes of each parameter, from the start of all, if the container says.
     pub params: Option<&'a [(u32, u32)]>,
     /// What the container puts in const banks.
     pub consts: &'a [ConstPart],
-    /// The bank where the container's contents win over the launch's.
+    /// The bank in which the container's contents override the launch's.
     pub compiler_bank: Option<u32>,
-    /// Registers that are not slots as they are.
+    /// Registers that do not correspond to one slot each.
     pub aliases: &'a [RegisterAlias],
 }
 
-/// A launch that has been checked, in the form the scheduler wants.
+/// A checked launch, with everything that its blocks start with.
 #[derive(Debug)]
 pub struct Plan {
     /// Blocks along each axis.
@@ -87,13 +88,13 @@ pub struct Plan {
     pub threads: u32,
     /// Lanes of a warp.
     pub lanes: u32,
-    /// Whether all lanes of a warp run whatever the block's size.
+    /// Whether all lanes of a warp are active for any block size.
     pub full_warps: bool,
     /// Warps of a block.
     pub warps: u32,
     /// Blocks to run.
     pub blocks: Range<u64>,
-    /// Shared memory at the start of a block but for [`Plan::block_fields`].
+    /// Initial shared memory of a block, except for [`Plan::block_fields`].
     pub shared: Vec<u8>,
     /// Header fields in shared memory that differ from block to block.
     block_fields: Vec<HeaderField>,
@@ -103,13 +104,13 @@ pub struct Plan {
     pub consts: Vec<Bank>,
     /// Windows to global memory.
     pub windows: Windows,
-    /// Memory that the launch provides.
+    /// Memory segments that the launch provides.
     pub segments: Segments,
     /// Locks of words of global memory.
     pub locks: Locks,
-    /// Words that the launch gives by number.
+    /// The launch's user data, by number.
     user_data: Vec<u32>,
-    /// Slots with a value of their own: one value, or one a lane.
+    /// Slots that the launch sets: one value, or one for each lane.
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// Warp instructions of one warp before it times out.
     pub max_steps: u64,
@@ -131,7 +132,7 @@ fn check_axes(what: &str, unit: &str, axes: [u32; 3], most: [u32; 3]) -> Result<
     Ok(())
 }
 
-/// Lays arguments out: where the container says, or in order, each at its alignment from the start of the parameters.
+/// Lays arguments out: where the container says, or in order, each at its natural alignment.
 fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(params) = needs.params {
@@ -171,7 +172,8 @@ fn lay_out(args: &[Arg], needs: &Needs<'_>) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Gives arguments that point to dynamic shared memory their place behind the kernel's own. Gives the end of it all.
+/// Gives arguments that point to dynamic shared memory their addresses, after the kernel's own shared memory. Returns
+/// the arguments and the end of shared memory.
 fn place_in_shared<'a>(args: &'a [Arg], needs: &Needs<'_>) -> Result<(Cow<'a, [Arg]>, u64), Error> {
     let mut end = u64::from(needs.shared_bytes);
     if args.iter().all(|arg| arg.shared.is_none()) {
@@ -205,7 +207,7 @@ impl Plan {
             )));
         }
         let threads = threads as u32;
-        // Where the guest reads the threads of the grid, 32 bits must hold them.
+        // If the guest reads the number of threads in the grid, it must fit into 32 bits.
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             let threads = u64::from(launch.grid[axis]) * u64::from(launch.block[axis]);
             let read = abi.header.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
@@ -285,7 +287,7 @@ impl Plan {
                 Space::Global(segment) => return plan.segments.put(segment, offset, bytes),
                 Space::Local => None,
             };
-            // Fields beyond the end of a space have nowhere to go, as on the hardware.
+            // Fields beyond the end of a space are dropped, as on the hardware.
             if let Some(place) = target.and_then(|bytes_of| {
                 if bytes_of.len() < offset + bytes.len() && matches!(space, Space::Const(_)) {
                     bytes_of.resize((offset + bytes.len()).min(CONST_BYTES), 0);
@@ -323,7 +325,7 @@ impl Plan {
         [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32]
     }
 
-    /// Fills shared memory for a block.
+    /// Writes the initial shared memory of a block.
     pub fn init_shared(&self, block: u64, shared: &mut [u8]) {
         shared[..self.shared.len()].copy_from_slice(&self.shared);
         shared[self.shared.len()..].fill(0);
@@ -337,7 +339,7 @@ impl Plan {
         }
     }
 
-    /// Lanes of a warp that run.
+    /// Lanes of a warp that are active at the start.
     pub fn lane_mask(&self, warp: u32) -> u64 {
         if self.full_warps { lanes_below(self.lanes) } else { self.launched(warp) }
     }
@@ -354,8 +356,8 @@ impl Plan {
         lanes_below(count)
     }
 
-    /// A coordinate of a lane that no thread of the block has. It goes on as those of the threads before, so that compiled code finds the
-    /// lanes of the last warp side by side as it does in others.
+    /// A coordinate of a lane without a thread. It continues those of the threads before it, so that the last warp has
+    /// the same lane patterns as the others.
     fn behind_last(&self, thread: u32, axis: u8) -> u32 {
         let last = self.threads - 1;
         let more = self.block.iter().position(|&n| n > 1).unwrap_or(0);
@@ -363,7 +365,8 @@ impl Plan {
         if usize::from(axis) == more { own + (thread - last) } else { own }
     }
 
-    /// A coordinate of a thread in its block. It is asked for of each lane of each warp that starts, and most blocks need no division for it.
+    /// A coordinate of a thread in its block. Computed for each lane of each warp that starts, so it avoids divisions
+    /// where possible.
     #[inline]
     fn place_of(&self, thread: u32, axis: u8) -> u32 {
         let [x, y, _] = self.block;
@@ -403,7 +406,7 @@ impl Plan {
     }
 }
 
-/// The launch's words of user data, if there are no more of them than the program takes.
+/// Checks that the launch gives no more user data than the program takes.
 fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Vec<u32>, Error> {
     if launch.user_data.is_empty() {
         return Ok(Vec::new());
@@ -429,8 +432,8 @@ fn depends_on_block(value: Builtin) -> bool {
     matches!(value, Builtin::Ctaid(_) | Builtin::LinearCtaid)
 }
 
-/// The contents of all banks, without padding: the container's parts with the launch's banks over them, but for
-/// the compiler's bank, where the container's are on top.
+/// The contents of all banks, without padding. The launch's banks override the container's parts, except in the
+/// compiler's bank, where it is the other way round.
 fn bind_consts(needs: &Needs<'_>, launch: &Launch) -> Result<Vec<Vec<u8>>, Error> {
     let mut banks = vec![Vec::new(); CONST_BANKS];
     let mut put = |index: u32, offset: u32, bytes: &[u8]| {
@@ -474,8 +477,8 @@ fn named_slots(
     Ok(slots)
 }
 
-/// What the slots of a register hold for values of it. A name with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`) sets
-/// them from its bits, lowest first in that order.
+/// The slot values for a register's values. The name of a register with parts (`c0` for `c0.z`, `c0.s`, `c0.c`, `c0.o`)
+/// sets the parts from its bits, the lowest bit first in that order.
 pub fn register_slots(
     function: &Function,
     aliases: &[RegisterAlias],
@@ -501,7 +504,7 @@ pub fn register_slots(
     if values.len() != 1 && values.len() != lanes as usize {
         return Err(bad(format!("{} values, needs one or one a lane ({lanes})", values.len())));
     }
-    // Names that the compiler made up are none of the guest.
+    // Slots whose name starts with `#` are internal; the guest has no such register.
     if let Some(slot) = find(name).filter(|_| !name.starts_with('#')) {
         let data = &function.slots[slot.index()];
         check(data.ty.scalar.bits())?;
@@ -522,7 +525,7 @@ pub fn register_slots(
     Ok(parts.into_iter().enumerate().map(|(bit, part)| (part, of(bit))).collect())
 }
 
-/// What the slots of an alias hold for a value of the register.
+/// The slot values of an alias for a value of its register.
 fn alias_slots(alias: &RegisterAlias, value: u64, lanes: u32) -> Vec<(Slot, Vec<u64>)> {
     let value = value & alias.writable;
     match &alias.parts {
@@ -535,7 +538,7 @@ fn alias_slots(alias: &RegisterAlias, value: u64, lanes: u32) -> Vec<(Slot, Vec<
     }
 }
 
-/// The value of an alias; `read` gives a lane of a slot.
+/// The register value of an alias. `read` returns a slot's value in a lane.
 pub fn alias_value(alias: &RegisterAlias, lanes: u32, read: impl Fn(Slot, u32) -> u64) -> u64 {
     let value = match &alias.parts {
         AliasParts::Slot(slot) => read(*slot, 0),
@@ -551,7 +554,7 @@ pub fn alias_value(alias: &RegisterAlias, lanes: u32, read: impl Fn(Slot, u32) -
 /// Flags of a condition register, lowest bit first (docs/hardware/tesla.md section 6).
 pub const FLAG_PARTS: [&str; 4] = ["z", "s", "c", "o"];
 
-/// Bits that a frame word of a scalar holds for a value.
+/// How a value of a scalar type is stored in the frame: a truth value is 0 or -1.
 pub fn frame_bits(scalar: Scalar, value: u64) -> u64 {
     match scalar {
         Scalar::I1 => {

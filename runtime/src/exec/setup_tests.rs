@@ -1,3 +1,5 @@
+//! Tests of how launches are checked and set up.
+
 use super::*;
 use warpjit_ir::{Form, ParamSpace, SlotInit, Type};
 

@@ -1,9 +1,8 @@
-//! What a warp starts with, and what must be restored of it for the next block.
+//! The initial state of a warp, and which part of it must be restored for the next block.
 //!
-//! Blocks of a launch differ in little: most slots that a warp reads before it writes them hold the same in every
-//! block, and those that the kernel never writes still hold it when the next block uses the warp's frame. So the state at
-//! the first instruction is computed once a warp and kept; a new block copies back the few slots that are both
-//! read and written.
+//! Blocks of a launch differ little: most slots that a warp reads before it writes them hold the same value in every block, and
+//! slots that the kernel never writes still hold it when the next block reuses the warp's frame. So the initial state is computed
+//! once for each warp and kept. A new block restores only the slots that are both read and written.
 
 use std::ops::Range;
 
@@ -14,17 +13,17 @@ use warpjit_ir::{Block, Builtin, Function, Imm, Meter, Opcode, Slot, SlotInit, S
 /// How warps of a kernel start.
 #[derive(Debug)]
 pub struct Start {
-    /// The first block that does guest work; those before it have run already.
+    /// The first block after the prologue.
     pub block: Block,
-    /// The block that runs once a warp, if there is one before.
+    /// The block before it that is run once for each warp, if there is one.
     pub prologue: Option<Block>,
-    /// Words of the frame to restore for a new block of the grid.
+    /// Frame words to restore for a new block of the grid.
     pub restored: Vec<Range<usize>>,
-    /// Slots that differ from block to block of the grid: words and value.
+    /// Slots whose initial values differ between blocks of the grid: frame words and launch value.
     pub by_block: Vec<(Slot, Range<usize>, Builtin)>,
-    /// Whether the kernel has anything in local memory.
+    /// Whether the kernel uses local memory.
     pub uses_local: bool,
-    /// The byte of shared memory that should start a line of the host's cache, below [`LINE_BYTES`].
+    /// The byte of shared memory, below [`LINE_BYTES`], that should start a cache line of the host.
     pub shared_line: usize,
 }
 
@@ -33,7 +32,7 @@ fn depends_on_block(init: SlotInit) -> bool {
 }
 
 impl Start {
-    /// Looks at a kernel in SPMD form; `keep` is whether registers are wanted at the end.
+    /// Analyses a kernel in SPMD form. `keep`: registers are captured at the end.
     pub fn new(func: &Function, keep: bool, meter: &Meter) -> Result<Self, Stopped> {
         let prologue = prologue(func);
         let block = prologue.unwrap_or(func.entry);
@@ -45,7 +44,7 @@ impl Start {
                 written[slot.index()] = true;
             }
         }
-        // These look at lanes that may not have written a slot in this block: all must be as at first.
+        // These operations read lanes that may not have written a slot in this block, so all slots must be restored.
         let looks_around =
             func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
         let (offsets, _) = func.frame_layout();
@@ -75,7 +74,8 @@ impl Start {
     }
 }
 
-/// Where in a line most accesses of shared memory start, as their offsets tell: arrays lie behind parameters, say.
+/// The offset within a cache line at which most accesses to shared memory start. Example: arrays that follow the
+/// parameters.
 fn shared_line(func: &Function) -> usize {
     let mut starts = [0; LINE_BYTES];
     for &inst in func.blocks.iter().flat_map(|block| &block.insts) {
@@ -91,7 +91,8 @@ fn shared_line(func: &Function) -> usize {
     starts.iter().position(|&count| count == most).unwrap_or(0)
 }
 
-/// The block behind the entry, if the entry executes no guest instruction and gives the same in every block of the grid.
+/// The block after the entry, if the entry executes no guest instruction and computes the same in every block of the
+/// grid.
 fn prologue(func: &Function) -> Option<Block> {
     let entry = func.block(func.entry);
     let Some(Terminator::Jump(next)) = &entry.term else { return None };

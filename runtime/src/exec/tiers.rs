@@ -1,4 +1,5 @@
-//! Who executes a block of code: the interpreter, or compiled code.
+//! Executes warps step by step, choosing for each step between the interpreter and compiled code. This is the *driver* of
+//! regions: it enters them, and executes their terminators on the warp's divergence stack.
 
 use super::background::Background;
 use super::jit::{
@@ -33,7 +34,7 @@ mod midway;
 use midway::LongCall;
 pub use midway::Midway;
 
-/// A kernel ready to run, shared by all threads and launches with the same settings.
+/// A kernel that is ready to run in both tiers. Threads and launches with the same settings share it.
 #[derive(Debug)]
 pub struct Tiers {
     kernel: Arc<Kernel>,
@@ -41,27 +42,27 @@ pub struct Tiers {
     offsets: Vec<u32>,
     start: Start,
     jit: Option<Arc<Jit>>,
-    /// Whether code is compiled while the interpreter runs, not before the first run.
+    /// Whether code is compiled in the background while the interpreter runs.
     behind: bool,
-    /// Whether compiled code looks 64-bit addresses up.
+    /// Whether compiled code translates 64-bit addresses.
     translates: bool,
-    /// Whether blocks go this way or lane by lane, where both are possible.
+    /// The choice between this way and lane by lane, if both are possible.
     choice: Choice,
 }
 
-/// What is watched of a launch besides its results.
+/// What a launch records besides its results.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch {
-    /// Instructions are counted.
+    /// Count instructions.
     pub count: bool,
-    /// The interpreter counts for a profile.
+    /// Let the interpreter count for a profile.
     pub profile: bool,
     /// Samples a second of each thread.
     pub sample_rate: u32,
 }
 
 impl Watch {
-    /// What the settings ask for.
+    /// What the configuration asks for.
     pub fn new(config: &Config) -> Watch {
         let Observe { sample_rate, count, .. } = config.observe;
         Watch { count: config.count, profile: count, sample_rate }
@@ -73,13 +74,14 @@ impl Watch {
 pub struct Counts {
     /// The interpreter's statistics.
     pub interp: interp::Stats,
-    /// Thread instructions by the interpreter and by compiled code, all lanes of a wave being active: for the tiers' shares.
+    /// Thread instructions by the interpreter and by compiled code. They show each tier's share, so all lanes of a wave
+    /// count as active.
     pub threads: (u64, u64),
-    /// Where instructions are counted: lanes that they were for, and lanes that they could have been for.
+    /// If instructions are counted: lanes in which they took effect, and lanes in which they could have.
     pub lanes: (u64, u64),
     /// The interpreter's counts for a profile.
     pub profile: Option<Box<interp::Profile>>,
-    /// Where threads were.
+    /// The samples.
     pub samples: RawSamples,
 }
 
@@ -96,17 +98,17 @@ impl Counts {
     }
 }
 
-/// What compiling may take, and what ends it early.
+/// Limits for compiling, and a token that cancels it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits<'a> {
     /// For all regions of a kernel together.
     pub budget: Budget,
-    /// Of the launch that waits for it.
+    /// The token of the launch that waits for the code.
     pub cancel: Option<&'a CancelToken>,
 }
 
 impl Limits<'_> {
-    /// A meter for work that begins now, some having been spent before.
+    /// A meter for work that begins now; `before` has been spent already.
     pub fn meter(&self, before: Spent) -> Meter {
         let meter = Meter::new(Task::Compiling, self.budget, before);
         match self.cancel {
@@ -117,7 +119,7 @@ impl Limits<'_> {
 }
 
 impl Tiers {
-    /// Makes a kernel ready.
+    /// Prepares a kernel.
     pub fn new(
         function: Function,
         variant: Variant,
@@ -143,12 +145,12 @@ impl Tiers {
         Ok(Tiers { kernel, code, offsets, start, jit, behind, translates, choice })
     }
 
-    /// Whether blocks go this way or lane by lane.
+    /// The choice between this way and lane by lane.
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
-    /// Whether warps may part, or go round loops: else no other way can be quicker.
+    /// Whether the kernel can diverge or has loops. Otherwise lane by lane cannot be faster.
     pub fn may_part(&self) -> bool {
         let blocks = &self.kernel.func.blocks;
         blocks
@@ -157,12 +159,12 @@ impl Tiers {
             .any(|term| matches!(term, Terminator::Branch { .. } | Terminator::Leave { cond: Some(_), .. }))
     }
 
-    /// What has been compiled so far, if it is kept as text.
+    /// The code compiled so far, if it is kept as text.
     pub fn listings(&self) -> Listings {
         self.jit.as_ref().map_or_else(Listings::default, |jit| jit.listings())
     }
 
-    /// The code for the interpreter.
+    /// The kernel as the interpreter runs it.
     pub fn code(&self) -> &Code {
         &self.code
     }
@@ -172,7 +174,7 @@ impl Tiers {
         &self.kernel.func
     }
 
-    /// Whether code is compiled at all.
+    /// Whether this has a JIT.
     pub fn has_code(&self) -> bool {
         self.jit.is_some()
     }
@@ -187,29 +189,29 @@ impl Tiers {
         self.offsets.get(slot.index()).copied().unwrap_or(0)
     }
 
-    /// Time in which some thread of a launch was compiling so far, and an engine's own thread.
+    /// Time spent compiling so far: by threads of launches, and by engines' compiler threads.
     pub fn compile_times(&self) -> (Duration, Duration) {
         self.jit.as_ref().map_or_else(Default::default, |jit| (jit.compile_time(), jit.background_time()))
     }
 
-    /// Regions that came from the cache.
+    /// Number of regions loaded from the cache.
     pub fn loaded(&self) -> u64 {
         self.jit.as_ref().map_or(0, |jit| jit.loaded())
     }
 
-    /// Has new code stored in the cache, if there is one.
+    /// Saves new code to the cache in the background, if there is a cache.
     pub fn save_behind(&self, background: &Background) {
         if let Some(jit) = &self.jit {
             jit.save_behind(background);
         }
     }
 
-    /// Why code that should be compiled could not be, if so: the interpreter ran it.
+    /// Why the code generator rejected a region, if it did. The interpreter ran it.
     pub fn not_compiled(&self) -> Option<String> {
         self.jit.as_ref().and_then(|jit| jit.refusal())
     }
 
-    /// Where compiled code lies, to find guest addresses by.
+    /// The host addresses of compiled code, to look up guest addresses.
     pub fn code_index(&self) -> CodeIndex {
         self.jit.as_ref().map_or_else(CodeIndex::default, |jit| jit.index())
     }
@@ -220,47 +222,48 @@ impl Tiers {
     }
 }
 
-/// Time that a kernel takes before another way is tried; where code is made while the interpreter runs, that has passed by then.
+/// Time that a kernel runs with vectors before lane by lane is tried. It is longer if code is compiled in the
+/// background (`PATIENCE_BEHIND`), so that compiling has ended by then.
 const PATIENCE: Duration = Duration::from_millis(2);
 const PATIENCE_BEHIND: Duration = Duration::from_millis(20);
 
-/// Times that no code fits all warps of a block before they are no longer tried to run together.
+/// How often code may fail to fit all warps of a block before a thread stops trying to run warps together.
 const MOST_CREDIT: i32 = 64;
-/// Back edges between two looks at whether to stop.
+/// Back edges between two polls.
 const FUEL: i64 = 1 << 16;
-/// Looks that a region may take after a higher block has faulted.
+/// Polls that a region may take after a higher block has faulted.
 const LATE_LOOKS: u32 = 1 << 10;
 
-/// What running code asks now and then.
+/// What running code polls now and then.
 pub trait Patience {
     /// Whether the launch is over for this block.
     fn stop(&self) -> bool;
-    /// Whether a higher block has faulted, so that this one must end some time.
+    /// Whether a higher block has faulted, so that this one gets a limited time.
     fn is_late(&self) -> bool;
 }
 
-/// What a thread knows of the region that starts at a block.
+/// A thread's record of the region that starts at a block.
 #[derive(Debug, Clone, Default)]
 struct Entry {
     versions: Vec<Arc<Compiled>>,
-    /// The version that fitted last.
+    /// The version that fitted the last warp.
     last: usize,
-    /// The exit by which the code came out last.
+    /// The exit that the code took last, which is expected again.
     wanted: u64,
     never: bool,
 }
 
-/// What a context's `user` names while compiled code runs.
+/// The target of a context's `user` pointer while compiled code runs.
 struct Poll<'a> {
     asked: Asked<'a>,
     memory: &'a Memory,
 }
 
-/// What is done when the fuel is spent.
+/// What to do when the fuel is spent.
 enum Asked<'a> {
-    /// The launch is asked whether to go on.
+    /// Poll the launch whether to go on. The number counts polls after a higher block has faulted.
     Patience(&'a dyn Patience, u32),
-    /// The call is put aside: who resumes it asks, and gives it fuel.
+    /// Suspend the call. Its resumer polls, and refills the fuel.
     Suspend(Suspender),
 }
 
@@ -297,14 +300,14 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     context.each_atomic(|x| memory.atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
 }
 
-/// Called by compiled code for an access of memory outside the window.
+/// Called by compiled code for an access outside the window.
 unsafe extern "C" fn translate(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     context.each_translation(&mut Translations(poll.memory));
 }
 
-/// The answers to translations.
+/// Answers requests for translations.
 struct Translations<'a>(&'a Memory);
 
 impl Translator for Translations<'_> {
@@ -315,27 +318,27 @@ impl Translator for Translations<'_> {
     }
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {
-        // It has been translated, so it is mapped.
+        // Cannot fail: the address has been translated, so it is mapped.
         let _ = self.0.store(address, bytes, value);
     }
 }
 
-/// What is known of a warp's first state.
+/// What is known of a warp's initial state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hint {
-    /// The version of the code at the start that fits it: that needs no look at its registers.
+    /// The version of the start region that fits it, so that its assumptions need no check.
     version: Option<u32>,
-    /// Whether the warp has run since.
+    /// Whether the warp has run since it was set up.
     has_run: bool,
 }
 
 impl Hint {
-    /// The warp has run.
+    /// Records that the warp has run.
     pub fn run(&mut self) {
         self.has_run = true;
     }
 
-    /// The warp is in its first state again.
+    /// Records that the warp is in its initial state again.
     pub fn reset(&mut self) {
         self.has_run = false;
     }
@@ -343,15 +346,15 @@ impl Hint {
 
 /// How [`Stepper::run_row`] has ended.
 pub struct RowRun {
-    /// What has happened.
+    /// What happened.
     pub flow: RowFlow,
     /// The block reached, along the row.
     pub block: u32,
     /// The warp.
     pub warp: usize,
-    /// Guest instructions that each warp of that block has executed in pieces that all have run.
+    /// Guest instructions that each warp of that block has executed in completed phases.
     pub insts: u64,
-    /// Those of a warp of each block before, summed.
+    /// Guest instructions that one warp of each earlier block has executed, summed over the blocks.
     pub row_insts: u64,
 }
 
@@ -359,45 +362,45 @@ pub struct RowRun {
 pub enum Step {
     /// A block or region of code has run.
     Flow(Flow),
-    /// A region is in its midst, and others are to have a turn first.
+    /// A region was suspended, so that others can run.
     Suspended,
-    /// Compiled code was asked to stop, and the warp is in no state to go on.
+    /// Compiled code was stopped, and the warp's state is unusable.
     Stopped,
 }
 
-/// One thread's means to execute code.
+/// One thread's state for executing warps.
 pub struct Stepper<'a> {
     tiers: &'a Tiers,
     background: &'a Background,
-    /// Ends compiling early.
+    /// Cancels compiling.
     cancel: Option<&'a CancelToken>,
     scratch: Scratch,
     context: Box<Context>,
     entries: Vec<Entry>,
     rights: Rights<'a>,
-    /// Where the frame has the steps that a warp has left, if regions count them.
+    /// Frame offset of the slot with the instructions that a warp has left, if regions count them.
     steps_at: Option<u32>,
     threads: (u64, u64),
-    /// Whether instructions are counted; of what lanes were counted ([`Counts::lanes`]), modulo 2^64.
+    /// Whether instructions are counted; `lanes` are the counts of lanes ([`Counts::lanes`]), modulo 2^64.
     counts: bool,
     lanes: (u64, u64),
     /// The block whose terminator was executed last.
     last: Block,
-    /// How often in vain warps may still be tried to run together; none if they may not.
+    /// How many more failures to run warps together are tolerated; 0 if warps are not run together.
     credit: i32,
     /// Storage for the calls of [`Stepper::run_together`].
     calls: Vec<Call>,
-    /// Means for calls of regions that may wait.
+    /// Stacks and contexts kept for regions that may wait.
     long_calls: Vec<LongCall>,
-    /// The ways that blocks take.
+    /// The paths that blocks take.
     trails: Trails,
-    /// The last of the calls that [`Stepper::run_together`] has made, and how it ended if by an exception.
+    /// The last call that [`Stepper::run_together`] made; `ended` is its exception, if it had one.
     last_call: usize,
     ended: Option<Box<RawFault>>,
 }
 
 impl<'a> Stepper<'a> {
-    /// For one thread of a launch.
+    /// Makes one for a thread of a launch.
     pub fn new(
         tiers: &'a Tiers,
         plan: &'a Plan,
@@ -426,7 +429,8 @@ impl<'a> Stepper<'a> {
             *pointer = bank.bytes().as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        // Local memory is each warp's own, exact counts need a look after each region, and limits, where regions do not count themselves.
+        // Warps cannot run together if they use local memory, because each has its own; if instructions are counted,
+        // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
             && !tiers.start.uses_local
             && (plan.max_steps == 0 || tiers.kernel.steps_slot().is_some())
@@ -455,14 +459,14 @@ impl<'a> Stepper<'a> {
         }
     }
 
-    /// Executes the block of code that a warp stands at in the interpreter.
+    /// Interprets the warp's current block of code.
     pub fn interpret(&mut self, warp: &mut Warp, view: &mut View<'_>) -> Flow {
         let before = warp.thread_steps;
         self.last = warp.block;
         sampler::set_place(Place::Interpreter(warp.block.index() as u32));
         let flow = self.tiers.code.run_block(&mut self.scratch, warp, view);
         sampler::set_place(Place::Runtime);
-        // Less where an instruction faults that was counted before: by compiled code, if not here.
+        // May be negative: a faulting instruction is uncounted again, and compiled code may have counted it.
         let more = warp.thread_steps.wrapping_sub(before) as i64;
         match self.threads.0.checked_add_signed(more) {
             Some(sum) => self.threads.0 = sum,
@@ -472,8 +476,8 @@ impl<'a> Stepper<'a> {
         flow
     }
 
-    /// Executes the block of code that a warp stands at, or a region that starts there, or goes on with the region that the warp is in the
-    /// midst of.
+    /// Executes the warp's current block of code, or a region that starts there, or resumes the warp's suspended
+    /// region.
     pub fn step(
         &mut self,
         warp: &mut Warp,
@@ -498,39 +502,41 @@ impl<'a> Stepper<'a> {
         self.finish(warp, outcome).map_or(Step::Stopped, Step::Flow)
     }
 
-    /// Takes over what a warp has counted of lanes.
+    /// Moves a warp's counts of lanes to this thread's.
     fn take_lanes(&mut self, warp: &mut Warp) {
         let (insts, slots) = warp.take_lanes();
         self.lanes = (self.lanes.0.wrapping_add(insts), self.lanes.1.wrapping_add(slots));
     }
 
-    /// Steps that regions of a warp that has taken so many are told are left.
+    /// Instruction budget for the next region of a warp that has executed `taken` instructions: the rest of
+    /// `max_steps`, capped at `i32::MAX`.
     fn steps_given(&self, taken: u64) -> u64 {
         let most = if self.scratch.max_steps == 0 { u64::MAX } else { self.scratch.max_steps };
         most.saturating_sub(taken).min(i32::MAX as u64)
     }
 
-    /// Tells the regions that a warp runs next how many steps are left if it has taken so many.
+    /// Writes the instruction budget for a warp's next region, given that it has executed `taken` instructions.
     pub fn give_steps(&self, warp: &mut Warp, taken: u64) {
         if let Some(offset) = self.steps_at {
             warp.frame.write(offset, Scalar::I32, 0, self.steps_given(taken));
         }
     }
 
-    /// Steps that a warp has taken in regions since it had taken so many, when it was told; none if they do not count.
+    /// Instructions that a warp has executed in regions since [`Stepper::give_steps`] was called with `taken`; `None`
+    /// if regions do not count them.
     pub fn steps_since(&self, warp: &Warp, taken: u64) -> Option<u64> {
         let left = warp.frame.read(self.steps_at?, Scalar::I32, 0);
         Some(self.steps_given(taken).saturating_sub(left))
     }
 
-    /// Whether warps have steps enough left for a version of the code at a block.
+    /// Whether all warps have enough instructions left for a version of the region at a block.
     pub fn have_steps<'w>(&self, at: Block, place: usize, mut warps: impl Iterator<Item = &'w Warp>) -> bool {
         let Some(offset) = self.steps_at else { return true };
         let wanted = self.entries[at.index()].versions[place].steps();
         warps.all(|warp| warp.frame.read(offset, Scalar::I32, 0) >= wanted)
     }
 
-    /// Makes the context that of a warp's memory.
+    /// Points the context to a warp's memory.
     #[inline]
     fn prepare(&mut self, view: &mut View<'_>, poll: &mut Poll<'_>) {
         let context = &mut *self.context;
@@ -540,7 +546,7 @@ impl<'a> Stepper<'a> {
         context.user = std::ptr::from_mut(poll).cast::<c_void>();
     }
 
-    /// Goes on where the region at the warp's block has come out.
+    /// Executes what follows the region at the warp's block, given how the region ended.
     fn finish(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
         let at = warp.block;
         let before = warp.thread_steps;
@@ -565,31 +571,31 @@ impl<'a> Stepper<'a> {
         Some(flow)
     }
 
-    /// Whether a loop that does nothing but wait for others begins at a block, as far as is known.
+    /// Whether a block is known to be the head of a loop that certainly waits.
     #[inline]
     pub fn surely_waits(&self, at: Block) -> bool {
         self.tiers.jit.is_some() && self.tiers.kernel.surely_waits(at)
     }
 
-    /// Whether running warps together is worth a try ([`super::block`]).
+    /// Whether it is worthwhile to run warps together ([`super::block`]).
     #[inline]
     pub fn may_run_together(&self) -> bool {
         self.credit > 0
     }
 
-    /// The version of the code at the start that fits warps of these hints, if it is the same for all.
+    /// The version of the start region that all these hints name, if they agree.
     pub fn common_version(&self, mut hints: impl Iterator<Item = Hint>) -> Option<u32> {
         let first = hints.next()?.version?;
         hints.all(|hint| hint.version == Some(first)).then_some(first)
     }
 
-    /// Where a version of the code at the start is kept by this thread.
+    /// This thread's index of a version of the start region.
     pub fn place_at_start(&self, version: u32) -> Option<usize> {
         let known = &self.entries[self.tiers.start.block.index()].versions;
         known.iter().position(|code| code.number() == version).filter(|&place| known[place].waits() == 0)
     }
 
-    /// A version of the code at a block that fits all of the warps.
+    /// A version of the region at a block that fits all of the warps.
     pub fn place_for_all<'w>(
         &mut self,
         at: Block,
@@ -598,7 +604,7 @@ impl<'a> Stepper<'a> {
     ) -> Option<usize> {
         let entry = &self.entries[at.index()];
         if entry.versions.iter().any(|code| code.waits() != 0) {
-            // Each warp has a stack of its own there.
+            // Such a region needs a stack for each warp.
             return None;
         }
         let fits = |place: usize| entry.versions[place].fits_all(warps.clone(), known);
@@ -608,7 +614,7 @@ impl<'a> Stepper<'a> {
         let cold = entry.versions.is_empty() && !entry.never;
         self.credit += match found {
             Some(_) => i32::from(self.credit < MOST_CREDIT),
-            // No code yet says nothing about the warps.
+            // If there is no code yet, that is no failure.
             None => -i32::from(!cold),
         };
         found
@@ -620,13 +626,13 @@ impl<'a> Stepper<'a> {
         std::mem::take(&mut self.calls)
     }
 
-    /// Keeps the list's storage for the next time.
+    /// Keeps the list's storage for reuse.
     pub fn keep_calls(&mut self, calls: Vec<Call>) {
         self.calls = calls;
     }
 
-    /// Runs the code at a block for warps that all stand there, one after the other, while they come out by the same exit.
-    /// Gives that exit if all did; else [`Stepper::parted`] tells more.
+    /// Runs the region at a block for warps that are all there, one after another, while they take the same exit.
+    /// Returns that exit if all took it; otherwise see [`Stepper::parted`].
     // Inline: arguments on the stack are written and read in pieces of different size, which costs more than the rest.
     #[inline(always)]
     pub fn run_together(
@@ -650,8 +656,8 @@ impl<'a> Stepper<'a> {
         None
     }
 
-    /// Of warps of which not all have come out as the others did: the last that ran, how that came out, and by which exit those
-    /// before it did.
+    /// After warps have diverged in [`Stepper::run_together`]: the last warp that ran, how its region ended, and the
+    /// exit of the warps before it.
     pub fn parted(&mut self, at: Block, place: usize, calls: &[Call]) -> (usize, RegionFlow, u64) {
         let entry = &mut self.entries[at.index()];
         let call = calls.get(self.last_call);
@@ -664,12 +670,12 @@ impl<'a> Stepper<'a> {
         (self.last_call, flow, wanted)
     }
 
-    /// The ways that blocks take.
+    /// The paths that blocks take.
     pub fn trails(&mut self) -> &mut Trails {
         &mut self.trails
     }
 
-    /// A version of the code at a block, run by warps of which so much is known, as a step of their way.
+    /// The path-cache node for a version of the region at a block and the lane patterns known of its warps.
     pub fn stop(&mut self, at: Block, place: usize, known: &KnownShapes) -> Option<u32> {
         let code = self.entries[at.index()].versions.get(place)?;
         self.trails.stop(at, place, code, known)
@@ -680,29 +686,29 @@ impl<'a> Stepper<'a> {
         self.entries[at.index()].versions.get(place)?.exit(number)
     }
 
-    /// Goes on with a warp as [`Stepper::run_together`] has found it to come out. `None`: it was stopped.
+    /// Continues a warp after its region in [`Stepper::run_together`]. `None`: it was stopped.
     pub fn resume(&mut self, warp: &mut Warp, outcome: RegionFlow) -> Option<Flow> {
         self.finish(warp, outcome)
     }
 
-    /// Guest instructions that an execution of the code at a block counts for.
+    /// Guest instructions that one run of the region at a block is counted as.
     pub fn insts(&self, at: Block) -> u64 {
         self.tiers.code.guest_insts(at).into()
     }
 
-    /// Counts thread instructions of compiled code that no warp has counted.
+    /// Adds thread instructions of compiled code that no warp has counted.
     pub fn add_threads(&mut self, count: u64) {
         self.threads.1 += count;
     }
 
-    /// Whether there is code for rows of blocks, or it would be compiled if it were asked for.
+    /// Whether there is grid-row code, or it would be compiled on request.
     pub fn may_have_rows(&self) -> bool {
         let is_hot = || !self.entries[self.tiers.start.block.index()].versions.is_empty();
         self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_near(!self.tiers.behind || is_hot()))
     }
 
-    /// Code for rows of blocks that fits a block like that, and whether it was made for such. Where code is compiled behind, it is asked for
-    /// once there is some for single warps, or for other rows.
+    /// Grid-row code that fits a block, and whether it was made for the block's class. With background compilation, it
+    /// is requested once there is code for single warps or for another class.
     pub fn code_for_rows(&self, look: BlockLook<'_>) -> Option<(Arc<Compiled>, bool)> {
         let jit = self.tiers.jit.as_ref()?;
         let at = self.tiers.kernel.func.entry;
@@ -715,14 +721,15 @@ impl<'a> Stepper<'a> {
         jit.rows(at, look, make, self.cancel)
     }
 
-    /// How many versions of code for rows of blocks there are.
+    /// Number of versions of grid-row code.
     pub fn row_versions(&self) -> usize {
         self.tiers.jit.as_ref().map_or(0, |jit| jit.row_versions())
     }
 
-    /// Blocks that are to run one by one before code for rows is asked for.
+    /// Blocks to run warp by warp before grid-row code is requested.
     pub fn blocks_before_rows(&self, plan: &Plan) -> u32 {
-        // Where code is made behind, blocks have run before it is asked for; and looking would find all regions first.
+        // With background compilation blocks have run before it is requested anyway, and testing this would first have
+        // to find all regions.
         (!self.tiers.behind
             && self
                 .tiers
@@ -732,12 +739,13 @@ impl<'a> Stepper<'a> {
         .into()
     }
 
-    /// Whether code for rows of blocks may be there later, if it is not now.
+    /// Whether there may be grid-row code later, if there is none now.
     pub fn rows_may_come(&self) -> bool {
         self.tiers.behind && self.tiers.jit.as_ref().is_some_and(|jit| jit.rows_are_possible())
     }
 
-    /// Runs a row of blocks: from and to along the row, and what their linear index has more; `shared` is what blocks find in shared memory.
+    /// Runs blocks of a grid row: first and end index along the row, and the difference to the linear index. `shared`
+    /// is the initial shared memory.
     pub fn run_row(
         &mut self,
         code: &Compiled,
@@ -755,17 +763,17 @@ impl<'a> Stepper<'a> {
         let start = warps.as_ptr() as usize;
         let flow = code.run_row(context, warps, &self.rights);
         let warp = (context.warp as usize).wrapping_sub(start) / size_of::<RowWarp>();
-        // What loops have taken is not one warp's.
+        // The fuel spent belongs to no single warp.
         context.fuel = FUEL;
         RowRun { flow, block: context.block_x, warp, insts: context.insts, row_insts: context.row_insts }
     }
 
-    /// Guest instructions that a warp of a row counts for.
+    /// Guest instructions that one warp of plain grid-row code is counted as.
     pub fn first_insts(&self) -> u64 {
         self.insts(self.tiers.start.block)
     }
 
-    /// Which version of the region at the warp's block is to run, if any.
+    /// Chooses the version of the region at the warp's block to run, if any.
     #[inline]
     fn choose(&mut self, warp: &Warp, hint: &mut Hint) -> Option<usize> {
         let jit = self.tiers.jit.as_ref()?;
@@ -776,7 +784,7 @@ impl<'a> Stepper<'a> {
         }
         let max_steps = self.scratch.max_steps;
         if max_steps != 0 && warp.steps + u64::from(self.tiers.code.guest_insts(warp.block)) > max_steps {
-            // The interpreter stops at the right instruction.
+            // Interpret near the limit, to stop at the right instruction.
             return None;
         }
         let fresh = first && warp.block == self.tiers.start.block;
@@ -792,7 +800,7 @@ impl<'a> Stepper<'a> {
         } else {
             entry.versions.iter().position(|code| code.fits(warp))
         } {
-            // Another version may have been made for such warps, or be made.
+            // A version that suits the warp better may exist or be made.
             Some(found) if !(fresh && entry.versions[found].assumes_little()) => found,
             _ => {
                 sampler::set_place(Place::Compiler);
@@ -827,14 +835,14 @@ impl<'a> Stepper<'a> {
         Some(found)
     }
 
-    /// Adds what a region has executed to the warp: `steps`, if it counted those, else the instructions of its first block, and, where nobody
-    /// counts exactly, the time that its loops took.
+    /// Adds the instructions of a region to the warp's count: `steps` if the region counted them, else those of its
+    /// first block plus, if no exact count is needed, its back edges.
     fn count(&self, at: Block, steps: Option<u64>, warp: &mut Warp) {
         let executed = steps.unwrap_or_else(|| u64::from(self.tiers.code.guest_insts(at)));
         warp.count(executed);
         if !self.counts {
             if steps.is_none() {
-                // For the turns of warps and blocks.
+                // This limits the slices of warps and blocks.
                 warp.steps += FUEL.saturating_sub(self.context.fuel).unsigned_abs();
             }
             return;

@@ -1,12 +1,12 @@
-//! Warps of a block that go the same way.
+//! Runs the warps of a block together while they take the same path.
 //!
-//! Between barriers, warps of a block mostly run the same code from the same place to the same exit. As long as they do,
-//! they are entered in one go, one after the other, and the state of each (but for its frame) is left alone: one place
-//! stands for all. Barriers where all meet, and branches on which all agree, only move that place. When a warp
-//! comes out elsewhere, each gets its own state again, and those that stand at one place go on in groups.
+//! Between barriers, the warps of a block mostly run the same regions to the same exits. As long as they do, one call runs the
+//! region for all of them, one after another, and only one position is kept for all. A barrier at which all meet, and a branch on
+//! which all agree, only moves that position. When a warp takes another exit, each warp gets its own state again, and those at
+//! the same position continue in groups.
 //!
-//! The order differs from that of warps that run by themselves only between barriers, where the guest has none; of
-//! faults the one is reported that would be found first there.
+//! Compared with running each warp alone, only the order between barriers differs, and there the guest defines none. If several
+//! warps fault, the reported fault is the one that running each warp alone would find first.
 
 use super::super::jit::{KnownShapes, Parted, RegionFlow};
 use super::super::memory::View;
@@ -18,20 +18,21 @@ use crate::vm::Call;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::{Block, Terminator};
 
-/// What a turn of a block needs of its launch.
+/// What a slice of a block needs of its launch.
 pub struct InLaunch<'a> {
-    /// What is launched.
+    /// The launch.
     pub plan: &'a Plan,
     /// The kernel.
     pub tiers: &'a Tiers,
     /// Global memory.
     pub memory: &'a Memory,
-    /// What is asked now and then.
+    /// Polled now and then.
     pub patience: &'a dyn Patience,
 }
 
 impl Resident {
-    /// Whether the warp runs with those at a block; `whole`: with all that live, wherever its own state says that it is.
+    /// Whether the warp runs with the group at a block. `whole`: the group is all living warps, whatever position their
+    /// own state has.
     #[inline]
     fn is_in_group(&self, at: Block, whole: bool) -> bool {
         !self.warp.ended && self.midway.is_none() && (whole || self.waits.is_none() && self.warp.block == at)
@@ -39,8 +40,8 @@ impl Resident {
 }
 
 impl RunningBlock {
-    /// Runs warps together while they go the same way. Gives how the turn ended if it did; else every warp has its own
-    /// state and goes on from there.
+    /// Runs warps together while they take the same path. Returns how the slice ended if it did; otherwise every warp
+    /// has its own state and continues alone.
     pub(super) fn run_together(
         &mut self,
         launch: &InLaunch<'_>,
@@ -75,13 +76,13 @@ impl RunningBlock {
         } else {
             (at, whole) = self.next_group(launch.tiers)?;
         }
-        // Instructions that each warp has executed and not counted yet.
+        // Instructions that each warp has executed but not added to its own count yet.
         let mut steps = 0;
-        // Only what all warps of the block have done together is in it.
+        // Lane patterns known of all warps, from regions that all warps of the block have run together.
         let mut known = KnownShapes::default();
-        // Where a loop begins that waits, if they have come by one.
+        // The head of a loop that certainly waits, if they have reached one.
         let mut waited = None;
-        // Where they stand, if `place` is that of a step known from before; and the step and way that they came by.
+        // `stop`: the path-cache node of `place`, if known. `came`: the node and successor by which the warps came.
         let (mut stop, mut came) = (None, None);
         loop {
             let found = match place.take() {
@@ -173,18 +174,18 @@ impl RunningBlock {
                 return Some(turn);
             }
             if *spent >= BLOCK_SLICE {
-                // The turn ends after the others have had theirs.
+                // The slice ends after the other groups have run.
                 return None;
             }
             (at, whole) = self.next_group(launch.tiers)?;
             if stepper.surely_waits(at) && waited.replace(at) == Some(at) {
-                // They have looked twice. Now others have their turns.
+                // The loop has checked its condition twice. Let others run.
                 return None;
             }
         }
     }
 
-    /// Gives each warp its own state where they have not run yet.
+    /// Gives each warp its own initial state, if none has run yet.
     fn part_ways(&mut self, launch: &InLaunch<'_>) -> Option<Turn> {
         if self.fresh {
             self.restart(launch.plan, launch.tiers);
@@ -192,8 +193,8 @@ impl RunningBlock {
         None
     }
 
-    /// The block of code that comes first in the program of those where a warp stands that can go on, and whether all living
-    /// warps stand there. (Warps that part meet again soonest if those behind go first.)
+    /// The next group to run: of the blocks of code where runnable warps are, the one with the lowest address, and
+    /// whether all living warps are there. Diverged warps meet again soonest if those that are behind go first.
     fn next_group(&mut self, tiers: &Tiers) -> Option<(Block, bool)> {
         let mut first: Option<(u32, Block)> = None;
         let mut whole = true;
@@ -245,7 +246,7 @@ impl RunningBlock {
         }
     }
 
-    /// All warps have run to their ends from their first state.
+    /// Records that all warps have run from their initial state to their end.
     fn end_all(&mut self, calls: &[Call], insts: u64, stepper: &mut Stepper<'_>) {
         let (mut steps, mut threads) = (0, 0);
         for call in calls {
@@ -258,11 +259,11 @@ impl RunningBlock {
         self.living = 0;
     }
 
-    /// Where all warps go on after the same exit, if no warp needs to be looked at for that, and which of the ways that is
-    /// ([`super::super::trails`]).
+    /// Where all warps continue after the same exit, if that does not depend on a warp's state, and which successor of
+    /// the exit that is ([`super::super::trails`]).
     fn same_way(&self, kind: ExitKind, calls: &[Call], tiers: &Tiers) -> Option<(Block, usize)> {
         if calls.iter().any(|call| call.words[0] & call.word != 0) {
-            // Threads have ended.
+            // Some threads have ended.
             return None;
         }
         let block = match kind {
@@ -295,7 +296,8 @@ impl RunningBlock {
         }
     }
 
-    /// Puts all living warps at a block, `steps` instructions further, or as many as regions have counted if they have been `called`.
+    /// Moves all living warps to a block and adds `steps` instructions to their counts, or as many as regions have
+    /// counted if they were `called`.
     fn land(&mut self, at: Block, steps: u64, called: bool, stepper: &mut Stepper<'_>) {
         for resident in self.warps.iter_mut().filter(|resident| !resident.warp.ended) {
             resident.warp.block = at;
@@ -309,8 +311,9 @@ impl RunningBlock {
         }
     }
 
-    /// Goes on with a block whose warps have run by code for rows up to `at`, where all of them stand, `insts` guest instructions
-    /// behind the start; or where they have parted, `parted` telling how those up to `last` came out. Gives how the turn ended if it did.
+    /// Continues a block that grid-row code has left. All its warps have reached `at`, `insts` guest instructions after
+    /// the start. If they have diverged there, `parted` says how those up to `last` left the phase. Returns how the
+    /// slice ended if it did.
     pub fn take_over(
         &mut self,
         launch: &InLaunch<'_>,
@@ -324,7 +327,7 @@ impl RunningBlock {
         let call = |(number, resident): (usize, &mut Resident)| {
             let mut call = Call::new(resident.warp.frame.as_mut_ptr().cast(), resident.warp.active, number);
             let all = parted.before.is_some_and(|(_, holds)| holds == Some(true));
-            // The code tells of threads that have ended where not all of them have.
+            // The code reports ended threads only if not all threads have ended.
             let ended = parted.before.is_some_and(|(kind, _)| matches!(kind, ExitKind::Ended));
             call.words = [if ended { call.word } else { 0 }, if all { call.word } else { 0 }];
             call
@@ -339,7 +342,7 @@ impl RunningBlock {
         self.go_on_each(launch, stepper, before, &calls, flow)
     }
 
-    /// Each warp that has run goes on by itself: the last as `flow` says, those before it by the exit `before`.
+    /// Lets each warp that has run continue alone: the last one as `flow` says, those before it by the exit `before`.
     fn go_on_each(
         &mut self,
         launch: &InLaunch<'_>,
@@ -365,7 +368,8 @@ impl RunningBlock {
         None
     }
 
-    /// A warp has faulted; warps below it may do so before the next barrier, and would have been found first.
+    /// After a warp has faulted: a lower warp may fault before the next barrier too, and running each warp alone would
+    /// find that fault first.
     fn first_fault(
         &mut self,
         launch: &InLaunch<'_>,

@@ -1,19 +1,19 @@
-//! Which way blocks go whose warps run together.
+//! A cache of the paths that blocks take when their warps run together.
 //!
-//! Blocks of a kernel mostly take the same way: from a region by an exit to the next one, and what is known of the registers' shapes
-//! then is the same each time. So a way that was found once is kept, with what is left to be looked at in the registers before each step.
+//! The blocks of a kernel mostly follow the same path: the same regions, the same exits, the same lane patterns of slots. So a
+//! thread remembers each path it has found, with the assumptions that are still to be checked before each region.
 
 use super::jit::{Compiled, KnownShapes, Needed};
 use warpjit_ir::Block;
 use warpjit_ir::interp::Warp;
 
-/// Ways on from one exit: a jump or barrier, a branch that all lanes take, one that none takes.
+/// Successors of one exit: after a jump or barrier, after a branch that all lanes take, after one that no lane takes.
 pub const WAYS: usize = 3;
 
-/// Most steps that a thread remembers.
+/// Most nodes that a thread remembers.
 const MOST_STOPS: usize = 512;
 
-/// Where warps stand together, and what they run there.
+/// A node of a path: a region that warps run together, with what is known of them before and after it.
 #[derive(Debug)]
 struct Stop {
     at: Block,
@@ -21,19 +21,20 @@ struct Stop {
     place: usize,
     before: KnownShapes,
     after: KnownShapes,
-    /// What the code assumes and nobody knows yet.
+    /// The code's assumptions that are not known to hold.
     checks: Vec<Needed>,
     ways: [Option<u32>; WAYS],
 }
 
-/// The ways that a thread knows.
+/// The paths that a thread knows.
 #[derive(Debug, Default)]
 pub struct Trails {
     stops: Vec<Stop>,
 }
 
 impl Trails {
-    /// A version of the code at a block, run by warps of which so much is known. `None` where there are too many of them.
+    /// The node for a version of the region at a block and the lane patterns known of its warps. `None` if there are
+    /// too many nodes.
     pub fn stop(&mut self, at: Block, place: usize, code: &Compiled, known: &KnownShapes) -> Option<u32> {
         let same = |stop: &Stop| stop.at == at && stop.place == place && stop.before == *known;
         if let Some(found) = self.stops.iter().position(same) {
@@ -50,14 +51,14 @@ impl Trails {
         u32::try_from(self.stops.len() - 1).ok()
     }
 
-    /// Notes where a way leads.
+    /// Records the node that follows another one by successor `way`.
     pub fn link(&mut self, from: u32, way: usize, to: u32) {
         if let Some(stop) = self.stops.get_mut(from as usize) {
             stop.ways[way] = Some(to);
         }
     }
 
-    /// Where a way leads, if it is known and the warps have what the code there assumes: the stop, its block and version.
+    /// The node that follows by successor `way`, if known and if the warps pass its checks, with its block and version.
     #[inline]
     pub fn follow<'w>(
         &self,
@@ -71,7 +72,7 @@ impl Trails {
         fits.then_some((to, stop.at, stop.place))
     }
 
-    /// What is known of the registers behind a stop.
+    /// The lane patterns known after a node's region.
     pub fn known_behind(&self, stop: u32) -> KnownShapes {
         self.stops.get(stop as usize).map(|stop| stop.after.clone()).unwrap_or_default()
     }

@@ -1,8 +1,8 @@
-//! Which way a kernel's blocks run: with lanes in vectors, or one lane after another in scalar code.
+//! Chooses how a kernel's blocks run: lanes in vectors, or one lane after another in scalar code. Both give the same results.
 //!
-//! Vectors are best where lanes stay together, scalar code where they part for good; which it is depends on the data, so it is measured. A
-//! kernel runs with vectors first. Once it has taken some time, a few blocks are timed with vectors and a few lane by lane, and the quicker way
-//! goes on. That is done again now and then, less often each time it says the same. Both ways give the same results.
+//! Vectors are faster while lanes stay convergent, scalar code when they diverge for good. That depends on the data, so it is
+//! measured. A kernel starts with vectors. Once it has run for some time, a few blocks are timed each way, and the faster way
+//! continues. The measurement is repeated now and then, less often each time it confirms the choice.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,20 +19,20 @@ pub enum Way {
     Lanes,
 }
 
-/// Time that blocks are timed for, each way, and how many at least where they are short.
+/// Each way is timed for at least this long and at least this many blocks.
 const SAMPLE: Duration = Duration::from_micros(1500);
 const FEW_BLOCKS: u64 = 4;
 
-/// A single block that takes so long is enough.
+/// One block that takes at least this long is enough.
 const LONG_BLOCK: Duration = Duration::from_millis(20);
 
-/// Lane by lane must take this part of the time, in percent, to be chosen.
+/// Lane by lane is chosen if it takes less than this percentage of the vectors' time.
 const WORTH_IT: u32 = 95;
 
-/// A way that takes so many times as long is given up before its time is over.
+/// Timing a way ends early if it takes this many times as long as the other.
 const HOPELESS: u32 = 4;
 
-/// So many times the blocks that were timed run before the next time, at first and at most.
+/// Pause between two measurements, as a multiple of the blocks that were timed: the first pause and the longest.
 const FIRST_PAUSE: u64 = 64;
 const LONGEST_PAUSE: u64 = 4096;
 
@@ -62,17 +62,17 @@ impl Sample {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Time that it has run with vectors before any was measured.
+    /// Time spent with vectors before the first measurement.
     before: Duration,
     vectors: Sample,
     lanes: Sample,
-    /// What was found last.
+    /// The result of the last measurement.
     found: Way,
-    /// Blocks of the pause behind the next measurement, in times of those measured.
+    /// Length of the pause after the next measurement, as a multiple of the blocks timed.
     pause: u64,
 }
 
-/// What is done now.
+/// The current activity.
 const RUN_VECTORS: u8 = 0;
 const RUN_LANES: u8 = 1;
 const MEASURE_VECTORS: u8 = 2;
@@ -83,20 +83,20 @@ const WARM_UP: u8 = 4;
 #[derive(Debug)]
 pub struct Choice {
     now: AtomicU8,
-    /// Blocks to run before it is measured again.
+    /// Blocks to run before the next measurement.
     left: AtomicU64,
     state: Mutex<State>,
-    /// Time with vectors before the first measurement.
+    /// How long the kernel runs with vectors before the first measurement.
     patience: Duration,
 }
 
 impl Choice {
-    /// Nothing is known; so much time passes before the first look.
+    /// A choice without measurements; the first one comes after `patience`.
     pub fn new(patience: Duration) -> Choice {
         Choice { now: AtomicU8::new(WARM_UP), left: AtomicU64::new(0), state: Mutex::default(), patience }
     }
 
-    /// The way that the next block goes.
+    /// The way to run the next block.
     #[inline]
     pub fn way(&self) -> Way {
         match self.now.load(Ordering::Relaxed) {
@@ -111,20 +111,20 @@ impl Choice {
         self.now.load(Ordering::Relaxed) >= MEASURE_VECTORS
     }
 
-    /// There is no code for the other way.
+    /// Records that there is no code for the other way.
     pub fn give_up(&self) {
         self.left.store(u64::MAX, Ordering::Relaxed);
         self.now.store(RUN_VECTORS, Ordering::Relaxed);
     }
 
-    /// Blocks have run without being timed.
+    /// Records blocks that have run without being timed.
     #[inline]
     pub fn ran(&self, blocks: u64) {
         let left = self.left.load(Ordering::Relaxed);
         if left == u64::MAX || self.is_measuring() {
             return;
         }
-        // Threads may count over each other: it is no more than a hint.
+        // Threads may overwrite each other's count, which is only a hint.
         self.left.store(left.saturating_sub(blocks), Ordering::Relaxed);
         if left <= blocks {
             let mut state = self.state.lock();
@@ -133,7 +133,7 @@ impl Choice {
         }
     }
 
-    /// Blocks, or a part of one if there are none, have taken so long.
+    /// Records the time that blocks have taken; with 0 blocks, the time of a part of one.
     pub fn took(&self, way: Way, blocks: u64, time: Duration) {
         let mut state = self.state.lock();
         match (self.now.load(Ordering::Relaxed), way) {

@@ -1,4 +1,4 @@
-//! Checked accesses to guest memory that other threads may be using.
+//! Loads, stores and copies of guest memory that check page rights first. Other threads may access the memory at the same time.
 
 use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{} {address:#x} is {}", if *.store { "store to" } else { "load from" }, if *.mapped { "read-only" } else { "not mapped" })]
 pub struct Denied {
-    /// The first byte that may not be accessed so.
+    /// The first byte that may not be accessed.
     pub address: u64,
     /// Whether it was to be written.
     pub store: bool,
@@ -16,7 +16,7 @@ pub struct Denied {
 }
 
 impl Memory {
-    /// Checks that every page of a range has the rights; gives its end.
+    /// Checks that every page of a range has the rights; returns the end of the range.
     pub(super) fn check(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
         let denied =
             |at: u64, flags: u8| Denied { address: at, store: rights & PAGE_WRITE != 0, mapped: flags != 0 };
@@ -32,7 +32,7 @@ impl Memory {
         Ok(end)
     }
 
-    /// The host's pointer to an access that the page rights allow; `None` if it does not lie in one piece of host memory.
+    /// The host pointer for an access, after checking the page rights. `None` if it crosses two pieces of host memory.
     #[inline]
     fn pointer(&self, address: u64, bytes: u8, rights: u8) -> Result<Option<*mut u8>, Denied> {
         match self.space.window_page(address, bytes) {
@@ -47,15 +47,15 @@ impl Memory {
         Ok(self.whole(address, bytes))
     }
 
-    /// The host's pointer to a checked access that lies in one piece of host memory.
+    /// The host pointer for an access whose rights have been checked; `None` if it crosses two pieces of host memory.
     fn whole(&self, address: u64, bytes: u8) -> Option<*mut u8> {
         let piece = self.space.place(address)?;
         (piece.bytes >= bytes.into()).then_some(piece.pointer)
     }
 
-    /// Where the host finds the memory of an access of compiled code, of 1, 2, 4 or 8 bytes: a load, or a store of a value. `bounce` is
-    /// eight bytes of the access's own. Where it lies in two pieces of host memory, a store is done here, and a load
-    /// finds what it loads in `bounce`.
+    /// The host address for an access of compiled code, of 1, 2, 4 or 8 bytes. `bounce` is an eight-byte buffer for
+    /// this access. If the access crosses two pieces of host memory, a store is executed here, a load's value is copied
+    /// to `bounce`, and the result is `bounce`.
     pub(crate) fn translate(
         &self,
         address: u64,
@@ -74,7 +74,7 @@ impl Memory {
         Ok(bounce.as_ptr().cast())
     }
 
-    /// The first of so many bytes that a guest may not load, or store, if there is one.
+    /// The first byte of a range that the guest may not load (or store), if there is one.
     pub(crate) fn first_denied(&self, address: u64, bytes: u64, store: bool) -> Option<u64> {
         self.check(address, bytes, if store { PAGE_WRITE } else { PAGE_READ })
             .err()
@@ -86,7 +86,7 @@ impl Memory {
     pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
         let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
         let Some(pointer) = self.pointer(address, bytes, PAGE_READ)? else {
-            // Two pieces of host memory meet within the access.
+            // The access crosses two pieces of host memory.
             let byte = |at: u8| Ok(self.load(address + u64::from(at), 1)? << (8 * at));
             return (0..bytes).try_fold(0, |value, at| Ok(value | byte(at)?));
         };
@@ -143,7 +143,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes a range of whole words zero that the guest may write.
+    /// Zeroes a range of whole 64-bit words that the guest may write.
     pub(crate) fn clear(&self, address: u64, bytes: u64) -> Result<(), Denied> {
         let (address, bytes) = (address & !7, bytes & !7);
         self.check(address, bytes, PAGE_READ | PAGE_WRITE)?;
@@ -164,7 +164,8 @@ impl Memory {
         });
     }
 
-    /// Calls `work` for each piece of host memory of a mapped range, with its pointer, its place in the range, and its bytes.
+    /// Calls `work` for each piece of host memory of a mapped range, with its pointer, its offset in the range, and its
+    /// length.
     fn each_piece(&self, address: u64, bytes: u64, mut work: impl FnMut(*mut u8, usize, usize)) {
         let mut at = 0;
         while at < bytes {
@@ -175,7 +176,7 @@ impl Memory {
         }
     }
 
-    /// The host's pointer to a word that the guest may write. Its address is aligned, so it lies in one piece of host memory.
+    /// The host pointer to an aligned word that the guest may write. It cannot cross two pieces of host memory.
     #[inline]
     pub(super) fn word_place(&self, address: u64, bytes: u8) -> Result<*mut u8, Denied> {
         let denied = Denied { address, store: true, mapped: false };

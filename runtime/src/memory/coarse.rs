@@ -1,19 +1,20 @@
-//! Memory of so many buffers that the system has not mappings enough for each.
+//! Fallback for address spaces with more buffers than the operating system allows mappings.
 //!
-//! In each piece of host memory ([`super::space`]) all pages from the first buffer to the last are one mapping then. They can be read and
-//! written, whether they are a buffer's or not; the table of pages tells which are. Pages that are no buffer's hold zeros and take no memory.
-//! The guest sees no difference: the interpreter looks into the table anyway, and the engine takes compiled code that does
+//! In each piece of host memory ([`super::space`]), all pages from the first buffer to the last become one readable and writable
+//! mapping. Only the page table then says which of them belong to a buffer. The others hold zeros and take no memory. The guest
+//! sees no difference: the interpreter checks the page table anyway, and the engine switches to compiled code that does
 //! ([`crate::Config::checked_memory`]).
 
 use super::Memory;
 use super::reservation::Rights;
 use crate::Error;
 
-/// Buffers of so many bytes stay mappings of their own: there can be only few of them, and most of their pages may never have been touched.
+/// Buffers of at least this size keep mappings of their own. There can be only few of them, and most of their pages may
+/// be untouched.
 const LARGE_BYTES: u64 = 1 << 26;
 
 impl Memory {
-    /// From here on the pages can be told apart by the table only. If the system refuses to change their rights, all is as it was before.
+    /// Makes memory coarse. If the system refuses to change the pages' rights, everything stays as it was.
     pub(super) fn become_coarse(&mut self) -> Result<(), Error> {
         if self.coarse {
             return Ok(());
@@ -22,12 +23,12 @@ impl Memory {
         self.coarse = true;
         self.merged = false;
         self.give_back_others(&[])?;
-        // What the system refuses now is tried again when the next buffer is mapped.
+        // If the system refuses this now, it is tried again when the next buffer is mapped.
         let _ = self.merge();
         Ok(())
     }
 
-    /// Makes all that is mapped or parked readable and writable. That needs no more mappings than there are.
+    /// Makes all mapped or retained pages readable and writable. This never needs additional mappings.
     fn unlock(&self) -> Result<(), Error> {
         let all =
             self.buffers.iter().map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
@@ -45,14 +46,15 @@ impl Memory {
         Ok(())
     }
 
-    /// Makes pages part of the large mappings.
+    /// Adds pages to the large mappings.
     pub(super) fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
         self.merge()?;
         self.space.open(first, last)
     }
 
-    /// Makes one mapping of all buffers in a piece of host memory, one after the other, each with the gap before it: so the system never
-    /// has more mappings than before. The contents of one at a time are kept beside meanwhile. What fails can be done again.
+    /// Merges all buffers in a piece of host memory into one mapping, one buffer after another, each with the gap
+    /// before it. So the number of mappings never grows. The contents of the current buffer are saved meanwhile. A
+    /// failed merge can be repeated.
     fn merge(&mut self) -> Result<(), Error> {
         if self.merged {
             return Ok(());
@@ -77,17 +79,17 @@ impl Memory {
         Ok(())
     }
 
-    /// Those of some pages that hold anything but zeros.
+    /// The parts of some pages that are not all zero, with their contents.
     fn written_parts(&self, first: u64, last: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         let mut parts = Vec::new();
         for at in (first..last).step_by(self.host_page as usize) {
-            // A buffer that could not be unmapped may have lost its contents and with them its rights.
+            // A buffer that could not be unmapped may have lost its contents and rights.
             if self.page_flags(at) == 0 {
                 continue;
             }
             let mut part = vec![0; self.host_page as usize];
             self.read(at, &mut part)?;
-            // What was never written stays so.
+            // Skip parts that are zero, so that untouched pages stay untouched.
             if part.iter().any(|&byte| byte != 0) {
                 parts.push((at, part));
             }
@@ -95,7 +97,7 @@ impl Memory {
         Ok(parts)
     }
 
-    /// Without buffers each has rights of its own again.
+    /// Ends coarse mode, once there are no buffers.
     pub(super) fn become_fine(&mut self) -> Result<(), Error> {
         if self.coarse {
             self.give_back_others(&[])?;

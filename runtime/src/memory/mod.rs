@@ -1,17 +1,16 @@
 //! Guest memory: one address space, and the buffers mapped in it.
 //!
-//! Guest addresses have 48 bits and are sign-extended. Those from 0 on, up to [`Memory::window_bytes`], are the *window*: compiled code
-//! reaches them through [`Memory::base`] without a check, and pages that are not mapped fault. Code for a space with memory
-//! elsewhere looks its addresses up (`space`). Everything else goes through accessors that look into a table of page rights
-//! first and give a [`Denied`] instead of a signal. Both see the same pages, so both tiers fault
-//! at the same accesses.
+//! Guest addresses have 48 bits and are sign-extended. The addresses from 0 to [`Memory::window_bytes`] are the *window*.
+//! Compiled code accesses it through [`Memory::base`] without a check, and an access to an unmapped page raises a signal. Code
+//! for an address space with memory outside the window translates its addresses (`space`). Everything else uses accessors that
+//! check the page table first and return [`Denied`]. Both see the same pages, so both tiers fault at the same accesses.
 //!
-//! Guest threads race as they please, so no Rust reference to guest memory exists: every access
-//! here is a relaxed atomic one of at most eight bytes.
+//! Guest threads may race, so no Rust reference to guest memory exists: every access here is a relaxed atomic access of at most
+//! eight bytes.
 //!
-//! A system allows a process some ten thousand mappings, and pages with other rights than their neighbours are mappings of their own. Beyond
-//! [`MOST_BORDERS`] memory is *coarse* (`coarse`): few large mappings that can be read and written, and only the table tells which pages there
-//! are. Compiled code must look into the table then, too ([`Memory::is_coarse`]).
+//! An operating system limits the number of mappings of a process, and each run of pages with equal rights is one. Beyond
+//! [`MOST_BORDERS`] such runs, memory becomes *coarse* (`coarse`): it has a few large mappings that can be read and written, and
+//! only the page table knows which pages exist. Then compiled code must check the page table too ([`Memory::is_coarse`]).
 
 mod access;
 mod coarse;
@@ -42,11 +41,11 @@ pub const PAGE_WRITE: u8 = 2;
 /// Addresses below are never handed out, so that a null pointer with a small offset faults.
 const FIRST_ADDRESS: u64 = 0x1_0000;
 
-/// Most places where a page has other rights than the one before it: about as many mappings of the system's. Linux allows 65,530 unless told
-/// otherwise, for all of the process.
+/// Most places where a page has other rights than the page before it. Each is about one mapping of the operating
+/// system. Linux allows 65,530 by default, for the whole process.
 const MOST_BORDERS: usize = 1 << 15;
 
-/// As few cannot be the reason why the system refuses a mapping.
+/// With so few, their number cannot be the reason why the system refuses a mapping.
 const FEW_BORDERS: usize = 1 << 10;
 
 /// What guest code may do with a buffer. The host may always do both.
@@ -88,13 +87,13 @@ pub struct Memory {
     parked: parked::Parked,
     /// Unit of the host's own protection, at least [`PAGE_BYTES`].
     host_page: u64,
-    /// Which host pages buffers take where 32-bit guests reach them, with one behind each.
+    /// Which host pages below 4 GiB are taken by buffers; each buffer has one more page after it.
     room: Room,
-    /// Places where a host page has other rights than the one before it.
+    /// Number of places where a host page has other rights than the page before it.
     borders: usize,
-    /// There are too many of these: only the table says what is mapped.
+    /// Whether there are too many of these, so that only the page table says what is mapped.
     coarse: bool,
-    /// Then: all buffers lie in the large mappings.
+    /// If coarse: whether all buffers are in the large mappings.
     merged: bool,
 }
 
@@ -123,13 +122,12 @@ impl Memory {
         }
     }
 
-    /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address of the runtime's choice
-    /// (never in the first 64 KiB, with a page without rights behind the buffer, and from 2 MiB on where a huge page of the host may
-    /// begin).
+    /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address that the runtime chooses. A chosen address
+    /// is never in the first 64 KiB, a page without rights follows the buffer, and a buffer of 2 MiB or more starts
+    /// where a huge page of the host may start.
     ///
-    /// An explicit address need not be page-aligned: then all of the pages that the buffer touches
-    /// become accessible, so that accesses a little outside it do not fault. Buffers may share a
-    /// page if they have the same access; they may not overlap.
+    /// An explicit address need not be page-aligned. Then whole pages become accessible, so that accesses a little
+    /// outside the buffer do not fault. Buffers may share a page if they have the same access; they may not overlap.
     pub fn map(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
         if bytes == 0 {
             return Err(Error::Memory("a buffer needs at least one byte".into()));
@@ -157,7 +155,7 @@ impl Memory {
                 other + buffer.bytes
             )));
         }
-        // Pages at both ends may belong to a neighbour already; those in between are all new.
+        // The pages at both ends may already belong to a neighbour. Those in between are all new.
         let (first, last) = self.covering(address, end);
         for (other, buffer) in self.neighbours(address, first, last) {
             if buffer.access != access {
@@ -167,7 +165,7 @@ impl Memory {
             }
         }
         self.give_back_within(first, last)?;
-        // A neighbour's guest may have written into the rest of its page. Pages that are new are zero.
+        // The guest may have written to the rest of a neighbour's page. New pages are zero.
         for page in [first, last - self.host_page] {
             let behind = page + self.host_page;
             if self.shared_page(address, page, behind) {
@@ -182,8 +180,8 @@ impl Memory {
         Ok(address)
     }
 
-    /// Gets host memory for the pages of a buffer that is to begin at `address`. If that fails, none of the pages that were free can be
-    /// accessed; what has been reserved for them is left.
+    /// Gets host memory for the pages of a buffer at `address`. If that fails, pages that were free stay inaccessible;
+    /// address reservations made for them remain.
     fn claim(&mut self, address: u64, first: u64, last: u64, access: Access) -> Result<(), Error> {
         let (first, last) = self.own_pages(address, first, last);
         if first >= last {
@@ -195,20 +193,21 @@ impl Memory {
         self.space.reserve(first, last)?;
         if !self.coarse {
             let Err(error) = self.space.map(first, last - first, access.rights()) else { return Ok(()) };
-            // Too many mappings: of the process, or because the system allows fewer.
+            // The process may have too many mappings, or the system may allow fewer than usual.
             let has_many = self.borders > FEW_BORDERS;
             if !has_many || self.become_coarse().is_err() {
-                // Of several pieces some may have been mapped.
+                // Some of several pieces may have been mapped.
                 let _ = self.close_pages(first, last);
                 return Err(error);
             }
-            // Nothing is parked any more, and what was reserved for that has been given back.
+            // Nothing is retained any more, and its reservations have been released.
             self.space.reserve(first, last)?;
         }
         self.open(first, last)
     }
 
-    /// Those of a buffer's pages that it shares with no other: only the two at the ends can be shared. They may be none (`first >= last`).
+    /// The pages of a buffer that it shares with no other buffer. Only the pages at its ends can be shared. The range
+    /// may be empty (`first >= last`).
     fn own_pages(&self, address: u64, first: u64, last: u64) -> (u64, u64) {
         let page = self.host_page;
         let from = if self.shared_page(address, first, first + page) { first + page } else { first };
@@ -216,9 +215,9 @@ impl Memory {
         (from, to)
     }
 
-    /// Takes the contents of pages and all rights to them, as far as there are rights of pages. The table of pages is left as it is.
+    /// Discards the contents of pages and, unless memory is coarse, all rights to them. Does not change the page table.
     fn close_pages(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        // Where the system has no mapping left for pages with other rights than their neighbours, all get the same.
+        // If the system has no mappings left, make memory coarse, so that all pages have the same rights.
         if !self.coarse && self.space.map(first, last - first, Rights::None).is_err() {
             self.become_coarse()?;
         }
@@ -228,7 +227,7 @@ impl Memory {
     /// Unmaps the buffer that begins at `address`; its pages fault from then on.
     ///
     /// # Errors
-    /// If none begins there, or the system refuses it: then the buffer is still there.
+    /// If no buffer begins there, or the system refuses it. Then the buffer is still mapped.
     pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
         let Some(&buffer) = self.buffers.get(&address) else {
             return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
@@ -237,7 +236,8 @@ impl Memory {
         let (from, to) = self.own_pages(address, first, last);
         if from < to {
             if let Err(error) = self.close_pages(from, to) {
-                // Of several pieces some may have been taken. The host must not look where there may be no rights.
+                // Some of several pieces may have been unmapped. The host must not access pages that may have no
+                // rights.
                 if self.space.protect(from, to - from, buffer.access.rights()).is_err() {
                     self.set_pages(from, to, 0);
                 }
@@ -249,13 +249,13 @@ impl Memory {
         self.leave_room(first, last);
         self.release(first, last);
         if self.buffers.is_empty() {
-            // Coarse is right as well if that fails.
+            // If that fails, memory stays coarse, which is also correct.
             let _ = self.become_fine();
         }
         Ok(())
     }
 
-    /// Gives back what was reserved outside the window for a range, as far as nothing mapped or parked is left in it.
+    /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.
     fn release(&mut self, first: u64, last: u64) {
         let Memory { space, buffers, parked, .. } = self;
         space.release(first, last, |start, end| {
@@ -264,13 +264,13 @@ impl Memory {
         });
     }
 
-    /// Pages that a buffer had are free, unless others touch them or the ones before.
+    /// Marks a buffer's former pages as free, unless other buffers touch them or the pages before them.
     fn leave_room(&mut self, first: u64, last: u64) {
         if first >> 32 != 0 {
             return;
         }
         let page = self.host_page;
-        // Nothing else can touch those in between.
+        // No other buffer can touch those in between.
         let inside = ((first / page + 2).max(FIRST_ADDRESS.div_ceil(page)), (last / page).saturating_sub(1));
         if inside.0 < inside.1 {
             self.room.set(inside.0, inside.1, false);
@@ -283,7 +283,7 @@ impl Memory {
         }
     }
 
-    /// Whether only the table of pages tells what is mapped: compiled code has to look into it.
+    /// Whether only the page table says what is mapped, so that compiled code must check it.
     pub fn is_coarse(&self) -> bool {
         self.coarse
     }
@@ -330,7 +330,7 @@ impl Memory {
             .step_by(self.host_page as usize)
             .filter(|&page| self.page_flags(page) == PAGE_READ)
             .collect();
-        // Neighbouring pages in one system call.
+        // Change runs of neighbouring pages with one system call.
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for page in locked {
             match runs.last_mut() {
@@ -341,7 +341,7 @@ impl Memory {
         let change = |memory: &Memory, rights: Rights| {
             runs.iter().try_for_each(|&(page, bytes)| memory.space.protect(page, bytes, rights))
         };
-        // Pages with other rights than their neighbours may be too many for the system, here as well.
+        // This may also need more mappings than the system allows.
         if let Err(error) = change(self, Rights::ReadWrite)
             && self.become_coarse().is_err()
         {
@@ -355,22 +355,23 @@ impl Memory {
         Ok(())
     }
 
-    /// Guest addresses of the window: [`WINDOW_BYTES`], or a smaller power of two where the host has no room for that many.
+    /// Size of the window: [`WINDOW_BYTES`], or a smaller power of two if the host has no room for it.
     pub fn window_bytes(&self) -> u64 {
         self.space.window().bytes()
     }
 
-    /// Whether compiled code must look 64-bit addresses up: there is memory outside the window, or may be during a launch.
+    /// Whether compiled code must translate 64-bit addresses, because there is memory outside the window, or may be
+    /// during a launch.
     pub(crate) fn needs_translation(&self) -> bool {
         self.space.exceeds_window() || self.window_bytes() < WINDOW_BYTES
     }
 
-    /// The host address of the first guest address of the upper half, where compiled code can reach that.
+    /// The host address of the upper window's start, if there is an upper window.
     pub(crate) fn upper_base(&self) -> Option<*mut u8> {
         self.space.upper().map(|upper| upper.base())
     }
 
-    /// Whether an index of 32 bits may lead from a guest address to memory of the host.
+    /// Whether a guest address plus a 32-bit index may reach other memory of the host.
     pub fn has_near_guards(&self) -> bool {
         self.space.window().has_near_guards()
     }
@@ -380,8 +381,8 @@ impl Memory {
         self.space.window().base()
     }
 
-    /// The table of page rights ([`PAGE_READ`], [`PAGE_WRITE`]) of the window, one byte a page of [`PAGE_BYTES`] and two more
-    /// pages without rights at the end, for compiled code that checks.
+    /// The window's page table, for compiled code that checks addresses: one byte ([`PAGE_READ`], [`PAGE_WRITE`]) for
+    /// each [`PAGE_BYTES`], then two more without rights.
     pub fn page_table(&self) -> *const u8 {
         self.space.window_pages().as_ptr().cast()
     }
@@ -397,8 +398,8 @@ impl Memory {
         self.borders += self.borders_within(first, last);
     }
 
-    /// Places from `first` to `last` where a page has other rights than the one before it. Pages between the first and the last one of the
-    /// range have all the same rights: one stands for all.
+    /// Number of places from `first` to `last` where a page has other rights than the page before it. All pages of the
+    /// range except the first and the last have the same rights, so only one of them is looked at.
     fn borders_within(&self, first: u64, last: u64) -> usize {
         let page = self.host_page;
         let end = last - page;
@@ -432,14 +433,15 @@ impl Memory {
             .checked_next_multiple_of(self.host_page)
             .and_then(|whole| whole.checked_add(self.host_page))
             .unwrap_or(u64::MAX);
-        // Large buffers begin where huge pages may, as long as there is room.
+        // Large buffers start where a huge page may start, if there is room.
         let huge = (bytes >= HUGE_BYTES as u64).then(|| self.room_for(need, HUGE_BYTES as u64)).flatten();
         huge.or_else(|| self.room_for(need, self.host_page)).ok_or_else(|| {
             Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses"))
         })
     }
 
-    /// The first multiple of `align`, itself one of the host's pages, behind which so many bytes are free, where 32-bit guests reach it.
+    /// The first free range of `need` bytes below 4 GiB that starts at a multiple of `align`, which is a multiple of
+    /// the host's page size.
     fn room_for(&self, need: u64, align: u64) -> Option<u64> {
         let found = self.room.find(need / self.host_page, align / self.host_page)?;
         Some(found * self.host_page)

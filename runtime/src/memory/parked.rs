@@ -1,19 +1,19 @@
-//! What launches map for themselves ([`crate::exec`]'s segments), parked between two of them.
+//! Retains the memory segments that a launch has mapped, for the next launch.
 //!
-//! Small launches follow one another by the thousands, each with the same few pages around its buffers: the kernel's code, its
-//! arguments. To map, fill and protect them anew takes longer than such a launch. So they stay the host's when it has ended, but
-//! neither guest code's nor the user's: the page table says that nothing is there, and what another launch does not take up is
-//! given back before it starts, so that its compiled code faults there as well.
+//! Small launches follow one another by the thousands, and each maps the same few pages: the kernel's code, its arguments.
+//! Mapping, filling and protecting them takes longer than such a launch. So after a launch these pages stay mapped in the host,
+//! but the page table says that nothing is there, for the guest and the user. Before the next launch starts, pages that it does
+//! not reuse are unmapped, so that accesses to them fault in compiled code too.
 
 use super::reservation::Rights;
 use super::{Access, Buffer, Memory};
 use crate::Error;
 use std::collections::BTreeMap;
 
-/// Most bytes that are kept.
+/// Most bytes that are retained.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Parked memory by address.
+/// Retained memory, by address.
 #[derive(Debug, Default)]
 pub(super) struct Parked {
     by_address: BTreeMap<u64, Pages>,
@@ -23,7 +23,7 @@ pub(super) struct Parked {
 #[derive(Debug)]
 struct Pages {
     buffer: Buffer,
-    /// What was written there at first; guest code can have changed it where that is writable.
+    /// The initial contents. Guest code may have changed them if the memory is writable.
     contents: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ impl Parked {
         Some(pages)
     }
 
-    /// Whether there is any from `start` to `end`, the last address.
+    /// Whether anything is retained from `start` to `end` (inclusive).
     pub(super) fn has_any(&self, start: u64, end: u64) -> bool {
         let before = self.by_address.range(..=end).next_back();
         before.is_some_and(|(&at, pages)| at + pages.buffer.bytes > start)
@@ -47,8 +47,8 @@ impl Parked {
 }
 
 impl Memory {
-    /// Maps memory that begins with `contents`, as [`Memory::map`] and [`Memory::write`] do; if the same has been parked, that is taken.
-    /// What lies behind the contents is then as the last launch left it.
+    /// Maps memory that begins with `contents`, as [`Memory::map`] and [`Memory::write`] do, but reuses retained memory
+    /// with the same contents. Then the bytes after `contents` are as the last launch left them.
     pub(crate) fn map_parked(
         &mut self,
         address: u64,
@@ -73,14 +73,14 @@ impl Memory {
         self.write_first(address, contents)
     }
 
-    /// Writes what has just been mapped; if that fails, nothing is mapped.
+    /// Writes the contents of a new mapping; if that fails, unmaps it again.
     fn write_first(&mut self, address: u64, contents: &[u8]) -> Result<(), Error> {
         self.write(address, contents).inspect_err(|_| {
             let _ = self.unmap(address);
         })
     }
 
-    /// Unmaps a buffer that was mapped with `contents`, and keeps it for [`Memory::map_parked`] if it is small.
+    /// Unmaps a buffer that was mapped with `contents`, and retains it for [`Memory::map_parked`] if it is small.
     pub(crate) fn park(&mut self, address: u64, contents: Vec<u8>) -> Result<(), Error> {
         let Some(&buffer) = self.buffers.get(&address) else { return self.unmap(address) };
         let (first, last) = self.covering(address, address + buffer.bytes);
@@ -94,7 +94,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Gives back what is parked, but for what begins at one of these addresses.
+    /// Releases all retained memory that does not begin at one of the addresses in `wanted`.
     pub(crate) fn give_back_others(&mut self, wanted: &[u64]) -> Result<(), Error> {
         let others = self.parked.by_address.keys().copied().filter(|address| !wanted.contains(address));
         for address in others.collect::<Vec<u64>>() {
@@ -103,7 +103,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Gives back what is parked in pages from `first` to `last`, before somebody else gets them.
+    /// Releases retained memory in the pages from `first` to `last`, before they get another use.
     pub(super) fn give_back_within(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let touches = |(&at, pages): (&u64, &Pages)| {
             let (start, end) = self.covering(at, at + pages.buffer.bytes);
@@ -121,7 +121,7 @@ impl Memory {
         if self.coarse {
             self.space.forget(first, last - first)?;
         } else if self.space.map(first, last - first, Rights::None).is_err() {
-            // Which gives back all that is parked.
+            // This releases all retained memory.
             return self.become_coarse();
         }
         self.parked.take(address);
@@ -129,7 +129,7 @@ impl Memory {
         Ok(())
     }
 
-    /// The pages that are parked, first and end, with the rights that they have.
+    /// The retained page ranges with their rights.
     pub(super) fn parked_pages(&self) -> impl Iterator<Item = ((u64, u64), Access)> + '_ {
         let parked = self.parked.by_address.iter();
         parked.map(|(&at, Pages { buffer, .. })| (self.covering(at, at + buffer.bytes), buffer.access))

@@ -1,4 +1,5 @@
-//! Tests of what is left when the system refuses something: nothing is lost, nobody has more rights, and what failed can be done again.
+//! Tests memory operations that the operating system refuses: no contents are lost, no rights are left over, and the operation
+//! can be repeated.
 
 use super::reservation::refusals;
 use super::tests::mappings;

@@ -1,28 +1,29 @@
-//! A piece of host address space that stands for a guest address space.
+//! A range of reserved host addresses that stands for a range of guest addresses, between guards without access rights.
 //!
-//! Compiled code adds to [`Reservation::base`] either a zero-extended 32-bit guest address and a signed 32-bit displacement,
-//! or a 64-bit guest address that it has found to be below [`Reservation::bytes`], and accesses at most 64 bytes there; or, unless
-//! [`Reservation::has_near_guards`], such an address and an index of 32 bits, which makes up to 16 GiB.
-//! Guards of more than that on both sides make sure that whatever it computes, it meets guest memory or a page without
-//! rights, never memory of the host.
+//! To [`Reservation::base`], compiled code adds either a zero-extended 32-bit guest address and a signed 32-bit displacement, or
+//! a 64-bit guest address that it has tested to be below [`Reservation::bytes`]. Unless [`Reservation::has_near_guards`] holds,
+//! it may also add a 32-bit index to such an address, which makes up to 16 GiB. It accesses at most 64 bytes there. The guards on
+//! both sides are larger than that, so such an access reaches guest memory or a page without rights, never other memory of the
+//! host.
 
 use crate::Error;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
 use std::ffi::c_void;
 
-/// Guest addresses of the window, at most: 40 bits, as many as most GPUs of the time had.
+/// Largest size of the window: 40-bit addresses, as most GPUs of the time had.
 pub const WINDOW_BYTES: u64 = 1 << 40;
-/// Sizes of the address space, all powers of two: the first that the host has room for is taken, with far guards if there is room for these.
+/// Sizes of the window to try, all powers of two. The first one that the host has room for is taken, with far guards if
+/// they fit.
 const SIZES: [u64; 4] = [WINDOW_BYTES, 1 << 38, 1 << 36, 1 << 32];
-/// Room without rights on each side that there is always: displacement, widest access, rounded up to any host page and to a huge one.
+/// Smallest guard on each side: the displacement and the widest access, rounded up to any host page and to a huge page.
 const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
-/// The same with room for an index.
+/// Guard on each side that also has room for a 32-bit index.
 const FAR_BYTES: usize = (1 << 34) + NEAR_BYTES;
 
-/// Room on each side of a slab: for its start to be aligned to a huge page.
+/// Guard on each side of a slab, so that its start can be aligned to a huge page.
 const SLAB_GUARD_BYTES: usize = 1 << 22;
 
-/// A huge page of the host: one entry of its tables for addresses where small pages take hundreds, which streams of loads wait for.
+/// Size of a huge page of the host. It takes one TLB entry instead of hundreds, which matters for streaming loads.
 pub(super) const HUGE_BYTES: usize = 1 << 21;
 
 /// Asks for huge pages where they fit into a range of mapped pages.
@@ -67,7 +68,7 @@ impl Rights {
 #[derive(Debug)]
 pub struct Reservation {
     start: *mut u8,
-    /// Where the space begins.
+    /// Host address of guest address 0 of the range.
     base: *mut u8,
     space: u64,
     /// Bytes of each guard.
@@ -95,7 +96,7 @@ impl Reservation {
         Self::of_size(other.space, other.guard)
     }
 
-    /// Reserves addresses that are only accessed where they are mapped.
+    /// Reserves addresses that are only accessed after a check that they are mapped.
     pub fn slab(bytes: u64) -> Result<Self, Error> {
         Self::of_size(bytes, SLAB_GUARD_BYTES)
     }
@@ -124,18 +125,18 @@ impl Reservation {
         }
         .map_err(|error| Error::os("reserve guest address space", error))?;
         let start = start.cast::<u8>();
-        // Down to where a huge page may begin; the guard has room for that.
+        // Align down to a huge page; the guard has room for that.
         let base = start.wrapping_add(guard);
         let base = base.wrapping_sub(base.addr() % HUGE_BYTES);
         Ok(Reservation { start, base, space, guard, length })
     }
 
-    /// Guest addresses that exist: a power of two, at least 4 GiB.
+    /// Size of the range: a power of two, at least 4 GiB.
     pub fn bytes(&self) -> u64 {
         self.space
     }
 
-    /// Whether the guards have no room for an index of 32 bits: where the host has room for little.
+    /// Whether the guards have no room for a 32-bit index, because the host had too few addresses.
     pub fn has_near_guards(&self) -> bool {
         self.guard < FAR_BYTES
     }
@@ -153,15 +154,15 @@ impl Reservation {
         (self.base().wrapping_add(offset as usize).cast(), bytes as usize)
     }
 
-    /// Puts fresh zeroed pages with `rights` at a range that is aligned to host pages.
-    /// `Rights::None` gives the pages back to the system.
+    /// Maps fresh zeroed pages with `rights` at a range that is aligned to host pages. `Rights::None` returns the pages
+    /// to the system.
     pub fn map(&self, offset: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
         #[cfg(test)]
         refusals::check("map guest memory")?;
         let (address, bytes) = self.at(offset, bytes);
         let mut flags = MapFlags::PRIVATE | MapFlags::FIXED;
-        // Pages that are read take no memory. That the host may write parts of them must not make these mappings of their own for ever: the
-        // system keeps apart what it has promised memory for.
+        // Read-only pages need no memory to be committed. Otherwise, pages that the host makes writable for a moment
+        // would stay separate mappings, because the system does not merge committed and uncommitted ones.
         if rights != Rights::ReadWrite {
             flags |= MapFlags::NORESERVE;
         }
@@ -175,8 +176,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Puts fresh zeroed pages at a range that is aligned to host pages, which can be read and written and take memory only where they are
-    /// written: they may be far more than there will be buffers.
+    /// Maps fresh zeroed pages, readable and writable, at a range that is aligned to host pages. They take memory only
+    /// when written, because the range may be much larger than all buffers in it.
     pub fn open(&self, offset: u64, bytes: u64) -> Result<(), Error> {
         #[cfg(test)]
         refusals::check("map guest memory")?;
@@ -188,7 +189,7 @@ impl Reservation {
             .map_err(|error| Error::os("map guest memory", error))
     }
 
-    /// Gives the contents of mapped pages back to the system: they are zero from then on.
+    /// Discards the contents of mapped pages, which are zero from then on.
     pub fn forget(&self, offset: u64, bytes: u64) -> Result<(), Error> {
         #[cfg(test)]
         refusals::check("give guest memory back")?;
@@ -217,7 +218,7 @@ impl Drop for Reservation {
     }
 }
 
-/// System calls that fail because a test wants it.
+/// System calls that a test can make fail.
 #[cfg(test)]
 pub(super) mod refusals {
     use crate::Error;

@@ -1,15 +1,14 @@
-//! Finds room for buffers whose address the runtime chooses.
+//! Finds addresses for buffers whose address the runtime chooses: the lowest free range that is long enough.
 //!
-//! The first addresses that are free and long enough are taken, as a search through the buffers in order would find them. That search takes
-//! time by the number of buffers, for each of them. So a bit for each page of the 32-bit space says whether it is taken, and for each chunk of
-//! pages it is known how many are free at its begin, at its end, and at most in one run: a search looks at a thousand chunks, however
-//! many buffers there are.
+//! A search through the list of buffers would take time in proportion to their number. Instead, one bit for each page of the
+//! 32-bit space says whether the page is taken. For each chunk of pages three numbers are kept: free pages at its start, at its
+//! end, and in its longest free run. So a search looks at a bounded number of chunks.
 
 /// Pages of a chunk.
 const CHUNK: u64 = 1024;
 const WORDS: usize = (CHUNK / 64) as usize;
 
-/// Pages of a chunk that are free: at its begin, at its end, most of them one behind the other.
+/// Free pages of a chunk: at its start, at its end, and in its longest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Free {
     first: u16,
@@ -36,7 +35,7 @@ impl Room {
         64 * self.taken.len() as u64
     }
 
-    /// Takes pages from `first` to before `end`, or sets them free; those that do not exist are left out.
+    /// Marks the pages in `first..end` as taken or free. Ignores pages that do not exist.
     pub(super) fn set(&mut self, first: u64, end: u64, taken: bool) {
         let end = end.min(self.pages());
         let mut page = first;
@@ -60,7 +59,7 @@ impl Room {
         self.taken[(page / 64) as usize] >> (page % 64) & 1 != 0
     }
 
-    /// The runs of free pages in a chunk: first page and the one behind.
+    /// The runs of free pages in a chunk, as first page and end.
     fn runs(&self, chunk: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let end = (chunk + 1) * CHUNK;
         let mut page = chunk * CHUNK;
@@ -108,7 +107,7 @@ impl Room {
             let first = first.next_multiple_of(align);
             (first + count <= end).then_some(first)
         };
-        // The run that goes on in the next chunk.
+        // Start of a free run that continues in the next chunk.
         let mut open = 0;
         for (chunk, free) in (0..).zip(&self.chunks) {
             let (start, end) = (chunk * CHUNK, (chunk + 1) * CHUNK);

@@ -1,12 +1,13 @@
-//! Host memory behind guest addresses: windows, and slabs for what lies outside them.
+//! The host memory of a guest address space: the window, and what lies outside it.
 //!
-//! The *window* is one large [`Reservation`] for the guest addresses from 0 on. Compiled code reaches it by adding a constant.
-//! Guest addresses have 48 bits and are sign-extended, and a host cannot reserve that many. Memory outside the window is
-//! reserved when it is mapped:
+//! The *window* is one large [`Reservation`] for the guest addresses from 0 on; compiled code reaches it by adding a constant.
+//! Guest addresses have 48 bits, more than a host can reserve. So memory outside the window is reserved when a buffer is mapped
+//! there:
 //!
-//! - the *upper window* is as large, for the addresses from `0xffff800000000000` on, where drivers of GCN 1.4 have their memory. Code for such
-//!   a space ([`warpjit_ir::passes::translate`]) reaches it by adding another constant;
-//! - elsewhere a *slab* of 4 GiB stands for the 4 GiB of guest addresses around the memory. Code asks the runtime where it is.
+//! - the *upper window* is as large as the window and stands for the addresses from `0xffff800000000000` on, where drivers of GCN
+//!   1.4 have their memory. Code for such a space ([`warpjit_ir::passes::translate`]) reaches it by adding another constant;
+//! - anywhere else a *slab* of 4 GiB stands for the 4 GiB of guest addresses around the buffer. Compiled code asks the runtime
+//!   where it is.
 
 use super::PAGE_BYTES;
 use super::reservation::{Reservation, Rights};
@@ -14,14 +15,14 @@ use crate::Error;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bits of a guest address; the highest is repeated in all bits above.
+/// Bits of a guest address. Higher bits repeat the highest one.
 pub const ADDRESS_BITS: u32 = 48;
 /// Where the upper half of the guest addresses begins.
 pub const UPPER: u64 = 0xffff_8000_0000_0000;
 /// Guest addresses of a slab.
 const SLAB_BYTES: u64 = 1 << 32;
 
-/// Whether all bits above the highest of [`ADDRESS_BITS`] repeat it.
+/// Whether an address is correctly sign-extended from [`ADDRESS_BITS`].
 fn is_canonical(address: u64) -> bool {
     let unused = 64 - ADDRESS_BITS;
     ((address << unused) as i64 >> unused) as u64 == address
@@ -35,13 +36,13 @@ struct Region {
     reservation: Reservation,
     /// Rights of each page of [`PAGE_BYTES`].
     pages: Box<[AtomicU8]>,
-    /// Offsets that are one mapping, which can be read and written: from the first to before the second ([`Space::open`]).
+    /// The offsets (first, end) that form one readable and writable mapping ([`Space::open`]).
     opened: Option<(u64, u64)>,
 }
 
 impl Region {
     fn new(start: u64, reservation: Reservation) -> Region {
-        // Two more for checked accesses of compiled code that reach across the end.
+        // Two more for checked accesses of compiled code that cross the end.
         let count = (reservation.bytes() / PAGE_BYTES) as usize + 2;
         let pages = Box::<[AtomicU8]>::new_zeroed_slice(count);
         // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
@@ -52,7 +53,7 @@ impl Region {
         address.wrapping_sub(self.start) < self.reservation.bytes()
     }
 
-    /// Makes the mapping that can be read and written reach from one offset to another, with all that it has already.
+    /// Extends the readable and writable mapping to the given offsets, keeping its contents.
     fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let (start, end) = self.opened.unwrap_or((first, first));
         if first < start {
@@ -65,7 +66,7 @@ impl Region {
         Ok(())
     }
 
-    /// Makes mapped pages, which can be read and written, part of what has been opened, with the gap before them. They stay a mapping of their own.
+    /// Counts mapped, writable pages and the gap before them as opened. They stay a mapping of their own.
     fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let (start, end) = self.opened.unwrap_or((first, first));
         if first > end {
@@ -75,7 +76,7 @@ impl Region {
         Ok(())
     }
 
-    /// Gives all pages back, those as well that something failed to open.
+    /// Returns all pages to the system, even those that failed to open.
     fn close(&mut self) -> Result<(), Error> {
         self.reservation.map(0, self.reservation.bytes(), Rights::None)?;
         self.opened = None;
@@ -115,7 +116,7 @@ fn nothing_at(address: u64) -> Error {
 pub(super) struct Space {
     window: Region,
     upper: Option<Region>,
-    /// By the first guest address. None is empty.
+    /// Slabs by their first guest address. None is empty.
     slabs: BTreeMap<u64, Region>,
 }
 
@@ -145,8 +146,8 @@ impl Space {
         self.upper.is_some() || !self.slabs.is_empty()
     }
 
-    /// Whether a range consists of guest addresses that exist. The last 64 KiB of the space are left out: whatever size the
-    /// host's pages have, the page behind the range has an address.
+    /// Whether all addresses of a range are valid guest addresses. The last 64 KiB are excluded, so that the page after
+    /// a range always has an address, for any host page size.
     pub fn exists(&self, start: u64, end: u64) -> bool {
         const LEFT_OUT: u64 = 0x1_0000;
         if start >= end || end > u64::MAX - LEFT_OUT + 1 {
@@ -156,7 +157,7 @@ impl Space {
         is_canonical(start) && is_canonical(last) && (start ^ last) >> 63 == 0
     }
 
-    /// For an access within a page of the window, by far the most frequent: the page's rights, and the host's pointer.
+    /// Fast path for an access within one page of the window: the page's rights and the host pointer.
     #[inline]
     pub fn window_page(&self, address: u64, bytes: u8) -> Option<(u8, *mut u8)> {
         let page = self.window.pages.get((address / PAGE_BYTES) as usize)?;
@@ -178,7 +179,8 @@ impl Space {
         self.slabs.get(&(address & !(SLAB_BYTES - 1)))
     }
 
-    /// The host's pointer to a guest address and how many bytes from there on lie in one piece; `None` where nothing can be mapped.
+    /// The host pointer for a guest address, and the bytes from there to the end of its piece of host memory. `None` if
+    /// nothing is reserved there.
     #[inline]
     pub fn place(&self, address: u64) -> Option<Piece> {
         let region = self.region(address)?;
@@ -218,7 +220,7 @@ impl Space {
         }
     }
 
-    /// Reserves what a range of existing addresses needs outside the window.
+    /// Reserves the host memory that a range of valid addresses needs outside the window.
     pub fn reserve(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
@@ -231,7 +233,7 @@ impl Space {
     }
 
     fn reserve_around(&mut self, address: u64) -> Result<(), Error> {
-        // A host without room for an upper window has some for slabs.
+        // If the host has no room for an upper window, slabs are used.
         let bytes = self.window.reservation.bytes();
         if address.wrapping_sub(UPPER) < bytes
             && !self.slabs.range(UPPER..=UPPER + (bytes - 1)).any(|_| true)
@@ -245,7 +247,7 @@ impl Space {
         Ok(())
     }
 
-    /// Gives back what was reserved outside the window around a range, and in which `is_used` finds nothing.
+    /// Releases reservations outside the window that overlap a range and in which `is_used` finds nothing.
     pub fn release(&mut self, first: u64, last: u64, is_used: impl Fn(u64, u64) -> bool) {
         let touched = first & !(SLAB_BYTES - 1)..last;
         let empty: Vec<u64> = self
@@ -262,7 +264,7 @@ impl Space {
         }
     }
 
-    /// Does something with each region of a range that has been reserved: the reservation, offset and bytes in it.
+    /// Calls a function for each piece of a reserved range, with its reservation and the offset and bytes in it.
     fn each(
         &self,
         start: u64,
@@ -279,14 +281,15 @@ impl Space {
         Ok(())
     }
 
-    /// Puts fresh zeroed pages with `rights` at a range that is aligned to host pages and reserved. `Rights::None` gives the
-    /// pages back to the system.
+    /// Maps fresh zeroed pages with `rights` at a reserved range that is aligned to host pages. `Rights::None` returns
+    /// the pages to the system.
     pub fn map(&self, start: u64, bytes: u64, rights: Rights) -> Result<(), Error> {
         self.each(start, bytes, |reservation, offset, bytes| reservation.map(offset, bytes, rights))
     }
 
-    /// Makes a range that is aligned to host pages and reserved part of large mappings, one for each piece of host memory: with fresh zeroed
-    /// pages that can be read and written, and take memory only where they are written. What a mapping has already keeps its contents.
+    /// Adds a reserved range that is aligned to host pages to the large mappings, one in each piece of host memory. New
+    /// pages are zero, readable and writable, and take memory only when written. Pages that a mapping has already keep
+    /// their contents.
     pub fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
@@ -299,8 +302,8 @@ impl Space {
         Ok(())
     }
 
-    /// Of the part of a range that lies in one piece of host memory with its begin: what lies behind all that has been opened there, and
-    /// where the part ends.
+    /// Looks at the part of a range that is in the same piece of host memory as its start. Returns where that part is
+    /// not opened yet, and its end.
     pub fn unopened(&self, first: u64, last: u64) -> (u64, u64) {
         let Some(region) = self.region(first) else { return (last, last) };
         let end = first + region.rest(first).min(last - first);
@@ -308,21 +311,21 @@ impl Space {
         (first.max(region.start + opened).min(end), end)
     }
 
-    /// Makes mapped pages in one piece of host memory part of what has been opened, where [`Space::open`] would put fresh ones. They can be
-    /// read and written already.
+    /// Counts mapped pages in one piece of host memory as opened, where [`Space::open`] would map fresh ones. They must
+    /// be readable and writable.
     pub fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
         let region = self.region_mut(first).ok_or_else(|| nothing_at(first))?;
         let offset = first - region.start;
         region.adopt(offset, offset + (last - first))
     }
 
-    /// Gives all pages back to the system.
+    /// Returns all pages to the system.
     pub fn close(&mut self) -> Result<(), Error> {
         let others = self.upper.iter_mut().chain(self.slabs.values_mut());
         std::iter::once(&mut self.window).chain(others).try_for_each(Region::close)
     }
 
-    /// Gives the contents of opened pages back to the system: they are zero from then on.
+    /// Discards the contents of opened pages, which are zero from then on.
     pub fn forget(&self, start: u64, bytes: u64) -> Result<(), Error> {
         self.each(start, bytes, Reservation::forget)
     }

@@ -1,3 +1,5 @@
+//! Tests of guest memory: mapping, rights, sharing of pages, accesses.
+
 use super::*;
 use warpjit_ir::AtomicOp;
 

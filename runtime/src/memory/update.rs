@@ -1,4 +1,4 @@
-//! Atomics on guest memory: indivisible for all threads of the host.
+//! Atomic operations on guest memory, atomic with respect to all host threads.
 
 use super::Memory;
 use super::access::Denied;
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use warpjit_ir::AtomicOp;
 use warpjit_ir::interp::atomic_result;
 
-/// An atomic on a word of the host: by an instruction of its own where there is one.
+/// Executes an atomic on a host word, with the host's own instruction if there is one.
 macro_rules! update {
     ($word:expr, $ty:ty, $op:expr, $bytes:expr, $value:expr, $new:expr) => {{
         use AtomicOp::*;
         let (word, value, new) = ($word, $value as $ty, $new as $ty);
-        // Sums have carries: only where the host's order of bytes is the guest's.
+        // Sums carry between bytes, so this needs the guest's byte order.
         let op = if cfg!(target_endian = "little") { Some($op) } else { None };
         let old = match op {
             Some(Add) => word.fetch_add(value, SeqCst),
@@ -21,7 +21,7 @@ macro_rules! update {
             Some(Exch) => word.swap(value, SeqCst),
             Some(Cas) => word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old),
             _ => {
-                // The least and the greatest are mostly there already: then nothing is written.
+                // A minimum or maximum mostly changes nothing. Then nothing is written.
                 let settles = matches!($op, Umax | Umin | Smax | Smin | Fmax | Fmin);
                 let step = |old: $ty| {
                     let before = <$ty>::from_le(old);
@@ -36,8 +36,8 @@ macro_rules! update {
 }
 
 impl Memory {
-    /// Does an atomic operation on a word of 4 or 8 bytes and gives what was there. An address that is not aligned is rounded down, as the
-    /// hardware ignores the low bits.
+    /// Executes an atomic operation on a word of 4 or 8 bytes and returns the old value. A misaligned address is
+    /// rounded down, because the hardware ignores the low bits.
     #[inline]
     pub fn atomic(&self, address: u64, bytes: u8, op: AtomicOp, value: u64, new: u64) -> Result<u64, Denied> {
         if bytes == 8 {
@@ -48,8 +48,8 @@ impl Memory {
         Ok(update!(word, u32, op, 4, value, new))
     }
 
-    /// Replaces the 32-bit word at an aligned address by `update` of it, atomically; gives the old one.
-    /// An address that is not aligned is rounded down.
+    /// Atomically replaces the 32-bit word at an address by `update` of it, and returns the old value. A misaligned
+    /// address is rounded down.
     #[inline]
     pub fn update32(&self, address: u64, mut update: impl FnMut(u32) -> u32) -> Result<u32, Denied> {
         let step = |old: u32| Some(update(u32::from_le(old)).to_le());

@@ -1,10 +1,11 @@
-//! Windows to global memory: from an address in g{n}[] to one in the guest's address space.
+//! Windows to global memory (Tesla's g0[] to g15[]): translates a window's addresses to addresses in the guest's address space,
+//! and back.
 
 use warpjit_ir::passes::windows::{ALIGNED, FEWEST, TILE_WIDTH, WINDOWS, Window, WindowWords};
 
 use crate::{Error, GlobalMode, GlobalSpace};
 
-/// Addresses that a window can have.
+/// Largest size of a window.
 const SPACE_BYTES: u64 = 1 << 32;
 
 /// All windows of a launch.
@@ -15,7 +16,7 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// Checks and takes the windows of a launch; with none, all are the whole address space.
+    /// Checks the windows of a launch. With an empty list, every window is the whole address space.
     pub fn new(spaces: &[GlobalSpace]) -> Result<Self, Error> {
         if spaces.is_empty() {
             return Ok(Windows { list: None });
@@ -75,7 +76,7 @@ impl Windows {
                 if address >= SPACE_BYTES || u64::from(x) + last >= u64::from(width) || y >= height {
                     return None;
                 }
-                // An access must not leave its row of a tile; natural alignment never does.
+                // An access must not cross the end of its row of a tile; a naturally aligned one never does.
                 if u64::from(x % TILE_WIDTH) + last >= u64::from(TILE_WIDTH) {
                     return None;
                 }
@@ -87,7 +88,7 @@ impl Windows {
         }
     }
 
-    /// The address in a window of a place that it shows.
+    /// The inverse of [`Windows::translate`]: the window's address for a guest address.
     pub fn back(&self, window: u8, address: u64) -> u64 {
         let space = self.list.as_ref().and_then(|list| list.get(usize::from(window))?.as_ref());
         let Some(space) = space else { return address };
@@ -105,11 +106,11 @@ impl Windows {
         }
     }
 
-    /// What compiled code reads of the windows; `None` where all are the whole address space.
+    /// The descriptions of the windows that compiled code reads; `None` if every window is the whole address space.
     pub fn words(&self) -> Option<Vec<u8>> {
         let words_of = |space: &Option<GlobalSpace>| {
             let Some(space) = space else { return WindowWords::default() };
-            // Windows are in an address space of 32 bits.
+            // Windows only exist in 32-bit address spaces.
             let words = WindowWords {
                 start: space.address as u32,
                 last: space.bytes.wrapping_sub(1) as u32,
@@ -127,7 +128,7 @@ impl Windows {
     }
 }
 
-/// What kinds of windows a launch has, for code; `None` where all are the whole address space.
+/// The kind of each window of a launch, which code depends on; `None` if every window is the whole address space.
 pub fn kinds(spaces: &[GlobalSpace]) -> Option<[Window; WINDOWS]> {
     let kind = |space: &GlobalSpace| match space.mode {
         _ if !space.address.is_multiple_of(ALIGNED) => Window::Other,

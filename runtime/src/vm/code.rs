@@ -1,8 +1,8 @@
 //! Memory for compiled code.
 //!
-//! A segment is a mapping of which each page is either free and writable or holds code and is executable ([`super::sys`]): no address is
-//! ever both, and code can be added while other threads run in the segment, since a piece of code has whole pages of its own.
-//! Segments are private to the process, so a child of `fork` goes on with a copy.
+//! It consists of segments, which are mappings. Each page of a segment is either free and writable, or holds code and is
+//! executable ([`super::sys`]), so no address is ever both. Pieces of code do not share pages, so code can be added while other
+//! threads run code of the same segment. Segments are private to the process, so a child of `fork` goes on with a copy.
 
 use super::{registry, sys};
 use crate::Error;
@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 /// Alignment of a piece of code: a cache line.
 const ALIGN: usize = 64;
-/// Size of the first segment unless a piece of code needs more. Each further one is twice as large. Memory is taken as code comes.
+/// Size of the first segment unless a piece of code needs more. Further segments double in size, [`DOUBLINGS`] times at
+/// most. Pages take memory only when code is written to them.
 const FIRST_SEGMENT_BYTES: usize = 256 << 10;
-/// How often segments double.
+/// How often the size of segments doubles.
 const DOUBLINGS: usize = 4;
 
 /// An arena for compiled code. Cloning shares it.
@@ -26,7 +27,7 @@ pub struct CodeMemory {
 #[derive(Debug, Default)]
 struct Arena {
     segments: Vec<Segment>,
-    /// Pieces that have been added.
+    /// Number of pieces added so far.
     added: usize,
 }
 
@@ -89,7 +90,7 @@ impl Segment {
 }
 
 impl CodeMemory {
-    /// An empty arena; memory is taken as code comes.
+    /// An empty arena, without a segment.
     pub fn new() -> Self {
         Self::default()
     }
@@ -99,7 +100,8 @@ impl CodeMemory {
         self.add_all(&[code])?.pop().ok_or_else(|| Error::os("code memory", "no code"))
     }
 
-    /// Adds several pieces of code at once, which takes less time than one after the other. Their memory is free again when all have been dropped.
+    /// Adds several pieces of code at once, which is faster than one after another. Their memory is freed when all of
+    /// them have been dropped.
     pub fn add_all(&self, codes: &[&[u8]]) -> Result<Vec<Code>, Error> {
         if codes.is_empty() {
             return Ok(Vec::new());
@@ -107,7 +109,8 @@ impl CodeMemory {
         let bytes: usize = codes.iter().map(|code| code.len().next_multiple_of(ALIGN)).sum();
         let room = bytes.max(1).next_multiple_of(sys::page_bytes());
         let mut arena = self.inner.lock();
-        // Pieces do not all begin at a page: their first lines would share a few sets of the host's cache.
+        // Pieces start at different offsets in their pages. Otherwise their first cache lines would compete for a few
+        // sets of the host's cache.
         let lead = arena.added.wrapping_mul(LINES_APART) % ((room - bytes) / ALIGN + 1) * ALIGN;
         arena.added += 1;
         let found =
@@ -116,7 +119,7 @@ impl CodeMemory {
             Some(found) => found,
             None => {
                 let mut segment = match arena.segments.len() {
-                    // All that there is of a program that has been compiled before.
+                    // Several pieces at once are a whole program from the cache.
                     0 if codes.len() > 1 => Segment::new(room, true)?,
                     count => Segment::new(room.max(FIRST_SEGMENT_BYTES << count.min(DOUBLINGS)), false)?,
                 };
@@ -155,11 +158,11 @@ impl CodeMemory {
     }
 }
 
-/// How many lines of a cache the place of a piece in its pages is from that of the piece before, as far as there is room: odd, so that all
-/// places are used, and more than a small piece has.
+/// Distance in cache lines between the start offsets of consecutive pieces within their pages, as far as there is room.
+/// Odd, so that all offsets are used, and larger than a small piece of code.
 const LINES_APART: usize = 13;
 
-/// A piece of executable code; its memory is free again when it is dropped, and others that were added with it are.
+/// A piece of executable code. Its memory is freed when it and all pieces that were added with it have been dropped.
 /// Whoever enters it must keep it alive until it has returned.
 #[derive(Debug)]
 pub struct Code {
@@ -174,7 +177,7 @@ pub struct Code {
 struct Room {
     start: *const u8,
     bytes: usize,
-    /// What of them the registry knows.
+    /// The address range that is registered.
     range: Range<usize>,
     home: CodeMemory,
 }
@@ -228,7 +231,7 @@ impl Drop for Room {
         if segment.is_empty() {
             arena.segments.remove(at);
         } else if segment.pages.clear(offset, self.bytes).is_err() {
-            // Pages that cannot be made writable again are never given out.
+            // Pages that cannot be made writable again are never reused.
             let taken = segment.take_at(offset, self.bytes);
             debug_assert!(taken);
         }

@@ -1,11 +1,11 @@
-//! Compiled code and its faults: code memory, the registry that the signal handler reads, and the
-//! trampoline that enters compiled code and comes back when it faults.
+//! Compiled code and its faults: code memory, the registry of code for the signal handler, and the trampoline that enters
+//! compiled code.
 //!
-//! The contract in short: [`CodeMemory`] holds code, never writable and executable at one address;
-//! [`enter`] runs a piece of it; if an instruction of compiled code raises SIGSEGV, SIGBUS, SIGILL or
-//! SIGFPE, the handler of [`sys`] recognises its pc by the `registry` and resumes behind the call in
-//! [`enter`], which gives a [`RawFault`]. Only frames of compiled code are skipped: Rust functions that
-//! compiled code calls have pcs of their own, and a fault there is the bug it would be without us.
+//! - [`CodeMemory`] holds code. No address is both writable and executable.
+//! - [`enter`] runs a piece of code. If an instruction of it raises SIGSEGV, SIGBUS, SIGILL or SIGFPE, the handler in [`sys`]
+//!   recognises the pc by the `registry` and resumes after the call in [`enter`], which returns a [`RawFault`].
+//! - Only frames of compiled code are skipped that way. Rust functions that compiled code calls have pcs of their own, and a
+//!   fault in them is treated as in any other program.
 
 mod code;
 mod registry;

@@ -1,9 +1,10 @@
-//! Which host addresses hold compiled code, readable in a signal handler.
+//! Which host addresses hold compiled code. The signal handler can look it up.
 //!
-//! A tree over address bits, as the processor's own page tables are: three look-ups lead from a pc to the piece of code in whose page it lies,
-//! however many pieces there are. Pages belong to one piece at a time, or to pieces that were added together (`CodeMemory`), so writers never meet, and
-//! need no lock; a reader that was interrupted in compiled code finds the entry of its page stable, because whoever runs code keeps it
-//! alive. Nodes are never freed: a reader may be anywhere. They are for 2 MiB and 16 GiB of address space each, so there are few.
+//! It is a tree over address bits, like a processor's page tables: three look-ups lead from a pc to the piece of code in its
+//! page. A page belongs to one piece of code, or to pieces that were added together (`CodeMemory`), so writers never touch the
+//! same entry and need no lock. A signal handler that has interrupted compiled code finds the entry of that page stable, because
+//! whoever runs the code keeps it alive. Nodes are never freed, because a reader may be anywhere. There are few nodes: each
+//! covers 2 MiB or 16 GiB of addresses.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

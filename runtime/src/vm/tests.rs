@@ -1,3 +1,5 @@
+//! Tests of code memory, entering compiled code, and faults in it.
+
 use super::*;
 
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Kernels in the IR's text format, launched on every tier.
+//! Launches kernels in the IR's text format on every tier, for the tests.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 

@@ -1,4 +1,5 @@
-//! What operations give is of the kinds that the analysis says.
+//! Checks [`FloatClasses`](super::FloatClasses) against the interpreter: each result of an operation is of a class that the
+//! analysis allows.
 
 use super::{Classes, FloatClasses};
 use crate::builder::Builder;

@@ -1,16 +1,16 @@
 //! Float arithmetic and comparison.
 //!
-//! # Flushing exactly
-//! With `ftz` a result is flushed if it is below the least normal number N *after* rounding to the format's
-//! precision with unbounded exponent. The host rounds with gradual underflow, to a coarser grid. Let x be the exact result and
-//! r the host's:
-//! - |r| < N: then x lies at least half a denormal step (2^-150 for f32) under N, so rounding to full precision,
-//!   whose step there is smaller, stays under N as well: flush.
-//! - |r| > N: then |x| > N: keep.
-//! - |r| = N: x may lie just below N, where the two roundings differ. The operation is done again scaled by a power of two, clear of
-//!   underflow, where the host's rounding *is* the one with unbounded exponent.
+//! # How results are flushed exactly
+//! With `ftz` a result is flushed if its magnitude is below the least normal number N *after* rounding to the format's precision
+//! with unbounded exponent. The host rounds with gradual underflow, to a coarser grid. Let x be the exact result and r the host's
+//! result:
+//! - |r| < N: x is at least half a denormal step (2^-150 for f32) below N. Rounding to full precision has a smaller step there,
+//!   so it stays below N: flush.
+//! - |r| > N: |x| > N: keep.
+//! - |r| = N: x may be just below N, where the two roundings differ. The operation is repeated on operands scaled by a power of
+//!   two, clear of underflow, where the host's rounding *is* the one with unbounded exponent.
 //!
-//! Sums of normals never need the last: they are multiples of the least denormal, so exact when small.
+//! Sums of normals never need the third case: they are multiples of the least denormal, so small sums are exact.
 
 use super::{Kernel, k1, k2, k3};
 use crate::function::Imm;

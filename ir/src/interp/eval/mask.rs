@@ -1,4 +1,4 @@
-//! Select, and masks between lanes and bit sets.
+//! Select, and conversions between masks and words with one bit a lane.
 
 use super::{Kernel, k1};
 use crate::function::Imm;

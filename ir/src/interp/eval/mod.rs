@@ -1,9 +1,10 @@
 //! What each pure operation computes, on the bits of one lane.
 //!
-//! Every operation is a [`Kernel`]: a loop over lanes round one expression. The interpreter runs kernels over a
-//! warp, [`eval_scalar`] over a single lane (constant folding, tests), so the meaning of an operation stands once.
+//! Every operation is a [`Kernel`]: a loop over lanes around one expression. The interpreter runs a kernel over a warp;
+//! [`eval_scalar`] runs it over a single lane, for constant folding and tests. So the meaning of each operation is written down
+//! once.
 //!
-//! Lanes are canonical `u64`: bits above the element's are zero, a truth value is 0 or 1.
+//! A lane's value is a `u64` whose bits above the element's width are zero; a truth value is 0 or 1.
 
 mod convert;
 mod float;

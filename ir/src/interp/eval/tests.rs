@@ -1,4 +1,4 @@
-//! Values computed by hand, and exact arithmetic against integers.
+//! Tests pure operations against values computed by hand, and float arithmetic against exact integer arithmetic.
 
 use super::*;
 use crate::WordTable;

@@ -1,4 +1,4 @@
-//! Bodies of blocks: slots, memory, cross-lane operations, counting.
+//! Tests of block bodies: slots, memory, cross-lane operations, instruction counts.
 
 use super::*;
 use crate::function::{BlockCall, Imm, LeaveKind, Terminator};

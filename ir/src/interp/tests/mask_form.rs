@@ -1,4 +1,4 @@
-//! Functions in mask form.
+//! Tests of the interpreter on functions in mask form.
 
 use super::*;
 use crate::function::{BlockCall, Imm, Terminator};

@@ -1,4 +1,4 @@
-//! Comparisons, selections, truth values.
+//! Folding rules for comparisons, selects and truth values.
 
 use super::{Act, Folder};
 use crate::entities::Value;
@@ -6,7 +6,7 @@ use crate::function::{Form, Imm, InstData};
 use crate::opcodes::{IntCC, Opcode};
 use crate::types::Scalar;
 
-/// Levels looked through for a value that a truth value chooses from two constants.
+/// How many operations deep a select between two constants is searched for.
 const DEPTH: u32 = 5;
 
 impl Folder<'_> {
@@ -14,13 +14,13 @@ impl Folder<'_> {
         match (data.op, data.args.as_slice(), &data.imm) {
             (Opcode::Icmp, &[a, b], Imm::Int(cc)) => self.icmp(*cc, a, b),
             (Opcode::Select, &[c, a, b], _) => self.select(c, a, b),
-            // There is a lane: what holds in all of them holds in one.
+            // A uniform truth value that holds, holds in at least one lane.
             (Opcode::Any, &[a], _) if self.func.ty(a).uniform => Some(Act::Is(a)),
             _ => None,
         }
     }
 
-    /// The bit of each lane in a word: the same in all lanes where all bits of lanes are.
+    /// `lane_bit` of a constant: uniform if the bits of all lanes are equal.
     pub(super) fn lane_bit(&mut self, data: &InstData) -> Option<Act> {
         let lanes = u64::MAX >> (64 - self.func.lanes.clamp(1, 64));
         match self.c(*data.args.first()?)? & lanes {
@@ -47,7 +47,7 @@ impl Folder<'_> {
         None
     }
 
-    /// A comparison that known bits and bounds decide.
+    /// The result of a comparison, if known bits and bounds decide it.
     fn compare_known(&self, cc: IntCC, a: Value, b: Value) -> Option<bool> {
         use IntCC::*;
         let (x, y) = (self.bits(a), self.bits(b));
@@ -103,7 +103,7 @@ impl Folder<'_> {
         let scalar = self.scalar(a);
         let mask = scalar.bit_mask();
         let sign = mask ^ (mask >> 1);
-        // A choice from two constants: the truth value itself, its complement, or a constant.
+        // A select between two constants, compared with a constant, is the condition, its complement, or a constant.
         if let Some((c, [t, f])) = self.choice(a, DEPTH) {
             let holds = |x| {
                 crate::interp::eval::eval_scalar(
@@ -192,7 +192,7 @@ impl Folder<'_> {
         Some(Act::Now(Opcode::Icmp, vec![a, b], Imm::Int(cc)))
     }
 
-    /// A value that a truth value chooses from two constants: it and the constants.
+    /// If `value` is a select between two constants: the condition and the constants.
     fn choice(&self, value: Value, depth: u32) -> Option<(Value, [u64; 2])> {
         let data = self.def(value)?;
         let result = self.scalar(value);
@@ -235,7 +235,7 @@ impl Folder<'_> {
             return Some(Act::Now(Opcode::Select, vec![x, b, a], Imm::None));
         }
         let scalar = self.scalar(a);
-        // In mask form nothing asks what lanes hold that did not enter, but for masks.
+        // In mask form nothing reads values of lanes that did not enter, except masks.
         if self.func.form == Form::Mask && scalar != Scalar::I1 && self.is(c, Opcode::ActiveMask).is_some() {
             return Some(Act::Is(a));
         }
@@ -278,7 +278,7 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Select, vec![either, a, y], Imm::None));
             }
         }
-        // Where equal values are chosen from, either will do.
+        // If the condition says that the alternatives are equal, either one will do.
         if let Some(InstData { op: Opcode::Icmp, args, imm: Imm::Int(cc), .. }) = self.def(c) {
             let same = args[..] == [a, b] || args[..] == [b, a];
             match cc {

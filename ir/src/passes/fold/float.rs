@@ -1,4 +1,5 @@
-//! Floats and conversions. The bits of a NaN that arithmetic gives are unspecified, so that a rule may change them.
+//! Folding rules for float arithmetic and conversions. A rule may change the bits of a NaN that arithmetic gives, because they
+//! are unspecified.
 
 use super::{Act, Folder};
 use crate::analysis::{Classes, is_flushed};
@@ -7,7 +8,7 @@ use crate::function::{Imm, InstData};
 use crate::opcodes::{FloatCC, Opcode};
 use crate::types::Scalar;
 
-/// Levels looked through to show what a float cannot be.
+/// How many operations deep a value is examined to exclude a NaN.
 const DEPTH: u32 = 6;
 
 impl Folder<'_> {
@@ -40,7 +41,7 @@ impl Folder<'_> {
                 }
                 match self.def(a)? {
                     InstData { op: Fcanon, imm, .. } if *imm == data.imm => Some(Act::Is(a)),
-                    // NaN bits are made twice.
+                    // Only the outer `fcanon` matters.
                     InstData { op: Fcanon, args, .. } => Some(Act::Now(Fcanon, vec![args[0]], data.imm)),
                     InstData { op: Select, args, .. } => {
                         let quiet = self.quietened(&args.clone())?;
@@ -49,7 +50,7 @@ impl Folder<'_> {
                     _ => None,
                 }
             }
-            // Where both are one NaN its bits are as good as any.
+            // If both are the same NaN, its bits may be the result.
             (Fmin | Fmax, &[a, b]) => (a == b).then_some(Act::Is(a)),
             (Fsignals, &[a, b]) => self.signals(a, b),
             (Fcmp, &[a, b]) => self.fcmp(data, a, b),
@@ -66,14 +67,14 @@ impl Folder<'_> {
         }
     }
 
-    /// What a selection chooses where it is no NaN: it is a NaN in place of that where that is a signalling one.
+    /// The value that a select passes on unless it is a signalling NaN, which the select replaces by a quiet one.
     fn quietened(&self, select: &[Value]) -> Option<Value> {
         let &[signals, nan, value] = select else { return None };
         let (a, b) = self.is2(signals, Opcode::Fsignals)?;
         (a == value && b == value && self.c(nan).is_some() && self.may_be_nan(nan, 0)).then_some(value)
     }
 
-    /// Signalling NaNs: neither the sign nor a NaN made canonical has to do with them.
+    /// Tests for signalling NaNs. They do not depend on the sign, and a canonical NaN is not signalling.
     fn signals(&mut self, a: Value, b: Value) -> Option<Act> {
         let without_sign = |f: &Self, v: Value| match f.def(v) {
             Some(InstData { op: Opcode::Fneg | Opcode::Fabs, args, .. }) => args[0],
@@ -156,7 +157,7 @@ impl Folder<'_> {
         match cc {
             FloatCC::Ord if ordered => return Some(Act::Const(1)),
             FloatCC::Uno if ordered => return Some(Act::Const(0)),
-            // A constant that is no NaN tells nothing: ask for the other operand alone.
+            // A constant that is not a NaN does not matter, so test the other operand only.
             FloatCC::Ord | FloatCC::Uno if a != b && self.c(b).is_some() && !nan(self, b) => {
                 return Some(Act::Now(Opcode::Fcmp, vec![a, a], data.imm));
             }
@@ -233,7 +234,8 @@ impl Folder<'_> {
         }
     }
 
-    /// A 64-bit value whose low half is at hand, or (where `only` that is wanted of what it goes into) can be computed.
+    /// The low half of a 64-bit value, if it exists or can be computed. `only`: nothing but the low half of the final
+    /// result is used.
     fn narrow(&self, value: Value, only: bool) -> Option<Low> {
         if let Some(bits) = self.c(value) {
             return Some(Low::Const(bits & 0xffff_ffff));
@@ -260,7 +262,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Whether the value can be a NaN, as far as can be told.
+    /// Whether the value may be a NaN; false only if that is proved impossible.
     fn may_be_nan(&self, value: Value, depth: u32) -> bool {
         use Opcode::*;
         let Some(data) = self.def(value) else { return true };

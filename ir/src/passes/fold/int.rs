@@ -1,4 +1,4 @@
-//! Integer arithmetic, logic (of truth values too) and shifts.
+//! Folding rules for integer arithmetic, logic (of truth values too) and shifts.
 
 use super::{Act, Folder};
 use crate::entities::Value;
@@ -6,7 +6,7 @@ use crate::function::{Imm, InstData};
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// Levels of operands looked through for bits that nobody needs.
+/// How many operands deep unused bits are searched for.
 const DEPTH: u32 = 6;
 
 impl Folder<'_> {
@@ -208,7 +208,7 @@ impl Folder<'_> {
             }
         }
         if op == Iand {
-            // A mask that keeps all bits the other side can have.
+            // The mask keeps all bits that the other operand can have.
             if of_a.clear(!of_b.ones) {
                 return Some(Act::Is(a));
             }
@@ -249,7 +249,7 @@ impl Folder<'_> {
         }
     }
 
-    /// A value that is some bits of another in their place.
+    /// If `value` is another value restricted to some bits: that value and the bits.
     fn part(&self, value: Value) -> Option<(Value, u64)> {
         if let Some((x, m)) = self.is_by(value, Opcode::Iand) {
             return Some((x, m));
@@ -258,7 +258,7 @@ impl Folder<'_> {
     }
 
     fn inot(&mut self, a: Value) -> Option<Act> {
-        // A comparison that others use stays: its complement is cheaper than a second one.
+        // If the comparison has other uses, keep it, because its complement is cheaper than a second comparison.
         let only = self.uses.count(a) <= 1;
         match self.def(a)?.clone() {
             InstData { op: Opcode::Inot, args, .. } => Some(Act::Is(args[0])),
@@ -397,7 +397,7 @@ impl Folder<'_> {
         if matches!(op, Smin | Smax) && !(of_a.clear(sign) && of_b.clear(sign)) {
             return None;
         }
-        // No sign bits: signed and unsigned order are one.
+        // Without sign bits, signed and unsigned order agree.
         let (less, more) = if of_a.max <= of_b.min() {
             (a, b)
         } else if of_b.max <= of_a.min() {

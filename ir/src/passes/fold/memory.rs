@@ -1,5 +1,5 @@
-//! Loads, stores, atomics and writes of slots: guards that are constant or protect nothing, bits of stored values and addresses
-//! that nobody needs.
+//! Folding rules for loads, stores, atomics and slot writes: drops guards that are constant or protect nothing, and computations
+//! of address or value bits that are not used.
 
 use super::{Act, Folder};
 use crate::function::{Imm, InstData};
@@ -8,7 +8,7 @@ use crate::opcodes::{MemAccess, Opcode, Space};
 impl Folder<'_> {
     pub(super) fn memory(&mut self, data: &InstData) -> Option<Act> {
         let same = |args| Some(Act::Now(data.op, args, data.imm));
-        // A guard that always holds, or never.
+        // Guards that are constant.
         let values = match data.op {
             Opcode::DenyLoad | Opcode::DenyStore if self.c(data.args[1]) == Some(0) => {
                 return Some(Act::Gone);
@@ -28,7 +28,7 @@ impl Folder<'_> {
             };
         }
         let Imm::Mem(mem) = data.imm else { return None };
-        // Without its guard the load reads what nobody asks for, and cannot fault.
+        // Drop the guard of a load that cannot fault. Inactive lanes then load values that nothing uses.
         if data.op == Opcode::Load && data.args.len() > 1 && self.cannot_fault(data, mem) {
             return same(data.args[..1].to_vec());
         }
@@ -40,7 +40,7 @@ impl Folder<'_> {
                 return same(args);
             }
         }
-        // Addresses outside global memory are taken modulo 2^16, but for far ones.
+        // Addresses outside global memory wrap at 2^16, except far ones.
         if !matches!(mem.space, Space::Global(_))
             && !mem.far
             && let Some(x) = self.demand(data.args[0], 0xffff)
@@ -52,7 +52,7 @@ impl Folder<'_> {
         None
     }
 
-    /// Whether the load is from a space where every address can be read, at an address that is a multiple for sure.
+    /// Whether a load cannot fault: every address of its space can be read, and the alignment is proved.
     fn cannot_fault(&self, data: &InstData, mem: MemAccess) -> bool {
         if matches!(mem.space, Space::Global(_)) || !mem.align.is_power_of_two() {
             return false;

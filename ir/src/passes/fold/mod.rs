@@ -1,8 +1,8 @@
-//! Folding: constants through the interpreter's own evaluation, algebraic identities, and what known bits and unsigned
-//! bounds say ([`KnownBits`]).
+//! Folding: replaces an operation by a constant, an operand or a cheaper operation.
 //!
-//! Operations of one rule set a file: `int` arithmetic and shifts, `compare` comparisons, selections and truth values,
-//! `float` floats and conversions, `memory` addresses and stored values.
+//! Constants are evaluated by the interpreter's own kernels. The other rules are algebraic identities and consequences of known
+//! bits and unsigned bounds ([`KnownBits`]). Each topic has a file: `int`, `compare`, `float`, `memory`, and `wide` for 64-bit
+//! values kept in two words.
 
 mod compare;
 mod float;
@@ -18,9 +18,9 @@ use crate::interp::eval::eval_scalar;
 use crate::opcodes::Opcode;
 use crate::types::{Scalar, Type};
 
-/// Sweeps over the function: a rule can make room for another in code that has been visited.
+/// Most sweeps over the function. A rule may enable another one in code that has been visited already.
 const SWEEPS: usize = 5;
-/// Rules applied to one instruction, so that no two can go round in circles.
+/// Most rules applied to one instruction, so that rules cannot undo each other for ever.
 const STEPS: usize = 12;
 
 /// Runs the pass.
@@ -90,7 +90,7 @@ enum Act {
 struct Folder<'a> {
     func: &'a mut Function,
     known: KnownBits,
-    /// Uses before the sweep, but for those by dead code.
+    /// Use counts before the sweep, without uses by dead code.
     uses: Uses,
     aliases: Aliases,
     /// Instructions made for the current one, to stand before it.
@@ -100,7 +100,7 @@ struct Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// The value that a parameter has whatever way leads to its block.
+    /// The value of a parameter, if all edges pass the same one.
     fn only_argument(&self, cfg: &Cfg, block: Block, param: Value) -> Option<Value> {
         // In SPMD form values need not cross blocks.
         if self.func.form != Form::Mask {
@@ -125,7 +125,7 @@ impl Folder<'_> {
         only
     }
 
-    /// Applies rules to an instruction; false if it goes.
+    /// Applies rules to an instruction; false if it is removed.
     fn visit(&mut self, inst: Inst) -> bool {
         self.pc = self.func.inst(inst).pc;
         for arg in &mut self.func.inst_mut(inst).args {

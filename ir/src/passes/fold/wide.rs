@@ -1,4 +1,7 @@
-//! 64-bit values that a guest of 32-bit registers keeps in two words: sums with carries and sign extensions become one operation again.
+//! Folding rules for 64-bit values that a guest with 32-bit registers keeps in two words.
+//!
+//! They recognise a pair of 32-bit computations as one 64-bit operation: a sum with carry, a difference with borrow, a product, a
+//! shift, a select, a sign extension. Example: `low = x + y`, `high = p + q + carry(low)` becomes `(p:x) + (q:y)`.
 
 use super::{Act, Folder};
 use crate::entities::Value;
@@ -6,9 +9,9 @@ use crate::function::{Imm, InstData};
 use crate::opcodes::{IntCC, Opcode};
 use crate::types::Scalar;
 
-/// Levels of operands looked through for what a word is a half of.
+/// How many operands deep a word is examined to find what it is half of.
 const DEPTH: u32 = 4;
-/// Operands of nested sums looked at.
+/// Most operands of nested sums.
 const MOST_TERMS: usize = 5;
 
 /// A word of 32 bits.
@@ -19,10 +22,10 @@ enum Word {
 }
 
 impl Folder<'_> {
-    /// `ior` of two 64-bit values that is a low and a high word put together.
+    /// An `ior` of two 64-bit values that joins a low and a high word.
     pub(super) fn concat(&mut self, a: Value, b: Value) -> Option<Act> {
         for (low, high) in [(a, b), (b, a)] {
-            // The high word where it stands already.
+            // The high word is already in place.
             if let (Some(&[low]), Some((whole, keep))) =
                 (self.is(low, Opcode::Zext), self.is_by(high, Opcode::Iand))
                 && keep & 0xffff_ffff == 0
@@ -48,7 +51,7 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Imul, vec![p, q], Imm::None));
             }
         }
-        // A word moved up, and what leaves it.
+        // The halves of a word shifted left.
         if let Some((x, n, extend)) = self.moved_up(low, high) {
             let (wide, by) = (self.make(extend, &[x], Imm::None, Scalar::I64), self.constant(Scalar::I64, n));
             return Some(Act::Now(Opcode::Ishl, vec![wide, by], Imm::None));
@@ -59,7 +62,7 @@ impl Folder<'_> {
             .or_else(|| self.both(low, high))
     }
 
-    /// The word that has been moved up, so that these are the halves of the result, by how much, and how it is extended.
+    /// If these are the halves of an extended word shifted left: the word, the shift count, and the extension.
     fn moved_up(&self, low: Value, high: Value) -> Option<(Value, u64, Opcode)> {
         let (x, n) = self.is_by(low, Opcode::Ishl)?;
         let extended = [(Opcode::Ushr, Opcode::Zext), (Opcode::Sshr, Opcode::Sext)];
@@ -67,7 +70,7 @@ impl Folder<'_> {
         extended.into_iter().find(|&(shift, _)| fits(shift)).map(|(_, extend)| (x, n, extend))
     }
 
-    /// The 64-bit value that two words are the halves of.
+    /// The 64-bit value of which two words are the halves, if it exists.
     fn whole(&self, low: Value, high: Value) -> Option<Value> {
         if let Some(&[whole]) = self.is(low, Opcode::Trunc)
             && self.is_high_of(high, whole, DEPTH)
@@ -89,7 +92,7 @@ impl Folder<'_> {
         if half == Some((whole, 32)) || self.high_word(whole) == Some(high) {
             return true;
         }
-        // Two shifts have become one.
+        // Two shifts may have been folded into one.
         if let (Some((x, n)), Some((y, m))) = (half, self.is_by(whole, Opcode::Ushr))
             && x == y
             && n == m + 32
@@ -157,7 +160,7 @@ impl Folder<'_> {
         Some((low, high))
     }
 
-    /// The condition of a value that is 1 where it holds, else 0.
+    /// If a value is 1 where a condition holds and else 0: the condition.
     fn one_if(&self, value: Value) -> Option<Value> {
         match *self.is(value, Opcode::Select)? {
             [c, one, zero] if self.c(one) == Some(1) && self.c(zero) == Some(0) => Some(c),
@@ -232,7 +235,7 @@ impl Folder<'_> {
         let (x, y) = self.is2(low, Opcode::Iadd)?;
         let mut terms = self.terms(high);
         let carry = terms.iter().position(|&term| self.is_carry(term, low, x, y))?;
-        // What the carry was added to, if that is at hand.
+        // The sum to which the carry was added, if it exists.
         let rest = self.is2(high, Opcode::Iadd).and_then(|(a, b)| match terms[carry] {
             carry if carry == b => Some(a),
             carry if carry == a => Some(b),
@@ -262,7 +265,7 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Iadd, vec![product, other], Imm::None));
             }
         }
-        // Which word belongs to which does not matter; halves of one value do best.
+        // Any pairing of low and high words is correct; halves of one value fold best.
         for (x, y) in [(x, y), (y, x)] {
             let with = (0..terms.len()).find(|&n| self.belong(x, terms[n]));
             if let Some(with) = with {
@@ -271,7 +274,7 @@ impl Folder<'_> {
                 return Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None));
             }
         }
-        // A pointer's halves are alike in all lanes, an index' are not: so uniform words go together.
+        // A pointer's halves are uniform, an index's are not. So pair uniform words with uniform ones.
         let alike = |f: &Self, a: Value, b: Value| f.func.ty(a).uniform == f.func.ty(b).uniform;
         let (x, y) = match *terms {
             [] => (self.zext(x), self.zext(y)),
@@ -289,8 +292,8 @@ impl Folder<'_> {
         Some(Act::Now(Opcode::Iadd, vec![x, y], Imm::None))
     }
 
-    /// `(p:x) + y` of words where p and y are uniform and x is not: the uniform ones go together, so that what grows with the lane
-    /// is alone.
+    /// `(p:x) + y` of words where p and y are uniform and x is varying: pairs the uniform ones, so that the varying
+    /// part stands alone.
     pub(super) fn uniform_words(&mut self, a: Value, b: Value) -> Option<Act> {
         for (a, b) in [(a, b), (b, a)] {
             let (Some((p, q)), Some(&[y])) = (self.is2(a, Opcode::Ior), self.is(b, Opcode::Zext)) else {
@@ -345,7 +348,7 @@ impl Folder<'_> {
         terms.is_empty().then(|| Act::Now(Opcode::Imul, factors.to_vec(), Imm::None))
     }
 
-    /// The factors of a 64-bit product with the given low word; what makes up its high word is taken from the terms.
+    /// The factors of a 64-bit product with the given low word. Removes from `terms` those that make up its high word.
     fn factors(&mut self, low: Value, terms: &mut Vec<Value>) -> Option<[Value; 2]> {
         let (p, q) = match self.is(low, Opcode::Trunc) {
             Some(&[whole]) => self.wide_product(whole)?,
@@ -389,7 +392,7 @@ impl Folder<'_> {
         }))
     }
 
-    /// The same choice of two words each, or the same logic of two, where that makes use of a 64-bit value at hand.
+    /// The same select or bitwise operation on both halves, if that makes use of an existing 64-bit value.
     fn both(&mut self, low: Value, high: Value) -> Option<Act> {
         use Opcode::*;
         let (of_low, of_high) = (self.def(low)?, self.def(high)?);
@@ -416,7 +419,7 @@ impl Folder<'_> {
         }
     }
 
-    /// Whether two words put together become something simpler.
+    /// Whether joining two words gives something simpler.
     fn meet(&self, low: Value, high: Value, depth: u32) -> bool {
         if self.belong(low, high) {
             return true;
@@ -448,7 +451,7 @@ impl Folder<'_> {
         Some(Act::Now(Opcode::Isub, vec![x, y], Imm::None))
     }
 
-    /// Whether two words are halves of one 64-bit value that is at hand.
+    /// Whether two words are the halves of an existing 64-bit value.
     fn belong(&self, low: Value, high: Value) -> bool {
         self.is_by(high, Opcode::Sshr) == Some((low, 31))
             || self.moved_up(low, high).is_some()
@@ -459,7 +462,7 @@ impl Folder<'_> {
         self.make(Opcode::Zext, &[word], Imm::None, Scalar::I64)
     }
 
-    /// The words put together; what they are halves of is found when the result is visited.
+    /// Joins two words. If they are halves of a value, that is found when the result is visited.
     fn join(&mut self, low: Value, high: Value) -> Value {
         if let Some(whole) = self.whole(low, high) {
             return whole;
@@ -473,13 +476,13 @@ impl Folder<'_> {
         self.make(Opcode::Ior, &[high, low], Imm::None, Scalar::I64)
     }
 
-    /// The low word of two put together, or of a value all of whose low word follows from low words.
+    /// The low word of a join, or of an operation whose low word depends on low words only.
     pub(super) fn low_word(&self, value: Value) -> Option<Value> {
         let (a, b) = self.is2(value, Opcode::Ior)?;
         self.halves(a, b).or_else(|| self.halves(b, a)).map(|(low, _)| low)
     }
 
-    /// The high word of two put together.
+    /// The high word of a join.
     pub(super) fn high_word(&self, value: Value) -> Option<Value> {
         let (a, b) = self.is2(value, Opcode::Ior)?;
         self.halves(a, b).or_else(|| self.halves(b, a)).map(|(_, high)| high)

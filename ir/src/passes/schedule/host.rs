@@ -1,6 +1,7 @@
-//! A model of a host with four vector units, by what Zen 4, Zen 5 and Golden Cove have in common.
+//! A model of a host processor with four vector units: how many cycles a block takes with its instructions in a given order.
 //!
-//! It is rough on purpose: it decides between two orders of the same instructions.
+//! It takes what Zen 4, Zen 5 and Golden Cove have in common, and is only as precise as needed to choose between two orders of
+//! the same instructions.
 
 use std::collections::VecDeque;
 
@@ -10,38 +11,38 @@ use crate::function::{Function, InstData};
 use crate::opcodes::{Group, Opcode};
 use crate::types::Scalar;
 
-/// Vectors that a value of a chunk is, mostly.
+/// Vectors of a varying value, in most chunks.
 pub(super) const VECTORS: u32 = 2;
 
-/// Operations that start in a cycle.
+/// Operations that can start in one cycle.
 const UNITS: u32 = 4;
 
-/// Operations that are made known to the units in a cycle, besides loads and moves.
+/// Operations dispatched to the units in one cycle, not counting loads and moves.
 const DISPATCHED: u32 = 5;
 
-/// Operations between the oldest that has not started and the youngest that is looked at.
+/// Size of the window: operations between the oldest that has not started and the youngest that the host considers.
 const WINDOW: u32 = 96;
 
-/// What an instruction takes.
+/// The cost of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cost {
-    /// Operations, for all vectors of the value.
+    /// Operations, summed over all vectors of the value.
     pub operations: u32,
-    /// Cycles from its start to that of what waits for it.
+    /// Cycles from its start until an instruction that waits for it can start.
     pub latency: u32,
-    /// Cycles for which nothing else can be divided.
+    /// Cycles for which it occupies the divider.
     pub divides: u32,
 }
 
-/// What an instruction takes.
+/// The cost of an instruction.
 pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
     let ty = data.result.map(|r| func.ty(r));
     let is_wide = ty.is_some_and(|ty| matches!(ty.scalar, Scalar::I64 | Scalar::F64));
     let (operations, latency, divides) = match data.op {
         op if matches!(op, Opcode::Const | Opcode::Splat) || keeps_register(op) => (0, 0, 0),
-        // In general registers and units.
+        // Scalar instructions use general registers and other units.
         _ if ty.is_some_and(|ty| ty.uniform) => (0, if data.op == Opcode::Load { 5 } else { 1 }, 0),
-        // Tables and polynomials of special-function units.
+        // Special functions: tables and polynomials.
         Opcode::CallPure => (30, 45, 0),
         Opcode::FmadTrunc => (3, 6, 0),
         Opcode::Lookup => (6, 8, 0),
@@ -49,7 +50,7 @@ pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
         Opcode::Fdiv => (1, 12, 6),
         Opcode::Fsqrt => (1, 18, 8),
         Opcode::Imul => (1, 4, 0),
-        // By way of a mask.
+        // The result passes through a mask register.
         Opcode::Icmp | Opcode::Fcmp | Opcode::Fsignals => (1, 5, 0),
         op => match op.group() {
             Group::Float => (1, 4, 0),
@@ -61,20 +62,20 @@ pub(super) fn cost(func: &Function, data: &InstData) -> Cost {
     Cost { operations: operations * vectors, latency, divides: divides * vectors }
 }
 
-/// Whether a block has more operations than a host sees at once.
+/// Whether a block has more operations than fit into the window.
 pub(super) fn is_longer_than_window(func: &Function, insts: &[Inst]) -> bool {
     let operations = insts.iter().map(|&inst| cost(func, func.inst(inst)).operations);
     operations.sum::<u32>() > WINDOW
 }
 
-/// Units of a host that sees any distance ahead.
+/// The units of a host without a window limit.
 #[derive(Default)]
 pub(super) struct Units {
-    /// The cycle.
+    /// The current cycle.
     pub now: u32,
-    /// Operations that have started, in this cycle or to the burden of later ones.
+    /// Operations started in this cycle, including those that overflow into later ones.
     taken: u32,
-    /// From when on there can be a division.
+    /// The cycle from which on the divider is free.
     pub divider_free: u32,
 }
 
@@ -92,14 +93,15 @@ impl Units {
         }
     }
 
-    /// To a later cycle.
+    /// Advances to a later cycle.
     pub fn go_on_to(&mut self, cycle: u32) {
         self.taken = self.taken.saturating_sub((cycle - self.now).saturating_mul(UNITS));
         self.now = cycle;
     }
 }
 
-/// Cycles that a block takes with its instructions in this order; of one that jumps to itself, those of a later round.
+/// Cycles that a block takes with its instructions in this order. For a block that jumps to itself: cycles of an
+/// iteration other than the first.
 pub(super) fn cycles(func: &Function, block: Block, order: &[Inst]) -> u32 {
     let mut host = Host::new(func);
     let first = host.execute(order);
@@ -111,20 +113,20 @@ pub(super) fn cycles(func: &Function, block: Block, order: &[Inst]) -> u32 {
     host.execute(order) - first
 }
 
-/// The host with its limits.
+/// The host with its window limit.
 struct Host<'a> {
     func: &'a Function,
-    /// By value, from which cycle on it is there.
+    /// For each value: the cycle from which on it is available.
     there_from: Vec<u32>,
-    /// By cycle, operations that start.
+    /// For each cycle: how many operations start.
     started: Vec<u32>,
-    /// The window: by instruction, when all before have started, and its operations.
+    /// The window. For each instruction: the cycle in which all before it have started, and its operations.
     window: VecDeque<(u32, u32)>,
     in_window: u32,
-    /// Operations that the units know of, in units of so many a cycle.
+    /// Operations dispatched so far, scaled so that one cycle dispatches a fixed number.
     dispatched: u32,
     divider_free: u32,
-    /// The last start.
+    /// The latest start so far.
     end: u32,
 }
 
@@ -142,7 +144,7 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// Executes instructions; gives the cycle in which the last one has started.
+    /// Executes instructions; returns the cycle in which the last one starts.
     fn execute(&mut self, order: &[Inst]) -> u32 {
         for &inst in order {
             let data = self.func.inst(inst);
@@ -174,7 +176,7 @@ impl<'a> Host<'a> {
         self.end
     }
 
-    /// Takes units from a cycle on; gives the cycle in which the last operation starts.
+    /// Occupies units from cycle `start` on; returns the cycle in which the last operation starts.
     fn take_units(&mut self, start: u32, mut operations: u32) -> u32 {
         let mut cycle = start as usize;
         loop {

@@ -1,13 +1,13 @@
-//! Instructions of long blocks in the order in which a host that looks ahead without limits would begin them.
+//! Instruction scheduling: reorders long blocks so that independent chains of operations overlap.
 //!
-//! A host looks ahead over some hundred operations. Where chains that do not depend on each other stand one behind the other (rounds
-//! of an unrolled loop, a root and what another quotient needs), it sees the next one only when it is nearly through with the one
-//! before. Here each block is executed by a model of it that sees all of the block (`Graph::starts`), and its instructions are put
-//! into the order in which they started. Values live longer then, so the order is kept only where a model with the real limits
-//! (`host.rs`) and a count of what registers will not hold (`registers.rs`) say that it pays.
+//! A host sees a window of some hundred operations. If independent chains (the iterations of an unrolled loop, a root and another
+//! quotient) stand one after another, it finds the second one only when it is nearly through the first. So a model without a
+//! window limit executes the block (`Graph::starts`), and the instructions are put into the order in which they started. Values
+//! then live longer, which can cause spills. So the new order is kept only if a model with the real limits (`host.rs`) plus the
+//! count of spills (`registers.rs`) is cheaper than before.
 //!
-//! All that is not pure stays in its order. A truncating multiply-add stays behind the masks that stood in front of it: code that is
-//! quick for most operands is told by them in which lanes it matters what they are.
+//! Instructions that are not pure keep their order. A truncating multiply-add also stays behind the masks that preceded it: the
+//! code generator's fast version of it uses these masks to decide in which lanes its operands matter.
 
 mod host;
 mod registers;
@@ -21,13 +21,13 @@ use crate::opcodes::Opcode;
 use crate::types::Type;
 use host::{Cost, Units};
 
-/// Cycles that a value may be there before it is used, where it could be made later.
+/// Most cycles between computing a value and its first use, if it could be computed later.
 const MOST_WAIT: u32 = 80;
 
-/// What the new order must take at most, in hundredths of the old one.
+/// The new order is kept if it costs at most this many percent of the old one.
 const WORTH: usize = 95;
 
-/// Cycles for a register that goes to memory, or comes from there: four bring one into it or out of it.
+/// Spills and reloads per cycle.
 const MOVES_A_CYCLE: usize = 4;
 
 /// Runs the pass.
@@ -49,12 +49,12 @@ pub fn run(func: &mut Function) -> bool {
     changed
 }
 
-/// Cycles that a block takes with its instructions in an order.
+/// Estimated cycles of a block with its instructions in an order, spills included.
 fn cost(func: &Function, block: Block, order: &[Inst], leaving: &[bool]) -> usize {
     host::cycles(func, block, order) as usize + registers::moves(func, order, leaving) / MOVES_A_CYCLE
 }
 
-/// The block's instructions as a host without limits of sight begins them.
+/// The block's instructions in the order in which a host without a window limit starts them.
 fn in_order_of_start(func: &Function, block: Block) -> Vec<Inst> {
     let insts = &func.block(block).insts;
     let graph = Graph::new(func, insts);
@@ -65,12 +65,12 @@ fn in_order_of_start(func: &Function, block: Block) -> Vec<Inst> {
     order.into_iter().map(|n| insts[n]).collect()
 }
 
-/// What waits for what in a block; instructions are places in it.
+/// The dependence graph of a block. Instructions are named by their index in the block.
 struct Graph {
     costs: Vec<Cost>,
-    /// By instruction, those that wait for it, and how long from its start.
+    /// For each instruction: those that wait for it, each with the cycles from its start.
     behind: Vec<Vec<(usize, u32)>>,
-    /// By instruction, how many it waits for.
+    /// For each instruction: how many it waits for.
     waits: Vec<usize>,
 }
 
@@ -111,14 +111,15 @@ impl Graph {
         self.waits[n] += 1;
     }
 
-    /// The cycles in which instructions start: the first of those that are ready, as many as the host's units take.
+    /// The cycle in which each instruction starts. In each cycle the first ready ones start, as many as the host's
+    /// units take.
     fn starts(&self) -> Vec<u32> {
         let mut waits = self.waits.clone();
         let mut ready_at = vec![0; waits.len()];
         let mut starts = vec![0; waits.len()];
         let mut ready: BinaryHeap<Reverse<usize>> =
             (0..waits.len()).filter(|&n| waits[n] == 0).map(Reverse).collect();
-        // Those that are ready later, by when.
+        // Instructions that become ready later, by cycle.
         let mut later: BinaryHeap<Reverse<(u32, usize)>> = BinaryHeap::new();
         let mut units = Units::default();
         loop {
@@ -156,7 +157,7 @@ impl Graph {
         }
     }
 
-    /// Puts off what would wait long for its use.
+    /// Delays instructions whose results would wait long for their first use.
     fn delay(&self, starts: &mut [u32]) {
         for n in (0..starts.len()).rev() {
             let slack = |latency: u32| if latency == 0 { 0 } else { latency + MOST_WAIT };
@@ -167,12 +168,13 @@ impl Graph {
     }
 }
 
-/// Whether an operation only gives its operand another type, or other NaNs: what it makes is in the operand's register.
+/// Whether an operation only changes the type or the NaNs of its operand, so that the result shares the operand's
+/// register.
 fn keeps_register(op: Opcode) -> bool {
     matches!(op, Opcode::Bitcast | Opcode::Fcanon)
 }
 
-/// The value whose register a value is in.
+/// The value whose register holds `value`.
 fn register_of(func: &Function, value: Value) -> Value {
     match func.values[value.index()].def {
         ValueDef::Inst(inst) => {
@@ -186,7 +188,7 @@ fn register_of(func: &Function, value: Value) -> Value {
     }
 }
 
-/// Puts every block into the order of starts, whether it pays or not.
+/// Reorders every block, whether or not the new order is cheaper.
 #[cfg(test)]
 pub(super) fn run_always(func: &mut Function) -> bool {
     let mut changed = false;

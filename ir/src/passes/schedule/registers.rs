@@ -1,4 +1,4 @@
-//! What registers will not hold.
+//! Counts the spills and reloads of vectors that an order of a block's instructions needs.
 
 use std::collections::HashMap;
 
@@ -9,16 +9,16 @@ use crate::function::Function;
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// Vector registers for values; constants and what has just been computed take the others.
+/// Vector registers available for values. Constants and temporaries take the others.
 const REGISTERS: u32 = 30;
 
-/// A use behind the block.
+/// The value is used after the block.
 const BEHIND: usize = usize::MAX - 1;
 
-/// No use any more.
+/// The value is not used any more.
 const NONE: usize = usize::MAX;
 
-/// By value, whether blocks other than its own, or terminators, use it.
+/// For each value: whether terminators, or blocks other than its own, use it.
 pub(super) fn leaving(func: &Function) -> Vec<bool> {
     let mut home = vec![None; func.values.len()];
     let mut leaving = vec![false; func.values.len()];
@@ -40,7 +40,7 @@ pub(super) fn leaving(func: &Function) -> Vec<bool> {
     leaving
 }
 
-/// Vectors that a value is in registers; none for what is in other registers, or a constant.
+/// Vector registers that a value takes; 0 for scalars, masks and constants.
 fn vectors(func: &Function, value: Value) -> u32 {
     let ty = func.ty(value);
     match ty.scalar {
@@ -51,10 +51,11 @@ fn vectors(func: &Function, value: Value) -> u32 {
     }
 }
 
-/// Moves of vectors between registers and memory that an order needs, where what is used last of all leaves first.
+/// Spills and reloads of vectors that an order needs, if the value whose next use is farthest away is always spilled
+/// first.
 pub(super) fn moves(func: &Function, order: &[Inst], leaving: &[bool]) -> usize {
     let is_code = |op: Opcode| op != Opcode::Const && !keeps_register(op);
-    // By value, the places where it is used, the last first.
+    // For each value: the indices of its uses, the last one first.
     let mut uses: HashMap<Value, Vec<usize>> = HashMap::new();
     for (n, &inst) in order.iter().enumerate().rev() {
         let data = func.inst(inst);
@@ -91,10 +92,10 @@ pub(super) fn moves(func: &Function, order: &[Inst], leaving: &[bool]) -> usize 
     held.moves
 }
 
-/// Registers, as the order goes on.
+/// The contents of the registers while the order is walked.
 struct Held<'a> {
     func: &'a Function,
-    /// Values and where they are used next.
+    /// Values, each with the index of its next use.
     in_registers: Vec<(Value, usize)>,
     taken: u32,
     in_memory: Vec<Value>,
@@ -102,7 +103,7 @@ struct Held<'a> {
 }
 
 impl Held<'_> {
-    /// A value is used; next at another place.
+    /// Uses `v`, whose use after this one is at `next`.
     fn use_value(&mut self, v: Value, next: usize) {
         match self.in_registers.iter().position(|&(held, _)| held == v) {
             Some(at) if next == NONE => {

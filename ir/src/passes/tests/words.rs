@@ -1,4 +1,4 @@
-//! 64-bit values in two words, as guests of 32-bit registers compute them under a mask of lanes, through branches and loops.
+//! Tests 64-bit values in two words, as guests with 32-bit registers compute them under a lane mask, through branches and loops.
 
 use super::*;
 use crate::passes::{dce, demand, fold, gvn, licm, pairs, simplify_cfg};

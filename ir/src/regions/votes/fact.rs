@@ -1,4 +1,4 @@
-//! What is known of a value in one lane, and how operations pass it on.
+//! What the vote analyses know of a value in one lane ([`Fact`]), and how an operation derives it from its operands.
 
 use crate::entities::Slot;
 use crate::function::{Function, InstData};
@@ -6,14 +6,15 @@ use crate::interp::eval::eval_scalar;
 use crate::opcodes::Opcode;
 use crate::types::Scalar;
 
-/// What is known of a value in a lane.
+/// What is known of a value in one lane.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Fact {
-    /// It is what this slot held at the vote.
+    /// It equals this slot's value at the vote.
     pub same: Option<Slot>,
     /// Its bits; of a truth value 0 or 1.
     pub number: Option<u64>,
-    /// It may depend on whether the lane was taken along behind these votes: a bit for each. 0 where the number is known.
+    /// The votes (a bit for each) on which it may depend: whether the lane ran the code that they guard. 0 if the
+    /// number is known.
     pub taint: u64,
 }
 
@@ -25,7 +26,7 @@ impl Fact {
         Fact { number: Some(bits), ..Fact::NONE }
     }
 
-    /// What holds of a value that is one of two.
+    /// What holds of a value that is one of two others.
     pub fn meet(self, other: Fact) -> Fact {
         Fact {
             same: self.same.filter(|_| self.same == other.same),
@@ -34,7 +35,8 @@ impl Fact {
         }
     }
 
-    /// What is known of the result of an operation that depends on its operands only; of other operations that its operands are tainted.
+    /// What is known of an operation's result. For operations that depend on more than their operands, only the taint
+    /// of the operands is.
     pub fn of_result(func: &Function, data: &InstData, args: &[Fact]) -> Fact {
         let of = |n: usize| args.get(n).copied().unwrap_or(Fact::NONE);
         let ones = data.args.first().map_or(1, |&v| func.ty(v).scalar.bit_mask());
@@ -50,7 +52,7 @@ impl Fact {
                 Some(_) => b,
                 None => {
                     let either = b.meet(of(2));
-                    // Two that are the same number are not to be told apart.
+                    // If both are the same number, the choice makes no difference.
                     let taint = if either.number.is_some() { 0 } else { either.taint | a.taint };
                     Fact { taint, ..either }
                 }
@@ -76,7 +78,8 @@ fn tainted_by(args: &[Fact], is_known: bool) -> Fact {
     Fact { taint: if is_known { 0 } else { taint }, ..Fact::NONE }
 }
 
-/// `and` of two values, or `or`: one that is `absorbing` is the result alone, one that is `neutral` leaves the other as it is.
+/// The `and` or `or` of two values: an `absorbing` operand decides the result, a `neutral` one leaves the other
+/// operand.
 fn decided(a: Fact, b: Fact, absorbing: u64, neutral: u64) -> Fact {
     let absorbs = |fact: Fact| fact.number == Some(absorbing);
     match () {

@@ -1,13 +1,14 @@
-//! Votes of a wave that each chunk of lanes can take for itself.
+//! Finds votes of a wave that each chunk of lanes may take by itself.
 //!
-//! Compilers put `branch if no lane is left` round divergent code (`s_cbranch_execz`), and loops run until no lane is left
-//! (`s_cbranch_execnz`). Such a branch is uniform, so without more knowledge a region ends there, because only the driver sees all
-//! lanes. But mostly the branch only saves work: where the mask is empty, the code that it guards does nothing. Then each
-//! chunk may branch by its own lanes, and the whole loop becomes a part of a region.
+//! Compilers put `branch if no lane is left` around divergent code (`s_cbranch_execz`), and loops run until no lane is left
+//! (`s_cbranch_execnz`). Such a branch is uniform over the wave, so a region would end there: only the driver sees all lanes. But
+//! mostly the branch only saves work: with an empty mask, the code that it skips has no effect. Then each chunk may branch by its
+//! own lanes, and the whole loop becomes part of a region.
 //!
-//! That holds if, for a lane that is not in the mask, every way from the vote to its post-dominator leaves all
-//! that is live there as it was. It is found by evaluating the blocks between for such a lane ([`ways`]), with what is known of its
-//! values ([`fact`]): they are the same as at the vote, or a number. What is not as it was may still be seen by nobody ([`unseen`]).
+//! That is allowed if, for a lane outside the mask, every path from the vote to its post-dominator leaves all that is live there
+//! unchanged. The proof evaluates the blocks between for such a lane (`ways.rs`). It knows of each value (`fact.rs`) that it is the
+//! same as at the vote, or a number. A value that does change may still be harmless, if nothing reads it in that lane
+//! (`unseen.rs`).
 
 mod fact;
 mod unseen;
@@ -23,29 +24,29 @@ use crate::graph;
 use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 
-/// A vote that chunks may be able to take.
+/// A vote that chunks may be able to take by themselves.
 struct Candidate {
     inst: crate::entities::Inst,
-    /// Where its ways meet again.
+    /// The post-dominator of its branch.
     meeting: Block,
-    /// What they leave changed in a lane that is not in the mask.
+    /// What the paths to it change in a lane outside the mask.
     changes: Vec<Change>,
 }
 
-/// A slot that is not what it was at the vote.
+/// A slot whose value may differ from its value at the vote.
 struct Change {
     slot: Slot,
-    /// Its number then, where it is always this or what it was.
+    /// Its new value, if it is always either this number or unchanged.
     now: Option<u64>,
 }
 
-/// Blocks that are evaluated behind votes, all together: so many times those that there are, and some more. That is enough for votes within
-/// each other a hundred deep; the outermost ones of code that goes deeper stay with the driver.
+/// Limit on the blocks evaluated after all votes together: `LOOKS` times the number of blocks, plus `MORE_LOOKS`. That
+/// suffices for votes nested a hundred deep. Outer votes of deeper code stay with the driver.
 const LOOKS: usize = 64;
 const MORE_LOOKS: usize = 1 << 12;
 
-/// Rewrites the votes of a kernel in SPMD form (whose lanes never part) that chunks can take for themselves from
-/// `vote_any` to `any`. Gives for each block with such a vote the block where its ways meet again.
+/// Rewrites the votes that chunks can take by themselves from `vote_any` to `any`, in a kernel in SPMD form whose lanes
+/// never diverge. Returns each block with such a vote, with the post-dominator of its branch.
 pub fn localize(
     func: &mut Function,
     live: &SlotLiveness,
@@ -56,7 +57,7 @@ pub fn localize(
         .block_ids()
         .map(|b| {
             let mut list = Vec::new();
-            // Where all lanes leave, none goes on.
+            // After an unconditional leave nothing follows.
             if !matches!(func.term(b), Terminator::Leave { cond: None, .. }) {
                 func.term(b).for_each_successor(|s| list.push(s.index()));
             }
@@ -68,7 +69,7 @@ pub fn localize(
     let numbers = uniform_numbers(func, &succs, meter)?;
     let mut votes = BTreeMap::new();
     let mut left = LOOKS * func.blocks.len() + MORE_LOOKS;
-    // Votes within the ways of others stand behind those, and are looked at first.
+    // Inner votes come after outer ones and are visited first.
     for block in func.block_ids().rev() {
         meter.step(1)?;
         let Some(vote) = vote_of(func, block) else { continue };
@@ -93,7 +94,7 @@ pub fn localize(
     Ok(votes.into_iter().map(|(block, vote)| (block, vote.meeting)).collect())
 }
 
-/// Whether a kernel in SPMD form whose lanes never part has votes that only the whole wave can take.
+/// Whether a kernel in SPMD form whose lanes never diverge has votes that only the whole wave can take.
 pub fn some_stay(func: &Function, keep_registers: bool, meter: &Meter) -> Result<bool, Stopped> {
     let count = |func: &Function| {
         let of = |block: &crate::function::BlockData| {
@@ -115,7 +116,7 @@ struct Vote {
     mask: Value,
 }
 
-/// The vote that a block consists of, if its branch goes by it.
+/// The vote of a block whose branch depends on it.
 fn vote_of(func: &Function, block: Block) -> Option<Vote> {
     let Terminator::Branch { cond, taken, next } = func.term(block) else { return None };
     if !(taken.args.is_empty() && next.args.is_empty()) {

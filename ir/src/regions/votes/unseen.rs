@@ -1,13 +1,13 @@
-//! Whether anybody sees what votes leave changed in lanes outside of their masks.
+//! Checks that nothing reads what the code after a vote changes in lanes outside the vote's mask.
 //!
-//! A guest's compiler puts into a scalar mask what it needs of the lanes in EXEC, and anything of the others. So the code that a vote guards
-//! often changes bits of lanes that are not in its mask: of masks that are read behind it, but never for these lanes before they are written
-//! again. Whether a lane is taken along behind the vote or not, it does the same then.
+//! Compilers put into a scalar mask the right bits for the lanes in EXEC, and any bits for the others. So the code that a vote
+//! guards often changes mask bits of lanes that are not in its mask. These bits are harmless if they are overwritten before
+//! anything reads them for that lane: then the lane behaves the same whether or not it runs the guarded code.
 //!
-//! That is found by following one lane through the kernel, from its start. Of each slot is known its number, or that it may depend on whether the
-//! lane was taken along (its taint: behind which votes). A lane's truth values go together (it is in EXEC now, and so it was in that
-//! mask), so a block has a state for each combination of known masks. Where a branch, a store, an atomic or another lane would see what is
-//! tainted, its votes stay with the whole wave, and the rest is looked at again.
+//! The check follows one lane through the kernel, from its start. For each slot it knows a number, or the votes that the slot's
+//! value may depend on (its *taint*). A lane's truth values are related (it is in EXEC now, so it was in that mask), so a block
+//! has one state for each combination of known masks. If a branch, a store, an atomic or another lane would see a tainted value,
+//! its votes stay with the whole wave, and the check is repeated without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,17 +20,17 @@ use crate::opcodes::Opcode;
 use crate::regions::liveness::{SlotLiveness, SlotSet};
 use crate::types::Scalar;
 
-/// States of a block that are told apart; more are put together.
+/// Most states of a block; further ones are merged.
 const STATES: usize = 16;
-/// Blocks that are evaluated, all together: so many times those that there are, and some more.
+/// Limit on block evaluations: `LOOKS` times the number of blocks, plus `MORE_LOOKS`.
 const LOOKS: usize = 256;
 const MORE_LOOKS: usize = 1 << 12;
-/// How often votes are taken out and the rest is looked at again.
+/// How often votes are removed and the check repeated.
 const ROUNDS: usize = 8;
-/// How deep a truth value is looked into for what follows from it.
+/// How deep the consequences of a truth value are followed.
 const DEPTH: u32 = 16;
 
-/// Takes those votes out of `votes` whose changes someone may see.
+/// Removes from `votes` those whose changes may be read.
 pub(super) fn keep_unseen(
     func: &Function,
     live: &SlotLiveness,
@@ -73,31 +73,31 @@ pub(super) fn keep_unseen(
     Ok(())
 }
 
-/// One lane's ways through the kernel.
+/// The check: one lane's paths through the kernel.
 struct Walk<'a> {
     func: &'a Function,
     live: &'a SlotLiveness,
     exec: Slot,
-    /// Slots that must not be tainted: someone looks at them where code ends.
+    /// Slots that must not be tainted, because they are read after the kernel.
     fixed: SlotSet,
     votes: &'a BTreeMap<Block, Candidate>,
     /// The taint of each vote that leaves something changed.
     numbers: &'a BTreeMap<Block, u64>,
-    /// Of the block that is evaluated.
+    /// The facts of the current block's values.
     values: Vec<Fact>,
-    /// The value that a slot holds, where the block that is evaluated has read or written it.
+    /// The value in each slot that the current block has read or written.
     holds: Vec<Option<Value>>,
     states: Vec<Vec<Vec<Fact>>>,
     work: BTreeSet<(usize, usize)>,
-    /// Taints that show.
+    /// Votes whose taint has been seen.
     seen: u64,
 }
 
-/// What was assumed of values, to be taken back.
+/// Assumptions made, to be undone.
 type Assumed = Vec<(Value, Fact)>;
 
 impl Walk<'_> {
-    /// Follows the lane until nothing new comes up. Whether that was possible.
+    /// Follows the lane to the fixed point. Returns whether that was possible.
     fn all(&mut self, looks: &mut usize, meter: &Meter) -> Result<bool, Stopped> {
         let start = vec![Fact::NONE; self.func.slots.len()];
         for truth in [0, 1] {
@@ -117,7 +117,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// A state of `block`, known masks apart.
+    /// Adds a state at the start of `block`. States with different known masks are kept apart.
     fn arrive(&mut self, block: Block, mut facts: Vec<Fact>) {
         let live = self.live.live_in(block);
         for (n, fact) in facts.iter_mut().enumerate() {
@@ -151,7 +151,7 @@ impl Walk<'_> {
         self.work.insert((block.index(), at));
     }
 
-    /// Evaluates a block; false where it is not known what comes behind it.
+    /// Evaluates a block; false if its successors are unknown.
     fn step(&mut self, block: Block, mut facts: Vec<Fact>) -> bool {
         self.run(block, &mut facts);
         match *self.func.term(block) {
@@ -194,7 +194,7 @@ impl Walk<'_> {
         true
     }
 
-    /// What a vote leaves changed.
+    /// Applies the changes of a vote.
     fn change(&mut self, vote: Block, number: u64, facts: &mut [Fact]) {
         for change in &self.votes[&vote].changes {
             let fact = &mut facts[change.slot.index()];
@@ -206,13 +206,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The taint of what is put into a slot that counts whatever the lane does: there is one for all lanes, or someone looks at it at the end.
+    /// The taint of a slot write that is visible in any case, because the slot is uniform or is read at the end.
     fn shown(&self, slot: Slot, fact: Fact) -> u64 {
         let shows = self.func.slots[slot.index()].ty.uniform || self.fixed.contains(slot);
         if shows { fact.taint } else { 0 }
     }
 
-    /// Goes on with each truth value that `value` may have.
+    /// Continues with each truth value that `value` may have.
     fn split(&mut self, value: Value, facts: &[Fact], mut then: impl FnMut(&mut Self, bool, &[Fact])) {
         self.seen |= self.values[value.index()].taint;
         for truth in [false, true] {
@@ -228,7 +228,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on at a block, in EXEC or not.
+    /// Continues at a block, once for the lane in EXEC and once for the lane outside.
     fn go_on(&mut self, block: Block, facts: &[Fact]) {
         let exec = facts[self.exec.index()];
         self.seen |= exec.taint;
@@ -244,7 +244,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Assumes a truth value, and of others what follows from it. False where that cannot be.
+    /// Assumes a truth value and what follows from it for other values. False if that is a contradiction.
     fn assume(&mut self, value: Value, truth: bool, depth: u32, assumed: &mut Assumed) -> bool {
         let fact = self.values[value.index()];
         if let Some(number) = fact.number {
@@ -266,7 +266,7 @@ impl Walk<'_> {
             (Opcode::Ior, &[a, b]) if !truth => {
                 self.assume(a, false, depth - 1, assumed) && self.assume(b, false, depth - 1, assumed)
             }
-            // The other operand has decided.
+            // One operand is known, so the other one decides.
             (Opcode::Iand | Opcode::Ior, &[a, b]) => match (known(self, a), known(self, b)) {
                 (Some(_), None) => self.assume(b, truth, depth - 1, assumed),
                 (None, Some(_)) => self.assume(a, truth, depth - 1, assumed),
@@ -281,7 +281,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Slots hold what is known of their values now.
+    /// Updates the facts of slots from the facts of the values they hold.
     fn put_back(&self, facts: &mut [Fact]) {
         for (fact, value) in facts.iter_mut().zip(&self.holds) {
             if let Some(value) = value {
@@ -322,7 +322,7 @@ impl Walk<'_> {
                     Fact { number: args[0].number.filter(|&number| number != 0), ..Fact::NONE }
                 }
                 (op, _) if op.is_pure() => Fact::of_result(self.func, data, &args),
-                // Memory, other lanes.
+                // Results that depend on memory or other lanes.
                 _ => {
                     self.seen |= taint;
                     Fact::NONE

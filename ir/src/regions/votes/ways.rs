@@ -1,4 +1,4 @@
-//! What the ways behind a vote leave changed in a lane that is not in its mask.
+//! Finds the slots that the paths after a vote change in a lane outside the vote's mask.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -10,7 +10,7 @@ use crate::meter::{Meter, Stopped};
 use crate::opcodes::Opcode;
 use crate::regions::liveness::SlotLiveness;
 
-/// What slots that hold one value for all lanes are at the start of each block, where that is a number: a guest's MODE, mostly.
+/// The known numbers of uniform slots at the start of each block. Mostly this is the guest's MODE.
 pub(super) fn uniform_numbers(
     func: &Function,
     succs: &[Vec<usize>],
@@ -24,7 +24,7 @@ pub(super) fn uniform_numbers(
         while let Some(at) = work.pop_first() {
             meter.step(1)?;
             let mut state = starts[at].clone().expect("it was put there with the block");
-            // Effects say nothing of slots.
+            // Other effects do not change slots.
             run(func, Block::new(at), &mut state, |_| true);
             for (fact, slot) in state.iter_mut().zip(&func.slots) {
                 fact.number = fact.number.filter(|_| slot.ty.uniform);
@@ -53,8 +53,8 @@ pub(super) fn uniform_numbers(
     Ok(starts.into_iter().map(numbers).collect())
 }
 
-/// What is known where the vote is taken, in a lane that is not in the mask: slots that hold the mask or a part of it are false, and others
-/// may have `numbers`.
+/// What is known at the vote in a lane outside the mask: slots that hold the mask or a part of it are false. Uniform
+/// slots have the known `numbers`.
 pub(super) fn state_at_vote(
     func: &Function,
     block: Block,
@@ -69,11 +69,11 @@ pub(super) fn state_at_vote(
         _ => None,
     };
     let Some(voted) = slot_of(mask) else { return state };
-    // The vote's own block may have read the slot after writing nothing: blocks with votes write no slots.
+    // A block with a vote writes no slots, so its reads give the slots' values at the vote.
     debug_assert!(func.block(block).insts.iter().all(|&i| !func.inst(i).op.has_effect()));
     state[voted.index()].number = Some(0);
     let Some(before) = before else { return state };
-    // What the block before has put into slots, in terms of its own values.
+    // What the previous block has written to slots, in terms of its own values.
     let mut put: HashMap<Slot, Value> = HashMap::new();
     let mut read: HashMap<Slot, Value> = HashMap::new();
     for &inst in &func.block(before).insts {
@@ -90,7 +90,7 @@ pub(super) fn state_at_vote(
             _ => {}
         }
     }
-    // A slot that was copied holds the same as the other.
+    // A slot that is a copy of another one has the same facts.
     for (&copy, value) in &put {
         let of =
             read.iter().filter(|&(slot, read)| read == value && put.get(slot).is_none_or(|put| put == value));
@@ -123,7 +123,7 @@ fn implies(func: &Function, value: Value, of: Value, depth: u32) -> bool {
         }
 }
 
-/// The ways behind votes.
+/// The paths after votes.
 pub(super) struct Ways<'a> {
     pub func: &'a Function,
     pub live: &'a SlotLiveness,
@@ -132,8 +132,8 @@ pub(super) struct Ways<'a> {
 }
 
 impl Ways<'_> {
-    /// What of that which is live at `meeting` some way from the vote's sides leaves changed, in a lane that starts with `start`. `None`
-    /// where a way does something else that shows, and where more than `left` blocks would have to be evaluated.
+    /// The slots live at `meeting` that some path from the vote's sides changes, in a lane that starts with `start`.
+    /// `None` if a path has another visible effect, or if more than `left` blocks would have to be evaluated.
     pub fn changes(
         &self,
         vote: Block,
@@ -154,7 +154,7 @@ impl Ways<'_> {
             let Some(rest) = left.checked_sub(1) else { return Ok(None) };
             *left = rest;
             let block = Block::new(at);
-            // Lanes stay together and in this program.
+            // Only jumps and branches keep the lanes together and in this kernel.
             if !matches!(self.func.term(block), Terminator::Jump(_) | Terminator::Branch { .. }) {
                 return Ok(None);
             }
@@ -170,13 +170,13 @@ impl Ways<'_> {
     }
 }
 
-/// Blocks that a lane comes to behind a vote.
+/// The search over the blocks that a lane reaches after a vote.
 struct Walk {
     meeting: Block,
     start: Vec<Fact>,
     states: HashMap<usize, Vec<Fact>>,
     work: BTreeSet<usize>,
-    /// Slots that are not at the meeting what they were at the vote, with their numbers there if these are known.
+    /// Slots whose value at the meeting may differ from that at the vote, with their number there if known.
     changes: BTreeMap<Slot, Option<u64>>,
 }
 
@@ -210,7 +210,7 @@ impl Walk {
     }
 }
 
-/// Evaluates a block for a lane; false if it has an effect or looks across lanes, and `may` does not allow that.
+/// Evaluates a block for a lane; false if it contains an effect or a cross-lane operation that `may` does not allow.
 fn run(func: &Function, block: Block, state: &mut [Fact], may: impl Fn(Opcode) -> bool) -> bool {
     let mut fits = true;
     let mut values: HashMap<Value, Fact> = HashMap::new();
@@ -227,7 +227,7 @@ fn run(func: &Function, block: Block, state: &mut [Fact], may: impl Fn(Opcode) -
             }
             (Opcode::Store, _) if is_off(2) => continue,
             (Opcode::Atomic, _) if is_off(data.atomic_operands()) => Fact::NONE,
-            // Other votes: whatever they say, this lane is not in them if it is not in their mask; both ways are looked at.
+            // The result of another vote is unknown, so both sides of its branch are followed.
             (Opcode::VoteAny | Opcode::Any, _) => Fact::NONE,
             (op, _) if op.has_effect() || op.is_cross_lane() => {
                 fits &= may(op);

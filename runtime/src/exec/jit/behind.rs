@@ -1,4 +1,4 @@
-//! Regions compiled behind the back of launches: those ask, go on in the interpreter, and find the code later.
+//! Compiles regions in the background: a launch asks for a region, goes on in the interpreter, and finds the code later.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -12,7 +12,7 @@ use super::{BlockLook, Compiled, Fitting, Jit, Versions, lock};
 use crate::exec::background::Background;
 use crate::fork::{Mutex, Section};
 
-/// What there is for a warp at a block.
+/// What is available for a warp at a block.
 #[derive(Debug)]
 pub enum Ready {
     /// Code that fits it.
@@ -23,13 +23,13 @@ pub enum Ready {
     Never,
 }
 
-/// The right to add one version to a region; given back when it is used or dropped.
+/// The right to add one version to a region, released when used or dropped.
 struct Ticket {
     jit: Weak<Jit>,
     at: Block,
-    /// It is for code for rows of blocks: of whole warps, of so many threads along each axis.
+    /// For grid-row code: whether all warps are full, and the threads of a block along each axis.
     rows: Option<(bool, [u32; 3])>,
-    /// Compiling has begun and not ended.
+    /// Whether compiling has begun and not ended.
     begun: bool,
 }
 
@@ -39,7 +39,7 @@ impl Drop for Ticket {
         let mut versions = lock(self.versions(&jit));
         versions.set_queued(false);
         if self.begun {
-            // A code generator that panics does it again: the interpreter runs this.
+            // The code generator has panicked and would again, so the interpreter runs this region.
             versions.impossible = true;
             drop(versions);
             lock(&jit.refusal).get_or_insert_with(|| "the code generator panicked".into());
@@ -47,13 +47,15 @@ impl Drop for Ticket {
     }
 }
 
-/// How many times as often a block must be interpreted if a region that has been compiled covers it. Such a block has been hot while that
-/// region was being compiled; from then on warps run it inside of that region, unless they come to it in another way. Without this each
-/// block of a large region would get a region of its own, and compiling would take time by the square of the code.
+/// Factor on the interpretation count for a block that is inside a compiled region.
+///
+/// Such a block became hot while that region was being compiled. From then on warps run it inside the region, unless
+/// they reach it in another way. Without the factor each block of a large region would get a region of its own, and
+/// compile time would grow with the square of the code.
 const COVERED_TIMES: u32 = 16;
 
 impl Jit {
-    /// Whether a block has been interpreted so often that it gets a region of its own.
+    /// Whether a block has been interpreted often enough to get a region of its own.
     fn is_hot(&self, at: Block) -> bool {
         let hot_after = self.variant.hot_after;
         let covered = self.covered[at.index()].load(Ordering::Relaxed);
@@ -61,7 +63,7 @@ impl Jit {
         self.heat[at.index()].load(Ordering::Relaxed) >= needed
     }
 
-    /// Notes what a region that has been compiled covers. Blocks in it are counted anew.
+    /// Records the blocks that a compiled region covers, and resets their counts.
     pub(super) fn cover(&self, region: &Region) {
         for block in region.blocks.iter().filter(|&&block| block != region.entry) {
             self.covered[block.index()].store(true, Ordering::Relaxed);
@@ -69,8 +71,8 @@ impl Jit {
         }
     }
 
-    /// Code for the region at the warp's block that fits the warp, if it is there; once the block has been interpreted some
-    /// times it is asked for.
+    /// Code for the region at the warp's block that fits the warp, if there is some. Once the block has been
+    /// interpreted often enough, code is requested.
     pub fn ready(self: &Arc<Self>, warp: &Warp, background: &Background) -> Ready {
         let at = warp.block;
         let mut versions = lock(&self.versions[at.index()]);
@@ -87,7 +89,7 @@ impl Jit {
             }
             None => Ready::Later,
         };
-        // The warp goes on at once: its shapes are taken from a copy of what it has now.
+        // The warp goes on at once, so the job gets a copy of its frame.
         let queued = background.push(|| {
             let ticket = Ticket { jit: Arc::downgrade(self), at, rows: None, begun: false };
             let frame = assume.then(|| Box::<[u32]>::from(warp.frame.words()));
@@ -97,7 +99,7 @@ impl Jit {
         later
     }
 
-    /// Has code for rows of blocks compiled for what the frames of a block's warps hold; whether there was room for that.
+    /// Requests grid-row code for the lane patterns of a block's frames. Returns whether the queue had room.
     pub(super) fn compile_rows_behind(
         self: &Arc<Self>,
         at: Block,
@@ -116,8 +118,8 @@ impl Jit {
         })
     }
 
-    /// Has what is not in the cache yet stored there behind the back of launches. What the queue has no room for is stored in
-    /// the end.
+    /// Saves new code to the cache in the background. If the queue is full, the code is saved when the program is
+    /// dropped.
     pub fn save_behind(self: &Arc<Self>, background: &Background) {
         if self.is_unsaved() {
             let jit = Arc::downgrade(self);
@@ -125,7 +127,7 @@ impl Jit {
         }
     }
 
-    /// Time in which an engine's own thread was compiling for launches.
+    /// Time that engines' compiler threads have spent compiling.
     pub fn background_time(&self) -> Duration {
         Duration::from_nanos(self.behind.load(Ordering::Relaxed))
     }
@@ -139,11 +141,11 @@ impl Ticket {
     /// Compiles the region, if the program still exists.
     fn compile(mut self, frames: &[&[u32]]) {
         let Some(jit) = self.jit.upgrade() else { return };
-        // A region compiled since it was asked for covers it: dropping the ticket takes the request back.
+        // A region compiled since the request covers this block. Dropping the ticket withdraws the request.
         if self.rows.is_none() && lock(self.versions(&jit)).list.is_empty() && !jit.is_hot(self.at) {
             return;
         }
-        // A process does not fork in the midst of it.
+        // The process must not fork while this runs.
         let section = Section::enter();
         let start = Instant::now();
         self.begun = true;

@@ -1,5 +1,7 @@
-//! Slots of which pieces store only the first lane of each sixteen, where all that comes behind knows the others from it: most registers
-//! that are kept over a barrier hold addresses or indices. Whoever looks at frames otherwise puts the other lanes there first.
+//! Finds the slots that grid-row code may keep in compact form between phases: of each 16 lanes, only lane 0 is stored.
+//!
+//! That is possible if every later reader knows the slot's stride and so can compute the other lanes. Most registers kept across
+//! a barrier hold addresses or indices. When grid-row code returns early, the other lanes are filled in.
 
 use warpjit_backend::{Shape, SlotUses, slot_uses};
 use warpjit_ir::regions::Kernel;
@@ -9,14 +11,14 @@ use warpjit_ir::{Scalar, Slot};
 use super::WIDE_LANES;
 use super::pieces::{Piece, Pieces};
 
-/// Finds such slots, by what is known of the pieces and their regions as they will be compiled.
+/// Finds the compact slots of each phase, from the phases' lane patterns and final regions.
 pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
     let uses: Vec<SlotUses> =
         pieces.list.iter().map(|piece| slot_uses(&piece.region.mask, &piece.shapes)).collect();
     let live = pieces.list.iter().map(|piece| kernel.live_in(piece.region.entry));
-    // It is known once the first region has been cut out.
+    // Liveness exists once the first region has been cut.
     let Some(live) = live.collect::<Option<Vec<&SlotSet>>>() else { return };
-    // Blocks start with whole frames.
+    // Blocks start with full frames: no slot is compact in the first phase.
     let mut firsts: Vec<SlotSet> = vec![SlotSet::empty(kernel.func.slots.len())];
     for (piece, (uses, live)) in pieces.list.iter().zip(uses.iter().zip(&live)).skip(1) {
         let mut own = SlotSet::empty(kernel.func.slots.len());
@@ -38,7 +40,7 @@ pub(super) fn know(kernel: &Kernel, pieces: &mut Pieces) {
     }
 }
 
-/// What a slot's lanes have more from lane to lane where a piece starts, if that is known of each sixteen.
+/// The stride of a slot at the start of a phase, if it is known within each 16 lanes.
 fn step(piece: &Piece, slot: Slot) -> Option<i32> {
     let known =
         piece.shapes.get(slot.index()).copied().flatten().filter(|known| known.lanes >= WIDE_LANES)?;
@@ -49,7 +51,7 @@ fn step(piece: &Piece, slot: Slot) -> Option<i32> {
     }
 }
 
-/// Whether first lanes of a slot are all that a piece needs.
+/// Whether lane 0 of each 16 is all that a phase needs of a slot.
 fn may_be(kernel: &Kernel, piece: &Piece, uses: &SlotUses, slot: Slot) -> bool {
     let ty = kernel.func.slots[slot.index()].ty;
     let word = !ty.uniform && ty.scalar == Scalar::I32;
@@ -60,7 +62,8 @@ fn may_be(kernel: &Kernel, piece: &Piece, uses: &SlotUses, slot: Slot) -> bool {
         && !uses.read_whole.contains(&slot)
 }
 
-/// Takes slots away that one piece would leave otherwise than another finds them; whether there were any.
+/// Removes slots that one phase would leave in a form in which its successor does not expect them. Returns whether
+/// there were any.
 fn fit(list: &[Piece], uses: &[SlotUses], live: &[&SlotSet], firsts: &mut [SlotSet]) -> bool {
     let mut changed = false;
     for (number, piece) in list.iter().enumerate() {
@@ -72,7 +75,7 @@ fn fit(list: &[Piece], uses: &[SlotUses], live: &[&SlotSet], firsts: &mut [SlotS
                 let any = readers().any(|to| firsts[to].contains(slot));
                 let all = readers().all(|to| firsts[to].contains(slot));
                 let own = written.iter().find(|(known, _)| *known == slot);
-                // What is not written stays as the piece has found it.
+                // A slot that is not written keeps the form it had at the start of the phase.
                 let leaves = own.map_or(firsts[number].contains(slot), |(_, told)| *told);
                 if own.is_none() && leaves && !all {
                     firsts[number].remove(slot);

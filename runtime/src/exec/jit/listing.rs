@@ -1,4 +1,4 @@
-//! Compiled code as text, for those who want to read it.
+//! Describes compiled code as text: which blocks it covers, what it assumes, and its instructions.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

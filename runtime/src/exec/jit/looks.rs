@@ -1,7 +1,7 @@
-//! What the blocks of launches look like, as far as code for rows of them is made for that.
+//! Groups block sizes into classes: two sizes are in one class if their warps start with the same lane patterns.
 //!
-//! Code that assumes little fits blocks of many sizes, and what was made for blocks twelve wide would serve those of 64 badly. So blocks are
-//! told apart by what would be assumed of them, and each kind has code of its own, as long as there are few.
+//! Each class gets its own grid-row code, up to a limit. Code specialised for 64-wide blocks cannot run 12-wide ones, and code
+//! that fits both is slow.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,33 +11,34 @@ use super::shapes::MOST_LANES;
 use super::{Jit, WIDE_LANES, lock};
 use crate::cache::digest::Digest;
 
-/// Sizes of blocks that are remembered with their kinds.
+/// Most block sizes whose class is remembered.
 const MOST_SIZES: usize = 64;
 
-/// Kinds that code is made for, or tried to be, by one process.
+/// Most classes for which one process tries to make code.
 const MOST_TRIED: usize = 16;
 
-/// What the blocks of a launch are like, as one of them says.
+/// A sample block of a launch, from which the class of all its blocks is found.
 #[derive(Clone, Copy)]
 pub struct BlockLook<'a> {
-    /// Frames of its warps, as they start.
+    /// The initial frames of its warps.
     pub frames: &'a [&'a [u32]],
     /// Bytes of shared memory.
     pub shared: usize,
-    /// All lanes of every warp take part.
+    /// Whether all lanes of every warp are active.
     pub whole: bool,
-    /// Threads along each axis. The frames of one size are the same but for what all warps have in common.
+    /// Threads along each axis. The initial frames of blocks of one size differ only in values that all their warps
+    /// share.
     pub threads: [u32; 3],
 }
 
-/// Threads along each axis, and whether all lanes of all warps take part: blocks of one size are of one kind.
+/// Threads along each axis, and whether all lanes of all warps are active. Blocks of one size are in one class.
 pub(super) type BlockSize = ([u32; 3], bool);
 
-/// Kinds of blocks that there have been.
+/// The block classes seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     of: Vec<(BlockSize, u64)>,
-    /// Those that code was made for, or could not be.
+    /// Classes for which code was made or could not be made.
     tried: Vec<u64>,
 }
 
@@ -48,7 +49,7 @@ impl BlockLook<'_> {
 }
 
 impl Kinds {
-    /// Blocks of this size are of that kind.
+    /// Remembers the class of a block size.
     pub fn learn(&mut self, size: BlockSize, kind: u64) {
         if self.of.len() >= MOST_SIZES {
             self.of.clear();
@@ -56,19 +57,19 @@ impl Kinds {
         self.of.push((size, kind));
     }
 
-    /// Whether code may be made for blocks of a kind: it has not been tried, nor have many others.
+    /// Whether code may be made for a class: it has not been tried, and neither have too many others.
     pub fn may_try(&self, kind: u64) -> bool {
         self.tried.len() < MOST_TRIED && !self.tried.contains(&kind)
     }
 
-    /// Code for blocks of a kind has been made, or could not be.
+    /// Records that code for a class was made or could not be made.
     pub fn has_tried(&mut self, kind: u64) {
         self.tried.push(kind);
     }
 }
 
 impl Jit {
-    /// The kind of blocks: the same for all of which the same is known, whatever the size of a chunk.
+    /// The class of a block, a digest of its lane patterns for every possible chunk size.
     pub(super) fn kind_of(&self, look: BlockLook<'_>) -> u64 {
         if let Some(known) = self.known_kind(look.size()) {
             return known;
@@ -84,7 +85,7 @@ impl Jit {
             if data.ty.uniform || data.ty.scalar != Scalar::I32 {
                 continue;
             }
-            // Lanes that chunks may have.
+            // Every chunk size, in lanes.
             let mut lanes = if self.wide { WIDE_LANES } else { 4 };
             while lanes <= self.kernel.func.lanes.min(MOST_LANES as u32) {
                 self.shape_of(slot, look.frames, (lanes, true)).map(|found| found.known).hash(&mut digest);
@@ -96,7 +97,7 @@ impl Jit {
         kind
     }
 
-    /// The kind of blocks of such a size, if there have been any.
+    /// The class of blocks of a size, if it is remembered.
     pub(super) fn known_kind(&self, size: BlockSize) -> Option<u64> {
         lock(&self.kinds).of.iter().find(|(known, _)| *known == size).map(|(_, kind)| *kind)
     }

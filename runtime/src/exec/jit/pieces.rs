@@ -1,8 +1,8 @@
-//! A kernel as pieces: the regions that all warps of a block run before any of them goes on, how they lead from one to the other, and what
-//! is known of the slots at the start of each.
+//! Cuts a kernel into phases for grid-row code, and finds the lane patterns of slots at the start of each phase.
 //!
-//! Shapes of slots that the kernel never writes are assumed as for single regions, and looked at before a launch runs the code. Those of
-//! slots that pieces write follow from the pieces, so that nobody has to look at registers between them.
+//! A *phase* is a region that all warps of a block finish before any warp starts the next one. The patterns of slots that the
+//! kernel never writes are assumed, as for single regions, and checked before a launch runs the code. The patterns of other slots
+//! follow from the phases before, so that no check is needed between phases.
 
 use std::sync::atomic::Ordering;
 
@@ -20,55 +20,54 @@ use crate::fork::Section;
 use crate::program::MOST_NARROW;
 use crate::{CancelToken, Error};
 
-/// Most pieces of a kernel.
+/// Most phases of a kernel.
 const MOST_PIECES: usize = 48;
-/// Most instructions of all pieces.
+/// Most instructions of all phases.
 const MOST_INSTS: usize = 6000;
 
-/// What is known of each slot where a piece starts.
+/// The lane pattern of each slot at the start of a phase.
 type Shapes = Vec<Option<SlotShape>>;
 
-/// A piece.
+/// A phase.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub region: Region,
     pub groups: u8,
     pub ways: Vec<Way>,
     pub shapes: Shapes,
-    /// Those of them that each warp is looked at for.
+    /// The patterns that code must check for each warp.
     pub checks: Vec<(Slot, SlotShape)>,
-    /// Slots of which the frame has only the first lane of each sixteen where the piece starts, each with what the others have more from
-    /// lane to lane ([`super::firsts`]).
+    /// Compact slots at the start of the phase, each with its stride ([`super::firsts`]).
     pub firsts: Vec<(Slot, i32)>,
-    /// By exit, those of which only that is stored.
+    /// For each exit: the slots that are stored in compact form.
     pub by_firsts: Vec<Vec<Slot>>,
 }
 
 impl Piece {
-    /// The pieces that may come next.
+    /// The phases that may follow.
     pub fn next(&self) -> Vec<usize> {
         self.ways.iter().flat_map(|way| way.pieces()).collect()
     }
 
-    /// By slot, what each sixteen lanes of a chunk have more than those before.
+    /// For each slot: the difference between consecutive 16-lane vectors of a chunk.
     pub fn apart(&self) -> Vec<Option<i32>> {
         let lanes = u32::from(self.groups) * 4;
         self.shapes.iter().map(|known| known.and_then(|known| known.apart_in(lanes))).collect()
     }
 }
 
-/// All pieces; the first is where blocks start.
+/// All phases. Blocks start at the first one.
 #[derive(Clone, Debug)]
 pub(super) struct Pieces {
     pub list: Vec<Piece>,
-    /// Slots that any of them writes.
+    /// Slots that any phase writes.
     pub written: SlotSet,
-    /// What barriers ask for that do not ask for all warps.
+    /// The number of warps that the barriers require, if it is not all.
     pub warps: Option<u32>,
 }
 
 impl Jit {
-    /// The pieces of the kernel that starts at a block, if it can be cut into such; nothing is known of slots yet.
+    /// Cuts the kernel that starts at a block into phases, if that is possible. Lane patterns are not known yet.
     pub(super) fn pieces(&self, entry: Block, meter: &Meter) -> Result<Option<Pieces>, Stopped> {
         let kernel = &*self.kernel;
         let none = SlotFacts::none(kernel.func.slots.len());
@@ -78,7 +77,7 @@ impl Jit {
         let mut insts = 0;
         while let Some(&at) = starts.get(list.len()) {
             let Some(region) = kernel.region_within(at, &none, meter)? else { return Ok(None) };
-            // Warps of a piece cannot be put aside.
+            // A warp cannot be suspended within a phase.
             if region.may_wait
                 || self.variant.windows.is_some_and(|kinds| !windows::can(&region.mask, &kinds))
             {
@@ -113,7 +112,7 @@ impl Jit {
         Ok(Some(Pieces { list, written, warps }))
     }
 
-    /// Where an exit leads if all warps take it.
+    /// The successor of an exit, if all warps take it.
     fn way(
         &self,
         exit: ExitKind,
@@ -139,8 +138,8 @@ impl Jit {
         }
     }
 
-    /// Finds what is known of slots where each piece starts, and makes its region for that. `look` tells of the blocks; gives
-    /// what is assumed of the frames. `of_block` are slots that hold the block's index.
+    /// Propagates lane patterns to the start of each phase, and cuts each phase's region for them. `look` is a sample
+    /// block, `of_block` are slots that hold the block's index. Returns the assumptions on the initial frames.
     pub(super) fn know_slots(
         &self,
         pieces: &mut Pieces,
@@ -156,7 +155,7 @@ impl Jit {
             let lanes = u32::from(piece.groups) * 4;
             for found in self.shapes(kernel, &piece.region, look.frames, (lanes, true), meter)?.list {
                 match assumptions.iter_mut().find(|known| known.slot == found.slot) {
-                    // What fewer lanes have in common holds for both.
+                    // Keep the pattern that holds for both: the one over fewer lanes.
                     Some(known) if found.known != known.known => {
                         let Some(common) = known.known.meet(found.known) else { return Ok(None) };
                         *known = Assumption::new(found.slot, found.offset, common);
@@ -177,7 +176,7 @@ impl Jit {
         let mut before: Vec<Option<Shapes>> = vec![None; pieces.list.len()];
         before[0] = Some(first);
         let mut work = vec![0];
-        // Shapes only ever get fewer; the bound is one on mistakes.
+        // Patterns only ever become weaker, so this ends. The bound guards against bugs.
         let mut left = 64 * pieces.list.len();
         while let Some(number) = work.pop() {
             let Some(less) = left.checked_sub(1) else { return Ok(None) };
@@ -194,7 +193,7 @@ impl Jit {
                 false => Vec::new(),
             };
             if !checks.is_empty() {
-                // What is known may be all that is wanted: what lanes that take no part hold, say.
+                // A pattern may be known although nothing needs it, such as that of inactive lanes.
                 let wanted = steering_slots(&region.ssa);
                 checks.retain(|(slot, known)| known.shape == Shape::Ones || wanted.contains(*slot));
             }
@@ -252,8 +251,9 @@ impl Jit {
         Ok(Some(assumptions))
     }
 
-    /// As [`Jit::know_slots`], with chunks that are whole warps where the kernel is one piece, all that its addresses are made of is even over
-    /// a warp, and its values find room: then what is computed for addresses is computed once.
+    /// As [`Jit::know_slots`], but with chunks of a whole warp if that pays: the kernel is a single phase, all slots
+    /// that addresses depend on are affine over a warp, and its values fit the registers. Then address computations are
+    /// done once for a warp.
     pub(super) fn know_slots_of_rows(
         &self,
         pieces: &mut Pieces,
@@ -265,7 +265,7 @@ impl Jit {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         let Piece { region: first, groups: before, .. } = &pieces.list[0];
         let (before, alone) = (*before, pieces.list.len() == 1);
-        // The most groups first.
+        // The largest chunk first.
         let tries: &[u8] = match self.wide {
             _ if self.variant.chunk_groups.is_some() || first.whole => &[],
             true if !alone || !accesses_lanes(&first.mask) || 4 * usize::from(most) != MOST_LANES => &[],
@@ -298,8 +298,8 @@ impl Jit {
         self.know_slots(pieces, look, of_block, keeps_lanes, meter)
     }
 
-    /// What single regions that start at a block have been compiled for, besides what is known of slots there: that is worth a look at
-    /// each warp.
+    /// Patterns that single regions at a block were compiled for and that are not known there. They are worth a check
+    /// for each warp.
     fn checks(
         &self,
         at: Block,
@@ -316,8 +316,8 @@ impl Jit {
                 let other = code.assumptions.iter().find(|other| other.slot == a.slot);
                 meet_shapes(Some(met), other.map(|other| other.known))
             });
-            // What else is known is enough: a look costs more than what a better shape would save.
-            // Without distances: they may be others in the next launch.
+            // A slot with a known pattern is not checked, because the check costs more than a stronger pattern saves.
+            // Differences between vectors are dropped, because the next launch may have others.
             let all = all.map(|all| match all.apart {
                 Some(_) => SlotShape::new(all.shape, WIDE_LANES),
                 None => all,
@@ -329,7 +329,7 @@ impl Jit {
         checks
     }
 
-    /// Where the pieces of the kernel start; none if it cannot be cut into any.
+    /// Where the kernel's phases start; empty if it cannot be cut into phases.
     pub(super) fn piece_starts(&self, entry: Block, cancel: Option<&CancelToken>) -> &[Block] {
         let _section = Section::enter();
         if let Some(starts) = self.starts.get() {
@@ -351,7 +351,7 @@ impl Jit {
         })
     }
 
-    /// Whether all regions that the interpreter has come by have code of their own: they tell what [`Jit::checks`] asks.
+    /// Whether all regions reached so far have code of their own. [`Jit::checks`] takes the patterns from them.
     pub(super) fn pieces_have_code(&self, entry: Block, cancel: Option<&CancelToken>) -> bool {
         self.piece_starts(entry, cancel).iter().skip(1).all(|&at| {
             let versions = lock(&self.versions[at.index()]);
@@ -359,7 +359,7 @@ impl Jit {
         })
     }
 
-    /// Groups of four lanes in a chunk of a region.
+    /// The chunk size of a region, in groups of four lanes.
     pub(super) fn groups(&self, region: &Region) -> u8 {
         let most = self.kernel.func.lanes.div_ceil(4) as u8;
         match self.variant.chunk_groups {
@@ -376,7 +376,7 @@ impl Jit {
     }
 }
 
-/// Shapes as what a region is made for, in chunks of so many lanes.
+/// The facts that follow from patterns for chunks of `lanes` lanes, as cutting a region needs them.
 fn facts(shapes: &Shapes, lanes: u32) -> SlotFacts {
     let mut known = SlotFacts::none(shapes.len());
     for (slot, shape) in shapes.iter().enumerate() {
@@ -390,7 +390,7 @@ fn facts(shapes: &Shapes, lanes: u32) -> SlotFacts {
     known
 }
 
-/// Pieces in reverse postorder: loops go back, all else goes on.
+/// Sorts phases into reverse postorder, so that only loops lead backwards.
 fn in_order(list: Vec<Piece>) -> Vec<Piece> {
     let succs: Vec<Vec<usize>> = list.iter().map(Piece::next).collect();
     let order = warpjit_ir::graph::reverse_postorder(&succs, 0);

@@ -1,7 +1,8 @@
-//! Code for rows of blocks: kernels whose warps go the same way.
+//! Compiles and runs grid-row code: one function that contains the loops over the warps of a block and the blocks of a grid row
+//! ([`BlockRow`]).
 //!
-//! Such a kernel is compiled with the loops over warps and blocks in the code itself ([`BlockRow`]), as pieces from barrier to barrier
-//! ([`super::pieces`]), and run for as many blocks at a time as differ along the first axis only.
+//! The function consists of phases, which mostly end at barriers ([`super::pieces`]). It is for kernels whose warps mostly take
+//! the same path. If the warps of a block diverge, it returns, and that block continues warp by warp.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -24,10 +25,10 @@ use crate::exec::memory::Rights;
 use crate::vm;
 use crate::{CancelToken, Error};
 
-/// Versions of code for rows: kinds of blocks that have their own.
+/// Most versions of grid-row code, one for each block class.
 pub(super) const MOST_ROW_VERSIONS: usize = 8;
 
-/// What a chip's interface says that code for rows makes use of.
+/// What grid-row code uses of a chip's launch interface.
 #[derive(Debug, Clone, Default)]
 pub struct RowFacts {
     fields: Vec<RowField>,
@@ -35,7 +36,7 @@ pub struct RowFacts {
 }
 
 impl RowFacts {
-    /// Of an interface.
+    /// Takes the facts from an interface.
     pub fn new(abi: &KernelAbi) -> RowFacts {
         let fields = abi.header.iter().filter(|field| field.space == Space::Shared).filter_map(|field| {
             let linear = match field.value {
@@ -49,7 +50,7 @@ impl RowFacts {
         RowFacts { fields: fields.collect(), fixed: abi.read_only() }
     }
 
-    /// Addresses of global memory that nobody stores to while a launch runs.
+    /// Ranges of global memory that nothing stores to while a launch runs.
     pub fn read_only(&self) -> &[Range<u64>] {
         &self.fixed
     }
@@ -63,45 +64,45 @@ impl Hash for RowFacts {
     }
 }
 
-/// What code for rows needs of a launch, besides what it assumes of slots; and how its pieces come out.
+/// What grid-row code needs of a launch, besides its assumptions on slots, and the exits of its phases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RowNeeds {
-    /// The kind of blocks that it was made for ([`Jit::kind_of`]), and the size of one of them.
+    /// The block class that it was made for ([`Jit::kind_of`]), and the size of one such block.
     pub kind: u64,
     pub size: BlockSize,
-    /// Slots that must be the same in all warps.
+    /// Slots that must hold one value in all warps.
     pub same: Vec<Slot>,
     /// Bytes of shared memory.
     pub shared: u32,
-    /// All lanes of every warp must take part.
+    /// Whether all lanes of every warp must be active.
     pub whole: bool,
-    /// The code copies shared memory for each block.
+    /// Whether the code copies initial shared memory for each block.
     pub copies_shared: bool,
-    /// Warps of a block that barriers wait for, where they say how many.
+    /// Warps that the barriers require, if it is not all.
     pub warps: Option<u32>,
-    /// The pieces.
+    /// The phases.
     pub pieces: Vec<PieceExits>,
 }
 
 impl RowNeeds {
-    /// Whether all threads end with the one piece that there is, so that the code does not say what it has done.
+    /// Whether there is a single phase and all threads end with it. Then the code does not report the exits taken.
     pub fn is_plain(&self) -> bool {
         self.pieces.len() == 1 && self.pieces[0].exits.iter().all(|exit| matches!(exit, ExitKind::Ended))
     }
 }
 
-/// A slot of words of which a frame has only the first lane of each sixteen.
+/// A compact slot: the frame has only lane 0 of each 16.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Firsts {
     pub slot: Slot,
     /// Its first word in the frame.
     word: usize,
-    /// What each lane has more than the one before.
+    /// Its stride.
     pub step: i32,
 }
 
 impl Firsts {
-    /// Puts the other lanes into a frame.
+    /// Fills in the other lanes in a frame.
     fn spread(self, frame: &mut [u32], lanes: usize) {
         let Some(words) = frame.get_mut(self.word..self.word + lanes) else { return };
         for sixteen in words.chunks_mut(super::WIDE_LANES as usize) {
@@ -112,31 +113,32 @@ impl Firsts {
     }
 }
 
-/// Where a piece starts and how it comes out.
+/// Where a phase starts, and its exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PieceExits {
     pub at: Block,
     pub exits: Vec<ExitKind>,
     pub faults: Vec<RegionFault>,
-    /// Slots of which frames have only the first lane of each sixteen where the piece starts.
+    /// Compact slots at the start of the phase.
     pub firsts: Vec<Firsts>,
-    /// By exit, the pieces that may follow.
+    /// For each exit: the phases that may follow.
     pub next: Vec<Vec<u32>>,
 }
 
-/// When code for rows is to be compiled.
+/// When grid-row code is to be compiled.
 #[derive(Clone, Copy)]
 pub enum Make<'a> {
     /// At once.
     Now,
-    /// Behind the back of the launch.
+    /// In the background.
     Behind(&'a Background),
-    /// Not for this; what there is may be used.
+    /// Not at all; existing code may be used.
     Never,
 }
 
 impl Jit {
-    /// Words of a slot that must be the same for [`RowSlot::Same`]: all lanes', or the uniform one.
+    /// The frame words of a slot that must be equal for [`RowSlot::Same`]: those of all lanes, or the one of a uniform
+    /// slot.
     fn words_of_slot(&self, slot: Slot) -> Range<usize> {
         let func = &self.kernel.func;
         let ty = func.slots[slot.index()].ty;
@@ -145,7 +147,7 @@ impl Jit {
         start..start + ty.scalar.frame_bytes() / 4 * lanes
     }
 
-    /// Whether a slot holds the same in all lanes of all warps.
+    /// Whether a slot holds one value in all lanes of all warps.
     pub(super) fn is_same(&self, slot: Slot, frames: &[&[u32]]) -> bool {
         let Some((first, others)) = frames.split_first() else { return false };
         let range = self.words_of_slot(slot);
@@ -155,8 +157,7 @@ impl Jit {
         even && others.iter().all(|frame| frame[range.clone()] == *words)
     }
 
-    /// Compiles code for rows of blocks like that one. `None` where the kernel is none that could
-    /// be run by rows.
+    /// Compiles grid-row code for blocks like `look`. `None` if the kernel cannot have any.
     pub(super) fn make_rows(
         &self,
         entry: Block,
@@ -171,7 +172,7 @@ impl Jit {
         let found = { lock(&self.found).take() };
         let found = if found.is_some() { found } else { self.pieces(entry, meter)? };
         let Some(mut pieces) = found else { return Ok(None) };
-        // These look at lanes that have no thread, or wake them.
+        // These operations read lanes without a thread, or activate them.
         let looks = func.insts.iter().any(|inst| matches!(inst.op, Opcode::QuadLane | Opcode::Shuffle));
         let wakes = func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::QuadOn { .. })));
         let keeps_lanes = looks || wakes;
@@ -282,26 +283,27 @@ impl Jit {
         Ok(Some(code))
     }
 
-    /// Whether there is code for rows, or `wanted` would have it made.
+    /// Whether there is grid-row code, or `wanted` allows making it.
     pub fn rows_are_near(&self, wanted: bool) -> bool {
         let versions = lock(&self.rows);
         let may_come = wanted && !versions.impossible && !versions.is_queued();
         may_come || !versions.list.is_empty()
     }
 
-    /// Whether a block of such a size is to run by itself before code for rows of its kind is made, which then knows how registers are between
-    /// pieces.
+    /// Whether a block of this size must first run warp by warp. That shows the lane patterns between phases, from
+    /// which grid-row code for its class is made.
     pub fn rows_need_a_run(&self, size: BlockSize, cancel: Option<&CancelToken>) -> bool {
         let kind = self.known_kind(size);
         let is_own = |code: &Arc<Compiled>| code.row.as_ref().is_some_and(|needs| Some(needs.kind) == kind);
         let made = { lock(&self.rows).list.iter().any(is_own) };
         let func = &self.kernel.func;
-        // A barrier ends a piece: no need to look for them, which takes longer than to start from the cache.
+        // A kernel with a barrier has several phases. Testing that is cheaper than finding them, which would take
+        // longer than a start from the cache.
         let waits = || func.blocks.iter().any(|b| matches!(b.term, Some(Terminator::Barrier { .. })));
         !made && (waits() || self.piece_starts(func.entry, cancel).len() > 1)
     }
 
-    /// Whether there may be code for rows.
+    /// Whether there may be grid-row code.
     pub fn rows_are_possible(&self) -> bool {
         !lock(&self.rows).impossible
     }
@@ -310,7 +312,7 @@ impl Jit {
         Firsts { slot, word: self.offsets[slot.index()] as usize / 4, step }
     }
 
-    /// Whether code for rows fits the warps of a block.
+    /// Whether grid-row code fits the warps of a block.
     fn row_fits(&self, code: &Compiled, look: BlockLook<'_>) -> bool {
         let Some(needs) = &code.row else { return false };
         let BlockLook { frames, shared, whole, .. } = look;
@@ -323,12 +325,12 @@ impl Jit {
         assumed && same && waits && shared >= needs.shared as usize && (whole || !needs.whole)
     }
 
-    /// How many versions of code for rows there are.
+    /// Number of versions of grid-row code.
     pub fn row_versions(&self) -> usize {
         lock(&self.rows).list.len()
     }
 
-    /// Code for rows of blocks that fits one, and whether it was made for such. `None` where there is none, now or ever.
+    /// Grid-row code that fits a block, and whether it was made for the block's class. `None` if there is none.
     pub fn rows(
         self: &Arc<Self>,
         at: Block,
@@ -373,7 +375,7 @@ impl Jit {
         added.map(|code| (code, true)).or(found)
     }
 
-    /// Adds what making code for rows of such blocks has given.
+    /// Records the result of compiling grid-row code for such blocks.
     pub(super) fn add_rows(
         &self,
         versions: &mut Versions,
@@ -390,14 +392,15 @@ impl Jit {
     }
 }
 
-/// Guest instructions that a run of a region counts for: those of its first block, or of the one behind a prologue.
+/// Guest instructions that one run of a region is counted as: those of its first block, or of the block after the
+/// prologue.
 fn guest_insts(func: &Function, region: &Region) -> u32 {
     let first = func.block(region.entry).guest_insts;
     let behind = region.blocks.get(1).filter(|_| first == 0 && region.entry == func.entry);
     behind.map_or(first, |&block| func.block(block).guest_insts)
 }
 
-/// Whether a region changes shared memory: each block must find it as the launch says.
+/// Whether a region writes shared memory, so that each block needs its initial contents again.
 fn writes_shared(region: &Region) -> bool {
     let func = &region.mask;
     let insts = func.blocks.iter().flat_map(|b| &b.insts).map(|&i| func.inst(i));
@@ -409,17 +412,17 @@ fn writes_shared(region: &Region) -> bool {
 }
 
 impl Compiled {
-    /// Whether it is code for rows that copies what blocks find in shared memory.
+    /// Whether it is grid-row code that copies initial shared memory for each block.
     pub fn copies_shared(&self) -> bool {
         self.row.as_ref().is_some_and(|row| row.copies_shared)
     }
 
-    /// Whether it is code for rows that does not say how many instructions blocks have executed: all the same.
+    /// Whether it is grid-row code that does not count instructions, because all its blocks execute the same number.
     pub fn is_plain_row(&self) -> bool {
         self.row.as_ref().is_some_and(RowNeeds::is_plain)
     }
 
-    /// Runs a row of blocks, of which the context says all but the warps. The context's memory must be the launch's.
+    /// Runs a grid row. The context holds everything but the warps; its memory must be the launch's.
     pub fn run_row(&self, context: &mut Context, warps: &mut [RowWarp], rights: &Rights<'_>) -> RowFlow {
         let range = warps.as_mut_ptr_range();
         (context.exited, context.cond) = (0, 0);
@@ -429,7 +432,7 @@ impl Compiled {
         context.warp = range.start;
         context.warps_end = range.end;
         let Some(row) = self.row.as_ref().filter(|_| !warps.is_empty()) else {
-            // There is no block without warps; code for one warp would take their list for its frame.
+            // Rejects other code, which would take the list of warps for a frame. A block has at least one warp.
             return RowFlow::Stopped;
         };
         // SAFETY: the code was made by the backend for rows of this kernel's blocks; the context's pointers are to memory that lives
@@ -443,7 +446,7 @@ impl Compiled {
         };
         if !row.is_plain() && !matches!(result, Ok(0)) {
             if matches!(result, Ok(backend::SUSPENDED)) {
-                // All stand where the piece starts.
+                // All warps are at the start of the phase.
                 context.warp = range.start;
             }
             self.spread_firsts(row, context, warps, done);
@@ -472,11 +475,12 @@ impl Compiled {
         RowFlow::Parted(Parted { at: piece.at, before, flow })
     }
 
-    /// Makes frames whole where code for rows was left: all warps before the one that the context names have come out of the piece, all
-    /// behind it have not begun. `done` is the exit of that one, if it is done.
+    /// Fills in the compact slots in all frames after grid-row code has returned. Warps before the context's current
+    /// one have finished the phase, those after it have not begun. `done` is the exit of the current one, if it has
+    /// finished.
     fn spread_firsts(&self, row: &RowNeeds, context: &Context, warps: &mut [RowWarp], done: Option<u64>) {
         let Some(piece) = row.pieces.get(context.piece as usize) else { return };
-        // A slot that one of the pieces behind does not care for may be one of another's.
+        // If several phases may follow, a slot may be compact in only one of them.
         let behind = |exit: u64| -> Vec<Firsts> {
             let next = usize::try_from(exit).ok().and_then(|exit| piece.next.get(exit));
             let next = next.into_iter().flatten().filter_map(|&to| row.pieces.get(to as usize));
@@ -499,26 +503,27 @@ impl Compiled {
     }
 }
 
-/// How a row of blocks came out.
+/// How a run of grid-row code ended.
 #[derive(Debug)]
 pub enum RowFlow {
     /// All blocks have ended.
     Done,
     /// Somebody asked to stop.
     Stopped,
-    /// A block has run for long; all its warps stand here.
+    /// A block has run for long. All its warps are at this block of code.
     Suspended(Block),
-    /// Warps of a block go different ways, or one has faulted.
+    /// The warps of a block have diverged, or one has faulted.
     Parted(Parted),
 }
 
-/// Where warps of a block have parted.
+/// Where the warps of a block have diverged.
 #[derive(Debug)]
 pub struct Parted {
-    /// Where they all stood.
+    /// The block of code where the phase starts.
     pub at: Block,
-    /// How those before the one that [`Context::warp`] names came out: the exit, and whether its condition held for all or none.
+    /// How the warps before [`Context::warp`] left the phase: the exit, and whether its condition held in all lanes or
+    /// none.
     pub before: Option<(ExitKind, Option<bool>)>,
-    /// How that one did, unless it has not run.
+    /// How that warp left the phase; `None` if it has not run.
     pub flow: Option<RegionFlow>,
 }

@@ -1,4 +1,6 @@
-//! What regions assume of the slots at their entry, and which slots are worth it.
+//! Chooses what a region may assume of the slots at its entry, and checks these assumptions for a warp.
+//!
+//! Worth assuming are lane patterns of *steering slots*, from which addresses or branch conditions are computed.
 
 use std::collections::HashMap;
 
@@ -22,13 +24,13 @@ pub(super) struct Assumption {
     pub slot: Slot,
     /// Byte offset in the frame.
     pub offset: u32,
-    /// The shape, of all chunks or of parts of them.
+    /// The lane pattern, of whole chunks or of parts of them.
     pub known: SlotShape,
-    /// What each lane of a chunk has more than the first.
+    /// For each lane of a chunk: its value minus the first lane's.
     steps: [u32; MOST_LANES],
-    /// Lanes of a line where the steps are those of lines; 0 where they are the same for all.
+    /// For a 2-D affine pattern: lanes of a row. 0 for one stride over all lanes.
     line: u32,
-    /// Whether the low half may not carry into the high one.
+    /// Whether the low 16 bits must not carry into the high ones.
     packed: bool,
 }
 
@@ -54,7 +56,7 @@ impl Assumption {
         Assumption { slot, offset, known, steps, line: line.map_or(0, |(lanes, _)| lanes), packed }
     }
 
-    /// Whether the lanes of each chunk that has an active one have the shape.
+    /// Whether every chunk with an active lane has the pattern.
     #[inline]
     pub fn holds(&self, words: &[u32], active: u64) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -65,7 +67,7 @@ impl Assumption {
         self.holds_anywhere(words, active)
     }
 
-    /// The same, compiled for wide vectors: it stands before many entries of short regions.
+    /// The same, compiled for AVX2, because it runs before every entry of a region.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn holds_avx2(&self, words: &[u32], active: u64) -> bool {
@@ -91,7 +93,8 @@ impl Assumption {
     fn holds_in<const LANES: usize>(&self, words: &[u32], active: u64) -> bool {
         let (chunks, _) = words.as_chunks::<LANES>();
         let steps: &[u32; LANES] = self.steps.first_chunk().unwrap_or(&[0; LANES]);
-        // What lanes differ by from what they should be, over all chunks, lane by lane: vectors for the compiler.
+        // For each lane of a chunk, the accumulated differences from the pattern over all chunks. The compiler
+        // vectorises this.
         let mut odd = [0; LANES];
         let mut carries = 0;
         for (number, chunk) in chunks.iter().enumerate() {
@@ -104,7 +107,7 @@ impl Assumption {
             }
             carries |= match self.line {
                 0 => (u64::from(first & 0xffff) + u64::from(steps[LANES - 1])) >> 16,
-                // Nor may the high half carry, of the last line.
+                // In the last row, the high half must not carry out either.
                 lanes => {
                     let own = steps[LANES.min(lanes as usize) - 1];
                     (u64::from(first & 0xffff) + u64::from(own)) >> 16
@@ -116,21 +119,21 @@ impl Assumption {
     }
 }
 
-/// What can be assumed of frames.
+/// What can be assumed of the frames of some warps.
 pub(super) struct Shapes {
     pub list: Vec<Assumption>,
-    /// Slots that have a shape there or might have had one.
+    /// Slots that have a pattern or were examined for one.
     pub looked_at: Vec<Slot>,
 }
 
-/// What a version of a region that warps start with was made for.
+/// The lane patterns that a version of a start region was made for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StartShapes {
-    /// Slots of which a shape was wanted.
+    /// Slots that were examined for a pattern.
     pub slots: Vec<Slot>,
-    /// In chunks of so many lanes.
+    /// Lanes of its chunks.
     pub chunk_lanes: u32,
-    /// Other warps that it fits may have more to be known of.
+    /// Whether more could be assumed of other warps that it fits.
     pub little: bool,
 }
 
@@ -149,16 +152,19 @@ fn shape_in(assumptions: &[Assumption], slot: Slot) -> Option<SlotShape> {
 }
 
 impl Jit {
-    /// Whether warps start at a block, or behind it.
+    /// Whether warps start at a block, or at the one after it.
     pub(super) fn is_start(&self, at: Block) -> bool {
         let func = &self.kernel.func;
         let behind = |term: &Terminator| matches!(term, Terminator::Jump(call) if call.block == at);
         at == func.entry || func.block(func.entry).term.as_ref().is_some_and(behind)
     }
 
-    /// What can be assumed of the slots that steer a region, judging by the frames of some warps, in chunks of so many lanes; with `at_start`
-    /// also how far the sixteens of a chunk are apart. That comes from the threads' coordinates there; behind, it may be of any size that a
-    /// launch gives, and each would want code of its own.
+    /// The assumptions on a region's steering slots that the frames of some warps allow, for chunks of `chunk_lanes`
+    /// lanes.
+    ///
+    /// With `at_start` this includes the difference between consecutive 16-lane vectors. At the start it comes from the
+    /// threads' coordinates. Later it may be any number, such as a matrix width, and each number would need code of its
+    /// own.
     pub(super) fn shapes(
         &self,
         kernel: &Kernel,
@@ -169,7 +175,7 @@ impl Jit {
     ) -> Result<Shapes, Stopped> {
         let mut list = self.ones(kernel, region, frames);
         let mut looked_at = Vec::new();
-        // Where all lanes take part, what they held before steers nothing.
+        // If all lanes are active, the old values of masked writes steer nothing.
         let mut known = SlotFacts::none(kernel.func.slots.len());
         list.iter().for_each(|a| {
             known.ones.insert(a.slot);
@@ -189,8 +195,8 @@ impl Jit {
         Ok(Shapes { list, looked_at })
     }
 
-    /// Whether code that fits a warp assumes all that can be assumed of it. Only what warps start with is looked at: other shapes are as
-    /// kernels go.
+    /// Whether code that fits a warp also assumes everything that can be assumed of it. Only examined for regions at
+    /// which warps start.
     pub(super) fn suits(&self, code: &Compiled, warp: &Warp) -> bool {
         let Some(start) = code.start.as_ref().filter(|start| start.little) else { return true };
         start.slots.iter().all(|&slot| {
@@ -199,7 +205,7 @@ impl Jit {
         })
     }
 
-    /// The shape that says most of a slot of words among those that all lanes of some frames have; the rest as for [`Jit::shapes`].
+    /// The strongest lane pattern of a 32-bit slot that all of the frames have; parameters as for [`Jit::shapes`].
     pub(super) fn shape_of(
         &self,
         slot: Slot,
@@ -213,17 +219,17 @@ impl Jit {
         let all: Vec<Vec<u32>> = frames.iter().map(words_of).collect();
         let words = all.first()?;
         let step = words[1].wrapping_sub(words[0]) as i32;
-        // Packed coordinates are affine, too; the first that fits says most. Where vectors have sixteen lanes, what each of them
-        // has is worth knowing too.
+        // Patterns are tried from the strongest down (packed coordinates are affine too). With 16-lane vectors, a
+        // pattern within each vector is also useful.
         let parts = if self.wide { chunk_lanes.min(WIDE_LANES) } else { chunk_lanes };
         let whole = |shape| Some(SlotShape::new(shape, chunk_lanes));
         let of_parts = |shape| Some(SlotShape::new(shape, parts));
-        // Or how far the parts are apart.
+        // The difference between consecutive vectors.
         let far = words.get(WIDE_LANES as usize).map(|next| next.wrapping_sub(words[0]) as i32);
         let far = far.filter(|_| at_start && parts < chunk_lanes);
         let apart = |shape| far.map(|far| SlotShape::apart(shape, chunk_lanes, far));
         let halves_apart = far.filter(|far| far & 0xffff == 0);
-        // Or lines of fewer.
+        // Or 2-D affine, with shorter rows.
         let lines = |lanes: u8| {
             let next =
                 words.get(usize::from(lanes)).filter(|_| at_start && self.wide && parts == WIDE_LANES)?;
@@ -253,8 +259,8 @@ impl Jit {
 }
 
 impl Jit {
-    /// Of the slots that a region reads, those that say which lanes take part and have all of them, judging by the frames of some warps:
-    /// then nothing that it does needs a mask.
+    /// The lane-mask slots that a region reads and that have all lanes set in the frames of some warps. Then the region
+    /// needs no masks for them.
     fn ones(&self, kernel: &Kernel, region: &Region, frames: &[&[u32]]) -> Vec<Assumption> {
         let gets = region.ssa.block(region.ssa.entry).insts.iter().map(|&inst| region.ssa.inst(inst));
         let slots = gets.filter_map(|data| match (data.op, data.imm) {
@@ -278,8 +284,8 @@ impl Jit {
     }
 }
 
-/// Slots that addresses or branch conditions of a region are computed from by integer operations: those whose shape
-/// makes a difference worth a test at each entry.
+/// Steering slots: those from which addresses or branch conditions are computed by integer operations. Their pattern is
+/// worth a check at each entry.
 pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
     let mut slots = SlotSet::empty(ssa.slots.len());
     let mut seen = vec![false; ssa.values.len()];
@@ -321,7 +327,7 @@ pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
                 slots.insert(slot);
             }
             (Opcode::Fcmp | Opcode::Fsignals | Opcode::CallPure, _) => {}
-            // By a mask in a register, which has no shape, nothing even is chosen.
+            // A select by a mask in a register is never affine.
             (Opcode::Select, _) if is_register(ssa, inst.args[0]) => {}
             (op, _) if op.is_pure() && op.group() != Group::Float => work.extend(&inst.args),
             _ => {}
@@ -330,7 +336,7 @@ pub(super) fn steering_slots(ssa: &Function) -> SlotSet {
     slots
 }
 
-/// Whether a value is what a slot of lanes held.
+/// Whether a value was read from a varying slot.
 fn is_register(ssa: &Function, value: Value) -> bool {
     !ssa.ty(value).uniform && ssa.def_inst(value).is_some_and(|inst| inst.op == Opcode::SlotGet)
 }

@@ -1,4 +1,4 @@
-//! Compiled regions as bytes, for the cache on disk, and back with everything checked.
+//! Serialises compiled regions for the cache on disk, and reads them back with every field checked.
 
 use std::hash::Hash;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ use crate::vm::FloatMode;
 struct Stored<'a> {
     at: Block,
     code: &'a [u8],
-    /// Ascending offsets, each with the guest address of the code from there on; empty where nobody asked.
+    /// See [`RegionCode::pcs`](warpjit_backend::RegionCode::pcs); empty if not asked for.
     pcs: Vec<(u32, u32)>,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
@@ -43,23 +43,23 @@ struct Stored<'a> {
     row: Option<RowNeeds>,
 }
 
-/// All that a file holds.
+/// The contents of a cache file.
 #[derive(Debug, Default)]
 struct Contents<'a> {
     /// Blocks that the interpreter must run.
     never: Vec<Block>,
-    /// There can be no code for rows of blocks.
+    /// Whether the kernel cannot have grid-row code.
     no_rows: bool,
     regions: Vec<Stored<'a>>,
 }
 
 impl Jit {
-    /// What the kernel's code is kept by: all that it depends on. The target tells the host and its features; which generator makes code
-    /// for it follows from the settings, too.
+    /// The cache key of the kernel's code: a digest of everything that the code depends on. The target stands for the
+    /// host and its features; target and settings determine the code generator.
     pub(super) fn key(&self) -> Key {
         let mut digest = Digest::new();
         (env!("CARGO_PKG_VERSION"), env!("WARPJIT_BUILD")).hash(&mut digest);
-        // Code is the same in both, whenever it is made.
+        // Settings that do not change the code are left out.
         Variant { tier: Tier::Jit, hot_after: 0, perf: false, ..self.variant }.hash(&mut digest);
         self.target.hash_for(self.wide, &mut digest);
         self.kernel.func.hash(&mut digest);
@@ -67,7 +67,7 @@ impl Jit {
         Key(digest.value())
     }
 
-    /// Takes over what is stored.
+    /// Loads the code stored under a key.
     pub(super) fn load(&self, store: &Store, key: Key) {
         let Some(bytes) = store.load(key) else { return };
         let Some(contents) = self.read(&bytes) else { return };
@@ -75,7 +75,7 @@ impl Jit {
             lock(&self.versions[block.index()]).impossible = true;
         }
         lock(&self.rows).impossible |= contents.no_rows;
-        // Without memory for code nothing is lost: it is tried again when the code is compiled.
+        // If there is no memory for code, nothing is loaded; compiling will try again.
         let codes: Vec<&[u8]> = contents.regions.iter().map(|region| region.code).collect();
         let Ok(codes) = self.memory.add_all(&codes) else { return };
         for (stored, code) in contents.regions.into_iter().zip(codes) {
@@ -119,7 +119,7 @@ impl Jit {
         self.store.is_some() && self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// Stores what is compiled, and keeps what others have stored meanwhile.
+    /// Saves compiled code, and keeps what other processes have saved meanwhile.
     pub fn save(&self) {
         let Some((store, key)) = &self.store else { return };
         if !self.unsaved.swap(false, Ordering::Relaxed) {
@@ -133,7 +133,7 @@ impl Jit {
         for (number, versions) in self.versions.iter().enumerate() {
             let at = Block::new(number);
             let Versions { list, impossible, .. } = &*lock(versions);
-            // Why the code generator refuses something is to be said each time.
+            // What the code generator rejected is not saved as impossible, so that each process reports the reason.
             if *impossible && !refused {
                 never.push(at);
             }
@@ -148,7 +148,7 @@ impl Jit {
                 regions.push(other);
             }
         }
-        // A version without assumptions fits all: behind it none is looked at.
+        // A version without assumptions fits every warp, so it must come last.
         regions.sort_by_key(|region| (region.at, region.assumptions.is_empty()));
         if !refused {
             never.extend(before.never.into_iter().filter(|block| !never.contains(block)).collect::<Vec<_>>());
@@ -161,12 +161,12 @@ impl Jit {
         store.save(*key, &out.0);
     }
 
-    /// Bytes of the frame, which tell kernels apart whose code must not be mixed up.
+    /// Size of the frame, as a check that the file belongs to this kernel.
     fn frame_bytes(&self) -> u64 {
         self.kernel.func.frame_layout().1.into()
     }
 
-    /// What bytes say, if they make sense for this kernel.
+    /// Parses and checks a file's bytes; `None` if they do not fit this kernel.
     fn read<'a>(&self, bytes: &'a [u8]) -> Option<Contents<'a>> {
         let mut from = Reader(bytes);
         if from.u64()? != self.frame_bytes() {
@@ -187,7 +187,7 @@ impl Jit {
         (from.is_empty() && regions.iter().all(most)).then_some(Contents { never, no_rows, regions })
     }
 
-    /// Most versions of what a region is a version of.
+    /// The most versions that the stored region may have.
     fn most_like(&self, region: &Stored<'_>) -> usize {
         match region.row {
             Some(_) => MOST_ROW_VERSIONS,
@@ -206,7 +206,7 @@ impl Jit {
         (slot.index() < self.kernel.func.slots.len()).then_some(slot)
     }
 
-    /// A function by its name: one of a front end, or one that the kernel calls.
+    /// Finds a pure function by name: a frontend's, or one that the kernel calls.
     fn find_pure(&self, name: &str) -> Option<&'static PureFn> {
         registry::pure(name).or_else(|| {
             self.kernel.func.insts.iter().find_map(|inst| match inst.imm {
@@ -227,7 +227,7 @@ impl Jit {
         })
     }
 
-    /// Faults that are some of the kernel's.
+    /// Reads faults and checks that the kernel has them.
     fn read_faults(&self, from: &mut Reader<'_>) -> Option<Vec<RegionFault>> {
         from.list(|from| {
             let kind = match from.u8()? {
@@ -270,7 +270,7 @@ impl Jit {
         if !pcs.is_sorted_by(|a, b| a.0 < b.0) || pcs.is_empty() == self.variant.pcs {
             return None;
         }
-        // The code names them by their places in these lists.
+        // The code refers to functions and tables by their index in these lists.
         let named = [from.u32()?, from.u32()?];
         let pures = from.list(|from| pures.get(from.text()?))?;
         let tables = from.list(|from| tables.get(from.text()?))?;
@@ -283,7 +283,7 @@ impl Jit {
         let assumptions = from.list(|from| {
             let slot = self.slot(from)?;
             let ty = func.slots[slot.index()].ty;
-            // That is what is looked at (`Assumption::holds`).
+            // Check the sizes that `Assumption::holds` relies on.
             let lanes = from.u32()?;
             let possible =
                 (4..=func.lanes.min(MOST_LANES as u32)).contains(&lanes) && lanes.is_power_of_two();
@@ -366,7 +366,7 @@ impl Jit {
             .filter(|row| !row.pieces.is_empty()),
             _ => return None,
         };
-        // All that the code may return is known.
+        // Every value that the code may return must be a known exit or fault.
         let knows = |returns: &Returns, exits: &[ExitKind], faults: &[RegionFault]| {
             returns.exits as usize <= exits.len() && returns.faults as usize <= faults.len()
         };
@@ -404,7 +404,7 @@ impl Jit {
 
 impl<'a> Stored<'a> {
     fn of(at: Block, compiled: &'a Compiled) -> Self {
-        // All fields are named, so that a new one is not forgotten here.
+        // Names every field, so that a new one cannot be forgotten here.
         let Compiled {
             announced: _,
             code,
@@ -531,7 +531,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// A truth value: nothing but 0 and 1 is one.
+/// Reads a truth value; only 0 and 1 are valid.
 fn flag(byte: u8) -> Option<bool> {
     (byte < 2).then_some(byte == 1)
 }
@@ -624,7 +624,7 @@ fn read_site(from: &mut Reader<'_>) -> Option<TrapSite> {
     })
 }
 
-/// Statics by name, each looked for once a file.
+/// Finds statics by name, each only once a file.
 struct Names<'a, T: 'static, F> {
     find: F,
     known: Vec<(&'a str, &'static T)>,

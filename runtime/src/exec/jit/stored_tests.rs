@@ -1,4 +1,4 @@
-//! Regions as bytes: the same when read, and nothing else is taken for one.
+//! Tests of serialised regions: they read back unchanged, and other bytes are rejected.
 
 use super::super::looks::BlockLook;
 use super::super::rows::Make;

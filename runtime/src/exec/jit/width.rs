@@ -1,21 +1,21 @@
-//! How many vectors of lanes a chunk of a region takes at a time.
+//! Chooses how many vectors a chunk of a region has.
 //!
-//! More of them hide what each waits for and share what is done for a chunk. But they need registers, and where lanes leave a loop
-//! at different times all of them wait for the last.
+//! More vectors hide latency and share the work that is done once a chunk. But they need more registers, and in a loop that lanes
+//! leave at different times, all vectors wait for the last lane.
 
 use warpjit_ir::graph::on_cycle;
 use warpjit_ir::{Function, Imm, Inst, InstData, Opcode, Scalar, Slot, Space, Terminator, Value};
 
-/// Instructions for each access of lanes to global memory from which on a region mostly computes.
+/// A region with at least this many instructions per varying access to global memory is compute-bound.
 const MOSTLY: usize = 24;
 
 /// Vector registers of the host.
 const REGISTERS: usize = 32;
 
-/// Blocks times values beyond which a region is not looked at: it needs all registers for two vectors.
+/// Limit on blocks times values. A larger region is not analysed: it needs all registers even with two vectors.
 const MOST_LOOKED_AT: usize = 1 << 19;
 
-/// Vectors of sixteen lanes that a chunk is to have: 1, 2 or 4.
+/// Number of 16-lane vectors that a chunk should have: 1, 2 or 4.
 pub(super) fn vectors(func: &Function) -> u8 {
     let succs = successors(func);
     let in_loop = on_cycle(&succs);
@@ -32,7 +32,7 @@ pub(super) fn vectors(func: &Function) -> u8 {
         diverges |= looping && depends_on_lanes(func, func.term(block));
     }
     if in_loops > 0 && diverges {
-        // One: fewer lines are in use at a time, and lanes that are done wait for fewer others.
+        // One: fewer cache lines are in use at a time, and finished lanes wait for fewer others.
         return 1;
     }
     if in_loops == 0 && insts < MOSTLY * accesses {
@@ -43,8 +43,8 @@ pub(super) fn vectors(func: &Function) -> u8 {
     if !diverges && small && 4 * most_live(func, &succs, &[]) <= REGISTERS { 4 } else { 2 }
 }
 
-/// Whether four vectors of the values of a region find room, where slots of lanes are even: what is computed from them for addresses is
-/// in scalars.
+/// Whether four vectors of a region's values fit the registers, if its slots are affine. Values computed from affine
+/// slots for addresses are scalars and do not count.
 pub(super) fn fits_whole(func: &Function) -> bool {
     let succs = successors(func);
     let small = succs.len() * func.values.len() <= MOST_LOOKED_AT;
@@ -54,16 +54,17 @@ pub(super) fn fits_whole(func: &Function) -> bool {
         && 4 * most_live(func, &succs, &even_values(func, false, |_| true)) <= REGISTERS
 }
 
-/// Vector registers of the host for vectors of 128 bits, and how many values of lanes may be in flight for four of these, or eight: more go to
-/// the stack and back.
+/// With 128-bit vectors: the most varying values that may be live for chunks of four vectors (this) and of eight
+/// (next). More would be spilled.
 const MOST_OF_FOUR: usize = 32;
 const MOST_OF_EIGHT: usize = 24;
 
-/// Instructions up to which there are four of them, or eight: compiling takes longer the more there are.
+/// The most instructions for chunks of four vectors (this) and of eight (next), because more vectors take longer to
+/// compile.
 const LONGEST_OF_FOUR: usize = 1000;
 const LONGEST_OF_EIGHT: usize = 200;
 
-/// Operations on lanes for each access to memory up to which a pass over memory is mostly that.
+/// A region with at most this many varying operations per access is memory-bound.
 const FEW_OPERATIONS: usize = 8;
 
 /// Whether lanes leave a loop at different times.
@@ -72,9 +73,8 @@ pub(super) fn parts_in_loops(func: &Function) -> bool {
     func.block_ids().any(|b| in_loop[b.index()] && depends_on_lanes(func, func.term(b)))
 }
 
-/// Groups of four lanes, in vectors of 128 bits, that a chunk of a region is to have: 2, or more where that saves what is done once
-/// for a chunk. Two are best for loops that lanes leave at different times, where lanes look up what no two of them have side by side, and for
-/// loops that compute only.
+/// Number of 128-bit vectors that a chunk should have: 2, or more if that saves work done once a chunk. Two are best
+/// for loops that lanes leave at different times, for gathers, and for loops that only compute.
 pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool) -> u8 {
     let succs = successors(func);
     if succs.len() * func.values.len() > MOST_LOOKED_AT || parts_in_loops(func) {
@@ -119,20 +119,21 @@ pub(super) fn narrow_groups(func: &Function, slot_is_even: impl Fn(Slot) -> bool
     }
 }
 
-/// Whether lanes load from or store to places of global memory.
+/// Whether a region has varying loads or stores of global memory.
 pub(super) fn accesses_lanes(func: &Function) -> bool {
     func.blocks.iter().flat_map(|b| &b.insts).any(|&inst| is_access(func, inst))
 }
 
-/// Whether that is what an instruction does. (Atomics are done lane by lane, however many vectors there are.)
+/// Whether an instruction is such an access. Atomics do not count, because they are executed lane by lane for any
+/// number of vectors.
 fn is_access(func: &Function, inst: Inst) -> bool {
     let data = func.inst(inst);
     let of_lanes = data.args.first().is_some_and(|&a| !func.ty(a).uniform);
     of_lanes && matches!(data.imm, Imm::Mem(m) if matches!(m.space, Space::Global(_)))
 }
 
-/// Integers that are made of slots that are even and of what is the same in all lanes by sums and products; with `loops` what blocks get from
-/// several others is one, too, if all that they give is.
+/// For each value: whether it is an affine integer, computed from affine slots and uniform values by sums and products.
+/// With `loops`, so is a block parameter whose arguments all are.
 fn even_values(func: &Function, loops: bool, slot_is_even: impl Fn(Slot) -> bool) -> Vec<bool> {
     let mut even: Vec<bool> = func.values.iter().map(|v| v.ty.uniform).collect();
     let params = || func.blocks.iter().flat_map(|block| &block.params);
@@ -184,7 +185,7 @@ fn successors(func: &Function) -> Vec<Vec<usize>> {
     func.block_ids().map(of).collect()
 }
 
-/// Whether a terminator asks whether any lane has something.
+/// Whether a terminator depends on a varying condition.
 fn depends_on_lanes(func: &Function, term: &Terminator) -> bool {
     match term {
         Terminator::BrAny { .. } => true,
@@ -206,7 +207,7 @@ fn depends_on_lanes(func: &Function, term: &Terminator) -> bool {
     }
 }
 
-/// Registers that a value of lanes takes for sixteen of them, masks and constants apart.
+/// Vector registers that 16 lanes of a varying value take; masks and constants take none.
 fn registers(func: &Function, v: Value) -> usize {
     let ty = func.ty(v);
     match ty.scalar {
@@ -217,7 +218,7 @@ fn registers(func: &Function, v: Value) -> usize {
     }
 }
 
-/// The most registers that values of sixteen lanes take at a time, some values apart that are in no vectors.
+/// The most vector registers that are live at a time, for 16 lanes. `scalars` are values that are not in vectors.
 fn most_live(func: &Function, succs: &[Vec<usize>], scalars: &[bool]) -> usize {
     let registers = |func: &Function, v: Value| match scalars.get(v.index()) {
         Some(true) => 0,

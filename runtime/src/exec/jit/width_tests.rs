@@ -1,3 +1,5 @@
+//! Tests of how many vectors a chunk gets.
+
 use std::fmt::Write;
 
 use warpjit_ir::Function;

@@ -1,4 +1,4 @@
-//! AArch64: the trampoline, registers in a signal context, code visibility.
+//! AArch64: the trampoline into compiled code, the registers in a signal context, and making new code visible to all cores.
 
 use super::FloatMode;
 use super::unix::{Call, Entry};

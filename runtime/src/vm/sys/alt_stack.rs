@@ -1,23 +1,23 @@
-//! Stacks for signal handlers.
+//! Alternate stacks for signal handlers, one for each thread.
 
 use crate::Error;
 
-/// A stack for signal handlers on this thread. Rust's own threads have a small one already; a thread
-/// that somebody else made may have none.
+/// The alternate signal stack of this thread. Threads made by Rust have a small one already; other threads may have
+/// none.
 pub(super) struct AltStack {
     /// The mapping that we made, with a guard page at its start; null if the thread had a stack.
     mapping: *mut libc::c_void,
     bytes: usize,
-    /// What the thread had before.
+    /// The thread's previous alternate stack.
     before: libc::stack_t,
 }
 
 impl AltStack {
     const STACK_BYTES: usize = 64 << 10;
 
-    /// Makes sure that this thread has one that is large enough.
+    /// Makes sure that this thread has an alternate stack that is large enough.
     pub(super) fn ensure() -> Result<Self, Error> {
-        // What the kernel puts there, several KiB with wide vectors, and room for the handler.
+        // Room for the kernel's signal frame, several KiB with wide vectors, and for the handler.
         const HANDLER_BYTES: usize = 4 << 10;
         // SAFETY: asks for a number; 0 where the kernel does not say.
         let kernel_bytes = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;

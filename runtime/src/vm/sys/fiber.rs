@@ -1,8 +1,8 @@
-//! Calls of compiled code that can be put aside in their midst: each runs on a stack of its own.
+//! Calls of compiled code that can be suspended: each runs on a stack of its own.
 //!
-//! A function that such code calls may suspend the call ([`Suspender::suspend`]). Then [`Fiber::resume`] comes back, and goes on there when it is called
-//! again, on the same thread or on another. A call that nobody resumes any more is forgotten: on its stack are frames of compiled code and of
-//! the functions named here, which own nothing.
+//! A function that such code calls may suspend the call ([`Suspender::suspend`]). Then [`Fiber::resume`] returns. The next
+//! [`Fiber::resume`] continues the call, on the same thread or another one. A suspended call can be dropped: its stack holds only
+//! frames of compiled code and of the functions named here, which own nothing.
 
 use super::stacks::Stack;
 use super::unix::{Entry, RawFault, current, ensure_signal_stack, exchange_current};
@@ -10,10 +10,10 @@ use super::{FloatMode, arch};
 use crate::vm::registry;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-/// What a call's both sides share. It stays where it is as long as the call lasts.
+/// State shared by the call and its resumer. Its address does not change while the call lasts.
 struct Shared {
     entry: Entry,
-    /// The activation round the one of the call, on the thread that resumed it last.
+    /// The activation that encloses the call's, on the thread that resumed it last.
     outer: *mut Entry,
     code: *const u8,
     context: *mut u8,
@@ -23,7 +23,7 @@ struct Shared {
     yielder: *const Yielder<(), ()>,
 }
 
-/// A call of compiled code on a stack of its own, or the means for one.
+/// A stack for a call of compiled code, and the call that runs on it, if any.
 pub struct Fiber {
     shared: *mut Shared,
     call: Option<Coroutine<(), (), (), Stack>>,
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Fiber {
     }
 }
 
-/// Names the call that runs, for functions that it calls.
+/// A handle to the running call, for functions that it calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspender(*mut Shared);
 
 impl Suspender {
-    /// Puts the call aside.
+    /// Suspends the call.
     ///
     /// # Safety
     ///
@@ -65,7 +65,7 @@ impl Suspender {
 }
 
 impl Fiber {
-    /// Means for a call; none where there is no stack for it.
+    /// Makes a fiber without a call. `None` if no stack is left.
     pub fn new() -> Option<Fiber> {
         let stack = Stack::take()?;
         let shared = Box::new(Shared {
@@ -80,12 +80,12 @@ impl Fiber {
         Some(Fiber { shared: Box::into_raw(shared), call: None, stack: Some(stack) })
     }
 
-    /// What names the call for functions that it calls.
+    /// The handle to the call, for functions that it calls.
     pub fn suspender(&self) -> Suspender {
         Suspender(self.shared)
     }
 
-    /// Makes a call ready, which [`Fiber::resume`] runs. One that is in its midst is forgotten.
+    /// Prepares a call, which [`Fiber::resume`] then runs. Drops a suspended call.
     ///
     /// # Safety
     ///
@@ -118,7 +118,8 @@ impl Fiber {
         }));
     }
 
-    /// Runs the call until it ends or is suspended: its result, or the exception that ended it; `None` if it can go on.
+    /// Runs the call until it ends or is suspended. Returns its result, or the exception that ended it; `None` if it
+    /// was suspended.
     pub fn resume(&mut self) -> Option<Result<u64, Box<RawFault>>> {
         ensure_signal_stack();
         let call = self.call.as_mut()?;
@@ -140,7 +141,7 @@ impl Fiber {
         }
     }
 
-    /// Forgets a call in its midst.
+    /// Drops a suspended call.
     fn forget(&mut self) {
         if let Some(mut call) = self.call.take() {
             // SAFETY: no frame on its stack owns anything: those of compiled code, of `Suspender::suspend` and its callers (its promise), and

@@ -1,4 +1,4 @@
-//! What differs between operating systems and processors. To port the runtime, edit here only.
+//! Everything that depends on the operating system or the processor. To port the runtime, edit only here.
 
 mod alt_stack;
 pub mod fiber;

@@ -1,4 +1,4 @@
-//! Pages for code: written first, then executable, never both at a time.
+//! Pages for code: first written, then made executable, never both at a time.
 
 use super::arch;
 use crate::Error;
@@ -6,7 +6,7 @@ use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anony
 
 /// A mapping of which each page is either writable (free) or executable (it holds code); unmapped when dropped.
 ///
-/// It is private: a child of `fork` has a copy, which neither it nor its parent sees the other change.
+/// The mapping is private: a child of `fork` has a copy of its own.
 #[derive(Debug)]
 pub struct Pages {
     start: *mut u8,
@@ -22,8 +22,8 @@ pub fn page_bytes() -> usize {
 }
 
 impl Pages {
-    /// Maps at least `bytes` bytes, all free. Memory is taken when they are written; or at once, if `whole` says that all of them will be: one call
-    /// takes less time than a fault for each page.
+    /// Maps at least `bytes` bytes, all free. Memory is committed page by page when written; or with `whole`, if all of
+    /// it will be written, at once, which is faster than a page fault for each page.
     pub fn new(bytes: usize, whole: bool) -> Result<Self, Error> {
         let bytes = bytes.next_multiple_of(page_bytes());
         // Memory of no file: only such mappings does perf look up in /tmp/perf-PID.map.
@@ -73,7 +73,7 @@ impl Pages {
         Ok(start)
     }
 
-    /// Makes pages that hold code free. Nothing may run there any more.
+    /// Makes pages with code free and writable again. No thread may be running that code.
     pub fn clear(&mut self, offset: usize, room: usize) -> Result<(), Error> {
         self.check(offset, room);
         self.protect(offset, room, MprotectFlags::READ | MprotectFlags::WRITE)?;

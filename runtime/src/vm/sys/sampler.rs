@@ -1,7 +1,8 @@
-//! Samples of what a thread does, taken by a timer signal (SIGPROF) at an even pace.
+//! Samples what a thread is doing, at the ticks of a timer signal (SIGPROF).
 //!
-//! A sample is the host pc where compiled code was interrupted, or the pc of its call where a function that it calls was; elsewhere
-//! it is the [`Place`] that the thread last said it was at. The handler writes to a buffer of its own thread and calls nothing.
+//! If the thread is in compiled code, a sample is the host pc; if it is in a function that compiled code called, the pc of the
+//! call; elsewhere the [`Place`] that the thread last reported. The handler writes to a buffer of its own thread and calls
+//! nothing.
 
 use super::arch;
 use super::signals;
@@ -14,7 +15,7 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// What a thread does when it is not in compiled code.
+/// What a thread is doing outside compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// Anything else: scheduling, entering code, setting warps up.
@@ -25,12 +26,12 @@ pub enum Place {
     Interpreter(u32),
 }
 
-/// Where a thread was.
+/// One sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sample {
     /// In compiled code, at this host address.
     Code(usize),
-    /// In a function that compiled code called, in or behind the call at this host address.
+    /// In a function that compiled code called; the host address is that of the call.
     Helper(usize),
     /// Elsewhere.
     Place(Place),
@@ -38,10 +39,10 @@ pub enum Sample {
 
 /// Samples that a thread can hold between two calls of [`Sampling::take`].
 const ROOM: usize = 1 << 15;
-/// Words of the stack that are searched for where compiled code goes on after a call.
+/// Words of the stack that are searched for a return address into compiled code.
 const MOST_WORDS: usize = 1 << 10;
 
-/// Bytes at the start of code in which its stack pointer is made.
+/// Bytes at the start of code that contain its prologue.
 const MOST_PROLOGUE: usize = 64;
 
 const HELPER: u64 = 1 << 62;
@@ -77,7 +78,7 @@ impl Sample {
     }
 }
 
-/// What the handler of a thread writes to.
+/// The buffer to which a thread's handler writes.
 struct Buffer {
     place: AtomicU32,
     count: AtomicUsize,
@@ -90,7 +91,7 @@ thread_local! {
     static BUFFER: Cell<*const Buffer> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Says where the thread is from now on; gives where it was. Costs a nanosecond where nothing is sampled.
+/// Sets what the thread is doing from now on, and returns what it was doing. Very cheap, even while nothing is sampled.
 #[inline]
 pub fn set_place(place: Place) -> Place {
     let buffer = BUFFER.get();
@@ -102,7 +103,7 @@ pub fn set_place(place: Place) -> Place {
     Place::decode(before)
 }
 
-/// The mark of our own timers' signals: an address nobody else has.
+/// Marks our own timers' signals: an address that is unique in the process.
 static MARK: u8 = 0;
 
 /// Sampling of the thread that made it, until it is dropped.
@@ -162,7 +163,7 @@ impl Sampling {
         self.buffer.count.load(Ordering::Relaxed) > ROOM / 2
     }
 
-    /// Gives the samples that have come since the last time to `each`; how many were lost for lack of room.
+    /// Passes the samples taken since the last call to `each`. Returns how many were lost because the buffer was full.
     pub fn take(&self, mut each: impl FnMut(Sample)) -> u64 {
         let mut done = 0;
         loop {
@@ -179,11 +180,11 @@ impl Sampling {
     }
 }
 
-/// When the first sample is taken, in nanoseconds: anywhere in the period, evenly over all that are started. So launches shorter than a
-/// period have their share of samples, and of longer ones no part is looked at more than others.
+/// Nanoseconds until the first sample. These delays are spread evenly over the period, so that launches shorter than a
+/// period get their share of samples, and no part of longer ones is sampled more often.
 fn first_sample(period: i64) -> i64 {
     static STARTED: AtomicU32 = AtomicU32::new(1);
-    // Multiples of the golden section spread evenly, however many there are.
+    // Multiples of the golden ratio, modulo the period, spread evenly for any number of them.
     let part = STARTED.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9);
     1 + ((i128::from(period) * i128::from(part)) >> 32) as i64
 }
@@ -197,10 +198,10 @@ impl Drop for Sampling {
     }
 }
 
-/// The handler that was there before ours.
+/// The handler that ours replaced.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Installs the handler, once a process and for good: a signal may arrive late.
+/// Installs the handler, once a process. It is never removed, because a signal may arrive late.
 fn install() -> Result<(), Error> {
     static DONE: OnceLock<Result<(), Error>> = OnceLock::new();
     DONE.get_or_init(|| {
@@ -232,7 +233,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
             && (*info).si_value().sival_ptr.cast_const() == (&raw const MARK).cast()
     };
     if !is_ours {
-        // Unlike a fault, a signal of a timer can be ignored whoever raises it.
+        // Unlike a fault, a timer signal that is not ours can simply be ignored.
         if let Some(previous) = PREVIOUS.get().filter(|previous| previous.sa_sigaction != libc::SIG_IGN) {
             // SAFETY: the arguments of this very signal.
             unsafe { signals::call(previous.sa_sigaction, previous.sa_flags, signal, info, context) }

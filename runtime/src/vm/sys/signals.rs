@@ -1,9 +1,10 @@
-//! Installing our handlers, and handing signals that are not ours to the handlers of the embedder's.
+//! Installs our signal handlers in front of existing ones, and passes signals that are not ours on to the embedder's handlers.
 //!
-//! Our handler is installed with the flags and the mask of the handler that it goes in front of. So that handler is called as the kernel
-//! would have called it: on the stack it asked for, with the signals blocked that it wanted blocked. A handler that is installed over ours later
-//! is found when the next launch starts ([`ensure`]): ours goes in front of it, and it becomes the first one that gets signals which
-//! are not ours. Such a handler may hand a signal back to the one it has replaced, which is ours. Then the next older handler gets it.
+//! Our handler is installed with the flags and the mask of the handler that was there. So that handler is called as the kernel
+//! would have called it: on the stack it asked for, with the signals blocked that it wanted blocked. If a handler is installed
+//! over ours later, the next launch notices ([`ensure`]) and installs ours in front of it; that handler is then the first one to
+//! get signals which are not ours. It may pass a signal back to the handler that it has replaced, which is ours. Then the next
+//! older handler gets it.
 
 use super::unix::handle;
 use crate::Error;
@@ -12,23 +13,25 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-/// Signals that faults of compiled code raise, that of guest memory first.
+/// The signals that faults of compiled code raise; the one for guest memory comes first.
 pub(super) const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
 
-/// What was installed where ours is now, and what that had replaced.
+/// The action that ours replaced, and the actions that it had replaced in turn.
 pub(super) struct Earlier {
     action: libc::sigaction,
-    /// It was to be called once only, and has been; or it has given up in favour of the default action.
+    /// Whether it must not be called any more: it was installed with `SA_RESETHAND` and has been called, or it has
+    /// restored the default action.
     is_spent: AtomicBool,
     older: *const Earlier,
 }
 
-/// The newest by signal; null before ours is installed. They are never freed: a handler may be anywhere in them.
+/// For each signal: the newest replaced action; null before ours is installed. Never freed, because a handler may be
+/// reading the list.
 static EARLIER: [AtomicPtr<Earlier>; SIGNALS.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
 
 thread_local! {
-    /// What is being handed on. Needs no destructor, so a handler may read it.
+    /// The signal that is being passed on. Has no destructor, so a handler may read it.
     static HANDED_ON: Cell<HandedOn> =
         const { Cell::new(HandedOn { context: std::ptr::null_mut(), depth: 0, older: std::ptr::null() }) };
 }
@@ -38,13 +41,13 @@ thread_local! {
 struct HandedOn {
     /// Of this very signal.
     context: *mut c_void,
-    /// Where the stack was when it was called: if it hands the signal back, the stack is below.
+    /// The stack pointer when it was called. If it passes the signal back, the stack pointer is lower.
     depth: usize,
-    /// What comes behind it.
+    /// The next older action.
     older: *const Earlier,
 }
 
-/// Where the earlier handlers of a signal are kept.
+/// The list of the replaced actions of a signal.
 fn earlier(signal: c_int) -> Option<&'static AtomicPtr<Earlier>> {
     Some(&EARLIER[SIGNALS.iter().position(|&other| other == signal)?])
 }
@@ -67,7 +70,7 @@ fn installed(signal: c_int) -> Result<libc::sigaction, Error> {
     }
 }
 
-/// Installs our handlers where they are not.
+/// Installs our handlers for those signals that do not have them.
 pub fn install() -> Result<(), Error> {
     // Several threads may find at the same time that one is missing.
     static LOCK: Mutex<()> = Mutex::new(());
@@ -91,7 +94,8 @@ pub fn install() -> Result<(), Error> {
     Ok(())
 }
 
-/// Makes an action the newest of those that were installed before. One that is known already is not called twice for a signal.
+/// Adds an action to the front of the list. An action that is in the list already is moved, so that it is not called
+/// twice for a signal.
 fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
     let mut known = Vec::new();
     let mut at: *const Earlier = newest.load(Ordering::Acquire);
@@ -122,7 +126,7 @@ fn remember(newest: &AtomicPtr<Earlier>, now: &libc::sigaction) {
     newest.store(older.cast_mut(), Ordering::Release);
 }
 
-/// Installs our handlers again where they are not there any more. That costs four system calls where they are.
+/// Reinstalls our handlers where they have been replaced. Costs four system calls if they have not.
 pub fn ensure() -> Result<(), Error> {
     for signal in SIGNALS {
         if !is_ours(&installed(signal)?) {
@@ -132,7 +136,8 @@ pub fn ensure() -> Result<(), Error> {
     Ok(())
 }
 
-/// Our handler, so that it can call another as the kernel would.
+/// The action for our handler in front of another one. It takes that handler's flags and mask, so that ours can call it
+/// as the kernel would.
 fn in_front_of(other: &libc::sigaction) -> libc::sigaction {
     let is_function = !matches!(other.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
     let kept = libc::SA_ONSTACK | libc::SA_NODEFER | libc::SA_RESTART;
@@ -144,13 +149,13 @@ fn in_front_of(other: &libc::sigaction) -> libc::sigaction {
     if is_function {
         ours.sa_mask = other.sa_mask;
     }
-    // A sample of the handler says nothing, and its frame would need room on the same stack.
+    // Block the sampling signal: a sample of the handler is useless, and its frame would need room on the same stack.
     // SAFETY: a set that has been initialised: zeros are the empty one.
     unsafe { libc::sigaddset(&mut ours.sa_mask, libc::SIGPROF) };
     ours
 }
 
-/// Does with a signal that is none of ours what would have happened without us. Async-signal-safe.
+/// Handles a signal that is not ours as if we did not exist. Async-signal-safe.
 ///
 /// # Safety
 ///
@@ -204,7 +209,7 @@ fn come_back(signal: c_int, handler: &Earlier) {
     }
 }
 
-/// Does with a signal what a handler with these flags would have done.
+/// Handles a signal as the given action would have.
 ///
 /// # Safety
 ///

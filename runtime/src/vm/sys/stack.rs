@@ -1,26 +1,26 @@
-//! The stack that a launch runs on.
+//! Ensures that a launch has enough stack.
 //!
-//! Compiled code does not probe its stack. Its frames are limited instead ([`warpjit_backend::MOST_STACK_BYTES`]), and a launch starts only where
-//! so much and more is left: a thread whose stack is small, or which runs a fiber on a stack that the system does not know of, lends
-//! itself for the launch with a stack of our own, behind which a page without rights lies.
+//! Compiled code does not probe its stack; its frames are limited instead ([`warpjit_backend::MOST_STACK_BYTES`]). So a launch
+//! starts only if that much and more is left. A thread with a small stack, or one that runs a fiber on a stack that the system
+//! does not know, switches to a stack of ours for the launch. That stack has a guard page at its end.
 
 use std::cell::Cell;
 use std::ops::Range;
 
-/// What must be left of a stack where a launch starts: the largest frame of compiled code, and as much again for what calls it and what it
-/// calls.
+/// Bytes of stack that must be left when a launch starts: the largest frame of compiled code, and as much again for its
+/// callers and callees.
 const ENOUGH_BYTES: usize = 2 * warpjit_backend::MOST_STACK_BYTES as usize;
-/// What must be left where a region is compiled.
+/// Bytes of stack that must be left when a region is compiled.
 const ENOUGH_TO_COMPILE: usize = 1 << 20;
-/// Stacks of our own.
+/// Size of each stack of our own.
 const OWN_BYTES: usize = 4 << 20;
 
 thread_local! {
-    /// The stack that the system made for this thread; nothing where it does not say.
+    /// The stack that the system made for this thread; empty if unknown.
     static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
 }
 
-/// The stack that the system made for this thread; empty where it does not say.
+/// Asks the system for this thread's stack; empty if unknown.
 fn bounds() -> Range<usize> {
     if let Some((start, end)) = BOUNDS.get() {
         return start..end;
@@ -41,7 +41,7 @@ fn bounds() -> Range<usize> {
     start..end
 }
 
-/// Whether so much is left of the stack that this function is called on, as far as the system knows.
+/// Whether at least so many bytes are left of the current stack, as far as the system knows it.
 fn has_left(bytes: usize) -> bool {
     let here = 0u8;
     let here = (&raw const here) as usize;
@@ -49,9 +49,9 @@ fn has_left(bytes: usize) -> bool {
     bounds.contains(&here) && here - bounds.start >= bytes
 }
 
-/// Calls `work` where there is enough stack for a launch: on the caller's, or on one of our own.
+/// Calls `work` with enough stack for a launch: on the caller's stack, or on one of ours.
 pub fn on_enough_stack<T>(work: impl FnOnce() -> T) -> T {
-    // What `work` takes must not be part of the frame that looks.
+    // Not inlined, so that the frame of `work` is not part of the frame that checks the stack.
     #[inline(never)]
     fn call<T>(work: impl FnOnce() -> T) -> T {
         work()
@@ -59,7 +59,7 @@ pub fn on_enough_stack<T>(work: impl FnOnce() -> T) -> T {
     if has_left(ENOUGH_BYTES) { call(work) } else { stacker::grow(OWN_BYTES, || call(work)) }
 }
 
-/// The same for the code generators, which take more.
+/// The same for the code generators, which need more.
 pub fn on_stack_for_compiler<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(ENOUGH_TO_COMPILE, OWN_BYTES, work)
 }

@@ -1,16 +1,16 @@
 //! Stacks for fibers ([`super::fiber`]).
 //!
-//! A system has only so many mappings, and each stack is two (it, and the page in front of it that nobody may touch). So there is a limit to
-//! stacks, for the whole process; many of them are one mapping before they are used; and those that are free are used again, the one that was
-//! given back last first, whose pages are there.
+//! The operating system limits the number of mappings, and each stack needs two: itself and its guard page. So the number of
+//! stacks in a process is limited, unused stacks share one mapping, and freed stacks are reused, the last freed one first,
+//! because its pages are resident.
 
 use super::pages::page_bytes;
 use crate::fork::Mutex;
 use corosensei::stack::{Stack as Bounds, StackPointer};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
 
-/// Bytes of a stack: the largest frame of compiled code, and as much again for what it calls and for a handler of signals that asks for no stack of
-/// its own.
+/// Bytes of a stack: the largest frame of compiled code, and as much again for its callees and for a signal handler
+/// without an alternate stack.
 const STACK_BYTES: usize = 2 * warpjit_backend::MOST_STACK_BYTES as usize;
 /// Most stacks of a process.
 const MOST_STACKS: usize = 1 << 13;
@@ -20,16 +20,16 @@ const SLAB: usize = 64;
 /// A stack.
 #[derive(Debug)]
 pub struct Stack {
-    /// Where its guard page begins.
+    /// Start of its guard page.
     start: usize,
 }
 
 #[derive(Debug)]
 struct Pool {
     free: Vec<usize>,
-    /// Stacks of the last mapping that nobody has had yet: where the first begins, and how many.
+    /// The unused stacks of the last mapping: start of the first one, and their number.
     fresh: (usize, usize),
-    /// Stacks that are used.
+    /// Number of stacks in use.
     taken: usize,
 }
 
@@ -40,7 +40,7 @@ fn bytes() -> usize {
 }
 
 impl Stack {
-    /// A stack; none where the system gives no more, or so many are used.
+    /// Takes a stack. `None` if the system refuses memory, or if the limit is reached.
     pub fn take() -> Option<Stack> {
         let mut pool = POOL.lock();
         if pool.taken >= MOST_STACKS {
@@ -56,7 +56,7 @@ impl Stack {
 }
 
 impl Pool {
-    /// A stack that nobody has had.
+    /// Takes a stack that has never been used.
     fn make(&mut self) -> Option<usize> {
         if self.fresh.1 == 0 {
             // SAFETY: a new mapping where the kernel likes touches nothing that exists.

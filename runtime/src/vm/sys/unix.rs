@@ -1,4 +1,4 @@
-//! The entry to compiled code, and the signal handler that returns to it.
+//! Entering compiled code, and the signal handler that returns from it.
 
 use super::alt_stack::AltStack;
 use super::{FloatMode, arch, signals};
@@ -15,11 +15,11 @@ use warpjit_backend::HostRegisters;
 pub struct RawFault {
     /// Host address of the instruction.
     pub pc: usize,
-    /// Host address it accessed (of a memory fault; else the pc or 0).
+    /// For a memory fault, the host address accessed; otherwise the pc or 0.
     pub address: usize,
     /// The signal's number (`libc::SIGSEGV`, ...).
     pub signal: i32,
-    /// General registers of the instruction.
+    /// General registers at the instruction.
     pub registers: HostRegisters,
 }
 
@@ -35,7 +35,7 @@ pub struct Entry {
     pub(super) wanted_control: u64,
     /// [`enter_all`]: the call that runs or ran last.
     pub(super) call: *mut Call,
-    /// [`enter_all`]: what a call must give for the next one to be made.
+    /// [`enter_all`]: the result with which a call must end for the next one to be made.
     pub(super) wanted_result: u64,
     /// The code entered.
     pub(super) code: *const u8,
@@ -51,13 +51,13 @@ pub struct Entry {
 pub struct Call {
     /// The second argument.
     pub frame: *mut u8,
-    /// What the context's first word is to be.
+    /// The value for the context's first word.
     pub word: u64,
-    /// Out: what it gave.
+    /// Out: its result.
     pub result: u64,
-    /// Out: the context's second and third word behind it.
+    /// Out: the context's second and third word after the call.
     pub words: [u64; 2],
-    /// The caller's.
+    /// For the caller's use.
     pub tag: usize,
 }
 
@@ -83,7 +83,7 @@ impl Entry {
         }
     }
 
-    /// How an activation has ended, by an exception if so.
+    /// The exception that ended an activation, if one did.
     ///
     /// # Safety
     ///
@@ -113,12 +113,12 @@ impl Entry {
 thread_local! {
     /// Innermost activation on this thread. Needs no destructor, so a handler may read it.
     static CURRENT: Cell<*mut Entry> = const { Cell::new(std::ptr::null_mut()) };
-    /// Makes sure once a thread that the handler has a stack.
+    /// Set once this thread's handler has a stack.
     static STACK: Result<AltStack, Error> = AltStack::ensure();
 }
 
-/// Makes an activation the innermost one of the thread that runs this; gives the one that was. Not inlined: a fiber may go on on another thread than
-/// it has begun on, and where a thread's variables are must not be known from before.
+/// Makes an activation the innermost one of the current thread; returns the previous one. Not inlined, because a fiber
+/// may continue on another thread, and the compiler must not reuse the address of a thread-local variable.
 #[inline(never)]
 pub(super) fn exchange_current(entry: *mut Entry) -> *mut Entry {
     CURRENT.replace(entry)
@@ -129,7 +129,7 @@ pub(super) fn current() -> *mut Entry {
     CURRENT.get()
 }
 
-/// Sees to it that the handler has a stack on this thread.
+/// Makes sure that the handler has a stack on this thread.
 pub(super) fn ensure_signal_stack() {
     STACK.with(|_| ());
 }

@@ -1,4 +1,4 @@
-//! x86-64: the trampoline, registers in a signal context, code visibility.
+//! x86-64: the trampoline into compiled code, the registers in a signal context, and making new code visible to all cores.
 
 use super::FloatMode;
 use super::unix::{Call, Entry};
