@@ -1,4 +1,7 @@
-//! Helpers for the tests of all lifters: random numbers, and a warp that runs lifted code.
+//! Helpers for the tests of all lifters: random numbers, the corpus, and a warp that runs lifted code.
+
+#[path = "../tests/common/corpus.rs"]
+pub(crate) mod corpus;
 
 use warpjit_ir::Builtin;
 use warpjit_ir::Function;

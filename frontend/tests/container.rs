@@ -4,9 +4,7 @@ mod common;
 #[path = "common/elf_writer.rs"]
 mod elf_writer;
 
-use std::fs;
-
-use common::{Random, third_party};
+use common::Random;
 use elf_writer::{Cubin, cubin};
 use warpjit_frontend::container::{ContainerError, load};
 use warpjit_frontend::module::{ConstPart, Module, Param};
@@ -229,49 +227,4 @@ fn mutated_files_do_no_harm() {
             }
         }
     }
-}
-
-#[test]
-fn genuine_cubins() {
-    let Some(folder) = third_party() else { return };
-    let bytes = fs::read(folder.join("cubins/tesla_vec_add.cubin")).unwrap();
-    let module = load(&bytes, Isa::Tesla).unwrap();
-    let kernel = module.kernel(None).unwrap();
-    assert_eq!(module.chip.map(Chip::name), Some("g80"));
-    assert_eq!((kernel.name.as_str(), kernel.shared_bytes, kernel.registers), ("vec_add", 28, Some(4)));
-
-    for entry in fs::read_dir(folder.join("cubins")).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().contains("sm_2") {
-            // The file says what it is for, whatever was expected.
-            let module = load(&fs::read(entry.path()).unwrap(), Isa::Tesla).unwrap();
-            assert_eq!(module.isa, Isa::Fermi);
-            assert!(matches!(module.chip.map(Chip::name), Some("gf100" | "gf104")));
-        }
-    }
-
-    let folder = folder.join("tesla/decode_sphyraena_vm");
-    let bytes = fs::read(folder.join("vm.sm_13.cubin")).unwrap();
-    let module = load(&bytes, Isa::Tesla).unwrap();
-    let kernel = module.kernel(None).unwrap();
-    assert_eq!(
-        (module.globals.len(), module.const_symbols.len(), module.shared_consts.len() + kernel.consts.len()),
-        (3, 2, 3)
-    );
-    let Some(Chip::Tesla(chip)) = module.chip else { panic!("{:?}", module.chip) };
-    let target = Target::compute(chip);
-    let listing = warpjit_frontend::tesla::listing(&kernel.code, 0, target);
-    let wanted = fs::read_to_string(folder.join("vm.dis")).unwrap();
-    for (got, wanted) in listing.lines().zip(wanted.lines()) {
-        assert_eq!(got, wanted);
-    }
-    let mut pc = 0;
-    let mut count = 0;
-    while (pc as usize) < kernel.code.len() {
-        let inst = decode(&kernel.code, pc, target).unwrap();
-        pc = inst.next_pc();
-        count += 1;
-    }
-    assert_eq!(count, 4007);
-    let assembly = warpjit_frontend::tesla::assemble(&listing, target).unwrap();
-    assert!(assembly.code == kernel.code);
 }

@@ -11,7 +11,7 @@ fn words(text: &str) -> Vec<u32> {
 
 #[test]
 fn targets_are_relative_to_the_next_instruction() {
-    // A forward and a backward branch, by label and by address: facts/fermi.md section 1.
+    // A forward and a backward branch, by label and by address: docs/hardware/fermi.md section 4.
     let loop_ = "start: long nop\nlong bra #end\nlong bra #start\nend: long exit";
     let by_address = "long nop\nlong bra 0x18\nlong bra 0x0\nlong exit";
     assert_eq!(words(loop_), words(by_address));

@@ -6,9 +6,7 @@ mod common;
 use std::fs;
 use std::path::PathBuf;
 
-use object::{Object, ObjectSection};
-use warpjit_frontend::fermi::{Chip, Sass, assemble, decode, disasm, listing};
-use warpjit_frontend::{Isa, container, tesla};
+use warpjit_frontend::fermi::{Chip, assemble, listing};
 
 /// The folders of the corpus.
 fn corpus() -> Vec<PathBuf> {
@@ -74,31 +72,13 @@ fn listings_are_reproduced() {
     }
 }
 
-/// Assembles the text of every instruction of a listing alone, at its address.
-fn lines_assemble(text: &str, code: &[u8], chip: Chip) -> usize {
-    let mut exact = 0;
-    for line in text.lines().filter(|line| !line.is_empty() && !line.ends_with("??")) {
-        let pc = u32::from_str_radix(&line[..8], 16).unwrap();
-        let inst = decode(code, pc, chip).unwrap();
-        let long = if inst.len == 4 { "" } else { "long " };
-        // A listing's first line says where the code begins.
-        let before = if pc == 0 { String::new() } else { format!("{:08x}: 00000008\n", pc - 4) };
-        let text = format!("{before}{long}{}", &line[32..]);
-        let assembly = assemble(&text, chip).unwrap_or_else(|errors| panic!("{text}: {errors}"));
-        let word = &assembly.code[if pc == 0 { 0 } else { 4 }..];
-        assert_eq!(word, &inst.canonical().to_le_bytes()[..inst.len as usize], "{text}");
-        exact += usize::from(inst.canonical() == inst.raw);
-    }
-    exact
-}
-
 #[test]
 fn listings_assemble_to_their_code() {
     for (path, code, text, chip) in listings() {
         let text = without_guesses(&text);
         let assembly = assemble(&text, chip).unwrap_or_else(|errors| panic!("{}: {errors}", path.display()));
         assert!(assembly.code == code, "{}", path.display());
-        lines_assemble(&text, &code, chip);
+        common::fermi_lines_assemble(&text, &code, chip);
     }
 }
 
@@ -124,47 +104,4 @@ fn sources_assemble_to_their_code() {
         count += 1;
     }
     assert!(count >= 8, "{count} sources");
-}
-
-/// The code sections of a cubin.
-fn sections(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let file = object::File::parse(bytes).unwrap();
-    let code = file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".text.")));
-    code.map(|section| (section.name().unwrap().to_string(), section.data().unwrap().to_vec())).collect()
-}
-
-#[test]
-fn cubins_have_no_unknown_words() {
-    let Some(folder) = common::third_party().map(|path| path.join("cubins")) else { return };
-    let (mut files, mut words, mut exact) = (0, 0, 0);
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        files += 1;
-        if name.starts_with("tesla") {
-            // A text, not an ELF file.
-            let module = container::load(&fs::read(entry.path()).unwrap(), Isa::Tesla).unwrap();
-            for kernel in &module.kernels {
-                let text = tesla::listing(&kernel.code, 0, tesla::Target::compute(tesla::Chip::G80));
-                assert!(!text.contains("??") && !text.contains("unknown"), "{name}:\n{text}");
-            }
-            continue;
-        }
-        let chip = if name.contains("sm_21") { Chip::Gf104 } else { Chip::Gf100 };
-        let sections = sections(&fs::read(entry.path()).unwrap());
-        assert!(!sections.is_empty(), "{name}");
-        for (section, code) in sections {
-            for line in disasm(&code, 0, chip) {
-                let inst = line.inst.unwrap_or_else(|error| panic!("{name} {section}: {error}"));
-                assert_eq!(inst.unknown, 0, "{name} {section}: {line}");
-                assert!(!Sass(&inst).to_string().is_empty());
-                words += 1;
-            }
-            let text = listing(&code, 0, chip);
-            assert!(assemble(&text, chip).unwrap().code == code, "{name} {section}");
-            exact += lines_assemble(&text, &code, chip);
-        }
-    }
-    assert_eq!(files, 66);
-    assert!(words > 20_000, "{words} words");
-    println!("{words} words, {exact} of them from their text alone");
 }

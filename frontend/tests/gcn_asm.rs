@@ -3,26 +3,13 @@
 mod common;
 mod gcn_words;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use common::Random;
+use common::corpus::{packed, unpacked};
 use gcn_words::{FORMATS, opcodes, word};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolFlags};
 use warpjit_frontend::gcn::{
     Chip, Format, Generation, Op, Operand, Type, assemble, decode, disasm, encode, listing,
 };
-
-/// Folders with GCN corpora: the project's and the shared one, if there.
-fn folders() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let places =
-        [root.join("../shared/corpus/gcn"), "/work/shared/corpus/gcn".into(), root.join("tests/corpus/gcn")];
-    let Some(found) = places.iter().find(|place| place.is_dir()) else { return Vec::new() };
-    let mut folders: Vec<_> = fs::read_dir(found).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.sort();
-    folders
-}
 
 /// The code of each function of a code object. Kernels of version 2 and Mesa objects (symbol type 10) have a header
 /// of 256 bytes before the code.
@@ -49,25 +36,22 @@ fn functions(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn code_objects_of_the_corpus_go_to_text_and_back() {
-    let (mut count, mut literals) = (0, 0);
-    for folder in folders().iter().filter(|folder| folder.is_dir()) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|extension| extension != "co") {
-                continue;
-            }
-            let chip = path.file_name().unwrap().to_str().unwrap().split('.').next().unwrap().to_owned();
-            let generation = Chip::parse(&chip).unwrap();
-            for code in functions(&fs::read(&path).unwrap()) {
+    let (mut objects, mut count, mut literals) = (0, 0, 0);
+    for (folder, files) in packed("gcn-asm").into_iter().chain(unpacked("gcn")) {
+        for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".co")) {
+            let place = format!("{folder}/{name}");
+            let generation = Chip::parse(name.split('.').next().unwrap()).unwrap();
+            objects += 1;
+            for code in functions(bytes) {
                 for line in disasm(&code, 0, generation) {
-                    let inst = line.inst.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                    assert_eq!(encode(&inst), Some((line.raw, line.len)), "{}: {inst}", path.display());
+                    let inst = line.inst.unwrap_or_else(|error| panic!("{place}: {error}"));
+                    assert_eq!(encode(&inst), Some((line.raw, line.len)), "{place}: {inst}");
                     let again = assemble(&inst.to_string(), generation);
-                    let again = again.unwrap_or_else(|error| panic!("{}: {inst}: {error}", path.display()));
+                    let again = again.unwrap_or_else(|error| panic!("{place}: {inst}: {error}"));
                     if again.code != line.raw.to_le_bytes()[..usize::from(line.len)] {
                         // Literals that an inline constant could say, and patterns that move the lanes alike.
                         let other = inst.literal.is_some() || inst.op == Op::DS_SWIZZLE_B32;
-                        assert!(other, "{}: {line}: {again:02x?}", path.display());
+                        assert!(other, "{place}: {line}: {again:02x?}");
                         literals += 1;
                     }
                     count += 1;
@@ -76,56 +60,47 @@ fn code_objects_of_the_corpus_go_to_text_and_back() {
             }
         }
     }
-    eprintln!("{count} instructions, {literals} with literals that have a shorter form");
+    eprintln!("{objects} objects, {count} instructions, {literals} with literals that have a shorter form");
+    assert_eq!(objects, 257);
     assert!(literals * 100 <= count);
 }
 
 #[test]
 fn sources_of_the_corpus_assemble_to_its_objects() {
     let (mut count, mut wrong) = (0, String::new());
-    for folder in folders().iter().filter(|folder| folder.is_dir()) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    for (folder, files) in packed("gcn-asm") {
+        for (name, text) in &files {
             let Some(stem) = name.strip_suffix(".s") else { continue };
+            let place = format!("{folder}/{name}");
             let generation = Chip::parse(name.split('.').next().unwrap()).unwrap();
             // A source of raw code stands beside `NAME.bin` as `NAME.bin.s`, one of an object as `NAME.s`.
             let wanted = if stem.ends_with(".bin") {
-                fs::read(folder.join(stem)).unwrap()
+                files[stem].clone()
             } else {
-                let bytes = fs::read(folder.join(format!("{stem}.co"))).unwrap();
-                let file = object::File::parse(&*bytes).unwrap();
+                let file = object::File::parse(&*files[&format!("{stem}.co")]).unwrap();
                 file.section_by_name(".text").unwrap().data().unwrap().to_vec()
             };
-            let text = fs::read_to_string(&path).unwrap();
             count += 1;
-            match assemble(&text, generation) {
-                Err(errors) => {
-                    wrong += &format!("{}: {}\n", path.display(), errors.to_string().lines().next().unwrap())
-                }
+            match assemble(std::str::from_utf8(text).unwrap(), generation) {
+                Err(errors) => wrong += &format!("{place}: {}\n", errors.to_string().lines().next().unwrap()),
                 Ok(assembly)
                     if assembly.code.len() > wanted.len()
                         || assembly.code != wanted[..assembly.code.len()] =>
                 {
                     let at = assembly.code.iter().zip(&wanted).position(|(a, b)| a != b).unwrap_or(0) & !3;
                     let show = |code: &[u8]| format!("{:02x?}", &code[at..(at + 8).min(code.len())]);
-                    wrong += &format!(
-                        "{}: at {at:#x}: {} {}\n",
-                        path.display(),
-                        show(&assembly.code),
-                        show(&wanted)
-                    );
+                    wrong += &format!("{place}: at {at:#x}: {} {}\n", show(&assembly.code), show(&wanted));
                 }
                 // What follows is padding.
                 Ok(assembly) if wanted.len() - assembly.code.len() > 256 => {
-                    wrong += &format!("{}: too short\n", path.display());
+                    wrong += &format!("{place}: too short\n");
                 }
                 Ok(_) => {}
             }
         }
     }
-    eprintln!("{count} sources");
     assert!(wrong.is_empty(), "{wrong}");
+    assert_eq!(count, 230);
 }
 
 #[test]

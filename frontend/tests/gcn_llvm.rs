@@ -4,14 +4,29 @@
 
 mod common;
 mod gcn_words;
+#[path = "../../tests/src/needs.rs"]
+mod needs;
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use common::Random;
 use gcn_words::{FORMATS, opcodes, word};
+use libtest_mimic::Arguments;
 use warpjit_frontend::gcn::{Chip, Generation, assemble, decode};
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let (llvm, what) = (installed(), "llvm-mc 14");
+    let trials = vec![
+        needs::trial("disassembly_is_that_of_llvm", llvm, what, |()| disassembly_is_that_of_llvm()),
+        needs::trial("text_assembles_with_llvm_to_the_same_words", llvm, what, |()| {
+            text_assembles_with_llvm_to_the_same_words()
+        }),
+    ];
+    libtest_mimic::run(&args, trials).exit_code()
+}
 
 fn words() -> usize {
     std::env::var("GCN_WORDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3000)
@@ -38,13 +53,9 @@ fn llvm_mc(arguments: &[&str], input: &str) -> Option<(String, String)> {
     ))
 }
 
-/// True if llvm-mc of version 14 is there. Other versions know other names.
-fn installed() -> bool {
-    let found = llvm_mc(&["--version"], "").is_some_and(|(text, _)| text.contains("version 14."));
-    if !found {
-        eprintln!("llvm-mc 14 is not installed: nothing to compare with");
-    }
-    found
+/// Whether llvm-mc of version 14 is there. Other versions know other names.
+fn installed() -> Option<()> {
+    llvm_mc(&["--version"], "").filter(|(text, _)| text.contains("version 14.")).map(|_| ())
 }
 
 /// What stands between the instructions, to tell them apart.
@@ -85,7 +96,7 @@ fn llvm_disassemble(pieces: &[Vec<u8>], chip: &str) -> Vec<Option<String>> {
 /// What stands for the text where llvm-mc crashes.
 const CRASH: &str = "crash";
 
-/// Operations that LLVM 14 does not know; CLRX does (facts/gcn.md section 7).
+/// Operations that LLVM 14 does not know; CLRX does (docs/hardware/gcn.md section 7).
 const UNKNOWN_TO_LLVM: [&str; 16] = [
     "buffer_atomic_rsub",
     "buffer_atomic_rsub_x2",
@@ -125,7 +136,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && apertures.iter().any(|name| named(llvm, &format!("src_{name}")))
     {
-        return Some("1.2 has no aperture registers (facts/gcn.md section 3)");
+        return Some("1.2 has no aperture registers (docs/hardware/gcn.md section 3)");
     }
     if llvm == "none" && UNKNOWN_TO_LLVM.contains(&plain) {
         return Some("not in LLVM's table");
@@ -135,7 +146,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && llvm.contains(" offset:")
     {
-        return Some("1.2 has no offset in FLAT (facts/gcn.md section 2)");
+        return Some("1.2 has no offset in FLAT (docs/hardware/gcn.md section 2)");
     }
     let same_but_last = |last: usize| ours.starts_with(&llvm[..last]) && llvm[last..].contains('.');
     if plain.ends_with("_class_f16") && llvm.rfind(' ').is_some_and(same_but_last) {
@@ -172,7 +183,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         && generation == Generation::Gfx8
         && ends.iter().any(|end| llvm.contains(&format!("ttmp{end}")))
     {
-        return Some("1.2 has twelve trap temporaries (facts/gcn.md section 3)");
+        return Some("1.2 has twelve trap temporaries (docs/hardware/gcn.md section 3)");
     }
     if ours == "none"
         && [
@@ -195,7 +206,7 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         return Some("a swap of a scalar register makes no sense");
     }
     if ours == "none" && llvm.starts_with("flat_") && word & 0x1000 != 0 {
-        return Some("offsets of FLAT have 12 bits (facts/gcn.md section 2)");
+        return Some("offsets of FLAT have 12 bits (docs/hardware/gcn.md section 2)");
     }
     if ours == "none" && llvm.starts_with("v_readfirstlane") && word >> 24 & 1 != 0 {
         return Some("scalar destinations have seven bits");
@@ -224,16 +235,12 @@ fn excused(ours: &str, llvm: &str, word: u64, generation: Generation) -> Option<
         return Some("carries are scalar pairs");
     }
     if generation == Generation::Gfx9 && word as u32 >> 26 == 0x30 && word >> 14 & 1 != 0 {
-        return Some("LLVM 14 does not know the scalar offset of 1.4 (facts/gcn.md section 2)");
+        return Some("LLVM 14 does not know the scalar offset of 1.4 (docs/hardware/gcn.md section 2)");
     }
     None
 }
 
-#[test]
 fn disassembly_is_that_of_llvm() {
-    if !installed() {
-        return;
-    }
     let mut random = Random::new(11);
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for chip in ["fiji", "gfx900", "gfx904", "gfx906"] {
@@ -338,7 +345,7 @@ fn excused_error(text: &str, reason: &str, generation: Generation) -> Option<&'s
         return Some("bits that mean nothing good, but are there");
     }
     if name.ends_with("lane_b32_e64") && generation.is_old() {
-        return Some("LLVM has the short form only (facts/gcn_opcodes.csv has both)");
+        return Some("LLVM has the short form only (tables/gcn_opcodes.csv has both)");
     }
     if says("lds") && ["x2 ", "x3 ", "x4 "].iter().any(|size| says(size)) {
         return Some("LLVM prints loads of several dwords to LDS and does not take them");
@@ -391,11 +398,7 @@ fn excused_error(text: &str, reason: &str, generation: Generation) -> Option<&'s
     None
 }
 
-#[test]
 fn text_assembles_with_llvm_to_the_same_words() {
-    if !installed() {
-        return;
-    }
     let mut random = Random::new(12);
     let mut wrong: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for chip in ["tahiti", "hawaii", "fiji", "gfx900", "gfx904", "gfx906"] {

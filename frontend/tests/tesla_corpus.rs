@@ -50,7 +50,9 @@ fn listings() -> Vec<(PathBuf, Vec<u8>, String, Target)> {
 
 #[test]
 fn listings_are_reproduced() {
-    for (path, code, text, target) in listings() {
+    let listings = listings();
+    assert_eq!(listings.len(), 45);
+    for (path, code, text, target) in listings {
         for (got, wanted) in listing(&code, 0, target).lines().zip(text.lines()) {
             assert_eq!(got, wanted, "{}", path.display());
         }
@@ -79,6 +81,7 @@ fn listings_assemble_to_their_code() {
 
 #[test]
 fn sources_assemble_to_their_code() {
+    let mut count = 0;
     for folder in corpus("tesla") {
         let source = fs::read_to_string(folder.join("source.txt")).unwrap();
         // Some sources are TGSI, for another compiler.
@@ -99,22 +102,23 @@ fn sources_assemble_to_their_code() {
             ),
             Err(errors) => panic!("{}: {errors}", folder.display()),
         }
+        count += 1;
     }
+    assert_eq!(count, 24);
 }
 
 /// The one-instruction programs say in their first line what they test.
 #[test]
 fn one_instruction_programs() {
-    let Some(folder) = common::third_party().map(|path| path.join("../tesla-op")) else { return };
     let mut count = 0;
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let launch = fs::read_to_string(entry.path().join("launch.toml")).unwrap();
+    for (folder, files) in common::corpus::packed("tesla-op") {
+        let launch = String::from_utf8_lossy(&files["launch.toml"]);
         let chip = launch.lines().find(|line| line.starts_with("chip")).unwrap();
         let target = Target::compute(Chip::parse(chip.split('"').nth(1).unwrap()).unwrap());
-        let code = fs::read(entry.path().join("code.bin")).unwrap();
-        let whole = listing(&code, 0, target);
-        assert!(!whole.contains("??"), "{}:\n{whole}", entry.path().display());
-        assert!(assemble(&whole, target).unwrap().code == code);
+        let code = &files["code.bin"];
+        let whole = listing(code, 0, target);
+        assert!(!whole.contains("??"), "{folder}:\n{whole}");
+        assert!(assemble(&whole, target).unwrap().code == *code, "{folder}");
         let first = launch.lines().next().unwrap();
         for line in first.split(" | ") {
             // `# name: 00000000: words  text`, where the name or a remark may also be missing.
@@ -124,7 +128,7 @@ fn one_instruction_programs() {
                 line[10..27].split_whitespace().map(|word| u64::from_str_radix(word, 16).unwrap()).collect();
             let raw = words[0] | words.get(1).unwrap_or(&0) << 32;
             let inst = warpjit_frontend::tesla::decode_word(raw, 0, target).unwrap();
-            assert_eq!(inst.to_string(), line[32..], "{}", entry.path().display());
+            assert_eq!(inst.to_string(), line[32..], "{folder}");
             count += 1;
         }
     }

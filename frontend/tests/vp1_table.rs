@@ -96,7 +96,7 @@ fn listings_of_noise_assemble_to_the_noise() {
     }
 }
 
-/// Every row of facts/vp1.md section 10, checked against words made by hand from the field tables there.
+/// Words made by hand from docs/hardware/vp1.md sections 3 and 10: the fields and the rows.
 #[test]
 fn words_of_the_facts() {
     let cases = [

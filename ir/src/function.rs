@@ -120,7 +120,7 @@ impl From<Block> for BlockCall {
     }
 }
 
-/// Kind of a divergence-stack entry that a push instruction makes (facts/divergence.md).
+/// Kind of a divergence-stack entry that a push instruction makes (docs/hardware/divergence.md).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum PushKind {
     /// joinat, ssy.
@@ -199,7 +199,7 @@ impl BarrierSpec {
 
 /// The end of a block.
 ///
-/// Those up to [`Terminator::Fault`] stand in SPMD form, where the stack rules of facts/divergence.md apply;
+/// Those up to [`Terminator::Fault`] stand in SPMD form, where the stack rules of docs/hardware/divergence.md apply;
 /// those after it in mask form. `Jump` stands in both.
 #[derive(Clone, PartialEq, Hash, Debug)]
 pub enum Terminator {
@@ -312,8 +312,8 @@ impl Terminator {
     /// terminator of the block that the entry names; `pc` and `term_pc` are the block's address and the terminator's.
     /// If that block is just a join, lanes continue after it.
     ///
-    /// facts/divergence.md has joins at their entries' targets only. Mesa's compiler replaces a branch to the join by a join
-    /// (`FlatteningPass::tryPropagateBranch`, nv50_ir): where no lane takes the other side, it pops the entry itself.
+    /// The vendor's compilers have joins at their entries' targets only (docs/hardware/divergence.md). Mesa's replaces a branch to the
+    /// join by a join (`FlatteningPass::tryPropagateBranch`, nv50_ir): where no lane takes the other side, it pops the entry itself.
     pub fn behind_target(&self, pc: u32, term_pc: u32) -> Option<Block> {
         match self {
             Terminator::Join { next, at_target: false, .. } if pc == term_pc => Some(*next),

@@ -169,7 +169,7 @@ opcodes! {
     Fma, "fma", Float, Sig::Same(3, FLOAT);
     /// Multiply-add whose product is truncated to 24 bits with unbounded exponent, then added with one rounding
     /// to nearest; operands and result flush as with `ftz`. With a zero addend (after flushing) the product is rounded to
-    /// nearest instead. (facts/tesla.md section 6.)
+    /// nearest instead. (docs/hardware/tesla.md section 6.)
     FmadTrunc, "fmad_trunc", Float, Sig::Same(3, &[F32]);
     /// Sign bit flipped, NaN or not; never flushes.
     Fneg, "fneg", Float, Sig::Same(1, FLOAT);
@@ -464,7 +464,7 @@ conditions! {
         Exch = "exch",
         /// Compare and swap.
         Cas = "cas",
-        /// `old + 1 > limit ? 0 : old + 1`, unsigned, the sum wrapping first (facts/tesla.md section 4).
+        /// `old + 1 > limit ? 0 : old + 1`, unsigned, the sum wrapping first (docs/hardware/tesla.md section 4).
         Inc = "inc",
         /// `old - 1 > limit ? limit : old - 1`, unsigned, the difference wrapping first.
         Dec = "dec",

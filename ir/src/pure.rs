@@ -33,7 +33,7 @@ pub struct PureFn {
     pub special: Option<Special>,
 }
 
-/// Functions of one 32-bit word of Tesla's special-function unit (facts/tesla.md section 7) that a code generator may
+/// Functions of one 32-bit word of Tesla's special-function unit (docs/hardware/tesla.md section 7) that a code generator may
 /// implement itself. The bits of NaN operands and results do not matter, because an `fcanon` follows.
 #[derive(Clone, Copy, Debug)]
 pub enum Special {

@@ -1,7 +1,7 @@
 //! Packs a folder of launch files into one archive, as `tests/corpus/tesla-op.tar.gz` is made:
 //!
 //! ```sh
-//! cargo run -p warpjit-tests --example pack_corpus -- ../shared/corpus/tesla-op tests/corpus/tesla-op.tar.gz
+//! cargo run -p warpjit-tests --example pack_corpus -- /tmp/tesla-op tests/corpus/tesla-op.tar.gz
 //! ```
 //!
 //! `tar xzf` unpacks it; the tests read it in place.

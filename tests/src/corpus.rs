@@ -39,12 +39,16 @@ pub fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The folder shared between checkouts, where there is one: `WARPJIT_SHARED`, or `../shared`
+/// What tests with programs of others need, in words.
+pub const THIRD_PARTY: &str = "../shared/corpus/third-party";
+
+/// A part of the programs of others, where it is: `corpus/third-party/PART` in the folder that `WARPJIT_SHARED` names, or in `../shared`
 /// seen from the repository, or from the folder that worktrees lie in.
-pub fn shared() -> Option<PathBuf> {
+pub fn third_party(part: &str) -> Option<PathBuf> {
     let named = std::env::var_os("WARPJIT_SHARED").map(PathBuf::from);
     let beside = ["../shared", "../../shared"].map(|p| root().join(p));
-    named.into_iter().chain(beside).find(|p| p.join("corpus").is_dir())
+    let folder = |shared: PathBuf| shared.join("corpus/third-party").join(part);
+    named.into_iter().chain(beside).map(folder).find(|folder| folder.is_dir())
 }
 
 /// All launch files in the folders below `folder`; `prefix` starts their names.
@@ -108,11 +112,8 @@ pub fn tesla() -> io::Result<Vec<Case>> {
     let mut cases = in_folder(&corpus().join("tesla"), "tesla")?;
     cases.extend(in_archive(&corpus().join("tesla-op.tar.gz"), "tesla-op")?);
     cases.extend(in_folder(&corpus().join("tesla-words"), "tesla-words")?);
-    if let Some(shared) = shared() {
-        let folder = shared.join("corpus/third-party/tesla");
-        if folder.is_dir() {
-            cases.extend(in_folder(&folder, "third-party/tesla")?);
-        }
+    if let Some(folder) = third_party("tesla") {
+        cases.extend(in_folder(&folder, "third-party/tesla")?);
     }
     Ok(cases)
 }
@@ -120,11 +121,8 @@ pub fn tesla() -> io::Result<Vec<Case>> {
 /// Every launch file for Fermi: the project's own, and third-party ones where they exist.
 pub fn fermi() -> io::Result<Vec<Case>> {
     let mut cases = in_folder(&corpus().join("fermi"), "fermi")?;
-    if let Some(shared) = shared() {
-        let folder = shared.join("corpus/third-party/fermi");
-        if folder.is_dir() {
-            cases.extend(in_folder(&folder, "third-party/fermi")?);
-        }
+    if let Some(folder) = third_party("fermi") {
+        cases.extend(in_folder(&folder, "third-party/fermi")?);
     }
     Ok(cases)
 }

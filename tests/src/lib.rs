@@ -5,7 +5,7 @@
 //! | `corpus/tesla/` | programs of the project's own, one folder each |
 //! | `radv/` | makes `corpus/gcn-radv.tar.gz` with Mesa, by hand (docs/testing.md) |
 //! | `corpus/tesla-op.tar.gz` | one kernel per instruction form, packed; see `examples/pack_corpus.rs` |
-//! | `../shared/corpus/third-party` | programs of others, only where that folder exists |
+//! | `../shared/corpus/third-party` | programs of others; where it is missing their tests are listed as ignored |
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub mod engines;
 pub mod fermi;
 pub mod gcn;
 pub mod guest;
+pub mod needs;
 pub mod random;
 pub mod sizes;
 pub mod vp1;

@@ -21,6 +21,7 @@ use warpjit_frontend::Chip;
 use warpjit_frontend::tesla::{Target, assemble, decode_word};
 use warpjit_runtime::{Config, Engine, HostLevel, Tier};
 use warpjit_tests::corpus::{self, Case};
+use warpjit_tests::needs;
 
 /// A way to run a launch file, and its engine.
 struct Way {
@@ -92,6 +93,10 @@ fn main() -> ExitCode {
     trials.push(Trial::test("listings of tesla-op", move || check_listings(&packed)));
     for case in cases {
         trials.push(Trial::test(case.name.clone(), move || run_all_ways(&case)));
+    }
+    for part in ["tesla", "fermi"].into_iter().filter(|part| corpus::third_party(part).is_none()) {
+        let name = format!("third-party/{part}");
+        trials.push(needs::trial(&name, None::<()>, corpus::THIRD_PARTY, |()| ()));
     }
     libtest_mimic::run(&args, trials).exit_code()
 }

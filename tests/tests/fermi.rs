@@ -1,27 +1,47 @@
 //! Tests Fermi cubins and fat binaries, valid and damaged.
 
+use std::process::ExitCode;
+
+use libtest_mimic::Arguments;
 use warpjit_frontend::container::{self, ContainerError};
 use warpjit_frontend::fermi::decode;
 use warpjit_runtime::{Isa, Program, ProgramOptions};
-use warpjit_tests::corpus;
+use warpjit_tests::{corpus, needs};
+
+/// Names and bytes of the cubins.
+type Cubins = Vec<(String, Vec<u8>)>;
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let cubins = cubins();
+    let trial = |name, run: fn(Cubins)| needs::trial(name, cubins.clone(), corpus::THIRD_PARTY, run);
+    let trials = vec![
+        trial("third_party_cubins_load_and_lift", third_party_cubins_load_and_lift),
+        trial("damaged_cubins_are_errors", damaged_cubins_are_errors),
+        trial("parameter_blocks_that_do_not_match", parameter_blocks_that_do_not_match),
+    ];
+    libtest_mimic::run(&args, trials).exit_code()
+}
 
 /// The cubins of third parties, where they are.
-fn cubins() -> Vec<(String, Vec<u8>)> {
-    let Some(folder) = corpus::shared().map(|shared| shared.join("corpus/third-party/cubins")) else {
-        return Vec::new();
-    };
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut files: Vec<_> = entries
+fn cubins() -> Option<Cubins> {
+    let entries = std::fs::read_dir(corpus::third_party("cubins")?).unwrap();
+    let mut files: Cubins = entries
         .filter_map(Result::ok)
         .map(|entry| (entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path()).unwrap()))
         .collect();
     files.sort();
-    files
+    Some(files)
 }
 
-#[test]
-fn third_party_cubins_load_and_lift() {
-    for (name, bytes) in cubins() {
+/// The cubin of CUDA's example `vectorAdd`.
+fn vector_add(cubins: Cubins) -> Vec<u8> {
+    cubins.into_iter().find(|(name, _)| name.contains("vectorAdd")).expect("it is one of them").1
+}
+
+fn third_party_cubins_load_and_lift(cubins: Cubins) {
+    assert_eq!(cubins.len(), 66);
+    for (name, bytes) in cubins {
         let module = container::load(&bytes, Isa::Fermi).unwrap_or_else(|error| panic!("{name}: {error}"));
         if module.isa != Isa::Fermi {
             continue;
@@ -39,9 +59,8 @@ fn third_party_cubins_load_and_lift() {
     }
 }
 
-#[test]
-fn damaged_cubins_are_errors() {
-    let Some((_, whole)) = cubins().into_iter().find(|(name, _)| name.contains("vectorAdd")) else { return };
+fn damaged_cubins_are_errors(cubins: Cubins) {
+    let whole = vector_add(cubins);
     let mut state = 1u64;
     for turn in 0..4000usize {
         let mut bytes = whole.clone();
@@ -61,9 +80,8 @@ fn damaged_cubins_are_errors() {
     }
 }
 
-#[test]
-fn parameter_blocks_that_do_not_match() {
-    let Some((_, whole)) = cubins().into_iter().find(|(name, _)| name.contains("vectorAdd")) else { return };
+fn parameter_blocks_that_do_not_match(cubins: Cubins) {
+    let whole = vector_add(cubins);
     // The attribute of the size of all parameters: format 3, 0x19.
     let at = whole.windows(4).position(|window| window == [3, 0x19, 28, 0]).unwrap();
     let mut short = whole.clone();
@@ -76,38 +94,4 @@ fn parameter_blocks_that_do_not_match() {
     let mut long = whole.clone();
     long[at + 3] = 0x20;
     assert!(container::load(&long, Isa::Fermi).is_err());
-}
-
-#[test]
-fn fat_binaries() {
-    let Some((_, cubin)) = cubins().into_iter().find(|(name, _)| name.contains("vectorAdd")) else { return };
-    let entry = |kind: u16, contents: &[u8], flags: u64| {
-        let mut entry = Vec::new();
-        entry.extend(kind.to_le_bytes());
-        entry.extend([1, 1]);
-        entry.extend(64u32.to_le_bytes());
-        entry.extend((contents.len() as u64).to_le_bytes());
-        entry.resize(40, 0);
-        entry.extend(flags.to_le_bytes());
-        entry.resize(64, 0);
-        entry.extend(contents);
-        entry
-    };
-    let wrap = |entries: &[Vec<u8>]| {
-        let body = entries.concat();
-        let mut file = 0xba55_ed50u32.to_le_bytes().to_vec();
-        file.extend([1, 0, 16, 0]);
-        file.extend((body.len() as u64).to_le_bytes());
-        file.extend(body);
-        file
-    };
-    let file = wrap(&[entry(1, b".version 2.3", 0), entry(2, &cubin, 1)]);
-    assert_eq!(container::load(&file, Isa::Fermi), container::load(&cubin, Isa::Fermi));
-    let packed = wrap(&[entry(2, &cubin, 0x2000)]);
-    assert!(container::load(&packed, Isa::Fermi).unwrap_err().to_string().contains("compressed"));
-    let none = wrap(&[entry(1, b".version 2.3", 0)]);
-    assert!(container::load(&none, Isa::Fermi).unwrap_err().to_string().contains("without a cubin"));
-    for len in 0..200 {
-        assert!(container::load(&file[..len], Isa::Fermi).is_err());
-    }
 }

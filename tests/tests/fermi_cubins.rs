@@ -251,3 +251,38 @@ fn variables_without_contents_are_zeros() {
     assert_eq!((memory.bytes, memory.contents.len()), (0x800_0000, 0));
     assert_eq!(run(&file, "first", &Setup::default()), vec![1; 32]);
 }
+
+#[test]
+fn fat_binaries() {
+    let cubin = file_of("long mov b32 $r4 0x1").0.bytes();
+    assert!(container::load(&cubin, Isa::Fermi).is_ok());
+    let entry = |kind: u16, contents: &[u8], flags: u64| {
+        let mut entry = Vec::new();
+        entry.extend(kind.to_le_bytes());
+        entry.extend([1, 1]);
+        entry.extend(64u32.to_le_bytes());
+        entry.extend((contents.len() as u64).to_le_bytes());
+        entry.resize(40, 0);
+        entry.extend(flags.to_le_bytes());
+        entry.resize(64, 0);
+        entry.extend(contents);
+        entry
+    };
+    let wrap = |entries: &[Vec<u8>]| {
+        let body = entries.concat();
+        let mut file = 0xba55_ed50u32.to_le_bytes().to_vec();
+        file.extend([1, 0, 16, 0]);
+        file.extend((body.len() as u64).to_le_bytes());
+        file.extend(body);
+        file
+    };
+    let file = wrap(&[entry(1, b".version 2.3", 0), entry(2, &cubin, 1)]);
+    assert_eq!(container::load(&file, Isa::Fermi), container::load(&cubin, Isa::Fermi));
+    let packed = wrap(&[entry(2, &cubin, 0x2000)]);
+    assert!(container::load(&packed, Isa::Fermi).unwrap_err().to_string().contains("compressed"));
+    let none = wrap(&[entry(1, b".version 2.3", 0)]);
+    assert!(container::load(&none, Isa::Fermi).unwrap_err().to_string().contains("without a cubin"));
+    for len in 0..200 {
+        assert!(container::load(&file[..len], Isa::Fermi).is_err());
+    }
+}

@@ -1,4 +1,4 @@
-//! Tests Fermi programs whose results follow from facts/fermi.md: barriers, generic addresses, locks, branch targets in constant
+//! Tests Fermi programs whose results follow from docs/hardware/fermi.md: barriers, generic addresses, locks, branch targets in constant
 //! memory.
 
 use warpjit_frontend::fermi::Chip;

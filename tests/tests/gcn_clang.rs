@@ -2,14 +2,27 @@
 //! launches them, and compares with the same computation in Rust. Without an installed clang with lld it tests nothing.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
+use libtest_mimic::Arguments;
 use warpjit_runtime::{Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions, Tier};
+use warpjit_tests::needs;
 
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/opencl/kernels.cl");
 
 /// Chips for clang, one a generation.
 const CHIPS: [&str; 4] = ["tahiti", "hawaii", "fiji", "gfx900"];
+
+fn main() -> ExitCode {
+    let args = Arguments::from_args();
+    let trial = needs::trial(
+        "kernels_from_source_run",
+        clang(),
+        "a clang for amdgcn, with lld",
+        kernels_from_source_run,
+    );
+    libtest_mimic::run(&args, vec![trial]).exit_code()
+}
 
 /// A clang that compiles the kernels.
 fn clang() -> Option<String> {
@@ -87,12 +100,7 @@ fn root(a: f64, b: i32, which: u32, id: u32) -> f64 {
     y
 }
 
-#[test]
-fn kernels_from_source_run() {
-    let Some(clang) = clang() else {
-        eprintln!("no clang for amdgcn is installed: nothing is compiled");
-        return;
-    };
+fn kernels_from_source_run(clang: String) {
     let mut compiled = 0;
     for chip in CHIPS {
         for version in [None, Some(2), Some(3), Some(4), Some(5), Some(6)] {

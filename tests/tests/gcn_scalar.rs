@@ -20,7 +20,7 @@ fn scalar_programs_do_what_the_model_does() {
     assert!(count < 20 || compiled > 0.3 * count as f64, "of {count} programs {compiled} were compiled");
 }
 
-/// The model knows the right answers where the notes have examples (facts/gcn.md section 5).
+/// The model knows the right answers where the notes have examples (docs/hardware/gcn.md section 5).
 #[test]
 fn the_model_itself() {
     let run = |name: &str, kinds: &'static str, a: u32, b: u32| {

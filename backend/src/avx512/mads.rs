@@ -1,8 +1,8 @@
 //! Truncating multiply-adds, several at once, in three versions.
 //!
 //! The host rounds a product towards zero by itself, so `a * b` cut to 24 bits plus `c` is two instructions, as long as no product
-//! overflows and none becomes too small that matters, and `c` is not zero: then the product is rounded (facts/tesla.md section 6). A
-//! stretch of a block, from a multiply-add to another one, is written
+//! overflows and none becomes too small that matters, and `c` is not zero: then the product is rounded (docs/hardware/tesla.md section 6).
+//! A stretch of a block, from a multiply-add to another one, is written
 //!
 //! - *quickly*: all sums together tested for exponents from -63 to 64. A product that overflowed is the largest number and leaves a sum
 //!   of at least 2^103, an infinite one, or zero where the two cancel; one below 2^-126, which the host flushes, cannot change a sum of

@@ -1,4 +1,4 @@
-//! Functions of Tesla's special-function unit, bit for bit (facts/tesla.md section 7).
+//! Functions of Tesla's special-function unit, bit for bit (docs/hardware/tesla.md section 7).
 //!
 //! The unit interpolates: `sum = c0 << k + c1 * rest + c2 * square(rest)`, some 40 bits, cut to 24. Rows are looked up by permutations
 //! of bytes, 128 entries at once: the index is in all four bytes of a lane, and each byte is replaced by that of its own table.

@@ -1,5 +1,5 @@
 //! The launch interface of Fermi's compute programs: what c0[] holds at entry, and where shared and local memory are in the
-//! generic address space (facts/fermi.md sections 3 and 6).
+//! generic address space (docs/hardware/fermi.md sections 3 and 6).
 //!
 //! c0[] holds the block size, the grid size and the parameters. Before them are the addresses of the two windows through which
 //! generic addresses reach shared and local memory. Compiled code makes a generic address by adding `c0[0x0]` (GK104: 0x20) to an

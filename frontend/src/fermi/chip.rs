@@ -78,7 +78,7 @@ impl fmt::Display for Chip {
     }
 }
 
-/// Chips with the same encodings (facts, section 5).
+/// Chips with the same encodings (docs/hardware/fermi.md section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Family {
     /// GF100 to GF119: sm_20 and sm_21.

@@ -15,7 +15,7 @@ impl fmt::Display for Inst {
     }
 }
 
-/// Names of special registers (facts, section 6).
+/// Names of special registers (docs/hardware/fermi.md section 6).
 #[rustfmt::skip]
 pub(super) const SPECIAL: &[(u8, &str)] = &[
     (0, "laneid"), (2, "nphysid"), (3, "physid"), (4, "pm0"), (5, "pm1"), (6, "pm2"), (7, "pm3"), (8, "pm4"),

@@ -1,4 +1,4 @@
-//! The memory map of a program: where a launch places each part of its memory, and the sizes (facts/fermi.md sections 3 and 6).
+//! The memory map of a program: where a launch places each part of its memory, and the sizes (docs/hardware/fermi.md sections 3 and 6).
 
 /// General registers of a thread.
 pub const REGISTERS: u32 = 63;

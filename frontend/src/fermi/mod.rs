@@ -2,7 +2,7 @@
 //!
 //! [`table`] holds one row per instruction form, in the words of the listing; the decoder (`decode`), the
 //! printer (`disasm`) and the assembler (`asm`) all walk the same rows. The decoded form, [`Inst`], names
-//! everything an instruction does, so that the lifter never looks at bits. Facts: facts/fermi.md.
+//! everything an instruction does, so that the lifter never looks at bits. Facts: docs/hardware/fermi.md.
 
 pub mod abi;
 pub mod asm;
@@ -121,7 +121,7 @@ ops! {
     DMul,
     /// `mad b32`: each source has its type and part (GK104).
     IMadTyped,
-    /// `mad b32 sd`: a form that names no types; what it does is not in the facts (GK104).
+    /// `mad b32 sd`: a form that names no types; no source says what it does (GK104).
     IMadSd,
     /// Integer minimum if `mods.pred` is true, else maximum.
     IMinMax,

@@ -100,7 +100,7 @@ pub enum Operand {
     /// Immediate, already expanded: integers of 20 bits are sign-extended to 32 bits (to 64 for 64-bit types),
     /// floats have their low bits filled with zeros (f64: all 64 bits are here), upper bits are 0 for 32-bit values.
     Imm(u64),
-    /// Special register (facts/fermi.md section 6).
+    /// Special register (docs/hardware/fermi.md section 6).
     Sreg(u8),
     /// Byte address of code.
     Target(u32),

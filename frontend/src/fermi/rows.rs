@@ -1,6 +1,6 @@
 //! Fermi's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! The encodings are those of facts/fermi.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
+//! The encodings are those of docs/hardware/fermi.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
 //! ([`super::slots`]), `[...]` is the chip family that has the row. Every row of classes 0 to 6 also takes `join` and a guard
 //! predicate in front.
@@ -12,7 +12,7 @@ use super::Op;
 
 type Line = crate::envydis::Line<Op>;
 
-/// Class 0: f32 (facts 9.1).
+/// Class 0: f32 (docs/hardware/fermi.md section 9.1).
 #[rustfmt::skip]
 pub(super) const F32: &[Line] = &[
     (0x8000000_00000000, 0xf8000000_00000007, Op::FMinMax, "<minmax> <ftz5> f32 DST <acout30> <neg9> <abs7> SRC1 <neg8> <abs6> <fs2>"),
@@ -36,7 +36,7 @@ pub(super) const F32: &[Line] = &[
     (0xc8000000_1c000000, 0xf8000000_1c000007, Op::Rsqrt64h, "rsqrt64h <sat5> DST <neg9> <abs7> SRC1"),
 ];
 
-/// Class 1: f64 (facts 9.2).
+/// Class 1: f64 (docs/hardware/fermi.md section 9.2).
 #[rustfmt::skip]
 pub(super) const F64: &[Line] = &[
     (0x8000000_00000001, 0xf8000000_00000007, Op::DMinMax, "<minmax> f64 DSTD <acout30> <neg9> <abs7> SRC1D <neg8> <abs6> <ds2>"),
@@ -47,7 +47,7 @@ pub(super) const F64: &[Line] = &[
     (0x50000000_00000001, 0xf8000000_00000007, Op::DMul, "mul <farm> <neg9> f64 DSTD <acout30> SRC1D <ds2>"),
 ];
 
-/// Class 2: 32-bit immediate (facts 9.3).
+/// Class 2: 32-bit immediate (docs/hardware/fermi.md section 9.3).
 #[rustfmt::skip]
 pub(super) const IMM: &[Line] = &[
     (0x2, 0xf8000000_00000007, Op::IMad, "<addop> DST <acout3a> ( mul <high6> <us32_7> SRC1 <us32_5> LIMM ) DST"),
@@ -61,7 +61,7 @@ pub(super) const IMM: &[Line] = &[
     (0x40000000_00000002, 0xf8000000_00000007, Op::IScAdd, "add b32 DST <acout3a> ( shl SRC1 SHCNT ) LIMM"),
 ];
 
-/// Class 3: integer (facts 9.4).
+/// Class 3: integer (docs/hardware/fermi.md section 9.4).
 #[rustfmt::skip]
 pub(super) const INT: &[Line] = &[
     (0x1800000_00000003, 0xf9800000_00000007, Op::IMadSd, "mad b32 sd DST <acout30> SRC1 <is2w3> <is3> [F_GK104]"),
@@ -86,7 +86,7 @@ pub(super) const INT: &[Line] = &[
     (0x78000000_00000003, 0xf8000000_00000007, Op::BFind, "bfind <shiftamt> <us32_5> DST <acout30> <not8> <is2>"),
 ];
 
-/// Class 4: move, convert, miscellaneous, video (facts 9.5).
+/// Class 4: move, convert, miscellaneous, video (docs/hardware/fermi.md section 9.5).
 #[rustfmt::skip]
 pub(super) const MISC: &[Line] = &[
     (0x4, 0xfc000000_00000007, Op::CSet, "set <setdt5> DST <acout30> <setct> CCTEST <setlop>"),
@@ -161,7 +161,7 @@ pub(super) const MISC: &[Line] = &[
     (0xf8000000_00000004, 0xf8000000_00000007, Op::VSetP, "vset PDST PDSTN <vsetop> <vsrc1> <us32_6> SRC1 <vsrc2> <us32_5> <vs2> <setlop>"),
 ];
 
-/// Class 5: memory (facts 9.6).
+/// Class 5: memory (docs/hardware/fermi.md section 9.6).
 #[rustfmt::skip]
 pub(super) const MEMORY: &[Line] = &[
     (0x10000000_00000005, 0xf8000000_00000207, Op::Red, "red <redop> u32 <gmem> DST"),
@@ -208,7 +208,7 @@ pub(super) const MEMORY: &[Line] = &[
     (0xf0000000_00000005, 0xfc000000_00000007, Op::SuLea, "suleab PDST2 DSTD <ldstt> <sclamp> <suaddr> <sudim> [F_GF100]"),
 ];
 
-/// Class 6: const, attribute, texture (facts 9.7).
+/// Class 6: const, attribute, texture (docs/hardware/fermi.md section 9.7).
 #[rustfmt::skip]
 pub(super) const TEXTURE: &[Line] = &[
     (0x6, 0xfc000000_00000007, Op::LdVertex, "ld DST VBASRC"),
@@ -228,7 +228,7 @@ pub(super) const TEXTURE: &[Line] = &[
     (0xf0000000_00000006, 0xf0000000_00000007, Op::TexBar, "texbar <cc> TEXBARIMM [F_GK104]"),
 ];
 
-/// Class 7: control (facts 9.8).
+/// Class 7: control (docs/hardware/fermi.md section 9.8).
 #[rustfmt::skip]
 pub(super) const CONTROL: &[Line] = &[
     (0x7, 0xf8000000_00004007, Op::Bra, "<p> <cc> bra <lim> <brawarp> abs ABTARG"),
@@ -263,7 +263,7 @@ pub(super) const CONTROL: &[Line] = &[
     (0xd0000000_0000c007, 0xf8000000_0000c007, Op::Bpt, "IGNPRED bpt trap BPT"),
 ];
 
-/// One word (facts 9.9).
+/// One word (docs/hardware/fermi.md section 9.9).
 #[rustfmt::skip]
 pub(super) const SHORT: &[Line] = &[
     (0x00000008, 0xf80003ff, Op::Nop, "<p> nop"),

@@ -1,4 +1,4 @@
-//! Operand codes: which register or constant a source field's number means (facts/gcn.md section 3).
+//! Operand codes: which register or constant a source field's number means (docs/hardware/gcn.md section 3).
 
 use super::Generation;
 use super::operand::{InlineFloat, Operand};

@@ -75,7 +75,7 @@ pub fn decode(bytes: &[u8], pc: u64, chip: impl Into<Chip>) -> Result<Inst, Deco
     Ok(inst)
 }
 
-/// Format, row and form by the first dword (facts/gcn.md section 1).
+/// Format, row and form by the first dword (docs/hardware/gcn.md section 1).
 fn find(word: u32, chip: Chip) -> Option<(&'static Row, Format, Form)> {
     let generation = chip.generation();
     let (old, nine) = (generation.is_old(), generation == Generation::Gfx9);

@@ -406,7 +406,7 @@ fn dpp_text(ctrl: DppCtrl) -> String {
     }
 }
 
-/// The pattern of `ds_swizzle` (facts/gcn.md section 5).
+/// The pattern of `ds_swizzle` (docs/hardware/gcn.md section 5).
 fn swizzle_text(offset: u16) -> String {
     if offset & 0xff00 == 0x8000 {
         let lane = |n: u16| offset >> (2 * n) & 3;

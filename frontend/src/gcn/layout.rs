@@ -1,4 +1,4 @@
-//! Bit layouts of the encodings (facts/gcn.md section 2). One layout lists the fields of one encoding; decoder and
+//! Bit layouts of the encodings (docs/hardware/gcn.md section 2). One layout lists the fields of one encoding; decoder and
 //! encoder walk the same list.
 
 use super::{Format, Generation};

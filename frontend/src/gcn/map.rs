@@ -1,4 +1,4 @@
-//! The memory map of a program: where a launch places each part of its memory (facts/gcn.md section 6).
+//! The memory map of a program: where a launch places each part of its memory (docs/hardware/gcn.md section 6).
 
 /// Guest address of the first byte of the code (of the loaded image, or of raw words).
 pub const CODE_ADDRESS: u64 = 0xf_0000_0000;

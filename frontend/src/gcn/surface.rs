@@ -1,6 +1,6 @@
 //! Computes where the texels of a linear image are: start, row pitch and number of rows of each level of detail.
 //!
-//! The layouts are those of AMD's address library, which drivers use (facts/graphics-gcn.md sections 4.1 to 4.3). Pitches are in
+//! The layouts are those of AMD's address library, which drivers use (docs/hardware/graphics-gcn.md sections 4.1 to 4.3). Pitches are in
 //! texels; a texel is an element.
 
 use warpjit_ir::{PureFn, Scalar};

@@ -320,7 +320,7 @@ pub(super) fn name(row: &Row, inst: &Inst) -> String {
     format!("{prefix}{}", name.strip_prefix("flat").unwrap_or(name))
 }
 
-/// Names of hardware registers (facts/gcn.md section 4).
+/// Names of hardware registers (docs/hardware/gcn.md section 4).
 pub(super) fn hwreg_name(id: u16, generation: Generation) -> Option<&'static str> {
     Some(match id {
         1 => "HW_REG_MODE",

@@ -234,7 +234,7 @@ impl Row {
         short && !constant && !matches!(self.op, Op::V_READFIRSTLANE_B32 | Op::V_SWAP_B32)
     }
 
-    /// Opcode of the long form of a row of a short format (facts/gcn.md section 2).
+    /// Opcode of the long form of a row of a short format (docs/hardware/gcn.md section 2).
     pub(super) fn long_code(&self, generation: Generation) -> Option<u16> {
         let code = self.code(generation)?;
         if self.format == Format::Vop3 {

@@ -1,6 +1,6 @@
 //! Converts texels of typed buffers and images to components and back, for all data and number formats.
 //!
-//! The formats are those of facts/gcn.md section 5 ("Memory") and the vendor's tables. The name of a data format lists its
+//! The formats are those of docs/hardware/gcn.md section 5 ("Memory") and the vendor's tables. The name of a data format lists its
 //! components from the highest bits down; the first component (red) has the lowest bits. Components with a shared exponent
 //! (5_9_9_9) are always floats, stored as OpenGL's extension `EXT_texture_shared_exponent` defines.
 //!

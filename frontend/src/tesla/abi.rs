@@ -1,4 +1,4 @@
-//! The launch interface of Tesla's compute programs: where parameters, block and grid sizes are at entry (facts/tesla.md section
+//! The launch interface of Tesla's compute programs: where parameters, block and grid sizes are at entry (docs/hardware/tesla.md section
 //! 8).
 
 use warpjit_ir::{Builtin, HeaderField, KernelAbi, ParamSpace, Space};

@@ -23,7 +23,7 @@ pub fn assemble(text: &str, target: Target) -> Result<Assembly, SourceErrors> {
 
 impl Inst {
     /// What the assembler makes of the instruction's text. It differs from `raw` only in bits the text does not
-    /// show: those of the `Ignore` fields (facts, section 2: predicates of instructions that have none, `$c`
+    /// show: those of the `Ignore` fields (docs/hardware/tesla.md section 2: predicates of instructions that have none, `$c`
     /// enables that are not looked at), word 0 bits 23-24 where no operand can be a `c[]`, word 1 bit 21 beside
     /// `p[]`. One difference has a meaning: whether an `o[]` or `#` that `ld` and `cvt` to 8 bits write is 16 or
     /// 32 bits wide does not show, and 32 is taken.

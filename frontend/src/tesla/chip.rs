@@ -78,7 +78,7 @@ impl Chip {
         own.or_else(|| find_named(OTHER_NAMES, name))
     }
 
-    /// What the chip can decode (facts, section 8, "Variants").
+    /// What the chip can decode (docs/hardware/tesla.md section 8, "Variants").
     pub fn features(self) -> Features {
         match self {
             Chip::G80 => Features::NONE,

@@ -14,7 +14,7 @@ use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 #[derive(Debug)]
 pub struct TeslaFrontEnd;
 
-/// Tesla's c1[] (facts/tesla.md section 8).
+/// Tesla's c1[] (docs/hardware/tesla.md section 8).
 const COMPILER_BANK: u32 = 1;
 
 impl FrontEnd for TeslaFrontEnd {
@@ -148,7 +148,7 @@ fn fixed_bank(consts: &[ConstPart]) -> Option<Vec<u8>> {
     (!bank.is_empty()).then_some(bank)
 }
 
-/// Bit 0 of a word says whether a second one follows (facts/tesla.md section 2).
+/// Bit 0 of a word says whether a second one follows (docs/hardware/tesla.md section 2).
 fn instruction_bytes(bytes: &[u8]) -> usize {
     if bytes.first().is_some_and(|byte| byte & 1 != 0) { 8 } else { 4 }
 }

@@ -1,6 +1,6 @@
 //! Tesla's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! The encodings are those of facts/tesla.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
+//! The encodings are those of docs/hardware/tesla.md section 9 (generated there from envydis's bit tables). Lower-case words stand for
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
 //! ([`super::slots`]), `[...]` says which chips or program types have the row. The values of long instructions are written
 //! `word1_word0`. The bits of the encoding class (word 0 bits 0-1, word 1 bits 0-1) come from the list that the row is in.
@@ -11,7 +11,7 @@ use super::Op;
 
 type Line = crate::envydis::Line<Op>;
 
-/// One word (facts 9.1).
+/// One word (docs/hardware/tesla.md section 9.1).
 #[rustfmt::skip]
 pub(super) const SHORT: &[Line] = &[
     (0x10000000, 0xf0008002, Op::Mov, "mov <ssfu> b16 SHDST <ssh>"),
@@ -41,7 +41,7 @@ pub(super) const SHORT: &[Line] = &[
     (0xb0000002, 0xf0000002, Op::Brkpt, "brkpt [F_SM11]"),
 ];
 
-/// Two words with a 32-bit immediate (facts 9.2).
+/// Two words with a 32-bit immediate (docs/hardware/tesla.md section 9.2).
 #[rustfmt::skip]
 pub(super) const IMM: &[Line] = &[
     (0x10000000, 0xf0008000, Op::Mov, "mov b16 LHDST IMM"),
@@ -63,7 +63,7 @@ pub(super) const IMM: &[Line] = &[
     (0xe0000000, 0xf0000000, Op::FMad, "add <sm1sat> f32 SDST <sm2neg> ( mul <isw> IMM ) <sm3neg> SDST"),
 ];
 
-/// Two words (facts 9.3).
+/// Two words (docs/hardware/tesla.md section 9.3).
 #[rustfmt::skip]
 pub(super) const LONG: &[Line] = &[
     (0x04200000_00000000, 0xe4200000_f0000000, Op::LdAttr, "<lane> ld b32 <lldst> FATTR [VP|GP]"),
@@ -209,7 +209,7 @@ pub(super) const LONG: &[Line] = &[
     (0xe0000004_f0000000, 0xe0000004_f0000000, Op::PmEvent, "pmevent PM"),
 ];
 
-/// Two words of control flow (facts 9.4).
+/// Two words of control flow (docs/hardware/tesla.md section 9.4).
 #[rustfmt::skip]
 pub(super) const CONTROL: &[Line] = &[
     (0x00000000_00000000, 0x00000000_f0000000, Op::Discard, "<p> discard [FP]"),

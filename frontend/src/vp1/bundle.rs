@@ -6,7 +6,7 @@ use super::Unit;
 /// end. 0 where there is no word at all.
 ///
 /// A bundle is the longest run that does not cross a border of four words and whose units come in the order address,
-/// scalar, vector, branch, each at most once (facts/vp1.md section 1).
+/// scalar, vector, branch, each at most once (docs/hardware/vp1.md section 1).
 pub fn bundle_len(pc: u32, word: impl Fn(u32) -> Option<u32>) -> u32 {
     let mut last = None;
     let mut len = 0;

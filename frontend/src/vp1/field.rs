@@ -1,4 +1,4 @@
-//! Operand fields: which bits of the word each one occupies, and the operand that its value means (facts/vp1.md section 3 and
+//! Operand fields: which bits of the word each one occupies, and the operand that its value means (docs/hardware/vp1.md section 3 and
 //! 10).
 
 use std::fmt;

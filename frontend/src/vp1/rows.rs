@@ -1,6 +1,6 @@
 //! VP1's encoding table: for each instruction form value, mask, operation, and the text of the listing.
 //!
-//! The encodings are those of facts/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
+//! The encodings are those of docs/hardware/vp1.md section 10 (generated there from envydis's bit tables). Lower-case words stand for
 //! themselves, upper-case words are operand fields ([`super::field`]), `<...>` are alternatives chosen by bits
 //! ([`super::slots`]), `[G80]` marks rows that NV41 to NV44 do not have. If two rows fit a word, the first one counts.
 //!

@@ -1,4 +1,4 @@
-//! Slots: the parts of an instruction's text that bits choose, written `<...>` in the rows (facts/vp1.md section 10).
+//! Slots: the parts of an instruction's text that bits choose, written `<...>` in the rows (docs/hardware/vp1.md section 10).
 
 /// Value, mask, text. The first that fits a word is meant.
 pub(super) type Alternative = (u32, u32, &'static str);

@@ -1,17 +1,19 @@
 //! What the tests of this crate share.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod corpus;
+
 use std::path::{Path, PathBuf};
 
-use warpjit_frontend::SourceErrors;
+use warpjit_frontend::{SourceErrors, fermi};
 
 /// The repository's root.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folder shared between checkouts, where there is one: `WARPJIT_SHARED`, or `shared` beside the
-/// repository or beside the folder its worktrees lie in. It holds programs that are not ours to pass on.
+/// Programs that are not ours to pass on, where they are: `corpus/third-party` in the folder that `WARPJIT_SHARED` names, or in `shared`
+/// beside the repository or beside the folder its worktrees lie in.
 pub fn third_party() -> Option<PathBuf> {
     let named = std::env::var_os("WARPJIT_SHARED").map(PathBuf::from);
     let beside = ["../shared", "../../shared"].map(|path| root().join(path));
@@ -130,4 +132,22 @@ pub fn mutate_sources<A>(
             }
         }
     }
+}
+
+/// Assembles the text of every instruction of a listing alone, at its address.
+pub fn fermi_lines_assemble(text: &str, code: &[u8], chip: fermi::Chip) -> usize {
+    let mut exact = 0;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.ends_with("??")) {
+        let pc = u32::from_str_radix(&line[..8], 16).unwrap();
+        let inst = fermi::decode(code, pc, chip).unwrap();
+        let long = if inst.len == 4 { "" } else { "long " };
+        // A listing's first line says where the code begins.
+        let before = if pc == 0 { String::new() } else { format!("{:08x}: 00000008\n", pc - 4) };
+        let text = format!("{before}{long}{}", &line[32..]);
+        let assembly = fermi::assemble(&text, chip).unwrap_or_else(|errors| panic!("{text}: {errors}"));
+        let word = &assembly.code[if pc == 0 { 0 } else { 4 }..];
+        assert_eq!(word, &inst.canonical().to_le_bytes()[..inst.len as usize], "{text}");
+        exact += usize::from(inst.canonical() == inst.raw);
+    }
+    exact
 }

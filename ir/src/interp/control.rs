@@ -1,5 +1,5 @@
 //! Executes terminators: moves a warp to its next block and pushes and pops its divergence stack, by the rules of
-//! facts/divergence.md.
+//! docs/hardware/divergence.md.
 
 use super::warp::{Entry, EntryKind, MAX_STACK, Warp};
 use super::{Code, Fault, FaultKind, Flow};

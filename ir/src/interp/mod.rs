@@ -5,7 +5,7 @@
 //! - [`Scratch`] holds the values of the block that runs; each thread has one.
 //!
 //! [`Code::run_block`] executes one block: its body ([`Code::run_body`]), then its terminator ([`Code::finish`]) by the rules of
-//! facts/divergence.md. Compiled code replaces the body only and calls [`Code::finish`] too, so both tiers diverge alike.
+//! docs/hardware/divergence.md. Compiled code replaces the body only and calls [`Code::finish`] too, so both tiers diverge alike.
 //!
 //! Memory is whatever implements [`WarpMemory`].
 

@@ -5,7 +5,7 @@ use crate::abi::Builtin;
 use crate::entities::Block;
 use crate::function::{LeaveKind, PushKind, SlotInit};
 
-/// Most entries of a divergence stack (facts/divergence.md).
+/// Most entries of a divergence stack (docs/hardware/divergence.md).
 pub const MAX_STACK: usize = 1024;
 
 /// Kind of an entry of the divergence stack.

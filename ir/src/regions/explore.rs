@@ -576,7 +576,7 @@ impl Explorer<'_> {
     }
 
     /// On Tesla, lanes that wait at a join execute the joining instruction again if others leave across it
-    /// (facts/divergence.md, unwind). Checks that this makes no difference.
+    /// (docs/hardware/divergence.md, unwind). Checks that this makes no difference.
     fn check_crossed_joins(&mut self) -> Result<(), Failure> {
         for (entry, block) in self.joined.clone() {
             let at_target = matches!(self.func.term(block), Terminator::Join { at_target: true, .. });

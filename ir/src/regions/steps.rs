@@ -19,7 +19,7 @@ type Place = (Block, Vec<(PushKind, Block)>);
 ///
 /// Without loops a lane visits each place at most once. In the worst case the lanes do so one by one, and the warp
 /// executes each place once for each lane. In addition, lanes that wait at a join execute the joining instruction again
-/// when others leave across it (facts/divergence.md, unwind).
+/// when others leave across it (docs/hardware/divergence.md, unwind).
 pub fn most(func: &Function) -> Option<u64> {
     let mut index: HashMap<Place, usize> = HashMap::new();
     let mut places: Vec<Place> = vec![(func.entry, Vec::new())];

@@ -1,4 +1,4 @@
-//! The barriers of a block, by the rules of facts/divergence.md.
+//! The barriers of a block, by the rules of docs/hardware/divergence.md.
 //!
 //! A barrier counts the warps that arrive. When as many have arrived as required, it opens: a new *generation* begins, with no
 //! arrivals. A warp remembers the generation in which it arrived. It may wait in the same instruction or in a later one, and

@@ -551,7 +551,7 @@ pub fn alias_value(alias: &RegisterAlias, lanes: u32, read: impl Fn(Slot, u32) -
     value & alias.writable | alias.always
 }
 
-/// Flags of a condition register, lowest bit first (facts/tesla.md section 6).
+/// Flags of a condition register, lowest bit first (docs/hardware/tesla.md section 6).
 pub const FLAG_PARTS: [&str; 4] = ["z", "s", "c", "o"];
 
 /// How a value of a scalar type is stored in the frame: a truth value is 0 or -1.

@@ -1,6 +1,6 @@
 //! Random GCN programs of the scalar unit among vector code, and a direct model that computes their results.
 //!
-//! The model works on the text of programs and is written from the notes on the hardware (facts/gcn.md sections 3 and 5). It
+//! The model works on the text of programs and is written from the notes on the hardware (docs/hardware/gcn.md sections 3 and 5). It
 //! shares no code with the decoder, the lifter and the interpreter, so it can test them.
 
 mod generator;

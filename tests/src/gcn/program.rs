@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// VCC, M0 and EXEC in the numbering of scalar operands (facts/gcn.md section 3).
+/// VCC, M0 and EXEC in the numbering of scalar operands (docs/hardware/gcn.md section 3).
 pub(super) const VCC: u8 = 106;
 pub(super) const M0: u8 = 124;
 pub(super) const EXEC: u8 = 126;

@@ -1,4 +1,4 @@
-//! The model of scalar instructions (facts/gcn.md section 5, "Scalar").
+//! The model of scalar instructions (docs/hardware/gcn.md section 5, "Scalar").
 
 /// Result and SCC, where the instruction has one. `a` and `b` are the sources in the width of their operands (constants of SOPK as they are
 /// in the word), `old` is the destination before. None for an instruction that this does not know.

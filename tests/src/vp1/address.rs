@@ -1,4 +1,4 @@
-//! The model's address unit (facts/vp1.md section 7).
+//! The model's address unit (docs/hardware/vp1.md section 7).
 
 use super::{Bundle, State, bitop, bits, mangle, signed};
 

@@ -1,4 +1,4 @@
-//! The model's bus from the scalar to the vector unit (facts/vp1.md section 5).
+//! The model's bus from the scalar to the vector unit (docs/hardware/vp1.md section 5).
 
 use super::scalar::byte_products;
 use super::{State, bits, signed};

@@ -1,4 +1,4 @@
-//! A direct model of VP1, written from facts/vp1.md: it executes one bundle at a time on plain values. Tests compare lifted code
+//! A direct model of VP1, written from docs/hardware/vp1.md: it executes one bundle at a time on plain values. Tests compare lifted code
 //! with it.
 
 mod address;
@@ -164,7 +164,7 @@ impl State {
         let taken = self.taken(bundle.b);
         let old = self.clone();
         let scalar = scalar::run(&old, &bundle, chip);
-        // In the order in which later ones win (facts section 8).
+        // In the order in which later ones win (docs/hardware/vp1.md section 8).
         scalar.write_moves(self);
         address::run(&old, self, &bundle);
         scalar.write(self, &bundle, chip);

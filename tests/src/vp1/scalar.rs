@@ -1,4 +1,4 @@
-//! The model's scalar unit (facts/vp1.md section 4).
+//! The model's scalar unit (docs/hardware/vp1.md section 4).
 
 use warpjit_frontend::vp1::Chip;
 

@@ -1,4 +1,4 @@
-//! The model's vector unit (facts/vp1.md section 6).
+//! The model's vector unit (docs/hardware/vp1.md section 6).
 
 use super::bus::{self, Bus};
 use super::{Bundle, State, bitop, bits, mangle, signed};

@@ -1,5 +1,5 @@
 //! Parses what describes a kernel to the hardware: the 64-byte descriptor of versions 3 to 6, and the `amd_kernel_code_t` of
-//! version 2 and of Mesa (facts/gcn.md section 6.1).
+//! version 2 and of Mesa (docs/hardware/gcn.md section 6.1).
 
 use super::{File, Symbol, error, number_at, unsupported};
 use crate::container::{ContainerError, limits};

@@ -1,4 +1,4 @@
-//! AMD code objects: `e_machine` 224, versions 2 to 6 of the HSA form, and Mesa's form (facts/gcn.md section 6).
+//! AMD code objects: `e_machine` 224, versions 2 to 6 of the HSA form, and Mesa's form (docs/hardware/gcn.md section 6).
 //!
 //! | | versions 3 to 6 | version 2, Mesa |
 //! |---|---|---|

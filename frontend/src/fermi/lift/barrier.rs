@@ -1,4 +1,4 @@
-//! Lifts `bar` (facts/fermi.md section 2).
+//! Lifts `bar` (docs/hardware/fermi.md section 2).
 //!
 //! `popc`, `and` and `or` return a result: all threads of the block are counted in memory that the launch provides. Each lane
 //! adds to a counter before the barrier and reads it after the barrier. The memory is a segment for each warp, of which a block

@@ -1,5 +1,5 @@
-//! Lifts control flow, and sends every other instruction to the file of its topic (facts/fermi.md section 4,
-//! facts/divergence.md).
+//! Lifts control flow, and sends every other instruction to the file of its topic (docs/hardware/fermi.md section 4,
+//! docs/hardware/divergence.md).
 
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 

@@ -188,7 +188,7 @@ impl Emit<'_> {
         }
     }
 
-    /// Where a `$c` condition holds (facts section 1: the tail has another order than Tesla's).
+    /// Where a `$c` condition holds (docs/hardware/fermi.md section 1: the tail has another order than Tesla's).
     pub(super) fn condition(&mut self, code: u8) -> Value {
         let flags = self.flags();
         let b = &mut self.b;

@@ -1,4 +1,4 @@
-//! Lifts generic addresses: global memory with two windows through which shared and local memory are reached (facts/fermi.md
+//! Lifts generic addresses: global memory with two windows through which shared and local memory are reached (docs/hardware/fermi.md
 //! section 3).
 
 use warpjit_ir::{IntCC, MemAccess, Scalar, Space, Value};

@@ -1,4 +1,4 @@
-//! Lifts integer arithmetic, logic, shifts, bit fields and comparisons (facts/fermi.md section 2, seed 004).
+//! Lifts integer arithmetic, logic, shifts, bit fields and comparisons (docs/hardware/fermi.md section 2, seed 004).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

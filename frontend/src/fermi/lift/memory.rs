@@ -1,4 +1,4 @@
-//! Lifts loads and stores (facts/fermi.md section 3).
+//! Lifts loads and stores (docs/hardware/fermi.md section 3).
 //!
 //! An access that is not aligned to its size faults. (cuda-gdb's manual lists this exception for shared and local addresses,
 //! too.) Constant spaces accept any address; the documents do not say, so this is our choice. A wide access is emitted 32 bits at

@@ -138,7 +138,7 @@ fn warps(chip: Chip) -> u32 {
 /// Banks of shared memory.
 const SHARED_BANKS: u32 = 32;
 
-/// Special registers (facts section 6): what a launch defines; performance counters, what is of graphics and what only
+/// Special registers (docs/hardware/fermi.md section 6): what a launch defines; performance counters, what is of graphics and what only
 /// trap handlers see are 0. All warps are on multiprocessor 0.
 fn special_register(e: &mut Emit<'_>, inst: &Inst) {
     let number = match inst.src(0).map(|src| src.operand) {

@@ -1,7 +1,7 @@
 //! Prints the decoded form in the syntax of the vendor's cuobjdump and of asfermi (`IADD.X R0.CC, -R1, c[0x0][0x20]`). This is
 //! Fermi's second syntax; the first is envydis's.
 //!
-//! Mnemonics, modifiers and their order are those of asfermi's pages for what asfermi has (seed 004 and facts/fermi.md section
+//! Mnemonics, modifiers and their order are those of asfermi's pages for what asfermi has (seed 004 and docs/hardware/fermi.md section
 //! 7), and otherwise the names in the vendor's documents. Instructions that neither names (surfaces of GF100, graphics, half of
 //! the video instructions) follow the same patterns.
 

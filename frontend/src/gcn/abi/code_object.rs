@@ -1,5 +1,5 @@
 //! Sets up kernels of code objects: from a kernel's descriptor and metadata to the registers, memory and arguments that a launch
-//! provides (facts/gcn.md section 6).
+//! provides (docs/hardware/gcn.md section 6).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::gcn::Generation;
 use crate::gcn::lift::{Entry, Register};
 use crate::module::{ArgKind, CodeObject, Kernel, KernelArg};
 
-/// Code properties: what is in user SGPRs, in this order (facts/gcn.md section 6.2).
+/// Code properties: what is in user SGPRs, in this order (docs/hardware/gcn.md section 6.2).
 mod property {
     pub const PRIVATE_BUFFER: u32 = 1 << 0;
     pub const DISPATCH_POINTER: u32 = 1 << 1;
@@ -139,7 +139,7 @@ impl Builder<'_> {
         self.setup.abi.segments = list;
     }
 
-    /// What does not depend on the launch in the packet that libraries read sizes from (facts/gcn.md section 6.3).
+    /// What does not depend on the launch in the packet that libraries read sizes from (docs/hardware/gcn.md section 6.3).
     fn packet(&self, private: u32) -> Vec<(u32, Arc<[u8]>)> {
         const KERNEL_DISPATCH: u16 = 2;
         let descriptor = CODE_ADDRESS + u64::from(self.object.descriptor);
@@ -258,7 +258,7 @@ impl Builder<'_> {
         })
     }
 
-    /// The buffer resource of scratch (facts/gcn.md section 6.4).
+    /// The buffer resource of scratch (docs/hardware/gcn.md section 6.4).
     fn private_buffer(&self) -> [u32; 4] {
         const SWIZZLE: u32 = 1 << 31;
         /// Elements of 4 bytes, 64 of them side by side, the lane is the index.
@@ -310,7 +310,7 @@ mod tests {
         setup.abi.segments.iter().map(|segment| segment.name).collect()
     }
 
-    /// s[0:3] private segment buffer, s[4:5] dispatch, s[6:7] kernarg, s8 workgroup (facts/gcn.md section 6.2).
+    /// s[0:3] private segment buffer, s[4:5] dispatch, s[6:7] kernarg, s8 workgroup (docs/hardware/gcn.md section 6.2).
     #[test]
     fn registers_of_a_typical_kernel() {
         let setup = setup("saxpy/fiji.co", |_| ()).unwrap();

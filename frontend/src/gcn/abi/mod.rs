@@ -1,4 +1,4 @@
-//! Determines what a launch provides for a kernel: segments of memory, initial registers, limits (facts/gcn.md section 6).
+//! Determines what a launch provides for a kernel: segments of memory, initial registers, limits (docs/hardware/gcn.md section 6).
 //!
 //! `raw` makes this setup for a program without a container, `code_object` for a kernel of a code object. `rsrc` decodes the
 //! hardware registers that say how a program starts.

@@ -1,7 +1,7 @@
 //! Decodes the registers that say how a program starts: COMPUTE_PGM_RSRC1, COMPUTE_PGM_RSRC2 and COMPUTE_TMPRING_SIZE.
 //!
 //! Their layouts are from Mesa's `sid.h` and LLVM's AMDGPU guide ("Code Object Format"). What the hardware loads at entry is from
-//! the guide's "Initial Kernel Execution State" (facts/gcn.md section 6, facts/drivers-amd.md).
+//! the guide's "Initial Kernel Execution State" (docs/hardware/gcn.md section 6, docs/hardware/drivers-amd.md).
 
 use warpjit_ir::{Builtin, WarpRing};
 
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use Generation::{Gfx6, Gfx7, Gfx9};
 
-    /// Values that drivers set, taken apart by hand (facts/drivers-amd.md).
+    /// Values as drivers set them, taken apart by hand (docs/hardware/gcn.md section 6.1, docs/hardware/drivers-amd.md).
     #[test]
     fn fields() {
         let rsrc1 = Rsrc1(0x002c_0043);

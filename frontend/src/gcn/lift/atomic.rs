@@ -1,7 +1,7 @@
 //! Lifts read-modify-write operations: the list of them, and the code for one.
 //!
 //! Memory atomics take the comparison value from the register after the new value; LDS atomics take it from the first data
-//! register (facts/gcn.md section 5). Atomics need natural alignment: otherwise an atomic on global memory is a `memory` fault,
+//! register (docs/hardware/gcn.md section 5). Atomics need natural alignment: otherwise an atomic on global memory is a `memory` fault,
 //! and one on LDS drops the low address bits.
 
 use warpjit_ir::{AtomicOp, MemAccess, Scalar, Value};

@@ -1,7 +1,7 @@
 //! Lifts buffer accesses: MUBUF and MTBUF.
 //!
 //! The buffer's resource is in four scalar registers, read at run time. Its swizzling and bounds become uniform operations, which
-//! constant folding removes if the registers hold constants. An address is a uniform base plus a 32-bit offset (facts/gcn.md
+//! constant folding removes if the registers hold constants. An address is a uniform base plus a 32-bit offset (docs/hardware/gcn.md
 //! section 5, "Memory").
 //!
 //! Our choices:

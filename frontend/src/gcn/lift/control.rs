@@ -174,7 +174,7 @@ fn indirect(l: &mut Lifter<'_, '_>, address: Value) {
     e.terminate(Terminator::BranchIndirect { address });
 }
 
-/// `s_cbranch_g_fork`, `s_cbranch_i_fork` (facts/gcn.md section 5): lanes that pass go to the target, the others on;
+/// `s_cbranch_g_fork`, `s_cbranch_i_fork` (docs/hardware/gcn.md section 5): lanes that pass go to the target, the others on;
 /// the smaller side first, while mask and address of the other one wait in SGPRs.
 fn fork(l: &mut Lifter<'_, '_>, node: &Node, inst: &Inst) {
     let next = inst.next_pc();

@@ -302,7 +302,7 @@ fn reads_scc(inst: &Inst) -> bool {
         || super::hwreg::reads_flag(inst, Operand::Scc)
 }
 
-/// Whether SCC is written (facts/gcn.md section 5).
+/// Whether SCC is written (docs/hardware/gcn.md section 5).
 fn writes_scc(op: Op) -> bool {
     use Op::*;
     is_exec_op(op)

@@ -1,4 +1,4 @@
-//! Lifts flat, global and scratch accesses (facts/gcn.md section 5, "Memory").
+//! Lifts flat, global and scratch accesses (docs/hardware/gcn.md section 5, "Memory").
 //!
 //! The high dword of a flat address says, for each lane, whether the address is in LDS, scratch or global memory. The two ranges
 //! of high dwords are the apertures. If the program cannot know the apertures ([`Options`](super::Options) has none), all flat

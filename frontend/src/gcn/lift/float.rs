@@ -1,6 +1,6 @@
 //! Lifts f32 arithmetic, and what f32 and f64 have in common: minimum, maximum, rounding to integers.
 //!
-//! The rules are from facts/gcn.md section 5 and the vendor's descriptions. `v_mad` and `v_mac` round the product, then the sum,
+//! The rules are from docs/hardware/gcn.md section 5 and the vendor's descriptions. `v_mad` and `v_mac` round the product, then the sum,
 //! and flush denormals whatever MODE says. `v_fma` is fused and obeys MODE. Minimum and maximum obey MODE's denormal bits on 1.4
 //! only.
 

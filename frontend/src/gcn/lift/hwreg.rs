@@ -1,4 +1,4 @@
-//! Lifts accesses to hardware registers, and the instructions that set MODE (facts/gcn.md section 4).
+//! Lifts accesses to hardware registers, and the instructions that set MODE (docs/hardware/gcn.md section 4).
 
 use warpjit_ir::{Builtin, Value};
 

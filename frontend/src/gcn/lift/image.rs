@@ -163,8 +163,8 @@ impl Coordinates {
     }
 }
 
-/// The slice that a coordinate of a cube is, eight numbers being for the six faces of each (facts/graphics-gcn.md section 5.3; of an image_load
-/// no source says it). The last two of the eight are no slice. For others it is the coordinate.
+/// The slice that a coordinate of a cube is, eight numbers being for the six faces of each (docs/hardware/graphics-gcn.md section 5.3; of
+/// an image_load no source says it). The last two of the eight are no slice. For others it is the coordinate.
 fn face(e: &mut Emit<'_>, resource: &Resource, slice: Value) -> Value {
     let cube = resource.is_cube(e);
     let (face, number) = (e.and_const(slice, 7), e.ushr_const(slice, 3));

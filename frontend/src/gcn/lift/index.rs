@@ -1,4 +1,4 @@
-//! Lifts vector registers whose number is computed at run time: `v_movrel*`, and the index mode of 1.2 and 1.4 (facts/gcn.md
+//! Lifts vector registers whose number is computed at run time: `v_movrel*`, and the index mode of 1.2 and 1.4 (docs/hardware/gcn.md
 //! section 5).
 
 use warpjit_ir::{IntCC, Value};

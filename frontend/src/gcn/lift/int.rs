@@ -1,7 +1,7 @@
 //! Lifts integer arithmetic and logic of the vector unit.
 //!
 //! A shift uses the low 5 bits of its count (64-bit shifts 6, 16-bit shifts 4). The clamp bit saturates integer results on 1.2
-//! and later; earlier chips have no such bit (facts/gcn.md section 5).
+//! and later; earlier chips have no such bit (docs/hardware/gcn.md section 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

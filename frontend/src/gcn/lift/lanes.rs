@@ -1,4 +1,4 @@
-//! Lifts cross-lane operations: DPP, `v_readlane` and similar instructions, and the shuffles of the LDS format (facts/gcn.md
+//! Lifts cross-lane operations: DPP, `v_readlane` and similar instructions, and the shuffles of the LDS format (docs/hardware/gcn.md
 //! sections 2 and 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};

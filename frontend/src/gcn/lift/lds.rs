@@ -1,7 +1,7 @@
 //! Lifts loads, stores and atomics of LDS, in the `DS` format.
 //!
 //! An address is the lane's address plus the constant offset, modulo 2^32. (On 1.0 a lane's address that is beyond LDS stays
-//! beyond it.) Accesses beyond the block's LDS or, on 1.0 to 1.2, beyond M0 read 0 and do not write (facts/gcn.md section 5,
+//! beyond it.) Accesses beyond the block's LDS or, on 1.0 to 1.2, beyond M0 read 0 and do not write (docs/hardware/gcn.md section 5,
 //! "LDS"). The same operations on GDS differ only in their addresses ([`gds`](super::gds)).
 
 use warpjit_ir::{AtomicOp, Imm, IntCC, MemAccess, Opcode, Space, Value};

@@ -56,7 +56,7 @@ pub struct Options<'a> {
     pub vgprs: u32,
     /// Scalar registers of a wave, for HW_REG_GPR_ALLOC only: all that can be named exist.
     pub sgprs: u32,
-    /// MODE when a wave starts (facts/gcn.md section 4).
+    /// MODE when a wave starts (docs/hardware/gcn.md sections 4 and 6.1).
     pub mode: u32,
     /// LDS bytes of a workgroup, dynamic ones excluded.
     pub lds_bytes: u32,

@@ -53,7 +53,7 @@ impl Emit<'_> {
     }
 
     /// Writes a 16-bit result, the low half of an i32. What becomes of the register's other half is the rule of the
-    /// generation and the form (facts/gcn.md section 5): it becomes zero but for the operations of 1.4 that exist as
+    /// generation and the form (docs/hardware/gcn.md section 5): it becomes zero but for the operations of 1.4 that exist as
     /// VOP3 only, which keep it, and where `op_sel` names the high half. SDWA with a whole dword as its destination
     /// makes it zero too: compilers rely on that.
     pub(super) fn set_dst16(&mut self, inst: &Inst, value: Value) {

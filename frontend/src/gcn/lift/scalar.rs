@@ -1,4 +1,4 @@
-//! Lifts scalar arithmetic, shifts, moves and compares (facts/gcn.md section 5).
+//! Lifts scalar arithmetic, shifts, moves and compares (docs/hardware/gcn.md section 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Type, Value};
 

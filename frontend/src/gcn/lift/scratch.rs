@@ -1,5 +1,5 @@
 //! Lifts scratch accesses. Scratch is each lane's private memory; it is part of global memory, with the dwords of a wave's lanes
-//! interleaved (facts/gcn.md section 6.4).
+//! interleaved (docs/hardware/gcn.md section 6.4).
 //!
 //! FLAT_SCRATCH says where a wave's scratch begins. On 1.4 it holds the address. On 1.1 and 1.2 its high dword holds the offset,
 //! in units of 256 bytes, from a base that programs cannot see ([`SCRATCH_ADDRESS`]).

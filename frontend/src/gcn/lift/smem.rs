@@ -1,7 +1,7 @@
 //! Lifts scalar memory instructions: loads, stores and atomics that a wave does once, not once per lane.
 //!
 //! The address is a 64-bit base or the base of a buffer, plus byte offsets, with the low two bits dropped. Accesses to a buffer
-//! are checked dword by dword against its size; its swizzling and lane number have no effect (facts/gcn.md section 5, "Scalar").
+//! are checked dword by dword against its size; its swizzling and lane number have no effect (docs/hardware/gcn.md section 5, "Scalar").
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

@@ -1,7 +1,7 @@
 //! The vector unit's arithmetic that IR operations cannot express, as pure functions on the bits of one lane.
 //!
 //! The lifter prefers IR operations. It calls these functions for operations that the IR does not have (see [`pure`]), and where
-//! MODE is unknown, does not round to nearest, or treats denormal inputs and results differently. Sources: facts/gcn.md section
+//! MODE is unknown, does not round to nearest, or treats denormal inputs and results differently. Sources: docs/hardware/gcn.md section
 //! 5, and the vendor's instruction descriptions for what that leaves open.
 //!
 //! Every function uses integers, or f64 operations that IEEE 754 defines exactly (add, multiply, divide, square root), so every
@@ -64,7 +64,7 @@ impl Width {
     }
 }
 
-/// The low bits of the MODE register: rounding in 3:0, denormals in 7:4, DX10_CLAMP, IEEE (facts/gcn.md section 4).
+/// The low bits of the MODE register: rounding in 3:0, denormals in 7:4, DX10_CLAMP, IEEE (docs/hardware/gcn.md section 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mode(pub u32);
 

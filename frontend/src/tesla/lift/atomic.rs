@@ -18,7 +18,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
 /// The size and operation fields of an atomic's word.
 ///
 /// The table has the useful combinations only; what the chips do with the others is known from tests of real ones
-/// (facts/tesla.md section 4), so the lifter looks at the fields themselves.
+/// (docs/hardware/tesla.md section 4), so the lifter looks at the fields themselves.
 #[derive(Clone, Copy)]
 struct Fields {
     size: u64,

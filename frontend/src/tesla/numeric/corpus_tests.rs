@@ -1,27 +1,14 @@
 //! Compares the functions with hardware results, from the corpus of one-instruction kernels.
 //!
-//! Each folder of `tesla-op` has the instruction's words in the first line of its launch file, its inputs in `a.bin`, `b.bin`,
-//! `c.bin`, and the hardware's results beside them. `WARPJIT_TESLA_OP` names the folder; without it
-//! `../../shared/corpus/tesla-op` and `/work/shared/corpus/tesla-op` are tried. Without any of them the test checks nothing.
-
-use std::fs;
-use std::path::{Path, PathBuf};
+//! Each folder of `tesla-op` has the instruction's words in the first line of its launch file, its
+//! inputs in `a.bin`, `b.bin`, `c.bin` and the hardware's results beside them.
 
 use super::convert::{Convert, Form, Kind};
-use super::{Rounding, f32, f64, sfu};
+use super::{Rounding, f32, f64, sfu, sfu_tables};
+use crate::testing::corpus::{Files, packed};
 
-fn corpus() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("WARPJIT_TESLA_OP") {
-        return Some(path.into());
-    }
-    ["../../shared/corpus/tesla-op", "../../../shared/corpus/tesla-op"]
-        .iter()
-        .map(|relative| Path::new(env!("CARGO_MANIFEST_DIR")).join(relative))
-        .find(|path| path.is_dir())
-}
-
-fn words(path: &Path) -> Option<Vec<u32>> {
-    let bytes = fs::read(path).ok()?;
+fn words(files: &Files, name: &str) -> Option<Vec<u32>> {
+    let bytes = files.get(name)?;
     Some(bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect())
 }
 
@@ -180,23 +167,21 @@ fn instruction(comment: &str) -> Option<(u32, Option<u32>)> {
 
 #[test]
 fn functions_agree_with_the_corpus() {
-    let Some(corpus) = corpus() else { return };
     let mut failures = Vec::new();
     let (mut families, mut lanes) = (0, 0);
-    for entry in fs::read_dir(&corpus).unwrap().map(|e| e.unwrap().path()) {
-        let name = entry.file_name().unwrap().to_string_lossy().into_owned();
-        let Ok(toml) = fs::read_to_string(entry.join("launch.toml")) else { continue };
+    for (name, files) in packed("tesla-op") {
+        let toml = String::from_utf8_lossy(&files["launch.toml"]);
         let comment = toml.lines().next().unwrap_or("");
         // More than one instruction, or one that needs its neighbours: the lifter's business.
         if comment.contains(" | ") || name.starts_with("quadop") {
             continue;
         }
         let Some((w0, w1)) = instruction(comment) else { continue };
-        let Some(a) = words(&entry.join("a.bin")) else { continue };
-        let b = words(&entry.join("b.bin")).unwrap_or_default();
-        let c = words(&entry.join("c.bin")).unwrap_or_default();
-        let Some(out) = words(&entry.join("out.expect.bin")) else { continue };
-        let conditions = words(&entry.join("ccout.expect.bin")).unwrap_or_default();
+        let Some(a) = words(&files, "a.bin") else { continue };
+        let b = words(&files, "b.bin").unwrap_or_default();
+        let c = words(&files, "c.bin").unwrap_or_default();
+        let Some(out) = words(&files, "out.expect.bin") else { continue };
+        let conditions = words(&files, "ccout.expect.bin").unwrap_or_default();
         let count = if conditions.is_empty() { a.len() } else { conditions.len() };
         let input = |data: &[u32], n: usize| -> u64 {
             if data.len() == 2 * count {
@@ -236,4 +221,24 @@ fn functions_agree_with_the_corpus() {
         failures[..failures.len().min(60)].join("\n")
     );
     assert!(families > 300, "only {families} families were found");
+}
+
+/// The rows of the tables of the model that was run against chips.
+#[test]
+fn tables_are_those_of_the_model() {
+    let text = include_str!("../../../tests/tables/g80_sfu_tables.json");
+    let tables = text.split_once("\"tables\": {").expect("the file has the tables").1;
+    let check = |name: &str, rows: &[[i32; 3]]| {
+        let start = format!("\"{name}\": [[");
+        let table = tables.split_once(&start).unwrap_or_else(|| panic!("no table {name}")).1;
+        let table = table.split_once("]]").expect("an end").0;
+        let numbers = table.split([',', '[', ']', ' ']).filter(|number| !number.is_empty());
+        let numbers: Vec<i32> = numbers.map(|number| number.parse().unwrap()).collect();
+        assert_eq!(numbers, rows.concat(), "{name}");
+    };
+    check("rcp", &sfu_tables::RCP);
+    check("rsqrt", &sfu_tables::RSQRT);
+    check("sin", &sfu_tables::SIN);
+    check("ex2", &sfu_tables::EX2);
+    check("lg2", &sfu_tables::LG2);
 }

@@ -1,4 +1,4 @@
-//! The chip's arithmetic as pure functions on the bits of one lane, bit-exact to the hardware as `facts/tesla.md` (sections 5 to
+//! The chip's arithmetic as pure functions on the bits of one lane, bit-exact to the hardware as `docs/hardware/tesla.md` (sections 5 to
 //! 7) records it.
 //!
 //! The lifter prefers IR operations for common cases. What the IR does not have (the special-function unit, directed rounding,

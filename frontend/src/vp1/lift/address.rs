@@ -1,4 +1,4 @@
-//! Lifts the address unit: its registers, and loads and stores of the data store (facts/vp1.md section 7).
+//! Lifts the address unit: its registers, and loads and stores of the data store (docs/hardware/vp1.md section 7).
 
 use warpjit_ir::{IntCC, Value};
 
@@ -82,7 +82,7 @@ pub(super) fn unit(e: &mut Emit<'_>, bundle: &Bundle) {
     }
 }
 
-/// The `$v` that a store or `ldr` reads: a scalar `6b` from `$v` shares its port (facts section 4).
+/// The `$v` that a store or `ldr` reads: a scalar `6b` from `$v` shares its port (docs/hardware/vp1.md section 4).
 fn vector_port(bundle: &Bundle, own: u32) -> u32 {
     let scalar = bundle.scalar;
     let reads_v = scalar.op() == Op::MovFrom && scalar.word >> 3 & 31 < 4;
@@ -286,7 +286,7 @@ fn store(e: &mut Emit<'_>, bundle: &Bundle) {
     step(e, opcode, word, dst(word));
 }
 
-/// The `$r` that a store writes: in a bundle with `bvecmad`, that one's third source (facts section 4).
+/// The `$r` that a store writes: in a bundle with `bvecmad`, that one's third source (docs/hardware/vp1.md section 4).
 fn stored_word(e: &mut Emit<'_>, bundle: &Bundle) -> Value {
     let scalar = bundle.scalar;
     if scalar.op() == Op::BusByteMad {

@@ -1,4 +1,4 @@
-//! Lifts the branch unit, and chooses the successor of each bundle (facts/vp1.md sections 1 and 7).
+//! Lifts the branch unit, and chooses the successor of each bundle (docs/hardware/vp1.md sections 1 and 7).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Lifts the bus that carries values from the scalar to the vector unit (facts/vp1.md section 5).
+//! Lifts the bus that carries values from the scalar to the vector unit (docs/hardware/vp1.md section 5).
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

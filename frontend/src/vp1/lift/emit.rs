@@ -6,7 +6,7 @@ use super::state::{Slots, flag_bits};
 use crate::emission::{Emission, extends_emission};
 use crate::vp1::Chip;
 
-/// The order in which writes of one bundle to one register count, the last one winning (facts/vp1.md section 8).
+/// The order in which writes of one bundle to one register count, the last one winning (docs/hardware/vp1.md section 8).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Writer {
     /// `6b` from `$c`, `$v`, `$a`, `$l`, and `6a` to `$v`.
@@ -163,7 +163,7 @@ impl<'a> Emit<'a> {
         self.b.select(cond, yes, no)
     }
 
-    /// The bit operation `code`: bit `2 * a + b` of it is the result (facts section 3).
+    /// The bit operation `code`: bit `2 * a + b` of it is the result (docs/hardware/vp1.md section 3).
     pub(super) fn bitop(&mut self, code: u32, a: Value, b: Value) -> Value {
         match code & 15 {
             0x0 => self.word(0),
@@ -248,7 +248,7 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// Reads register `field` after source mangling (facts section 3): `read` reads one, `more` is added to what a
+    /// Reads register `field` after source mangling (docs/hardware/vp1.md section 3): `read` reads one, `more` is added to what a
     /// rotation by `SLCT` 4 adds.
     pub(super) fn mangled(
         &mut self,

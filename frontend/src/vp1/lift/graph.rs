@@ -1,6 +1,6 @@
 //! Finds the bundles that a program can reach and the successors of each.
 //!
-//! A branch takes effect after the bundle that follows it, its delay slot (facts/vp1.md section 1). So a point of execution is a
+//! A branch takes effect after the bundle that follows it, its delay slot (docs/hardware/vp1.md section 1). So a point of execution is a
 //! [`Node`]: a bundle, and the branch that is pending after it. A branch taken in a delay slot makes its own branch pending while
 //! the first one takes effect; the bundle at the first target is then the second branch's delay slot.
 //!
@@ -217,7 +217,7 @@ pub(super) fn condition(branch: Inst) -> Option<bool> {
     }
     let negated = branch.word & 1 << 25 != 0;
     match branch.word >> 5 & 15 {
-        // Bits of $c that are always 0, and the one that is always 1 (facts section 2).
+        // Bits of $c that are always 0, and the one that is always 1 (docs/hardware/vp1.md section 2).
         11 | 12 | 14 => Some(negated),
         15 => Some(!negated),
         _ => None,

@@ -1,4 +1,4 @@
-//! Lifts the vector unit's pipeline of multiplier, adder and accumulator (facts/vp1.md section 6).
+//! Lifts the vector unit's pipeline of multiplier, adder and accumulator (docs/hardware/vp1.md section 6).
 
 use warpjit_ir::Value;
 

@@ -6,7 +6,7 @@ use crate::vp1::{Inst, Op};
 /// end at once, and reads leave their destination as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outside {
-    /// Reads register `index` of a register file (`RFILE` of facts/vp1.md section 3; 8 `$sr`, 9 `$mi`, 10 `$uc`, 22 `$d`,
+    /// Reads register `index` of a register file (`RFILE` of docs/hardware/vp1.md section 3; 8 `$sr`, 9 `$mi`, 10 `$uc`, 22 `$d`,
     /// 23 `$f`, others unknown).
     Read {
         /// The file.

@@ -1,4 +1,4 @@
-//! Computes the scalar unit's bytewise arithmetic as pure functions (facts/vp1.md sections 4 and 5).
+//! Computes the scalar unit's bytewise arithmetic as pure functions (docs/hardware/vp1.md sections 4 and 5).
 
 use warpjit_ir::{PureFn, Scalar};
 

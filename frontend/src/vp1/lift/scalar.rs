@@ -1,4 +1,4 @@
-//! Lifts the scalar unit (facts/vp1.md section 4 and the document on the unit).
+//! Lifts the scalar unit (docs/hardware/vp1.md section 4 and the document on the unit).
 
 use warpjit_ir::{IntCC, PureFn, Value};
 
@@ -8,7 +8,7 @@ use super::outside::{Outside, outside_of};
 use super::pure;
 use crate::vp1::{Inst, Op};
 
-/// Where the fields are (facts section 3).
+/// Where the fields are (docs/hardware/vp1.md section 3).
 pub(super) fn dst(word: u32) -> u32 {
     word >> 19 & 31
 }
@@ -180,7 +180,7 @@ pub(super) fn byte_factors(e: &mut Emit<'_>, inst: Inst) -> (Value, Value, u32) 
                 (true, _) => e.word(in_all_bytes(word)),
             }
         }
-        // Opcodes that are no multiplications, but drive the multiplier (facts section 5).
+        // Opcodes that are no multiplications, but drive the multiplier (docs/hardware/vp1.md section 5).
         _ => match opcode {
             0x1f => mangled_source(e, word),
             0x2f | 0x3f => e.word(in_all_bytes(word >> 3)),
@@ -309,7 +309,7 @@ fn move_to(e: &mut Emit<'_>, bundle: &Bundle) {
     }
 }
 
-/// The register that a `6a` reads: a store of the address unit shares its port (facts section 4).
+/// The register that a `6a` reads: a store of the address unit shares its port (docs/hardware/vp1.md section 4).
 pub(super) fn move_source(bundle: &Bundle) -> u32 {
     let address = bundle.address;
     if address.op() == Op::AStore && address.opcode() & 3 == 2 {
@@ -344,7 +344,7 @@ fn move_from(e: &mut Emit<'_>, bundle: &Bundle, resumed: bool) {
             (Writer::Move, all)
         }
         0x0a => (Writer::Move, e.get(if index == 0 { slots.uc0 } else { slots.uc16 })),
-        // With an exit in the bundle nothing is written (facts section 4).
+        // With an exit in the bundle nothing is written (docs/hardware/vp1.md section 4).
         0x0b if bundle.branch.op() == Op::Exit => return,
         0x0b => (Writer::Move, e.get(slots.l[index as usize & 3])),
         0x0c => (Writer::Move, e.a(index)),

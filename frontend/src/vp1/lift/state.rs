@@ -8,7 +8,7 @@ use crate::vp1::Chip;
 /// Components of a vector.
 pub const LANES: u32 = 16;
 
-/// The slots of the state (facts/vp1.md section 2).
+/// The slots of the state (docs/hardware/vp1.md section 2).
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// `$r0` to `$r30`.

@@ -1,4 +1,4 @@
-//! Lifts the vector unit (facts/vp1.md section 6). Each component of a vector is a lane.
+//! Lifts the vector unit (docs/hardware/vp1.md section 6). Each component of a vector is a lane.
 
 use warpjit_ir::{IntCC, Opcode, Scalar, Value};
 

@@ -90,7 +90,7 @@ pub(super) fn demote_ftz(x: f64) -> f32 {
 /// Multiply-add of Tesla: the product truncated to 24 bits with unbounded exponent, the sum rounded once.
 ///
 /// Any operand that is zero (after flushing) makes it a rounded product and a rounded sum
-/// (facts/tesla.md section 6); that differs only for a zero addend.
+/// (docs/hardware/tesla.md section 6); that differs only for a zero addend.
 ///
 /// Exactness: the product of two 24-bit significands has at most 48 bits, and exponents stay within 2^±254, so it
 /// is exact in f64; clearing the low 29 of 52 fraction bits leaves 24 significant bits, rounded to zero. The sum of two 24-bit

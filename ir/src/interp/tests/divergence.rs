@@ -1,4 +1,4 @@
-//! Tests of the divergence stack: one test for each rule of facts/divergence.md.
+//! Tests of the divergence stack: one test for each rule of docs/hardware/divergence.md.
 
 use super::*;
 use crate::Builder;

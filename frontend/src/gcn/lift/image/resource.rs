@@ -1,6 +1,6 @@
 //! Reads the resource of an image: whether its texels can be accessed here, its size, levels of detail and slices.
 //!
-//! The fields are those of facts/graphics-gcn.md section 2. Most resources are known at run time only, so all of this is emitted
+//! The fields are those of docs/hardware/graphics-gcn.md section 2. Most resources are known at run time only, so all of this is emitted
 //! as code.
 
 use warpjit_ir::{GuestFault, IntCC, Opcode, Terminator, Value};

@@ -244,7 +244,7 @@ impl Surface {
         [at(WIDTH), at(height), slices]
     }
 
-    /// First byte, pitch and rows of all levels: facts/graphics-gcn.md sections 4.1 to 4.3, step by step.
+    /// First byte, pitch and rows of all levels: docs/hardware/graphics-gcn.md sections 4.1 to 4.3, step by step.
     fn levels(&self) -> Vec<(u64, u32, u32)> {
         let count = if self.several { 3 } else { 1 };
         let rows =

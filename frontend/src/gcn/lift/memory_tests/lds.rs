@@ -196,7 +196,7 @@ fn two_addresses() {
     }
 }
 
-/// What an atomic leaves, from the formulas of facts/gcn.md section 5.
+/// What an atomic leaves, from the formulas of docs/hardware/gcn.md section 5.
 fn result(op: Op, old: u64, a: u64, b: u64) -> u64 {
     use Op::*;
     let (o, x) = (old as u32, a as u32);

@@ -1,5 +1,5 @@
 //! Tests memory instructions, one or a few at a time: lifts them, runs them in the interpreter, and compares with results
-//! computed lane by lane from the formulas of facts/gcn.md section 5.
+//! computed lane by lane from the formulas of docs/hardware/gcn.md section 5.
 
 mod buffers;
 mod flat;

@@ -1,25 +1,12 @@
 //! Lifts every kernel of the corpus and verifies the IR.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use warpjit_ir::Meter;
 use warpjit_ir::verify::verify;
 
 use super::options;
 use crate::gcn::Chip;
 use crate::gcn::lift::lift;
-
-/// Where the corpus may be.
-fn folder() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let places = [
-        root.join("tests/corpus/gcn"),
-        root.join("../shared/corpus/gcn"),
-        root.join("../../shared/corpus/gcn"),
-    ];
-    places.into_iter().find(|place| place.is_dir())
-}
+use crate::testing::corpus::unpacked;
 
 fn word(bytes: &[u8], at: usize, len: usize) -> usize {
     let part = bytes.get(at..at + len).unwrap_or(&[]);
@@ -53,21 +40,14 @@ fn code(elf: &[u8]) -> Option<(Vec<u8>, Vec<u32>)> {
 
 #[test]
 fn kernels_lift() {
-    let Some(folder) = folder() else { return };
     let mut count = 0;
-    for family in fs::read_dir(folder).unwrap().flatten() {
-        for file in fs::read_dir(family.path()).into_iter().flatten().flatten() {
-            let path = file.path();
-            let chip =
-                path.file_name().and_then(|name| name.to_str()).unwrap_or("").split('.').next().unwrap();
-            let (Some(chip), Some("co" | "bin")) =
-                (Chip::parse(chip), path.extension().and_then(|e| e.to_str()))
-            else {
-                continue;
-            };
-            let bytes = fs::read(&path).unwrap();
+    for (folder, files) in unpacked("gcn") {
+        for (name, bytes) in files {
+            let place = format!("{folder}/{name}");
+            let parts: Vec<&str> = name.split('.').collect();
+            let (Some(chip), Some(&("co" | "bin"))) = (Chip::parse(parts[0]), parts.last()) else { continue };
             let (code, entries) = match bytes.starts_with(b"\x7fELF") {
-                true => code(&bytes).unwrap_or_else(|| panic!("{}", path.display())),
+                true => code(&bytes).unwrap_or_else(|| panic!("{place}")),
                 false => (bytes, vec![0]),
             };
             for entry in entries {
@@ -77,7 +57,7 @@ fn kernels_lift() {
                 options.observed = false;
                 let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
                 if let Err(error) = verify(&func) {
-                    panic!("{}: {error}", path.display());
+                    panic!("{place}: {error}");
                 }
                 count += 1;
             }

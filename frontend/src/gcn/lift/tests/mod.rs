@@ -1,4 +1,4 @@
-//! Lifts small programs, runs them in the interpreter, and compares with results worked out by hand from facts/gcn.md.
+//! Lifts small programs, runs them in the interpreter, and compares with results worked out by hand from docs/hardware/gcn.md.
 
 mod control;
 mod corpus;

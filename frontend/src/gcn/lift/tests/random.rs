@@ -9,7 +9,7 @@ use crate::gcn::lift::{lift, lift_plainly};
 use crate::gcn::{Generation, Op, decode};
 use crate::testing::Random;
 
-/// Encodings of the scalar and vector unit (facts/gcn.md section 1): fixed bits and which they are.
+/// Encodings of the scalar and vector unit (docs/hardware/gcn.md section 1): fixed bits and which they are.
 const SHORT: [(u32, u32); 8] = [
     (0x8000_0000, 0xc000_0000),
     (0xb000_0000, 0xf000_0000),

@@ -5,8 +5,6 @@
 //! `WARPJIT_TESLA_ONLY` selects the folders whose names contain it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
@@ -15,6 +13,7 @@ use warpjit_ir::{BarrierSpec, Builtin, Space};
 
 use crate::tesla::lift::{Options, lift};
 use crate::tesla::{Chip, Target, abi};
+use crate::testing::corpus::{Files, packed, unpacked};
 
 /// One table of a launch file: its header and its keys.
 type Table = (String, BTreeMap<String, String>);
@@ -204,15 +203,12 @@ impl Launch {
     }
 }
 
-fn check(folder: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(folder.join("launch.toml")).map_err(|error| error.to_string())?;
-    let tables = tables(&text);
+fn check(files: &Files) -> Result<(), String> {
+    let tables = tables(&String::from_utf8_lossy(&files["launch.toml"]));
     let table = |name: &str| tables.iter().find(|(header, _)| header == name).map(|(_, keys)| keys).unwrap();
-    let file = |name: &str| fs::read(folder.join(name)).map_err(|error| format!("{name}: {error}"));
+    let file = |name: &str| files.get(name).cloned().ok_or_else(|| format!("no file {name}"));
     let (program, launch) = (table("program"), table("launch"));
-    if launch["type"] != "compute" {
-        return Ok(());
-    }
+    assert_eq!(launch["type"], "compute");
     let get = |key: &str| program.get(key).map(|value| number(value));
     let target = Target::compute(Chip::parse(&program["chip"]).ok_or("chip")?);
     let mut memory = Memory { local_bytes: get("local").unwrap_or(0) as usize, ..Memory::default() };
@@ -303,35 +299,29 @@ fn check(folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn run(name: &str) {
-    let corpus = std::env::var_os("WARPJIT_TESLA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"), PathBuf::from);
-    let Ok(folders) = fs::read_dir(corpus.join(name)) else { return };
+/// Runs the folders that have a launch file, which are `count`.
+fn run(folders: &BTreeMap<String, Files>, count: usize) {
+    let launches: Vec<_> = folders.iter().filter(|(_, files)| files.contains_key("launch.toml")).collect();
+    assert_eq!(launches.len(), count);
     let only = std::env::var("WARPJIT_TESLA_ONLY").unwrap_or_default();
-    let mut folders: Vec<PathBuf> = folders.map(|folder| folder.unwrap().path()).collect();
-    folders.sort();
     let mut failures = Vec::new();
     let mut passed = 0;
-    for folder in folders.iter().filter(|folder| folder.join("launch.toml").exists()) {
-        let name = folder.file_name().unwrap().to_string_lossy();
-        if !name.contains(&only) {
-            continue;
-        }
-        match check(folder) {
+    for (name, files) in launches.into_iter().filter(|(name, _)| name.contains(&only)) {
+        match check(files) {
             Ok(()) => passed += 1,
             Err(reason) => failures.push(format!("{name}: {reason}")),
         }
     }
-    eprintln!("{name}: {passed} passed");
+    eprintln!("{passed} passed");
     assert!(failures.is_empty(), "{passed} passed, {} failed\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
 fn programs_of_one_instruction() {
-    run("tesla-op");
+    run(&packed("tesla-op"), 827);
 }
 
 #[test]
 fn programs() {
-    run("tesla");
+    run(&unpacked("tesla"), 25);
 }
