@@ -36,16 +36,28 @@ fn functions(bytes: &[u8]) -> Vec<Vec<u8>> {
 
 #[test]
 fn code_objects_of_the_corpus_go_to_text_and_back() {
-    let (mut objects, mut count, mut literals) = (0, 0, 0);
+    let (mut objects, mut count, mut literals, mut unused) = (0, 0, 0, 0);
     for (folder, files) in packed("gcn-asm").into_iter().chain(unpacked("gcn")) {
         for (name, bytes) in files.iter().filter(|(name, _)| name.ends_with(".co")) {
             let place = format!("{folder}/{name}");
             let generation = Chip::parse(name.split('.').next().unwrap()).unwrap();
             objects += 1;
             for code in functions(bytes) {
+                let unused_before = unused;
                 for line in disasm(&code, 0, generation) {
                     let inst = line.inst.unwrap_or_else(|error| panic!("{place}: {error}"));
-                    assert_eq!(encode(&inst), Some((line.raw, line.len)), "{place}: {inst}");
+                    let (raw, len) = encode(&inst).unwrap_or_else(|| panic!("{place}: {inst}"));
+                    if (raw, len) != (line.raw, line.len) {
+                        // LLVM writes the offset register of 1.4's scalar loads twice, also where the hardware does not look.
+                        let is_scalar_load = inst.to_string().starts_with("s_load_");
+                        assert!(is_scalar_load, "{place}: {line}: {raw:#x}");
+                        let words = raw.to_le_bytes();
+                        let ours = disasm(&words[..usize::from(len)], 0, generation);
+                        let ours = ours[0].inst.as_ref().map(|ours| ours.to_string());
+                        assert_eq!(ours.ok(), Some(inst.to_string()), "{place}: {line}");
+                        unused += 1;
+                        continue;
+                    }
                     let again = assemble(&inst.to_string(), generation);
                     let again = again.unwrap_or_else(|error| panic!("{place}: {inst}: {error}"));
                     if again.code != line.raw.to_le_bytes()[..usize::from(line.len)] {
@@ -56,13 +68,14 @@ fn code_objects_of_the_corpus_go_to_text_and_back() {
                     }
                     count += 1;
                 }
-                assert_eq!(assemble(&listing(&code, 0x100, generation), generation).unwrap().code, code);
+                let again = assemble(&listing(&code, 0x100, generation), generation).unwrap().code;
+                assert!(again == code || unused > unused_before, "{place}");
             }
         }
     }
     eprintln!("{objects} objects, {count} instructions, {literals} with literals that have a shorter form");
     assert_eq!(objects, 257);
-    assert!(literals * 100 <= count);
+    assert!(literals * 100 <= count && unused * 1000 <= count, "{unused} with unused bits");
 }
 
 #[test]
