@@ -47,6 +47,7 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         local: program.local,
         rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
         rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
+        ..runtime::ProgramOptions::new(program.isa)
     }
 }
 
@@ -272,6 +273,7 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
         capture_shared: false,
         blocks: None,
         cancel: None,
+        textures: runtime::TextureTables::default(),
         progress: None,
     }
 }

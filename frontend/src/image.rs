@@ -6,6 +6,7 @@ use warpjit_ir::{Function, KernelAbi, Slot};
 use crate::error::LoadError;
 pub use crate::module::ConstPart;
 use crate::module::Kernel;
+use crate::stage::{StageInterface, StageLayout};
 
 /// What lifting needs to know besides the container. Containers say most of it themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +27,15 @@ pub struct CodeOptions {
     pub rsrc1: Option<u32>,
     /// Raw GCN code: COMPUTE_PGM_RSRC2.
     pub rsrc2: Option<u32>,
+    /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
+    /// faults are addresses in the segment.
+    pub base: u32,
+    /// Raw Fermi code: a launch writes nothing into c0[].
+    pub c0_given: bool,
+    /// GK104: the const bank whose words are texture handles.
+    pub texture_handles: Option<u8>,
+    /// Raw code: inputs and outputs, if it is a program of a graphics stage.
+    pub stage: Option<StageInterface>,
 }
 
 /// Entry and resource sizes of a kernel: from its container, or from the options if the code is raw words.
@@ -79,6 +89,8 @@ pub struct KernelImage {
     pub instruction_bytes: fn(&[u8]) -> usize,
     /// Registers whose slots are not called and made as guests know them.
     pub aliases: Vec<RegisterAlias>,
+    /// The inputs and outputs of a graphics stage.
+    pub stage: Option<StageLayout>,
 }
 
 impl KernelImage {
@@ -103,6 +115,7 @@ impl KernelImage {
             code_address: 0,
             instruction_bytes,
             aliases: Vec::new(),
+            stage: None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod pure_table;
 pub mod registry;
 mod simt;
 pub mod soft;
+pub mod stage;
 pub mod tesla;
 #[cfg(test)]
 mod testing;
@@ -29,3 +30,4 @@ pub use chip::Chip;
 pub use error::{LoadError, SourceError, SourceErrors};
 pub use front_end::{FrontEnd, LaunchRules, Target};
 pub use isa::{Isa, Stage};
+pub use stage::{StageInterface, StageLayout};

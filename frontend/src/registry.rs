@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use warpjit_ir::{PureFn, WordTable};
+use warpjit_ir::{DeviceFn, PureFn, WordTable};
 
 use crate::chip::Chip;
 use crate::error::LoadError;
@@ -81,6 +81,9 @@ static PURES: [&[&PureFn]; 6] = [
 /// Their tables.
 static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
 
+/// Devices.
+static DEVICES: [&[&DeviceFn]; 0] = [];
+
 /// All pure functions.
 pub fn pures() -> impl Iterator<Item = &'static PureFn> {
     PURES.iter().flat_map(|list| list.iter().copied())
@@ -89,6 +92,16 @@ pub fn pures() -> impl Iterator<Item = &'static PureFn> {
 /// All tables.
 pub fn tables() -> impl Iterator<Item = &'static WordTable> {
     TABLES.iter().flat_map(|list| list.iter().copied())
+}
+
+/// All devices.
+pub fn devices() -> impl Iterator<Item = &'static DeviceFn> {
+    DEVICES.iter().flat_map(|list| list.iter().copied())
+}
+
+/// The device of a name.
+pub fn device(name: &str) -> Option<&'static DeviceFn> {
+    devices().find(|device| device.name == name)
 }
 
 /// The pure function of a name.

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::abi::Builtin;
+use crate::device::DeviceSite;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::lane_counts::LaneCounts;
 use crate::opcodes::{AtomicOp, FloatCC, IntCC, MemAccess, Opcode, Space};
@@ -70,6 +71,8 @@ pub enum Imm {
     Pure(&'static PureFn),
     /// The table of `lookup`.
     Table(&'static WordTable),
+    /// The callee of `call.device`, its constant and its place in local memory.
+    Device(DeviceSite),
 }
 
 /// An instruction.
@@ -756,7 +759,11 @@ impl Function {
 
     /// Whether any instruction accesses `space`.
     pub fn uses_space(&self, space: Space) -> bool {
-        self.insts.iter().any(|i| matches!(i.imm, Imm::Mem(m) | Imm::Atomic(m, _) if m.space == space))
+        self.insts.iter().any(|i| match i.imm {
+            Imm::Mem(m) | Imm::Atomic(m, _) => m.space == space,
+            Imm::Device(_) => space == Space::Local,
+            _ => false,
+        })
     }
 }
 

@@ -12,6 +12,7 @@
 pub mod abi;
 pub mod analysis;
 pub mod builder;
+pub mod device;
 pub mod entities;
 pub mod function;
 pub mod graph;
@@ -30,6 +31,7 @@ pub mod word_table;
 
 pub use abi::{Builtin, HeaderField, KernelAbi, ParamSpace, Segment, SegmentSize, USER_WORDS, WarpRing};
 pub use builder::Builder;
+pub use device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite, TextureTables};
 pub use entities::{Block, Inst, Slot, Value};
 pub use function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, InstData, LeaveKind, PushKind, SlotInit,

@@ -272,6 +272,9 @@ opcodes! {
     SlotSet, "slot.set", Control, Sig::Special;
     /// Calls a registered pure function.
     CallPure, "call.pure", Control, Sig::Special;
+    /// Calls a device ([`crate::device`]) for the active lanes: operand the guard, if there is one. Arguments and results are in
+    /// local memory. Cross-lane (order).
+    CallDevice, "call.device", Control, Sig::Special;
     /// A counter that never decreases within a warp. Cross-lane (order).
     Clock, "clock", Control, Sig::Fixed(&[], I32);
     /// The mask of the lanes that execute this (mask form: those that entered the region). The mask of the block in SPMD form.
@@ -300,8 +303,19 @@ impl Opcode {
     /// its own in SPMD form and ends a lane region (atomics only where the order would be another).
     pub fn is_cross_lane(self) -> bool {
         use Opcode::*;
-        matches!(self, VoteAny | VoteAll | Ballot | QuadLane | Shuffle | Atomic | Lock | UnlockStore | Clock)
-            || matches!(self, ChunkBallot | ChunkValue)
+        matches!(
+            self,
+            VoteAny
+                | VoteAll
+                | Ballot
+                | QuadLane
+                | Shuffle
+                | Atomic
+                | Lock
+                | UnlockStore
+                | Clock
+                | CallDevice
+        ) || matches!(self, ChunkBallot | ChunkValue)
     }
 
     /// Whether the operation does something besides giving its result, or gives another result each time.
@@ -309,7 +323,16 @@ impl Opcode {
         use Opcode::*;
         matches!(
             self,
-            Store | Atomic | Lock | UnlockStore | DenyLoad | DenyStore | SlotSet | Clock | CountLanes
+            Store
+                | Atomic
+                | Lock
+                | UnlockStore
+                | DenyLoad
+                | DenyStore
+                | SlotSet
+                | Clock
+                | CountLanes
+                | CallDevice
         ) || self.is_translation()
     }
 

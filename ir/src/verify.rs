@@ -327,6 +327,11 @@ impl Verifier<'_> {
                     format!("the function gives {}", callee.result.name()),
                 )
             }
+            (Opcode::CallDevice, Imm::Device(site)) => {
+                ensure(scalars.is_empty() || scalars == [Scalar::I1], "takes at most one guard")?;
+                ensure(site.mailbox.is_multiple_of(4), "the mailbox is a multiple of 4")?;
+                ensure(result.is_none(), "gives nothing")
+            }
             (op, Imm::Mem(mem)) => check_memory(op, mem, None, args, result),
             (op, Imm::Atomic(mem, atomic)) => check_memory(op, mem, Some(*atomic), args, result),
             _ => Ok(()),
@@ -485,6 +490,7 @@ fn check_imm(op: Opcode, imm: &Imm) -> Check {
         Atomic => (matches!(imm, Imm::Atomic(..)), "a memory access and an atomic operation"),
         SlotGet | SlotSet => (matches!(imm, Imm::Slot(_)), "a slot"),
         CallPure => (matches!(imm, Imm::Pure(_)), "a pure function"),
+        CallDevice => (matches!(imm, Imm::Device(_)), "a device"),
         Lookup => (matches!(imm, Imm::Table(_)), "a table"),
         Fadd | Fsub | Fmul | Fdiv | Fsqrt | Fma | FmadTrunc | Fdemote => {
             (matches!(imm, Imm::None | Imm::Ftz(_)), "at most `ftz`")

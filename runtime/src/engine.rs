@@ -217,8 +217,13 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
         Some(interp::FaultKind::Trap) => FaultKind::Trap,
         Some(interp::FaultKind::Stack) => FaultKind::Stack,
         Some(interp::FaultKind::Timeout) => FaultKind::Timeout,
+        Some(interp::FaultKind::Texture(..)) => FaultKind::Texture,
     };
     let fault = found.fault;
+    let (slot, reason) = match fault.map(|fault| fault.kind) {
+        Some(interp::FaultKind::Texture(slot, reason)) => (slot, Some(reason)),
+        _ => (None, None),
+    };
     // Compiled code reports an address in the address space; convert it back to the window's.
     let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
         (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
@@ -234,6 +239,8 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
         space: fault.and_then(|fault| fault.space).map(|space| space.name().to_owned()),
         store: fault.is_some_and(|fault| fault.store),
         bytes: if kind == FaultKind::Illegal { program.instruction_bytes(found.pc) } else { Vec::new() },
+        slot,
+        reason,
     }
 }
 

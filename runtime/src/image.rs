@@ -90,6 +90,11 @@ fn foreign(func: &Function) -> Option<&'static str> {
             let known = registry::pure(callee.name);
             (!is_known(known) && (known.is_some() || adds)).then_some(callee.name)
         }
+        Imm::Device(site) => {
+            let is_known =
+                registry::device(site.callee.name).is_some_and(|known| ptr::eq(known, site.callee));
+            (!is_known).then_some(site.callee.name)
+        }
         Imm::Table(table) => {
             let is_other = |known: &'static WordTable| !ptr::eq(known, table);
             registry::table(table.name()).is_some_and(is_other).then(|| table.name())

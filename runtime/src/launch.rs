@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use warpjit_ir::WarpRing;
+use warpjit_ir::{TextureTables, WarpRing};
 
 /// One run of a kernel.
 #[derive(Clone, Default)]
@@ -46,6 +46,8 @@ pub struct Launch {
     pub blocks: Option<Range<u64>>,
     /// Ends the launch early when asked to.
     pub cancel: Option<CancelToken>,
+    /// Textures, samplers and surfaces; tables of the chip's configuration.
+    pub textures: TextureTables,
     /// Called now and then, on any thread, with the progress of the launch.
     pub progress: Option<Progress>,
 }
@@ -275,6 +277,10 @@ pub struct Fault {
     pub store: bool,
     /// Illegal: the instruction's bytes, as far as they are in the code.
     pub bytes: Vec<u8>,
+    /// Texture: the slot of the texture, sampler or surface that the instruction names, if it names one.
+    pub slot: Option<u32>,
+    /// Texture: what is wrong.
+    pub reason: Option<&'static str>,
 }
 
 /// Kinds of faults.
@@ -292,6 +298,8 @@ pub enum FaultKind {
     Stack,
     /// [`Launch::max_steps`] was reached.
     Timeout,
+    /// What a texture instruction needs is missing or undefined ([`Fault::reason`]).
+    Texture,
 }
 
 impl FaultKind {
@@ -304,6 +312,7 @@ impl FaultKind {
             FaultKind::Barrier => "barrier",
             FaultKind::Stack => "stack",
             FaultKind::Timeout => "timeout",
+            FaultKind::Texture => "texture",
         }
     }
 }
@@ -322,6 +331,13 @@ impl fmt::Display for Fault {
             "{} fault at pc {:#x}, block ({x}, {y}, {z}), warp {}, lane {}",
             self.kind, self.pc, self.warp, self.lane
         )?;
+        if let Some(slot) = self.slot {
+            write!(f, ": slot {slot}")?;
+        }
+        if let Some(reason) = self.reason {
+            write!(f, ": {reason}")?;
+            return self.address.map_or(Ok(()), |address| write!(f, " at {address:#x}"));
+        }
         if let Some(address) = self.address {
             let what = if self.store { "store to" } else { "load from" };
             write!(f, ": {what} {} {address:#x}", self.space.as_deref().unwrap_or("memory"))?;

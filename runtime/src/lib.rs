@@ -67,10 +67,11 @@ pub mod vm;
 pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
+pub use warpjit_frontend::stage;
 pub use warpjit_frontend::{Chip, Isa};
-pub use warpjit_ir::WarpRing;
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 pub use warpjit_ir::meter::Budget;
+pub use warpjit_ir::{TextureTables, WarpRing};
 
 pub use cache::CacheConfig;
 pub use config::{Config, HostLevel, Numerics, Signals, Tier};

@@ -117,6 +117,10 @@ fn lift(
         local: options.local,
         rsrc1: options.rsrc1,
         rsrc2: options.rsrc2,
+        base: options.base,
+        c0_given: options.c0_given,
+        texture_handles: options.texture_handles,
+        stage: options.stage.clone(),
     };
     let image = chip.target().lift(module, kernel, &code, meter)?;
     Ok(Program::lifted(image, options.isa != Isa::Vp1))

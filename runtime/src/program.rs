@@ -10,7 +10,7 @@ use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Obs
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use warpjit_frontend::image::KernelImage;
-use warpjit_frontend::{Chip, Isa};
+use warpjit_frontend::{Chip, Isa, StageInterface};
 use warpjit_ir::lane_counts;
 use warpjit_ir::passes::fast;
 use warpjit_ir::passes::windows::{WINDOWS, Window};
@@ -43,6 +43,15 @@ pub struct ProgramOptions {
     /// Raw GCN code: COMPUTE_PGM_RSRC2. It says how many words of [`Launch::user_data`] there are. If it enables
     /// scratch, the launch must give [`Launch::scratch_ring`], or `local` the bytes of a lane.
     pub rsrc2: Option<u32>,
+    /// Raw code of Tesla and Fermi: address of the first byte in the stage's code segment. `entry`, absolute targets and the addresses of
+    /// faults are addresses in the segment.
+    pub base: u32,
+    /// Raw Fermi code: a launch writes nothing into c0[].
+    pub c0_given: bool,
+    /// GK104: the const bank whose words are texture handles; 15 if none is named.
+    pub texture_handles: Option<u8>,
+    /// Raw code: inputs and outputs, if it is a program of a graphics stage.
+    pub stage: Option<StageInterface>,
 }
 
 impl ProgramOptions {
@@ -60,6 +69,10 @@ impl ProgramOptions {
             local: None,
             rsrc1: None,
             rsrc2: None,
+            base: 0,
+            c0_given: false,
+            texture_handles: None,
+            stage: None,
         }
     }
 }

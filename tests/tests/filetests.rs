@@ -296,7 +296,7 @@ fn parse(input: &str) -> Result<Vec<Function>, text::ParseError> {
         TEST_FUNCTIONS.iter().chain(tesla::numeric::pure::ALL.iter().copied()).collect();
     let tables: Vec<&'static WordTable> =
         TEST_TABLES.iter().chain(tesla::numeric::sfu_formula::TABLES).copied().collect();
-    text::parse_functions(input, Registry { pures: &registry, tables: &tables })
+    text::parse_functions(input, Registry { pures: &registry, tables: &tables, devices: &[] })
 }
 
 /// The functions as text, which must parse to the same.

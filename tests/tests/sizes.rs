@@ -148,6 +148,7 @@ fn lift(sample: &Sample, all: bool) -> (KernelImage, u64) {
         local: options.local,
         rsrc1: options.rsrc1,
         rsrc2: options.rsrc2,
+        ..CodeOptions::default()
     };
     let image = chip.target().lift(&module, kernel, &code, &meter).expect("code");
     (image, meter.work())

@@ -4,6 +4,7 @@ use super::code::{Access, BlockCode, Kind, Op, SlotPlace};
 use super::eval::{lane_mask, pack};
 use super::memory::{byte_mask, each_lane};
 use super::{Code, Denied, Fault, FaultKind, Flow, Frame, Profile, Stats, Warp, WarpMemory};
+use crate::device::DeviceFault;
 use crate::function::{Form, Terminator};
 use crate::opcodes::{MemAccess, Space};
 use crate::types::Scalar;
@@ -355,6 +356,12 @@ impl Code {
                         }
                     }
                 }
+                Kind::Device(ref site, guarded) => {
+                    let lanes = guard(env, &scratch.values, guarded, op.args[0]);
+                    if lanes != 0 {
+                        env.memory.call_device(site, lanes).map_err(|fault| (at, device_fault(op, fault)))?;
+                    }
+                }
                 _ => across(env, op, before, &mut from_dst[..n]),
             }
         }
@@ -469,6 +476,24 @@ fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES]
         address: Some(addresses[lane as usize]),
         space: Some(access.mem.space),
         store,
+    }
+}
+
+/// The fault of a device call.
+fn device_fault(op: &Op, fault: DeviceFault) -> Fault {
+    match fault {
+        DeviceFault::Memory { lane, address, store } => Fault {
+            kind: FaultKind::Memory,
+            pc: op.pc,
+            lane,
+            address: Some(address),
+            space: Some(Space::Global(0)),
+            store,
+        },
+        DeviceFault::Texture { lane, slot, reason, address } => {
+            let kind = FaultKind::Texture(slot, reason);
+            Fault { kind, pc: op.pc, lane, address, space: None, store: false }
+        }
     }
 }
 

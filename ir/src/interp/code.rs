@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::eval::{self, Kernel};
 use super::stats::Stats;
 use super::warp::Warp;
+use crate::device::DeviceSite;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{Begun, BlockCall, Form, Function, Imm, InstData, SlotInit, Terminator, ValueDef};
 use crate::lane_counts;
@@ -76,6 +77,8 @@ pub(super) enum Kind {
     Atomic(Access, AtomicOp, bool),
     Lock(Access, bool),
     UnlockStore(Access, bool),
+    /// Calls a device. Operand: guard a, if there is one.
+    Device(DeviceSite, bool),
     /// Faults lanes. The flags: whether a store is denied, and whether there is a guard.
     Deny(Access, bool, bool),
     /// Adds an offset to the address. There is no translation, because the interpreter's memory takes guest addresses.
@@ -600,7 +603,14 @@ impl Prepare<'_> {
             }
             _ => {
                 let kind = self.kind(data, &scalar, result).ok_or_else(bad)?;
-                if matches!(kind, Kind::Set(..) | Kind::Store(..) | Kind::UnlockStore(..) | Kind::Deny(..)) {
+                if matches!(
+                    kind,
+                    Kind::Set(..)
+                        | Kind::Store(..)
+                        | Kind::UnlockStore(..)
+                        | Kind::Deny(..)
+                        | Kind::Device(..)
+                ) {
                     if data.result.is_some() {
                         return Err(bad());
                     }
@@ -675,6 +685,7 @@ impl Prepare<'_> {
                 operands(callee.params.len())?;
                 types.then_some(Kind::Pure(callee, count as u8))?
             }
+            (Opcode::CallDevice, Imm::Device(site)) => Kind::Device(*site, guarded(0)?),
             (Opcode::Lookup, Imm::Table(table)) => {
                 operands(1)?;
                 Kind::Lookup(table)

@@ -1,6 +1,7 @@
 //! [`WarpMemory`]: the memory operations that the interpreter needs from its caller.
 
 use super::atomic_result;
+use crate::device::{DeviceFault, DeviceSite};
 use crate::opcodes::{AtomicOp, Space};
 
 /// An access that memory refuses: nothing mapped there, or a store to read-only memory.
@@ -67,6 +68,17 @@ pub trait WarpMemory {
     fn unlock_store_global(&mut self, window: u8, lane: u32, address: u64, value: u32) -> Result<(), Denied> {
         let _ = (window, lane, address, value);
         Err(Denied)
+    }
+
+    /// Calls a device for the lanes of a set. The default, for memory without devices, refuses.
+    ///
+    /// # Errors
+    ///
+    /// A fault of the lowest lane that has one.
+    fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
+        let _ = site;
+        let lane = lanes.trailing_zeros() % 64;
+        Err(DeviceFault::Texture { lane, slot: None, reason: "there are no devices", address: None })
     }
 
     /// Loads for the lanes of a set, lowest first; `addresses` and `out` have one element a lane of the warp.

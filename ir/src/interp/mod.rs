@@ -46,6 +46,8 @@ pub enum FaultKind {
     Stack,
     /// More instructions than [`Scratch::max_steps`].
     Timeout,
+    /// What a texture instruction needs is missing or undefined: the slot that it names, if it names one, and what is wrong.
+    Texture(Option<u32>, &'static str),
 }
 
 /// A guest fault with its place.

@@ -143,7 +143,7 @@ fn key(data: &InstData, ty: Type, time: u32) -> Option<Key> {
         Imm::Slot(slot) => ImmKey::Slot(slot),
         Imm::Pure(callee) => ImmKey::Pure(callee.name),
         Imm::Table(table) => ImmKey::Table(table.name()),
-        Imm::Atomic(..) => return None,
+        Imm::Atomic(..) | Imm::Device(_) => return None,
     };
     if args.len() >= 2 && args[0] > args[1] {
         match imm {

@@ -58,6 +58,7 @@ mod tests {
     use crate::types::Scalar;
     use crate::{Function, PureFn, WordTable};
 
+    static DEVICE: crate::DeviceFn = crate::DeviceFn { name: "test.device", run: |_| Ok(()) };
     static TWICE: PureFn = PureFn {
         name: "test.twice",
         params: &[Scalar::I32],
@@ -71,7 +72,7 @@ mod tests {
     static TABLE: WordTable = WordTable::new("test.table", &[1; 16]);
 
     fn parse(text: &str) -> Result<Function, ParseError> {
-        parse_function_in(text, Registry { pures: &[&TWICE], tables: &[&TABLE] })
+        parse_function_in(text, Registry { pures: &[&TWICE], tables: &[&TABLE], devices: &[&DEVICE] })
     }
 
     const EVERYTHING: &str = include_str!("everything.ir");

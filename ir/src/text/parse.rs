@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::lexer::{Spanned, Token, lex};
 use super::{LEAVE_KINDS, PUSH_KINDS};
 use crate::abi::Builtin;
+use crate::device::{DeviceFn, DeviceSite};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{
     BarrierSpec, BlockCall, Form, Function, GuestFault, Imm, SlotData, SlotInit, Terminator, ValueData,
@@ -38,11 +39,13 @@ pub struct Registry<'a> {
     pub pures: &'a [&'static PureFn],
     /// Tables.
     pub tables: &'a [&'static WordTable],
+    /// Devices.
+    pub devices: &'a [&'static DeviceFn],
 }
 
 impl<'a> From<&'a [&'static PureFn]> for Registry<'a> {
     fn from(pures: &'a [&'static PureFn]) -> Self {
-        Registry { pures, tables: &[] }
+        Registry { pures, tables: &[], devices: &[] }
     }
 }
 
@@ -489,6 +492,23 @@ impl<'a> Parser<'a> {
                 };
                 self.call_args(args)?;
                 Ok(Imm::Pure(callee))
+            }
+            Opcode::CallDevice => {
+                self.expect_sign('@')?;
+                let at = self.at;
+                let name = self.name("the name of a device")?;
+                let Some(callee) = self.registry.devices.iter().copied().find(|d| d.name == name) else {
+                    return self.error_at(at, format!("no device is called {name:?}"));
+                };
+                self.expect_sign('(')?;
+                let params = self.number(u64::MAX, "the constant")?;
+                self.expect_sign(')')?;
+                if !self.eat_word("at") {
+                    return self.expected("`at`");
+                }
+                let mailbox = self.number32("an address of local memory")?;
+                args.extend(self.optional_value("if")?);
+                Ok(Imm::Device(DeviceSite { callee, params, mailbox }))
             }
             Opcode::Lookup => {
                 self.expect_sign('@')?;

@@ -201,6 +201,13 @@ fn write_inst(f: &mut impl Write, func: &Function, inst: &InstData) -> fmt::Resu
             }
         }
         Imm::Pure(callee) => write!(f, " @{}({})", Name(callee.name), List(args)),
+        Imm::Device(site) => {
+            write!(f, " @{}({:#x}) at {:#x}", Name(site.callee.name), site.params, site.mailbox)?;
+            for v in args {
+                write!(f, " if {v}")?;
+            }
+            Ok(())
+        }
         Imm::Table(table) => write!(f, " @{}({})", Name(table.name()), List(args)),
     }
 }

@@ -5,7 +5,7 @@ use crate::Memory;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::lines::{LINE_BYTES, Lines};
 use warpjit_ir::passes::windows;
-use warpjit_ir::{AtomicOp, Space};
+use warpjit_ir::{AtomicOp, DeviceAccess, DeviceCall, DeviceFault, DeviceSite, Space, TextureTables};
 
 /// Shared memory of a block with its locks (G200: one lock a word).
 #[derive(Debug)]
@@ -304,5 +304,72 @@ impl WarpMemory for View<'_> {
         let address = self.global(window, address, 4)?;
         let store = || self.memory.store(address, 4, value.into());
         self.plan.locks.free(address, store).map_err(|_| Denied)
+    }
+    fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
+        let (params, mailbox) = (site.params, site.mailbox);
+        let mut access = Device { plan: self.plan, memory: self.memory, local: self.local };
+        (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: &mut access })
+    }
+}
+
+/// What a device call of a warp may access.
+#[derive(Debug)]
+pub struct Device<'a> {
+    /// The launch.
+    pub plan: &'a Plan,
+    /// Global memory.
+    pub memory: &'a Memory,
+    /// Of the warp.
+    pub local: &'a mut Local,
+}
+
+impl DeviceAccess for Device<'_> {
+    fn local(&self, lane: u32, address: u32) -> u32 {
+        let at = address as usize / 4 * 4 * self.local.lanes + lane as usize * 4;
+        let word = self.local.bytes.get(at..at + 4);
+        word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
+    }
+
+    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
+        let at = address as usize / 4 * 4 * self.local.lanes + lane as usize * 4;
+        if let Some(word) = self.local.bytes.get_mut(at..at + 4) {
+            word.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
+        match self.memory.first_denied(address, bytes.len() as u64, false) {
+            Some(denied) => Err(denied),
+            None => self.memory.read(address, bytes).map_err(|_| address),
+        }
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
+        if let Some(denied) = self.memory.first_denied(address, bytes.len() as u64, true) {
+            return Err(denied);
+        }
+        let mut at = address;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            // Naturally aligned parts, so that each is one store of the host.
+            let size = [8, 4, 2, 1]
+                .into_iter()
+                .find(|&n| rest.len() >= n && at.is_multiple_of(n as u64))
+                .unwrap_or(1);
+            let mut value = [0; 8];
+            value[..size].copy_from_slice(&rest[..size]);
+            self.memory.store(at, size as u8, u64::from_le_bytes(value)).map_err(|_| at)?;
+            at = at.wrapping_add(size as u64);
+            rest = &rest[size..];
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
+        self.memory.update_word(address, bytes, update).map_err(|_| address)
+    }
+
+    fn textures(&self) -> &TextureTables {
+        &self.plan.textures
     }
 }

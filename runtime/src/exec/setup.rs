@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use warpjit_frontend::image::{AliasParts, RegisterAlias};
 use warpjit_ir::passes::windows;
-use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space};
+use warpjit_ir::{Builtin, Function, HeaderField, KernelAbi, Scalar, Slot, SlotInit, Space, TextureTables};
 
 /// Bytes of a const bank; what is not bound reads as zero.
 pub const CONST_BYTES: usize = 1 << 16;
@@ -112,6 +112,8 @@ pub struct Plan {
     user_data: Vec<u32>,
     /// Slots that the launch sets: one value, or one for each lane.
     pub slots: Vec<(Slot, Vec<u64>)>,
+    /// What the launch says about textures.
+    pub textures: TextureTables,
     /// Warp instructions of one warp before it times out.
     pub max_steps: u64,
 }
@@ -277,6 +279,7 @@ impl Plan {
             locks: Locks::default(),
             user_data: user_data(needs, function, launch)?,
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
+            textures: launch.textures.clone(),
             max_steps: launch.max_steps,
         };
         let mut banks = consts;

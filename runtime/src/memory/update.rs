@@ -57,6 +57,17 @@ impl Memory {
         Ok(u32::from_le(old))
     }
 
+    /// Atomically replaces the word of 4 or 8 bytes at an address by `update` of it, and returns the old value. A misaligned address is
+    /// rounded down.
+    pub fn update_word(&self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, Denied> {
+        if bytes != 8 {
+            return self.update32(address, |old| update(old.into()) as u32).map(u64::from);
+        }
+        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
+        let old = self.word64(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
+        Ok(u64::from_le(old))
+    }
+
     /// The word at an aligned address, which the guest may write.
     #[inline]
     fn word32(&self, address: u64) -> Result<&AtomicU32, Denied> {
