@@ -57,6 +57,7 @@ pub fn image(body: &str) -> KernelImage {
         code_address: 0x10,
         instruction_bytes: |_| 8,
         aliases: Vec::new(),
+        stage: None,
     }
 }
 

@@ -277,6 +277,7 @@ fn check(files: &Files) -> Result<(), String> {
                 FaultKind::Trap => "trap",
                 FaultKind::Stack => "stack",
                 FaultKind::Timeout => "timeout",
+                FaultKind::Texture(..) => "texture",
             };
             if name != kind || pc.is_some_and(|pc| pc != fault.pc) {
                 return Err(format!("{fault:?}, want {kind} at {pc:x?}"));
