@@ -453,6 +453,7 @@ fn image(function: Function, lanes: u32) -> KernelImage {
         code_address: 0,
         instruction_bytes: |_| 4,
         aliases: Vec::new(),
+        stage: None,
     }
 }
 
