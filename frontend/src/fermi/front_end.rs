@@ -61,7 +61,7 @@ impl Target for Chip {
         let mut abi = abi::compute(chip);
         let Needs { entry, registers, shared_bytes, mut local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
-        check_entry(entry, 8, &kernel.code)?;
+        check_entry(0, entry, 8, &kernel.code)?;
         let mut lift_options = lift::Options {
             name: kernel.name_or("kernel"),
             chip,

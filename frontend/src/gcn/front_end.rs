@@ -71,7 +71,7 @@ impl Target for Chip {
                 (code, options.entry, setup)
             }
         };
-        check_entry(entry, 4, &code)?;
+        check_entry(0, entry, 4, &code)?;
         let raw = object.is_none();
         let (shared_aperture, private_aperture) = setup.apertures;
         let lift_options = lift::Options {

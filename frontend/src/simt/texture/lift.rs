@@ -42,7 +42,7 @@ impl<O> Emitter<'_, O> {
         mailbox: u32,
         arguments: &Arguments,
     ) {
-        let mut put = |e: &mut Self, word: u32, value: Value| {
+        let put = |e: &mut Self, word: u32, value: Value| {
             let bits = e.b.splat(value);
             e.set_lane_memory(mailbox + 4 * word, bits);
         };
@@ -106,7 +106,7 @@ impl<O> Emitter<'_, O> {
                 self.b.bitcast(bits, Scalar::F32)
             });
             for (first, other) in CHANGES.into_iter().zip([right, below]) {
-                let change = self.b.fsub(other, own);
+                let change = self.b.float(Opcode::Fsub, &[other, own], false);
                 let change = self.b.fcanon(change, f32::NAN.to_bits().into());
                 let bits = self.b.bitcast(change, Scalar::I32);
                 self.set_lane_memory(mailbox + 4 * (first + n), bits);

@@ -64,9 +64,12 @@ fn run_code(
     let options = Options {
         name: "test",
         target: Target::compute(chip),
+        base: 0,
         entry: 0,
         registers: 8,
         const_banks: if known { banks } else { &[] },
+        plan: None,
+        mailbox: 0,
     };
     let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory(banks), slot)

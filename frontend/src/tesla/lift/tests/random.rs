@@ -87,9 +87,12 @@ fn random_code_lifts_and_ends() {
         let options = Options {
             name: "random",
             target,
+            base: 0,
             entry: random.below(words) as u32 / 2 * 8,
             registers: random.below(130) as u32,
             const_banks: &[],
+        plan: None,
+        mailbox: 0,
         };
         let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
         if let Err(error) = verify(&func) {
