@@ -83,7 +83,7 @@ static PURES: [&[&PureFn]; 6] = [
 static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
 
 /// Devices.
-static DEVICES: [&[&DeviceFn]; 1] = [&[&texture::TESLA, &texture::FERMI]];
+static DEVICES: [&[&DeviceFn]; 1] = [&[&texture::TESLA, &texture::FERMI, &fermi::surface::SURFACE]];
 
 /// All pure functions.
 pub fn pures() -> impl Iterator<Item = &'static PureFn> {

@@ -9,7 +9,7 @@ mod device;
 mod lift;
 mod request;
 
-pub(crate) use device::{FERMI, Guest, TESLA};
+pub(crate) use device::{FERMI, TESLA};
 pub(crate) use lift::Arguments;
 pub(crate) use request::{Family, Level, Operation, Request};
 

@@ -8,7 +8,7 @@ use super::{Slots, stage};
 pub(super) use crate::simt::Flags;
 use crate::simt::stage::Plan;
 use crate::simt::{Emitter, above, condition};
-use crate::tesla::{Address, Inst, Operand, Predicate, RegWidth, Src, Target, Type as GuestType};
+use crate::tesla::{Address, Inst, Operand, Predicate, RegWidth, Src, Type as GuestType};
 
 /// Emits into one block after the other.
 pub(super) type Emit<'f> = Emitter<'f, Own<'f>>;
@@ -18,7 +18,6 @@ pub(super) struct Own<'f> {
     pub(super) slots: &'f Slots,
     /// Inputs and outputs of a graphics stage.
     pub(super) plan: Option<&'f Plan>,
-    pub(super) target: Target,
     /// Where texture instructions have their arguments in local memory.
     pub(super) mailbox: u32,
 }

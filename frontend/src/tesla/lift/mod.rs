@@ -87,7 +87,7 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
     let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(emit::builtin_max);
     let prologue = func.entry;
-    let own = Own { slots: &slots, plan: options.plan, target: options.target, mailbox: options.mailbox };
+    let own = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
     let mut emit = Emit::new(&mut func, &mut carried, own, prologue);
     let first = blocks.behind(options.entry);
     match options.plan {

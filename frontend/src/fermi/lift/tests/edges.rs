@@ -60,7 +60,7 @@ impl WarpMemory for Memory {
 
 /// Runs code and gives `$r1` of the lanes.
 fn run_code(code: &[u8], chip: Chip) -> Result<Vec<u32>, Fault> {
-    let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256, counters: 0 };
+    let options = Options { local_bytes: 256, ..Options::compute("test", chip, 16) };
     let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory { shared: [0; 256] }, "r1")
 }
@@ -301,7 +301,7 @@ fn guarded_instructions_read_each_other() {
     assert_eq!(run(text).unwrap(), (0..32).map(want).collect::<Vec<_>>());
     let code = assembled(text, Chip::Gf100);
     let options =
-        Options { name: "test", chip: Chip::Gf100, entry: 0, registers: 16, local_bytes: 0, counters: 0 };
+        Options::compute("test", Chip::Gf100, 16);
     let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     // The carry as a number: 1 where it holds, else 0.
     let constant = |value| func.as_const(value);
