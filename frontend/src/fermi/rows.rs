@@ -221,7 +221,7 @@ pub(super) const TEXTURE: &[Line] = &[
     (0x80000000_00000006, 0xf0000000_00000007, Op::Tex, "tex <texm> <lodt> <texshd> <texoff> <texf> TDST <text> <texi> TEX SAMP <texsrc1> <texsrc2>"),
     (0x90000000_00000006, 0xf0000000_00000007, Op::TexFetch, "texfetch <texm> <lodf> <texcl> <texms> <texoff> <ltex> TDST <text> <texi> TEX SAMP <texsrc1> <texfsrc2>"),
     (0xa0000000_00000006, 0xf0000000_00000007, Op::TexGather, "texgather <texm> <texshd> <toffg> <texf> <texrgba> TDST <text> <texi> TEX SAMP <tex4src1> <tex4src2>"),
-    (0xb0000000_00000006, 0xf0000000_00000007, Op::TexQueryLod, "texquerylod <texm> <texf> TDST <text> <texi> TEX SAMP <texsrc1>"),
+    (0xb0000000_00000006, 0xf0000000_00000007, Op::TexQueryLod, "texquerylod <texm> <texf> TDST <text> <texi> TEX SAMP <texsrc1> <texqsrc2>"),
     (0xc0000000_00000006, 0xf0000000_00000007, Op::TexQuery, "texquery <texm> <ltex> TDST <texquery> <texi> TEX SAMP SRC1 SRC2"),
     (0xd0000000_00000006, 0xf0000000_00000007, Op::TexCsaa, "texcsaa <texm> <texf> TDST TEX SAMP TSRC13"),
     (0xe0000000_00000006, 0xf0000000_00000007, Op::TexGrad, "texgrad <texm> <texoff> <ltex> TDST <text> <texi> TEX SAMP <texgrsrc1> <texgrsrc2>"),

@@ -164,7 +164,8 @@ fn interpolate(e: &mut Emit<'_>, inst: &Inst, plan: &Plan) {
     }
     let position = inst.mods.has("off").then(|| moved(e, inst, plan));
     let mut value = e.interpolated(plan, read, position, numeric::NAN.into());
-    if inst.mods.has("mul") || inst.mods.has("sc") {
+    // `mul` and `sc`; the decoder keeps no word for the former.
+    if !inst.mods.has("pass") {
         let factor = e.src(inst, 1);
         let factor = e.b.bitcast(factor, Scalar::F32);
         value = e.b.float(Opcode::Fmul, &[value, factor], true);
