@@ -132,7 +132,9 @@ pub(crate) fn check_entry(base: u32, entry: u32, align: u32, code: &[u8]) -> Res
         return Ok(());
     }
     let place = if base == 0 { String::new() } else { format!(" from {base:#x} on") };
-    Err(LoadError::Program(format!("entry {entry:#x} is no instruction of the {bytes:#x} bytes of code{place}")))
+    Err(LoadError::Program(format!(
+        "entry {entry:#x} is no instruction of the {bytes:#x} bytes of code{place}"
+    )))
 }
 
 /// A guest register that is not a slot of its own, but composed of slots.

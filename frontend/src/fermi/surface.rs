@@ -60,13 +60,8 @@ pub(super) struct Request {
     pub(super) atomic: u8,
 }
 
-const OPERATIONS: [Operation; 5] = [
-    Operation::Load,
-    Operation::Store,
-    Operation::StoreConverted,
-    Operation::Address,
-    Operation::Reduce,
-];
+const OPERATIONS: [Operation; 5] =
+    [Operation::Load, Operation::Store, Operation::StoreConverted, Operation::Address, Operation::Reduce];
 const OUTSIDES: [Outside; 3] = [Outside::Nothing, Outside::Clamp, Outside::Fault];
 
 /// Reductions, by number.
@@ -179,7 +174,11 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     for lane in call.each_lane() {
         let slot = (!request.by_address).then(|| call.arg(lane, SLOT));
         let wrong = |reason| DeviceFault::Texture { lane, slot, reason, address: None };
-        let place = if request.by_address { by_address(call, lane) } else { by_slot(call, &request, lane).ok_or(wrong("no surface"))? };
+        let place = if request.by_address {
+            by_address(call, lane)
+        } else {
+            by_slot(call, &request, lane).ok_or(wrong("no surface"))?
+        };
         if place.outside && request.outside == Outside::Fault {
             return Err(wrong("outside of the surface"));
         }
@@ -217,7 +216,8 @@ fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place>
     if outside {
         // As signed numbers: what is below 0 becomes 0.
         let clamp = |at: u32, end: u32| (at as i32).clamp(0, end.saturating_sub(1) as i32) as u32;
-        let last = if raw { first_beyond.saturating_sub(1) & !(bytes - 1) } else { columns.saturating_sub(1) };
+        let last =
+            if raw { first_beyond.saturating_sub(1) & !(bytes - 1) } else { columns.saturating_sub(1) };
         x = clamp(x, last + 1);
         y = clamp(y, surface.height);
     }
@@ -243,7 +243,12 @@ fn access(
                 call.access.read(place.address, &mut element[..bytes])?;
             }
             let mut words: Texel = std::array::from_fn(|n| {
-                u32::from_le_bytes([element[4 * n], element[4 * n + 1], element[4 * n + 2], element[4 * n + 3]])
+                u32::from_le_bytes([
+                    element[4 * n],
+                    element[4 * n + 1],
+                    element[4 * n + 2],
+                    element[4 * n + 3],
+                ])
             });
             if request.signed && bytes < 4 {
                 let unused = 32 - 8 * bytes as u32;

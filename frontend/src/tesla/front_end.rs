@@ -96,7 +96,8 @@ impl crate::Target for Chip {
             local_bytes = lift_options.mailbox + MAILBOX_BYTES;
             abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
         }
-        let plan = stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, stage.stage == Stage::Geometry));
+        let plan =
+            stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, stage.stage == Stage::Geometry));
         let plan = plan.transpose()?;
         if let Some(plan) = &plan {
             local_bytes = plan.local_bytes;

@@ -23,7 +23,9 @@ const INVOCATION: u8 = 17;
 enum Words {
     Input(InputSpace),
     /// Outputs of tessellation control; `patch`: of patch space.
-    Output { patch: bool },
+    Output {
+        patch: bool,
+    },
     /// A geometry program cannot read its outputs.
     Nowhere,
 }
@@ -61,8 +63,8 @@ pub(super) fn note(inst: &Inst, stage: Stage, needs: &mut Needs) {
     let uses = &mut needs.uses;
     uses.discards |= inst.op == Op::Discard;
     uses.planes |= inst.op == Op::Interp && !inst.mods.has("flat");
-    uses.invocation |= inst.op == Op::MovFromSreg
-        && inst.srcs().iter().any(|src| src.operand == Operand::Sreg(INVOCATION));
+    uses.invocation |=
+        inst.op == Op::MovFromSreg && inst.srcs().iter().any(|src| src.operand == Operand::Sreg(INVOCATION));
     let Some((base, offset)) = attribute(inst) else { return };
     let address = (base == ZERO_REG).then_some(offset);
     match inst.op {

@@ -12,14 +12,7 @@ use crate::fermi::{AtomOp, Inst, Op, Operand, TRUE_PRED, Type, ZERO_REG};
 pub(super) fn is_surface(inst: &Inst) -> bool {
     matches!(
         inst.op,
-        Op::SuLdB
-            | Op::SuStB
-            | Op::SuStP
-            | Op::SuLea
-            | Op::SuRedP
-            | Op::SuLdGB
-            | Op::SuStGB
-            | Op::SuStGP
+        Op::SuLdB | Op::SuStB | Op::SuStP | Op::SuLea | Op::SuRedP | Op::SuLdGB | Op::SuStGB | Op::SuStGP
     )
 }
 
@@ -142,12 +135,12 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     };
     if let (Some(Operand::Reg { num, .. }), true) = (inst.dst, words > 0) {
         for n in 0..words {
-            let value = e.device_result(mailbox, n);
+            let value = e.mailbox_word(mailbox, n);
             e.set_group(num, n as u8, value);
         }
     }
     if request.operation == Operation::Address {
-        let outside = e.device_result(mailbox, WAS_OUTSIDE);
+        let outside = e.mailbox_word(mailbox, WAS_OUTSIDE);
         let outside = e.test(outside, 1);
         e.set_pred(inst.pdst, outside);
     }

@@ -4,10 +4,10 @@
 use warpjit_ir::{Slot, Value};
 
 use super::emit::{Emit, constant};
-use crate::fermi::{Chip, Inst, Op, Operand, ZERO_REG};
 use crate::fermi::Family as Encoding;
+use crate::fermi::{Chip, Inst, Op, Operand, ZERO_REG};
 use crate::isa::Stage;
-use crate::simt::texture::{Arguments, FERMI, Family, Level, Operation, Request};
+use crate::simt::texture::{Arguments, FERMI, Family, Level, Operation, RESULTS, Request};
 
 /// Registers of GK104's list in the first group.
 const FIRST_GROUP: u8 = 4;
@@ -92,10 +92,7 @@ fn family(chip: Chip) -> Family {
 
 /// Whether an instruction asks the texture unit.
 pub(super) fn is_texture(inst: &Inst) -> bool {
-    matches!(
-        inst.op,
-        Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad
-    )
+    matches!(inst.op, Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad)
 }
 
 /// Emits a texture instruction.
@@ -131,7 +128,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Vec { base, mask, .. }) = inst.dst else { return };
     let wanted = (0..4u8).filter(|component| mask >> component & 1 != 0);
     for (n, component) in (0..).zip(wanted) {
-        let value = e.device_result(program.mailbox, component.into());
+        let value = e.mailbox_word(program.mailbox, RESULTS + u32::from(component));
         e.set_group(base, n, value);
     }
 }

@@ -218,9 +218,10 @@ impl Plan {
             self.layout.inputs.push(Some(known.area));
             self.inputs.push(known);
         }
-        let missing = uses.words.iter().filter(|&&(space, address)| {
-            !self.inputs.iter().any(|input| input.holds(space, address))
-        });
+        let missing = uses
+            .words
+            .iter()
+            .filter(|&&(space, address)| !self.inputs.iter().any(|input| input.holds(space, address)));
         self.layout.missing = missing.map(|&(_, address)| address).collect();
         Ok(())
     }
@@ -275,7 +276,9 @@ impl Plan {
     fn shared_outputs(&mut self, uses: &Uses) -> Result<(), LoadError> {
         let invocations = self.interface.invocations.max(1);
         if invocations > LANES {
-            return Err(LoadError::Program(format!("a patch has {LANES} threads at most, not {invocations}")));
+            return Err(LoadError::Program(format!(
+                "a patch has {LANES} threads at most, not {invocations}"
+            )));
         }
         let patches = LANES / invocations;
         self.layout.patches_per_warp = patches;
@@ -288,10 +291,10 @@ impl Plan {
             });
             let read = uses.outputs[which].iter().map(|&at| (at, at + 4));
             let all = uses.outputs_computed[which].then_some((0, SPACE_END));
-            let (first, end) = given
-                .chain(read)
-                .chain(all)
-                .fold((u32::MAX, 0), |(first, end), (from, to)| (first.min(from), end.max(to.min(SPACE_END))));
+            let (first, end) =
+                given.chain(read).chain(all).fold((u32::MAX, 0), |(first, end), (from, to)| {
+                    (first.min(from), end.max(to.min(SPACE_END)))
+                });
             (span.first, span.end) = (first.min(end), end);
         }
         let [own, patch] = &mut spans;

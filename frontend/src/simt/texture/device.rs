@@ -9,7 +9,7 @@ use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 
 use super::request::{Family, Level, Operation, Request};
 use super::{
-    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, WORDS, cube, descriptor,
+    CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, WORDS, cube, descriptor,
 };
 
 /// Texture instructions of Tesla.
@@ -64,7 +64,8 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         let header = header(call, &request, names.texture).map_err(|wrong| wrong.at(first))?;
         let view = view(call, &request, &header, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry = sampler_entry(call, &request, names.sampler);
-        let entry = if request.needs_sampler() { entry.map_err(|wrong| wrong.at(first))?.into() } else { entry.ok() };
+        let entry =
+            if request.needs_sampler() { entry.map_err(|wrong| wrong.at(first))?.into() } else { entry.ok() };
         let sampler = sampler(&request, entry.as_ref(), &header);
         let mut prepared = Prepared::new(&view, &sampler);
         while let Some(lane) = lanes.next_if(|&lane| request.names(&words(call, lane)) == names) {
@@ -77,7 +78,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
                 Wrong { slot: names.texture, reason, address: Some(address) }.at(lane)
             })?;
             for (n, result) in (0..).zip(results) {
-                call.set(lane, n, result);
+                call.set(lane, RESULTS + n, result);
             }
         }
     }
@@ -150,8 +151,8 @@ fn view(
     header: &TextureEntry,
     slot: u32,
 ) -> Result<View, Wrong> {
-    let view = descriptor::view(header, request.family)
-        .map_err(|reason| Wrong { slot, reason, address: None })?;
+    let view =
+        descriptor::view(header, request.family).map_err(|reason| Wrong { slot, reason, address: None })?;
     let reads = matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather);
     if reads && let Err(address) = call.access.read(view.address, &mut [0]) {
         return Err(Wrong { slot, reason: "the texture is not in memory", address: Some(address) });
@@ -207,7 +208,7 @@ impl Request {
         let three = |first: u32| [0, 1, 2].map(|n| word(first + n));
         let mut arguments = LaneArguments {
             coordinates: three(COORDINATES),
-            layer: word(LAYER) & 0xffff,
+            layer: if view.kind.has_layers() { word(LAYER) & 0xffff } else { 0 },
             reference: f32::from_bits(word(REFERENCE)),
             level: word(LEVEL),
             offset: self.offset.map(i32::from),
@@ -248,7 +249,8 @@ impl Request {
         let mut coordinates = [0; 3];
         coordinates[..count].fill_with(&mut next);
         arguments.coordinates = coordinates;
-        arguments.layer = if view.kind.has_layers() || self.operation == Operation::CubeFace { next() } else { 0 };
+        arguments.layer =
+            if view.kind.has_layers() || self.operation == Operation::CubeFace { next() } else { 0 };
         if sampler.compare.is_some() {
             arguments.reference = f32::from_bits(next());
         }

@@ -75,8 +75,8 @@ impl<O> Emitter<'_, O> {
         self.call_device(callee, params, mailbox);
     }
 
-    /// Result `n` of a call.
-    pub(crate) fn device_result(&mut self, mailbox: u32, n: u32) -> Value {
+    /// Word `n` of a mailbox.
+    pub(crate) fn mailbox_word(&mut self, mailbox: u32, n: u32) -> Value {
         self.lane_memory(mailbox + 4 * n)
     }
 

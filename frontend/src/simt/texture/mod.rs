@@ -30,5 +30,7 @@ const OFFSETS: u32 = 6;
 const HANDLE: u32 = 8;
 /// Changes of the coordinates from pixel to pixel, along x, then along y.
 const CHANGES: [u32; 2] = [9, 12];
-/// Words in all.
+/// The four results. They have words of their own: an instruction does not write all the others.
+pub(crate) const RESULTS: u32 = 16;
+/// Words of arguments in all.
 const WORDS: usize = 15;

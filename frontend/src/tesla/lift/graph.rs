@@ -42,7 +42,8 @@ impl Source for Program<'_> {
                 let words =
                     bytes.windows(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
                 // Beyond the bank's end the space reads as zero.
-                let mut targets: Vec<u32> = words.chain([0]).filter(|&pc| is_start(self.code, self.options.base, pc)).collect();
+                let mut targets: Vec<u32> =
+                    words.chain([0]).filter(|&pc| is_start(self.code, self.options.base, pc)).collect();
                 targets.sort_unstable();
                 targets.dedup();
                 targets

@@ -46,7 +46,11 @@ pub(super) fn note(inst: &Inst, needs: &mut Needs) {
             Operand::Attr { addr } => {
                 let address = (addr.areg == 0).then_some(addr.offset_bytes);
                 if stage != Stage::Geometry || address.is_none_or(|address| address >= PRIMITIVE) {
-                    uses.reads(InputSpace::Attribute, address.or(Some(PRIMITIVE).filter(|_| stage == Stage::Geometry)), 1);
+                    uses.reads(
+                        InputSpace::Attribute,
+                        address.or(Some(PRIMITIVE).filter(|_| stage == Stage::Geometry)),
+                        1,
+                    );
                 }
             }
             Operand::Prim { addr } => {

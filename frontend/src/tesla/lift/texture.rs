@@ -5,7 +5,7 @@ use warpjit_ir::{Slot, Value};
 
 use super::emit::Emit;
 use crate::isa::Stage;
-use crate::simt::texture::{Arguments, Family, Level, Operation, Request, TESLA};
+use crate::simt::texture::{Arguments, Family, Level, Operation, RESULTS, Request, TESLA};
 use crate::tesla::{Chip, Inst, Op, Operand};
 
 /// The most coordinates.
@@ -34,7 +34,9 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
         match src.operand {
             Operand::Tex(number) => request.texture = number,
             Operand::Sampler(number) => request.sampler = number,
-            Operand::Vec { base, count, .. } => registers = (0..count).map(|n| u32::from(base) + u32::from(n)).collect(),
+            Operand::Vec { base, count, .. } => {
+                registers = (0..count).map(|n| u32::from(base) + u32::from(n)).collect()
+            }
             Operand::Reg { num, .. } => registers = vec![num.into()],
             Operand::TexOffset(offset) => {
                 if let Some(place) = offsets.next() {
@@ -57,7 +59,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let Some(Operand::Vec { base, mask, .. }) = inst.dst else { return };
     let wanted = (0..4).filter(|component| mask >> component & 1 != 0);
     for (register, component) in (u32::from(base)..).zip(wanted) {
-        let value = e.device_result(mailbox, component);
+        let value = e.mailbox_word(mailbox, RESULTS + component);
         e.set_reg(register, value);
     }
 }

@@ -300,8 +300,7 @@ fn guarded_instructions_read_each_other() {
     let want = |lane: u32| if lane < 16 { 0x100 } else { lane + 1 };
     assert_eq!(run(text).unwrap(), (0..32).map(want).collect::<Vec<_>>());
     let code = assembled(text, Chip::Gf100);
-    let options =
-        Options::compute("test", Chip::Gf100, 16);
+    let options = Options::compute("test", Chip::Gf100, 16);
     let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     // The carry as a number: 1 where it holds, else 0.
     let constant = |value| func.as_const(value);

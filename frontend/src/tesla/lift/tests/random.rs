@@ -2,14 +2,12 @@
 
 use warpjit_ir::Meter;
 use warpjit_ir::Space;
-use warpjit_ir::{DeviceFault, DeviceSite};
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
+use warpjit_ir::{DeviceFault, DeviceSite};
 
 use crate::simt::stage::Plan;
-use crate::stage::{
-    InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput,
-};
+use crate::stage::{InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput};
 use crate::tesla::lift::{Options, lift, needs};
 use crate::tesla::{Chip, Op, STAGES, Stage, Target, decode_word, table};
 use crate::testing::Random;
