@@ -51,7 +51,7 @@ pub struct Prepared<'a> {
     sampler: &'a Sampler,
     /// The view's, or without sRGB.
     format: Format,
-    /// Integers cannot be filtered.
+    /// Results are integers, which cannot be filtered. Those of comparisons are floats.
     integer: bool,
     normalized: bool,
     /// Levels that were used, even and odd ones.
@@ -100,7 +100,7 @@ impl<'a> Prepared<'a> {
             view,
             sampler,
             format: if sampler.srgb { view.format } else { texels::linear(view.format) },
-            integer: view.format.is_integer(),
+            integer: sampler.compare.is_none() && texels::is_integer(view),
             normalized: view.normalized && !sampler.unnormalized,
             levels: [None; 2],
         }

@@ -367,6 +367,13 @@ fn comparisons() {
     assert_eq!(result(Compare::NotEqual, 0.0).0, 0.75);
     assert_eq!(result(Compare::Always, 0.0).0, 1.0);
     assert_eq!(result(Compare::Never, 0.0).0, 0.0);
+    // Depths are filtered, stencils are not.
+    let mut middle = |view: &View| {
+        sample(view, &bilinear(), &at([0.5, 0.5, 0.0]), &Detail::LOWEST, &mut memory).unwrap()[0]
+    };
+    assert!((f32::from_bits(middle(&view)) - 0.5625).abs() < 1e-6);
+    view.sources = [X, Source::Zero, Source::Zero, Source::OneInt];
+    assert_eq!(middle(&view), 0x55);
 }
 
 #[test]

@@ -122,6 +122,21 @@ pub(super) fn linear(format: Format) -> Format {
     Format { packing, ..format }
 }
 
+/// Whether the results of a view are integers, which cannot be filtered. Of a depth with a stencil those components count that sources
+/// name, and the first of them.
+pub(super) fn is_integer(view: &View) -> bool {
+    let Packing::Fields(fields) = view.format.packing else { return view.format.is_integer() };
+    let named = view.sources.iter().filter_map(|source| match source {
+        Source::Component(component) => Some(fields[usize::from(component & 3)]),
+        _ => None,
+    });
+    named
+        .filter(|field| field.bits > 0)
+        .map(|field| matches!(field.number, Number::Uint | Number::Sint))
+        .next()
+        .unwrap_or(false)
+}
+
 /// Whether a component goes from 0 to 1.
 pub(super) fn is_unorm(format: &Format, component: usize) -> bool {
     match format.packing {
