@@ -2,44 +2,49 @@
 
 use super::lod::levels;
 use crate::format::{Field, Number, Packing};
-use crate::{Error, Format, Kind, Layout, Memory, Source, Texel, View};
+use crate::{Error, Format, Kind, Memory, Source, Texel, View, layout};
 
-/// Address of an element: x, y, z in elements; level and layer of the image. The only place that asks the layout.
-fn address(view: &View, level: u32, x: u32, y: u32, z: u32, layer: u32) -> u64 {
-    // To be `View::element_address` once layouts have it. A pitch layout has one level.
-    let _ = level;
-    let Layout::Pitch { pitch, layer: stride } = view.layout;
-    let layer = u64::from(layer).wrapping_add(z.into());
-    view.address
-        .wrapping_add(layer.wrapping_mul(stride))
-        .wrapping_add(u64::from(y).wrapping_mul(pitch))
-        .wrapping_add(u64::from(x).wrapping_mul(view.format.bytes.into()))
+/// Texels of a level of the image along x, y, z.
+fn size(view: &View, number: u32) -> [u32; 3] {
+    let size = match view.kind {
+        Kind::Buffer => [view.size[0], 1, 1],
+        _ => view.level_size(number),
+    };
+    size.map(|size| size.max(1))
+}
+
+/// Texels of the view's first level along x, y, z.
+pub(super) fn first_size(view: &View) -> [u32; 3] {
+    size(view, view.first_level)
 }
 
 /// One level of a view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
-    /// Its number in the image.
-    number: u32,
+    /// Where its elements are.
+    layout: layout::Level,
     /// Its texels along x, y, z.
     pub size: [u32; 3],
+    /// Log2 of the texels of an element along x, y: blocks are powers of two.
+    block: [u32; 2],
 }
 
 impl Level {
     /// A level of a view by its number from the view's first on.
     pub fn new(view: &View, level: u32) -> Self {
         let number = view.first_level.saturating_add(level);
-        let size = match view.kind {
-            Kind::Buffer => [view.size[0], 1, 1],
-            _ => view.level_size(number),
-        };
-        Level { number, size: size.map(|size| size.max(1)) }
+        let (width, height) = view.format.block();
+        Level {
+            layout: view.level(number),
+            size: size(view, number),
+            block: [width, height].map(u32::trailing_zeros),
+        }
     }
 
     /// Address of the element that a texel is in; the layer counts from the view's first on.
     pub fn address(&self, view: &View, [x, y, z]: [u32; 3], layer: u32) -> u64 {
-        let (width, height) = view.format.block();
-        address(view, self.number, x / width, y / height, z, view.first_layer.wrapping_add(layer))
+        let [width, height] = self.block;
+        self.layout.address(x >> width, y >> height, z, view.first_layer.wrapping_add(layer))
     }
 
     /// The element that a texel is in.
@@ -74,8 +79,8 @@ impl Level {
         memory: &mut M,
     ) -> Result<Texel, Error> {
         let element = self.element(view, at, layer, memory)?;
-        let (width, height) = format.block();
-        Ok(format.decode(&element, at[0] % width, at[1] % height))
+        let [x, y] = [0, 1].map(|k: usize| at[k] & ((1 << self.block[k]) - 1));
+        Ok(format.decode(&element, x, y))
     }
 }
 
