@@ -171,6 +171,25 @@ impl<'a> Prepared<'a> {
         Ok(gathered)
     }
 
+    /// [`fetch`], but that the sampler says whether sRGB is converted. Nothing else of it counts.
+    ///
+    /// # Errors
+    ///
+    /// The texel is inside, but not in memory.
+    pub fn fetch<M: Memory + ?Sized>(
+        &mut self,
+        at: [u32; 3],
+        layer: u32,
+        level: u32,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let Some(level) = texels::level_number(self.view, level) else { return Ok([0; 4]) };
+        let level = self.level(level);
+        let Some(at) = texels::inside(self.view, &level, at, layer) else { return Ok([0; 4]) };
+        let texel = level.texel(self.view, &self.format, at, layer, memory)?;
+        Ok(self.results(texel, None))
+    }
+
     /// The level of detail that a sample would have. [`Lod::Lowest`] gives the lowest one.
     pub fn query_lod(&self, at: &Coordinates, detail: &Detail) -> LodQuery {
         match self.adjusted(at, detail) {

@@ -392,6 +392,7 @@ fn srgb_can_be_off() {
     let sampler = Sampler { srgb: false, ..Sampler::default() };
     let texel = sample(&view, &sampler, &at([0.0; 3]), &Detail::LOWEST, &mut memory);
     assert_eq!(texel, Ok([0.2f32.to_bits(); 4]));
+    assert_eq!(Prepared::new(&view, &sampler).fetch([0; 3], 0, 0, &mut memory), texel);
 }
 
 #[test]
@@ -400,7 +401,10 @@ fn fetches() {
     view.sources = [X, Source::OneFloat, Source::OneFloat, Source::OneFloat];
     let mut memory = Bytes::floats((0..16).map(|k| k as f32));
     let mut at = |view: &View, at, layer, level| {
-        fetch(view, at, layer, level, &mut memory).unwrap().map(f32::from_bits)
+        let texel = fetch(view, at, layer, level, &mut memory).unwrap();
+        let prepared = Prepared::new(view, &Sampler::default()).fetch(at, layer, level, &mut memory);
+        assert_eq!(prepared, Ok(texel));
+        texel.map(f32::from_bits)
     };
     assert_eq!(at(&view, [3, 1, 9], 1, 0), [15.0, 1.0, 1.0, 1.0]);
     assert_eq!(at(&view, [1, 0, 0], 0, 1), [1.0, 1.0, 1.0, 1.0]);

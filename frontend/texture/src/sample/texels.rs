@@ -84,24 +84,18 @@ impl Level {
     }
 }
 
-/// A place in a view by integers, if it is inside.
-pub(super) struct Place {
-    pub level: Level,
-    pub at: [u32; 3],
-    pub layer: u32,
+/// The number of a level of the view, if it has it; a buffer has one whatever the number.
+pub(super) fn level_number(view: &View, level: u32) -> Option<u32> {
+    let level = if view.kind == Kind::Buffer { 0 } else { level };
+    (level < levels(view)).then_some(level)
 }
 
-/// The place with these coordinates, of which only those count that the view's shape has. Layer and level count from the view's first
-/// ones on. `None`: it is outside.
-pub(super) fn place(view: &View, at: [u32; 3], layer: u32, level: u32) -> Option<Place> {
-    let level = if view.kind == Kind::Buffer { 0 } else { level };
-    if level >= levels(view) || layer >= view.layers.max(1) {
-        return None;
-    }
-    let level = Level::new(view, level);
+/// A place in a level by integers, of which only those count that the view's shape has. The layer counts from the view's first on.
+/// `None`: it is outside.
+pub(super) fn inside(view: &View, level: &Level, at: [u32; 3], layer: u32) -> Option<[u32; 3]> {
     let axes = view.kind.axes();
     let at = std::array::from_fn(|k| if k < axes { at[k] } else { 0 });
-    (0..axes).all(|k| at[k] < level.size[k]).then_some(Place { level, at, layer })
+    (layer < view.layers.max(1) && (0..axes).all(|k| at[k] < level.size[k])).then_some(at)
 }
 
 /// What the view's sources make of a format's components.
