@@ -8,7 +8,11 @@ use warpjit_texture::layout::nvidia::BlockLinear;
 use warpjit_texture::{Format, Kind, Layout, Source, Texel, View};
 
 /// Surface accesses.
-pub(crate) static SURFACE: DeviceFn = DeviceFn { name: "fermi.surface", run };
+pub(crate) static SURFACE: DeviceFn = DeviceFn { name: "fermi.surface", stores, run };
+
+fn stores(params: u64) -> bool {
+    !matches!(Request::decode(params).operation, Operation::Load | Operation::Address)
+}
 
 /// Words of the mailbox.
 pub(super) const COORDINATES: u32 = 0;

@@ -2,9 +2,7 @@
 
 use warpjit_ir::device::TextureEntry;
 use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn};
-use warpjit_texture::sample::{
-    Coordinates, CubeSize, Detail, Gather, Lod, LodQuery, Prepared, fetch, query_size,
-};
+use warpjit_texture::sample::{Coordinates, CubeSize, Detail, Gather, Lod, LodQuery, Prepared, query_size};
 use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 
 use super::request::{Family, Level, Operation, Request};
@@ -13,9 +11,9 @@ use super::{
 };
 
 /// Texture instructions of Tesla.
-pub(crate) static TESLA: DeviceFn = DeviceFn { name: "tesla.texture", run };
+pub(crate) static TESLA: DeviceFn = DeviceFn { name: "tesla.texture", stores: |_| false, run };
 /// Those of Fermi and GK104.
-pub(crate) static FERMI: DeviceFn = DeviceFn { name: "fermi.texture", run };
+pub(crate) static FERMI: DeviceFn = DeviceFn { name: "fermi.texture", stores: |_| false, run };
 
 /// Guest memory as the texture library wants it.
 pub(crate) struct Guest<'a>(pub(crate) &'a mut dyn DeviceAccess);
@@ -295,7 +293,7 @@ fn execute(
             for (axis, offset) in place.iter_mut().zip(arguments.offset) {
                 *axis = axis.wrapping_add_signed(offset);
             }
-            fetch(view, place, arguments.layer, level, memory)
+            prepared.fetch(place, arguments.layer, level, memory)
         }
         Operation::QueryLevel => {
             let LodQuery { raw, used } = prepared.query_lod(&at, &detail);

@@ -90,13 +90,13 @@ fn off_the_code() {
 }
 
 #[test]
-fn graphics_only_where_somebody_gets_there() {
-    // The second instruction is a texture's; only lane 3 executes it.
+fn unknown_only_where_somebody_gets_there() {
+    // Nobody knows what the second instruction, `texcsaa`, does; only lane 3 executes it.
     let mut code = assembled(
         "long mov b32 $r2 $tidx\nlong set $p0 0x1 eq u32 $r2 0x3\nlong (not $p0) exit\n",
         Chip::Gf100,
     );
-    code.extend(0x8000_0000_0000_1c06u64.to_le_bytes());
+    code.extend(0xd000_0000_0000_1c06u64.to_le_bytes());
     code.extend(assembled("exit\n", Chip::Gf100));
     let fault = run_code(&code, Chip::Gf100).expect_err("a fault");
     assert_eq!((fault.kind, fault.pc, fault.lane), (FaultKind::Illegal, 0x18, 3));
