@@ -67,7 +67,7 @@ impl Target for Chip {
         let Needs { entry, registers, shared_bytes, mut local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
         let base = if options.raw { options.base } else { 0 };
-        check_entry(base, entry, 4, &kernel.code)?;
+        check_entry(base, entry, 8, &kernel.code)?;
         let stage = options.stage.as_ref().filter(|_| options.raw);
         let mut lift_options = lift::Options {
             base,

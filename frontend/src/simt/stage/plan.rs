@@ -101,6 +101,9 @@ pub(super) struct Span {
 /// Ends of Fermi's attribute and patch spaces.
 const SPACE_END: u32 = 0x400;
 
+/// Registers of a thread, at most.
+const MOST_REGISTERS: u32 = 128;
+
 /// Most bytes of a lane that emitted vertices may take.
 const MOST_ROWS: u64 = 1 << 24;
 
@@ -132,6 +135,7 @@ impl Plan {
         local_bytes: u32,
         apart: bool,
     ) -> Result<Plan, LoadError> {
+        check(interface)?;
         let mut plan = Plan {
             interface: interface.clone(),
             layout: StageLayout::default(),
@@ -195,9 +199,6 @@ impl Plan {
             let InputPlace::Address(at) = input.place else {
                 return Err(LoadError::Program("an input of this instruction set has an address".into()));
             };
-            if !at.is_multiple_of(4) || input.words > 0x100 {
-                return Err(LoadError::Program(format!("no input can be {} words at {at:#x}", input.words)));
-            }
             let space = InputSpace::of(&input, apart);
             let plane = input.per == Per::Plane;
             let vertices = (many && input.per == Per::Vertex).then_some(self.interface.vertices.max(1));
@@ -275,11 +276,6 @@ impl Plan {
     /// Outputs of tessellation control: word after word, in each one lane after the other; then those of patches.
     fn shared_outputs(&mut self, uses: &Uses) -> Result<(), LoadError> {
         let invocations = self.interface.invocations.max(1);
-        if invocations > LANES {
-            return Err(LoadError::Program(format!(
-                "a patch has {LANES} threads at most, not {invocations}"
-            )));
-        }
         let patches = LANES / invocations;
         self.layout.patches_per_warp = patches;
         let mut spans = [Span::default(); 2];
@@ -327,6 +323,34 @@ impl Plan {
 }
 
 const EMPTY: InputArea = InputArea { start: 0, word_stride: 4, vertex_stride: 0 };
+
+/// Refuses sizes that no stage has.
+fn check(interface: &StageInterface) -> Result<(), LoadError> {
+    let &StageInterface { vertices, invocations, .. } = interface;
+    if vertices > LANES || invocations > LANES {
+        return Err(LoadError::Program(format!(
+            "{vertices} vertices and {invocations} threads are too many: there can be {LANES} of each"
+        )));
+    }
+    let inputs = interface.inputs.iter().map(|input| match input.place {
+        InputPlace::Address(at) => ("input", at, input.words, SPACE_END),
+        _ => ("input", 0, input.words, SPACE_END),
+    });
+    let outputs = interface.outputs.iter().map(|output| match output.place {
+        OutputPlace::Address(at) | OutputPlace::Patch(at) => ("output", at, output.words, SPACE_END),
+        OutputPlace::Register(number) => {
+            ("output", number.saturating_mul(4), output.words, 4 * MOST_REGISTERS)
+        }
+        OutputPlace::Export(..) => ("output", 0, output.words, SPACE_END),
+    });
+    for (what, at, words, end) in inputs.chain(outputs) {
+        let inside = u64::from(at) + 4 * u64::from(words) <= end.into();
+        if !at.is_multiple_of(4) || !inside {
+            return Err(LoadError::Program(format!("no {what} can have {words} words at {at:#x}")));
+        }
+    }
+    Ok(())
+}
 
 fn no_such_output() -> LoadError {
     LoadError::Program("the stage has no such output".into())

@@ -8,6 +8,8 @@ mod descriptor;
 mod device;
 mod lift;
 mod request;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use device::{FERMI, TESLA};
 pub(crate) use lift::Arguments;
