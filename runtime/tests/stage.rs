@@ -193,7 +193,7 @@ fn pixels(lanes: u32) -> Program {
     let (covered, pixel) = (body.load(0), body.load(0x24));
     let three = body.value("splat v2");
     body.text = body.text.replacen("    v1:", "    v2: ui32 = const 3\n    v1:", 1);
-    body.text += &format!("    v3: i1 = icmp.ne v{pixel}, v{three}\n");
+    body.text += &format!("    v3: mask = icmp ne v{pixel}, v{three}\n");
     let zero = body.value("splat v0");
     let alive = body.value(&format!("select v3, v{covered}, v{zero}"));
     body.store(0x40, alive);
@@ -364,12 +364,14 @@ fn patches_are_never_in_two_warps() {
     // Lanes without a patch would write those of patch 0.
     let present = body.load(8);
     let zero = body.value("splat v0");
-    body.text += &format!("    v5: i1 = icmp.ne v{present}, v{zero}\n    branch v5 -> block2, block1\n");
+    body.text += &format!("    v5: mask = icmp ne v{present}, v{zero}\n    branch v5, block1, block2\n");
     body.text += &format!(
-        "block2 at 0x10 insts 1:\n    store.u32 shared[v{lane} + 0x100], v{invocation} align 4\n    \
+        "block1 at 0x10 insts 1:\n    store.u32 shared[v{lane} + 0x100], v{invocation} align 4\n    \
          store.u32 shared[v{row} + 0x300], v{primitive} align 4\n    store.u32 shared[v{row} + 0x304], v{patch} align 4\n"
     );
-    let program = stage(interface, layout, &body.end());
+    let text =
+        body.end().replace("jump block1\nblock1", "jump block2\nblock2").replace("-> block1", "-> block2");
+    let program = stage(interface, layout, &text);
     let vertices: Vec<u32> = (0..22).map(|n| n * n).collect();
     let primitives: Vec<u32> = (0..11).map(|n| 500 + n).collect();
     let got = on_all(|engine| {

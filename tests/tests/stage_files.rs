@@ -115,7 +115,10 @@ fn segments_and_banks_are_read() {
     let error = |isa, program, launch| with(isa, program, launch).unwrap_err();
     assert!(error("tesla", "", "c0 = 'given'").ends_with("launch.c0: only fermi launches write into c0[]"));
     assert!(error("fermi", "", "c0 = 'no'").ends_with("is \"no\", must be one of launch, given"));
-    assert!(error("gcn", "base = 4\n", "").ends_with("program.base: code of gcn has no segment that addresses count in"));
+    assert!(
+        error("gcn", "base = 4\n", "")
+            .ends_with("program.base: code of gcn has no segment that addresses count in")
+    );
     let beyond = "program.base: is 0xfffffff9: 8 bytes of code do not fit below 2^32";
     assert!(error("tesla", "base = 0xfffffff9\n", "").ends_with(beyond));
 }
@@ -134,7 +137,10 @@ fn launches_of_other_stages_have_other_keys() {
     bad(&format!("{VERTEX}\npoints = 3"), "launch.points: a vertex launch has none");
     bad(&format!("{VERTEX}\nmax_vertices = 3"), "launch.max_vertices: a vertex launch has none");
     bad(&format!("{VERTEX}\nc0 = 'given'"), "launch.c0: graphics launches write nothing into c0[] as it is");
-    bad("type = 'geometry'\ncount = 1", "launch.vertices: missing; the input vertices of a primitive or patch");
+    bad(
+        "type = 'geometry'\ncount = 1",
+        "launch.vertices: missing; the input vertices of a primitive or patch",
+    );
     bad(
         "type = 'tess_control'\ncount = 1\nvertices = 3",
         "launch.invocations: missing; the threads of a patch",
@@ -150,10 +156,7 @@ fn launches_of_other_stages_have_other_keys() {
     );
     bad(&format!("{VERTEX}\n[fragments]\nrect = [0, 0, 2, 2]"), "fragments: only fragment launches have it");
     let compute = "grid = [1, 1, 1]\nblock = [32, 1, 1]";
-    bad(
-        &format!("{compute}\ncount = 1"),
-        "launch.count: only graphics stages have it, which `type` names",
-    );
+    bad(&format!("{compute}\ncount = 1"), "launch.count: only graphics stages have it, which `type` names");
     bad(&format!("{compute}\n[[input]]\nat = 0"), "input[0]: only launches of graphics stages have it");
     bad(&format!("{compute}\n[[output]]\nat = 0"), "output[0]: only launches of graphics stages have it");
     bad(&format!("{VERTEX}\n[[arg]]\nu32 = 1"), "arg[0]: vertex programs take no arguments");
@@ -176,7 +179,10 @@ fn launches_of_other_stages_have_other_keys() {
     assert!(error.contains("launch.type: is \"vertex\"; only raw code is of a graphics stage"), "{error}");
     let rsrc = text("gcn", VERTEX, "").replace("registers = 16", "rsrc1 = 0\nrsrc2 = 0");
     let error = parse(&rsrc).unwrap_err();
-    assert!(error.contains("launch.type: is \"vertex\"; rsrc1 and rsrc2 are registers of compute"), "{error}");
+    assert!(
+        error.contains("launch.type: is \"vertex\"; rsrc1 and rsrc2 are registers of compute"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -185,7 +191,10 @@ fn bad_fragments_are_refused() {
         refused("fermi", &format!("type = 'fragment'\n[fragments]\n{fragments}"), "", message);
     };
     bad("", "fragments: needs `quads` or `rect`");
-    bad("quads = 'quads.bin'\nrect = [0, 0, 2, 2]", "fragments.rect: given beside `quads`; only one of quads, rect is allowed");
+    bad(
+        "quads = 'quads.bin'\nrect = [0, 0, 2, 2]",
+        "fragments.rect: given beside `quads`; only one of quads, rect is allowed",
+    );
     bad("rect = [0, 0, 2]", "fragments.rect: has 3 numbers, must have four: x, y, width, height");
     bad("rect = [0, 1, 2, 2]", "fragments.rect[1]: is 1, must be even: quads are not cut");
     bad("rect = [0, 0, 0, 2]", "fragments.rect[2]: is 0, must be an integer from 2 to 16777216");
@@ -195,8 +204,14 @@ fn bad_fragments_are_refused() {
         "rect = [0, 0, 2, 2]\nimage = [0, 0, 2, 2]",
         "fragments.image: only with `quads`; rows of `rect` are those of the rectangle already",
     );
-    bad("quads = 'cut.bin'", "fragments.quads: has 24 bytes, must have 16 for each quad, and at least one quad");
-    bad("quads = 'none.bin'", "fragments.quads: has 0 bytes, must have 16 for each quad, and at least one quad");
+    bad(
+        "quads = 'cut.bin'",
+        "fragments.quads: has 24 bytes, must have 16 for each quad, and at least one quad",
+    );
+    bad(
+        "quads = 'none.bin'",
+        "fragments.quads: has 0 bytes, must have 16 for each quad, and at least one quad",
+    );
     bad("quads = 'odd.bin'", "fragments.quads: quad 1 is at (2, 3); both must be even");
     bad("quads = 'mask.bin'", "fragments.quads: quad 0 has mask 0x10; four bits are pixels");
     bad(
@@ -211,32 +226,154 @@ fn bad_inputs_are_refused() {
         refused(isa, launch, &format!("[[input]]\n{input}"), message);
     };
     let rows = "u32 = [1, 2]";
-    bad("fermi", VERTEX, "words = 1\nper = 'vertex'\nu32 = [1, 2]", "input[0]: needs `at`, `register` or `attribute`: where the program finds it");
-    bad("fermi", VERTEX, "at = 0\nper = 'vertex'\nu32 = [1, 2]", "input[0].words: missing; the number of words of a row");
-    bad("fermi", VERTEX, "at = 0\nwords = 0\nper = 'vertex'\nu32 = [1, 2]", "input[0].words: is 0, must be an integer from 1 to 256");
+    bad(
+        "fermi",
+        VERTEX,
+        "words = 1\nper = 'vertex'\nu32 = [1, 2]",
+        "input[0]: needs `at`, `register` or `attribute`: where the program finds it",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nper = 'vertex'\nu32 = [1, 2]",
+        "input[0].words: missing; the number of words of a row",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 0\nper = 'vertex'\nu32 = [1, 2]",
+        "input[0].words: is 0, must be an integer from 1 to 256",
+    );
     bad("fermi", VERTEX, "at = 0\nwords = 1\nu32 = [1, 2]", "input[0].per: missing; what has a row");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nper = 'pixel'\nu32 = [1, 2]", "input[0].per: is \"pixel\", must be one of vertex, launch");
-    bad("fermi", FRAGMENT, "at = 0\nwords = 1\nper = 'vertex'\nu32 = [1, 2]", "input[0].per: is \"vertex\", must be one of primitive, launch, pixel, plane");
-    bad("fermi", GEOMETRY, "at = 0\nwords = 1\nper = 'patch'\nu32 = [1, 2]", "input[0].per: is \"patch\", must be one of vertex, primitive, launch");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nper = 'vertex'", "input[0]: has no rows; needs one of data, u32, i32, f32, f64, u64, u8");
-    bad("fermi", VERTEX, "at = 0\nwords = 2\nper = 'vertex'\nu32 = [1, 2]", "input[0].u32: has 8 bytes, must have 2 rows of 8 bytes: 2 words per vertex");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nper = 'vertex'\nu8 = [1, 2, 3, 4, 5, 6, 7, 8, 9]", "input[0].u8: has 9 bytes, must have 2 rows of 4 bytes: 1 words per vertex");
-    bad("fermi", FRAGMENT, "at = 0\nwords = 1\nper = 'plane'\nf32 = [1, 2]", "input[0].f32: has 8 bytes, must have 1 rows of 12 bytes: 1 words per plane");
-    bad("fermi", FRAGMENT, "at = 0\nwords = 1\nper = 'pixel'\nf32 = [1, 2]", "input[0].f32: has 8 bytes, must have 8 rows of 4 bytes: 1 words per pixel");
-    bad("fermi", VERTEX, &format!("at = 6\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].at: is 0x6, must be a multiple of 4");
-    bad("fermi", VERTEX, &format!("at = 0x3fc\nwords = 2\nper = 'vertex'\n{rows}"), "input[0].at: is 0x3fc: 2 words do not fit below 0x400, where the space ends");
-    bad("tesla", VERTEX, &format!("at = 0x200\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].at: is 512, must be an integer from 0 to 508");
-    bad("tesla", GEOMETRY, &format!("at = 0x18\nwords = 2\nper = 'primitive'\n{rows}"), "input[0].at: is 0x18: 2 words do not fit below 0x1c, where the space ends");
-    bad("fermi", VERTEX, &format!("register = 'v0'\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].register: fermi programs have no such inputs, only `at`");
-    bad("gcn", VERTEX, &format!("at = 0\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].at: gcn programs have no such inputs, only `register` or `attribute`");
-    bad("gcn", VERTEX, &format!("register = 's0'\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].register: is \"s0\", must be a register from v0 to v15");
-    bad("gcn", VERTEX, &format!("register = 'v15'\nwords = 2\nper = 'vertex'\n{rows}"), "input[0].register: is \"v15\": 2 words end with v16, the last is v15");
-    bad("gcn", VERTEX, &format!("attribute = 0\nwords = 1\nper = 'vertex'\n{rows}"), "input[0].attribute: only fragment programs interpolate");
-    bad("gcn", FRAGMENT, &format!("attribute = 0\nwords = 1\nper = 'launch'\n{rows}"), "input[0].per: is \"launch\", must be \"primitive\" for an attribute");
-    bad("gcn", FRAGMENT, &format!("attribute = 0\nwords = 5\nper = 'primitive'\n{rows}"), "input[0].words: is 5; an attribute has at most 4");
-    bad("gcn", FRAGMENT, &format!("register = 'v0'\nwords = 1\nper = 'plane'\n{rows}"), "input[0].per: is \"plane\"; registers have no planes, give an `attribute`");
-    bad("fermi", VERTEX, &format!("at = 0\nwords = 1\nper = 'vertex'\nbytes = 8\n{rows}"), "input[0].bytes: unknown key; allowed are at, attribute, data, f32, f64, i32, per, register, u32, u64, u8, words");
-    let twice = format!("at = 0x10\nwords = 1\nper = 'vertex'\n{rows}\n[[input]]\nat = 0xc\nwords = 2\nper = 'launch'\n{rows}");
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nper = 'pixel'\nu32 = [1, 2]",
+        "input[0].per: is \"pixel\", must be one of vertex, launch",
+    );
+    bad(
+        "fermi",
+        FRAGMENT,
+        "at = 0\nwords = 1\nper = 'vertex'\nu32 = [1, 2]",
+        "input[0].per: is \"vertex\", must be one of primitive, launch, pixel, plane",
+    );
+    bad(
+        "fermi",
+        GEOMETRY,
+        "at = 0\nwords = 1\nper = 'patch'\nu32 = [1, 2]",
+        "input[0].per: is \"patch\", must be one of vertex, primitive, launch",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nper = 'vertex'",
+        "input[0]: has no rows; needs one of data, u32, i32, f32, f64, u64, u8",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 2\nper = 'vertex'\nu32 = [1, 2]",
+        "input[0].u32: has 8 bytes, must have 2 rows of 8 bytes: 2 words per vertex",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nper = 'vertex'\nu8 = [1, 2, 3, 4, 5, 6, 7, 8, 9]",
+        "input[0].u8: has 9 bytes, must have 2 rows of 4 bytes: 1 words per vertex",
+    );
+    bad(
+        "fermi",
+        FRAGMENT,
+        "at = 0\nwords = 1\nper = 'plane'\nf32 = [1, 2]",
+        "input[0].f32: has 8 bytes, must have 1 rows of 12 bytes: 1 words per plane",
+    );
+    bad(
+        "fermi",
+        FRAGMENT,
+        "at = 0\nwords = 1\nper = 'pixel'\nf32 = [1, 2]",
+        "input[0].f32: has 8 bytes, must have 8 rows of 4 bytes: 1 words per pixel",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        &format!("at = 6\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].at: is 0x6, must be a multiple of 4",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        &format!("at = 0x3fc\nwords = 2\nper = 'vertex'\n{rows}"),
+        "input[0].at: is 0x3fc: 2 words do not fit below 0x400, where the space ends",
+    );
+    bad(
+        "tesla",
+        VERTEX,
+        &format!("at = 0x200\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].at: is 512, must be an integer from 0 to 508",
+    );
+    bad(
+        "tesla",
+        GEOMETRY,
+        &format!("at = 0x18\nwords = 2\nper = 'primitive'\n{rows}"),
+        "input[0].at: is 0x18: 2 words do not fit below 0x1c, where the space ends",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        &format!("register = 'v0'\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].register: fermi programs have no such inputs, only `at`",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        &format!("at = 0\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].at: gcn programs have no such inputs, only `register` or `attribute`",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        &format!("register = 's0'\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].register: is \"s0\", must be a register from v0 to v15",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        &format!("register = 'v15'\nwords = 2\nper = 'vertex'\n{rows}"),
+        "input[0].register: is \"v15\": 2 words end with v16, the last is v15",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        &format!("attribute = 0\nwords = 1\nper = 'vertex'\n{rows}"),
+        "input[0].attribute: only fragment programs interpolate",
+    );
+    bad(
+        "gcn",
+        FRAGMENT,
+        &format!("attribute = 0\nwords = 1\nper = 'launch'\n{rows}"),
+        "input[0].per: is \"launch\", must be \"primitive\" for an attribute",
+    );
+    bad(
+        "gcn",
+        FRAGMENT,
+        &format!("attribute = 0\nwords = 5\nper = 'primitive'\n{rows}"),
+        "input[0].words: is 5; an attribute has at most 4",
+    );
+    bad(
+        "gcn",
+        FRAGMENT,
+        &format!("register = 'v0'\nwords = 1\nper = 'plane'\n{rows}"),
+        "input[0].per: is \"plane\"; registers have no planes, give an `attribute`",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        &format!("at = 0\nwords = 1\nper = 'vertex'\nbytes = 8\n{rows}"),
+        "input[0].bytes: unknown key; allowed are at, attribute, data, f32, f64, i32, per, register, u32, u64, u8, words",
+    );
+    let twice = format!(
+        "at = 0x10\nwords = 1\nper = 'vertex'\n{rows}\n[[input]]\nat = 0xc\nwords = 2\nper = 'launch'\n{rows}"
+    );
     bad("fermi", VERTEX, &twice, "input[1].at: shares words with the input at 0x10");
 }
 
@@ -245,33 +382,135 @@ fn bad_outputs_are_refused() {
     let bad = |isa: &str, launch: &str, output: &str, message: &str| {
         refused(isa, launch, &format!("[[output]]\n{output}"), message);
     };
-    bad("fermi", VERTEX, "words = 1\nbuffer = 'out'", "output[0]: needs one of at, register, export, coverage, emitted");
+    bad(
+        "fermi",
+        VERTEX,
+        "words = 1\nbuffer = 'out'",
+        "output[0]: needs one of at, register, export, coverage, emitted",
+    );
     bad("fermi", VERTEX, "at = 0\nbuffer = 'out'", "output[0].words: missing; the number of words of a row");
-    bad("fermi", VERTEX, "at = 0\nwords = 1", "output[0].buffer: missing; the name of the buffer for the rows");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nbuffer = 'no'", "output[0].buffer: no buffer is called \"no\"; there are out, b");
-    bad("fermi", VERTEX, "at = 0\nwords = 9\nbuffer = 'out'", "output[0].buffer: buffer \"out\" has 64 bytes, 2 rows of 36 bytes take 72");
-    bad("tesla", VERTEX, "at = 0x1fc\nwords = 2\nbuffer = 'out'", "output[0].at: is 0x1fc: 2 words do not fit below 0x200, where the space ends");
-    bad("fermi", VERTEX, "register = 'r0'\nwords = 1\nbuffer = 'out'", "output[0].register: vertex programs of fermi have no such outputs, only `at`");
-    bad("fermi", FRAGMENT, "at = 0\nwords = 1\nbuffer = 'out'", "output[0].at: fragment programs of fermi have no such outputs, only `register`");
-    bad("fermi", FRAGMENT, "register = 'r14'\nwords = 4\nbuffer = 'out'", "output[0].register: is \"r14\": 4 words end with r17, the last is r15");
-    bad("gcn", VERTEX, "at = 0\nwords = 1\nbuffer = 'out'", "output[0].at: vertex programs of gcn have no such outputs, only `export`");
-    bad("gcn", VERTEX, "export = 'mrt0'\nwords = 1\nbuffer = 'out'", "output[0].export: is \"mrt0\", must be pos0 to pos3 or param0 to param31 in a vertex launch");
-    bad("gcn", FRAGMENT, "export = 'mrt8'\nwords = 1\nbuffer = 'out'", "output[0].export: is \"mrt8\", must be mrt0 to mrt7 or mrtz in a fragment launch");
-    bad("gcn", VERTEX, "export = 'pos0'\nwords = 5\nbuffer = 'out'", "output[0].export: 5 words; an export has at most 4");
-    bad("gcn", VERTEX, "export = 'pos0'\nwords = 1\nbuffer = 'out'\nformat = 'f32'", "output[0].format: is \"f32\", must be one of f16");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nbuffer = 'out'\nformat = 'f16'", "output[0].format: only exports have a format");
-    bad("fermi", VERTEX, "at = 0\nwords = 1\nbuffer = 'out'\nper = 'patch'", "output[0].per: only tess_control launches write patch space, `at` an address");
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1",
+        "output[0].buffer: missing; the name of the buffer for the rows",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nbuffer = 'no'",
+        "output[0].buffer: no buffer is called \"no\"; there are out, b",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 9\nbuffer = 'out'",
+        "output[0].buffer: buffer \"out\" has 64 bytes, 2 rows of 36 bytes take 72",
+    );
+    bad(
+        "tesla",
+        VERTEX,
+        "at = 0x1fc\nwords = 2\nbuffer = 'out'",
+        "output[0].at: is 0x1fc: 2 words do not fit below 0x200, where the space ends",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "register = 'r0'\nwords = 1\nbuffer = 'out'",
+        "output[0].register: vertex programs of fermi have no such outputs, only `at`",
+    );
+    bad(
+        "fermi",
+        FRAGMENT,
+        "at = 0\nwords = 1\nbuffer = 'out'",
+        "output[0].at: fragment programs of fermi have no such outputs, only `register`",
+    );
+    bad(
+        "fermi",
+        FRAGMENT,
+        "register = 'r14'\nwords = 4\nbuffer = 'out'",
+        "output[0].register: is \"r14\": 4 words end with r17, the last is r15",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        "at = 0\nwords = 1\nbuffer = 'out'",
+        "output[0].at: vertex programs of gcn have no such outputs, only `export`",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        "export = 'mrt0'\nwords = 1\nbuffer = 'out'",
+        "output[0].export: is \"mrt0\", must be pos0 to pos3 or param0 to param31 in a vertex launch",
+    );
+    bad(
+        "gcn",
+        FRAGMENT,
+        "export = 'mrt8'\nwords = 1\nbuffer = 'out'",
+        "output[0].export: is \"mrt8\", must be mrt0 to mrt7 or mrtz in a fragment launch",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        "export = 'pos0'\nwords = 5\nbuffer = 'out'",
+        "output[0].export: 5 words; an export has at most 4",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        "export = 'pos0'\nwords = 1\nbuffer = 'out'\nformat = 'f32'",
+        "output[0].format: is \"f32\", must be one of f16",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nbuffer = 'out'\nformat = 'f16'",
+        "output[0].format: only exports have a format",
+    );
+    bad(
+        "fermi",
+        VERTEX,
+        "at = 0\nwords = 1\nbuffer = 'out'\nper = 'patch'",
+        "output[0].per: only tess_control launches write patch space, `at` an address",
+    );
     bad("fermi", VERTEX, "coverage = 'out'", "output[0].coverage: only fragment launches have it");
     bad("fermi", VERTEX, "emitted = 'out'", "output[0].emitted: only geometry launches have it");
     bad("fermi", FRAGMENT, "coverage = 'out'\nwords = 1", "output[0].words: does not go with `coverage`");
-    bad("fermi", FRAGMENT, "coverage = 'out'\n[[output]]\ncoverage = 'b'", "output[1].coverage: given a second time");
+    bad(
+        "fermi",
+        FRAGMENT,
+        "coverage = 'out'\n[[output]]\ncoverage = 'b'",
+        "output[1].coverage: given a second time",
+    );
     let large = "type = 'fragment'\n[fragments]\nrect = [0, 0, 10, 8]";
-    bad("fermi", large, "coverage = 'out'", "output[0].coverage: buffer \"out\" has 64 bytes, 80 bytes for pixels take 80");
+    bad(
+        "fermi",
+        large,
+        "coverage = 'out'",
+        "output[0].coverage: buffer \"out\" has 64 bytes, 80 bytes for pixels take 80",
+    );
     let many = "type = 'geometry'\ncount = 6\nvertices = 3\nmax_vertices = 2";
-    bad("fermi", many, "emitted = 'out'", "output[0].emitted: buffer \"out\" has 64 bytes, counts and flags of 6 threads take 72");
-    let two = |a: &str, b: &str| format!("{a}\nwords = 2\nbuffer = 'out'\n[[output]]\n{b}\nwords = 2\nbuffer = 'b'");
-    bad("fermi", VERTEX, &two("at = 0", "at = 4"), "output[1].at: shares words with the output of buffer \"out\"");
-    bad("gcn", VERTEX, &two("export = 'pos1'", "export = 'pos1'"), "output[1].export: shares words with the output of buffer \"out\"");
+    bad(
+        "fermi",
+        many,
+        "emitted = 'out'",
+        "output[0].emitted: buffer \"out\" has 64 bytes, counts and flags of 6 threads take 72",
+    );
+    let two = |a: &str, b: &str| {
+        format!("{a}\nwords = 2\nbuffer = 'out'\n[[output]]\n{b}\nwords = 2\nbuffer = 'b'")
+    };
+    bad(
+        "fermi",
+        VERTEX,
+        &two("at = 0", "at = 4"),
+        "output[1].at: shares words with the output of buffer \"out\"",
+    );
+    bad(
+        "gcn",
+        VERTEX,
+        &two("export = 'pos1'", "export = 'pos1'"),
+        "output[1].export: shares words with the output of buffer \"out\"",
+    );
     let one = two("at = 0", "at = 8").replace("'b'", "'out'");
     bad("fermi", VERTEX, &one, "output[1].buffer: buffer \"out\" has the rows of another output");
 }
@@ -319,18 +558,39 @@ fn bad_textures_are_refused() {
     bad("fermi", "[images]\ngb_addr_config = 0", "images: fermi has no such registers, only gcn");
     bad("tesla", "[[image]]\nslot = 0", "image[0]: only chips from gf100 to gf119 have such surfaces");
     bad("fermi", "[[texture]]\nslot = 0", "texture[0].words: missing; the 8 words of the entry");
-    bad("fermi", &format!("[[texture]]\n{entry}"), "texture[0].slot: missing; the number that instructions name");
+    bad(
+        "fermi",
+        &format!("[[texture]]\n{entry}"),
+        "texture[0].slot: missing; the number that instructions name",
+    );
     bad("fermi", "[[texture]]\nslot = 0\nwords = [1]", "texture[0].words: has 1 words, must have 8");
-    bad("fermi", &format!("[[image]]\nslot = 8\n{entry}"), "image[0].slot: is 8, must be an integer from 0 to 7");
+    bad(
+        "fermi",
+        &format!("[[image]]\nslot = 8\n{entry}"),
+        "image[0].slot: is 8, must be an integer from 0 to 7",
+    );
     bad("fermi", &format!("[[image]]\nslot = 7\n{entry}"), "image[0].words: has 8 words, must have 6");
     let twice = format!("[[sampler]]\nslot = 1\n{entry}\n[[sampler]]\nslot = 1\n{entry}");
     bad("fermi", &twice, "sampler[1].slot: slot 1 is given twice");
-    bad("fermi", "[textures]\nhandles = 3", "textures.handles: only chips from gk104 on have texture handles");
+    bad(
+        "fermi",
+        "[textures]\nhandles = 3",
+        "textures.handles: only chips from gk104 on have texture handles",
+    );
     bad("fermi", "[textures]\ntic = 'no'", "textures.tic: no buffer is called \"no\"; there are out, b");
     bad("fermi", "[[bind]]\ntic = 0", "bind[0]: needs `texture` with `tic`, or `sampler` with `tsc`");
-    bad("fermi", "[[bind]]\ntexture = 0\ntic = 0", "bind[0].texture: there is no table; [textures] names none as `tic`");
-    bad("fermi", "[textures]\ntsc = 'b'\n[[bind]]\nsampler = 0\ntic = 0", "bind[0].tic: does not go with `sampler`");
-    let both = format!("[[texture]]\nslot = 1\n{entry}\n[textures]\ntic = 'b'\n[[bind]]\ntexture = 1\ntic = 0");
+    bad(
+        "fermi",
+        "[[bind]]\ntexture = 0\ntic = 0",
+        "bind[0].texture: there is no table; [textures] names none as `tic`",
+    );
+    bad(
+        "fermi",
+        "[textures]\ntsc = 'b'\n[[bind]]\nsampler = 0\ntic = 0",
+        "bind[0].tic: does not go with `sampler`",
+    );
+    let both =
+        format!("[[texture]]\nslot = 1\n{entry}\n[textures]\ntic = 'b'\n[[bind]]\ntexture = 1\ntic = 0");
     bad("fermi", &both, "bind[0].texture: slot 1 is given twice");
     bad("gcn", "[images]\ntile_modes = [1]", "images.tile_modes: has 1 words, must have 32");
     bad("gcn", "[[expect]]\nfault = 'memory'\nslot = 1", "expect[0].slot: only a texture fault has one");
