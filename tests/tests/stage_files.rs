@@ -309,7 +309,7 @@ fn bad_inputs_are_refused() {
         "tesla",
         VERTEX,
         &format!("at = 0x200\nwords = 1\nper = 'vertex'\n{rows}"),
-        "input[0].at: is 512, must be an integer from 0 to 508",
+        "input[0].at: is 0x200: 1 words do not fit below 0x200, where the space ends",
     );
     bad(
         "tesla",
