@@ -25,6 +25,7 @@ use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value
 
 use super::options::Options;
 use super::slots::{EXEC, M0, Slots};
+use super::stage::Places;
 use super::statics::Statics;
 use super::views::{HI, LANE, LO, View, Views};
 use crate::emission::{Emission, extends_emission};
@@ -59,6 +60,8 @@ pub(super) struct Emit<'f> {
     pub(super) views: Views,
     /// Whether the program has scratch instructions, as those of 1.4 that know no buffer for it.
     pub(super) scratch_instructions: bool,
+    /// Inputs and outputs, of a graphics stage.
+    pub(super) places: Option<&'f Places>,
     /// DPP of the current instruction.
     pub(super) dpp: Option<DppState>,
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
@@ -88,6 +91,7 @@ impl<'f> Emit<'f> {
             live_after: Views::all_scalar(),
             views: Views::all_scalar(),
             scratch_instructions: true,
+            places: None,
             dpp: None,
             zero_flags: [None; 2],
             slots,

@@ -105,7 +105,7 @@ impl Image {
 
     fn write(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value, cond: Option<Value>) {
         let ok = access::and(e, Some(self.inside), cond);
-        let guard = access::guard(e, ok);
+        let guard = e.store_guard(ok);
         e.b.store(access(GLOBAL, bytes, false, at as i32), self.address, value, Some(guard));
     }
 
@@ -259,4 +259,12 @@ fn update(e: &mut Emit<'_>, inst: &Inst, image: &Image, rmw: Rmw) {
     let mem = MemAccess { align: bytes, ..access(GLOBAL, bytes, false, 0) };
     let old = atomic::emit(e, inst, mem, rmw, image.address, operands, Some(image.inside));
     atomic::write_old(e, inst, old);
+}
+
+/// Bytes of the arguments and results of a device call.
+pub(super) const MAILBOX_BYTES: u32 = 4 * 32;
+
+/// Whether a program has instructions that may call the device.
+pub(super) fn has_device(graph: &super::graph::Graph) -> bool {
+    graph.nodes().flat_map(|(_, node)| &node.insts).any(|inst| inst.format == Format::Mimg)
 }

@@ -92,7 +92,7 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         preload: &[],
         observed: true,
     };
-    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
     verify(&func).unwrap_or_else(|error| panic!("{:?}\n{func}", error.violations));
     let (offsets, _) = func.frame_layout();
     let slot = |name: &str| {

@@ -126,8 +126,9 @@ impl Machine {
             private_aperture: if self.apertures { PRIVATE } else { 0 },
             preload: &[],
             observed: true,
+            stage: None,
         };
-        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
         let code = Code::new(&func).unwrap_or_else(|error| panic!("{error}\n{func}"));
         let exec = self.exec;
         let mut warp = Warp::new(&code, u64::MAX, |builtin, lane| match builtin {
