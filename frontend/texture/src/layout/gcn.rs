@@ -1,0 +1,325 @@
+//! Images of GCN 1.0 to 1.2: linear, in micro tiles, in macro tiles (docs/hardware/graphics-gcn.md sections 4.1, 4.2).
+
+use super::{Place, macro_tiles::MacroTiles};
+use crate::{Kind, View};
+
+pub use super::chips::TileTables;
+
+/// Order of the elements of a micro tile.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Micro {
+    /// For displays.
+    Display,
+    /// For everything else.
+    Thin,
+    /// For depth; the same order as `Thin`.
+    Depth,
+    /// For rotated displays.
+    Rotated,
+    /// Of several slices.
+    Thick,
+}
+
+/// What an entry of the tile tables says, for elements of some size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TileMode {
+    /// `ARRAY_MODE`: 0 linear general, 1 linear aligned, 2 and 3 micro tiles (thin, thick), 4 and up macro tiles.
+    pub array_mode: u8,
+    /// Order in micro tiles.
+    pub micro: Micro,
+    /// `PIPE_CONFIG`.
+    pub pipe_config: u8,
+    /// Bytes at which a micro tile is split.
+    pub tile_split: u32,
+    /// Micro tiles side by side in a bank.
+    pub bank_width: u32,
+    /// Micro tiles one above the other in a bank.
+    pub bank_height: u32,
+    /// How much wider than high the tiles of all banks are.
+    pub macro_aspect: u32,
+    /// Banks: 2, 4, 8 or 16.
+    pub banks: u32,
+    /// Bytes of a row of memory.
+    pub row_bytes: u32,
+}
+
+impl TileMode {
+    /// Linear, with aligned rows.
+    pub const LINEAR_ALIGNED: TileMode = TileMode::linear(1);
+    /// Linear, with nothing aligned.
+    pub const LINEAR_GENERAL: TileMode = TileMode::linear(0);
+
+    const fn linear(array_mode: u8) -> TileMode {
+        TileMode {
+            array_mode,
+            micro: Micro::Display,
+            pipe_config: 0,
+            tile_split: 64,
+            bank_width: 1,
+            bank_height: 1,
+            macro_aspect: 1,
+            banks: 2,
+            row_bytes: 1024,
+        }
+    }
+
+    /// Slices of a micro tile.
+    pub fn thickness(&self) -> u32 {
+        match self.array_mode {
+            3 | 7 | 9 | 10 | 13 | 15 => 4,
+            8 | 14 => 8,
+            _ => 1,
+        }
+    }
+
+    /// Whether micro tiles are distributed over pipes and banks.
+    pub fn is_macro_tiled(&self) -> bool {
+        self.array_mode >= 4
+    }
+
+    /// The mode that a level has for which there are not enough slices.
+    fn thinner(&self, slices: u64) -> TileMode {
+        let array_mode = match self.array_mode {
+            3 => 2,
+            7 => 4,
+            13 => 12,
+            8 if slices < 4 => 4,
+            8 => 7,
+            14 if slices < 4 => 12,
+            14 => 13,
+            other => other,
+        };
+        TileMode { array_mode, ..*self }
+    }
+}
+
+/// An image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Surface {
+    /// How it is tiled.
+    pub mode: TileMode,
+    /// Texels from row to row in level 0.
+    pub pitch: u32,
+    /// Slices of the resource (faces, of cubes); of three dimensions the view's size counts.
+    pub slices: u32,
+    /// Whether all is padded to powers of two, level 0 too.
+    pub pow2_pad: bool,
+}
+
+/// Size and start of a level.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    mode: TileMode,
+    pitch: u64,
+    rows: u64,
+    slices: u64,
+    start: u64,
+    bytes: u64,
+}
+
+impl Surface {
+    /// Where a level begins, and how it is laid out.
+    pub(super) fn level(&self, view: &View, level: u32) -> (u64, Place) {
+        let bytes = u64::from(view.format.bytes.max(1));
+        let extent = self.extent(view, level);
+        let Extent { mode, pitch, rows, start, .. } = extent;
+        if mode.array_mode < 2 {
+            let pitch = pitch.wrapping_mul(bytes);
+            return (
+                view.address.wrapping_add(start),
+                Place::Rows { pitch, slice: pitch.wrapping_mul(rows) },
+            );
+        }
+        // Only of macro tiled images do the lowest bits of the address mean pipe and bank.
+        let swizzle = match self.mode.is_macro_tiled() {
+            true => MacroTiles::swizzle_mask(&self.mode) & view.address,
+            false => 0,
+        };
+        let address = (view.address - swizzle).wrapping_add(start);
+        let order = Order::new(&mode, bytes);
+        let place = match mode.is_macro_tiled() {
+            true => Place::Macro(MacroTiles::new(&mode, order, bytes, pitch, rows, swizzle)),
+            false => Place::Micro(MicroTiles::new(&mode, order, bytes, pitch, rows)),
+        };
+        (address, place)
+    }
+
+    /// The sizes of a level, which depend on those of all before.
+    fn extent(&self, view: &View, level: u32) -> Extent {
+        // From here on, all levels are as small as can be.
+        let level = level.min(32);
+        let bytes = u64::from(view.format.bytes.max(1));
+        let (block_width, _) = view.format.block();
+        let mut end = 0u64;
+        let mut number = 0;
+        loop {
+            let padded = |n: u64| if number > 0 || self.pow2_pad { n.next_power_of_two() } else { n };
+            let [_, rows, depth] = view.format.elements(view.level_size(number)).map(u64::from);
+            // Widths of levels follow from the first's pitch.
+            let width = self.pitch.checked_shr(number).unwrap_or(0).max(1).div_ceil(block_width);
+            let width = if number == 0 { width.into() } else { padded(width.into()) };
+            let slices = if view.kind == Kind::D3 { depth } else { self.slices.max(1).into() };
+            let sizes = [width, padded(rows.max(1)), padded(slices.max(1))];
+            let (extent, align) = self.sized(sizes, bytes, number);
+            let start = end.wrapping_add(align - 1) & !(align - 1);
+            if number == level {
+                return Extent { start, ..extent };
+            }
+            let bytes = extent.pitch.wrapping_mul(extent.rows).wrapping_mul(extent.slices);
+            end = start.wrapping_add(bytes.wrapping_mul(extent.bytes));
+            number += 1;
+        }
+    }
+
+    /// Pads a level as its mode asks, which may be a simpler one than the first level's. Also: what its start is aligned to.
+    fn sized(&self, [width, rows, slices]: [u64; 3], bytes: u64, level: u32) -> (Extent, u64) {
+        let mut extent = Extent { mode: self.mode, pitch: width, rows, slices, start: 0, bytes };
+        if self.mode.array_mode < 2 {
+            if level > 0 && self.mode.array_mode == 1 {
+                let (of_row, of_slice) = ((64 / bytes).max(8), (256 / bytes).max(64));
+                extent.pitch = aligned_pitch(width.next_multiple_of(of_row), of_row, rows, of_slice);
+            }
+            return (extent, if self.mode.array_mode == 1 { 256 } else { 1 });
+        }
+        let tiled_bytes = bytes.next_power_of_two();
+        let mut mode = self.mode;
+        if level > 0 && mode.is_macro_tiled() {
+            if slices < u64::from(mode.thickness()) {
+                mode = mode.thinner(slices);
+            }
+            let (wide, high) = MacroTiles::dimensions(&mode, tiled_bytes);
+            if width < wide || rows < high {
+                mode.array_mode = if mode.thickness() == 1 { 2 } else { 3 };
+            }
+        }
+        if level > 0 && mode.array_mode == 3 && slices < 4 {
+            mode = mode.thinner(slices);
+        }
+        let thickness = u64::from(mode.thickness());
+        extent.mode = mode;
+        extent.slices = slices.next_multiple_of(thickness);
+        if mode.is_macro_tiled() {
+            let (wide, high) = MacroTiles::dimensions(&mode, tiled_bytes);
+            extent.pitch = width.next_multiple_of(wide);
+            extent.rows = rows.next_multiple_of(high);
+            return (extent, MacroTiles::bytes(&mode, tiled_bytes));
+        }
+        extent.pitch = width.next_multiple_of(8);
+        extent.rows = rows.next_multiple_of(8);
+        if level > 0 {
+            // A slice (of thick tiles, four of them) fills 256 bytes at least.
+            let of_slice = (256 / (tiled_bytes * thickness)).max(1);
+            extent.pitch = aligned_pitch(extent.pitch, 8, extent.rows, of_slice);
+        }
+        (extent, 256)
+    }
+}
+
+/// The least pitch with which slices have a multiple of `of_slice` elements.
+fn aligned_pitch(mut pitch: u64, of_row: u64, rows: u64, of_slice: u64) -> u64 {
+    for _ in 0..256 {
+        if pitch.wrapping_mul(rows).is_multiple_of(of_slice) {
+            break;
+        }
+        pitch += of_row;
+    }
+    pitch
+}
+
+/// Order of the elements in a micro tile: what the lowest three bits of x, y, z add to an element's number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    x: [u16; 8],
+    y: [u16; 8],
+    z: [u16; 8],
+}
+
+impl Order {
+    fn new(mode: &TileMode, bytes: u64) -> Order {
+        let (thickness, log2) = (mode.thickness(), bytes.max(1).next_power_of_two().ilog2().min(4));
+        let thin: &[u8; 12] = match (mode.micro, log2) {
+            (Micro::Display, 0) => b"x0x1x2y1y0y2",
+            (Micro::Display, 1) => b"x0x1x2y0y1y2",
+            (Micro::Display, 2) => b"x0x1y0x2y1y2",
+            (Micro::Display, 3) => b"x0y0x1x2y1y2",
+            (Micro::Display, _) => b"y0x0x1x2y1y2",
+            (Micro::Rotated, 0) => b"y0y1y2x1x0x2",
+            (Micro::Rotated, 1) => b"y0y1y2x0x1x2",
+            (Micro::Rotated, 2) => b"y0y1x0y2x1x2",
+            (Micro::Rotated, _) => b"y0x0y1x1x2y2",
+            _ => b"x0y0x1y1x2y2",
+        };
+        let thick: Option<&[u8; 16]> = match (mode.micro, log2) {
+            (Micro::Thick, 0 | 1) => Some(b"x0y0x1y1z0z1x2y2"),
+            (Micro::Thick, 2) => Some(b"x0y0x1z0y1z1x2y2"),
+            (Micro::Thick, _) => Some(b"x0y0z0x1y1z1x2y2"),
+            _ => None,
+        };
+        let order = match thick {
+            Some(thick) if thickness > 1 => &thick[..],
+            _ => &thin[..],
+        };
+        let mut places = Order { x: [0; 8], y: [0; 8], z: [0; 8] };
+        let mut place = 0;
+        let mut add = |axis: &mut [u16; 8], bit: u32| {
+            for (n, value) in (0u16..).zip(axis) {
+                *value |= (n >> bit & 1) << place;
+            }
+            place += 1;
+        };
+        for pair in order.chunks(2) {
+            let bit = u32::from(pair[1] - b'0');
+            match pair[0] {
+                b'x' => add(&mut places.x, bit),
+                b'y' => add(&mut places.y, bit),
+                _ => add(&mut places.z, bit),
+            }
+        }
+        // Thin orders have slices above them, and thick ones the third bit of eight slices.
+        let done = order.len() as u32 / 2 - 6;
+        (done..thickness.ilog2()).for_each(|bit| add(&mut places.z, bit));
+        places
+    }
+
+    /// The number of an element in its micro tile.
+    #[inline]
+    pub(super) fn number(&self, x: u32, y: u32, slice: u32) -> u64 {
+        let of = |axis: &[u16; 8], n: u32| axis[n as usize & 7];
+        (of(&self.x, x) | of(&self.y, y) | of(&self.z, slice)).into()
+    }
+}
+
+/// A level in micro tiles, row after row of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MicroTiles {
+    order: Order,
+    bytes: u64,
+    /// Log2 of the slices of a tile.
+    thickness: u32,
+    tile_bytes: u64,
+    /// Tiles of a row, and bytes of the slices of a tile.
+    columns: u64,
+    slice_bytes: u64,
+}
+
+impl MicroTiles {
+    fn new(mode: &TileMode, order: Order, bytes: u64, pitch: u64, rows: u64) -> MicroTiles {
+        let thickness = u64::from(mode.thickness());
+        MicroTiles {
+            order,
+            bytes,
+            thickness: thickness.ilog2(),
+            tile_bytes: 64 * bytes * thickness,
+            columns: pitch / 8,
+            slice_bytes: pitch.wrapping_mul(rows).wrapping_mul(bytes * thickness),
+        }
+    }
+
+    #[inline]
+    pub(super) fn offset(&self, x: u32, y: u32, slice: u32) -> u64 {
+        let tile = u64::from(y / 8).wrapping_mul(self.columns).wrapping_add(u64::from(x / 8));
+        let slices = u64::from(slice >> self.thickness).wrapping_mul(self.slice_bytes);
+        let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes;
+        slices.wrapping_add(tile.wrapping_mul(self.tile_bytes)).wrapping_add(inside)
+    }
+}
