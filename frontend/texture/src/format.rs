@@ -87,18 +87,41 @@ impl Format {
     /// The components of one texel of an element; `x` and `y` are its place in the block. Components that the format does not have
     /// are 0; the fourth is then 1 (1.0, or integer 1 where all others are integers).
     pub fn decode(&self, element: &[u8; 16], x: u32, y: u32) -> Texel {
-        let _ = (element, x, y);
-        [0; 4]
+        let _ = (x, y);
+        let Packing::Fields(fields) = self.packing else { return [0; 4] };
+        let bits = u128::from_le_bytes(*element);
+        let mut texel = [0, 0, 0, if self.is_integer() { 1 } else { 1f32.to_bits() }];
+        for (out, field) in texel.iter_mut().zip(fields).filter(|(_, field)| field.bits > 0) {
+            let max = (1u64 << field.bits) - 1;
+            let value = (bits >> field.bit) as u64 & max;
+            *out = match field.number {
+                Number::Unorm | Number::Srgb => (value as f64 / max as f64) as f32,
+                _ => f32::from_bits(value as u32),
+            }
+            .to_bits();
+        }
+        texel
     }
 
     /// The element of a texel with these components; `None` if the format cannot be stored (compressed ones, sRGB).
     pub fn encode(&self, texel: Texel) -> Option<[u8; 16]> {
-        let _ = texel;
-        None
+        let Packing::Fields(fields) = self.packing else { return None };
+        let mut bits = 0u128;
+        for (component, field) in texel.into_iter().zip(fields).filter(|(_, field)| field.bits > 0) {
+            let max = (1u64 << field.bits) - 1;
+            let value = match field.number {
+                Number::Unorm => (f64::from(f32::from_bits(component).clamp(0.0, 1.0)) * max as f64).round() as u64,
+                Number::Srgb => return None,
+                _ => u64::from(component) & max,
+            };
+            bits |= u128::from(value) << field.bit;
+        }
+        Some(bits.to_le_bytes())
     }
 
     /// Whether its components are integers, which cannot be filtered.
     pub fn is_integer(&self) -> bool {
-        false
+        matches!(self.packing, Packing::Fields(fields)
+            if fields.iter().all(|field| field.bits == 0 || matches!(field.number, Number::Uint | Number::Sint)))
     }
 }
