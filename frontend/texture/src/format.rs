@@ -110,7 +110,9 @@ impl Format {
         for (component, field) in texel.into_iter().zip(fields).filter(|(_, field)| field.bits > 0) {
             let max = (1u64 << field.bits) - 1;
             let value = match field.number {
-                Number::Unorm => (f64::from(f32::from_bits(component).clamp(0.0, 1.0)) * max as f64).round() as u64,
+                Number::Unorm => {
+                    (f64::from(f32::from_bits(component).clamp(0.0, 1.0)) * max as f64).round() as u64
+                }
                 Number::Srgb => return None,
                 _ => u64::from(component) & max,
             };
