@@ -132,9 +132,9 @@ mod tests {
         let change = [0.001, 0.002, 0.003];
         let moved: [f32; 3] = std::array::from_fn(|k| at[k] + change[k]);
         let (here, there) = (Projected::new(at), Projected::new(moved));
-        let derivative = here.derivative(change);
-        for k in 0..2 {
-            assert!((there.place()[k] - here.place()[k] - derivative[k]).abs() < 1e-6);
+        let (from, to) = (here.place(), there.place());
+        for (k, derivative) in here.derivative(change).into_iter().enumerate() {
+            assert!((to[k] - from[k] - derivative).abs() < 1e-6);
         }
         assert!(Projected::new([0.0; 3]).derivative([1.0; 3])[0].is_nan());
     }

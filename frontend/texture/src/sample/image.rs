@@ -1,6 +1,8 @@
-//! Texels by integer coordinates: fetches, loads, stores, atomics, sizes. Layers and levels count from the view's first ones on; coordinates
-//! that the view's shape does not have are ignored. What is outside of a level, of the layers or the levels reads 0, and is not written;
-//! docs/hardware/textures-nv.md section 10, docs/hardware/graphics-gcn.md section 6.
+//! Texels by integer coordinates: fetches, loads, stores, atomics, sizes.
+//!
+//! Layers and levels count from the view's first ones on; coordinates that the view's shape does not have are ignored. What is outside
+//! of a level, of the layers or the levels reads 0, and is not written; docs/hardware/textures-nv.md section 10,
+//! docs/hardware/graphics-gcn.md section 6.
 
 use super::lod::levels;
 use super::texels::{Level, apply, place};

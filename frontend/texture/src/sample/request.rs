@@ -34,6 +34,7 @@ pub struct Gather {
     pub component: u8,
     /// Offsets in x and y of each result, in texels. With them every result is the upper left texel of its own footprint.
     pub offsets: Option<[[i32; 2]; 4]>,
-    /// Level of detail: [`Lod::Lowest`](super::Lod::Lowest) unless the instruction has one. The nearest level counts, if the sampler has more than the first.
+    /// Level of detail: [`Lod::Lowest`](super::Lod::Lowest) unless the instruction has one. The nearest level counts, if the sampler has
+    /// more than the first.
     pub detail: Detail,
 }
