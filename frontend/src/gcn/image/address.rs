@@ -2,8 +2,8 @@
 
 use warpjit_texture::Kind;
 
-use super::op::{Level, Shape, Word};
 use super::ADDRESS_WORDS;
+use super::op::{Level, Shape, Word};
 use crate::gcn::texel;
 
 /// The operands in a lane's address registers. What an instruction does not have is 0.
@@ -94,12 +94,20 @@ impl Address {
         if shape.level == Level::Gradients {
             for direction in &mut to.gradients {
                 let group = from.group(axes);
-                direction.iter_mut().zip(group).take(axes).for_each(|(value, bits)| *value = from.float(bits));
+                direction
+                    .iter_mut()
+                    .zip(group)
+                    .take(axes)
+                    .for_each(|(value, bits)| *value = from.float(bits));
             }
         }
         let extra = shape.clamp || shape.level == Level::Given;
         let group = from.group(coordinates + usize::from(extra));
-        to.coordinates.iter_mut().zip(group).take(coordinates).for_each(|(value, bits)| *value = from.float(bits));
+        to.coordinates
+            .iter_mut()
+            .zip(group)
+            .take(coordinates)
+            .for_each(|(value, bits)| *value = from.float(bits));
         to.level = if extra { from.float(group[coordinates]) } else { 0.0 };
         to
     }

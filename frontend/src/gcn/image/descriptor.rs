@@ -1,10 +1,12 @@
 //! Reads the descriptors of images (T#) and samplers (S#); docs/hardware/graphics-gcn.md sections 2 and 5.
 
+use warpjit_ir::TextureTables;
 use warpjit_texture::format::gcn as format_of;
+use warpjit_texture::layout::{Layout, gcn, gfx9};
 use warpjit_texture::sample::{Compare, Filter, Mip, Reduction, Rounding, Sampler, Ties, Wrap};
 use warpjit_texture::{Format, Kind, Source};
 
-use crate::gcn::Generation;
+use crate::gcn::{Chip, Generation};
 
 /// Bits of words: word, lowest bit, bits.
 fn bits(words: &[u32], word: usize, low: u32, count: u32) -> u32 {
@@ -207,4 +209,34 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
         ..Sampler::default()
     };
     (sampler, border)
+}
+
+/// Where the elements of an image are: by the tables of the launch, or else of the chip.
+pub(crate) fn layout(image: &Image, chip: Chip, given: &TextureTables) -> Result<Layout, &'static str> {
+    let generation = chip.generation();
+    let of = |chip: Chip| gcn::TileTables::of_chip(chip.name());
+    // Consoles have tables of their own, which no source tells.
+    let tables = of(chip).or(of(generation.into())).ok_or("the chip has no tile tables")?;
+    if generation == Generation::Gfx9 {
+        // Blocks of variable size have never been in use.
+        if matches!(image.tiling, 12..=15 | 28..=31) {
+            return Err("the image has an unknown swizzle mode");
+        }
+        return Ok(Layout::Gfx9(gfx9::Surface {
+            swizzle: image.tiling as u8,
+            pitch: image.pitch,
+            levels: image.levels,
+            gb_addr_config: given.address_config.unwrap_or(tables.gb_addr_config),
+        }));
+    }
+    let mut tables = *tables;
+    if let Some(modes) = &given.tile_modes {
+        tables.tile_modes = **modes;
+    }
+    if let Some(modes) = &given.macrotile_modes {
+        tables.macrotile_modes = **modes;
+    }
+    tables.gb_addr_config = given.address_config.unwrap_or(tables.gb_addr_config);
+    let mode = tables.mode(image.tiling, image.format.bytes.into(), generation == Generation::Gfx6);
+    Ok(Layout::Gcn(gcn::Surface { mode, pitch: image.pitch, slices: image.slices, pow2_pad: image.pow2_pad }))
 }

@@ -14,9 +14,7 @@ mod op;
 use warpjit_ir::interp::atomic_result;
 use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, TextureTables};
 use warpjit_texture::format::{Number, Packing};
-use warpjit_texture::sample::{
-    self, Coordinates, CubeCoordinates, Detail, Gather, Lod, Prepared, Sampler,
-};
+use warpjit_texture::sample::{self, Coordinates, CubeCoordinates, Detail, Gather, Lod, Prepared};
 use warpjit_texture::{Error, Format, Memory, Texel, View};
 
 use self::address::Address;
@@ -79,14 +77,14 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         lanes.for_each(|lane| give(call, lane, word, &Results { texel: [0; 4], all: false }, None));
         return Ok(());
     };
-    let view = view(&image, chip, call.access.textures(), &words).map_err(refused)?;
+    let view = view(&image, chip, call.access.textures()).map_err(refused)?;
     let unit = Unit { word, shape, image: &image, view: &view };
     if shape.samples() { unit.samples(call, first) } else { unit.accesses(call) }
 }
 
 /// An image as the texture crate wants it.
-fn view(image: &Image, chip: Chip, tables: &TextureTables, words: &[u32; 8]) -> Result<View, &'static str> {
-    let layout = descriptor::layout(image, chip, tables, words)?;
+fn view(image: &Image, chip: Chip, tables: &TextureTables) -> Result<View, &'static str> {
+    let layout = descriptor::layout(image, chip, tables)?;
     Ok(View {
         kind: image.kind,
         size: image.size,
@@ -172,11 +170,7 @@ impl Unit<'_> {
                     Lod::Gradients { dx, dy }
                 }
             };
-            let detail = Detail {
-                lod,
-                bias: address.bias,
-                clamp: self.shape.clamp.then_some(address.level),
-            };
+            let detail = Detail { lod, bias: address.bias, clamp: self.shape.clamp.then_some(address.level) };
             let results = self.sample(&mut prepared, &address, &detail, &mut Guest(&mut *call.access));
             let results = results.map_err(|error| fault(lane, error))?;
             give(call, lane, self.word, &results, Some(&self.view.format));
@@ -215,8 +209,7 @@ impl Unit<'_> {
 
     /// How coordinates change in the quad that begins with a lane: along x and along y.
     fn changes(&self, call: &DeviceCall<'_>, quad: u32) -> [[f32; 3]; 2] {
-        let [base, x, y] =
-            [0, 1, 2].map(|n| self.address(call, quad + n).place(self.image.kind));
+        let [base, x, y] = [0, 1, 2].map(|n| self.address(call, quad + n).place(self.image.kind));
         [x, y].map(|other| std::array::from_fn(|k| other[k] - base[k]))
     }
 
@@ -224,7 +217,9 @@ impl Unit<'_> {
     fn border(&self, call: &mut DeviceCall<'_>, border: Border) -> Result<[u32; 4], Error> {
         let one = if self.view.format.is_integer() { 1 } else { 1f32.to_bits() };
         let color = match (border, call.access.textures().border_colors) {
-            (Border::Fixed(components), _) => components.map(|component| if component == 0 { 0 } else { one }),
+            (Border::Fixed(components), _) => {
+                components.map(|component| if component == 0 { 0 } else { one })
+            }
             (Border::Entry(_), None) => [0; 4],
             (Border::Entry(entry), Some(table)) => {
                 let mut bytes = [0; 16];

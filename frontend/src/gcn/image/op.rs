@@ -66,14 +66,8 @@ impl Shape {
     /// Of an operation; `None` if there is none here.
     pub(crate) fn of(op: Op) -> Option<Shape> {
         let name = op.name().strip_prefix("IMAGE_")?;
-        let plain = |action, level| Shape {
-            action,
-            level,
-            offset: false,
-            bias: false,
-            compare: false,
-            clamp: false,
-        };
+        let plain =
+            |action, level| Shape { action, level, offset: false, bias: false, compare: false, clamp: false };
         if let Some(atomic) = name.strip_prefix("ATOMIC_") {
             let (op, negate) = atomic_op(atomic)?;
             return Some(plain(Action::Atomic(op, negate), Level::Zero));

@@ -64,7 +64,8 @@ fn results(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         _ => (inst.mem.dmask & 15).count_ones(),
     };
     let mut values: Vec<Value> = (0..count).map(|word| e.local(4 * word)).collect();
-    let halves = inst.mem.d16 && !matches!(shape.action, Action::Atomic(..) | Action::Load(Form::Raw | Form::Signed));
+    let halves =
+        inst.mem.d16 && !matches!(shape.action, Action::Atomic(..) | Action::Load(Form::Raw | Form::Signed));
     if halves && packs(inst) {
         values = pack_halves(e, &values);
     }

@@ -117,8 +117,7 @@ impl Resource {
     pub(super) fn is_plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) -> Plain {
         let it = Resource::new(e, inst, resource);
         let known = it.known_here();
-        let has =
-            |e: &Emit<'_>, of, numbers: u64| it.known(e, of).map(|n| numbers >> n & 1 != 0);
+        let has = |e: &Emit<'_>, of, numbers: u64| it.known(e, of).map(|n| numbers >> n & 1 != 0);
         if has(e, DATA_FORMAT, 1) == Some(true) {
             return Plain::Always;
         }

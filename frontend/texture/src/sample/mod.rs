@@ -1,0 +1,369 @@
+//! Sampling: coordinates, levels of detail, filters. It executes the requests of texture and image instructions.
+//!
+//! Arithmetic is the same on all machines: positions and levels of detail are computed in f64 and put on the grid of 1/256 that hardware
+//! has, texels are mixed in f32, along x, then y, z and levels. The places where families differ are fields of [`Sampler`] and of
+//! the requests. No number makes a request fail or panic; it fails only where a texel that counts is not in memory. Texels of weight 0 do
+//! not count.
+//!
+//! - [`sampler`]: what a sampler says; `request`: what an instruction asks for; [`Prepared`]: a view and a sampler, for many lanes;
+//! - `lod`, `cube`, `filter`, `wrap`: from coordinates to levels, faces, texels and weights;
+//! - `image`: requests with integer coordinates, which need no sampler.
+
+mod cube;
+mod filter;
+mod image;
+mod lod;
+mod request;
+pub mod sampler;
+mod texels;
+mod wrap;
+
+#[cfg(test)]
+mod tests;
+
+pub use image::{CubeSize, address, atomic, fetch, load_raw, query_size, store, store_raw};
+pub use lod::{Detail, Lod, LodQuery};
+pub use request::{Coordinates, CubeCoordinates, Gather};
+pub use sampler::{Compare, Filter, Mip, Reduction, Rounding, Sampler, Ties, Wrap};
+
+use cube::Projected;
+use filter::{Axis, Edge, Tap, filter, position};
+use lod::{Adjusted, Selection};
+use texels::Level;
+
+use crate::{Error, Format, Memory, Source, Texel, View};
+
+/// A place with a cube's face found out.
+struct Spot {
+    at: [f64; 3],
+    offset: [i32; 3],
+    /// Layer from the view's first on; of a cube, that of its face 0.
+    layer: u32,
+    face: u32,
+}
+
+/// A comparison of one request: function, reference, component of the format.
+type Comparison = Option<(Compare, f32, usize)>;
+
+/// A view and a sampler, made ready to sample for many lanes.
+pub struct Prepared<'a> {
+    view: &'a View,
+    sampler: &'a Sampler,
+    /// The view's, or without sRGB.
+    format: Format,
+    /// Integers cannot be filtered.
+    integer: bool,
+    normalized: bool,
+    /// Levels that were used, even and odd ones.
+    levels: [Option<(u32, Level)>; 2],
+}
+
+/// Samples for one lane: [`Prepared::sample`].
+///
+/// # Errors
+///
+/// A texel that counts is not in memory.
+pub fn sample<M: Memory + ?Sized>(
+    view: &View,
+    sampler: &Sampler,
+    at: &Coordinates,
+    detail: &Detail,
+    memory: &mut M,
+) -> Result<Texel, Error> {
+    Prepared::new(view, sampler).sample(at, detail, memory)
+}
+
+/// Gathers for one lane: [`Prepared::gather`].
+///
+/// # Errors
+///
+/// A texel that counts is not in memory.
+pub fn gather<M: Memory + ?Sized>(
+    view: &View,
+    sampler: &Sampler,
+    at: &Coordinates,
+    request: &Gather,
+    memory: &mut M,
+) -> Result<Texel, Error> {
+    Prepared::new(view, sampler).gather(at, request, memory)
+}
+
+/// The level of detail of one lane: [`Prepared::query_lod`].
+pub fn query_lod(view: &View, sampler: &Sampler, at: &Coordinates, detail: &Detail) -> LodQuery {
+    Prepared::new(view, sampler).query_lod(at, detail)
+}
+
+impl<'a> Prepared<'a> {
+    /// Prepares a view and a sampler.
+    pub fn new(view: &'a View, sampler: &'a Sampler) -> Self {
+        Prepared {
+            view,
+            sampler,
+            format: if sampler.srgb { view.format } else { texels::linear(view.format) },
+            integer: view.format.is_integer(),
+            normalized: view.normalized && !sampler.unnormalized,
+            levels: [None; 2],
+        }
+    }
+
+    /// The filtered texel at a place, through the view's sources. If the sampler compares, the result of comparisons is in all
+    /// components that sources name.
+    ///
+    /// # Errors
+    ///
+    /// A texel that counts is not in memory.
+    pub fn sample<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        detail: &Detail,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let selection = self.select(at, detail);
+        let spot = self.spot(at);
+        let component = self.view.sources.iter().find_map(|source| component(*source)).unwrap_or(0);
+        let comparison = self.comparison(at, component);
+        let first = self.sample_level(selection.level, selection.filter, &spot, comparison, memory)?;
+        if selection.weight == 0 {
+            return Ok(first);
+        }
+        let second = self.sample_level(selection.level + 1, selection.filter, &spot, comparison, memory)?;
+        Ok(self.sampler.reduction.combine(first, second, selection.weight))
+    }
+
+    /// One component of the four texels of a linear filter at (i, j): those at (i, j+1), (i+1, j+1), (i+1, j), (i, j). If the sampler
+    /// compares, each is compared. Wraps as sampling does.
+    ///
+    /// # Errors
+    ///
+    /// One of the texels is not in memory.
+    pub fn gather<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        request: &Gather,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let level = match self.adjusted(at, &request.detail) {
+            Some(lod) if self.normalized && self.sampler.mip != Mip::None => {
+                lod::nearest(lod.query.used, self.sampler.mip_ties)
+            }
+            _ => 0,
+        };
+        let level = self.level(level);
+        let mut spot = self.spot(at);
+        let result = usize::from(request.component & 3);
+        let comparison = self.comparison(at, component(self.view.sources[result]).unwrap_or(0));
+        let offset = spot.offset;
+        let mut axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+        let mut gathered = [0; 4];
+        for (k, (x, y)) in [(0, 1), (1, 1), (1, 0), (0, 0)].into_iter().enumerate() {
+            let (x, y) = match request.offsets {
+                Some(offsets) if !self.view.kind.is_cube() => {
+                    spot.offset = [0, 1, 2].map(|axis: usize| {
+                        offset[axis].saturating_add(offsets[k].get(axis).copied().unwrap_or(0))
+                    });
+                    axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+                    (0, 0)
+                }
+                _ => (x, y),
+            };
+            let taps = [axes[0].taps[x], axes[1].taps[y], axes[2].taps[0]];
+            gathered[k] = self.tap(&level, taps, &spot, comparison, memory)?[result];
+        }
+        Ok(gathered)
+    }
+
+    /// The level of detail that a sample would have. [`Lod::Lowest`] gives the lowest one.
+    pub fn query_lod(&self, at: &Coordinates, detail: &Detail) -> LodQuery {
+        match self.adjusted(at, detail) {
+            Some(lod) => lod.query,
+            None => lod::adjust(f64::NEG_INFINITY, detail, self.view, self.sampler).query,
+        }
+    }
+
+    /// The level of detail with biases and clamps; `None`: the lowest, whatever they are.
+    fn adjusted(&self, at: &Coordinates, detail: &Detail) -> Option<Adjusted> {
+        let lod = match detail.lod {
+            Lod::Lowest => return None,
+            Lod::Level(lod) => lod.into(),
+            Lod::Gradients { dx, dy } => {
+                let scale =
+                    if self.normalized { Level::new(self.view, 0).size } else { [1; 3] }.map(f64::from);
+                let projected = (self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction)
+                    .then(|| Projected::new(at.at));
+                let [dx, dy] = [dx, dy].map(|change| {
+                    let change = match &projected {
+                        Some(projected) => {
+                            let [s, t] = projected.derivative(change);
+                            [s, t, 0.0]
+                        }
+                        None => change.map(f64::from),
+                    };
+                    let axes = self.view.kind.axes();
+                    std::array::from_fn(|k| if k < axes { change[k] * scale[k] } else { 0.0 })
+                });
+                lod::of_changes(dx, dy)
+            }
+        };
+        Some(lod::adjust(lod, detail, self.view, self.sampler))
+    }
+
+    /// Levels and filter of a sample.
+    fn select(&self, at: &Coordinates, detail: &Detail) -> Selection {
+        let Some(lod) = self.adjusted(at, detail) else { return Selection::lowest(self.sampler) };
+        // Coordinates in texels are those of the first level. Integers are not mixed.
+        let mip = match self.sampler.mip {
+            _ if !self.normalized => Mip::None,
+            Mip::Linear if self.integer => Mip::Nearest,
+            mip => mip,
+        };
+        Selection::new(&lod, self.sampler, mip)
+    }
+
+    /// Face and layer of a place.
+    fn spot(&self, at: &Coordinates) -> Spot {
+        let layers = self.view.layers.max(1);
+        if !self.view.kind.is_cube() {
+            let layer = if self.view.kind.has_layers() { at.layer.min(layers - 1) } else { 0 };
+            return Spot { at: at.at.map(f64::from), offset: at.offset, layer, face: 0 };
+        }
+        let last = (layers / 6).max(1) - 1;
+        let (face, [u, v], cube) = match at.cube {
+            CubeCoordinates::Direction => {
+                let projected = Projected::new(at.at);
+                (projected.face, projected.place(), at.layer)
+            }
+            CubeCoordinates::Face => (at.layer % 6, [at.at[0], at.at[1]].map(f64::from), at.layer / 6),
+        };
+        Spot { at: [u, v, 0.0], offset: [0; 3], layer: cube.min(last) * 6, face }
+    }
+
+    /// The comparison of a request, with a component of the format.
+    fn comparison(&self, at: &Coordinates, component: usize) -> Comparison {
+        let compare = self.sampler.compare?;
+        let reference = match at.reference {
+            reference if !texels::is_unorm(&self.format, component) => reference,
+            reference if reference > 0.0 => reference.min(1.0),
+            _ => 0.0,
+        };
+        Some((compare, reference, component))
+    }
+
+    /// A level of the view.
+    fn level(&mut self, number: u32) -> Level {
+        match &mut self.levels[number as usize & 1] {
+            Some((known, level)) if *known == number => *level,
+            slot => slot.insert((number, Level::new(self.view, number))).1,
+        }
+    }
+
+    /// The texels along each axis that a filter takes.
+    fn axes(&self, level: &Level, filter: Filter, z: Filter, spot: &Spot) -> [Axis; 3] {
+        let kind = self.view.kind;
+        let mut axes = [Axis::NONE; 3];
+        for (k, axis) in axes.iter_mut().enumerate().take(kind.axes()) {
+            let n = level.size[k];
+            let at = position(spot.at[k], if self.normalized { n.into() } else { 1.0 });
+            let edge = if kind.is_cube() && self.sampler.seamless {
+                Edge::Seam
+            } else {
+                Edge::Wrap(self.sampler.wrap[k])
+            };
+            *axis = match if k == 2 { z } else { filter } {
+                Filter::Nearest => Axis::nearest(at, spot.offset[k], self.sampler.nearest, edge, n),
+                Filter::Linear => Axis::linear(at, spot.offset[k], edge, n),
+            };
+        }
+        axes
+    }
+
+    /// The filtered texel of a level.
+    fn sample_level<M: Memory + ?Sized>(
+        &mut self,
+        number: u32,
+        xy: Filter,
+        spot: &Spot,
+        comparison: Comparison,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let level = self.level(number);
+        let xy = if self.integer { Filter::Nearest } else { xy };
+        let z = if self.integer { Filter::Nearest } else { self.sampler.z.unwrap_or(xy) };
+        let axes = self.axes(&level, xy, z, spot);
+        filter(&axes, self.sampler.reduction, |taps| self.tap(&level, taps, spot, comparison, memory))
+    }
+
+    /// The results of one texel. Sources apply here: filtering their results is the same as filtering components, and the border may
+    /// not go through them.
+    fn tap<M: Memory + ?Sized>(
+        &self,
+        level: &Level,
+        taps: [Tap; 3],
+        spot: &Spot,
+        comparison: Comparison,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let [n, m, _] = level.size;
+        let mut texel = |at: [u32; 3], face: u32| {
+            let layer = spot.layer.saturating_add(face);
+            let texel = level.texel(self.view, &self.format, at, layer, memory)?;
+            Ok(self.results(texel, comparison))
+        };
+        match taps {
+            [Tap::At(x), Tap::At(y), Tap::At(z)] => texel([x, y, z], spot.face),
+            [Tap::Beyond(i), Tap::Beyond(j), _] => {
+                // Three faces meet at a corner; in the place of the fourth texel is the mean of the others.
+                let inside = |i: i64, n: u32| i.clamp(0, i64::from(n) - 1);
+                let (x, y) = (inside(i, n), inside(j, m));
+                let mut beyond = |i, j| {
+                    let (face, [x, y]) = cube::neighbour(spot.face, i, j, n);
+                    texel([x, y.min(m - 1), 0], face)
+                };
+                let (a, b) = (beyond(i, y)?, beyond(x, j)?);
+                let c = texel([x as u32, y as u32, 0], spot.face)?;
+                Ok(std::array::from_fn(|k| {
+                    let [a, b, c] = [a[k], b[k], c[k]].map(f32::from_bits);
+                    ((a + b + c) / 3.0).to_bits()
+                }))
+            }
+            [Tap::Beyond(i), Tap::At(j), _] => {
+                let (face, [x, y]) = cube::neighbour(spot.face, i, j.into(), n);
+                texel([x, y.min(m - 1), 0], face)
+            }
+            [Tap::At(i), Tap::Beyond(j), _] => {
+                let (face, [x, y]) = cube::neighbour(spot.face, i.into(), j, n);
+                texel([x, y.min(m - 1), 0], face)
+            }
+            _ => Ok(self.border(comparison)),
+        }
+    }
+
+    /// The results that components of a texel make.
+    fn results(&self, texel: Texel, comparison: Comparison) -> Texel {
+        let texel = match comparison {
+            Some((compare, reference, component)) => {
+                let holds = compare.holds(reference, f32::from_bits(texel[component & 3]));
+                [if holds { 1f32.to_bits() } else { 0 }; 4]
+            }
+            None => texel,
+        };
+        texels::apply(self.view.sources, texel)
+    }
+
+    /// The results of a texel of the border.
+    fn border(&self, comparison: Comparison) -> Texel {
+        match comparison {
+            // The first component of a border is its depth, whichever component of the format is.
+            Some(_) => self.results([self.sampler.border[0]; 4], comparison),
+            None if self.sampler.border_sources => self.results(self.sampler.border, None),
+            None => self.sampler.border,
+        }
+    }
+}
+
+/// The component that a source names.
+fn component(source: Source) -> Option<usize> {
+    match source {
+        Source::Component(component) => Some(usize::from(component & 3)),
+        _ => None,
+    }
+}
