@@ -5,10 +5,17 @@
 //! docs/hardware/graphics-gcn.md section 6.
 
 use super::lod::levels;
-use super::texels::{Level, apply, place};
+use super::texels::{Level, apply, inside, level_number};
 use crate::{Error, Kind, Memory, Source, Texel, View};
 
-/// The texel at a place, without a sampler. Outside all four results are 0, whatever the sources.
+/// The level and the place in it, if it is inside.
+fn place(view: &View, at: [u32; 3], layer: u32, level: u32) -> Option<(Level, [u32; 3])> {
+    let level = Level::new(view, level_number(view, level)?);
+    let at = inside(view, &level, at, layer)?;
+    Some((level, at))
+}
+
+/// The texel at a place, without a sampler; [`Prepared::fetch`](super::Prepared::fetch) is for many lanes. Outside all four results are 0, whatever the sources.
 ///
 /// # Errors
 ///
@@ -20,15 +27,15 @@ pub fn fetch<M: Memory + ?Sized>(
     level: u32,
     memory: &mut M,
 ) -> Result<Texel, Error> {
-    let Some(place) = place(view, at, layer, level) else { return Ok([0; 4]) };
-    let texel = place.level.texel(view, &view.format, place.at, place.layer, memory)?;
+    let Some((level, at)) = place(view, at, layer, level) else { return Ok([0; 4]) };
+    let texel = level.texel(view, &view.format, at, layer, memory)?;
     Ok(apply(view.sources, texel))
 }
 
 /// Address of the element that a texel is in; `None`: it is outside.
 pub fn address(view: &View, at: [u32; 3], layer: u32, level: u32) -> Option<u64> {
-    let place = place(view, at, layer, level)?;
-    Some(place.level.address(view, place.at, place.layer))
+    let (level, at) = place(view, at, layer, level)?;
+    Some(level.address(view, at, layer))
 }
 
 /// The bytes of the element that a texel is in, unconverted; zeros outside and behind the element's bytes.
@@ -43,8 +50,8 @@ pub fn load_raw<M: Memory + ?Sized>(
     level: u32,
     memory: &mut M,
 ) -> Result<[u8; 16], Error> {
-    let Some(place) = place(view, at, layer, level) else { return Ok([0; 16]) };
-    place.level.element(view, place.at, place.layer, memory)
+    let Some((level, at)) = place(view, at, layer, level) else { return Ok([0; 16]) };
+    level.element(view, at, layer, memory)
 }
 
 /// Replaces the bytes of the element that a texel is in.
@@ -127,10 +134,7 @@ pub enum CubeSize {
 /// first three are 0.
 pub fn query_size(view: &View, level: u32, cubes: CubeSize) -> [u32; 4] {
     let count = levels(view);
-    let level = if view.kind == Kind::Buffer { 0 } else { level };
-    if level >= count {
-        return [0, 0, 0, count];
-    }
+    let Some(level) = level_number(view, level) else { return [0, 0, 0, count] };
     let [width, height, depth] = Level::new(view, level).size;
     let layers = view.layers.max(1);
     match view.kind {

@@ -106,10 +106,12 @@ fn log2(x: f64) -> f64 {
         mantissa /= 2.0;
         exponent += 1;
     }
-    // ln m = 2 artanh t, whose series ends soon: t is at most 0.172.
+    // ln m = 2 artanh t, whose series 1 + t^2 / 3 + t^4 / 5 ... times t ends soon: t is at most 0.172.
+    const SERIES: [f64; 9] =
+        [1.0 / 17.0, 1.0 / 15.0, 1.0 / 13.0, 1.0 / 11.0, 1.0 / 9.0, 1.0 / 7.0, 1.0 / 5.0, 1.0 / 3.0, 1.0];
     let t = (mantissa - 1.0) / (mantissa + 1.0);
     let square = t * t;
-    let series = (0..10).rev().fold(0.0, |sum, k| sum * square + 1.0 / f64::from(2 * k + 1));
+    let series = SERIES.into_iter().fold(0.0, |sum, term| sum * square + term);
     exponent as f64 + 2.0 * std::f64::consts::LOG2_E * t * series
 }
 

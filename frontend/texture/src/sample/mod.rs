@@ -51,7 +51,7 @@ pub struct Prepared<'a> {
     sampler: &'a Sampler,
     /// The view's, or without sRGB.
     format: Format,
-    /// Integers cannot be filtered.
+    /// Results are integers, which cannot be filtered. Those of comparisons are floats.
     integer: bool,
     normalized: bool,
     /// Levels that were used, even and odd ones.
@@ -100,7 +100,7 @@ impl<'a> Prepared<'a> {
             view,
             sampler,
             format: if sampler.srgb { view.format } else { texels::linear(view.format) },
-            integer: view.format.is_integer(),
+            integer: sampler.compare.is_none() && texels::is_integer(view),
             normalized: view.normalized && !sampler.unnormalized,
             levels: [None; 2],
         }
@@ -120,8 +120,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Texel, Error> {
         let selection = self.select(at, detail);
         let spot = self.spot(at);
-        let component = self.view.sources.iter().find_map(|source| component(*source)).unwrap_or(0);
-        let comparison = self.comparison(at, component);
+        let comparison = self.comparison(at, &self.view.sources);
         let first = self.sample_level(selection.level, selection.filter, &spot, comparison, memory)?;
         if selection.weight == 0 {
             return Ok(first);
@@ -151,7 +150,7 @@ impl<'a> Prepared<'a> {
         let level = self.level(level);
         let mut spot = self.spot(at);
         let result = usize::from(request.component & 3);
-        let comparison = self.comparison(at, component(self.view.sources[result]).unwrap_or(0));
+        let comparison = self.comparison(at, &self.view.sources[result..=result]);
         let offset = spot.offset;
         let mut axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
         let mut gathered = [0; 4];
@@ -172,6 +171,25 @@ impl<'a> Prepared<'a> {
         Ok(gathered)
     }
 
+    /// [`fetch`], but that the sampler says whether sRGB is converted. Nothing else of it counts.
+    ///
+    /// # Errors
+    ///
+    /// The texel is inside, but not in memory.
+    pub fn fetch<M: Memory + ?Sized>(
+        &mut self,
+        at: [u32; 3],
+        layer: u32,
+        level: u32,
+        memory: &mut M,
+    ) -> Result<Texel, Error> {
+        let Some(level) = texels::level_number(self.view, level) else { return Ok([0; 4]) };
+        let level = self.level(level);
+        let Some(at) = texels::inside(self.view, &level, at, layer) else { return Ok([0; 4]) };
+        let texel = level.texel(self.view, &self.format, at, layer, memory)?;
+        Ok(self.results(texel, None))
+    }
+
     /// The level of detail that a sample would have. [`Lod::Lowest`] gives the lowest one.
     pub fn query_lod(&self, at: &Coordinates, detail: &Detail) -> LodQuery {
         match self.adjusted(at, detail) {
@@ -187,7 +205,7 @@ impl<'a> Prepared<'a> {
             Lod::Level(lod) => lod.into(),
             Lod::Gradients { dx, dy } => {
                 let scale =
-                    if self.normalized { Level::new(self.view, 0).size } else { [1; 3] }.map(f64::from);
+                    if self.normalized { texels::first_size(self.view) } else { [1; 3] }.map(f64::from);
                 let projected = (self.view.kind.is_cube() && at.cube == CubeCoordinates::Direction)
                     .then(|| Projected::new(at.at));
                 let [dx, dy] = [dx, dy].map(|change| {
@@ -209,14 +227,20 @@ impl<'a> Prepared<'a> {
 
     /// Levels and filter of a sample.
     fn select(&self, at: &Coordinates, detail: &Detail) -> Selection {
-        let Some(lod) = self.adjusted(at, detail) else { return Selection::lowest(self.sampler) };
         // Coordinates in texels are those of the first level. Integers are not mixed.
         let mip = match self.sampler.mip {
             _ if !self.normalized => Mip::None,
             Mip::Linear if self.integer => Mip::Nearest,
             mip => mip,
         };
-        Selection::new(&lod, self.sampler, mip)
+        if mip == Mip::None && self.sampler.mag == self.sampler.min {
+            // Whatever the level of detail is.
+            return Selection::lowest(self.sampler);
+        }
+        match self.adjusted(at, detail) {
+            Some(lod) => Selection::new(&lod, self.sampler, mip),
+            None => Selection::lowest(self.sampler),
+        }
     }
 
     /// Face and layer of a place.
@@ -237,9 +261,10 @@ impl<'a> Prepared<'a> {
         Spot { at: [u, v, 0.0], offset: [0; 3], layer: cube.min(last) * 6, face }
     }
 
-    /// The comparison of a request, with a component of the format.
-    fn comparison(&self, at: &Coordinates, component: usize) -> Comparison {
+    /// The comparison of a request, with the component that the first source names.
+    fn comparison(&self, at: &Coordinates, sources: &[Source]) -> Comparison {
         let compare = self.sampler.compare?;
+        let component = sources.iter().find_map(|source| component(*source)).unwrap_or(0);
         let reference = match at.reference {
             reference if !texels::is_unorm(&self.format, component) => reference,
             reference if reference > 0.0 => reference.min(1.0),

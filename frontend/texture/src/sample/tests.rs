@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::format::{Field, Number, Packing};
+use crate::layout::nvidia::BlockLinear;
 use crate::{Kind, Layout};
 
 /// Memory with one texture in it.
@@ -367,6 +368,13 @@ fn comparisons() {
     assert_eq!(result(Compare::NotEqual, 0.0).0, 0.75);
     assert_eq!(result(Compare::Always, 0.0).0, 1.0);
     assert_eq!(result(Compare::Never, 0.0).0, 0.0);
+    // Depths are filtered, stencils are not.
+    let mut middle = |view: &View| {
+        sample(view, &bilinear(), &at([0.5, 0.5, 0.0]), &Detail::LOWEST, &mut memory).unwrap()[0]
+    };
+    assert!((f32::from_bits(middle(&view)) - 0.5625).abs() < 1e-6);
+    view.sources = [X, Source::Zero, Source::Zero, Source::OneInt];
+    assert_eq!(middle(&view), 0x55);
 }
 
 #[test]
@@ -384,6 +392,7 @@ fn srgb_can_be_off() {
     let sampler = Sampler { srgb: false, ..Sampler::default() };
     let texel = sample(&view, &sampler, &at([0.0; 3]), &Detail::LOWEST, &mut memory);
     assert_eq!(texel, Ok([0.2f32.to_bits(); 4]));
+    assert_eq!(Prepared::new(&view, &sampler).fetch([0; 3], 0, 0, &mut memory), texel);
 }
 
 #[test]
@@ -392,7 +401,10 @@ fn fetches() {
     view.sources = [X, Source::OneFloat, Source::OneFloat, Source::OneFloat];
     let mut memory = Bytes::floats((0..16).map(|k| k as f32));
     let mut at = |view: &View, at, layer, level| {
-        fetch(view, at, layer, level, &mut memory).unwrap().map(f32::from_bits)
+        let texel = fetch(view, at, layer, level, &mut memory).unwrap();
+        let prepared = Prepared::new(view, &Sampler::default()).fetch(at, layer, level, &mut memory);
+        assert_eq!(prepared, Ok(texel));
+        texel.map(f32::from_bits)
     };
     assert_eq!(at(&view, [3, 1, 9], 1, 0), [15.0, 1.0, 1.0, 1.0]);
     assert_eq!(at(&view, [1, 0, 0], 0, 1), [1.0, 1.0, 1.0, 1.0]);
@@ -413,6 +425,42 @@ fn fetches() {
     assert_eq!(at(&view, [15, 7, 7], 0, 5)[0], 15.0);
     assert_eq!(at(&view, [16, 0, 0], 0, 0), [0.0; 4]);
     assert_eq!(query_size(&view, 3, CubeSize::Cubes), [16, 1, 1, 1]);
+}
+
+#[test]
+fn blocks_of_texels() {
+    let bc4 = Format { bytes: 8, packing: Packing::Bc { kind: 4, signed: false, srgb: false } };
+    let mut view = view(Kind::D2, bc4, [8, 4, 1], 1, 1);
+    view.layout = Layout::Pitch { pitch: 16, layer: 16 };
+    // Two blocks side by side: all 1, all 0, but for the last texel.
+    let mut memory = Bytes(vec![255, 0, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0, 0, 0, 0x20]);
+    assert_eq!(lowest(&view, &Sampler::default(), [3.5 / 8.0, 0.9, 0.0], &mut memory), 1.0);
+    assert_eq!(lowest(&view, &bilinear(), [4.0 / 8.0, 0.9, 0.0], &mut memory), 0.5);
+    let corner = fetch(&view, [7, 3, 0], 0, 0, &mut memory).unwrap().map(f32::from_bits);
+    assert_eq!(corner, [1.0, 0.0, 0.0, 1.0]);
+    assert_eq!(address(&view, [7, 3, 0], 0, 0), Some(BASE + 8));
+    assert_eq!(store(&view, [7, 3, 0], 0, 0, [0; 4], 15, &mut memory), Ok(()));
+    assert_eq!(fetch(&view, [8, 3, 0], 0, 0, &mut memory), Ok([0; 4]));
+}
+
+/// Section 4's example of docs/hardware/textures-nv.md: levels are where the layout has them.
+#[test]
+fn block_linear_levels() {
+    let mut view = view(Kind::D2, rgba8(Number::Uint), [40, 20, 1], 1, 5);
+    view.layout = Layout::BlockLinear(BlockLinear {
+        gob_rows: 3,
+        block_height: 2,
+        block_depth: 0,
+        levels: 5,
+        shrink: true,
+    });
+    assert_eq!(address(&view, [39, 19, 0], 0, 0), Some(BASE + 0x14dc));
+    assert_eq!(address(&view, [0, 0, 0], 0, 3), Some(BASE + 0x2200));
+    let mut memory = Bytes(vec![0; 0x2600]);
+    memory.0[0x2200] = 7;
+    let sampler = Sampler { mip: Mip::Linear, ..Sampler::default() };
+    let sampled = sample(&view, &sampler, &at([0.0; 3]), &Detail::level(3.0), &mut memory);
+    assert_eq!(sampled, Ok([7, 0, 0, 0]));
 }
 
 #[test]

@@ -2,37 +2,49 @@
 
 use super::lod::levels;
 use crate::format::{Field, Number, Packing};
-use crate::{Error, Format, Kind, Memory, Source, Texel, View};
+use crate::{Error, Format, Kind, Memory, Source, Texel, View, layout};
 
-/// Address of an element: x, y, z in elements; level and layer of the image. The only place that asks the layout.
-fn address(view: &View, level: u32, x: u32, y: u32, z: u32, layer: u32) -> u64 {
-    view.element_address(level, x, y, z, layer)
+/// Texels of a level of the image along x, y, z.
+fn size(view: &View, number: u32) -> [u32; 3] {
+    let size = match view.kind {
+        Kind::Buffer => [view.size[0], 1, 1],
+        _ => view.level_size(number),
+    };
+    size.map(|size| size.max(1))
+}
+
+/// Texels of the view's first level along x, y, z.
+pub(super) fn first_size(view: &View) -> [u32; 3] {
+    size(view, view.first_level)
 }
 
 /// One level of a view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Level {
-    /// Its number in the image.
-    number: u32,
+    /// Where its elements are.
+    layout: layout::Level,
     /// Its texels along x, y, z.
     pub size: [u32; 3],
+    /// Log2 of the texels of an element along x, y: blocks are powers of two.
+    block: [u32; 2],
 }
 
 impl Level {
     /// A level of a view by its number from the view's first on.
     pub fn new(view: &View, level: u32) -> Self {
         let number = view.first_level.saturating_add(level);
-        let size = match view.kind {
-            Kind::Buffer => [view.size[0], 1, 1],
-            _ => view.level_size(number),
-        };
-        Level { number, size: size.map(|size| size.max(1)) }
+        let (width, height) = view.format.block();
+        Level {
+            layout: view.level(number),
+            size: size(view, number),
+            block: [width, height].map(u32::trailing_zeros),
+        }
     }
 
     /// Address of the element that a texel is in; the layer counts from the view's first on.
     pub fn address(&self, view: &View, [x, y, z]: [u32; 3], layer: u32) -> u64 {
-        let (width, height) = view.format.block();
-        address(view, self.number, x / width, y / height, z, view.first_layer.wrapping_add(layer))
+        let [width, height] = self.block;
+        self.layout.address(x >> width, y >> height, z, view.first_layer.wrapping_add(layer))
     }
 
     /// The element that a texel is in.
@@ -67,29 +79,23 @@ impl Level {
         memory: &mut M,
     ) -> Result<Texel, Error> {
         let element = self.element(view, at, layer, memory)?;
-        let (width, height) = format.block();
-        Ok(format.decode(&element, at[0] % width, at[1] % height))
+        let [x, y] = [0, 1].map(|k: usize| at[k] & ((1 << self.block[k]) - 1));
+        Ok(format.decode(&element, x, y))
     }
 }
 
-/// A place in a view by integers, if it is inside.
-pub(super) struct Place {
-    pub level: Level,
-    pub at: [u32; 3],
-    pub layer: u32,
-}
-
-/// The place with these coordinates, of which only those count that the view's shape has. Layer and level count from the view's first
-/// ones on. `None`: it is outside.
-pub(super) fn place(view: &View, at: [u32; 3], layer: u32, level: u32) -> Option<Place> {
+/// The number of a level of the view, if it has it; a buffer has one whatever the number.
+pub(super) fn level_number(view: &View, level: u32) -> Option<u32> {
     let level = if view.kind == Kind::Buffer { 0 } else { level };
-    if level >= levels(view) || layer >= view.layers.max(1) {
-        return None;
-    }
-    let level = Level::new(view, level);
+    (level < levels(view)).then_some(level)
+}
+
+/// A place in a level by integers, of which only those count that the view's shape has. The layer counts from the view's first on.
+/// `None`: it is outside.
+pub(super) fn inside(view: &View, level: &Level, at: [u32; 3], layer: u32) -> Option<[u32; 3]> {
     let axes = view.kind.axes();
     let at = std::array::from_fn(|k| if k < axes { at[k] } else { 0 });
-    (0..axes).all(|k| at[k] < level.size[k]).then_some(Place { level, at, layer })
+    (layer < view.layers.max(1) && (0..axes).all(|k| at[k] < level.size[k])).then_some(at)
 }
 
 /// What the view's sources make of a format's components.
@@ -113,6 +119,21 @@ pub(super) fn linear(format: Format) -> Format {
         other => other,
     };
     Format { packing, ..format }
+}
+
+/// Whether the results of a view are integers, which cannot be filtered. Of a depth with a stencil those components count that sources
+/// name, and the first of them.
+pub(super) fn is_integer(view: &View) -> bool {
+    let Packing::Fields(fields) = view.format.packing else { return view.format.is_integer() };
+    let named = view.sources.iter().filter_map(|source| match source {
+        Source::Component(component) => Some(fields[usize::from(component & 3)]),
+        _ => None,
+    });
+    named
+        .filter(|field| field.bits > 0)
+        .map(|field| matches!(field.number, Number::Uint | Number::Sint))
+        .next()
+        .unwrap_or(false)
 }
 
 /// Whether a component goes from 0 to 1.
