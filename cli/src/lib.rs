@@ -11,4 +11,5 @@ pub mod outcome;
 pub mod picture;
 pub mod profile;
 pub mod session;
+pub mod stage;
 pub mod suite;

@@ -68,6 +68,8 @@ pub struct Outcome {
     pub status: Status,
     /// The fault that ended it, expected or not.
     pub fault: Option<Fault>,
+    /// Inputs of a graphics stage that the program reads and the file does not give, by their addresses. They are 0.
+    pub missing: Vec<u32>,
     /// Expectations that did not hold.
     pub mismatches: Vec<Mismatch>,
     /// Counts and times.
@@ -88,7 +90,13 @@ impl Outcome {
             _ => false,
         };
         if fault.is_some() && !file.expects.iter().any(names_fault) {
-            return Ok(Outcome { status: Status::Fault, fault, mismatches: Vec::new(), stats });
+            return Ok(Outcome {
+                status: Status::Fault,
+                fault,
+                missing: Vec::new(),
+                mismatches: Vec::new(),
+                stats,
+            });
         }
         let mut mismatches = Vec::new();
         for expect in &file.expects {
@@ -111,17 +119,21 @@ impl Outcome {
             });
         }
         let status = if mismatches.is_empty() { Status::Ok } else { Status::Mismatch };
-        Ok(Outcome { status, fault, mismatches, stats })
+        Ok(Outcome { status, fault, missing: Vec::new(), mismatches, stats })
     }
 
     /// The result as JSON; `verbose` adds the statistics of `-v`.
     pub fn to_json(&self, verbose: bool) -> Value {
-        json!({
+        let mut object = json!({
             "status": self.status.as_str(),
             "fault": self.fault.as_ref().map(fault_json),
             "mismatches": self.mismatches.iter().map(Mismatch::to_json).collect::<Vec<_>>(),
             "stats": stats_json(&self.stats, verbose),
-        })
+        });
+        if verbose && !self.missing.is_empty() {
+            object["missing_inputs"] = json!(self.missing);
+        }
+        object
     }
 
     /// The result as text, of one line or more.
@@ -142,6 +154,9 @@ impl Outcome {
             let _ = writeln!(text, "left to the interpreter: {reason}");
         }
         if verbose {
+            for address in &self.missing {
+                let _ = writeln!(text, "input {address:#x} is read and no [[input]] gives it: it is 0");
+            }
             text += &statistics(&self.stats);
         }
         text
@@ -172,6 +187,7 @@ fn check_fault(wanted: &ExpectFault, got: Option<&Fault>) -> Option<Mismatch> {
         wanted.kind.as_str() == got.kind.name()
             && wanted.pc.is_none_or(|pc| pc == got.pc)
             && wanted.lane.is_none_or(|lane| lane == got.lane)
+            && wanted.slot.is_none_or(|slot| Some(slot) == got.slot)
     });
     (!holds).then(|| Mismatch::Fault { wanted: wanted.clone(), got: got.cloned() })
 }
@@ -201,12 +217,18 @@ impl fmt::Display for Mismatch {
                     None => write!(f, "none")?,
                     Some(got) => write!(f, "{} at pc {:#x} lane {}", got.kind.name(), got.pc, got.lane)?,
                 }
+                if let Some(slot) = got.as_ref().and_then(|got| got.slot) {
+                    write!(f, " slot {slot}")?;
+                }
                 write!(f, ", wanted {}", wanted.kind.as_str())?;
                 if let Some(pc) = wanted.pc {
                     write!(f, " at pc {pc:#x}")?;
                 }
                 if let Some(lane) = wanted.lane {
                     write!(f, " lane {lane}")?;
+                }
+                if let Some(slot) = wanted.slot {
+                    write!(f, " slot {slot}")?;
                 }
                 Ok(())
             }
@@ -254,6 +276,12 @@ fn fault_json(fault: &Fault) -> Value {
         object["address"] = json!(address);
         object["access"] = json!(if fault.store { "store" } else { "load" });
         object["space"] = json!(fault.space);
+    }
+    if let Some(slot) = fault.slot {
+        object["slot"] = json!(slot);
+    }
+    if let Some(reason) = fault.reason {
+        object["reason"] = json!(reason);
     }
     if !fault.bytes.is_empty() {
         let hex: String = fault.bytes.iter().map(|b| format!("{b:02x}")).collect();

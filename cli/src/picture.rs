@@ -13,14 +13,13 @@ pub fn write_png(out: impl Write, picture: Picture, data: &[u8]) -> Result<(), E
     let pixels = picture.width as usize * picture.height as usize;
     let data = &data[..data.len().min(pixels * picture.format.bytes())];
     let words = || data.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
+    // NaN and everything below 0 is black.
+    let shade = |word: u32| (f32::from_bits(word).clamp(0.0, 1.0) * 255.0).round() as u8;
     let (color, samples) = match picture.format {
         PictureFormat::Gray8 => (ColorType::Grayscale, data.to_vec()),
         PictureFormat::Rgba8 => (ColorType::Rgba, data.to_vec()),
-        PictureFormat::Gray32f => {
-            // NaN and everything below 0 is black.
-            let gray = |x: f32| (x.clamp(0.0, 1.0) * 255.0).round() as u8;
-            (ColorType::Grayscale, words().map(|w| gray(f32::from_bits(w))).collect())
-        }
+        PictureFormat::Gray32f => (ColorType::Grayscale, words().map(shade).collect()),
+        PictureFormat::Rgba32f => (ColorType::Rgba, words().map(shade).collect()),
         PictureFormat::U32 => {
             let max = u64::from(words().max().unwrap_or(0).max(1));
             (ColorType::Grayscale, words().map(|w| (u64::from(w) * 255 / max) as u8).collect())
@@ -57,6 +56,12 @@ mod tests {
         assert_eq!(round_trip(PictureFormat::Rgba8, &rgba), (ColorType::Rgba, rgba.clone()));
         let floats: Vec<u8> = [0.0f32, 1.0, 0.5, f32::NAN].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(round_trip(PictureFormat::Gray32f, &floats).1, [0, 255, 128, 0]);
+        let colours: Vec<u8> =
+            [0.0f32, 1.0, 0.5, 2.0].repeat(4).iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(
+            round_trip(PictureFormat::Rgba32f, &colours),
+            (ColorType::Rgba, [0, 255, 128, 255].repeat(4))
+        );
         let words: Vec<u8> = [0u32, 1000, 500, 250].iter().flat_map(|v| v.to_le_bytes()).collect();
         assert_eq!(round_trip(PictureFormat::U32, &words).1, [0, 255, 127, 63]);
     }

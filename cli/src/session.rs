@@ -9,7 +9,7 @@ use warpjit_frontend::gcn::abi::tmpring;
 use warpjit_runtime as runtime;
 use warpjit_runtime::{Engine, Memory, Report};
 
-use crate::launch_file::{Arg, Expect, GlobalMode, LaunchFile, Stage};
+use crate::launch_file::{Arg, Expect, GlobalMode, LaunchFile};
 use crate::outcome::Outcome;
 
 /// Called with the number of blocks done, and of all.
@@ -47,6 +47,10 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         local: program.local,
         rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
         rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
+        base: program.base,
+        c0_given: file.launch.c0_given,
+        texture_handles: file.textures.handles,
+        stage: file.stage.as_ref().map(crate::stage::interface),
         ..runtime::ProgramOptions::new(program.isa)
     }
 }
@@ -77,10 +81,6 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        if file.launch.stage != Stage::Compute {
-            let stage = file.launch.stage.name();
-            bail!("{}: launch.type: {stage} programs are not supported by this build, only compute", whole());
-        }
         let mut memory = engine.memory().with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
@@ -113,9 +113,13 @@ impl<'a> Session<'a> {
 
     /// Runs only these blocks of the grid, in linear order.
     pub fn set_blocks(&mut self, blocks: Range<u64>) -> anyhow::Result<()> {
-        let count = self.launch.grid.iter().fold(1u64, |count, &n| count.saturating_mul(n.into()));
+        let count = match &self.file.stage {
+            None => self.launch.grid.iter().fold(1u64, |count, &n| count.saturating_mul(n.into())),
+            Some(stage) => crate::stage::warps(stage, &self.program),
+        };
         if blocks.start >= blocks.end || blocks.end > count {
-            bail!("--blocks {}..{}: the grid has blocks 0..{count}", blocks.start, blocks.end);
+            let what = if self.file.stage.is_some() { "batch has warps" } else { "grid has blocks" };
+            bail!("--blocks {}..{}: the {what} 0..{count}", blocks.start, blocks.end);
         }
         self.launch.blocks = Some(blocks);
         Ok(())
@@ -173,7 +177,13 @@ impl<'a> Session<'a> {
 
     /// Runs the launch once.
     pub fn run(&mut self) -> anyhow::Result<Report> {
-        let report = self.engine.run(&self.program, &mut self.memory, &self.launch);
+        let report = match &self.file.stage {
+            None => self.engine.run(&self.program, &mut self.memory, &self.launch),
+            Some(stage) => {
+                let with = (self.engine, &self.program);
+                crate::stage::run(self.file, stage, &self.addresses, with, &mut self.memory, &self.launch)
+            }
+        };
         let mut report = report.with_context(|| self.file.path.display().to_string())?;
         self.shared_after = std::mem::take(&mut report.shared);
         Ok(report)
@@ -194,7 +204,12 @@ impl<'a> Session<'a> {
 
     /// Holds memory, registers and fault against the expectations of the file.
     pub fn check(&self, report: Report) -> anyhow::Result<Outcome> {
-        Outcome::check(self.file, report, |buffer, offset, bytes| self.read(buffer, offset, bytes))
+        let read = |buffer, offset, bytes| self.read(buffer, offset, bytes);
+        let mut outcome = Outcome::check(self.file, report, read)?;
+        if let Some(layout) = &self.program.image().stage {
+            outcome.missing = layout.missing.clone();
+        }
+        Ok(outcome)
     }
 
     /// Writes the files that the launch file's `[[save]]` tables name into `folder`, or beside
@@ -273,7 +288,27 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
         capture_shared: false,
         blocks: None,
         cancel: None,
-        textures: runtime::TextureTables::default(),
+        textures: textures(file, addresses),
         progress: None,
+    }
+}
+
+/// What the file says about textures, with the addresses of its tables.
+fn textures(file: &LaunchFile, addresses: &[u64]) -> runtime::TextureTables {
+    let textures = &file.textures;
+    let table = |index: Option<usize>| index.map(|index| (addresses[index], file.buffers[index].bytes));
+    runtime::TextureTables {
+        textures: textures.headers.clone(),
+        samplers: textures.samplers.clone(),
+        surfaces: textures.surfaces.clone(),
+        header_table: table(textures.header_table),
+        sampler_table: table(textures.sampler_table),
+        texture_bindings: textures.texture_bindings.clone(),
+        sampler_bindings: textures.sampler_bindings.clone(),
+        handles: textures.handles,
+        tile_modes: textures.tile_modes.clone(),
+        macrotile_modes: textures.macrotile_modes.clone(),
+        address_config: textures.address_config,
+        border_colors: textures.border_colors.map(|index| addresses[index]),
     }
 }

@@ -6,6 +6,7 @@ use crate::exec::setup::{FLAG_PARTS, Plan, alias_value};
 use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
 use crate::program::Variant;
+use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,10 +107,60 @@ impl Engine {
     /// When the launch does not fit the program, the host has no room for it, or the program cannot be made ready within
     /// [`Config::budget`].
     pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+        if let Some(interface) = program.interface() {
+            let stage = interface.stage.name();
+            return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
+        }
+        self.run_any(program, memory, launch, None)
+    }
+
+    /// Runs a program of a graphics stage over a batch, to its end. `grid` and `block` of the launch are not used: blocks are single warps
+    /// along x, as [`Fault::block`] and [`Launch::blocks`] number them. A stage takes no [`Launch::args`].
+    ///
+    /// If the guest faults, arrays keep what blocks wrote that had ended before.
+    ///
+    /// # Errors
+    /// As [`Engine::run`]; also if the batch does not fit the program's interface, or an array is too small.
+    pub fn run_stage(
+        &self,
+        program: &Program,
+        memory: &mut Memory,
+        launch: &Launch,
+        batch: &mut Batch<'_>,
+    ) -> Result<Report, Error> {
+        let Some(stage) = program.stage() else {
+            return Err(Error::Launch("a compute program runs over a grid, not over a batch".into()));
+        };
+        let mut canvas = matches!(batch.work, Work::Picture(..)).then(Canvas::default);
+        let lanes = stage.lanes;
+        let report = self.run_any(program, memory, launch, Some((batch, canvas.as_mut())))?;
+        if let Some(canvas) = canvas {
+            canvas.paint(batch, lanes);
+        }
+        Ok(report)
+    }
+
+    fn run_any(
+        &self,
+        program: &Program,
+        memory: &mut Memory,
+        launch: &Launch,
+        mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
+    ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
             let mut checked = self.config.checked_memory || memory.is_coarse();
             loop {
-                match self.run_with(program, memory, launch, checked)? {
+                let run = match (&mut batch, program.stage()) {
+                    (Some((batch, canvas)), Some(stage)) => {
+                        // SAFETY: the arrays are borrowed for longer than this call, which ends with the run.
+                        Some(unsafe { StageRun::new(stage, batch, canvas.as_deref_mut()) }?)
+                    }
+                    _ => None,
+                };
+                if run.as_ref().is_some_and(|run| run.warps() == 0) {
+                    return Ok(Report::default());
+                }
+                match self.run_with(program, memory, launch, checked, run)? {
                     Some(report) => return Ok(report),
                     // Mapping the launch's own segments made memory coarse.
                     None => checked = true,
@@ -126,6 +177,7 @@ impl Engine {
         memory: &mut Memory,
         launch: &Launch,
         checked: bool,
+        stage: Option<StageRun>,
     ) -> Result<Option<Report>, Error> {
         let start = Instant::now();
         self.look_at_handlers(start)?;
@@ -138,7 +190,7 @@ impl Engine {
             Err(Error::Cancelled) => return Ok(Some(Report { cancelled: true, ..Report::default() })),
             tiers => tiers?,
         };
-        let mut plan = Plan::new(&program.needs(), tiers.function(), launch)?;
+        let mut plan = Plan::new(&program.needs(), tiers.function(), launch, stage)?;
         if unlimited {
             plan.max_steps = 0;
         }

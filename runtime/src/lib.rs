@@ -63,11 +63,11 @@ mod load;
 mod memory;
 mod profile;
 mod program;
+pub mod stage;
 pub mod vm;
 pub mod vp1;
 
 pub use warpjit_frontend::image::{ConstPart, KernelImage};
-pub use warpjit_frontend::stage;
 pub use warpjit_frontend::{Chip, Isa};
 pub use warpjit_ir::interp::profile::{AccessCounts, Direction};
 pub use warpjit_ir::meter::Budget;

@@ -108,6 +108,10 @@ fn lift(
     meter: &Meter,
 ) -> Result<Program, Error> {
     let raw = is_raw(module);
+    if let Some(stage) = options.stage.as_ref().filter(|_| !raw) {
+        let stage = stage.stage.name();
+        return Err(Error::Program(format!("{stage} programs are raw code, not kernels of a container")));
+    }
     let code = CodeOptions {
         raw,
         entry: options.entry,
@@ -123,7 +127,7 @@ fn lift(
         stage: options.stage.clone(),
     };
     let image = chip.target().lift(module, kernel, &code, meter)?;
-    Ok(Program::lifted(image, options.isa != Isa::Vp1))
+    Program::lifted(image, options.isa != Isa::Vp1, options.stage.clone())
 }
 
 impl Engine {

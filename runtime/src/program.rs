@@ -6,6 +6,7 @@ use crate::exec::setup::Needs;
 use crate::exec::{Limits, RowFacts, Tiers};
 use crate::fork::{Mutex, Section};
 use crate::memory::window::kinds;
+use crate::stage::StageProgram;
 use crate::{Budget, CancelToken, Config, Error, HostLevel, Launch, Numerics, Observe, Tier};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -185,6 +186,8 @@ type Making = OnceLock<Result<Arc<Tiers>, Error>>;
 
 struct Inner {
     image: KernelImage,
+    /// What it gives and takes, if it is of a graphics stage.
+    stage: Option<Arc<StageProgram>>,
     /// [`steps::most`] of it.
     most_steps: OnceLock<Option<u64>>,
     /// Each is made at first use, outside the lock. A linear search is faster than hashing, because there are few.
@@ -206,23 +209,49 @@ impl Program {
     /// Bounds of slots ([`warpjit_ir::function::SlotData::umax`]) may be wrong: those that cannot be proved are removed.
     pub fn from_image(mut image: KernelImage) -> Result<Self, Error> {
         crate::image::check(&mut image)?;
-        Ok(Program::checked(image))
+        Ok(Program::checked(image, None))
+    }
+
+    /// The same for a program of a graphics stage: [`KernelImage::stage`] has what the interface names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Program::from_image`]; also if the image does not have what the interface names.
+    pub fn from_stage_image(mut image: KernelImage, interface: StageInterface) -> Result<Self, Error> {
+        crate::image::check(&mut image)?;
+        let stage = StageProgram::new(&image, interface)?;
+        Ok(Program::checked(image, Some(stage)))
     }
 
     /// Makes a program from a kernel that a frontend has lifted. Such kernels are valid, which debug builds check.
     /// Their slot bounds can be proved (`are_proved`), except VP1's, which bound results of pure functions.
-    pub(crate) fn lifted(image: KernelImage, are_proved: bool) -> Self {
+    pub(crate) fn lifted(
+        image: KernelImage,
+        are_proved: bool,
+        interface: Option<StageInterface>,
+    ) -> Result<Self, Error> {
         if cfg!(debug_assertions) {
             match crate::image::check(&mut image.clone()) {
                 Ok(unproved) => assert!(unproved == 0 || !are_proved, "{unproved} bounds without a proof"),
                 Err(error) => panic!("{error}"),
             }
         }
-        Program::checked(image)
+        let stage = interface.map(|interface| StageProgram::new(&image, interface)).transpose()?;
+        Ok(Program::checked(image, stage))
     }
 
-    fn checked(image: KernelImage) -> Self {
-        Program(Arc::new(Inner { image, most_steps: OnceLock::new(), variants: Mutex::default() }))
+    fn checked(image: KernelImage, stage: Option<StageProgram>) -> Self {
+        let (most_steps, variants) = (OnceLock::new(), Mutex::default());
+        Program(Arc::new(Inner { image, stage: stage.map(Arc::new), most_steps, variants }))
+    }
+
+    /// What the program gives and takes, if it is of a graphics stage.
+    pub fn interface(&self) -> Option<&StageInterface> {
+        self.0.stage.as_ref().map(|stage| &stage.interface)
+    }
+
+    pub(crate) fn stage(&self) -> Option<&Arc<StageProgram>> {
+        self.0.stage.as_ref()
     }
 
     /// The kernel's name.

@@ -211,9 +211,9 @@ fn load(
         nodes[block.index()] = Some(node);
     }
     let image = image(lifted.function.clone(), &lifted.slots, chip, code);
-    let program = Program::lifted(image.clone(), false);
+    let program = Program::lifted(image.clone(), false, None)?;
     let launch = Launch { grid: [1; 3], block: [1; 3], ..Launch::default() };
-    let plan = Plan::new(&program.needs(), &lifted.function, &launch)?;
+    let plan = Plan::new(&program.needs(), &lifted.function, &launch, None)?;
     let offsets = lifted.function.frame_layout().0;
     let loaded = Loaded { lifted, nodes, offsets, aliases: image.aliases, plan, tiers: [None, None] };
     Ok((loaded, meter.spent()))

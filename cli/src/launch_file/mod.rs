@@ -10,6 +10,9 @@
 //! | `program` | `[program]`, `[launch]`, `[registers]` |
 //! | `memory` | `[[buffer]]`, `[[arg]]`, `[[const]]`, `[[global]]`, lists of data |
 //! | `outcome` | `[[expect]]`, `[[save]]` |
+//! | `stage` | what a launch of a graphics stage runs over, `[fragments]` |
+//! | `rows` | `[[input]]`, `[[output]]` |
+//! | `textures` | `[[texture]]`, `[[sampler]]`, `[[image]]`, `[textures]`, `[[bind]]`, `[images]` |
 //! | `files` | where the named files come from |
 
 mod error;
@@ -18,6 +21,9 @@ mod memory;
 mod outcome;
 mod program;
 mod reader;
+mod rows;
+mod stage;
+mod textures;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,6 +37,9 @@ pub use outcome::{
     Expect, ExpectBuffer, ExpectFault, ExpectRegister, FaultName, Picture, PictureFormat, Save, Unit,
 };
 pub use program::{Launch, Program, RegisterInit};
+pub use rows::{StageInput, StageOutput, StageOutputs};
+pub use stage::{StageLaunch, StageWork};
+pub use textures::{Entry, Textures};
 pub use warpjit_frontend::Stage;
 
 use error::Result;
@@ -46,6 +55,10 @@ pub struct LaunchFile {
     pub program: Program,
     /// The size and kind of the launch.
     pub launch: Launch,
+    /// What it runs over, if it is of a graphics stage.
+    pub stage: Option<StageLaunch>,
+    /// Textures, samplers, surfaces.
+    pub textures: Textures,
     /// Guest memory.
     pub buffers: Vec<Buffer>,
     /// Kernel arguments in order.
@@ -67,6 +80,8 @@ struct Context<'a> {
     files: &'a dyn Files,
     isa: Isa,
     rules: LaunchRules,
+    /// Whether textures have handles, in a const bank: from GK104 on.
+    has_handles: bool,
 }
 
 impl LaunchFile {
@@ -120,24 +135,66 @@ fn read_root(root: &Table<'_>, files: &dyn Files, shown: &Path) -> Result<Launch
     let registers = root.table("registers")?;
     let [buffers, args, consts, globals, expects, saves] =
         ["buffer", "arg", "const", "global", "expect", "save"].map(|key| root.tables(key));
+    let [inputs, outputs] = ["input", "output"].map(|key| root.tables(key));
+    let [textures, samplers, surfaces, binds] =
+        ["texture", "sampler", "image", "bind"].map(|key| root.tables(key));
+    let [fragments, tables, images] = ["fragments", "textures", "images"].map(|key| root.table(key));
     root.finish()?;
 
     let program =
         program.ok_or_else(|| root.error_at("program", "missing; every launch file has this table"))?;
     let program = program::read_program(&program, files)?;
-    let context = Context { files, isa: program.isa, rules: program.rules() };
-    let launch = program::read_launch(launch, root, &program)?;
+    let (isa, rules, has_handles) = (program.isa, program.rules(), program.has_handles());
+    let context = Context { files, isa, rules, has_handles };
+    let (launch, mut stage) = program::read_launch(launch, root, &program)?;
     let registers = registers.map(|t| program::read_registers(&t, &context)).transpose()?.unwrap_or_default();
     let buffers = memory::read_buffers(&buffers?, &context)?;
-    let args = memory::read_args(&args?, &context, &buffers)?;
+    let args = args?;
+    if let (Some(arg), Some(stage)) = (args.first(), &stage) {
+        return Err(arg.error(format!("{} programs take no arguments", stage.stage.name())));
+    }
+    let args = memory::read_args(&args, &context, &buffers)?;
     let consts = memory::read_consts(&consts?, &context)?;
     let globals = memory::read_globals(&globals?, &context, &buffers)?;
+    let (inputs, outputs, fragments) = (inputs?, outputs?, fragments?);
+    match &mut stage {
+        None => {
+            if let Some(t) = fragments.iter().chain(&inputs).chain(&outputs).next() {
+                return Err(t.error("only launches of graphics stages have it"));
+            }
+        }
+        Some(stage) => {
+            match (&fragments, stage.stage) {
+                (Some(t), Stage::Fragment) => stage.work = stage::read_fragments(t, &context)?,
+                (Some(t), _) => return Err(t.error("only fragment launches have it")),
+                (None, Stage::Fragment) => {
+                    return Err(
+                        root.error_at("fragments", "missing; it gives the quads of a fragment launch")
+                    );
+                }
+                (None, _) => {}
+            }
+            stage.inputs = rows::read_inputs(&inputs, stage, &program, &context)?;
+            stage.outputs = rows::read_outputs(&outputs, stage, &program, &buffers)?;
+        }
+    }
+    let textures = textures::TextureTables {
+        textures: textures?,
+        samplers: samplers?,
+        surfaces: surfaces?,
+        binds: binds?,
+        tables: tables?,
+        images: images?,
+    };
+    let textures = textures.read(&context, &buffers)?;
     let expects = outcome::read_expects(&expects?, &context, &buffers)?;
     let saves = outcome::read_saves(&saves?, &buffers)?;
     Ok(LaunchFile {
         path: shown.to_path_buf(),
         program,
         launch,
+        stage,
+        textures,
         buffers: buffers.list,
         args,
         consts,

@@ -87,6 +87,8 @@ pub struct ExpectFault {
     pub pc: Option<u32>,
     /// Lane, compared where given.
     pub lane: Option<u32>,
+    /// Texture: what the instruction names, compared where given.
+    pub slot: Option<u32>,
 }
 
 /// Kinds of fault, as launch files name them.
@@ -104,17 +106,20 @@ pub enum FaultName {
     Stack,
     /// `max_steps` ran out.
     Timeout,
+    /// What a texture instruction needs is missing or undefined.
+    Texture,
 }
 
 impl FaultName {
-    const NAMES: [&'static str; 6] = ["memory", "illegal", "trap", "barrier", "stack", "timeout"];
-    const ALL: [FaultName; 6] = [
+    const NAMES: [&'static str; 7] = ["memory", "illegal", "trap", "barrier", "stack", "timeout", "texture"];
+    const ALL: [FaultName; 7] = [
         FaultName::Memory,
         FaultName::Illegal,
         FaultName::Trap,
         FaultName::Barrier,
         FaultName::Stack,
         FaultName::Timeout,
+        FaultName::Texture,
     ];
 
     /// The name in a launch file.
@@ -156,16 +161,23 @@ pub enum PictureFormat {
     Gray32f,
     /// A word, from 0 (black) to the largest in the picture (white).
     U32,
+    /// Four floats from 0 to 1: red, green, blue, alpha.
+    Rgba32f,
 }
 
 impl PictureFormat {
-    const NAMES: [&'static str; 4] = ["gray8", "rgba8", "gray32f", "u32"];
-    const ALL: [PictureFormat; 4] =
-        [PictureFormat::Gray8, PictureFormat::Rgba8, PictureFormat::Gray32f, PictureFormat::U32];
+    const NAMES: [&'static str; 5] = ["gray8", "rgba8", "gray32f", "u32", "rgba32f"];
+    const ALL: [PictureFormat; 5] = [
+        PictureFormat::Gray8,
+        PictureFormat::Rgba8,
+        PictureFormat::Gray32f,
+        PictureFormat::U32,
+        PictureFormat::Rgba32f,
+    ];
 
     /// Bytes of a pixel.
     pub fn bytes(self) -> usize {
-        [1, 4, 4, 4][self as usize]
+        [1, 4, 4, 4, 16][self as usize]
     }
 }
 
@@ -190,7 +202,7 @@ pub(super) fn read_expects(
             refuse(&["value", "values"])?;
         }
         if kind != "fault" {
-            refuse(&["pc", "lane"])?;
+            refuse(&["pc", "lane", "slot"])?;
         }
         let expect = match kind {
             "buffer" => Expect::Buffer(read_expect_buffer(t, buffers.index(&subject)?, context, buffers)?),
@@ -219,7 +231,11 @@ pub(super) fn read_expects(
                 let pc = t.get("pc").map(|v| v.u32(0, u32::MAX)).transpose()?;
                 let max_lane = context.rules.lanes - 1;
                 let lane = t.get("lane").map(|v| v.u32(0, max_lane)).transpose()?;
-                Expect::Fault(ExpectFault { kind, pc, lane })
+                if kind != FaultName::Texture {
+                    t.refuse(&["slot"], "only a texture fault has one")?;
+                }
+                let slot = t.get("slot").map(|v| v.u32(0, u32::MAX)).transpose()?;
+                Expect::Fault(ExpectFault { kind, pc, lane, slot })
             }
         };
         t.finish()?;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use warpjit_frontend::container::text::is_text_cubin;
+use warpjit_frontend::fermi::chip::Family;
 use warpjit_frontend::gcn::abi::user_words;
 use warpjit_frontend::{Chip, Isa, LaunchRules, Stage};
 
@@ -10,6 +11,7 @@ use super::Context;
 use super::error::Result;
 use super::files::Files;
 use super::reader::{Table, Value};
+use super::stage::{self, StageLaunch};
 
 /// `[program]`: the code.
 #[derive(Clone, Debug)]
@@ -26,7 +28,9 @@ pub struct Program {
     pub raw: bool,
     /// Symbol in a container.
     pub kernel: Option<String>,
-    /// Raw code: byte offset of the first instruction.
+    /// Raw code of tesla and fermi: address of the first byte in the code segment.
+    pub base: u32,
+    /// Raw code: byte offset of the first instruction, or its address if there is a base.
     pub entry: Option<u32>,
     /// Raw code: registers per thread.
     pub registers: Option<u32>,
@@ -44,6 +48,11 @@ impl Program {
     /// What a launch of it may say.
     pub fn rules(&self) -> LaunchRules {
         rules(self.isa, self.chip)
+    }
+
+    /// Whether the chip's textures have handles, in a const bank.
+    pub(super) fn has_handles(&self) -> bool {
+        matches!(self.chip, Some(Chip::Fermi(chip)) if chip.family() == Family::Gk104)
     }
 }
 
@@ -64,6 +73,8 @@ pub struct Launch {
     pub user_data: Vec<u32>,
     /// Raw GCN code with `rsrc2`: COMPUTE_TMPRING_SIZE.
     pub tmpring_size: Option<u32>,
+    /// Fermi: the launch writes nothing into c0[].
+    pub c0_given: bool,
 }
 
 /// One entry of `[registers]`.
@@ -103,7 +114,13 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     }
     let kernel = kernel.map(|v| v.name("the name of a kernel").map(str::to_owned)).transpose()?;
     let number = |key, max| t.get(key).map(|v| v.u32(0, max)).transpose();
-    let entry = number("entry", u32::MAX)?;
+    if !matches!(isa, Isa::Tesla | Isa::Fermi) {
+        t.refuse(&["base"], &format!("code of {isa} has no segment that addresses count in"))?;
+    }
+    let base = t.get("base");
+    let first = number("base", u32::MAX)?.unwrap_or(0);
+    // Without an entry, the first byte.
+    let entry = number("entry", u32::MAX)?.or(base.as_ref().map(|_| first));
     let rules = rules(isa, chip);
     let registers = number("registers", rules.max_registers)?;
     if rules.max_sgprs == 0 {
@@ -132,11 +149,15 @@ pub(super) fn read_program(t: &Table<'_>, files: &dyn Files) -> Result<Program> 
     let (file, code) = read_file(&file, files)?;
     if !raw && (code.starts_with(b"\x7fELF") || is_text_cubin(&code)) {
         t.refuse(
-            &["entry", "registers", "sgprs", "shared", "local", "rsrc1", "rsrc2"],
+            &["base", "entry", "registers", "sgprs", "shared", "local", "rsrc1", "rsrc2"],
             "only for raw code; the container says it",
         )?;
     }
-    Ok(Program { isa, chip, file, code, raw, kernel, entry, registers, sgprs, shared, local, rsrc })
+    if let Some(base) = base.filter(|_| u64::from(first) + code.len() as u64 > 1 << 32) {
+        return Err(base.error(format!("is {first:#x}: {} bytes of code do not fit below 2^32", code.len())));
+    }
+    let base = first;
+    Ok(Program { isa, chip, file, code, raw, kernel, base, entry, registers, sgprs, shared, local, rsrc })
 }
 
 /// Name and content of a file named by a key.
@@ -148,19 +169,25 @@ pub(super) fn read_file(value: &Value<'_>, files: &dyn Files) -> Result<(PathBuf
     Ok((name, bytes))
 }
 
-pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Program) -> Result<Launch> {
+pub(super) fn read_launch(
+    t: Option<Table<'_>>,
+    root: &Table<'_>,
+    program: &Program,
+) -> Result<(Launch, Option<StageLaunch>)> {
     let isa = program.isa;
     let rules = program.rules();
+    // What a launch without a grid has.
+    let mut launch = Launch {
+        stage: Stage::Compute,
+        grid: [1; 3],
+        block: [1; 3],
+        dynamic_shared: 0,
+        max_steps: 0,
+        user_data: Vec::new(),
+        tmpring_size: None,
+        c0_given: false,
+    };
     if !rules.has_grid {
-        let mut launch = Launch {
-            stage: Stage::Compute,
-            grid: [1; 3],
-            block: [1; 3],
-            dynamic_shared: 0,
-            max_steps: 0,
-            user_data: Vec::new(),
-            tmpring_size: None,
-        };
         if let Some(t) = t {
             t.refuse(
                 &["type", "grid", "block", "dynamic_shared", "user_data", "tmpring_size"],
@@ -169,12 +196,19 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
             launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
             t.finish()?;
         }
-        return Ok(launch);
+        return Ok((launch, None));
     }
     let t = t.ok_or_else(|| root.error_at("launch", "missing; it gives grid and block"))?;
     let stages = program.isa.front_end().stages();
     let names: Vec<&str> = stages.iter().map(|stage| stage.name()).collect();
     let stage = t.get("type").map(|v| v.word(&names)).transpose()?.map_or(Stage::Compute, |n| stages[n]);
+    if stage != Stage::Compute {
+        launch.stage = stage;
+        launch.max_steps = t.get("max_steps").map(|v| v.u64()).transpose()?.unwrap_or(0);
+        let stage = stage::read_stage(&t, stage, program)?;
+        t.finish()?;
+        return Ok((launch, Some(stage)));
+    }
     let grid = t.need("grid", "the number of blocks in x, y and z")?;
     let block = t.need("block", "the number of threads of a block in x, y and z")?;
     let dynamic_shared = t.get("dynamic_shared").map(|v| v.u32(0, 1 << 16)).transpose()?.unwrap_or(0);
@@ -190,6 +224,13 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
             (Vec::new(), None)
         }
     };
+    let c0_given = if isa == Isa::Fermi {
+        t.get("c0").map(|v| v.word(&["launch", "given"])).transpose()? == Some(1)
+    } else {
+        t.refuse(&["c0"], "only fermi launches write into c0[]")?;
+        false
+    };
+    stage::refuse(&t)?;
     t.finish()?;
 
     let grid = dimensions(&grid, rules.max_grid)?;
@@ -199,7 +240,9 @@ pub(super) fn read_launch(t: Option<Table<'_>>, root: &Table<'_>, program: &Prog
         let most = rules.max_threads;
         return Err(block.error(format!("has {threads} threads; a {isa} block has at most {most}")));
     }
-    Ok(Launch { stage, grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size })
+    let launch =
+        Launch { stage, grid, block: size, dynamic_shared, max_steps, user_data, tmpring_size, c0_given };
+    Ok((launch, None))
 }
 
 /// The words of user data, no more than `rsrc2` has loaded.

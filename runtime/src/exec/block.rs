@@ -132,6 +132,9 @@ impl RunningBlock {
         if let Some(place) = &block.place {
             plan.segments.clear(memory, place, plan.warps);
         }
+        if let (Some(stage), Some(resident)) = (&plan.stage, block.warps.first_mut()) {
+            stage.fill(&mut resident.local, index, true);
+        }
         for (number, resident) in (0..plan.warps).zip(&mut block.warps) {
             for (slot, value) in plan.segments.slots(block.place.as_ref(), plan.warps, number) {
                 write_slot(&mut resident.warp, plan, tiers, slot, |_| value);
@@ -158,7 +161,7 @@ impl RunningBlock {
                 warp: Warp::new(tiers.code(), plan.lane_mask(number), |value, lane| {
                     plan.builtin(value, index, number, lane)
                 }),
-                local: Local::new(plan, start.uses_local),
+                local: Local::new(plan, start.uses_local || plan.stage.is_some()),
                 waits: None,
                 first: Vec::new(),
                 hint: Hint::default(),
@@ -196,7 +199,9 @@ impl RunningBlock {
                 words[range.clone()].copy_from_slice(part);
                 first = rest;
             }
-            if start.uses_local {
+            if let Some(stage) = &plan.stage {
+                stage.fill(&mut resident.local, index, false);
+            } else if start.uses_local {
                 resident.local.reset();
             }
         }
@@ -391,6 +396,13 @@ impl RunningBlock {
         });
         let (warp, pc, lane) = found.unwrap_or_default();
         BlockFault { fault: None, pc, warp, lane }
+    }
+
+    /// Writes the outputs of a block of a graphics stage that has ended.
+    pub fn collect(&self, plan: &Plan) {
+        if let (Some(stage), Some(resident)) = (&plan.stage, self.warps.first()) {
+            stage.collect(&resident.local, self.shared.bytes(), self.index);
+        }
     }
 
     /// Whether [`RunningBlock::reset`] can reuse it, which needs its warps' initial state.

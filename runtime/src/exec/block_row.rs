@@ -55,6 +55,7 @@ pub fn may_run(plan: &Plan, tiers: &Tiers) -> bool {
         && plan.slots.is_empty()
         && !plan.segments.have_places()
         && !tiers.start().uses_local
+        && plan.stage.is_none()
 }
 
 impl RowRunner {

@@ -62,6 +62,9 @@ impl Shared {
     }
 }
 
+/// A word of guest memory, little endian.
+pub type Word = [u8; 4];
+
 /// Local memory of the lanes of a warp, interleaved by 32-bit words. Byte `a` of lane `l` is at
 /// `a / 4 * 4 * lanes + l * 4 + a % 4`. So lanes that access the same address access one cache line.
 #[derive(Debug)]
@@ -83,6 +86,16 @@ impl Local {
     /// Makes all of it zero.
     pub fn reset(&mut self) {
         self.bytes.fill(0);
+    }
+
+    /// All words: word `n` of lane `l` is at `n * lanes + l`. Some words of slack follow.
+    pub fn words(&self) -> &[Word] {
+        self.bytes.as_chunks().0
+    }
+
+    /// The same, to write them.
+    pub fn words_mut(&mut self) -> &mut [Word] {
+        self.bytes.as_chunks_mut().0
     }
 
     /// For compiled code: start, and bytes of a lane. The slack after the end is accessible too.

@@ -21,5 +21,6 @@ pub mod ways;
 
 pub(crate) use block::BlockFault;
 pub(crate) use jit::RowFacts;
+pub(crate) use memory::{Local, Word};
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
 pub(crate) use tiers::{Limits, Tiers, Watch};

@@ -536,7 +536,10 @@ impl<'a> Scheduler<'a> {
                     return None;
                 }
             }
-            Turn::Done => *done += 1,
+            Turn::Done => {
+                block.collect(self.plan);
+                *done += 1;
+            }
             Turn::Faulted(fault) => self.fail(block.index, fault),
             Turn::Stopped => {}
         }

@@ -3,6 +3,7 @@
 use super::locks::Locks;
 use super::segments::Segments;
 use crate::memory::window::Windows;
+use crate::stage::StageRun;
 use crate::{Arg, ConstPart, Error, Launch};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -116,6 +117,8 @@ pub struct Plan {
     pub textures: TextureTables,
     /// Warp instructions of one warp before it times out.
     pub max_steps: u64,
+    /// The batch, if the program is of a graphics stage. Then blocks are single warps.
+    pub stage: Option<StageRun>,
 }
 
 fn product(axes: [u32; 3]) -> u64 {
@@ -196,32 +199,49 @@ fn place_in_shared<'a>(args: &'a [Arg], needs: &Needs<'_>) -> Result<(Cow<'a, [A
 }
 
 impl Plan {
-    /// Checks a launch against the chip and the kernel.
-    pub fn new(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<Self, Error> {
+    /// Checks a launch against the chip and the kernel. A batch of a graphics stage says itself how many warps there are.
+    pub fn new(
+        needs: &Needs<'_>,
+        function: &Function,
+        launch: &Launch,
+        stage: Option<StageRun>,
+    ) -> Result<Self, Error> {
         let abi = needs.abi;
-        check_axes("grid", "blocks", launch.grid, abi.max_grid)?;
-        check_axes("block", "threads", launch.block, abi.max_block)?;
-        let threads = product(launch.block);
+        let (grid, block) = match &stage {
+            None => (launch.grid, launch.block),
+            Some(stage) => ([stage.warps(), 1, 1], [stage.lanes(), 1, 1]),
+        };
+        if stage.is_none() {
+            check_axes("grid", "blocks", grid, abi.max_grid)?;
+            check_axes("block", "threads", block, abi.max_block)?;
+        } else if !launch.args.is_empty() {
+            return Err(Error::Launch(format!(
+                "{} is of a graphics stage, which takes no arguments",
+                needs.name
+            )));
+        }
+        // A graphics stage finds nothing in its memory but inputs.
+        let header_fields: &[HeaderField] = if stage.is_none() { &abi.header } else { &[] };
+        let threads = product(block);
         if threads > u64::from(abi.max_threads) {
             return Err(Error::Launch(format!(
                 "block {:?} has {threads} threads, the chip allows {}",
-                launch.block, abi.max_threads
+                block, abi.max_threads
             )));
         }
         let threads = threads as u32;
         // If the guest reads the number of threads in the grid, it must fit into 32 bits.
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
-            let threads = u64::from(launch.grid[axis]) * u64::from(launch.block[axis]);
-            let read = abi.header.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
+            let threads = u64::from(grid[axis]) * u64::from(block[axis]);
+            let read = header_fields.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
             if read && threads > u32::MAX.into() {
-                let grid = launch.grid;
                 return Err(Error::Launch(format!(
                     "grid {grid:?}: {threads} threads along {name}, allowed are {}",
                     u32::MAX
                 )));
             }
         }
-        let total = product(launch.grid);
+        let total = product(grid);
         let blocks = launch.blocks.clone().unwrap_or(0..total);
         if blocks.start > blocks.end || blocks.end > total {
             return Err(Error::Launch(format!(
@@ -251,7 +271,7 @@ impl Plan {
 
         let consts = bind_consts(needs, launch)?;
         let end_of = |field: &HeaderField| field.offset as usize + usize::from(field.bytes);
-        let header = abi.header.iter().filter(|field| field.space == Space::Shared).map(end_of).max();
+        let header = header_fields.iter().filter(|field| field.space == Space::Shared).map(end_of).max();
         let params_end = abi.params.offset as usize + args.len();
         let in_shared = abi.params.space == Space::Shared;
         let own = (needs.shared_bytes as usize).max(header.unwrap_or(0)).max(if in_shared {
@@ -263,8 +283,8 @@ impl Plan {
         limit("of shared memory", shared_bytes, abi.max_shared_bytes, "bytes")?;
 
         let mut plan = Plan {
-            grid: launch.grid,
-            block: launch.block,
+            grid,
+            block,
             threads,
             lanes: abi.warp_lanes,
             full_warps: abi.full_warps,
@@ -281,6 +301,7 @@ impl Plan {
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             textures: launch.textures.clone(),
             max_steps: launch.max_steps,
+            stage,
         };
         let mut banks = consts;
         let mut put = |plan: &mut Plan, space: Space, offset: usize, bytes: &[u8]| {
@@ -300,7 +321,7 @@ impl Plan {
                 place.copy_from_slice(bytes);
             }
         };
-        for field in &abi.header {
+        for field in header_fields {
             if field.space == Space::Shared && depends_on_block(field.value) {
                 plan.block_fields.push(*field);
             } else {

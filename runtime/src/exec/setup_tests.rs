@@ -58,7 +58,7 @@ fn plan(change: impl FnOnce(&mut Launch, &mut Needs<'_>)) -> Result<Plan, Error>
     let mut needs = needs(&abi);
     let mut launch = launch();
     change(&mut launch, &mut needs);
-    Plan::new(&needs, &function(), &launch)
+    Plan::new(&needs, &function(), &launch, None)
 }
 
 fn refusal(change: impl FnOnce(&mut Launch, &mut Needs<'_>)) -> String {
@@ -116,7 +116,7 @@ fn consts_are_padded_and_overridden() {
     let abi = abi();
     let needs = Needs { consts: &parts, ..needs(&abi) };
     let consts = vec![(0, vec![9, 9, 9]), (1, vec![8, 8, 8, 8, 8, 8])];
-    let plan = Plan::new(&needs, &function(), &Launch { consts, ..launch() }).unwrap();
+    let plan = Plan::new(&needs, &function(), &Launch { consts, ..launch() }, None).unwrap();
     assert_eq!(plan.consts.len(), CONST_BANKS);
     assert!(plan.consts.iter().all(|bank| bank.bytes().len() == CONST_BYTES + SLACK_BYTES));
     assert_eq!(plan.consts[0].bytes()[..5], [9, 9, 9, 4, 0]);

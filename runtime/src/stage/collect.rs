@@ -1,0 +1,158 @@
+//! Copies what a warp has left into the rows of the batch.
+
+use super::run::{Lot, StageRun, Target, WARP};
+use super::{OutputArea, OutputPlace, Stage};
+use crate::exec::{Local, Word};
+
+/// A warp that has ended.
+struct Left<'a> {
+    lot: Lot,
+    words: &'a [Word],
+    shared: &'a [Word],
+    lanes: usize,
+}
+
+impl Left<'_> {
+    /// A word of a lane's local memory.
+    #[inline]
+    fn local(&self, lane: usize, address: usize) -> Word {
+        self.words[address / 4 * self.lanes + lane]
+    }
+
+    /// Lanes in which the word at an address is not 0.
+    fn set(&self, address: u32) -> u64 {
+        let row = &self.words[address as usize / 4 * self.lanes..][..self.lanes];
+        row.iter().rev().fold(0, |lanes, &word| lanes << 1 | u64::from(word != [0; 4]))
+    }
+}
+
+/// The numbers of the lanes in a mask.
+fn each_lane(mut lanes: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = (lanes != 0).then(|| lanes.trailing_zeros())?;
+        lanes &= lanes - 1;
+        Some(lane as usize)
+    })
+}
+
+impl StageRun {
+    /// Writes the rows of a warp that has ended.
+    pub fn collect(&self, local: &Local, shared: &[u8], warp: u64) {
+        let lot = self.lot(warp);
+        let lanes = self.program.lanes;
+        let left = Left { lot, words: local.words(), shared: shared.as_chunks().0, lanes };
+        match self.program.interface.stage {
+            Stage::Fragment => self.collect_pixels(&left),
+            Stage::Geometry => self.collect_emitted(&left),
+            _ => self.collect_lanes(&left),
+        }
+    }
+
+    fn collect_pixels(&self, left: &Left<'_>) {
+        let lot = &left.lot;
+        let (present, covered) = (lot.present(), lot.covered());
+        let alive = self.program.layout.alive.map_or(covered, |address| left.set(address) & covered);
+        // GCN: what exports have written counts, and coverage is EXEC of the last one.
+        let is_wave = self.program.lanes == WARP;
+        let mut rows = [0; WARP];
+        self.pixel_rows(lot, &mut rows[..lot.count], false);
+        for ((index, output), area) in
+            self.program.interface.outputs.iter().enumerate().zip(&self.program.layout.outputs)
+        {
+            let lanes = if is_wave && area.written.is_some() { covered } else { alive };
+            for lane in each_lane(lanes) {
+                self.put(&self.outputs[index], area, output.words, left, lane, rows[lane], 0);
+            }
+        }
+        if let Some(coverage) = self.coverage {
+            for lane in each_lane(if is_wave { present } else { covered }) {
+                // SAFETY: there is a byte for each pixel row, and only this warp has the row.
+                unsafe { coverage.add(rows[lane]).write((alive >> lane & 1) as u8) };
+            }
+        }
+    }
+
+    fn collect_emitted(&self, left: &Left<'_>) {
+        let (interface, layout) = (&self.program.interface, &self.program.layout);
+        let most = interface.max_vertices as usize;
+        for lane in 0..left.lot.count {
+            let number = |address: u32| u32::from_le_bytes(left.local(lane, address as usize));
+            let count = layout.emitted.map_or(0, number);
+            let rows = most.min(count as usize);
+            let first = (left.lot.first + lane) * most;
+            for (target, (output, area)) in
+                self.outputs.iter().zip(interface.outputs.iter().zip(&layout.outputs))
+            {
+                for row in 0..rows {
+                    self.put(target, area, output.words, left, lane, first + row, row);
+                }
+            }
+            let Some((counts, cuts)) = self.emitted else { continue };
+            // SAFETY: there is a word for each lane of the batch, and for each of its rows; only this warp has the lane.
+            unsafe {
+                counts.add(left.lot.first + lane).write(count);
+                for row in 0..most {
+                    let is_cut =
+                        row < rows && layout.cuts.is_some_and(|cuts| number(cuts + 4 * row as u32) != 0);
+                    cuts.add(first + row).write(is_cut.into());
+                }
+            }
+        }
+    }
+
+    fn collect_lanes(&self, left: &Left<'_>) {
+        let interface = &self.program.interface;
+        let each = (interface.invocations as usize).max(1);
+        for (target, (output, area)) in
+            self.outputs.iter().zip(interface.outputs.iter().zip(&self.program.layout.outputs))
+        {
+            if let OutputPlace::Patch(_) = output.place {
+                // Whole patches: the first lane of each stands for it.
+                for lane in (0..left.lot.count).step_by(each) {
+                    let patch = (left.lot.first + lane) / each;
+                    let (from, row) = if area.shared { (lane / each, 0) } else { (lane, 0) };
+                    self.put(target, area, output.words, left, from, patch, row);
+                }
+            } else {
+                for lane in 0..left.lot.count {
+                    self.put(target, area, output.words, left, lane, left.lot.first + lane, 0);
+                }
+            }
+        }
+    }
+
+    /// Writes a row: the words of a lane that the program has written. `vertex` is the number of the emitted vertex.
+    #[expect(clippy::too_many_arguments, reason = "a row has this many coordinates")]
+    #[inline]
+    fn put(
+        &self,
+        target: &Target,
+        area: &OutputArea,
+        words: u32,
+        left: &Left<'_>,
+        lane: usize,
+        row: usize,
+        vertex: usize,
+    ) {
+        let (start, step, rows) = (area.start as usize, area.word_stride as usize, area.row_stride as usize);
+        let mut mask = 0;
+        for number in 0..words as usize {
+            if let Some(written) = area.written
+                && left.local(lane, written as usize + 4 * number) == [0; 4]
+            {
+                continue;
+            }
+            let word = match area.shared {
+                true => left.shared[(start + lane * rows + number * step) / 4],
+                false => left.local(lane, start + vertex * rows + number * step),
+            };
+            mask |= 1 << (number & 63);
+            // SAFETY: the row is inside of the array, as has been counted; only this warp has it, and columns do not overlap.
+            unsafe { target.start.add(row * target.stride + 4 * number).cast::<Word>().write(word) };
+        }
+        if let Some(masks) = target.masks {
+            // SAFETY: a canvas has a mask for each row.
+            unsafe { masks.add(row).write(mask) };
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a program of a stage gives and takes: checked once, when the program is made.
+
+use std::ops::Range;
+
+use super::{InputPlace, OutputPlace, Per, Stage, StageInput, StageInterface, StageLayout};
+use crate::Error;
+use warpjit_frontend::image::KernelImage;
+
+/// Most vertices, threads and emitted vertices. No chip has more.
+const MOST: u32 = 1 << 16;
+/// Most words of an input or output.
+const MOST_WORDS: u32 = 1 << 14;
+
+/// The interface of a program with what all its batches have in common.
+#[derive(Debug)]
+pub(crate) struct StageProgram {
+    pub interface: StageInterface,
+    pub layout: StageLayout,
+    /// Lanes of a warp.
+    pub lanes: usize,
+    /// Words of a lane's local memory that begin as zeros: all but inputs.
+    pub cleared: Vec<Range<usize>>,
+}
+
+/// What may have a row in a stage.
+fn allowed(stage: Stage) -> &'static [Per] {
+    match stage {
+        Stage::Vertex => &[Per::Vertex, Per::Launch],
+        Stage::TessControl | Stage::Geometry => &[Per::Vertex, Per::Primitive, Per::Launch],
+        Stage::TessEval => &[Per::Vertex, Per::Primitive, Per::Launch, Per::Point, Per::Patch],
+        Stage::Fragment => &[Per::Pixel, Per::Plane, Per::Primitive, Per::Launch],
+        Stage::Compute => &[],
+    }
+}
+
+/// Words of local memory for each word of an input: a plane has three.
+pub(super) fn parts(input: &StageInput) -> usize {
+    let is_attribute = matches!(input.place, InputPlace::Attribute(_)) && input.per == Per::Primitive;
+    if input.per == Per::Plane || is_attribute { 3 } else { 1 }
+}
+
+impl StageProgram {
+    /// Checks an interface against the image that was lifted for it.
+    pub fn new(image: &KernelImage, interface: StageInterface) -> Result<Self, Error> {
+        let bad = |reason: String| Error::Program(format!("{}: {reason}", image.name));
+        let stage = interface.stage.name();
+        let Some(layout) = image.stage.clone() else {
+            return Err(bad(format!("{stage} programs of this kind are not supported")));
+        };
+        let lanes = image.abi.warp_lanes as usize;
+        let StageInterface { vertices, invocations, max_vertices, .. } = interface;
+        if [vertices, invocations, max_vertices].iter().any(|&n| n > MOST) {
+            return Err(bad(format!("more than {MOST} vertices or threads of a primitive")));
+        }
+        let has_primitives =
+            matches!(interface.stage, Stage::TessControl | Stage::TessEval | Stage::Geometry);
+        if has_primitives && (vertices == 0 || invocations == 0) {
+            return Err(bad(format!("a {stage} program has at least one vertex and one thread")));
+        }
+        if interface.stage == Stage::Geometry && max_vertices == 0 {
+            return Err(bad("a geometry program emits at least one vertex".into()));
+        }
+        if interface.stage == Stage::TessControl {
+            let most = u64::from(layout.patches_per_warp) * u64::from(invocations);
+            if most == 0 || most > lanes as u64 {
+                return Err(bad(format!("{most} lanes of patches in a warp of {lanes}")));
+            }
+        }
+        let (has, wants) = (layout.inputs.len(), interface.inputs.len());
+        if has != wants || layout.outputs.len() != interface.outputs.len() {
+            return Err(bad("its layout is not of this interface".into()));
+        }
+        for input in &interface.inputs {
+            if !allowed(interface.stage).contains(&input.per) {
+                return Err(bad(format!("{stage} programs have no inputs per {:?}", input.per)));
+            }
+        }
+        let words = interface.inputs.iter().map(|i| i.words).chain(interface.outputs.iter().map(|o| o.words));
+        if let Some(words) = words.into_iter().find(|words| !(1..=MOST_WORDS).contains(words)) {
+            return Err(bad(format!("an input or output of {words} words")));
+        }
+        let mut program = StageProgram { interface, layout, lanes, cleared: Vec::new() };
+        program.check_areas(image).map_err(bad)?;
+        Ok(program)
+    }
+
+    /// Vertices that a lane has of an input.
+    pub fn vertices_of(&self, input: &StageInput) -> usize {
+        match (input.per, self.interface.stage) {
+            (Per::Vertex, Stage::TessControl | Stage::TessEval | Stage::Geometry) => {
+                self.interface.vertices as usize
+            }
+            _ => 1,
+        }
+    }
+
+    /// Checks that all areas are inside, and notes what is to be cleared.
+    fn check_areas(&mut self, image: &KernelImage) -> Result<(), String> {
+        let local = image.local_bytes / 4;
+        let mut filled = vec![false; local as usize];
+        let mut inputs = Vec::new();
+        let word = |address: u64, words: u32| match address.is_multiple_of(4) && address / 4 < words.into() {
+            true => Ok((address / 4) as usize),
+            false => Err(format!("an input or output at {address:#x}, beyond the memory of the lanes")),
+        };
+        for &(_, address) in &self.layout.lane_words {
+            inputs.push(word(address.into(), local)?);
+        }
+        for (input, area) in self.interface.inputs.iter().zip(&self.layout.inputs) {
+            let Some(area) = area else { continue };
+            for vertex in 0..self.vertices_of(input) as u64 {
+                for number in 0..u64::from(input.words) {
+                    let start = u64::from(area.start)
+                        + vertex * u64::from(area.vertex_stride)
+                        + number * u64::from(area.word_stride);
+                    for part in 0..parts(input) as u64 {
+                        inputs.push(word(start + 4 * part, local)?);
+                    }
+                }
+            }
+        }
+        for place in inputs {
+            if std::mem::replace(&mut filled[place], true) {
+                return Err(format!("two inputs at {:#x}", place * 4));
+            }
+        }
+        let is_geometry = self.interface.stage == Stage::Geometry;
+        for (output, area) in self.interface.outputs.iter().zip(&self.layout.outputs) {
+            let rows = match (area.shared, output.place) {
+                (true, OutputPlace::Patch(_)) => self.layout.patches_per_warp.max(1),
+                (true, _) => self.lanes as u32,
+                (false, _) if is_geometry => self.interface.max_vertices,
+                (false, _) => 1,
+            };
+            let words = if area.shared { image.shared_bytes / 4 } else { local };
+            for (row, number) in [(0, 0), (rows - 1, output.words - 1)] {
+                let row = u64::from(row) * u64::from(area.row_stride);
+                let number = u64::from(number) * u64::from(area.word_stride);
+                word(u64::from(area.start) + row + number, words)?;
+            }
+            let strides = [area.start, area.word_stride, if rows > 1 { area.row_stride } else { 0 }];
+            if strides.iter().any(|stride| !stride.is_multiple_of(4)) {
+                return Err("an output that does not stand at whole words".into());
+            }
+            if let Some(written) = area.written {
+                word(u64::from(written) + 4 * u64::from(output.words - 1), local)?;
+                word(written.into(), local)?;
+            }
+        }
+        let layout = &self.layout;
+        for address in [layout.alive, layout.emitted, layout.cuts].into_iter().flatten() {
+            word(address.into(), local)?;
+        }
+        if let Some(cuts) = layout.cuts.filter(|_| is_geometry) {
+            word(u64::from(cuts) + 4 * u64::from(self.interface.max_vertices - 1), local)?;
+        }
+        let mut start = 0;
+        for end in (0..=filled.len()).filter(|&end| filled.get(end).is_none_or(|&filled| filled)) {
+            if start < end {
+                self.cleared.push(start..end);
+            }
+            start = end + 1;
+        }
+        Ok(())
+    }
+}
