@@ -2,7 +2,7 @@
 //! lane, in the order of lanes. The embedder provides the one for global memory.
 
 use warpjit_ir::interp::atomic_result;
-use warpjit_ir::{AtomicOp, InstData, MemAccess, Space};
+use warpjit_ir::{AtomicOp, DeviceFault, DeviceSite, InstData, MemAccess, Space};
 
 use crate::context::{Context, decode_space, encode_space};
 use crate::helpers::HostFloat;
@@ -60,7 +60,55 @@ pub(crate) fn is_possible(data: &InstData, mem: MemAccess, wide_address: bool) -
         && data.args.len() >= data.atomic_operands()
 }
 
+/// Set in [`Context::access`] of a device call; the rest is the number of the call in [`Context::devices`].
+const DEVICE: u32 = 1 << 31;
+
+/// What a device call counts as where a fault describes an access.
+pub(crate) const DEVICE_ACCESS: MemAccess = MemAccess {
+    space: Space::Global(0),
+    bytes: 1,
+    signed: false,
+    offset: 0,
+    far: false,
+    align: 1,
+    align_offset: 0,
+};
+
+/// A device call encoded for [`Context::access`]; `sites` are the calls of the region.
+pub(crate) fn device_access(sites: &mut Vec<DeviceSite>, site: DeviceSite) -> u32 {
+    let number = sites.iter().position(|&known| known == site).unwrap_or_else(|| {
+        sites.push(site);
+        sites.len() - 1
+    });
+    DEVICE | number as u32
+}
+
 impl Context {
+    /// The device call that runs, and the lanes of the warp that call.
+    ///
+    /// # Safety
+    ///
+    /// Compiled code that is in a device call has called the caller with this context.
+    pub unsafe fn device_call(&self) -> (DeviceSite, u64) {
+        let number = (self.access & !DEVICE) as usize;
+        // SAFETY: `devices` points to the region's list, and the code knows its length.
+        let site = unsafe { *self.devices.add(number) };
+        (site, self.guard_lanes << self.chunk_lane)
+    }
+
+    /// Ends a device call: with a fault, or with none.
+    pub fn end_device_call(&mut self, fault: Option<DeviceFault>) {
+        self.odd_lane = 0;
+        self.device_fault = fault;
+        if let Some(DeviceFault::Memory { lane, address, .. }) = fault {
+            self.fault.address = address;
+            self.odd_lane = lane.wrapping_sub(self.chunk_lane) + 1;
+        }
+        if let Some(DeviceFault::Texture { lane, .. }) = fault {
+            self.odd_lane = lane.wrapping_sub(self.chunk_lane) + 1;
+        }
+    }
+
     /// Executes the atomic described in the context for each lane that takes part, the lowest first. `update` executes
     /// one lane's and returns the old value, or `None` for a fault; after a fault no further lane is executed.
     pub fn each_atomic(&mut self, mut update: impl FnMut(&LaneAtomic) -> Option<u64>) {
@@ -108,6 +156,8 @@ pub(crate) unsafe extern "C" fn atomic_lanes(context: *mut Context) {
     // SAFETY: compiled code passes its context, which nothing else uses meanwhile.
     let access = unsafe { (*context).access };
     match decode_space(access & 0xfff) {
+        // SAFETY: as above.
+        _ if access & DEVICE != 0 => unsafe { ((*context).call_device)(context) },
         // SAFETY: the embedder's function takes the context.
         Space::Global(_) => unsafe { ((*context).global_atomic)(context) },
         // SAFETY: as above.

@@ -1,7 +1,7 @@
 //! What a generator makes: machine code of a region with what the runtime must know of it, and how it is entered.
 
 use warpjit_ir::regions::promote::FAULT_EXIT;
-use warpjit_ir::{Function, PureFn, Terminator, WordTable};
+use warpjit_ir::{DeviceSite, Function, PureFn, Terminator, WordTable};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -57,6 +57,8 @@ pub struct RegionCode {
     pub traps: Vec<(u32, TrapSite)>,
     /// Functions that the code calls: [`Context::pures`] must point to them.
     pub pures: Vec<&'static PureFn>,
+    /// Device calls of the code: [`Context::devices`] must point to them.
+    pub devices: Vec<DeviceSite>,
     /// Tables that the code looks up: [`Context::tables`] must point to a [`crate::TablePointer`] of each.
     pub tables: Vec<&'static WordTable>,
     /// For each function that was compiled (a region, or each phase): the values that the code may return.

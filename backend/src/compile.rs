@@ -143,6 +143,7 @@ fn with_cranelift(
         code: machine_code,
         traps,
         pures: lowered.pures,
+        devices: lowered.devices,
         tables: lowered.tables,
         returns: Vec::new(),
         shared_reach: 0,

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::mem::offset_of;
 
-use warpjit_ir::{PureFn, Space, WordTable};
+use warpjit_ir::{DeviceFault, DeviceSite, PureFn, Space, WordTable};
 
 /// Returned by region code instead of an exit number: [`Context::fault`] tells what happened.
 pub const FAULT: u64 = u64::MAX;
@@ -176,6 +176,13 @@ pub struct Context {
     pub const_banks: [*const u8; CONST_BANKS],
     /// The functions that the region calls: [`crate::RegionCode::pures`].
     pub pures: *const &'static PureFn,
+    /// The device calls of the region: [`crate::RegionCode::devices`].
+    pub devices: *const DeviceSite,
+    /// Serves the device call that `access` names for `guard_lanes` ([`Context::device_call`], [`Context::end_device_call`]). The embedder
+    /// provides it.
+    pub call_device: unsafe extern "C" fn(context: *mut Context),
+    /// Out: the fault of a device call, where the code returned [`FAULT`] because of one.
+    pub device_fault: Option<DeviceFault>,
     /// Called for each of them; [`Context::new`] sets the backend's own.
     pub call_pure: CallPureFn,
     /// The tables that the region looks up: [`crate::RegionCode::tables`].
@@ -307,6 +314,9 @@ unsafe extern "C" fn stop(_: *mut Context) -> u32 {
     1
 }
 
+/// Serves no lane.
+unsafe extern "C" fn no_device(_: *mut Context) {}
+
 impl Context {
     /// A context without memory, lanes or fuel. Its poll function stops the code.
     pub fn new() -> Context {
@@ -331,6 +341,9 @@ impl Context {
             local_base: std::ptr::null_mut(),
             const_banks: [std::ptr::null(); CONST_BANKS],
             pures: std::ptr::null(),
+            devices: std::ptr::null(),
+            call_device: no_device,
+            device_fault: None,
             call_pure: crate::helpers::call_pure,
             tables: std::ptr::null(),
             fma_f64: crate::helpers::fma_f64,

@@ -110,6 +110,8 @@ pub struct DeviceFn {
     pub name: &'static str,
     /// Serves the lanes, lowest first; a fault ends the call, and lanes below have been served. Must not panic.
     pub run: fn(&mut DeviceCall<'_>) -> Result<(), DeviceFault>,
+    /// Whether a call with that constant may change guest memory. Then it has the order of the program between the lanes of a warp.
+    pub stores: fn(params: u64) -> bool,
 }
 
 impl fmt::Debug for DeviceFn {

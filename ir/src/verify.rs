@@ -230,6 +230,7 @@ impl Verifier<'_> {
             op,
             Opcode::Store
                 | Opcode::UnlockStore
+                | Opcode::CallDevice
                 | Opcode::DenyLoad
                 | Opcode::DenyStore
                 | Opcode::SlotSet

@@ -142,6 +142,7 @@ impl Variant {
                 Some(groups) if self.wide_vectors() => 4 * u32::from(groups),
                 _ => MOST_WHOLE_LANES,
             },
+            by_quads: !self.single,
             whole_is_slow: !self.wide_vectors(),
         }
     }

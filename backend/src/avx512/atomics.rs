@@ -14,7 +14,7 @@ use super::lower::Lower;
 use super::memory::{Access, Address};
 use super::scalar::{AND, OR, SUB, XOR};
 use crate::alignment::AlignmentTest;
-use crate::atomics::{describe, is_possible, may_fault};
+use crate::atomics::{DEVICE_ACCESS, describe, device_access, is_possible, may_fault};
 use crate::context::at;
 use crate::error::Error;
 use crate::operands::{arg, malformed, wide};
@@ -296,6 +296,24 @@ impl Lower<'_> {
         if may_fault(x.mem) {
             self.fault_if_odd(x.data, x.mem);
         }
+        Ok(())
+    }
+
+    /// A device call: the runtime serves the lanes that take part.
+    pub fn call_device(&mut self, data: &InstData) -> Result<(), Error> {
+        let Imm::Device(site) = data.imm else { return Err(malformed(data)) };
+        let bits = self.guard_bits(data.args.first().copied())?;
+        let (go, end) = (self.a.block(), self.a.block());
+        self.a.test(true, bits, bits);
+        self.a.branch(Flags::NotEqual, (go, &[]), (end, &[]));
+        self.a.switch_to(go);
+        self.a.store64g(Mem::at(self.context, at::GUARD_LANES), bits);
+        let access = device_access(&mut self.devices, site);
+        self.a.store_imm32(Mem::at(self.context, at::ACCESS), access as i32);
+        self.call_preserving(at::ATOMIC_WIDE);
+        self.fault_if_odd(data, DEVICE_ACCESS);
+        self.a.jump(end, &[]);
+        self.a.switch_to(end);
         Ok(())
     }
 

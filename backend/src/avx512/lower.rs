@@ -7,7 +7,7 @@ use iced_x86::Code;
 use regalloc2::{Block as HostBlock, RegClass};
 use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
+use warpjit_ir::{DeviceSite, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
 use super::asm::{Asm, R, Src};
 use super::code::VCode;
@@ -45,6 +45,7 @@ pub(super) struct Lowered {
     pub pool: Pool,
     pub sites: Vec<TrapSite>,
     pub pures: Vec<&'static PureFn>,
+    pub devices: Vec<DeviceSite>,
     pub tables: Vec<&'static WordTable>,
     pub buffer_bytes: u32,
     pub shared_reach: u32,
@@ -153,6 +154,7 @@ pub(super) struct Lower<'a> {
     pub explicit_flush: bool,
     pub sites: Vec<TrapSite>,
     pub pures: Vec<&'static PureFn>,
+    pub devices: Vec<DeviceSite>,
     pub tables: Vec<&'static WordTable>,
     pub buffer_bytes: u32,
     /// Of code for rows of blocks.
@@ -181,6 +183,7 @@ struct Carried<'a> {
     a: Asm,
     sites: Vec<TrapSite>,
     pures: Vec<&'static PureFn>,
+    devices: Vec<DeviceSite>,
     tables: Vec<&'static WordTable>,
     buffer_bytes: u32,
     in_row: Option<super::block_row::InRow<'a>>,
@@ -195,6 +198,7 @@ impl Carried<'_> {
             a: Asm::new(),
             sites: Vec::new(),
             pures: Vec::new(),
+            devices: Vec::new(),
             tables: Vec::new(),
             buffer_bytes: 0,
             in_row: None,
@@ -204,10 +208,10 @@ impl Carried<'_> {
     }
 
     fn finish(self) -> Lowered {
-        let Carried { a, sites, pures, tables, buffer_bytes, in_row, single, .. } = self;
+        let Carried { a, sites, pures, devices, tables, buffer_bytes, in_row, single, .. } = self;
         let shared_reach = in_row.map_or(0, |row| row.shared_reach);
         let code = VCode::new(a.blocks, a.operands, a.vregs, emit::call_clobbers(), single);
-        Lowered { code, pool: a.pool, sites, pures, tables, buffer_bytes, shared_reach }
+        Lowered { code, pool: a.pool, sites, pures, devices, tables, buffer_bytes, shared_reach }
     }
 }
 
@@ -276,7 +280,8 @@ impl<'a> Lower<'a> {
         let as_vector = words_for_vectors(f, &order.blocks, &forms);
         let (all_entered, some_lack) = super::masks::versions(f, whole);
         let mut single = super::single::SingleLoops::new(f, &order.blocks);
-        let Carried { mut a, sites, pures, tables, buffer_bytes, in_row, context, single: before } = carried;
+        let Carried { mut a, sites, pures, devices, tables, buffer_bytes, in_row, context, single: before } =
+            carried;
         single.before = before;
         let none = a.gpr();
         Lower {
@@ -320,6 +325,7 @@ impl<'a> Lower<'a> {
             explicit_flush: env == FloatEnv::Default,
             sites,
             pures,
+            devices,
             tables,
             buffer_bytes,
             in_row,
@@ -338,9 +344,9 @@ impl<'a> Lower<'a> {
     }
 
     fn into_carried(self) -> Carried<'a> {
-        let Lower { a, sites, pures, tables, buffer_bytes, in_row, context, single, .. } = self;
+        let Lower { a, sites, pures, devices, tables, buffer_bytes, in_row, context, single, .. } = self;
         let single = single.before || !single.is_empty();
-        Carried { a, sites, pures, tables, buffer_bytes, in_row, context: Some(context), single }
+        Carried { a, sites, pures, devices, tables, buffer_bytes, in_row, context: Some(context), single }
     }
 }
 
@@ -458,8 +464,11 @@ impl Lower<'_> {
             return Ok(());
         }
         let whole = self.lanes() == self.f.lanes as usize;
-        // Atomics have the order of lanes in any chunk.
-        let of_chunk = matches!(data.op, Opcode::ChunkBallot | Opcode::ChunkValue | Opcode::Atomic);
+        // Atomics and device calls have the order of lanes in any chunk, and a chunk holds whole quads.
+        let of_chunk = matches!(
+            data.op,
+            Opcode::ChunkBallot | Opcode::ChunkValue | Opcode::Atomic | Opcode::CallDevice | Opcode::QuadLane
+        );
         if data.op.is_cross_lane() && !of_chunk && !(whole && super::crosses_lanes(data.op)) {
             return Err(Error::CrossLane(data.op));
         }
@@ -494,6 +503,7 @@ impl Lower<'_> {
                 }
                 done
             }
+            Opcode::CallDevice => self.call_device(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             op if op.is_translation() => self.translate(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),

@@ -94,6 +94,7 @@ fn finish(lowered: lower::Lowered, options: &Options, env: FloatEnv) -> Result<R
         traps,
         pcs: if options.pcs { emitted.pcs } else { Vec::new() },
         pures: lowered.pures,
+        devices: lowered.devices,
         tables: lowered.tables,
         returns: Vec::new(),
         shared_reach: lowered.shared_reach,

@@ -1,6 +1,6 @@
-//! Operations across lanes, where a chunk is the whole warp.
+//! Operations across lanes, where a chunk is the whole warp, and operations on quads.
 
-use warpjit_ir::{InstData, Opcode};
+use warpjit_ir::{Imm, InstData, Opcode};
 
 use super::{Kept, LANES_BYTES, Lower, Parts, arg, operands, result};
 use crate::affine::Form;
@@ -22,6 +22,31 @@ impl Lower<'_, '_> {
             _ => self.e.icmp(HostIntCC::Equal, bits, self.bits),
         };
         self.define_scalar(r, s);
+        Ok(())
+    }
+
+    /// In each lane, the value of one lane of its quad.
+    pub(super) fn quad_lane(&mut self, data: &InstData) -> Result<(), Error> {
+        let (r, value) = (result(data)?, arg(data, 0)?);
+        let Imm::Bits(lane @ 0..4) = data.imm else { return Err(operands::malformed(data)) };
+        if self.is_uniform(value) {
+            let kept = self.kept(value)?;
+            self.define(r, kept);
+            return Ok(());
+        }
+        let lane = lane as usize;
+        let scalar = self.scalar_of(value);
+        let parts = self.parts(value)?;
+        // A part of 32-bit values is a quad, two of 64-bit values are.
+        let wide = operands::wide(scalar);
+        let parts: Parts = (0..parts.len())
+            .map(|n| {
+                let (part, at) = if wide { (n / 2 * 2 + lane / 2, lane % 2) } else { (n, lane) };
+                let element = self.e.extract(parts[part], at);
+                self.e.splat(vector(scalar), element)
+            })
+            .collect();
+        self.define(r, Kept::Parts(parts));
         Ok(())
     }
 

@@ -1,9 +1,9 @@
-//! Atomics: a function does them for the lanes that take part, the lowest first.
+//! Atomics and device calls: a function does them for the lanes that take part, the lowest first.
 
 use warpjit_ir::{Imm, InstData, MemAccess};
 
 use super::{Kept, Lower, Parts, arg, malformed, wide};
-use crate::atomics::{describe, is_possible, may_fault};
+use crate::atomics::{DEVICE_ACCESS, describe, device_access, is_possible, may_fault};
 use crate::clif::{I32, I64};
 use crate::context::at;
 use crate::error::Error;
@@ -51,13 +51,7 @@ impl Lower<'_, '_> {
             let word = self.e.imm(I32, word.into());
             self.e.store(word, self.context, place);
         }
-        let sig = match self.sigs.atomic {
-            Some(sig) => sig,
-            None => self.signature(&[I64], None),
-        };
-        self.sigs.atomic = Some(sig);
-        let callee = self.e.load(I64, self.context, at::ATOMIC_LANES);
-        self.e.call(sig, callee, &[self.context]);
+        self.call_lanes();
         if may_fault(mem) {
             self.fault_if_odd(data, mem);
         }
@@ -77,6 +71,34 @@ impl Lower<'_, '_> {
             self.define(r, kept);
         }
         Ok(())
+    }
+
+    /// A device call: the runtime serves the lanes that take part.
+    pub(super) fn call_device(&mut self, data: &InstData) -> Result<(), Error> {
+        let Imm::Device(site) = data.imm else { return Err(malformed(data)) };
+        let bits = self.guard_bits(data.args.first().copied())?;
+        let (go, end) = (self.e.block(), self.e.block());
+        self.e.brif(bits, (go, &[]), (end, &[]));
+        self.e.switch_to(go);
+        self.note_guard(bits);
+        let access = self.e.imm(I32, device_access(&mut self.devices, site).into());
+        self.e.store(access, self.context, at::ACCESS);
+        self.call_lanes();
+        self.fault_if_odd(data, DEVICE_ACCESS);
+        self.e.jump(end, &[]);
+        self.e.switch_to(end);
+        Ok(())
+    }
+
+    /// Calls the function that does what [`crate::Context::access`] describes for the lanes noted.
+    fn call_lanes(&mut self) {
+        let sig = match self.sigs.atomic {
+            Some(sig) => sig,
+            None => self.signature(&[I64], None),
+        };
+        self.sigs.atomic = Some(sig);
+        let callee = self.e.load(I64, self.context, at::ATOMIC_LANES);
+        self.e.call(sig, callee, &[self.context]);
     }
 
     /// Faults with the lane that a function of the runtime has named in the context, if it has named one.

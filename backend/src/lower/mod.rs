@@ -30,7 +30,7 @@ use cranelift_frontend::FunctionBuilder;
 use warpjit_ir::analysis::{Cfg, FloatClasses, KnownBits, Uses};
 use warpjit_ir::function::ValueDef;
 use warpjit_ir::types::Scalar;
-use warpjit_ir::{Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
+use warpjit_ir::{DeviceSite, Function, Group, Imm, Inst, InstData, Opcode, PureFn, Space, Value, WordTable};
 
 use crate::affine::{Form, Forms};
 use crate::alignment::AlignmentTest;
@@ -67,6 +67,7 @@ struct Carried<'a, 'b> {
     e: Emit<'b>,
     sites: Vec<TrapSite>,
     pures: Vec<&'static PureFn>,
+    devices: Vec<DeviceSite>,
     tables: Vec<&'static WordTable>,
     call_buffer: Option<StackSlot>,
     lane_buffer: Option<StackSlot>,
@@ -81,6 +82,7 @@ impl<'b> Carried<'_, 'b> {
             e,
             sites: Vec::new(),
             pures: Vec::new(),
+            devices: Vec::new(),
             tables: Vec::new(),
             call_buffer: None,
             lane_buffer: None,
@@ -95,7 +97,7 @@ impl<'b> Carried<'_, 'b> {
         let mut b = self.e.b;
         b.seal_all_blocks();
         b.finalize(options.target.isa().frontend_config());
-        Lowered { sites: self.sites, pures: self.pures, tables: self.tables }
+        Lowered { sites: self.sites, pures: self.pures, devices: self.devices, tables: self.tables }
     }
 }
 
@@ -113,6 +115,7 @@ struct Signatures {
 pub(crate) struct Lowered {
     pub sites: Vec<TrapSite>,
     pub pures: Vec<&'static PureFn>,
+    pub devices: Vec<DeviceSite>,
     pub tables: Vec<&'static WordTable>,
 }
 
@@ -181,6 +184,7 @@ pub(crate) struct Lower<'a, 'b> {
     /// What code that cannot trap is attributed to.
     location: SourceLoc,
     pures: Vec<&'static PureFn>,
+    devices: Vec<DeviceSite>,
     tables: Vec<&'static WordTable>,
     /// Block, index, mask and byte offsets of the last look-up.
     last_offsets: Option<(HostBlock, Value, u32, Rc<[V]>)>,
@@ -249,7 +253,8 @@ impl<'a, 'b> Lower<'a, 'b> {
         list: bool,
         carried: Carried<'a, 'b>,
     ) -> Lower<'a, 'b> {
-        let Carried { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row } = carried;
+        let Carried { e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row } =
+            carried;
         let order = Order::new(f);
         let forms = match options.single {
             true => Forms::single(f),
@@ -296,6 +301,7 @@ impl<'a, 'b> Lower<'a, 'b> {
             list,
             location: SourceLoc::default(),
             pures,
+            devices,
             tables,
             last_offsets: None,
             call_buffer,
@@ -315,8 +321,10 @@ impl<'a, 'b> Lower<'a, 'b> {
     }
 
     fn into_carried(self) -> Carried<'a, 'b> {
-        let Lower { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row, .. } = self;
-        Carried { e, sites, pures, tables, call_buffer, lane_buffer, sigs, context, of_row }
+        let Lower {
+            e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row, ..
+        } = self;
+        Carried { e, sites, pures, devices, tables, call_buffer, lane_buffer, sigs, context, of_row }
     }
 }
 
@@ -593,8 +601,13 @@ impl Lower<'_, '_> {
             self.locate(data);
         }
         let whole = self.lanes() == self.f.lanes as usize;
-        // Atomics have the order of lanes in any chunk.
-        if data.op.is_cross_lane() && data.op != Opcode::Atomic && !(whole && data.op.is_in_whole_warp()) {
+        // Atomics and device calls have the order of lanes in any chunk; a chunk of several lanes holds whole quads.
+        let of_chunk = match data.op {
+            Opcode::Atomic | Opcode::CallDevice => true,
+            Opcode::QuadLane => !self.options.single,
+            _ => false,
+        };
+        if data.op.is_cross_lane() && !of_chunk && !(whole && data.op.is_in_whole_warp()) {
             return Err(Error::CrossLane(data.op));
         }
         if data.result.is_some_and(|r| self.address_only[r.index()]) {
@@ -614,6 +627,8 @@ impl Lower<'_, '_> {
             }
             Opcode::Load | Opcode::Store => self.memory(data),
             Opcode::Atomic => self.atomic(data),
+            Opcode::CallDevice => self.call_device(data),
+            Opcode::QuadLane => self.quad_lane(data),
             Opcode::DenyLoad | Opcode::DenyStore => self.deny(data),
             op if op.is_translation() => self.translate(data),
             Opcode::SlotGet | Opcode::SlotSet | Opcode::CallPure => self.control(data),

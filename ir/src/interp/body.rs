@@ -359,7 +359,9 @@ impl Code {
                 Kind::Device(ref site, guarded) => {
                     let lanes = guard(env, &scratch.values, guarded, op.args[0]);
                     if lanes != 0 {
-                        env.memory.call_device(site, lanes).map_err(|fault| (at, device_fault(op, fault)))?;
+                        env.memory
+                            .call_device(site, lanes)
+                            .map_err(|fault| (at, fault_of_device(op.pc, fault)))?;
                     }
                 }
                 _ => across(env, op, before, &mut from_dst[..n]),
@@ -479,12 +481,12 @@ fn memory_fault(op: &Op, access: Access, lane: u32, addresses: &[u64; MAX_LANES]
     }
 }
 
-/// The fault of a device call.
-fn device_fault(op: &Op, fault: DeviceFault) -> Fault {
+/// The fault of a device call by the instruction at `pc`.
+pub fn fault_of_device(pc: u32, fault: DeviceFault) -> Fault {
     match fault {
         DeviceFault::Memory { lane, address, store } => Fault {
             kind: FaultKind::Memory,
-            pc: op.pc,
+            pc,
             lane,
             address: Some(address),
             space: Some(Space::Global(0)),
@@ -492,7 +494,7 @@ fn device_fault(op: &Op, fault: DeviceFault) -> Fault {
         },
         DeviceFault::Texture { lane, slot, reason, address } => {
             let kind = FaultKind::Texture(slot, reason);
-            Fault { kind, pc: op.pc, lane, address, space: None, store: false }
+            Fault { kind, pc, lane, address, space: None, store: false }
         }
     }
 }

@@ -20,7 +20,7 @@ pub mod profile;
 mod stats;
 mod warp;
 
-pub use body::Scratch;
+pub use body::{Scratch, fault_of_device};
 pub use code::{Code, InvalidCode};
 pub use eval::{atomic_result, eval_scalar, lane_mask};
 pub use frame::Frame;

@@ -179,6 +179,7 @@ fn guarded(data: &InstData) -> Option<usize> {
         Opcode::Load | Opcode::SlotSet => Some(1),
         Opcode::Store => Some(2),
         Opcode::Atomic => Some(data.atomic_operands()),
+        Opcode::CallDevice => Some(0),
         _ => None,
     }
 }

@@ -161,6 +161,8 @@ pub struct Run {
     pub counted: bool,
     /// Lanes never diverge ([`super::wave`]).
     pub wave: bool,
+    /// A chunk holds whole quads.
+    pub by_quads: bool,
 }
 
 /// What exploring needs to know of the kernel.
@@ -352,6 +354,8 @@ pub fn terminator_cond(term: &Terminator) -> Option<Value> {
 fn has_cross_lane(func: &Function, facts: &KernelFacts, block: Block) -> bool {
     let possible = |inst: &InstData| match (inst.op, inst.imm) {
         (Opcode::Atomic, Imm::Atomic(m, _)) => !matches!(m.space, Space::Const(_)),
+        (Opcode::QuadLane, _) if facts.run.by_quads => true,
+        (Opcode::CallDevice, Imm::Device(site)) => !(site.callee.stores)(site.params),
         (op, _) => !op.is_cross_lane() || facts.run.across && op.is_in_whole_warp(),
     };
     func.block(block)
@@ -400,6 +404,7 @@ impl Explorer<'_> {
         plan.may_wait = self.check_cycles(&plan)?;
         self.check_hazards(&plan)?;
         self.check_votes(&plan)?;
+        self.check_quads(&plan)?;
         Ok(plan)
     }
 
@@ -754,6 +759,46 @@ impl Explorer<'_> {
         Ok(())
     }
 
+    /// Checks that all lanes that entered the region are together where one looks at others of its quad: then those that are not active did
+    /// not enter, so that their registers are what they were. Lanes that end before the first instruction do not count: nobody gave their
+    /// registers a value.
+    fn check_quads(&mut self, plan: &Plan) -> Result<(), Failure> {
+        if self.facts.run.wave {
+            return Ok(());
+        }
+        let looks = |node: &Node| node.block.is_some_and(|block| looks_at_quad(self.func, block));
+        let quads: Vec<usize> = (0..plan.nodes.len()).filter(|&n| looks(&plan.nodes[n])).collect();
+        if quads.is_empty() {
+            return Ok(());
+        }
+        let succs = plan.successors();
+        // Nodes from which a thread ends; and those that lanes reach when some may have ended.
+        let is_end = |n: usize| plan.nodes[n].term == NodeTerm::End;
+        let ends_early = |n: &usize| {
+            let starts = plan.nodes[*n].block.is_some_and(|block| self.func.block(block).guest_insts == 0);
+            !starts && succs[*n].len() > 1 && succs[*n].iter().any(|&to| is_end(to))
+        };
+        let mut behind = vec![false; succs.len()];
+        let mut work: Vec<usize> = (0..succs.len()).filter(ends_early).collect();
+        while let Some(n) = work.pop() {
+            for &to in &succs[n] {
+                if !std::mem::replace(&mut behind[to], true) {
+                    work.push(to);
+                }
+            }
+        }
+        for n in quads {
+            let together = (!self.to_end || self.facts.run.counted) && self.is_outermost(n) && !behind[n];
+            if !together {
+                if plan.nodes[n].block == Some(self.entry) {
+                    return Err(Failure::Impossible);
+                }
+                return Err(self.stop_of_node(plan, n));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks for conflicts between ordered accesses of different blocks.
     fn check_hazards(&mut self, plan: &Plan) -> Result<(), Failure> {
         if self.facts.run.across {
@@ -810,6 +855,11 @@ impl Explorer<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a block contains an operation on quads.
+pub fn looks_at_quad(func: &Function, block: Block) -> bool {
+    func.block(block).insts.iter().any(|&inst| func.inst(inst).op == Opcode::QuadLane)
 }
 
 /// Whether running the block's body twice has the same effect as once.

@@ -444,7 +444,12 @@ impl Linearizer<'_> {
             .iter()
             .map(|i| match self.src.inst(*i).op {
                 Opcode::Const => 0,
-                Opcode::Store | Opcode::Atomic | Opcode::CallPure | Opcode::Fdiv | Opcode::Fsqrt => SKIP_COST,
+                Opcode::Store
+                | Opcode::Atomic
+                | Opcode::CallPure
+                | Opcode::CallDevice
+                | Opcode::Fdiv
+                | Opcode::Fsqrt => SKIP_COST,
                 Opcode::Load => SKIP_COST / 2,
                 Opcode::FmadTrunc => 8,
                 _ => 1,
@@ -576,6 +581,7 @@ impl Linearizer<'_> {
             Opcode::Store => Some(2),
             Opcode::SlotSet => Some(1),
             Opcode::Atomic => Some(data.atomic_operands()),
+            Opcode::CallDevice => Some(0),
             _ => None,
         };
         if let Some(operands) = operands {

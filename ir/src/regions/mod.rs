@@ -61,6 +61,8 @@ pub struct RegionOptions {
     pub exact_steps: bool,
     /// The most lanes of a chunk that may contain cross-lane operations. 0: only the smallest warps fit one chunk.
     pub whole_lanes: u32,
+    /// Chunks hold whole quads. Then regions may contain operations on quads.
+    pub by_quads: bool,
     /// A chunk of that many lanes is slow, because its values do not fit the registers. Then it is used only if smaller
     /// chunks would end their regions after a few instructions.
     pub whole_is_slow: bool,
@@ -283,6 +285,7 @@ impl Kernel {
             alone: self.whole && self.func.lanes <= MAX_CHUNK_LANES,
             counted: self.steps.is_some(),
             wave: self.wave,
+            by_quads: self.options.by_quads,
         };
         let order = self.order.clone();
         let facts = KernelFacts::compute(func.as_ref().unwrap_or(&self.func), run, order, taken, meter)?;

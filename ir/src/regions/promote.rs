@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::explore::{ExitKind, NodeTerm, Plan};
+use super::explore::{ExitKind, NodeTerm, Plan, looks_at_quad};
 use super::liveness::{SlotLiveness, SlotSet};
+use super::wave::is_wave;
 use crate::builder::Builder;
 use crate::entities::{Block, Inst, Slot, Value};
 use crate::function::{BlockCall, Form, Function, GuestFault, Imm, Terminator};
@@ -56,6 +57,9 @@ pub fn promote(
             out.block_mut(b).guest_insts = func.block(src).guest_insts;
         }
     }
+    // Lanes of a wave are all active.
+    let lanes_vary = plan.nodes.iter().any(|node| node.block.is_some_and(|block| looks_at_quad(func, block)))
+        && !is_wave(func);
     let mut entry_state: HashMap<Slot, Value> = HashMap::new();
     for slot in live_in[0].iter().filter(|s| s.index() < slots) {
         let mut b = Builder::new(&mut out, prologue);
@@ -97,8 +101,19 @@ pub fn promote(
         }
         let mut map: HashMap<Value, Value> = HashMap::new();
         if let Some(src) = plan.nodes[n].block {
+            let mut entered =
+                (lanes_vary && looks_at_quad(func, src)).then_some(Entered { block, mask: None });
             for &inst in &func.block(src).insts {
                 copy_inst(func, &mut out, block, inst, &mut map, &mut state, &mut undefined, prologue);
+                let data = func.inst(inst);
+                if let (Some(entered), Imm::Slot(slot), Some(result)) = (&mut entered, data.imm, data.result)
+                {
+                    let first = entry_state.get(&slot).copied();
+                    let first =
+                        first.unwrap_or_else(|| undefined_slot(&mut out, &mut undefined, slot, prologue));
+                    let seen = entered.value(&mut out, map[&result], first);
+                    map.insert(result, seen);
+                }
             }
             if let (Some(steps), taken @ 1..) = (steps, func.block(src).guest_insts) {
                 let mut b = Builder::new(&mut out, block);
@@ -354,6 +369,27 @@ fn undefined_slot(
     let v = b.get(slot);
     undefined.insert(slot, v);
     v
+}
+
+/// The lanes that entered the region, for a block in which lanes look at others of their quad. What the others hold is what they held at
+/// the region's start.
+struct Entered {
+    block: Block,
+    mask: Option<Value>,
+}
+
+impl Entered {
+    /// What lanes see of a slot that holds `now` in those that entered and held `first` at the region's start.
+    fn value(&mut self, out: &mut Function, now: Value, first: Value) -> Value {
+        if now == first {
+            return now;
+        }
+        let mut b = Builder::new(out, self.block);
+        let mask = *self.mask.get_or_insert_with(|| {
+            b.push(Opcode::ActiveMask, &[], Imm::None, Some(Type::MASK)).expect("has a result")
+        });
+        b.select(mask, now, first)
+    }
 }
 
 #[allow(clippy::too_many_arguments)]

@@ -9,6 +9,7 @@ use super::steps;
 use super::{Kernel, RegionOptions};
 use crate::abi::Builtin;
 use crate::builder::Builder;
+use crate::device::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn, DeviceSite};
 use crate::entities::{Block, Slot, Value};
 use crate::function::{Form, Function, LeaveKind, PushKind, SlotInit, Terminator};
 use crate::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory, run_mask_function};
@@ -192,7 +193,7 @@ impl Gen {
     }
 
     fn stmt(&mut self) {
-        let kind = if self.depth >= 4 { 0 } else { self.rng.below(22) };
+        let kind = if self.depth >= 4 { 0 } else { self.rng.below(24) };
         self.depth += 1;
         match kind {
             0..=8 => self.simple(),
@@ -239,6 +240,8 @@ impl Gen {
                 self.term(Terminator::Jump(next.into()), next);
             }
             19..=20 => self.atomic(),
+            21 => self.quad(),
+            22 => self.device(),
             _ => self.simple(),
         }
         self.depth -= 1;
@@ -269,6 +272,48 @@ impl Gen {
             let kept = guard.map_or(old, |guard| b.select(guard, old, before));
             b.set(d, kept);
         }
+        self.func.block_mut(self.cur).guest_insts += 1;
+        let next = self.block();
+        self.term(Terminator::Jump(next.into()), next);
+    }
+
+    /// A difference between lanes of a quad, in a block of its own.
+    fn quad(&mut self) {
+        let (slot, d) = (self.reg(), self.reg());
+        let block = self.block();
+        self.term(Terminator::Jump(block.into()), block);
+        let lanes = [self.rng.below(4), self.rng.below(4)];
+        let mut b = self.b();
+        let v = b.get(slot);
+        let [x, y] = lanes.map(|lane| {
+            b.push(Opcode::QuadLane, &[v], crate::function::Imm::Bits(lane), Some(Type::I32)).expect("result")
+        });
+        let x = b.isub(x, y);
+        b.set(d, x);
+        self.func.block_mut(self.cur).guest_insts += 1;
+        let next = self.block();
+        self.term(Terminator::Jump(next.into()), next);
+    }
+
+    /// A device call in a block of its own, with a word of local memory that it replaces.
+    fn device(&mut self) {
+        let (slot, d) = (self.reg(), self.reg());
+        let block = self.block();
+        self.term(Terminator::Jump(block.into()), block);
+        let (params, guarded) = (self.rng.below(4), self.rng.chance(40));
+        let mut b = self.b();
+        let v = b.get(slot);
+        let (zero, m) = (b.i32(0), b.i32(9));
+        let guard = guarded.then(|| {
+            let x = b.iand(v, m);
+            b.icmp(IntCC::Ult, x, m)
+        });
+        b.store(Self::mem(Space::Local, 16), zero, v, None);
+        let site = DeviceSite { callee: &DEVICE, params, mailbox: 16 };
+        let args: Vec<Value> = guard.into_iter().collect();
+        b.push(Opcode::CallDevice, &args, crate::function::Imm::Device(site), None);
+        let v = b.load(Self::mem(Space::Local, 16), zero, None);
+        b.set(d, v);
         self.func.block_mut(self.cur).guest_insts += 1;
         let next = self.block();
         self.term(Terminator::Jump(next.into()), next);
@@ -351,6 +396,19 @@ impl Gen {
     }
 }
 
+/// Computes with a word; calls with odd constants count as stores.
+static DEVICE: DeviceFn = DeviceFn {
+    name: "test.random",
+    run: |call| {
+        for lane in call.each_lane() {
+            let word = call.arg(lane, 0).wrapping_mul(5).wrapping_add(lane + call.params as u32);
+            call.set(lane, 0, word);
+        }
+        Ok(())
+    },
+    stores: |params| params % 2 == 1,
+};
+
 /// A random kernel that stores its registers at its end.
 pub fn random_kernel(seed: u64) -> Function {
     let mut func = Function::new("random", Form::Spmd, 32);
@@ -417,6 +475,37 @@ impl WarpMemory for Memory {
 
     fn lock(&mut self, _: u32, _: u64) -> bool {
         true
+    }
+
+    fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
+        let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: self };
+        (site.callee.run)(&mut call)
+    }
+}
+
+impl DeviceAccess for Memory {
+    fn local(&self, lane: u32, address: u32) -> u32 {
+        self.0.get(&(Space::Local, lane, address.into())).copied().unwrap_or(0) as u32
+    }
+
+    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
+        self.0.insert((Space::Local, lane, address.into()), value.into());
+    }
+
+    fn read(&mut self, address: u64, _: &mut [u8]) -> Result<(), u64> {
+        Err(address)
+    }
+
+    fn write(&mut self, address: u64, _: &[u8]) -> Result<(), u64> {
+        Err(address)
+    }
+
+    fn update(&mut self, address: u64, _: u8, _: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
+        Err(address)
+    }
+
+    fn textures(&self) -> &crate::TextureTables {
+        unreachable!("the test's device asks for none")
     }
 }
 
@@ -569,13 +658,17 @@ fn regions_do_what_the_stack_does() {
     let (mut ran, mut all) = (0, 0);
     for seed in seeds(300) {
         all += 1;
-        ran += u64::from(check(seed, RegionOptions::default()));
+        ran += u64::from(check(seed, RegionOptions { by_quads: true, ..Default::default() }));
+        check(seed, RegionOptions::default());
         check(seed, RegionOptions { whole_lanes: 32, ..Default::default() });
         if seed.is_multiple_of(8) {
             check(seed, RegionOptions { lockstep: true, ..Default::default() });
             check(seed, RegionOptions { exact_steps: true, ..Default::default() });
         }
-        check(seed, RegionOptions { exact_steps: true, whole_lanes: 32, ..Default::default() });
+        check(
+            seed,
+            RegionOptions { exact_steps: true, whole_lanes: 32, by_quads: true, ..Default::default() },
+        );
     }
     assert!(all < 20 || ran > all / 2, "only {ran} of {all} programs ended");
 }

@@ -18,6 +18,7 @@ use crate::graph;
 use crate::opcodes::{AtomicOp, Opcode, Space};
 use crate::types::Type;
 
+use super::explore::looks_at_quad;
 use super::wave_memory::{WaveLoads, is_wave_store};
 
 /// Most guest instructions of a block that is short ([`loops_are_short`]).
@@ -194,6 +195,10 @@ pub fn split_hazards(func: &mut Function, order: &Order) {
 /// smallest unit of compilation is a block, and compile time grows faster than its length.
 pub fn split_long(func: &mut Function, most: usize) {
     split_blocks(func, |func, block| {
+        if looks_at_quad(func, block) {
+            // Lanes that are not active would not pass on what others look at.
+            return Vec::new();
+        }
         let insts = &func.block(block).insts;
         let starts = |n: &usize| func.inst(insts[*n]).pc != func.inst(insts[*n - 1]).pc;
         let (mut cuts, mut from) = (Vec::new(), 0);
@@ -215,7 +220,7 @@ pub fn lanes_meet(func: &Function, wave: bool) -> bool {
     let meets = |i: &Inst| match (func.inst(*i).op, func.inst(*i).imm) {
         (Opcode::Store, Imm::Mem(m)) => m.space == Space::Shared,
         (Opcode::Atomic, Imm::Atomic(m, _)) => m.space == Space::Shared,
-        (Opcode::Ballot | Opcode::Shuffle | Opcode::QuadLane | Opcode::VoteAll, _) => wave,
+        (Opcode::Ballot | Opcode::Shuffle | Opcode::VoteAll, _) => wave,
         _ => false,
     };
     func.blocks.iter().any(|block| block.insts.iter().any(meets)) || has_atomics_in_loops(func)

@@ -58,7 +58,8 @@ mod tests {
     use crate::types::Scalar;
     use crate::{Function, PureFn, WordTable};
 
-    static DEVICE: crate::DeviceFn = crate::DeviceFn { name: "test.device", run: |_| Ok(()) };
+    static DEVICE: crate::DeviceFn =
+        crate::DeviceFn { name: "test.device", run: |_| Ok(()), stores: |_| false };
     static TWICE: PureFn = PureFn {
         name: "test.twice",
         params: &[Scalar::I32],

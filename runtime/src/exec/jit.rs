@@ -23,14 +23,16 @@ use warpjit_backend::{
     self as backend, Context, FloatEnv, Options, RegionCode, Returns, Shape, SlotShape, TablePointer, Target,
     TrapSite,
 };
-use warpjit_ir::interp::{Fault, FaultKind, Warp};
+use warpjit_ir::interp::{self, Fault, FaultKind, Warp};
 use warpjit_ir::meter::Spent;
 use warpjit_ir::passes::{translate, windows};
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::{FAULT_EXIT, RegionFault};
 use warpjit_ir::regions::{Kernel, Region, SlotFacts, one_lane, optimize_within, part_lanes, versions};
-use warpjit_ir::{Block, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable};
+use warpjit_ir::{
+    Block, DeviceSite, Function, GuestFault, Imm, Meter, Opcode, PureFn, Slot, Space, Stopped, WordTable,
+};
 
 use crate::cache::{CacheConfig, Key, Store};
 use crate::debug::{self, Announced};
@@ -68,6 +70,7 @@ pub struct Compiled {
     pcs: Vec<(u32, u32)>,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
+    devices: Vec<DeviceSite>,
     tables: Vec<TablePointer>,
     table_names: Vec<&'static WordTable>,
     /// The values that it may return; for grid-row code, of each phase.
@@ -506,6 +509,7 @@ impl Jit {
             code: self.memory.add(&made.code)?,
             traps: made.traps,
             pures: made.pures,
+            devices: made.devices,
             tables: made.tables.iter().map(|&table| table.into()).collect(),
             table_names: made.tables,
             returns: made.returns,
@@ -652,6 +656,7 @@ impl Compiled {
         context.exited = 0;
         context.cond = 0;
         context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: the code was made by the backend for this kernel, whose frame this is; the context's pointers
@@ -669,6 +674,7 @@ impl Compiled {
     pub fn begin(&self, fiber: &mut vm::Fiber, context: &mut Context, warp: &mut Warp, lanes: u64) {
         (context.active, context.exited, context.cond, context.split) = (lanes, 0, 0, 0);
         context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         let frame = warp.frame.as_mut_ptr().cast::<u8>();
         // SAFETY: as in `run`; only `poll` suspends, which holds nothing.
@@ -707,6 +713,7 @@ impl Compiled {
             assert!(std::mem::offset_of!(Context, cond) == 16);
         }
         context.pures = self.pures.as_ptr();
+        context.devices = self.devices.as_ptr();
         context.tables = self.tables.as_ptr();
         let pointer = (&raw mut *context).cast::<u8>();
         // SAFETY: as in `run`, for each frame of `calls`, which the caller's warps own.
@@ -742,6 +749,10 @@ impl Compiled {
         rights: &Rights<'_>,
     ) -> RegionFlow {
         match result {
+            backend::FAULT if context.device_fault.is_some() => {
+                let fault = context.device_fault.take().expect("looked at");
+                RegionFlow::Fault(interp::fault_of_device(context.fault.pc, fault))
+            }
             backend::FAULT => {
                 let (space, bytes, store) = access_of(&context.fault);
                 let denied = |address| rights.first_denied(space, address, bytes, store);

@@ -320,7 +320,12 @@ impl WarpMemory for View<'_> {
     }
     fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
         let (params, mailbox) = (site.params, site.mailbox);
-        let mut access = Device { plan: self.plan, memory: self.memory, local: self.local };
+        let mut access = Device {
+            plan: self.plan,
+            memory: self.memory,
+            lanes: self.local.lanes,
+            local: &mut self.local.bytes,
+        };
         (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: &mut access })
     }
 }
@@ -332,20 +337,22 @@ pub struct Device<'a> {
     pub plan: &'a Plan,
     /// Global memory.
     pub memory: &'a Memory,
-    /// Of the warp.
-    pub local: &'a mut Local,
+    /// Local memory of the warp, interleaved as [`Local`] says.
+    pub local: &'a mut [u8],
+    /// Lanes of the warp.
+    pub lanes: usize,
 }
 
 impl DeviceAccess for Device<'_> {
     fn local(&self, lane: u32, address: u32) -> u32 {
-        let at = address as usize / 4 * 4 * self.local.lanes + lane as usize * 4;
-        let word = self.local.bytes.get(at..at + 4);
+        let at = address as usize / 4 * 4 * self.lanes + lane as usize * 4;
+        let word = self.local.get(at..at + 4);
         word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
     }
 
     fn set_local(&mut self, lane: u32, address: u32, value: u32) {
-        let at = address as usize / 4 * 4 * self.local.lanes + lane as usize * 4;
-        if let Some(word) = self.local.bytes.get_mut(at..at + 4) {
+        let at = address as usize / 4 * 4 * self.lanes + lane as usize * 4;
+        if let Some(word) = self.local.get_mut(at..at + 4) {
             word.copy_from_slice(&value.to_le_bytes());
         }
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use warpjit_backend::Context;
 use warpjit_ir::interp::Warp;
 
+use super::Rights;
 use super::{Asked, FUEL, Patience, Poll, Step, Stepper};
-use crate::Memory;
 use crate::exec::jit::{Compiled, RegionFlow};
 use crate::exec::memory::View;
 use crate::vm::Fiber;
@@ -67,11 +67,11 @@ impl Midway {
 
 impl LongCall {
     /// Makes one, with a copy of the context. `None` if no stack is left.
-    fn new(context: &Context, memory: &Memory) -> Option<LongCall> {
+    fn new(context: &Context, rights: Rights<'_>) -> Option<LongCall> {
         let fiber = Fiber::new()?;
-        // SAFETY: only the lifetime changes. A call is resumed by a `Stepper` of its launch only, for whose time the memory is borrowed.
-        let memory = unsafe { std::mem::transmute::<&Memory, &'static Memory>(memory) };
-        let mut poll = Box::new(Poll { asked: Asked::Suspend(fiber.suspender()), memory });
+        // SAFETY: only the lifetime changes. A call is resumed by a `Stepper` of its launch only, for whose time plan and memory are borrowed.
+        let Rights { plan, memory } = unsafe { std::mem::transmute::<Rights<'_>, Rights<'static>>(rights) };
+        let mut poll = Box::new(Poll { asked: Asked::Suspend(fiber.suspender()), memory, plan });
         let mut context = Box::new(context.clone());
         context.user = (&raw mut *poll).cast();
         Some(LongCall { fiber, context, _poll: poll })
@@ -94,7 +94,7 @@ impl LongCall {
 impl Stepper<'_> {
     /// Takes a kept stack and context, or makes new ones.
     fn long_call(&mut self) -> Option<LongCall> {
-        self.long_calls.pop().or_else(|| LongCall::new(&self.context, self.rights.memory))
+        self.long_calls.pop().or_else(|| LongCall::new(&self.context, self.rights))
     }
 
     /// Keeps a stack and context for reuse.

@@ -5,7 +5,7 @@ use super::background::Background;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
-use super::memory::{Rights, View};
+use super::memory::{Device, Rights, View};
 use super::setup::Plan;
 use super::start::Start;
 use super::trails::Trails;
@@ -26,7 +26,7 @@ use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, Function, Scalar, Slot, Terminator};
+use warpjit_ir::{Block, DeviceCall, Function, Scalar, Slot, Terminator};
 
 #[path = "midway.rs"]
 mod midway;
@@ -257,6 +257,7 @@ struct Entry {
 struct Poll<'a> {
     asked: Asked<'a>,
     memory: &'a Memory,
+    plan: &'a Plan,
 }
 
 /// What to do when the fuel is spent.
@@ -269,7 +270,7 @@ enum Asked<'a> {
 
 impl<'a> Poll<'a> {
     fn new(patience: &'a dyn Patience, view: &View<'a>) -> Poll<'a> {
-        Poll { asked: Asked::Patience(patience, 0), memory: view.memory }
+        Poll { asked: Asked::Patience(patience, 0), memory: view.memory, plan: view.plan }
     }
 }
 
@@ -298,6 +299,22 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     let memory = poll.memory;
     context.each_atomic(|x| memory.atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
+}
+
+/// Called by compiled code for a device call.
+unsafe extern "C" fn call_device(context: *mut Context) {
+    // SAFETY: as in `poll`.
+    let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
+    // SAFETY: the context's code is in a device call.
+    let (site, lanes) = unsafe { context.device_call() };
+    let count = poll.plan.lanes as usize;
+    let bytes = (context.local_bytes as usize).next_multiple_of(4) * count;
+    // SAFETY: the context's local memory is the warp's, of that size, and nothing else uses it while its code waits for this call.
+    let local = unsafe { std::slice::from_raw_parts_mut(context.local_base, bytes) };
+    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count };
+    let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: &mut access };
+    let fault = (site.callee.run)(&mut call).err();
+    context.end_device_call(fault);
 }
 
 /// Called by compiled code for an access outside the window.
@@ -424,6 +441,7 @@ impl<'a> Stepper<'a> {
         context.page_table = memory.page_table();
         context.poll = poll;
         context.global_atomic = global_atomic;
+        context.call_device = call_device;
         context.translate = translate;
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();

@@ -235,8 +235,12 @@ impl Folder<'_> {
             return Some(Act::Now(Opcode::Select, vec![x, b, a], Imm::None));
         }
         let scalar = self.scalar(a);
-        // In mask form nothing reads values of lanes that did not enter, except masks.
-        if self.func.form == Form::Mask && scalar != Scalar::I1 && self.is(c, Opcode::ActiveMask).is_some() {
+        // In mask form nothing reads values of lanes that did not enter, except masks, and lanes of the same quad.
+        if self.func.form == Form::Mask
+            && !self.looks
+            && scalar != Scalar::I1
+            && self.is(c, Opcode::ActiveMask).is_some()
+        {
             return Some(Act::Is(a));
         }
         match (scalar, self.c(a), self.c(b)) {

@@ -40,7 +40,8 @@ fn sweep(func: &mut Function) -> bool {
     let known = KnownBits::new(func, &cfg.rpo);
     let uses = Uses::by(func, dce::needed(func));
     let aliases = Aliases::new(func);
-    let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false };
+    let looks = func.insts.iter().any(|inst| inst.op == Opcode::QuadLane);
+    let mut folder = Folder { func, known, uses, aliases, made: Vec::new(), pc: 0, changed: false, looks };
     for &block in &cfg.rpo {
         let insts = std::mem::take(&mut folder.func.block_mut(block).insts);
         let mut kept = Vec::with_capacity(insts.len());
@@ -97,6 +98,8 @@ struct Folder<'a> {
     made: Vec<Inst>,
     pc: u32,
     changed: bool,
+    /// Whether lanes look at others of their quad.
+    looks: bool,
 }
 
 impl Folder<'_> {

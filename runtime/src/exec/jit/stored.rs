@@ -8,7 +8,7 @@ use warpjit_frontend::registry;
 use warpjit_ir::regions::explore::ExitKind;
 use warpjit_ir::regions::liveness::SlotSet;
 use warpjit_ir::regions::promote::RegionFault;
-use warpjit_ir::{Block, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
+use warpjit_ir::{Block, DeviceSite, GuestFault, Imm, PureFn, Scalar, Slot, Terminator, WordTable};
 
 use super::rows::{MOST_ROW_VERSIONS, PieceExits, RowNeeds};
 use super::shapes::{Assumption, MOST_LANES, StartShapes};
@@ -30,6 +30,7 @@ struct Stored<'a> {
     pcs: Vec<(u32, u32)>,
     traps: Vec<(u32, TrapSite)>,
     pures: Vec<&'static PureFn>,
+    devices: Vec<DeviceSite>,
     tables: Vec<&'static WordTable>,
     returns: Vec<Returns>,
     mode: FloatMode,
@@ -92,6 +93,7 @@ impl Jit {
                 pcs: stored.pcs,
                 traps: stored.traps,
                 pures: stored.pures,
+                devices: stored.devices,
                 tables: stored.tables.iter().map(|&table| table.into()).collect(),
                 table_names: stored.tables,
                 returns: stored.returns,
@@ -271,10 +273,14 @@ impl Jit {
             return None;
         }
         // The code refers to functions and tables by their index in these lists.
-        let named = [from.u32()?, from.u32()?];
+        let named = [from.u32()?, from.u32()?, from.u32()?];
         let pures = from.list(|from| pures.get(from.text()?))?;
         let tables = from.list(|from| tables.get(from.text()?))?;
-        if named.map(|count| count as usize) != [pures.len(), tables.len()] {
+        let devices = from.list(|from| {
+            let callee = registry::device(from.text()?)?;
+            Some(DeviceSite { callee, params: from.u64()?, mailbox: from.u32()? })
+        })?;
+        if named.map(|count| count as usize) != [pures.len(), tables.len(), devices.len()] {
             return None;
         }
         let returns = from.list(|from| Some(Returns { exits: from.u32()?, faults: from.u32()? }))?;
@@ -387,6 +393,7 @@ impl Jit {
             pcs,
             traps,
             pures,
+            devices,
             tables,
             returns,
             mode,
@@ -411,6 +418,7 @@ impl<'a> Stored<'a> {
             pcs,
             traps,
             pures,
+            devices,
             tables: _,
             table_names,
             returns,
@@ -434,6 +442,7 @@ impl<'a> Stored<'a> {
             pcs: pcs.clone(),
             traps: traps.clone(),
             pures: pures.clone(),
+            devices: devices.clone(),
             tables: table_names.clone(),
             returns: returns.clone(),
             mode: *mode,
@@ -470,8 +479,14 @@ impl<'a> Stored<'a> {
         });
         out.u32(self.pures.len() as u32);
         out.u32(self.tables.len() as u32);
+        out.u32(self.devices.len() as u32);
         out.list(self.pures.iter(), |out, pure| out.bytes(pure.name.as_bytes()));
         out.list(self.tables.iter(), |out, table| out.bytes(table.name().as_bytes()));
+        out.list(self.devices.iter(), |out, site| {
+            out.bytes(site.callee.name.as_bytes());
+            out.u64(site.params);
+            out.u32(site.mailbox);
+        });
         out.list(self.returns.iter(), |out, returns| {
             out.u32(returns.exits);
             out.u32(returns.faults);
