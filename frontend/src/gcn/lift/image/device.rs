@@ -5,13 +5,14 @@ use warpjit_ir::{DeviceSite, Imm, Opcode, Value};
 use super::super::buffer::{pack_halves, packs, resource_words};
 use super::super::emit::Emit;
 use super::stored;
-use crate::gcn::image::{ADDRESS, Action, DATA, DEVICE, Form, SAMPLER, Shape, WORDS, Word};
+use crate::gcn::image::{ADDRESS, Action, DATA, DEVICE, Form, Level, SAMPLER, Shape, WORDS, Word};
 use crate::gcn::{Generation, Inst};
 
 /// Bytes of the mailbox, at the start of local memory.
 pub(in super::super) const MAILBOX_BYTES: u32 = 4 * WORDS;
 
-/// Leaves the operands in the mailbox, in all lanes: the device looks at the other lanes of a quad. Then calls, and takes the results.
+/// Leaves the operands in the mailbox, for implicit derivatives in all lanes: the device looks at the other lanes of a quad. Then calls, and takes
+/// the results.
 pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
     let mut words: Vec<(u32, Value)> = Vec::new();
     if let Some(base) = inst.mem.base {
@@ -34,8 +35,10 @@ pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         }
         _ => {}
     }
+    // Without need, lanes that are not in EXEC write nothing: then a branch round it can be a lane's own.
+    let lanes = if shape.level == Level::Implicit { None } else { Some(e.exec()) };
     for (word, value) in words {
-        e.set_local(4 * word, value, None);
+        e.set_local(4 * word, value, lanes);
     }
     let guard = if shape.writes() { e.store_guard(None) } else { e.exec() };
     let word = Word::new(inst.raw, e.options.chip);

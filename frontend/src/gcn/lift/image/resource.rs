@@ -36,6 +36,8 @@ const BASE_ARRAY: Field = (5, 0, 13);
 const LAST_ARRAY: Field = (5, 13, 13);
 /// On 1.4: the number of the last level of the image, of which the resource may have a part.
 const MAX_MIP: Field = (5, 28, 4);
+/// The number format that has sRGB's curve.
+const SRGB: u32 = 9;
 /// From 1.2 on.
 const COMPRESSION: Field = (6, 21, 1);
 
@@ -99,10 +101,11 @@ impl Resource {
     }
 
     /// What accesses know of resources: fields and their numbers, as bits.
-    fn known_here(&self) -> Vec<(Field, u64)> {
+    fn known_here(&self, stores: bool) -> Vec<(Field, u64)> {
         let mut known = vec![
             (DATA_FORMAT, IMAGE_DATA_FORMATS),
-            (NUMBER_FORMAT, IMAGE_NUMBER_FORMATS),
+            // Nothing is stored with sRGB's curve.
+            (NUMBER_FORMAT, if stores { IMAGE_NUMBER_FORMATS & !(1 << SRGB) } else { IMAGE_NUMBER_FORMATS }),
             (TILING, linear(self.generation)),
             (TYPE, TYPES),
         ];
@@ -116,7 +119,8 @@ impl Resource {
     /// there is nothing to access, whatever the rest says.
     pub(super) fn is_plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) -> Plain {
         let it = Resource::new(e, inst, resource);
-        let known = it.known_here();
+        let stores = inst.op.name().starts_with("IMAGE_STORE");
+        let known = it.known_here(stores);
         let has = |e: &Emit<'_>, of, numbers: u64| it.known(e, of).map(|n| numbers >> n & 1 != 0);
         if has(e, DATA_FORMAT, 1) == Some(true) {
             return Plain::Always;

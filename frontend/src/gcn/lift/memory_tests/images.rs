@@ -356,8 +356,12 @@ fn other_resources_fault() {
                     match m.try_run(&[access]) {
                         // Sizes are in the resource whatever it is for.
                         Ok(_) => assert!(good || op == Op::IMAGE_GET_RESINFO, "{generation} {kind} {tiling}"),
+                        // Tiles may reach beyond memory.
+                        Err(Flow::Fault(fault)) if good && fault.kind == FaultKind::Memory => {
+                            assert!(tiling > 0 || old)
+                        }
                         Err(Flow::Fault(fault)) => {
-                            assert!(!good, "{generation} {kind} {tiling}");
+                            assert!(!good, "{generation} {kind} {tiling}: {fault:?}");
                             assert!(matches!(fault.kind, FaultKind::Texture(None, _)) && fault.pc == 0);
                             assert!(m.global == before.global);
                         }
@@ -398,8 +402,7 @@ fn formats_of_images() {
     let mut random = Random(37);
     for generation in Generation::ALL {
         for (data, number) in (0..64).map(|data| (data, 4)).chain((0..16).map(|number| (10, number))) {
-            // Block compression 6 has halves, whatever else the number format says.
-            let known = matches!(data, 1..=14 | 16..=22 | 57 | 58) && matches!(number, 0..=7 | 9);
+            let known = matches!(data, 1..=14 | 16..=22 | 34 | 57 | 58) && matches!(number, 0..=7 | 9);
             for op in [Op::IMAGE_LOAD, Op::IMAGE_STORE, Op::IMAGE_ATOMIC_ADD] {
                 let mut m = Machine::new(generation, &mut random);
                 let mut words = image(generation, data, number);

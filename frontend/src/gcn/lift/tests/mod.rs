@@ -8,6 +8,7 @@ mod mask;
 mod mode;
 mod random;
 mod scalar;
+mod stage;
 
 use std::collections::BTreeMap;
 
