@@ -62,7 +62,6 @@ impl TileTables {
             4 => Micro::Thick,
             _ => Micro::Thin,
         };
-        let row_bytes = self.row_bytes();
         let mode = TileMode {
             array_mode,
             micro,
@@ -72,7 +71,7 @@ impl TileTables {
             bank_height: 1 << (entry >> 16 & 3),
             macro_aspect: 1 << (entry >> 18 & 3),
             banks: 2 << (entry >> 20 & 3),
-            row_bytes,
+            thins_out: gfx6,
         };
         if gfx6 || !mode.is_macro_tiled() {
             return mode;
@@ -83,7 +82,7 @@ impl TileTables {
             // Other entries say how many samples stay together.
             _ => (tile << (entry >> 25 & 3)).max(256),
         };
-        let split = split.min(row_bytes);
+        let split = split.min(self.row_bytes());
         let partially_resident = matches!(array_mode, 5 | 6 | 9 | 10 | 11 | 15);
         let number = (split.min(tile).max(64) / 64).ilog2() + if partially_resident { 8 } else { 0 };
         let entry = self.macrotile_modes.get(number as usize).copied().unwrap_or(0);
@@ -293,3 +292,47 @@ static RAVEN: TileTables =
 /// Of raven2.
 static RAVEN2: TileTables =
     TileTables { tile_modes: [0; 32], macrotile_modes: [0; 16], gb_addr_config: 0x2601_3041 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn banks(mode: &TileMode) -> [u32; 5] {
+        [mode.tile_split, mode.bank_width, mode.bank_height, mode.macro_aspect, mode.banks]
+    }
+
+    /// Entries that docs/hardware/graphics-gcn.md lists.
+    #[test]
+    fn entries() {
+        let tahiti = TileTables::of_chip("tahiti").unwrap();
+        let of = |index| tahiti.mode(index, 4, true);
+        assert_eq!(of(8), TileMode { thins_out: true, ..of(8) });
+        assert_eq!([of(8).array_mode, of(9).array_mode, of(13).array_mode, of(31).array_mode], [1, 2, 2, 0]);
+        assert_eq!([of(0).micro, of(9).micro, of(13).micro], [Micro::Depth, Micro::Display, Micro::Thin]);
+        assert_eq!(
+            [14, 15, 16, 17].map(|n| banks(&of(n))),
+            [[256, 1, 4, 1, 16], [256, 1, 2, 1, 16], [512, 1, 1, 1, 16], [2048, 1, 1, 1, 16]]
+        );
+        assert_eq!(of(14).pipe_config, 10);
+        let fiji = TileTables::of_chip("fiji").unwrap();
+        let macro_mode = |bytes| banks(&fiji.mode(14, bytes, false))[1..].to_vec();
+        assert_eq!(
+            [1, 2, 4, 8, 16].map(macro_mode),
+            [[1, 4, 2, 8], [1, 4, 2, 8], [1, 4, 2, 8], [1, 4, 2, 8], [1, 2, 1, 8]]
+        );
+        let bonaire = TileTables::of_chip("bonaire").unwrap();
+        let macro_mode = |bytes| banks(&bonaire.mode(14, bytes, false))[1..].to_vec();
+        assert_eq!(
+            [1, 2, 4, 16].map(macro_mode),
+            [[1, 4, 4, 16], [1, 2, 4, 16], [1, 1, 2, 16], [1, 1, 2, 16]]
+        );
+        assert_eq!(fiji.mode(27, 4, false).micro, Micro::Rotated);
+        assert_eq!(
+            [fiji.mode(20, 4, false).micro, fiji.mode(24, 4, false).micro],
+            [Micro::Thick, Micro::Thin]
+        );
+        assert_eq!(fiji.mode(20, 4, false).thickness(), 4);
+        assert_eq!(TileTables::of_chip("r600"), None);
+        assert_eq!(TileTables::of_chip("vega10").map(|t| t.gb_addr_config), Some(0x2a11_4042));
+    }
+}

@@ -39,8 +39,8 @@ pub struct TileMode {
     pub macro_aspect: u32,
     /// Banks: 2, 4, 8 or 16.
     pub banks: u32,
-    /// Bytes of a row of memory.
-    pub row_bytes: u32,
+    /// Whether thick levels behind the first become thin where there are fewer slices than a tile has: on GCN 1.0.
+    pub thins_out: bool,
 }
 
 impl TileMode {
@@ -59,7 +59,7 @@ impl TileMode {
             bank_height: 1,
             macro_aspect: 1,
             banks: 2,
-            row_bytes: 1024,
+            thins_out: false,
         }
     }
 
@@ -77,8 +77,11 @@ impl TileMode {
         self.array_mode >= 4
     }
 
-    /// The mode that a level has for which there are not enough slices.
-    fn thinner(&self, slices: u64) -> TileMode {
+    /// The mode of a level behind the first with so many slices.
+    fn of_slices(self, slices: u64) -> TileMode {
+        if !self.thins_out || slices >= self.thickness().into() {
+            return self;
+        }
         let array_mode = match self.array_mode {
             3 => 2,
             7 => 4,
@@ -89,7 +92,7 @@ impl TileMode {
             14 => 13,
             other => other,
         };
-        TileMode { array_mode, ..*self }
+        TileMode { array_mode, ..self }
     }
 }
 
@@ -182,18 +185,14 @@ impl Surface {
             return (extent, if self.mode.array_mode == 1 { 256 } else { 1 });
         }
         let tiled_bytes = bytes.next_power_of_two();
-        let mut mode = self.mode;
+        let mut mode = if level > 0 { self.mode.of_slices(slices) } else { self.mode };
         if level > 0 && mode.is_macro_tiled() {
-            if slices < u64::from(mode.thickness()) {
-                mode = mode.thinner(slices);
+            let (wide, high) = MacroTiles::dimensions(&self.mode, tiled_bytes);
+            let thin = mode.thickness() == 1;
+            if width < wide || rows < high || thin && MacroTiles::too_small_if_thin(&self.mode, tiled_bytes) {
+                mode.array_mode = if thin { 2 } else { 3 };
+                mode = mode.of_slices(slices);
             }
-            let (wide, high) = MacroTiles::dimensions(&mode, tiled_bytes);
-            if width < wide || rows < high {
-                mode.array_mode = if mode.thickness() == 1 { 2 } else { 3 };
-            }
-        }
-        if level > 0 && mode.array_mode == 3 && slices < 4 {
-            mode = mode.thinner(slices);
         }
         let thickness = u64::from(mode.thickness());
         extent.mode = mode;
@@ -246,7 +245,7 @@ impl Order {
             (Micro::Rotated, 0) => b"y0y1y2x1x0x2",
             (Micro::Rotated, 1) => b"y0y1y2x0x1x2",
             (Micro::Rotated, 2) => b"y0y1x0y2x1x2",
-            (Micro::Rotated, _) => b"y0x0y1x1x2y2",
+            (Micro::Rotated, 3) => b"y0x0y1x1x2y2",
             _ => b"x0y0x1y1x2y2",
         };
         let thick: Option<&[u8; 16]> = match (mode.micro, log2) {
@@ -321,5 +320,117 @@ impl MicroTiles {
         let slices = u64::from(slice >> self.thickness).wrapping_mul(self.slice_bytes);
         let inside = self.order.number(x, y, slice & ((1 << self.thickness) - 1)) * self.bytes;
         slices.wrapping_add(tile.wrapping_mul(self.tile_bytes)).wrapping_add(inside)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Layout,
+        tests::{check_absurd, check_disjoint, view},
+    };
+    use super::*;
+
+    fn image(mode: TileMode, kind: Kind, size: [u32; 3], bytes: u8, levels: u32, layers: u32) -> View {
+        let pitch = size[0].next_multiple_of(8).max(64).next_power_of_two();
+        let surface = Surface { mode, pitch, slices: layers, pow2_pad: levels > 1 };
+        view(kind, size, bytes, levels, layers, Layout::Gcn(surface))
+    }
+
+    fn starts(view: &View, levels: u32) -> Vec<u64> {
+        (0..levels).map(|level| view.element_address(level, 0, 0, 0, 0)).collect()
+    }
+
+    /// Worked out by hand from the rules, as in the front end's linear images.
+    #[test]
+    fn linear_levels() {
+        let of = |mode, size, pitch, bytes, slices, pow2_pad| {
+            let surface = Surface { mode, pitch, slices, pow2_pad };
+            view(Kind::D2Array, size, bytes, 7, slices, Layout::Gcn(surface))
+        };
+        let aligned = TileMode::LINEAR_ALIGNED;
+        let even = of(aligned, [64, 32, 1], 64, 4, 1, true);
+        assert_eq!(starts(&even, 7), [0, 8192, 10240, 10752, 11008, 11264, 11520]);
+        assert_eq!(even.element_address(3, 1, 2, 0, 0), 10752 + 2 * 64 + 4);
+        let three = of(aligned, [64, 32, 1], 64, 4, 3, false);
+        assert_eq!(starts(&three, 3), [0, 3 * 8192, 3 * 8192 + 4 * 2048]);
+        let odd = of(aligned, [20, 10, 1], 32, 4, 1, false);
+        assert_eq!(starts(&odd, 3), [0, 1280, 1280 + 512]);
+        let general = of(TileMode::LINEAR_GENERAL, [20, 10, 1], 20, 4, 1, false);
+        assert_eq!(starts(&general, 3), [0, 800, 1312]);
+        for mode in [aligned, TileMode::LINEAR_GENERAL] {
+            for bytes in [1, 4, 12, 16] {
+                check_disjoint(&image(mode, Kind::D2Array, [37, 11, 1], bytes, 6, 3));
+                check_disjoint(&image(mode, Kind::D3, [37, 11, 5], bytes, 6, 1));
+            }
+        }
+    }
+
+    /// All modes of all chips: no two elements are in the same place.
+    #[test]
+    fn tiled_elements_do_not_overlap() {
+        for (chip, gfx6) in
+            [("tahiti", true), ("verde", true), ("bonaire", false), ("hawaii", false), ("fiji", false)]
+        {
+            let tables = TileTables::of_chip(chip).unwrap();
+            for index in 0..32 {
+                for bytes in [1, 4, 16] {
+                    let mode = tables.mode(index, bytes.into(), gfx6);
+                    check_disjoint(&image(mode, Kind::D2Array, [70, 40, 1], bytes, 4, 3));
+                    check_disjoint(&image(mode, Kind::D3, [40, 70, 6], bytes, 4, 1));
+                }
+            }
+        }
+        for array_mode in 0..16 {
+            for pipe_config in [0, 5, 10, 17, 31] {
+                let mode = TileMode { array_mode, pipe_config, ..TileMode::LINEAR_ALIGNED };
+                check_absurd(&Layout::Gcn(Surface {
+                    mode,
+                    pitch: u32::MAX,
+                    slices: u32::MAX,
+                    pow2_pad: true,
+                }));
+                check_absurd(&Layout::Gcn(Surface { mode, pitch: 0, slices: 0, pow2_pad: false }));
+                check_disjoint(&image(mode, Kind::D2Array, [150, 40, 1], 2, 4, 2));
+            }
+        }
+    }
+
+    /// Tiles of 8 x 8 elements in order of rows; the order inside by the table.
+    #[test]
+    fn micro_tiles() {
+        let thin = TileTables::of_chip("tahiti").unwrap().mode(13, 4, true);
+        let view = image(thin, Kind::D2Array, [64, 16, 1], 4, 1, 2);
+        let place = |x, y, layer| view.element_address(0, x, y, 0, layer);
+        assert_eq!([place(1, 0, 0), place(0, 1, 0), place(2, 0, 0), place(7, 7, 0)], [4, 8, 16, 252]);
+        assert_eq!([place(8, 0, 0), place(0, 8, 0), place(0, 0, 1)], [256, 8 * 256, 16 * 256]);
+        // A level of bytes has 32 columns at least, so that it fills 256 bytes.
+        let bytes =
+            image(TileTables::of_chip("fiji").unwrap().mode(13, 1, false), Kind::D2, [64, 8, 1], 1, 5, 1);
+        assert_eq!(starts(&bytes, 5), [0, 512, 768, 1024, 1280]);
+    }
+
+    /// Macro tiles of tahiti's mode 16: 64 x 128 elements of four bytes, in 8 pipes and 16 banks.
+    #[test]
+    fn macro_tiles() {
+        let mode = TileTables::of_chip("tahiti").unwrap().mode(16, 4, true);
+        let mut view = image(mode, Kind::D2Array, [256, 256, 1], 4, 9, 2);
+        let place = |view: &View, x, y, layer| view.element_address(0, x, y, 0, layer);
+        // x3 is bit 1 of the pipe, x4 bit 0; y3 bit 0 of the pipe and (as bit 0 of the row of tiles) bit 3 of the bank.
+        assert_eq!(
+            [place(&view, 8, 0, 0), place(&view, 16, 0, 0), place(&view, 0, 8, 0)],
+            [0x200, 0x100, 0x100 + 0x4000]
+        );
+        // A macro tile has 0x8000 bytes; the next column turns the bank's lowest bit.
+        assert_eq!(place(&view, 64, 0, 0), 0x8000 + 0x800);
+        // The second slice turns the banks by seven.
+        assert_eq!(place(&view, 0, 0, 1), 0x4_0000 + 7 * 0x800);
+        // 32 x 32 elements are less than a macro tile: the fourth level and all after it are in micro tiles.
+        let levels = starts(&view, 9);
+        assert_eq!(levels[..3], [0, 2 * 0x4_0000, 2 * 0x5_0000]);
+        assert_eq!(view.element_address(2, 8, 0, 0, 0) - levels[2], 0x100);
+        // Bits of the address above 256 bytes change pipe and bank.
+        view.address = 0x300;
+        assert_eq!([place(&view, 0, 0, 0), place(&view, 8, 0, 0)], [0x300, 0x100]);
     }
 }

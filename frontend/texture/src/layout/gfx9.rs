@@ -218,6 +218,9 @@ impl Surface {
         let bytes = u32::from(view.format.bytes.max(1)).next_power_of_two().ilog2().min(4);
         let solid = view.kind == Kind::D3;
         let thick = solid && kind.block > 8 && matches!(kind.order, Order::Depth | Order::Standard);
+        // In three dimensions "display" means thin blocks, in the standard order.
+        let order = if solid && kind.order == Order::Display { Order::Standard } else { kind.order };
+        let kind = Swizzle { order, ..kind };
         let sources = sources(kind, thick, bytes);
         let size = block_size(kind.block, thick, bytes);
         let chain = self.chain(view, level, kind, thick, size);
@@ -308,7 +311,8 @@ impl Surface {
         let x_major = blocks[0] >= blocks[1] && (!thick || blocks[0] >= blocks[2]);
         let y_major = blocks[0] < blocks[1] && (!thick || blocks[1] >= blocks[2]);
         // The last level of all, or the first in the tail, if that comes before.
-        let ending = (0..self.levels - 1).find(|&n| n < 32 && fits(n)).unwrap_or(self.levels - 1);
+        let last = self.levels.min(32) - 1;
+        let ending = (0..last).find(|&n| fits(n)).unwrap_or(last);
         let second = |blocks: u64| match half(blocks) {
             1 if ending > 2 => 2,
             other => other,
@@ -346,5 +350,87 @@ impl Surface {
             blocks = blocks.map(half);
         }
         Chain { columns, rows, start, in_tail: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        Layout,
+        tests::{check_absurd, check_disjoint, view},
+    };
+    use super::*;
+
+    const VEGA10: u32 = 0x2a11_4042;
+
+    fn surface(swizzle: u8, pitch: u32, levels: u32) -> Surface {
+        Surface { swizzle, pitch, levels, gb_addr_config: VEGA10 }
+    }
+
+    fn starts(view: &View, levels: u32) -> Vec<u64> {
+        (0..levels).map(|level| view.element_address(level, 0, 0, 0, 0)).collect()
+    }
+
+    /// Rows 10, 5, 3, 2, 1: 21 in all; 20 elements of 4 bytes in rows of 256 bytes.
+    #[test]
+    fn linear_levels() {
+        let layout = |levels, pitch| Layout::Gfx9(surface(0, pitch, levels));
+        let several = view(Kind::D2Array, [20, 10, 1], 4, 5, 3, layout(5, 21));
+        assert_eq!(starts(&several, 5), [0, 2560, 3840, 4608, 5120]);
+        assert_eq!(several.element_address(0, 3, 2, 0, 1), 21 * 256 + 2 * 256 + 12);
+        check_disjoint(&several);
+        let one = view(Kind::D2Array, [20, 10, 1], 4, 1, 3, layout(1, 128));
+        assert_eq!(one.element_address(0, 1, 1, 0, 1), 10 * 512 + 512 + 4);
+        let rows = view(Kind::D1Array, [20, 1, 1], 4, 3, 2, layout(3, 3));
+        assert_eq!(rows.element_address(2, 1, 0, 0, 1), 3 * 256 + 2 * 256 + 4);
+        check_disjoint(&rows);
+    }
+
+    #[test]
+    fn orders_in_a_block() {
+        let place = |swizzle, x, y, layer| {
+            view(Kind::D2Array, [128, 64, 1], 4, 1, 2, Layout::Gfx9(surface(swizzle, 128, 1)))
+                .element_address(0, x, y, 0, layer)
+        };
+        // Standard, 256 bytes: x0 x1 y0 y1 y2 x2 above two bits of bytes; blocks of 8 x 8.
+        assert_eq!(
+            [(1, 0), (2, 0), (4, 0), (0, 1), (8, 0), (0, 8)].map(|(x, y)| place(1, x, y, 0)),
+            [4, 8, 128, 16, 256, 4096]
+        );
+        // Depth, 64 KB: x0 y0 x1 y1 y2 x2 y3 x3 ...; blocks of 128 x 128.
+        assert_eq!(
+            [(1, 0), (0, 1), (0, 4), (4, 0), (0, 8)].map(|(x, y)| place(8, x, y, 0)),
+            [4, 8, 64, 128, 256]
+        );
+        // With four pipe bits: address bit 8 is also bit 15 of the offset (x6), 11 also 12 (y5). Slices turn the highest pipe bit first.
+        assert_eq!(place(25, 64, 0, 0), 1 << 15 | 1 << 8);
+        assert_eq!(place(25, 0, 32, 0), 1 << 12 | 1 << 11);
+        assert_eq!(place(25, 0, 0, 1), 0x1_0000 | 1 << 11);
+    }
+
+    /// All swizzles, with chains of levels and without.
+    #[test]
+    fn elements_do_not_overlap() {
+        for swizzle in (0..28).filter(|n| !(12..16).contains(n)) {
+            for bytes in [1, 2, 4, 8, 16] {
+                let flat = |size: [u32; 3], levels, given| {
+                    view(Kind::D2Array, size, bytes, levels, 2, Layout::Gfx9(surface(swizzle, given, levels)))
+                };
+                check_disjoint(&flat([70, 30, 1], 1, 256));
+                if swizzle > 3 {
+                    // The chain is as high as wide blocks need it, and higher than wide.
+                    check_disjoint(&flat([150, 130, 1], 6, 2048));
+                    check_disjoint(&flat([60, 300, 1], 6, 2048));
+                    check_disjoint(&flat([9, 9, 1], 4, 2048));
+                    let solid = Layout::Gfx9(surface(swizzle, 1024, 5));
+                    check_disjoint(&view(Kind::D3, [40, 30, 20], bytes, 5, 1, solid));
+                }
+            }
+        }
+        for swizzle in 0..=255 {
+            check_absurd(&Layout::Gfx9(surface(swizzle, u32::MAX, 16)));
+            check_absurd(&Layout::Gfx9(surface(swizzle, 0, u32::MAX)));
+            check_absurd(&Layout::Gfx9(Surface { gb_addr_config: u32::MAX, ..surface(swizzle, 77, 1) }));
+        }
     }
 }

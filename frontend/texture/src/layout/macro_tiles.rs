@@ -35,8 +35,7 @@ fn pipe_bits(config: u8) -> &'static [PipeBit] {
     }
 }
 
-/// Sizes of banks, after they were made to fit elements of some size: a tile fills the interleave of a pipe at least, a row of memory at
-/// most.
+/// Sizes of banks, after they were made to fit elements of some size: the tiles of a bank fill the interleave of a pipe at least.
 #[derive(Clone, Copy, Debug)]
 struct Banks {
     /// Bytes of a tile, or of a part of it if it is split, and the number of parts.
@@ -55,20 +54,11 @@ fn banks(mode: &TileMode, bytes: u64) -> Banks {
     let whole = 64 * bytes * thickness;
     let split = power(mode.tile_split).max(64);
     let pipes = 1 << pipe_bits(mode.pipe_config).len();
-    let (mut width, mut height, mut aspect) =
-        (power(mode.bank_width), power(mode.bank_height), power(mode.macro_aspect));
+    let width = power(mode.bank_width);
     // Thick tiles are never split, but fitted as if they were.
-    let (tile, row) = (whole.min(split), power(mode.row_bytes));
-    height = height.max(INTERLEAVE / (tile * width));
-    aspect = aspect.max(INTERLEAVE / (tile * pipes * width));
-    while width > 1 && tile * width * height > row {
-        width /= 2;
-    }
-    aspect = aspect.max(INTERLEAVE / (tile * pipes * width));
-    let least = (INTERLEAVE / (tile * width)).max(1);
-    while height > least && tile * width * height > row {
-        height /= 2;
-    }
+    let tile = whole.min(split);
+    let height = power(mode.bank_height).max(INTERLEAVE / (tile * width));
+    let aspect = power(mode.macro_aspect).max(INTERLEAVE / (tile * pipes * width));
     let banks = power(mode.banks).clamp(2, 16);
     let aspect = aspect.min(height * banks);
     let parts = if thickness == 1 { whole / tile } else { 1 };
@@ -119,6 +109,13 @@ impl MacroTiles {
         (8 * b.width * b.pipes * b.aspect, (8 * b.height * b.banks / b.aspect).max(8))
     }
 
+    /// Whether thin tiles in the banks of `mode`, whose own may be thick, would not fill a pipe's interleave.
+    pub(super) fn too_small_if_thin(mode: &TileMode, bytes: u64) -> bool {
+        let b = banks(mode, bytes);
+        let tile = (64 * bytes).min(mode.tile_split.into());
+        tile * b.width * b.height < INTERLEAVE || tile * b.pipes * b.width * b.aspect < INTERLEAVE
+    }
+
     /// Bytes of a macro tile in all pipes and banks.
     pub(super) fn bytes(mode: &TileMode, bytes: u64) -> u64 {
         let b = banks(mode, bytes);
@@ -165,7 +162,7 @@ impl MacroTiles {
             alike: matches!(mode.array_mode, 5 | 9),
             parts_rotate: matches!(mode.array_mode, 4 | 6 | 11 | 12),
             pipe_swizzle: swizzle & (b.pipes - 1),
-            bank_swizzle: swizzle / b.pipes & (b.banks - 1),
+            bank_swizzle: (swizzle / b.pipes) & (b.banks - 1),
         }
     }
 
