@@ -214,7 +214,13 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
 /// Where the elements of an image are: by the tables of the launch, or else of the chip.
 pub(crate) fn layout(image: &Image, chip: Chip, given: &TextureTables) -> Result<Layout, &'static str> {
     let generation = chip.generation();
-    let of = |chip: Chip| gcn::TileTables::of_chip(chip.name());
+    let of = |chip: Chip| {
+        gcn::TileTables::of_chip(match chip.name() {
+            "tongapro" => "tonga",
+            "gfx705" => "kabini",
+            name => name,
+        })
+    };
     // Consoles have tables of their own, which no source tells.
     let tables = of(chip).or(of(generation.into())).ok_or("the chip has no tile tables")?;
     if generation == Generation::Gfx9 {

@@ -34,7 +34,10 @@ pub(crate) const WORDS: u32 = DATA + 4;
 /// The device. Its parameter is a [`Word`].
 pub(crate) static DEVICE: DeviceFn = DeviceFn {
     name: "gcn.image",
-    stores: |params| Word::of(params).shape().is_some_and(|shape| shape.writes()),
+    stores: |params| {
+        let word = Word::of(params);
+        word.is_ordered() || word.shape().is_some_and(|shape| shape.writes())
+    },
     run,
 };
 

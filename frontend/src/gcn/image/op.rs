@@ -156,16 +156,24 @@ fn atomic_op(name: &str) -> Option<(AtomicOp, bool)> {
     })
 }
 
-/// An instruction for the device: its word, with the number of the chip where the word has its address register, which does not matter to
-/// the device.
+/// An instruction for the device: its word, with the number of the chip in place of the address register, and in place of the data
+/// register whether the call keeps the order of the program. The device needs neither register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Word(u64);
 
 impl Word {
     const CHIP: u32 = 32;
 
-    pub(crate) fn new(raw: u64, chip: Chip) -> Word {
-        Word(raw & !(0xff << Word::CHIP) | u64::from(chip.number()) << Word::CHIP)
+    const ORDERED: u32 = 40;
+
+    pub(crate) fn new(raw: u64, chip: Chip, ordered: bool) -> Word {
+        let own = u64::from(chip.number()) << Word::CHIP | u64::from(ordered) << Word::ORDERED;
+        Word(raw & !(0xffff << Word::CHIP) | own)
+    }
+
+    /// Whether lanes may see what other lanes have stored before.
+    pub(crate) fn is_ordered(self) -> bool {
+        self.bit(Word::ORDERED)
     }
 
     pub(crate) fn of(params: u64) -> Word {
@@ -251,7 +259,7 @@ mod tests {
     #[test]
     fn fields() {
         // image_sample v[0:3], v[4:5], s[0:7], s[8:11] dmask:0xf unorm; on a chip.
-        let word = Word::new(0xf080_1f00 | 0x0040_0004 << 32, Chip::parse("tonga").unwrap());
+        let word = Word::new(0xf080_1f00 | 0x0040_0004 << 32, Chip::parse("tonga").unwrap(), false);
         assert_eq!(word.chip().name(), "tonga");
         assert_eq!((word.dmask(), word.unnormalized(), word.array()), (15, true, false));
         assert_eq!(word.shape().unwrap().action, Action::Sample);

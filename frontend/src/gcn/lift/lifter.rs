@@ -11,6 +11,7 @@ use super::emit::Emit;
 use super::graph::{Graph, Node, ends_block};
 use super::hwreg;
 use super::options::{Entry, Options, Register};
+use super::ordered;
 use super::slots::{EXEC, SGPRS, Slots, VCC};
 use super::stage::Places;
 use super::statics::MODE_SKIP;
@@ -62,6 +63,7 @@ pub(super) fn lift(
         Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
     lifter.e.scratch_instructions = graph.scratch_instructions;
     lifter.e.places = places;
+    lifter.e.behind_stores = ordered::behind_stores(graph);
     lifter.prologue(options);
     let mut held = 0;
     for (start, node) in graph.nodes() {

@@ -44,6 +44,7 @@ mod memory_tests;
 mod modes;
 mod operand;
 mod options;
+mod ordered;
 mod packed;
 mod quotient;
 mod result;
