@@ -113,7 +113,7 @@ pub trait Target: fmt::Debug {
     /// Limits of launch files.
     fn launch_rules(&self) -> LaunchRules;
 
-    /// Lifts a kernel of a container, or raw words (`options.raw`), for a compute launch.
+    /// Lifts a kernel of a container for a compute launch, or raw words (`options.raw`) for one of `options.stage`.
     ///
     /// # Errors
     ///

@@ -9,6 +9,7 @@ use crate::chip::Chip;
 use crate::error::LoadError;
 use crate::front_end::{FrontEnd, Target};
 use crate::isa::Isa;
+use crate::simt::texture;
 use crate::{fermi, gcn, tesla, vp1};
 
 impl Isa {
@@ -82,7 +83,8 @@ static PURES: [&[&PureFn]; 6] = [
 static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
 
 /// Devices.
-static DEVICES: [&[&DeviceFn]; 1] = [gcn::image::ALL];
+static DEVICES: [&[&DeviceFn]; 2] =
+    [gcn::image::ALL, &[&texture::TESLA, &texture::FERMI, &fermi::surface::SURFACE]];
 
 /// All pure functions.
 pub fn pures() -> impl Iterator<Item = &'static PureFn> {

@@ -3,10 +3,13 @@
 #[path = "../tests/common/corpus.rs"]
 pub(crate) mod corpus;
 
-use warpjit_ir::Builtin;
-use warpjit_ir::Function;
-use warpjit_ir::interp::{Code, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
+use std::collections::HashMap;
+
+use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
+use warpjit_ir::{Builtin, Function, Space};
+
+use crate::stage::{LaneWord, StageLayout};
 
 /// xorshift64*
 pub(crate) struct Random(pub(crate) u64);
@@ -51,4 +54,77 @@ pub(crate) fn illegal_at(outcome: Result<Vec<u32>, Fault>) -> u32 {
     let fault = outcome.expect_err("a fault");
     assert_eq!(fault.kind, FaultKind::Illegal);
     fault.pc
+}
+
+/// Memory of one warp of a graphics stage: local memory, shared memory, and what was stored to global memory.
+#[derive(Default)]
+pub(crate) struct StageMemory {
+    local: HashMap<(u32, u64), u8>,
+    shared: HashMap<u64, u8>,
+    /// Address and value of each store to global memory, with its lane.
+    pub(crate) stores: Vec<(u32, u64, u64)>,
+}
+
+impl StageMemory {
+    /// The memory before a warp starts: all lanes have work.
+    pub(crate) fn new(layout: &StageLayout) -> Self {
+        let mut memory = StageMemory::default();
+        for lane in 0..32 {
+            for &(word, at) in &layout.lane_words {
+                memory.set(lane, at, if word == LaneWord::PatchInWarp { 0 } else { u32::MAX });
+            }
+        }
+        memory
+    }
+
+    /// Replaces a word of a lane.
+    pub(crate) fn set(&mut self, lane: u32, address: u32, value: u32) {
+        for (n, byte) in (0..).zip(value.to_le_bytes()) {
+            self.local.insert((lane, u64::from(address) + n), byte);
+        }
+    }
+
+    /// Replaces a lane word.
+    pub(crate) fn set_lane_word(&mut self, layout: &StageLayout, lane: u32, word: LaneWord, value: u32) {
+        let (_, at) = layout.lane_words.iter().find(|(known, _)| *known == word).expect("is there");
+        self.set(lane, *at, value);
+    }
+
+    /// A word of a lane.
+    pub(crate) fn word(&self, lane: u32, address: u32) -> u32 {
+        let byte = |n| self.local.get(&(lane, u64::from(address) + n)).copied().unwrap_or(0);
+        u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+    }
+
+    /// A word of shared memory.
+    pub(crate) fn shared_word(&self, address: u32) -> u32 {
+        let byte = |n| self.shared.get(&(u64::from(address) + n)).copied().unwrap_or(0);
+        u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)])
+    }
+}
+
+impl WarpMemory for StageMemory {
+    fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+        let byte = |at: u64| match space {
+            Space::Local => self.local.get(&(lane, at)).copied().unwrap_or(0),
+            Space::Shared => self.shared.get(&at).copied().unwrap_or(0),
+            _ => 0,
+        };
+        Ok((0..u64::from(bytes)).map(|n| u64::from(byte(address + n)) << (8 * n)).sum())
+    }
+
+    fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        for n in 0..u64::from(bytes) {
+            let byte = (value >> (8 * n)) as u8;
+            match space {
+                Space::Local => drop(self.local.insert((lane, address + n), byte)),
+                Space::Shared => drop(self.shared.insert(address + n, byte)),
+                _ => {}
+            }
+        }
+        if matches!(space, Space::Global(_)) {
+            self.stores.push((lane, address, value));
+        }
+        Ok(())
+    }
 }

@@ -16,7 +16,13 @@ type Piece = envydis::Piece<Fermi>;
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
 pub fn decode(code: &[u8], pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
-    let (raw, _) = envydis::fetch::<Fermi>(code, pc)?;
+    decode_at(code, 0, pc, chip)
+}
+
+/// Decodes the instruction at address `pc` of a segment of which `code` begins at `base`.
+pub fn decode_at(code: &[u8], base: u32, pc: u32, chip: Chip) -> Result<Inst, DecodeError> {
+    let at = pc.checked_sub(base).ok_or(DecodeError::Truncated { pc })?;
+    let (raw, _) = envydis::fetch::<Fermi>(code, at)?;
     decode_word(raw, pc, chip)
 }
 

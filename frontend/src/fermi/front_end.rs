@@ -8,12 +8,17 @@ use crate::front_end::{FrontEnd, LaunchRules, Target, no_syntax};
 use crate::image::{CodeOptions, KernelImage, Needs, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Kernel, Module, ParamLayout};
+use crate::simt::stage::{Plan, interface};
+use crate::simt::texture::MAILBOX_BYTES;
 
 use super::{Chip, abi, assemble, lift, listing, sass_listing};
 
 /// The front end.
 #[derive(Debug)]
 pub struct FermiFrontEnd;
+
+/// The const bank that has texture handles, if a launch names none (docs/hardware/textures-nv.md section 6).
+const TEXTURE_HANDLES: u8 = 15;
 
 /// Local memory that a thread has at least where it uses any: what a stack needs is not always said.
 const LEAST_LOCAL: u32 = 0x400;
@@ -61,19 +66,44 @@ impl Target for Chip {
         let mut abi = abi::compute(chip);
         let Needs { entry, registers, shared_bytes, mut local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
-        check_entry(entry, 8, &kernel.code)?;
+        let base = if options.raw { options.base } else { 0 };
+        check_entry(base, entry, 8, &kernel.code)?;
+        let stage = options.stage.as_ref().filter(|_| options.raw);
         let mut lift_options = lift::Options {
-            name: kernel.name_or("kernel"),
-            chip,
+            base,
             entry,
-            registers: registers.min(abi.max_registers),
             local_bytes,
-            counters: 0,
+            stage: stage.map_or(Stage::Compute, |stage| stage.stage),
+            texture_handles: options.texture_handles.unwrap_or(TEXTURE_HANDLES),
+            ..lift::Options::compute(kernel.name_or("kernel"), chip, registers.min(abi.max_registers))
         };
         let needs = lift::needs(&kernel.code, &lift_options, meter)?;
         if !options.raw && needs.local {
             local_bytes = local_bytes.max(LEAST_LOCAL).next_multiple_of(16);
             lift_options.local_bytes = local_bytes;
+        }
+        if stage.is_some() && needs.local {
+            local_bytes = local_bytes.max(LEAST_LOCAL).max(needs.local_end).next_multiple_of(16);
+            lift_options.local_bytes = local_bytes;
+        }
+        let own_bytes = local_bytes;
+        if needs.textures {
+            lift_options.mailbox = local_bytes.next_multiple_of(16);
+            local_bytes = lift_options.mailbox + MAILBOX_BYTES;
+            abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+        }
+        let plan = stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, false)).transpose()?;
+        let mut shared_bytes = shared_bytes;
+        if let Some(plan) = &plan {
+            local_bytes = plan.local_bytes;
+            shared_bytes = shared_bytes.max(plan.shared_bytes);
+            abi = interface(abi, shared_bytes, local_bytes);
+            lift_options.plan = Some(plan);
+        }
+        // The driver's words are those that a launch of the compute class makes.
+        let given = options.raw && options.c0_given || plan.is_some();
+        if given {
+            abi.header.clear();
         }
         if needs.counters {
             abi.segments.push(abi::counters());
@@ -81,7 +111,7 @@ impl Target for Chip {
         if let Some(memory) = &module.global_memory {
             abi.segments.push(abi::variables(memory));
         }
-        let mut consts = abi::driver_words(chip, local_bytes);
+        let mut consts = if given { Vec::new() } else { abi::driver_words(chip, own_bytes) };
         consts.extend(module.shared_consts.iter().chain(&kernel.consts).cloned());
         let function = lift::lift(&kernel.code, &lift_options, meter)?;
         Ok(KernelImage {
@@ -91,7 +121,9 @@ impl Target for Chip {
             local_bytes,
             params: kernel.params.as_ref().map(ParamLayout::places),
             consts,
-            compiler_bank: Some(abi::COMPILER_BANK),
+            compiler_bank: (!given).then_some(abi::COMPILER_BANK),
+            code_address: base,
+            stage: plan.as_ref().map(|plan| plan.layout.clone()),
             ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
         })
     }

@@ -22,6 +22,7 @@ pub mod sass;
 mod slots;
 mod slots_media;
 mod support;
+pub(crate) mod surface;
 pub mod table;
 mod words;
 
@@ -32,7 +33,7 @@ pub use operand::{
 
 pub use asm::assemble;
 pub use chip::{Chip, Family};
-pub use decode::{decode, decode_word};
+pub use decode::{decode, decode_at, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use sass::{Sass, sass_listing};
 pub use support::support_table;

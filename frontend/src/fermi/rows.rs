@@ -5,8 +5,9 @@
 //! ([`super::slots`]), `[...]` is the chip family that has the row. Every row of classes 0 to 6 also takes `join` and a guard
 //! predicate in front.
 //!
-//! Two rows differ from the facts' table: GK104's locked accesses to shared memory show the access size if the registers do not
-//! imply it (8 and 16 bits). Where rows overlap, the first one that fits is meant.
+//! Three rows differ from the facts' table: two are GK104's locked accesses to shared memory, which show the access size if the registers do not
+//! imply it (8 and 16 bits). `texquerylod` shows its second source where its bits are set (docs/hardware/textures-nv.md section 6: Mesa
+//! writes $r63 there). Where rows overlap, the first one that fits is meant.
 
 use super::Op;
 
@@ -221,7 +222,7 @@ pub(super) const TEXTURE: &[Line] = &[
     (0x80000000_00000006, 0xf0000000_00000007, Op::Tex, "tex <texm> <lodt> <texshd> <texoff> <texf> TDST <text> <texi> TEX SAMP <texsrc1> <texsrc2>"),
     (0x90000000_00000006, 0xf0000000_00000007, Op::TexFetch, "texfetch <texm> <lodf> <texcl> <texms> <texoff> <ltex> TDST <text> <texi> TEX SAMP <texsrc1> <texfsrc2>"),
     (0xa0000000_00000006, 0xf0000000_00000007, Op::TexGather, "texgather <texm> <texshd> <toffg> <texf> <texrgba> TDST <text> <texi> TEX SAMP <tex4src1> <tex4src2>"),
-    (0xb0000000_00000006, 0xf0000000_00000007, Op::TexQueryLod, "texquerylod <texm> <texf> TDST <text> <texi> TEX SAMP <texsrc1>"),
+    (0xb0000000_00000006, 0xf0000000_00000007, Op::TexQueryLod, "texquerylod <texm> <texf> TDST <text> <texi> TEX SAMP <texsrc1> <texqsrc2>"),
     (0xc0000000_00000006, 0xf0000000_00000007, Op::TexQuery, "texquery <texm> <ltex> TDST <texquery> <texi> TEX SAMP SRC1 SRC2"),
     (0xd0000000_00000006, 0xf0000000_00000007, Op::TexCsaa, "texcsaa <texm> <texf> TDST TEX SAMP TSRC13"),
     (0xe0000000_00000006, 0xf0000000_00000007, Op::TexGrad, "texgrad <texm> <texoff> <ltex> TDST <text> <texi> TEX SAMP <texgrsrc1> <texgrsrc2>"),

@@ -8,9 +8,10 @@ use crate::envydis::support_section;
 const RUNS: &str = "\
 ## What runs
 
-All that a compute program can use. These raise the fault `illegal` in a lane that gets to them: what is of graphics (`interp`,
-attributes, `pixinfo`, `out`, `discard`); textures and surfaces, with `mad b32 sd`, which Mesa uses for their addresses
-only; `bar read`, of which no document says what it gives; `rtt`, for trap handlers.
+All that programs of any stage use, but for these, which raise the fault `illegal` in a lane that gets to them: `suclamp`, `subfm`, `sueau`
+and `mad b32 sd`, which make addresses of GK104's surfaces and whose results no document gives; `suq`, `texcsaa` and `bar read`, of
+which no document says what they give; `rtt`, for trap handlers. What is of graphics (`interp`, attributes, `pixinfo`, `out`, `discard`) runs in
+programs of graphics stages only.
 
 Where the documents do not say, this is chosen:
 
@@ -21,8 +22,12 @@ Where the documents do not say, this is chosen:
   always succeeds.
 - Atomic operations take generic addresses: shared and local memory behind their windows.
 - `.X` of shifts, of `min`/`max` (`low`, `med`) and of bitwise operations: see `frontend/src/fermi/lift/int.rs`.
-- Special registers that a launch does not define (performance counters, graphics, trap state, `launcharg`, `gridid`) are 0, and so is
-  the upper word of the clock. All warps are on multiprocessor 0.
+- Special registers that a launch does not define (performance counters, trap state, `launcharg`, `gridid`) are 0, and so is the upper word
+  of the clock. All warps are on multiprocessor 0.
+- Graphics: handles of vertices are their numbers, `al2p` adds, `interp sc` is `mul`, pixels have one sample, `$ydir` is 1.0, discarded lanes
+  go on as helpers, and streams other than the first get nothing.
+- Textures: `texquery` of types tells the number of samples only, queries of samplers give 0.
+- Surfaces: the third coordinate counts 256 bytes; loads of GK104 do not convert.
 ";
 
 /// A markdown table of every row: `docs/support-fermi.md`.

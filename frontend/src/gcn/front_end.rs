@@ -71,7 +71,7 @@ impl Target for Chip {
                 (code, options.entry, setup)
             }
         };
-        check_entry(entry, 4, &code)?;
+        check_entry(0, entry, 4, &code)?;
         let raw = object.is_none();
         let stage = options.stage.as_ref();
         if let Some(interface) = stage {

@@ -8,6 +8,8 @@ mod float;
 mod graph;
 mod lanes;
 mod lock;
+pub(crate) mod stage;
+pub(crate) mod texture;
 
 pub use convert::{Form, Kind};
 pub(crate) use emit::{Carried, Emitter};

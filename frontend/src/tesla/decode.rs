@@ -9,7 +9,13 @@ use crate::envydis::{self, AtomOp, DecodeError, LogicOp, Signs, Type, code, lane
 /// Decodes the instruction at byte offset `pc` of `code`. That long instructions stand at multiples of eight is
 /// the assembler's business; the decoder takes them anywhere.
 pub fn decode(code: &[u8], pc: u32, target: Target) -> Result<Inst, DecodeError> {
-    let (raw, _) = envydis::fetch::<Tesla>(code, pc)?;
+    decode_at(code, 0, pc, target)
+}
+
+/// Decodes the instruction at address `pc` of a segment of which `code` begins at `base`.
+pub fn decode_at(code: &[u8], base: u32, pc: u32, target: Target) -> Result<Inst, DecodeError> {
+    let at = pc.checked_sub(base).ok_or(DecodeError::Truncated { pc })?;
+    let (raw, _) = envydis::fetch::<Tesla>(code, at)?;
     decode_word(raw, pc, target)
 }
 

@@ -7,12 +7,17 @@ use crate::front_end::{FrontEnd, LaunchRules};
 use crate::image::{CodeOptions, ConstPart, KernelImage, Needs, check_entry};
 use crate::isa::{Isa, Stage};
 use crate::module::{Global, Kernel, Module, ParamLayout};
+use crate::simt::stage::{Plan, interface};
+use crate::simt::texture::MAILBOX_BYTES;
 use bytes::Bytes;
 use warpjit_ir::{KernelAbi, Meter, Segment, SegmentSize};
 
 /// The front end.
 #[derive(Debug)]
 pub struct TeslaFrontEnd;
+
+/// Local memory that a thread of a graphics stage has at least where it uses any.
+const LEAST_LOCAL: u32 = 0x400;
 
 /// Tesla's c1[] (docs/hardware/tesla.md section 8).
 const COMPILER_BANK: u32 = 1;
@@ -62,21 +67,43 @@ impl crate::Target for Chip {
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
         let mut abi = abi::compute(chip);
-        let Needs { entry, registers, shared_bytes, local_bytes } =
+        let Needs { entry, registers, shared_bytes, mut local_bytes } =
             Needs::of(kernel, options, abi.max_registers);
-        check_entry(entry, 4, &kernel.code)?;
+        let base = if options.raw { options.base } else { 0 };
+        check_entry(base, entry, 4, &kernel.code)?;
+        let stage = options.stage.as_ref().filter(|_| options.raw);
         let mut consts: Vec<ConstPart> = module.shared_consts.iter().chain(&kernel.consts).cloned().collect();
         // Only the compiler's own bank cannot change under the program.
         let fixed = fixed_bank(&consts);
         let banks: Vec<(u8, &[u8])> =
             fixed.iter().map(|bytes| (COMPILER_BANK as u8, bytes.as_slice())).collect();
-        let lift_options = lift::Options {
+        let mut lift_options = lift::Options {
             name: kernel.name_or("kernel"),
-            target: Target::compute(chip),
+            target: Target { chip, stage: stage.map_or(Stage::Compute, |stage| stage.stage) },
+            base,
             entry,
             registers: registers.min(abi.max_registers),
             const_banks: &banks,
+            plan: None,
+            mailbox: 0,
         };
+        let needs = lift::needs(&kernel.code, &lift_options, meter)?;
+        if let Some(end) = needs.local.filter(|_| stage.is_some()) {
+            local_bytes = local_bytes.max(end).max(LEAST_LOCAL);
+        }
+        if needs.textures {
+            lift_options.mailbox = local_bytes.next_multiple_of(16);
+            local_bytes = lift_options.mailbox + MAILBOX_BYTES;
+            abi.max_local_bytes = abi.max_local_bytes.max(local_bytes);
+        }
+        let plan =
+            stage.map(|stage| Plan::new(stage, &needs.uses, local_bytes, stage.stage == Stage::Geometry));
+        let plan = plan.transpose()?;
+        if let Some(plan) = &plan {
+            local_bytes = plan.local_bytes;
+            abi = interface(abi, plan.shared_bytes, local_bytes);
+            lift_options.plan = Some(plan);
+        }
         place_variables(&module.globals, &mut abi, &mut consts)?;
         let function = lift::lift(&kernel.code, &lift_options, meter)?;
         Ok(KernelImage {
@@ -86,7 +113,10 @@ impl crate::Target for Chip {
             local_bytes,
             params: kernel.params.as_ref().map(ParamLayout::places),
             consts,
-            compiler_bank: Some(COMPILER_BANK),
+            // Of graphics stages all banks are the driver's.
+            compiler_bank: plan.is_none().then_some(COMPILER_BANK),
+            code_address: base,
+            stage: plan.as_ref().map(|plan| plan.layout.clone()),
             ..KernelImage::bare(&kernel.code, function, abi, instruction_bytes)
         })
     }

@@ -25,7 +25,7 @@ pub use crate::envydis::{Assembly, AtomOp, DecodeError, LogicOp, QuadLane, QuadO
 pub use crate::isa::Stage;
 pub use asm::assemble;
 pub use chip::{Chip, Features, STAGES, Target};
-pub use decode::{decode, decode_word};
+pub use decode::{decode, decode_at, decode_word};
 pub use disasm::{ListingLine, disasm, listing};
 pub use operand::{AddOp, Address, Mods, Operand, RegWidth, Src};
 pub use support::support_table;

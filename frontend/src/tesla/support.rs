@@ -4,6 +4,18 @@ use super::table::rows;
 use super::{Chip, Form, STAGES, Stage};
 use crate::envydis::support_section;
 
+/// What runs.
+const RUNS: &str = "\
+## What runs
+
+All that programs of any stage use, but for `texcsaa`, of which nobody knows what it does: it raises the fault `illegal` in a lane that gets
+to it. Where the documents do not say, this is chosen:
+
+- Geometry: a pointer into p[] is 4 times the number of its vertex, and words of a vertex are 0x20 bytes apart, as `$sr3` says.
+- Fragments: discarded lanes go on as helpers. Pixels have one sample, so `cent` changes nothing.
+- `texprep cube` gives the place on a face from 0 to 1, and 6 times the layer plus the face.
+";
+
 /// A markdown table of every row: `docs/support-tesla.md`.
 pub fn support_table() -> String {
     let mut out = String::from(
@@ -11,8 +23,9 @@ pub fn support_table() -> String {
          Generated from the instruction table (`frontend/src/tesla/rows.rs`); do not edit. `BLESS=1 cargo test -p \
          warpjit-frontend --test tesla_table` writes it anew.\n\n\
          Every row decodes, prints and assembles on the chips and in the program types named. Upper-case words are \
-         operand fields, `<words>` choices made by bits. All long rows take a predicate and `exit` or `join`.\n",
+         operand fields, `<words>` choices made by bits. All long rows take a predicate and `exit` or `join`.\n\n",
     );
+    out.push_str(RUNS);
     let forms: [(&str, &[Form]); 4] = [
         ("Short (one word)", &[Form::Short, Form::ShortControl]),
         ("Immediate (two words)", &[Form::Imm]),

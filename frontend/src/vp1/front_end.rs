@@ -82,7 +82,7 @@ impl Target for Chip {
     ) -> Result<KernelImage, LoadError> {
         let chip = *self;
         let (entry, code) = (options.entry, &kernel.code);
-        check_entry(entry, 4, code)?;
+        check_entry(0, entry, 4, code)?;
         let options =
             lift::Options { name: "kernel", chip, entry: entry / 4, more_entries: &[], resumable: false };
         let lifted = lift::lift(code, &options, meter)?;

@@ -33,7 +33,11 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let mut spec =
         BarrierSpec { index: 0, arrive: true, wait: inst.mods.bar != BarOp::Arrive, warps: None, from: None };
     let threads = if inst.srcs().len() > 1 { e.immediate(inst, 1) } else { Some(0) };
-    let known = e.immediate(inst, 0).zip(threads);
+    let mut known = e.immediate(inst, 0).zip(threads);
+    if e.own.program.plan.is_some() {
+        // In a graphics stage it opens when the warp's lanes are there; other warps have nothing to do with it.
+        known = Some((e.immediate(inst, 0).unwrap_or(0), 0));
+    }
     if let Some((number, threads)) = known {
         spec.index = number as u8 & 15;
         spec.warps = (threads != 0).then(|| threads.div_ceil(LANES));

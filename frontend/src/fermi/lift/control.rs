@@ -4,7 +4,10 @@
 use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Type, Value};
 
 use super::emit::{Emit, constant};
-use super::{atomic, barrier, convert, double, float, graph, int, lanes, memory, special, video};
+use super::{
+    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface, texture,
+    video,
+};
 use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
 
@@ -20,6 +23,15 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let no_space = |operand| matches!(operand, Operand::Const { space, .. } if u32::from(space) >= BANKS);
     if inst.srcs().iter().any(|src| no_space(src.operand)) {
         e.fault(GuestFault::Illegal);
+    } else if stage::stores(inst)
+        && let Some(alive) = e.own.program.plan.and_then(|plan| e.alive(plan))
+    {
+        // Helpers and discarded lanes store nothing.
+        e.guard = Some(e.narrowed(alive));
+        body(e, inst);
+        if !e.is_done() {
+            e.guard = e.guard_of(inst);
+        }
     } else {
         body(e, inst);
     }
@@ -148,44 +160,41 @@ fn body(e: &mut Emit<'_>, inst: &Inst) {
                 e.fault(GuestFault::Trap);
             }
         }
-        // Graphics, textures, surfaces; what nobody knows the meaning of; what trap handlers use.
-        Op::Interp
-        | Op::IMadSd
-        | Op::BarRead
-        | Op::SuClamp
-        | Op::SuBfm
-        | Op::SuEau
-        | Op::SuLdGB
-        | Op::SuLdB
-        | Op::SuRedP
-        | Op::SuStGB
-        | Op::SuStGP
-        | Op::SuStB
-        | Op::SuStP
-        | Op::SuQ
-        | Op::SuLea
-        | Op::LdVertex
-        | Op::LdAttr
-        | Op::StAttr
-        | Op::Al2p
-        | Op::PixInfo
-        | Op::Out
-        | Op::Tex
-        | Op::TexFetch
-        | Op::TexGather
-        | Op::TexQueryLod
-        | Op::TexQuery
-        | Op::TexCsaa
-        | Op::TexGrad
-        | Op::Discard
-        | Op::Rtt => e.fault(GuestFault::Illegal),
+        Op::Interp | Op::LdVertex | Op::LdAttr | Op::StAttr | Op::Al2p | Op::PixInfo | Op::Out => {
+            stage::inst(e, inst);
+        }
+        Op::Discard => discard(e, inst),
+        Op::Tex | Op::TexFetch | Op::TexGather | Op::TexQueryLod | Op::TexQuery | Op::TexGrad => {
+            texture::inst(e, inst);
+        }
+        Op::SuLdB | Op::SuStB | Op::SuStP | Op::SuLea | Op::SuRedP | Op::SuLdGB | Op::SuStGB | Op::SuStGP => {
+            surface::inst(e, inst);
+        }
+        // What nobody knows the meaning of; what trap handlers use.
+        Op::IMadSd | Op::BarRead | Op::SuClamp | Op::SuBfm | Op::SuEau | Op::SuQ | Op::TexCsaa | Op::Rtt => {
+            e.fault(GuestFault::Illegal)
+        }
     }
 }
 
 fn leave(e: &mut Emit<'_>, inst: &Inst, kind: LeaveKind) {
     let cond = both(e, inst);
+    if matches!(kind, LeaveKind::Exit | LeaveKind::Return) {
+        // A return outside of a function ends the thread.
+        e.guard = cond;
+        stage::keep_registers(e);
+    }
     let next = next_block(e, inst);
     e.terminate(Terminator::Leave { kind, cond, next });
+}
+
+/// The fragments are not written; their lanes go on as helpers.
+fn discard(e: &mut Emit<'_>, inst: &Inst) {
+    let Some(plan) = e.own.program.plan else { return e.fault(GuestFault::Illegal) };
+    let guard = e.guard;
+    e.guard = both(e, inst);
+    e.discard(plan);
+    e.guard = guard;
 }
 
 fn target_block(e: &Emit<'_>, inst: &Inst) -> Option<Block> {

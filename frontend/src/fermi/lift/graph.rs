@@ -4,18 +4,20 @@
 use warpjit_ir::{Meter, Stopped};
 
 use super::Options;
-use crate::fermi::{Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode};
+use crate::fermi::{Chip, Family, Inst, MemSpace, Op, Operand, TRUE_PRED, ZERO_REG, abi, decode_at};
 use crate::simt::{Graph, Leads, Source, TargetSet};
 
 /// A program's code.
 struct Code<'a> {
     code: &'a [u8],
+    /// Address of the first byte.
+    base: u32,
     chip: Chip,
 }
 
 /// Follows the program from its entry.
 pub(super) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
-    Graph::explore(&Code { code, chip: options.chip }, options.entry, meter)
+    Graph::explore(&Code { code, base: options.base, chip: options.chip }, options.entry, meter)
 }
 
 impl Source for Code<'_> {
@@ -25,7 +27,7 @@ impl Source for Code<'_> {
         if !pc.is_multiple_of(4) {
             return None;
         }
-        let inst = decode(self.code, pc, self.chip).ok()?;
+        let inst = decode_at(self.code, self.base, pc, self.chip).ok()?;
         // Long instructions are aligned; each group of 64 bytes of GK104 begins with its hints, which stand
         // nowhere else.
         let aligned = inst.len == 4 || pc.is_multiple_of(8);
@@ -51,7 +53,9 @@ impl Source for Code<'_> {
 
     fn set(&self, _: TargetSet) -> Vec<u32> {
         // Nobody puts short instructions where an address is computed.
-        (0..self.code.len().min(1 << 24) as u32).step_by(8).collect()
+        let first = self.base.next_multiple_of(8);
+        let bytes = self.code.len().min(1 << 24) as u32;
+        (0..bytes).step_by(8).filter_map(|at| first.checked_add(at)).collect()
     }
 }
 
@@ -102,6 +106,17 @@ pub(super) fn knows_windows(graph: &Graph<Inst>, chip: Chip) -> bool {
             _ => false,
         })
     })
+}
+
+/// End of what an instruction accesses in local memory at a known address.
+pub(super) fn local_end(inst: &Inst) -> u32 {
+    let ends = inst.srcs().iter().map(|src| match src.operand {
+        Operand::Mem { space: MemSpace::Local, base: ZERO_REG, offset, .. } => {
+            u32::try_from(offset).map_or(0, |offset| offset.saturating_add(16))
+        }
+        _ => 0,
+    });
+    ends.max().unwrap_or(0)
 }
 
 /// Whether the instruction can access local memory.

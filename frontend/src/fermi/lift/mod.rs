@@ -1,11 +1,11 @@
-//! Lifts compute programs to the IR's SPMD form.
+//! Lifts programs of all stages to the IR's SPMD form.
 //!
 //! Every register is a slot: `r0` to `r62` (i32); `p0` to `p6` (masks); `c.z`, `c.s`, `c.c`, `c.o` (masks). A register beyond the
 //! program's allotment has no slot: it reads 0, and writes to it are dropped. `graph` finds the reachable instructions. Each
 //! other file lifts the instructions of one topic.
 //!
-//! No code is an error here. Undefined words, graphics and texture instructions, and targets outside the code become an `illegal`
-//! fault, which is raised if a lane gets there.
+//! No code is an error here. Undefined words and targets outside the code become an `illegal` fault, which is raised if a lane gets there.
+//! Addresses of code are those of the segment: the file's first byte is at [`Options::base`].
 
 mod atomic;
 mod barrier;
@@ -20,13 +20,18 @@ mod int;
 mod lanes;
 mod memory;
 mod special;
+mod stage;
+mod surface;
 #[cfg(test)]
 mod tests;
+mod texture;
 mod video;
 
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
 use super::{Chip, Inst, Op};
+use crate::isa::Stage;
+use crate::simt::stage::{Plan, Uses};
 use crate::simt::{Blocks, Carried, Graph};
 use emit::{Emit, Own};
 
@@ -37,7 +42,9 @@ pub struct Options<'a> {
     pub name: &'a str,
     /// The chip.
     pub chip: Chip,
-    /// Byte offset of the first instruction.
+    /// Address of the code's first byte.
+    pub base: u32,
+    /// Address of the first instruction.
     pub entry: u32,
     /// Registers of a thread.
     pub registers: u32,
@@ -45,28 +52,68 @@ pub struct Options<'a> {
     pub local_bytes: u32,
     /// The segment that barriers count lanes in, if they do ([`Needs::counters`]).
     pub counters: u8,
+    /// Stage of the program.
+    pub stage: Stage,
+    /// Inputs and outputs of a graphics stage.
+    pub(crate) plan: Option<&'a Plan>,
+    /// Where texture and surface instructions have their arguments in local memory.
+    pub(crate) mailbox: u32,
+    /// GK104: the const bank whose words are texture handles.
+    pub texture_handles: u8,
+}
+
+impl<'a> Options<'a> {
+    /// A compute program at address 0 that needs nothing.
+    pub fn compute(name: &'a str, chip: Chip, registers: u32) -> Options<'a> {
+        Options {
+            name,
+            chip,
+            base: 0,
+            entry: 0,
+            registers,
+            local_bytes: 0,
+            counters: 0,
+            stage: Stage::Compute,
+            plan: None,
+            mailbox: 0,
+            texture_handles: 15,
+        }
+    }
 }
 
 /// What a program needs of its launch.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Needs {
+#[derive(Debug)]
+pub(crate) struct Needs {
     /// Local memory.
-    pub local: bool,
+    pub(crate) local: bool,
+    /// Bytes of it that accesses reach at known addresses.
+    pub(crate) local_end: u32,
     /// Memory in which barriers count lanes.
-    pub counters: bool,
+    pub(crate) counters: bool,
+    /// It has texture or surface instructions.
+    pub(crate) textures: bool,
+    /// What it uses of its stage.
+    pub(crate) uses: Uses,
 }
 
 /// What the instructions that can be reached need.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
+pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
     let graph = graph::explore(code, options, meter)?;
     let windows = graph::knows_windows(&graph, options.chip);
-    Ok(Needs {
+    let mut needs = Needs {
         local: graph.insts().any(|inst| graph::is_local(inst, windows)),
+        local_end: graph.insts().map(graph::local_end).max().unwrap_or(0),
         counters: graph.insts().any(barrier::counts),
-    })
+        textures: graph.insts().any(|inst| texture::is_texture(inst) || surface::is_surface(inst)),
+        uses: Uses::default(),
+    };
+    for inst in graph.insts() {
+        stage::note(inst, options.stage, &mut needs);
+    }
+    Ok(needs)
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
@@ -85,10 +132,17 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
         windows: graph::knows_windows(&graph, options.chip),
         local_bytes: options.local_bytes,
         counters: options.counters,
+        plan: options.plan,
+        mailbox: options.mailbox,
+        texture_handles: options.texture_handles,
     };
     let entry = func.entry;
     let mut emit = Emit::new(&mut func, &mut carried, Own { slots: &slots, program: &program }, entry);
-    emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
+    let first = blocks.behind(options.entry);
+    match options.plan {
+        Some(plan) => emit.stage_prologue(plan, first),
+        None => emit.terminate(Terminator::Jump(first.into())),
+    }
     emit.blocks(&graph, &blocks, meter, |emit, inst| {
         // Hints to the scheduler are no instructions.
         if inst.op != Op::Sched {
@@ -108,6 +162,11 @@ struct Program<'a> {
     windows: bool,
     local_bytes: u32,
     counters: u8,
+    /// Inputs and outputs of a graphics stage.
+    plan: Option<&'a Plan>,
+    /// Where texture and surface instructions have their arguments in local memory.
+    mailbox: u32,
+    texture_handles: u8,
 }
 
 /// The slots of a thread's state.

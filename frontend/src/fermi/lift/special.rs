@@ -3,6 +3,7 @@
 use warpjit_ir::{Builtin, Value};
 
 use super::emit::Emit;
+use super::stage;
 use crate::fermi::{Chip, Family, Inst, LogicOp, Op, Operand, PredSrc, Type, abi};
 
 /// Emits an instruction of this topic.
@@ -153,6 +154,7 @@ fn special_register(e: &mut Emit<'_>, inst: &Inst) {
             let warp = e.builtin(Builtin::WarpId);
             e.shl_const(warp, 8)
         }
+        16..=19 => stage::special_register(e, number),
         32 => e.packed(Builtin::Tid),
         33..=35 => e.builtin(Builtin::Tid(axis(33))),
         37..=39 => e.builtin(Builtin::Ctaid(axis(37))),

@@ -1,3 +1,4 @@
 //! Tests of Fermi's lifter: small programs, lifted and run in the interpreter.
 
 mod edges;
+mod stage;

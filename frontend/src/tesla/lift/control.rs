@@ -3,7 +3,7 @@
 use warpjit_ir::{BarrierSpec, Block, GuestFault, LeaveKind, PushKind, Space, Terminator, Value};
 
 use super::emit::Emit;
-use super::{atomic, convert, float, int, memory, special};
+use super::{atomic, convert, float, int, memory, special, stage, texture};
 use crate::simt::Blocks;
 use crate::tesla::{End, Inst, Op, Operand};
 
@@ -28,7 +28,10 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
     let next = || blocks.behind(inst.next_pc());
     match inst.end {
         End::None => {}
-        End::Exit => leave(e, LeaveKind::Exit, None, next()),
+        End::Exit => {
+            stage::keep_registers(e);
+            leave(e, LeaveKind::Exit, None, next());
+        }
         End::Join => e.terminate(Terminator::Join { cond: None, next: next(), at_target: false }),
     }
 }
@@ -112,7 +115,11 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
             Some(target) => e.terminate(Terminator::Call { target, ret: next() }),
             None => e.fault(GuestFault::Illegal),
         },
-        Op::Ret => leave(e, LeaveKind::Return, guard, next()),
+        Op::Ret => {
+            // Outside of a function it ends the thread.
+            stage::keep_registers(e);
+            leave(e, LeaveKind::Return, guard, next());
+        }
         Op::Break => leave(e, LeaveKind::Break, guard, next()),
         Op::BreakAddr => push(e, PushKind::Break, target, next()),
         Op::JoinAt => push(e, PushKind::Join, target, next()),
@@ -121,22 +128,17 @@ fn body(e: &mut Emit<'_>, inst: &Inst, blocks: &Blocks) {
         Op::QuadPop => e.terminate(Terminator::QuadPop { next: next() }),
         Op::Bar => barrier(e, inst, next()),
         Op::Trap => e.fault(GuestFault::Trap),
-        // Graphics only.
-        Op::LdAttr
-        | Op::StOut
-        | Op::Interp
-        | Op::TexAuto
+        Op::LdAttr | Op::StOut | Op::Interp | Op::Emit | Op::Restart | Op::Discard => stage::inst(e, inst),
+        Op::TexAuto
         | Op::TexFetch
         | Op::TexBias
         | Op::TexLod
         | Op::TexSize
         | Op::TexPrep
         | Op::TexQueryLod
-        | Op::TexCsaa
-        | Op::TexGather
-        | Op::Emit
-        | Op::Restart
-        | Op::Discard => e.fault(GuestFault::Illegal),
+        | Op::TexGather => texture::inst(e, inst),
+        // Nobody knows what it does.
+        Op::TexCsaa => e.fault(GuestFault::Illegal),
     }
 }
 

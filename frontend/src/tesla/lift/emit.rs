@@ -1,14 +1,34 @@
 //! Emits the IR of one block: reads operands, writes results under the predicate, sets flags.
 
+use std::ops::Deref;
+
 use warpjit_ir::{Builtin, MemAccess, Scalar, Space, Value};
 
-use super::Slots;
+use super::{Slots, stage};
 pub(super) use crate::simt::Flags;
+use crate::simt::stage::Plan;
 use crate::simt::{Emitter, above, condition};
 use crate::tesla::{Address, Inst, Operand, Predicate, RegWidth, Src, Type as GuestType};
 
 /// Emits into one block after the other.
-pub(super) type Emit<'f> = Emitter<'f, &'f Slots>;
+pub(super) type Emit<'f> = Emitter<'f, Own<'f>>;
+
+/// What the lifter knows of a program.
+pub(super) struct Own<'f> {
+    pub(super) slots: &'f Slots,
+    /// Inputs and outputs of a graphics stage.
+    pub(super) plan: Option<&'f Plan>,
+    /// Where texture instructions have their arguments in local memory.
+    pub(super) mailbox: u32,
+}
+
+impl Deref for Own<'_> {
+    type Target = Slots;
+
+    fn deref(&self) -> &Slots {
+        self.slots
+    }
+}
 
 impl Emit<'_> {
     // Registers.
@@ -119,7 +139,9 @@ impl Emit<'_> {
             Operand::Shared { ty, addr } => self.load_operand(Space::Shared, ty, addr),
             Operand::Const { space, ty, addr } => self.load_operand(Space::Const(space), ty, addr),
             Operand::Areg(number) => self.areg(number),
-            // Nothing else is read as a number in compute programs.
+            Operand::Attr { addr } => stage::attribute(self, addr),
+            Operand::Prim { addr } => stage::vertex_word(self, addr),
+            // Nothing else is read as a number.
             _ => self.b.i32(0),
         }
     }
@@ -180,7 +202,7 @@ impl Emit<'_> {
                 self.set_half(num.into(), high, value);
             }
             Some(Operand::Reg { num, .. }) => self.set_reg(num.into(), value),
-            // Output registers of compute programs lead nowhere.
+            Some(Operand::Out { ty, addr }) => stage::set_output(self, addr, ty, value),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::{atomic, is_areg};
 use crate::simt::{Graph, Leads, Source, TargetSet};
-use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode, decode_word};
+use crate::tesla::{DecodeError, End, Features, Inst, Op, Operand, Target, decode_at as decode, decode_word};
 use warpjit_ir::{Meter, Stopped};
 
 /// A program's code.
@@ -36,13 +36,14 @@ impl Source for Program<'_> {
 
     fn set(&self, set: TargetSet) -> Vec<u32> {
         match set {
-            TargetSet::Anywhere => starts(self.code).collect(),
+            TargetSet::Anywhere => starts(self.code, self.options.base).collect(),
             TargetSet::OfBank(bank) => {
                 let bytes = self.fixed_bank(bank).unwrap_or_default();
                 let words =
                     bytes.windows(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
                 // Beyond the bank's end the space reads as zero.
-                let mut targets: Vec<u32> = words.chain([0]).filter(|&pc| is_start(self.code, pc)).collect();
+                let mut targets: Vec<u32> =
+                    words.chain([0]).filter(|&pc| is_start(self.code, self.options.base, pc)).collect();
                 targets.sort_unstable();
                 targets.dedup();
                 targets
@@ -72,10 +73,10 @@ impl Program<'_> {
 
 /// The instruction at `pc`, if the hardware would find one there.
 fn decode_at(code: &[u8], pc: u32, options: &Options<'_>) -> Option<Inst> {
-    if !is_start(code, pc) {
+    if !is_start(code, options.base, pc) {
         return None;
     }
-    let inst = match decode(code, pc, options.target) {
+    let inst = match decode(code, options.base, pc, options.target) {
         Ok(inst) => inst,
         Err(DecodeError::Undefined { raw, .. }) => {
             atomic::decode_odd(raw, pc, options.target).or_else(|| decode_odd(raw, pc, options.target))?
@@ -118,17 +119,20 @@ fn decode_odd(raw: u64, pc: u32, target: Target) -> Option<Inst> {
 
 /// Whether an instruction begins at `pc`. Long ones only stand at multiples of eight, so looking at the word
 /// before is enough.
-fn is_start(code: &[u8], pc: u32) -> bool {
-    let word_bit0 = |at: u32| code.get(at as usize).map(|byte| byte & 1);
+fn is_start(code: &[u8], base: u32, pc: u32) -> bool {
+    let word_bit0 = |at: Option<u32>| code.get(at? as usize).map(|byte| byte & 1);
+    let at = pc.checked_sub(base);
     match pc % 8 {
-        0 => (pc as usize) < code.len(),
-        4 => word_bit0(pc).is_some() && word_bit0(pc - 4) == Some(0),
+        0 => word_bit0(at).is_some(),
+        // What stands before the file is not known.
+        4 => word_bit0(at).is_some() && at.and_then(|at| word_bit0(at.checked_sub(4))) != Some(1),
         _ => false,
     }
 }
 
-fn starts(code: &[u8]) -> impl Iterator<Item = u32> + '_ {
-    (0..code.len().min(1 << 24) as u32).step_by(4).filter(|&pc| is_start(code, pc))
+fn starts(code: &[u8], base: u32) -> impl Iterator<Item = u32> + '_ {
+    let at = move |offset: u32| base.wrapping_add(offset);
+    (0..code.len().min(1 << 24) as u32).step_by(4).map(at).filter(move |&pc| is_start(code, base, pc))
 }
 
 fn steps_missing_areg(inst: &Inst) -> bool {

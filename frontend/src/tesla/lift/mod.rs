@@ -1,4 +1,4 @@
-//! Lifts compute programs to the IR's SPMD form.
+//! Lifts programs of all stages to the IR's SPMD form.
 //!
 //! Every register is a slot: `r0`, `r1`, ... (i32); `a1` to `a4` and `a7` (i32, of which 16 bits are used); `c0.z`, `c0.s`,
 //! `c0.c`, `c0.o` and so on (masks). A register beyond the program's allotment has no slot: it reads 0, and writes to it are
@@ -6,8 +6,8 @@
 //!
 //! [`graph`](self) finds the reachable instructions and where blocks begin. Each other file lifts the instructions of one topic.
 //!
-//! No code is an error here. Undefined words, graphics-only instructions, and targets outside the code or inside an instruction
-//! become an `illegal` fault, which is raised if a lane gets there.
+//! No code is an error here. Undefined words, and targets outside the code or inside an instruction become an `illegal` fault, which is
+//! raised if a lane gets there. Addresses of code are those of the segment: the file's first byte is at [`Options::base`].
 
 mod atomic;
 mod control;
@@ -18,14 +18,17 @@ mod graph;
 mod int;
 mod memory;
 mod special;
+mod stage;
 #[cfg(test)]
 mod tests;
+mod texture;
 
 use warpjit_ir::{Builtin, Form, Function, Meter, Slot, SlotInit, Stopped, Terminator, Type};
 
-use super::Target;
-use crate::simt::Carried;
-use emit::Emit;
+use super::{Inst, Target};
+use crate::simt::stage::{Plan, Uses};
+use crate::simt::{Carried, Graph};
+use emit::{Emit, Own};
 
 /// What the lifter has to know about a program besides its code.
 #[derive(Clone, Debug)]
@@ -34,13 +37,43 @@ pub struct Options<'a> {
     pub name: &'a str,
     /// Chip and program type.
     pub target: Target,
-    /// Byte offset of the first instruction.
+    /// Address of the code's first byte.
+    pub base: u32,
+    /// Address of the first instruction.
     pub entry: u32,
     /// Registers of a thread.
     pub registers: u32,
     /// Const banks whose contents are fixed, as `(bank, bytes)`: the only targets of a `bra c[]` through them are
     /// the words they hold. A `bra c[]` through any other bank may go to every instruction.
     pub const_banks: &'a [(u8, &'a [u8])],
+    /// Inputs and outputs of a graphics stage.
+    pub(crate) plan: Option<&'a Plan>,
+    /// Where texture instructions have their arguments in local memory.
+    pub(crate) mailbox: u32,
+}
+
+/// What a program needs of its launch.
+#[derive(Debug, Default)]
+pub(crate) struct Needs {
+    /// Bytes of local memory that accesses reach at known addresses; `None`: there is no access.
+    pub(crate) local: Option<u32>,
+    /// It has texture instructions.
+    pub(crate) textures: bool,
+    /// What it uses of its stage.
+    pub(crate) uses: Uses,
+}
+
+/// What the instructions that can be reached need.
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
+    let graph: Graph<Inst> = graph::explore(code, options, meter)?;
+    let mut needs = Needs::default();
+    for inst in graph.insts() {
+        stage::note(inst, &mut needs);
+    }
+    Ok(needs)
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
@@ -54,11 +87,18 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
     let blocks = graph.blocks(&mut func, options.entry);
     let mut carried = Carried::new(emit::builtin_max);
     let prologue = func.entry;
-    let mut emit = Emit::new(&mut func, &mut carried, &slots, prologue);
-    // What the hardware passes in a register; a branch to the entry does not do it again.
-    let tid = emit.packed(Builtin::Tid);
-    emit.set_reg(0, tid);
-    emit.terminate(Terminator::Jump(blocks.behind(options.entry).into()));
+    let own = Own { slots: &slots, plan: options.plan, mailbox: options.mailbox };
+    let mut emit = Emit::new(&mut func, &mut carried, own, prologue);
+    let first = blocks.behind(options.entry);
+    match options.plan {
+        Some(plan) => emit.stage_prologue(plan, first),
+        None => {
+            // What the hardware passes in a register; a branch to the entry does not do it again.
+            let tid = emit.packed(Builtin::Tid);
+            emit.set_reg(0, tid);
+            emit.terminate(Terminator::Jump(first.into()));
+        }
+    }
     emit.blocks(&graph, &blocks, meter, |emit, inst| {
         emit.count();
         control::inst(emit, inst, &blocks);

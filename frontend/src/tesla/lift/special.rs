@@ -5,6 +5,7 @@ use warpjit_ir::{Builtin, Imm, Opcode, Type, Value};
 use super::convert::creg_flags;
 use super::emit::Emit;
 use super::float::{canonical, set_f32_flags};
+use crate::isa::Stage;
 use crate::tesla::{Inst, Op, Operand, QuadLane};
 
 /// Emits an instruction of this topic.
@@ -97,14 +98,19 @@ fn vote(e: &mut Emit<'_>, inst: &Inst) {
     e.set_flags(inst, flags);
 }
 
-/// Adds or subtracts the value of one lane of the quad and the own source 3. The neighbour forms give 0 in compute
-/// programs.
+/// Adds or subtracts the value of one lane of the quad, or in fragment programs of a neighbour, and the own source 3. The neighbour forms
+/// give 0 elsewhere.
 fn quadop(e: &mut Emit<'_>, inst: &Inst) {
-    let QuadLane::Lane(lane) = inst.mods.quad_lane else {
+    let distance = match inst.mods.quad_lane {
+        QuadLane::Lane(_) => None,
+        QuadLane::Dx => Some(1),
+        QuadLane::Dy => Some(2),
+    };
+    if distance.is_some() && inst.target.stage != Stage::Fragment {
         let zero = e.b.f32(0.0);
         e.write_f32(inst, zero);
         return set_f32_flags(e, inst, zero);
-    };
+    }
     // The lane asked for may be inactive: what counts is its register, not a copy made by the active lanes.
     let register = match inst.src(0).map(|src| src.operand) {
         Some(Operand::Reg { num, .. }) => e.own.registers.get(usize::from(num)).copied(),
@@ -116,7 +122,18 @@ fn quadop(e: &mut Emit<'_>, inst: &Inst) {
             Some(slot) => e.get(slot),
             None => e.b.i32(0),
         };
-        if let Some(other) = e.b.push(Opcode::QuadLane, &[value], Imm::Bits(lane.into()), Some(Type::I32)) {
+        let other = match (inst.mods.quad_lane, distance) {
+            (QuadLane::Lane(lane), _) => {
+                e.b.push(Opcode::QuadLane, &[value], Imm::Bits(lane.into()), Some(Type::I32))
+            }
+            (_, distance) => {
+                let own = e.builtin(Builtin::LaneId);
+                let distance = e.b.i32(distance.unwrap_or(0));
+                let neighbour = e.b.ixor(own, distance);
+                Some(e.b.shuffle(value, neighbour))
+            }
+        };
+        if let Some(other) = other {
             e.put_always(taken, other);
         }
     });

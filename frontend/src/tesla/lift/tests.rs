@@ -3,3 +3,4 @@
 mod corpus;
 mod edges;
 mod random;
+mod stage;

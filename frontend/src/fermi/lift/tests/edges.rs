@@ -60,7 +60,7 @@ impl WarpMemory for Memory {
 
 /// Runs code and gives `$r1` of the lanes.
 fn run_code(code: &[u8], chip: Chip) -> Result<Vec<u32>, Fault> {
-    let options = Options { name: "test", chip, entry: 0, registers: 16, local_bytes: 256, counters: 0 };
+    let options = Options { local_bytes: 256, ..Options::compute("test", chip, 16) };
     let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory { shared: [0; 256] }, "r1")
 }
@@ -90,13 +90,13 @@ fn off_the_code() {
 }
 
 #[test]
-fn graphics_only_where_somebody_gets_there() {
-    // The second instruction is a texture's; only lane 3 executes it.
+fn unknown_only_where_somebody_gets_there() {
+    // Nobody knows what the second instruction, `texcsaa`, does; only lane 3 executes it.
     let mut code = assembled(
         "long mov b32 $r2 $tidx\nlong set $p0 0x1 eq u32 $r2 0x3\nlong (not $p0) exit\n",
         Chip::Gf100,
     );
-    code.extend(0x8000_0000_0000_1c06u64.to_le_bytes());
+    code.extend(0xd000_0000_0000_1c06u64.to_le_bytes());
     code.extend(assembled("exit\n", Chip::Gf100));
     let fault = run_code(&code, Chip::Gf100).expect_err("a fault");
     assert_eq!((fault.kind, fault.pc, fault.lane), (FaultKind::Illegal, 0x18, 3));
@@ -300,8 +300,7 @@ fn guarded_instructions_read_each_other() {
     let want = |lane: u32| if lane < 16 { 0x100 } else { lane + 1 };
     assert_eq!(run(text).unwrap(), (0..32).map(want).collect::<Vec<_>>());
     let code = assembled(text, Chip::Gf100);
-    let options =
-        Options { name: "test", chip: Chip::Gf100, entry: 0, registers: 16, local_bytes: 0, counters: 0 };
+    let options = Options::compute("test", Chip::Gf100, 16);
     let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     // The carry as a number: 1 where it holds, else 0.
     let constant = |value| func.as_const(value);

@@ -256,9 +256,12 @@ fn check(files: &Files) -> Result<(), String> {
     let options = Options {
         name: "kernel",
         target,
+        base: 0,
         entry: get("entry").unwrap_or(0),
         registers: get("registers").unwrap_or(128),
         const_banks: &[],
+        plan: None,
+        mailbox: 0,
     };
     let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
     if let Err(error) = verify(&func) {

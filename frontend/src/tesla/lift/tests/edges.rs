@@ -64,9 +64,12 @@ fn run_code(
     let options = Options {
         name: "test",
         target: Target::compute(chip),
+        base: 0,
         entry: 0,
         registers: 8,
         const_banks: if known { banks } else { &[] },
+        plan: None,
+        mailbox: 0,
     };
     let func = lift(code, &options, &Meter::unlimited()).expect("no limits");
     run_warp(&func, &mut Memory(banks), slot)
@@ -103,9 +106,9 @@ fn unaligned_long_instruction() {
 
 #[test]
 fn lanes_that_do_not_reach_a_fault() {
-    // Only lane 3 gets to the texture instruction and faults there; if nobody does, nothing happens.
+    // Only lane 3 gets to `texcsaa`, of which nobody knows what it does, and faults there; if nobody does, nothing happens.
     let mut code = assembled("mov b32 $r2 0x3\nset $c0 # e u32 $r0 $r2\n", Chip::G200);
-    code.extend(0x0000_0280_f000_0001u64.to_le_bytes());
+    code.extend(0x8000_0280_f000_0001u64.to_le_bytes());
     code.extend(assembled("exit nop\n", Chip::G200));
     let fault = run_code(&code, Chip::G200, &[], false, "r1").expect_err("a fault");
     assert_eq!((fault.kind, fault.pc, fault.lane), (FaultKind::Illegal, 0x10, 3));

@@ -4,9 +4,12 @@ use warpjit_ir::Meter;
 use warpjit_ir::Space;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
+use warpjit_ir::{DeviceFault, DeviceSite};
 
-use crate::tesla::lift::{Options, lift};
-use crate::tesla::{Chip, Op, Target, decode_word, table};
+use crate::simt::stage::Plan;
+use crate::stage::{InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput};
+use crate::tesla::lift::{Options, lift, needs};
+use crate::tesla::{Chip, Op, STAGES, Stage, Target, decode_word, table};
 use crate::testing::Random;
 
 /// A memory that takes everything and holds noise.
@@ -25,6 +28,10 @@ impl WarpMemory for Noise {
     fn lock(&mut self, lane: u32, _: u64) -> bool {
         lane == 0
     }
+
+    fn call_device(&mut self, _: &DeviceSite, _: u64) -> Result<(), DeviceFault> {
+        Ok(())
+    }
 }
 
 /// Words that mostly are instructions of the target.
@@ -34,8 +41,7 @@ fn code(random: &mut Random, words: u64, target: Target) -> Vec<u8> {
     while (code.len() as u64) < words * 4 {
         let row = rows[random.below(rows.len() as u64) as usize];
         // What ends a program at once is rarer than the rest.
-        let ends =
-            matches!(row.op, Op::Trap | Op::Ret | Op::Break) || format!("{:?}", row.op).starts_with("Tex");
+        let ends = matches!(row.op, Op::Trap | Op::Ret | Op::Break | Op::TexCsaa);
         if ends && random.below(64) != 0 {
             continue;
         }
@@ -65,6 +71,30 @@ fn code(random: &mut Random, words: u64, target: Target) -> Vec<u8> {
     code
 }
 
+/// Inputs and outputs.
+fn interface(random: &mut Random, stage: Stage) -> StageInterface {
+    let kinds: &[Per] = match stage {
+        Stage::Fragment => &[Per::Plane, Per::Pixel, Per::Primitive, Per::Launch],
+        Stage::Geometry => &[Per::Vertex, Per::Vertex, Per::Primitive],
+        _ => &[Per::Vertex, Per::Launch],
+    };
+    let inputs = (0..random.below(5)).map(|n| StageInput {
+        place: InputPlace::Address(64 * n as u32 + 4 * random.below(3) as u32),
+        words: 1 + random.below(12) as u32,
+        per: kinds[random.below(kinds.len() as u64) as usize],
+    });
+    let inputs = inputs.collect();
+    let outputs = (0..random.below(4)).map(|n| StageOutput {
+        place: match stage {
+            Stage::Fragment => OutputPlace::Register(4 * n as u32),
+            _ => OutputPlace::Address(16 * n as u32),
+        },
+        words: 1 + random.below(4) as u32,
+    });
+    let outputs = outputs.collect();
+    StageInterface { stage, vertices: 3, invocations: 1, max_vertices: 5, inputs, outputs }
+}
+
 /// The seeds to try: 300 from 1 on, as many as `WARPJIT_RANDOM` says, or the one in `WARPJIT_SEED`.
 fn seeds() -> std::ops::RangeInclusive<u64> {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
@@ -82,15 +112,24 @@ fn random_code_lifts_and_ends() {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let words = 1 + random.below(120);
         let chip = Chip::ALL[random.below(Chip::ALL.len() as u64) as usize];
-        let target = Target::compute(chip);
+        let target = Target { chip, stage: STAGES[random.below(STAGES.len() as u64) as usize] };
+        let interface = interface(&mut random, target.stage);
         let code = code(&mut random, words, target);
-        let options = Options {
+        let base = random.below(3) as u32 * 8;
+        let mut options = Options {
             name: "random",
             target,
-            entry: random.below(words) as u32 / 2 * 8,
+            base,
+            entry: base + random.below(words) as u32 / 2 * 8,
             registers: random.below(130) as u32,
             const_banks: &[],
+            plan: None,
+            mailbox: 0x1000,
         };
+        let needs = needs(&code, &options, &Meter::unlimited()).expect("no limits");
+        let plan = (target.stage != Stage::Compute)
+            .then(|| Plan::new(&interface, &needs.uses, 0x1100, target.stage == Stage::Geometry).unwrap());
+        options.plan = plan.as_ref();
         let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
         if let Err(error) = verify(&func) {
             panic!("seed {seed} on {chip}: {error}");

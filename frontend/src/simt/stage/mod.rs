@@ -1,0 +1,57 @@
+//! Programs of graphics stages of Tesla and Fermi: where their inputs and outputs are in the memory of a lane ([`Plan`]), and the code
+//! that reads and writes them.
+//!
+//! A lane's words stand in its local memory, behind the guest's own; outputs of tessellation control, which other lanes read, in
+//! shared memory. Accesses at addresses that only the program knows when it runs search the few ranges that there are.
+
+mod emit;
+mod plan;
+
+pub(crate) use emit::{At, Read};
+pub(crate) use plan::{Plan, Uses};
+
+use warpjit_ir::{KernelAbi, ParamSpace};
+
+use crate::stage::{Per, StageInput};
+
+/// A space that a program reads inputs from. Numbers of words in one say nothing about those in another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum InputSpace {
+    /// What the stage reads usually: a[], or v[] of Tesla.
+    Attribute,
+    /// Tesla: p[], words of vertices of a primitive.
+    Vertex,
+    /// Fermi's tessellation evaluation: the own output space.
+    Point,
+    /// Fermi's tessellation evaluation: patch space.
+    Patch,
+}
+
+impl InputSpace {
+    /// Where a program finds an input. `apart`: words of vertices have a space of their own.
+    fn of(input: &StageInput, apart: bool) -> InputSpace {
+        match input.per {
+            Per::Point => InputSpace::Point,
+            Per::Patch => InputSpace::Patch,
+            Per::Vertex if apart => InputSpace::Vertex,
+            _ => InputSpace::Attribute,
+        }
+    }
+}
+
+/// Lanes of a warp.
+pub(crate) const LANES: u32 = 32;
+
+/// The launch interface of a stage's program, whose blocks are single warps, from that of a compute program.
+pub(crate) fn interface(compute: KernelAbi, shared_bytes: u32, local_bytes: u32) -> KernelAbi {
+    KernelAbi {
+        header: Vec::new(),
+        params: ParamSpace { max_bytes: 0, ..compute.params },
+        max_grid: [0x7fff_ffff, 1, 1],
+        max_block: [LANES, 1, 1],
+        max_threads: LANES,
+        max_shared_bytes: compute.max_shared_bytes.max(shared_bytes),
+        max_local_bytes: compute.max_local_bytes.max(local_bytes),
+        ..compute
+    }
+}

@@ -1,0 +1,38 @@
+//! Texture instructions of Tesla and Fermi: what one asks for ([`Request`]), the code that calls the texture unit (`lift`), the unit itself
+//! (`device`), and what headers and samplers mean (`descriptor`); docs/hardware/textures-nv.md.
+//!
+//! An instruction's sources go to words of the lane's local memory, its *mailbox*, its results come back there.
+
+mod cube;
+mod descriptor;
+mod device;
+mod lift;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use device::{FERMI, TESLA};
+pub(crate) use lift::Arguments;
+pub(crate) use request::{Family, Level, Operation, Request};
+
+/// Bytes of a mailbox.
+pub(crate) const MAILBOX_BYTES: u32 = 96;
+
+/// Words of the mailbox: coordinates (or Tesla's sources in order).
+const COORDINATES: u32 = 0;
+/// Layer, or the word of GF100 that has it.
+const LAYER: u32 = 3;
+/// What a comparison takes.
+const REFERENCE: u32 = 4;
+/// Level of detail, or bias.
+const LEVEL: u32 = 5;
+/// Offsets in texels, one word or two.
+const OFFSETS: u32 = 6;
+/// GK104's handle.
+const HANDLE: u32 = 8;
+/// Changes of the coordinates from pixel to pixel, along x, then along y.
+const CHANGES: [u32; 2] = [9, 12];
+/// The four results. They have words of their own: an instruction does not write all the others.
+pub(crate) const RESULTS: u32 = 16;
+/// Words of arguments in all.
+const WORDS: usize = 15;

@@ -1,0 +1,170 @@
+//! [`Request`]: what a texture instruction asks for, as the constant of its device call.
+
+/// Chips whose texture units read the same things differently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Family {
+    /// G80: word 7 of headers has no meaning.
+    G80,
+    /// G84 to GT218.
+    Tesla,
+    /// GF100 to GF119.
+    Gf100,
+    /// GK104: handles in place of slots.
+    Gk104,
+}
+
+/// What is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Operation {
+    /// Filters.
+    Sample,
+    /// Reads a texel by integers.
+    Fetch,
+    /// One component of four texels.
+    Gather,
+    /// The level of detail.
+    QueryLevel,
+    /// Sizes and number of levels.
+    QuerySize,
+    /// Number of samples.
+    QueryType,
+    /// What nobody knows: zeros.
+    QueryOther,
+    /// Face and place of a cube's direction.
+    CubeFace,
+}
+
+/// Where a level of detail comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// The lowest: nothing says how coordinates change.
+    Lowest,
+    /// How the coordinates change.
+    Changes,
+    /// Zero.
+    Zero,
+    /// A source.
+    Given,
+}
+
+/// What a texture instruction asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Request {
+    pub(crate) family: Family,
+    pub(crate) operation: Operation,
+    pub(crate) level: Level,
+    /// A source is added to the level.
+    pub(crate) bias: bool,
+    /// Texels are compared with a source (Fermi).
+    pub(crate) shadow: bool,
+    /// Words of offsets: 0, 1 or 2.
+    pub(crate) offset_words: u8,
+    /// The word with the layer names texture and sampler, too (GF100).
+    pub(crate) indirect: bool,
+    /// Component of a gather.
+    pub(crate) component: u8,
+    /// Sources in order (Tesla); the texture says what each is.
+    pub(crate) sources: u8,
+    pub(crate) texture: u8,
+    pub(crate) sampler: u8,
+    /// Offsets in the instruction.
+    pub(crate) offset: [i8; 3],
+}
+
+const FAMILIES: [Family; 4] = [Family::G80, Family::Tesla, Family::Gf100, Family::Gk104];
+const OPERATIONS: [Operation; 8] = [
+    Operation::Sample,
+    Operation::Fetch,
+    Operation::Gather,
+    Operation::QueryLevel,
+    Operation::QuerySize,
+    Operation::QueryType,
+    Operation::QueryOther,
+    Operation::CubeFace,
+];
+const LEVELS: [Level; 4] = [Level::Lowest, Level::Changes, Level::Zero, Level::Given];
+
+impl Request {
+    /// A plain request of an operation.
+    pub(crate) fn new(family: Family, operation: Operation) -> Request {
+        Request {
+            family,
+            operation,
+            level: Level::Lowest,
+            bias: false,
+            shadow: false,
+            offset_words: 0,
+            indirect: false,
+            component: 0,
+            sources: 0,
+            texture: 0,
+            sampler: 0,
+            offset: [0; 3],
+        }
+    }
+
+    /// As a number.
+    pub(crate) fn encode(&self) -> u64 {
+        let offset = self.offset.map(|offset| u64::from(offset as u8 & 15));
+        self.family as u64
+            | (self.operation as u64) << 2
+            | (self.level as u64) << 5
+            | u64::from(self.bias) << 7
+            | u64::from(self.shadow) << 8
+            | u64::from(self.indirect) << 9
+            | u64::from(self.offset_words) << 10
+            | u64::from(self.component) << 12
+            | u64::from(self.sources) << 14
+            | u64::from(self.texture) << 17
+            | u64::from(self.sampler) << 25
+            | offset[0] << 30
+            | offset[1] << 34
+            | offset[2] << 38
+    }
+
+    /// Of a number.
+    pub(crate) fn decode(code: u64) -> Request {
+        let field = |at: u32, bits: u32| (code >> at & ((1 << bits) - 1)) as u8;
+        let offset = |at| (field(at, 4) << 4) as i8 >> 4;
+        Request {
+            family: FAMILIES[usize::from(field(0, 2))],
+            operation: OPERATIONS[usize::from(field(2, 3))],
+            level: LEVELS[usize::from(field(5, 2))],
+            bias: field(7, 1) != 0,
+            shadow: field(8, 1) != 0,
+            indirect: field(9, 1) != 0,
+            offset_words: field(10, 2),
+            component: field(12, 2),
+            sources: field(14, 3),
+            texture: field(17, 8),
+            sampler: field(25, 5),
+            offset: [offset(30), offset(34), offset(38)],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let plain = Request::new(Family::Gk104, Operation::CubeFace);
+        let all = Request {
+            level: Level::Given,
+            bias: true,
+            shadow: true,
+            offset_words: 2,
+            indirect: true,
+            component: 3,
+            sources: 4,
+            texture: 0xfe,
+            sampler: 31,
+            offset: [-8, 7, -1],
+            ..plain
+        };
+        for request in [plain, all, Request::new(Family::G80, Operation::Sample)] {
+            assert_eq!(Request::decode(request.encode()), request);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Tests of the texture unit: headers, the ways to name one, faults.
+
+use std::collections::HashMap;
+
+use warpjit_ir::device::{TextureEntry, TextureTables};
+use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault};
+use warpjit_texture::sample::{Filter, Mip, Wrap};
+use warpjit_texture::{Kind, Layout};
+
+use super::request::{Family, Level, Operation, Request};
+use super::{COORDINATES, FERMI, HANDLE, LAYER, LEVEL, RESULTS, TESLA, descriptor};
+
+/// Examples of docs/hardware/textures-nv.md section 14.
+const IMAGE: TextureEntry =
+    [0x2c69_2488, 0x1000_0000, 0xc080_5000, 0x0030_0000, 0x8000_0028, 0x4001_0014, 0x0300_0000, 0x40];
+const PITCH: TextureEntry = [0x380b_ffcf, 0x1000, 0x4005_d000, 0x40, 0xa, 0x0001_0006, 0, 0];
+const BUFFER: TextureEntry = [0x2c6a_4901, 0x1000, 0x4005_9000, 0, 0x32, 0, 0, 0];
+const LINEAR: TextureEntry = [0x0002_6090, 0xe2, 0x00f0_0000, 0, 0, 0, 0, 0];
+
+#[derive(Default)]
+struct Access {
+    local: HashMap<(u32, u32), u32>,
+    tables: TextureTables,
+    /// Bytes from address 0x1000 on.
+    memory: Vec<u8>,
+}
+
+impl DeviceAccess for Access {
+    fn local(&self, lane: u32, address: u32) -> u32 {
+        self.local.get(&(lane, address)).copied().unwrap_or(0)
+    }
+
+    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
+        self.local.insert((lane, address), value);
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
+        let start = address.checked_sub(0x1000).ok_or(address)? as usize;
+        let found = self.memory.get(start..start + bytes.len()).ok_or(address)?;
+        bytes.copy_from_slice(found);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, _: &[u8]) -> Result<(), u64> {
+        Err(address)
+    }
+
+    fn update(&mut self, address: u64, _: u8, _: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
+        Err(address)
+    }
+
+    fn textures(&self) -> &TextureTables {
+        &self.tables
+    }
+}
+
+/// Serves lane 2 with these words of the mailbox; the first result.
+fn call(access: &mut Access, request: Request, words: &[(u32, u32)]) -> Result<u32, DeviceFault> {
+    for &(word, value) in words {
+        access.set_local(2, 4 * word, value);
+    }
+    let device = if matches!(request.family, Family::G80 | Family::Tesla) { &TESLA } else { &FERMI };
+    (device.run)(&mut DeviceCall { params: request.encode(), mailbox: 0, lanes: 4, access })?;
+    Ok(access.local(2, 4 * RESULTS))
+}
+
+fn fault(access: &mut Access, request: Request) -> (Option<u32>, &'static str, Option<u64>) {
+    match call(access, request, &[(COORDINATES, 0), (COORDINATES + 1, 0)]) {
+        Err(DeviceFault::Texture { lane: 2, slot, reason, address }) => (slot, reason, address),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A fetch of two coordinates and a level.
+fn fetch(family: Family) -> Request {
+    Request { level: Level::Given, texture: 3, sources: 3, ..Request::new(family, Operation::Fetch) }
+}
+
+#[test]
+fn headers() {
+    let view = descriptor::view(&IMAGE, Family::Tesla).unwrap();
+    assert_eq!((view.kind, view.size, view.first_level, view.last_level), (Kind::D2, [40, 20, 1], 0, 4));
+    assert!(view.normalized);
+    let Layout::BlockLinear(layout) = &view.layout else { panic!("{:?}", view.layout) };
+    assert_eq!((layout.gob_rows, layout.block_height, layout.block_depth, layout.levels), (2, 2, 0, 5));
+    let mut narrowed = IMAGE;
+    narrowed[7] = 0x0100_0021;
+    let view = descriptor::view(&narrowed, Family::Gf100).unwrap();
+    assert_eq!((view.first_level, view.last_level, view.min_lod), (1, 2, 0x100));
+    // The word has no meaning there.
+    let view = descriptor::view(&narrowed, Family::G80).unwrap();
+    assert_eq!((view.first_level, view.last_level, view.min_lod), (0, 4, 0));
+    let view = descriptor::view(&PITCH, Family::Gf100).unwrap();
+    assert_eq!(
+        (view.size, view.layout, view.normalized),
+        ([10, 6, 1], Layout::Pitch { pitch: 64, layer: 0 }, false)
+    );
+    let view = descriptor::view(&BUFFER, Family::Gf100).unwrap();
+    assert_eq!((view.kind, view.size, view.format.bytes), (Kind::Buffer, [50, 1, 1], 16));
+    assert_eq!(descriptor::view(&[0x2c69_241c, 0, 0, 0, 0, 0, 0, 0], Family::Tesla), Err("unknown format"));
+}
+
+#[test]
+fn samplers() {
+    let sampler = descriptor::sampler(&LINEAR, &IMAGE, Family::Tesla);
+    assert_eq!(sampler.wrap, [Wrap::Wrap, Wrap::ClampToEdge, Wrap::ClampToEdge]);
+    assert_eq!((sampler.mag, sampler.min, sampler.mip), (Filter::Linear, Filter::Linear, Mip::Linear));
+    assert_eq!((sampler.min_lod, sampler.max_lod, sampler.bias, sampler.compare), (0, 0xf00, 0, None));
+    let mut biased = LINEAR;
+    biased[1] |= 0x1f80 << 12;
+    assert_eq!(descriptor::sampler(&biased, &IMAGE, Family::Tesla).bias, -128);
+    let mut header = IMAGE;
+    header[3] |= 1 << 29;
+    header[6] = 0x40 << 5;
+    assert_eq!(descriptor::sampler(&biased, &header, Family::Tesla).bias, 64);
+}
+
+#[test]
+fn ways_to_name_a_texture() {
+    let mut access = Access { memory: vec![0; 0x800], ..Access::default() };
+    // Texel (2, 1), and a table behind the texels with the header as its second entry.
+    access.memory[64 + 8..64 + 12].copy_from_slice(&7u32.to_le_bytes());
+    for (n, word) in PITCH.into_iter().enumerate() {
+        access.memory[0x400 + 32 + 4 * n..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    let place = [(COORDINATES, 2), (COORDINATES + 1, 1), (COORDINATES + 2, 0), (LEVEL, 0)];
+    access.tables.textures = vec![(3, PITCH)];
+    assert_eq!(call(&mut access, fetch(Family::Tesla), &place), Ok(7));
+    assert_eq!(call(&mut access, fetch(Family::Gf100), &place), Ok(7));
+    let indirect = Request { indirect: true, texture: 0, ..fetch(Family::Gf100) };
+    let named = [&place[..], &[(LAYER, 3 << 23 | 5 << 16)]].concat();
+    assert_eq!(call(&mut access, indirect, &named), Ok(7));
+    let named = [&place[..], &[(HANDLE, 0xfff0_0003)]].concat();
+    assert_eq!(call(&mut access, fetch(Family::Gk104), &named), Ok(7));
+    access.tables = TextureTables {
+        header_table: Some((0x1400, 64)),
+        texture_bindings: vec![(3, 1), (4, 2)],
+        ..TextureTables::default()
+    };
+    assert_eq!(call(&mut access, fetch(Family::Tesla), &place), Ok(7));
+    let named = [&place[..], &[(HANDLE, 1)]].concat();
+    assert_eq!(call(&mut access, fetch(Family::Gk104), &named), Ok(7));
+    // An entry beyond the table's end, an entry of zeros, a slot without one.
+    let no_header = "no texture header";
+    assert_eq!(
+        fault(&mut access, Request { texture: 4, ..fetch(Family::Tesla) }),
+        (Some(4), no_header, None)
+    );
+    access.tables.texture_bindings = vec![(3, 0)];
+    assert_eq!(fault(&mut access, fetch(Family::Tesla)), (Some(3), no_header, None));
+    assert_eq!(
+        fault(&mut access, Request { texture: 9, ..fetch(Family::Tesla) }),
+        (Some(9), no_header, None)
+    );
+}
+
+#[test]
+fn faults() {
+    let mut access = Access { memory: vec![0; 0x40], ..Access::default() };
+    let mut elsewhere = PITCH;
+    elsewhere[1] = 0x9000;
+    access.tables.textures = vec![(3, PITCH), (4, elsewhere)];
+    let away = Request { texture: 4, ..fetch(Family::Tesla) };
+    assert_eq!(fault(&mut access, away), (Some(4), "the texture is not in memory", Some(0x9000)));
+    let below = [(COORDINATES, 0), (COORDINATES + 1, 2)];
+    let found = call(&mut access, fetch(Family::Tesla), &below);
+    let texel = DeviceFault::Texture {
+        lane: 2,
+        slot: Some(3),
+        reason: "a texel is not in memory",
+        address: Some(0x1080),
+    };
+    assert_eq!(found, Err(texel));
+    let sample =
+        Request { texture: 3, sampler: 6, sources: 2, ..Request::new(Family::Tesla, Operation::Sample) };
+    assert_eq!(fault(&mut access, sample), (Some(6), "no sampler", None));
+    // A query needs neither sampler nor memory.
+    let size = Request { texture: 4, sources: 1, ..Request::new(Family::Tesla, Operation::QuerySize) };
+    assert_eq!(call(&mut access, size, &[(COORDINATES, 0)]), Ok(10));
+}
