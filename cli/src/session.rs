@@ -51,7 +51,6 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         c0_given: file.launch.c0_given,
         texture_handles: file.textures.handles,
         stage: file.stage.as_ref().map(crate::stage::interface),
-        ..runtime::ProgramOptions::new(program.isa)
     }
 }
 

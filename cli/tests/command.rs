@@ -107,13 +107,11 @@ fn unsupported_isa_and_stage_are_status_2() {
     let (status, _, err) = warpjit(&folder, &["run", "arm.toml"]);
     assert_eq!(status, 2);
     assert!(err.starts_with("error: arm.toml:2: program.isa: is \"arm\", must be one of tesla"), "{err}");
-    fs::write(folder.join("vertex.toml"), text.replace("[launch]", "[launch]\ntype = 'vertex'")).unwrap();
-    let (status, _, err) = warpjit(&folder, &["run", "vertex.toml"]);
+    fs::write(folder.join("tess.toml"), text.replace("[launch]", "[launch]\ntype = 'tess_eval'")).unwrap();
+    let (status, _, err) = warpjit(&folder, &["run", "tess.toml"]);
     assert_eq!(status, 2);
-    assert_eq!(
-        err,
-        "error: vertex.toml: launch.type: vertex programs are not supported by this build, only compute\n"
-    );
+    let reason = "launch.type: is \"tess_eval\", must be one of vertex, geometry, fragment, compute\n";
+    assert!(err.starts_with("error: tess.toml:") && err.ends_with(reason), "{err}");
 }
 
 #[test]

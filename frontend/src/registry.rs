@@ -83,7 +83,8 @@ static PURES: [&[&PureFn]; 6] = [
 static TABLES: [&[&WordTable]; 1] = [tesla::numeric::sfu_formula::TABLES];
 
 /// Devices.
-static DEVICES: [&[&DeviceFn]; 1] = [&[&texture::TESLA, &texture::FERMI, &fermi::surface::SURFACE]];
+static DEVICES: [&[&DeviceFn]; 2] =
+    [gcn::image::ALL, &[&texture::TESLA, &texture::FERMI, &fermi::surface::SURFACE]];
 
 /// All pure functions.
 pub fn pures() -> impl Iterator<Item = &'static PureFn> {
@@ -161,6 +162,7 @@ mod tests {
     fn names_are_unique() {
         let mut names: Vec<&str> = pures().map(|pure| pure.name).collect();
         names.extend(tables().map(WordTable::name));
+        names.extend(devices().map(|device| device.name));
         let count = names.len();
         assert!(count > 100, "{count}");
         names.sort_unstable();

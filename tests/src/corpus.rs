@@ -127,6 +127,15 @@ pub fn fermi() -> io::Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// Every launch file of graphics stages and textures.
+pub fn graphics() -> io::Result<Vec<Case>> {
+    let mut cases = Vec::new();
+    for archive in ["tesla-graphics", "fermi-graphics", "gcn-graphics"] {
+        cases.extend(in_archive(&corpus().join(format!("{archive}.tar.gz")), archive)?);
+    }
+    Ok(cases)
+}
+
 /// Every launch file for VP1.
 pub fn vp1() -> io::Result<Vec<Case>> {
     in_archive(&corpus().join("vp1-op.tar.gz"), "vp1-op")

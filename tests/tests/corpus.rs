@@ -88,6 +88,7 @@ fn main() -> ExitCode {
     cases.extend(corpus::vp1().expect("the corpus is part of the repository"));
     cases.extend(corpus::gcn().expect("the corpus is part of the repository"));
     cases.extend(corpus::fermi().expect("the corpus is part of the repository"));
+    cases.extend(corpus::graphics().expect("the corpus is part of the repository"));
     let mut trials: Vec<Trial> = Vec::new();
     let packed: Vec<_> = cases.iter().filter(|c| c.name.starts_with("tesla-op/")).cloned().collect();
     trials.push(Trial::test("listings of tesla-op", move || check_listings(&packed)));

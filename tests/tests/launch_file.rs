@@ -43,7 +43,8 @@ fn every_launch_file_of_the_corpus_is_accepted() {
     cases.extend(corpus::fermi().unwrap());
     cases.extend(corpus::gcn().unwrap());
     cases.extend(corpus::vp1().unwrap());
-    assert!(cases.len() >= 1663, "only {} launch files were found", cases.len());
+    cases.extend(corpus::graphics().unwrap());
+    assert!(cases.len() >= 1926, "only {} launch files were found", cases.len());
     let failed: Vec<_> = cases.iter().filter_map(|c| c.load().err()).map(|e| e.to_string()).collect();
     assert!(failed.is_empty(), "{} of {}: {:#?}", failed.len(), cases.len(), &failed[..failed.len().min(20)]);
 }
@@ -162,11 +163,11 @@ fn registers_of_a_dispatch() {
 fn unknown_keys_are_refused() {
     refused_whole(
         "[prgram]\n",
-        "t.toml:1: prgram: unknown key; allowed are arg, buffer, const, expect, global, launch, program, registers, save",
+        "t.toml:1: prgram: unknown key; allowed are arg, bind, buffer, const, expect, fragments, global, image, images, input, launch, output, program, registers, sampler, save, texture, textures",
     );
     refused(
         "max_step = 5\n",
-        "t.toml:8: launch.max_step: unknown key; allowed are block, dynamic_shared, grid, max_steps, tmpring_size, type, user_data",
+        "t.toml:8: launch.max_step: unknown key; allowed are block, c0, count, dynamic_shared, grid, invocations, max_steps, max_vertices, points, tmpring_size, type, user_data, vertices",
     );
     refused(
         "[[buffer]]\nname = 'a'\nbytes = 4\n[[buffer]]\nname = 'b'\nsize = 4\n",
@@ -389,7 +390,7 @@ fn bad_expectations_and_saves_are_refused() {
     bad("[[expect]]\nbuffer = 'a'\nu8 = [1]\npc = 3\n", "t.toml:14: expect[0].pc: does not go with `buffer`");
     bad(
         "[[expect]]\nfault = 'segv'\n",
-        "t.toml:12: expect[0].fault: is \"segv\", must be one of memory, illegal, trap, barrier, stack, timeout",
+        "t.toml:12: expect[0].fault: is \"segv\", must be one of memory, illegal, trap, barrier, stack, timeout, texture",
     );
     bad(
         "[[expect]]\nfault = 'trap'\n[[expect]]\nfault = 'stack'\n",
@@ -402,7 +403,7 @@ fn bad_expectations_and_saves_are_refused() {
     );
     bad(
         "[[save]]\nbuffer = 'a'\nfile = 'a.png'\nwidth = 4\n",
-        "t.toml:13: save[0].file: a picture needs width, height and format (one of gray8, rgba8, gray32f, u32)",
+        "t.toml:13: save[0].file: a picture needs width, height and format (one of gray8, rgba8, gray32f, u32, rgba32f)",
     );
     bad(
         "[[save]]\nbuffer = 'a'\nfile = 'a.png'\nwidth = 8\nheight = 8\nformat = 'rgba8'\n",

@@ -110,6 +110,11 @@ impl Code {
         Ok(Code { path, module, chip, stage, kernel, budget: args.budget.budget(), options })
     }
 
+    /// The address at which the listing of a kernel begins.
+    pub fn address(&self, kernel: &Kernel) -> u32 {
+        kernel.address.wrapping_add(self.options.base)
+    }
+
     /// The kernels asked for, lifted.
     pub fn programs(&self) -> anyhow::Result<Vec<Program>> {
         let load = |kernel: &Kernel| {

@@ -18,8 +18,8 @@ pub(super) fn disasm(args: &DisasmArgs) -> anyhow::Result<Status> {
         }
         let target = code.chip.target();
         text += &match &args.syntax {
-            None => target.listing(&kernel.code, kernel.address, code.stage),
-            Some(syntax) => target.listing_in(syntax, &kernel.code, kernel.address, code.stage)?,
+            None => target.listing(&kernel.code, code.address(kernel), code.stage),
+            Some(syntax) => target.listing_in(syntax, &kernel.code, code.address(kernel), code.stage)?,
         };
     }
     print(&text)?;

@@ -86,11 +86,11 @@ fn numbered(value: &Value<'_>, letter: &str, words: u32, end: u32) -> Result<u32
 
 /// A byte address below `end` with room for so many words.
 fn address(value: &Value<'_>, words: u32, end: u32) -> Result<u32> {
-    let at = value.u32(0, end - 4)?;
+    let at = value.u32(0, u32::MAX)?;
     if !at.is_multiple_of(4) {
         return Err(value.error(format!("is {at:#x}, must be a multiple of 4")));
     }
-    if at + 4 * words > end {
+    if u64::from(at) + 4 * u64::from(words) > end.into() {
         return Err(
             value.error(format!("is {at:#x}: {words} words do not fit below {end:#x}, where the space ends"))
         );

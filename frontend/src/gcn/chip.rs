@@ -165,6 +165,16 @@ impl Chip {
         Chip::parse(&format!("gfx{major}{minor}{stepping:x}"))
     }
 
+    /// Its place among all chips.
+    pub(super) fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The chip at a place; the first one if there is none.
+    pub(super) fn numbered(number: u8) -> Chip {
+        Chip(if usize::from(number) < CHIPS.len() { number } else { 0 })
+    }
+
     fn line(self) -> &'static Line {
         &CHIPS[usize::from(self.0)]
     }

@@ -73,6 +73,15 @@ impl Target for Chip {
         };
         check_entry(0, entry, 4, &code)?;
         let raw = object.is_none();
+        let stage = options.stage.as_ref();
+        if let Some(interface) = stage {
+            if !raw || options.rsrc1.is_some() || options.rsrc2.is_some() {
+                let reason = "programs of graphics stages are raw code, with registers and sgprs";
+                return Err(LoadError::Program(reason.into()));
+            }
+            lift::check_stage(interface, setup.vgprs).map_err(LoadError::Program)?;
+            abi::limit_to_stage(&mut setup.abi);
+        }
         let (shared_aperture, private_aperture) = setup.apertures;
         let lift_options = lift::Options {
             name: kernel.name_or("kernel"),
@@ -89,8 +98,9 @@ impl Target for Chip {
             private_aperture,
             preload: &setup.preload,
             observed: raw,
+            stage,
         };
-        let mut function = lift::lift(&code, &lift_options, meter)?;
+        let lift::Lifted { mut function, local_bytes, stage } = lift::lift(&code, &lift_options, meter)?;
         if lift::uses_data_share(&function) {
             setup.abi.segments.push(abi::data_share());
         }
@@ -106,8 +116,10 @@ impl Target for Chip {
             name: kernel.name_or("the program").to_owned(),
             registers: setup.vgprs,
             shared_bytes: setup.shared_bytes,
-            local_bytes: setup.local_bytes,
+            // Scratch is not in local memory.
+            local_bytes: setup.local_bytes.max(local_bytes),
             params: setup.params,
+            stage,
             ..KernelImage::bare(&code, function, setup.abi, instruction_bytes(generation))
         })
     }

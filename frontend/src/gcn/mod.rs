@@ -15,6 +15,7 @@ mod field;
 mod field_memory;
 pub mod front_end;
 pub mod generation;
+pub mod image;
 mod inst;
 mod layout;
 pub mod lift;

@@ -31,8 +31,8 @@ const FORMATS: [(Format, &str); 18] = [
 
 /// Operations that are `illegal` when a program gets to them, by the beginnings of their names, and why.
 const NOT_RUN: &[(&[&str], &str)] = &[
-    (&["IMAGE_SAMPLE", "IMAGE_GATHER", "IMAGE_GET_LOD"], "there are no samplers yet"),
-    (&["V_INTERP", "EXP"], "they belong to graphics programs"),
+    (&["IMAGE_GATHER4H", "IMAGE_GATHER8H"], "no source says what they do"),
+    (&["V_INTERP", "EXP"], "they belong to graphics programs, where they run"),
     (&["DS_ORDERED_COUNT"], "only a dispatch of a graphics queue numbers its waves"),
     (&["S_RFE"], "they belong to trap handlers"),
 ];
@@ -61,12 +61,13 @@ pub fn support_table() -> String {
         let names: Vec<_> = names.iter().map(|name| format!("`{}*`", name.to_lowercase())).collect();
         let _ = writeln!(out, "- {}: {why};", names.join(", "));
     }
-    out += "\nImages have one, two or three dimensions, or are arrays or cubes, and linear: their rows and levels of detail lie one after the other. \
-            An access is `illegal` if the resource is tiled (a tiling index other than 8 and 31; on 1.4 a swizzle mode other than 0), has \
-            several samples a texel, is compressed, or has a format that is not known here: block compression, 4:2:2 pairs, one bit a texel, \
-            aliases, and levels of 32_32_32. Levels are counted from `base_level` on to `last_level`, slices from `base_array` \
+    out += "\nImages have one, two or three dimensions, or are arrays or cubes, linear or tiled as the chip's tables say (those of its driver, or \
+            those of the launch). Loads, stores and atomics of linear ones are compiled; all else, sampling too, is done by a device. A \
+            resource is a `texture` fault if it has several samples a texel, is compressed (DCC, HTILE), or has a type, swizzle mode or \
+            format that is not known. Levels are counted from `base_level` on to `last_level`, slices from `base_array` \
             on to the last one. Texels, slices and levels outside read as 0 and are not written. 5_9_9_9 can be stored, as \
-            OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. \
+            OpenGL defines it. A cube's slice is the face plus eight times the number of the cube. Anisotropic filters are \
+            isotropic ones here. \
             GDS has 64 KiB for each launch, zero at its \
             start; barriers and semaphores beside it (`ds_gws_*`) work between all workgroups of a launch.\n\n\
             Where only some chips of a generation have an instruction, its row names them: one for each kind of chip.\n\n";

@@ -4,7 +4,7 @@
 //! components from the highest bits down; the first component (red) has the lowest bits. Components with a shared exponent
 //! (5_9_9_9) are always floats, stored as OpenGL's extension `EXT_texture_shared_exponent` defines.
 //!
-//! Our choices, where no document says: integers that do not fit are truncated when stored; components that the instruction does
+//! Our choices, where no document says: integers that do not fit are clamped when stored, as Direct3D has it; components that the instruction does
 //! not supply are stored as 0; a format that does not exist loads as 0.
 
 use warpjit_ir::{PureFn, Scalar};
@@ -261,9 +261,14 @@ fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
     let bits = match format {
         NumberFormat::Unorm => (number.clamp(0.0, 1.0) * unsigned_max).round_ties_even() as u32,
         NumberFormat::Snorm => (number.clamp(-1.0, 1.0) * signed_max).round_ties_even() as i32 as u32,
-        NumberFormat::Uscaled => number.clamp(0.0, unsigned_max).round_ties_even() as u32,
-        NumberFormat::Sscaled => number.clamp(-signed_max - 1.0, signed_max).round_ties_even() as i32 as u32,
-        NumberFormat::Uint | NumberFormat::Sint => value,
+        // Conversions of floats to integers cut off.
+        NumberFormat::Uscaled => number.clamp(0.0, unsigned_max) as u32,
+        NumberFormat::Sscaled => number.clamp(-signed_max - 1.0, signed_max) as i32 as u32,
+        NumberFormat::Uint => value.min(low_bits(width)),
+        NumberFormat::Sint => {
+            let most = (low_bits(width) >> 1) as i32;
+            (value as i32).clamp(-most - 1, most) as u32
+        }
         NumberFormat::SnormOgl => {
             ((number.clamp(-1.0, 1.0) * unsigned_max - 1.0) / 2.0).round_ties_even() as i32 as u32
         }
@@ -493,11 +498,13 @@ mod tests {
             (10, 0, all(0.5), 0x8080_8080),
             (10, 1, all(-1.0), 0x8181_8181),
             (10, 1, all(-9.0), 0x8181_8181),
-            (10, 4, [0x101, 2, 3, 4], 0x0403_0201),
+            (10, 4, [0x101, 2, 3, 4], 0x0403_02ff),
+            (10, 5, [0x101, 2, -3i32 as u32, -300i32 as u32], 0x80fd_027f),
+            (10, 2, [1.9f32, -1.0, 300.0, f32::NAN].map(f32::to_bits), 0x00ff_0001),
             (2, 7, all(65536.0), 0x7c00),
             (6, 7, all(-1.0), 0),
             (6, 7, all(1.0), 0x3c0 | 0x3c0 << 11 | 0x1e0 << 22),
-            (9, 4, [1, 2, 3, 4], 1 | 2 << 10 | 3 << 20),
+            (9, 4, [1, 2, 3, 4], 1 | 2 << 10 | 3 << 20 | 3 << 30),
             (14, 7, [1, 2, 3, 4], 1 | 2 << 32 | 3 << 64 | 4 << 96),
         ] {
             assert_eq!(store(data, number, IDENTITY, false, values), want, "{data} {number} {values:x?}");

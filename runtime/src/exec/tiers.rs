@@ -447,10 +447,10 @@ impl<'a> Stepper<'a> {
             *pointer = bank.bytes().as_ptr();
         }
         let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
-        // Warps cannot run together if they use local memory, because each has its own; if instructions are counted,
+        // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
-            && !tiers.start.uses_local
+            && (!tiers.start.uses_local || plan.warps == 1)
             && (plan.max_steps == 0 || tiers.kernel.steps_slot().is_some())
             && !watch.count;
         let credit = if together { MOST_CREDIT } else { 0 };

@@ -135,6 +135,15 @@ impl StageRun {
         vertex: usize,
     ) {
         let (start, step, rows) = (area.start as usize, area.word_stride as usize, area.row_stride as usize);
+        if !area.shared && area.written.is_none() && target.masks.is_none() {
+            let from = &left.words[(start + vertex * rows) / 4 * left.lanes + lane..];
+            let from = from.iter().step_by((step / 4 * left.lanes).max(1));
+            for (number, &word) in from.take(words as usize).enumerate() {
+                // SAFETY: as below.
+                unsafe { target.start.add(row * target.stride + 4 * number).cast::<Word>().write(word) };
+            }
+            return;
+        }
         let mut mask = 0;
         for number in 0..words as usize {
             if let Some(written) = area.written

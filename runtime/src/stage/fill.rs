@@ -62,9 +62,9 @@ impl StageRun {
         let rows = &mut rows[..lot.count];
         self.input_rows(input.per, lot, rows);
         let vertices = self.program.vertices_of(input);
-        // SAFETY: the batch's array.
-        let bytes = unsafe { std::slice::from_raw_parts(source.start, source.bytes) };
         let (parts, lanes) = (parts(input), self.program.lanes);
+        // Where the rows of the lanes begin.
+        rows.iter_mut().for_each(|row| *row *= vertices * source.stride);
         for vertex in 0..vertices {
             for number in 0..input.words as usize {
                 let start = area.start as usize
@@ -74,11 +74,10 @@ impl StageRun {
                     let place = &mut words[(start / 4 + part) * lanes..][..lanes];
                     let (here, others) = place.split_at_mut(rows.len());
                     others.fill([0; 4]);
-                    let column = (number * parts + part) * 4;
+                    let column = vertex * source.stride + (number * parts + part) * 4;
                     for (word, &row) in here.iter_mut().zip(&*rows) {
-                        let at = (row * vertices + vertex) * source.stride + column;
-                        // Always there: the rows have been counted.
-                        *word = bytes[at..].first_chunk().copied().unwrap_or_default();
+                        // SAFETY: a word of a row of the batch's array; the rows have been counted.
+                        *word = unsafe { source.start.add(row + column).cast::<Word>().read() };
                     }
                 }
             }

@@ -52,7 +52,6 @@ pub(super) struct Source {
     /// Its number in the interface.
     pub index: usize,
     pub start: *const u8,
-    pub bytes: usize,
     pub stride: usize,
 }
 
@@ -360,7 +359,7 @@ fn source(index: usize, rows: &Rows<'_>, row: usize, needed: u64) -> Result<Sour
     if has < needed {
         return Err(format!("has {has} rows of {row} bytes, the batch needs {needed}"));
     }
-    Ok(Source { index, start: rows.bytes.as_ptr(), bytes: rows.bytes.len(), stride })
+    Ok(Source { index, start: rows.bytes.as_ptr(), stride })
 }
 
 /// Checks the rows of an output.

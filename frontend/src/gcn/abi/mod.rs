@@ -70,6 +70,13 @@ pub(super) fn limits(generation: Generation) -> KernelAbi {
     }
 }
 
+/// A launch of a graphics stage is a row of single waves.
+pub(super) fn limit_to_stage(abi: &mut KernelAbi) {
+    abi.max_grid = [i32::MAX as u32, 1, 1];
+    abi.max_block = [LANES, 1, 1];
+    abi.max_threads = LANES;
+}
+
 /// The segment of the code.
 fn code_segment(code: Arc<[u8]>) -> Segment {
     Segment {

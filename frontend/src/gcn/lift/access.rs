@@ -220,7 +220,7 @@ pub(super) fn store_parts(
     values: &[Value],
     ok: Option<Value>,
 ) {
-    let guard = guard(e, ok);
+    let guard = store_guard(e, space, ok);
     for ((at, bytes), &value) in unit.parts(true).into_iter().zip(values) {
         let mem = access(space, bytes, false, offset.wrapping_add(at as i32));
         e.b.store(mem, address, value, Some(guard));
@@ -231,6 +231,11 @@ pub(super) fn store_parts(
 pub(super) fn guard(e: &mut Emit<'_>, ok: Option<Value>) -> Value {
     let exec = e.exec();
     and(e, Some(exec), ok).unwrap_or(exec)
+}
+
+/// The same for what changes memory: helpers of a fragment do not, except LDS.
+pub(super) fn store_guard(e: &mut Emit<'_>, space: Space, ok: Option<Value>) -> Value {
+    if space == Space::Shared { guard(e, ok) } else { e.store_guard(ok) }
 }
 
 /// Both conditions.

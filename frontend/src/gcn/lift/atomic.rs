@@ -149,7 +149,7 @@ pub(super) fn emit(
     ok: Option<Value>,
 ) -> Value {
     let value = if rmw.negate { e.b.ineg(value) } else { value };
-    let guard = access::guard(e, ok);
+    let guard = access::store_guard(e, mem.space, ok);
     let mut args = vec![address, guard, value];
     args.extend(new);
     let wanted = inst.dst.is_some();

@@ -316,7 +316,7 @@ impl Buffer {
 
     fn write(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value, ok: Option<Value>) {
         let (address, offset) = self.place(e, at);
-        let guard = access::guard(e, ok);
+        let guard = e.store_guard(ok);
         e.b.store(access(GLOBAL, bytes, false, offset), address, value, Some(guard));
     }
 }

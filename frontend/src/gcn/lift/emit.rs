@@ -20,11 +20,14 @@
 //! The value of an operand is uniform (scalar registers, constants) or varying (vector registers). The builder's operations take
 //! any mixture.
 
+use std::collections::BTreeSet;
+
 use warpjit_ir::lane_counts::LaneCount;
 use warpjit_ir::{Block, Builtin, Function, Scalar, Slot, Terminator, Type, Value};
 
 use super::options::Options;
 use super::slots::{EXEC, M0, Slots};
+use super::stage::Places;
 use super::statics::Statics;
 use super::views::{HI, LANE, LO, View, Views};
 use crate::emission::{Emission, extends_emission};
@@ -59,6 +62,10 @@ pub(super) struct Emit<'f> {
     pub(super) views: Views,
     /// Whether the program has scratch instructions, as those of 1.4 that know no buffer for it.
     pub(super) scratch_instructions: bool,
+    /// Addresses of image instructions that may come behind a store.
+    pub(super) behind_stores: BTreeSet<u32>,
+    /// Inputs and outputs, of a graphics stage.
+    pub(super) places: Option<&'f Places>,
     /// DPP of the current instruction.
     pub(super) dpp: Option<DppState>,
     /// What VCCZ and EXECZ are for the current instruction, if it reads them.
@@ -88,6 +95,8 @@ impl<'f> Emit<'f> {
             live_after: Views::all_scalar(),
             views: Views::all_scalar(),
             scratch_instructions: true,
+            behind_stores: BTreeSet::new(),
+            places: None,
             dpp: None,
             zero_flags: [None; 2],
             slots,

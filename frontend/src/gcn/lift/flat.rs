@@ -252,7 +252,7 @@ impl Place {
     fn store(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value) {
         let address = self.global_at(e, at);
         let outside = self.outside(e);
-        let guard = access::guard(e, outside);
+        let guard = e.store_guard(outside);
         e.b.store(access(GLOBAL, bytes, false, 0), address, value, Some(guard));
         if let Some((address, there)) = self.inside(e, at) {
             let guard = access::guard(e, Some(there));

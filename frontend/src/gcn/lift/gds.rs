@@ -64,7 +64,7 @@ fn address(e: &mut Emit<'_>, byte: Value) -> Value {
 
 /// `ds_append` and `ds_consume`: as those of LDS, but of all waves of the launch.
 pub(super) fn count(e: &mut Emit<'_>, inst: &Inst, down: bool) {
-    let (exec, m0) = (e.exec(), e.m0());
+    let (exec, m0) = (e.store_guard(None), e.m0());
     let offset = inst.mem.offset as u32;
     let lanes = e.cross1(&[exec, m0], |e, args| {
         let lanes = e.b.ballot(args[0]);

@@ -472,13 +472,12 @@ pub(super) fn ends_block(inst: &Inst) -> bool {
                 | S_CBRANCH_JOIN
                 | S_BARRIER
                 | S_TRAP
-                | EXP
         )
 }
 
 /// Whether execution can go on behind an instruction that ends a block.
 fn goes_on(inst: &Inst) -> bool {
-    !(inst.ends_block_for_all() || matches!(inst.op, Op::S_TRAP | Op::EXP))
+    !(inst.ends_block_for_all() || inst.op == Op::S_TRAP)
 }
 
 /// Whether the condition of a fork can be one: the hardware takes no constants.

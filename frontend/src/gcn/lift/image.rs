@@ -1,47 +1,69 @@
 //! Lifts loads, stores and atomics of images, and queries of an image resource.
 //!
-//! Supported are linear images, whose texels are in rows ([`surface`]), of one, two and three dimensions, arrays of them, and
-//! cubes. An access is `illegal` if the image is tiled, compressed or multisampled, or if its format is unknown here, because its
-//! texels would be elsewhere. Coordinates, slices and levels outside the image read 0 and are not written. The same holds for
-//! every access to a resource without a format, such as one that is all zeros. Sampling is `illegal`.
+//! What samples is done by a device ([`crate::gcn::image`]), and so is what an image in rows is not: tiled, or of a rare format. Loads,
+//! stores and atomics of linear images, whose texels are in rows ([`surface`]), of one, two and three dimensions, arrays of them, and
+//! cubes, are emitted as code: in loops of compute programs they are a few operations. If only the resource says at run time what it is,
+//! there are both ways. Both give the same bits.
+//!
+//! Coordinates, slices and levels outside the image read 0 and are not written. The same holds for every access to a resource without a
+//! format, such as one that is all zeros.
 
+mod device;
 mod resource;
 
-use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Value};
+use warpjit_ir::{IntCC, MemAccess, Opcode, Scalar, Terminator, Value};
 
-use self::resource::Resource;
+pub(super) use self::device::MAILBOX_BYTES;
+use self::resource::{Plain, Resource};
 use super::access::{self, GLOBAL, access};
 use super::atomic::{self, Rmw};
 use super::buffer::{halves, pack_halves, packs};
 use super::emit::Emit;
 use super::format::TexelFormat;
+use crate::gcn::image::{Action, Shape};
 use crate::gcn::surface;
-use crate::gcn::{Format, Generation, Inst, Op};
+use crate::gcn::{Arg, Format, Generation, Inst, Op};
 
 /// Emits one image access; false for what is not one or samples.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
     if inst.format != Format::Mimg {
         return false;
     }
-    let Some(resource) = inst.mem.base else { return false };
-    use Op::*;
-    let rmw = atomic::memory_atomic(inst.op);
-    let accesses = rmw.is_some()
-        || inst.op.name().starts_with("IMAGE_LOAD")
-        || inst.op.name().starts_with("IMAGE_STORE");
-    if accesses {
-        Resource::refuse_others(e, inst, resource);
-    }
-    let resource = Resource::new(e, inst, resource);
-    if inst.op == IMAGE_GET_RESINFO {
+    let (Some(resource), Some(shape)) = (inst.mem.base, Shape::of(inst.op)) else { return false };
+    if shape.action == Action::Sizes {
+        let resource = Resource::new(e, inst, resource);
         info(e, inst, &resource);
         return true;
     }
-    if !accesses {
-        return false;
+    if shape.samples() {
+        device::call(e, inst, &shape);
+        return true;
     }
+    match Resource::is_plain(e, inst, resource) {
+        Plain::Always => plain(e, inst, resource),
+        Plain::Never => device::call(e, inst, &shape),
+        Plain::If(cond) => {
+            let pc = e.b.pc;
+            let [rows, device, behind] = [(); 3].map(|()| e.core.b.func.add_block(pc));
+            e.terminate(Terminator::Branch { cond, taken: rows.into(), next: device.into() });
+            e.start(device);
+            device::call(e, inst, &shape);
+            e.terminate(Terminator::Jump(behind.into()));
+            e.start(rows);
+            plain(e, inst, resource);
+            e.terminate(Terminator::Jump(behind.into()));
+            e.start(behind);
+        }
+    }
+    true
+}
+
+/// Emits an access to an image in rows.
+fn plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) {
+    use Op::*;
+    let resource = Resource::new(e, inst, resource);
     let image = &Image::new(e, inst, &resource);
-    match (inst.op, rmw) {
+    match (inst.op, atomic::memory_atomic(inst.op)) {
         (_, Some(rmw)) => update(e, inst, image, rmw),
         (IMAGE_LOAD | IMAGE_LOAD_MIP, _) => load(e, inst, image),
         (IMAGE_LOAD_PCK | IMAGE_LOAD_MIP_PCK, _) => load_raw(e, inst, image, false),
@@ -49,7 +71,6 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
         (IMAGE_STORE | IMAGE_STORE_MIP, _) => store(e, inst, image),
         _ => store_raw(e, inst, image),
     }
-    true
 }
 
 /// A resource and the texels in it that the lanes name.
@@ -105,7 +126,7 @@ impl Image {
 
     fn write(&self, e: &mut Emit<'_>, at: u32, bytes: u8, value: Value, cond: Option<Value>) {
         let ok = access::and(e, Some(self.inside), cond);
-        let guard = access::guard(e, ok);
+        let guard = e.store_guard(ok);
         e.b.store(access(GLOBAL, bytes, false, at as i32), self.address, value, Some(guard));
     }
 
@@ -259,4 +280,9 @@ fn update(e: &mut Emit<'_>, inst: &Inst, image: &Image, rmw: Rmw) {
     let mem = MemAccess { align: bytes, ..access(GLOBAL, bytes, false, 0) };
     let old = atomic::emit(e, inst, mem, rmw, image.address, operands, Some(image.inside));
     atomic::write_old(e, inst, old);
+}
+
+/// Whether a program has instructions that may call the device.
+pub(super) fn has_device(graph: &super::graph::Graph) -> bool {
+    graph.nodes().flat_map(|(_, node)| &node.insts).any(|inst| inst.format == Format::Mimg)
 }

@@ -11,7 +11,9 @@ use super::emit::Emit;
 use super::graph::{Graph, Node, ends_block};
 use super::hwreg;
 use super::options::{Entry, Options, Register};
+use super::ordered;
 use super::slots::{EXEC, SGPRS, Slots, VCC};
+use super::stage::Places;
 use super::statics::MODE_SKIP;
 use super::views::{Analysis, HI, LANE, LO, Views};
 use crate::gcn::{Format, Inst, Operand};
@@ -30,6 +32,7 @@ pub(super) fn lift(
     graph: &Graph,
     analysis: &Analysis,
     options: &Options<'_>,
+    places: Option<&Places>,
     meter: &Meter,
 ) -> Result<(), Stopped> {
     meter.stage("lifting")?;
@@ -59,6 +62,8 @@ pub(super) fn lift(
     let mut lifter =
         Lifter { e: Emit::new(func, &mut slots, options, prologue), graph, analysis, blocks: &blocks };
     lifter.e.scratch_instructions = graph.scratch_instructions;
+    lifter.e.places = places;
+    lifter.e.behind_stores = ordered::behind_stores(graph);
     lifter.prologue(options);
     let mut held = 0;
     for (start, node) in graph.nodes() {
@@ -123,10 +128,15 @@ impl Lifter<'_, '_> {
         }
         let mode = e.b.i32(options.mode);
         e.set_mode_bits(mode);
-        let (low, high) = (e.builtin(Builtin::Launched(0)), e.builtin(Builtin::Launched(1)));
-        let lanes = e.wide(low, high);
-        let exec = e.b.lane_bit(lanes);
-        e.set_exec(exec);
+        match e.places {
+            Some(places) => e.enter_stage(places),
+            None => {
+                let (low, high) = (e.builtin(Builtin::Launched(0)), e.builtin(Builtin::Launched(1)));
+                let lanes = e.wide(low, high);
+                let exec = e.b.lane_bit(lanes);
+                e.set_exec(exec);
+            }
+        }
         let entry = self.edge(options.entry);
         self.e.terminate(Terminator::Jump(entry.into()));
     }

@@ -23,6 +23,7 @@ mod dot_tests;
 mod double;
 mod effects;
 mod emit;
+mod export;
 mod flat;
 mod float;
 mod format;
@@ -33,6 +34,7 @@ mod hwreg;
 mod image;
 mod index;
 mod int;
+mod interp;
 mod lanes;
 mod lds;
 mod lifter;
@@ -42,6 +44,7 @@ mod memory_tests;
 mod modes;
 mod operand;
 mod options;
+mod ordered;
 mod packed;
 mod quotient;
 mod result;
@@ -51,6 +54,7 @@ mod scratch;
 mod slots;
 mod smem;
 mod special;
+mod stage;
 mod statics;
 #[cfg(test)]
 mod tests;
@@ -62,17 +66,31 @@ mod views;
 use warpjit_ir::{Form, Function, Meter, Stopped};
 
 use super::Inst;
+use crate::stage::StageLayout;
 use emit::Emit;
 pub use gds::is_used as uses_data_share;
 use graph::Graph;
 pub use options::{Entry, Options, Register};
+use stage::Places;
+pub use stage::check as check_stage;
 use views::Analysis;
+
+/// A lifted program.
+#[derive(Debug)]
+pub struct Lifted {
+    /// The code.
+    pub function: Function,
+    /// Bytes of local memory of a lane that it uses: not the guest's, but for devices and stages.
+    pub local_bytes: u32,
+    /// Inputs and outputs, of a graphics stage.
+    pub stage: Option<StageLayout>,
+}
 
 /// Lifts the program that starts at `options.entry` of `code`.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
+pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Lifted, Stopped> {
     let mut graph = Graph::explore(code, options, meter)?;
     let mut analysis = Analysis::new(&graph, options, meter)?;
     let needless = graph.needless_branches(&analysis);
@@ -80,9 +98,12 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
         graph = Graph::explore_without(code, options, &needless, meter)?;
         analysis = Analysis::new(&graph, options, meter)?;
     }
-    let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &analysis, options, meter)?;
-    Ok(func)
+    let mut function = Function::new(options.name, Form::Spmd, 64);
+    let mailbox = if image::has_device(&graph) { image::MAILBOX_BYTES } else { 0 };
+    let places = options.stage.map(|interface| Places::new(interface, &graph, mailbox));
+    lifter::lift(&mut function, &graph, &analysis, options, places.as_ref(), meter)?;
+    let local_bytes = places.as_ref().map_or(mailbox, |places| places.end);
+    Ok(Lifted { function, local_bytes, stage: places.map(|places| places.layout) })
 }
 
 /// The same without knowing anything of masks.
@@ -91,7 +112,7 @@ fn lift_plainly(code: &[u8], options: &Options<'_>) -> Function {
     let meter = Meter::unlimited();
     let graph = Graph::explore(code, options, &meter).expect("no limits");
     let mut func = Function::new(options.name, Form::Spmd, 64);
-    lifter::lift(&mut func, &graph, &Analysis::plain(), options, &meter).expect("no limits");
+    lifter::lift(&mut func, &graph, &Analysis::plain(), options, None, &meter).expect("no limits");
     func
 }
 
@@ -107,6 +128,9 @@ const TOPICS: &[fn(&mut Emit<'_>, &Inst) -> bool] = &[
     convert::inst,
     special::inst,
     hwreg::inst,
+    export::inst,
+    interp::inst,
+    stage::inst,
     index::inst,
     lanes::inst,
     buffer::inst,

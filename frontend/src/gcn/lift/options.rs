@@ -3,6 +3,7 @@
 use warpjit_ir::{Builtin, SlotInit};
 
 use crate::gcn::{Chip, Inst};
+use crate::stage::StageInterface;
 
 /// A register that holds something when a wave starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,4 +73,6 @@ pub struct Options<'a> {
     /// Whether registers can be looked at after the program (raw code): all of `s0` up to `sgprs` and `v0` up to
     /// `vgprs` have slots then, and these hold what they should when a wave ends.
     pub observed: bool,
+    /// Inputs and outputs, if it is a program of a graphics stage.
+    pub stage: Option<&'a StageInterface>,
 }

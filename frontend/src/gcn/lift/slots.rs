@@ -26,6 +26,7 @@ enum Key {
     Vgpr(u8),
     Scc,
     Mode,
+    Covered,
     Temp(usize, u8, bool),
     Builtin(Builtin),
 }
@@ -85,6 +86,11 @@ impl Slots {
     /// SCC.
     pub(super) fn scc(&mut self, func: &mut Function) -> Slot {
         self.slot(func, Key::Scc, || ("scc".into(), Type::uniform(Scalar::I1), SlotInit::Zero))
+    }
+
+    /// The lanes of a fragment that are no helpers.
+    pub(super) fn covered(&mut self, func: &mut Function) -> Slot {
+        self.slot(func, Key::Covered, || ("covered".into(), Type::MASK, SlotInit::Zero))
     }
 
     /// MODE.

@@ -145,7 +145,8 @@ impl Statics {
             mode: options.mode,
             mode_known: u32::MAX,
             index_operands: None,
-            truths: Truths::entry(),
+            // The pixels of a wave can all be helpers.
+            truths: if options.stage.is_some() { Truths::nothing() } else { Truths::entry() },
         }
     }
 

@@ -91,8 +91,9 @@ fn run_words(chip: impl Into<Chip>, words: &[u64], mode: u32, inputs: &[[u64; 3]
         private_aperture: 2,
         preload: &[],
         observed: true,
+        stage: None,
     };
-    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+    let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
     verify(&func).unwrap_or_else(|error| panic!("{:?}\n{func}", error.violations));
     let (offsets, _) = func.frame_layout();
     let slot = |name: &str| {

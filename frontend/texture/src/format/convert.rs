@@ -104,6 +104,10 @@ fn narrow(bits: u32, fraction: u32) -> u32 {
     }
     let exponent = (magnitude >> 23) as i32 - 127 + 15;
     let rounded = |value: u32, shift: u32| {
+        if shift > 25 {
+            // Less than half of the last bit.
+            return 0;
+        }
         let (whole, rest, half) = (value >> shift, value & low_bits(shift), 1 << (shift - 1));
         whole + u32::from(rest > half || rest == half && whole & 1 != 0)
     };

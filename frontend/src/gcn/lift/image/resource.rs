@@ -3,7 +3,7 @@
 //! The fields are those of docs/hardware/graphics-gcn.md section 2. Most resources are known at run time only, so all of this is emitted
 //! as code.
 
-use warpjit_ir::{GuestFault, IntCC, Opcode, Terminator, Value};
+use warpjit_ir::{IntCC, Opcode, Value};
 
 use super::super::buffer::resource_words;
 use super::super::emit::Emit;
@@ -36,12 +36,22 @@ const BASE_ARRAY: Field = (5, 0, 13);
 const LAST_ARRAY: Field = (5, 13, 13);
 /// On 1.4: the number of the last level of the image, of which the resource may have a part.
 const MAX_MIP: Field = (5, 28, 4);
+/// The number format that has sRGB's curve.
+const SRGB: u32 = 9;
 /// From 1.2 on.
 const COMPRESSION: Field = (6, 21, 1);
 
 /// Tiling indices of rows one after the other, as bits.
 fn linear(generation: Generation) -> u64 {
     if generation == Generation::Gfx9 { 1 } else { 1 << LINEAR_ALIGNED | 1 << LINEAR_GENERAL }
+}
+
+/// Whether the texels of a resource are in rows and have a format that is known here.
+pub(super) enum Plain {
+    Always,
+    Never,
+    /// Where this holds, uniform.
+    If(Value),
 }
 
 /// A resource of which some or all dwords are known at run time only.
@@ -91,10 +101,11 @@ impl Resource {
     }
 
     /// What accesses know of resources: fields and their numbers, as bits.
-    fn known_here(&self) -> Vec<(Field, u64)> {
+    fn known_here(&self, stores: bool) -> Vec<(Field, u64)> {
         let mut known = vec![
             (DATA_FORMAT, IMAGE_DATA_FORMATS),
-            (NUMBER_FORMAT, IMAGE_NUMBER_FORMATS),
+            // Nothing is stored with sRGB's curve.
+            (NUMBER_FORMAT, if stores { IMAGE_NUMBER_FORMATS & !(1 << SRGB) } else { IMAGE_NUMBER_FORMATS }),
             (TILING, linear(self.generation)),
             (TYPE, TYPES),
         ];
@@ -104,15 +115,26 @@ impl Resource {
         known
     }
 
-    /// The fault `illegal` for resources whose texels are not laid out as [`surface`] says, or not known to be. Without a format there is
-    /// nothing to access, whatever the rest says. Values made before are lost.
-    pub(super) fn refuse_others(e: &mut Emit<'_>, inst: &Inst, resource: Arg) {
+    /// Whether the texels of a resource are laid out as [`surface`] says and have a format of [`texel`](crate::gcn::texel). Without a format
+    /// there is nothing to access, whatever the rest says.
+    pub(super) fn is_plain(e: &mut Emit<'_>, inst: &Inst, resource: Arg) -> Plain {
         let it = Resource::new(e, inst, resource);
-        let known = it.known_here();
-        let has = |e: &Emit<'_>, of, numbers: u64| it.known(e, of).is_some_and(|n| numbers >> n & 1 != 0);
-        let whole = has(e, it.last_of_all(), 1) || has(e, DATA_FORMAT, !(1 << TRIPLE_WORDS));
-        if whole && known.iter().all(|&(of, numbers)| has(e, of, numbers)) {
-            return;
+        let stores = inst.op.name().starts_with("IMAGE_STORE");
+        let known = it.known_here(stores);
+        let has = |e: &Emit<'_>, of, numbers: u64| it.known(e, of).map(|n| numbers >> n & 1 != 0);
+        if has(e, DATA_FORMAT, 1) == Some(true) {
+            return Plain::Always;
+        }
+        let one_level = [has(e, it.last_of_all(), 1), has(e, DATA_FORMAT, !(1 << TRIPLE_WORDS))];
+        let whole = one_level.contains(&Some(true));
+        let fields: Vec<_> = known.iter().map(|&(of, numbers)| has(e, of, numbers)).collect();
+        if fields.contains(&Some(false)) && has(e, DATA_FORMAT, 1) == Some(false)
+            || one_level == [Some(false); 2]
+        {
+            return Plain::Never;
+        }
+        if whole && fields.iter().all(|&has| has == Some(true)) {
+            return Plain::Always;
         }
         // No source says where levels of texels of three words lie.
         let mut plain = it.is(e, it.last_of_all(), 1);
@@ -123,13 +145,7 @@ impl Resource {
             plain = e.b.iand(plain, one);
         }
         let none = it.is(e, DATA_FORMAT, 1);
-        let plain = e.b.ior(plain, none);
-        let pc = e.b.pc;
-        let [refused, goes_on] = [(); 2].map(|()| e.core.b.func.add_block(pc));
-        e.terminate(Terminator::Branch { cond: plain, taken: goes_on.into(), next: refused.into() });
-        e.start(refused);
-        e.terminate(Terminator::Fault(GuestFault::Illegal));
-        e.start(goes_on);
+        Plain::If(e.b.ior(plain, none))
     }
 
     /// The format of its texels.

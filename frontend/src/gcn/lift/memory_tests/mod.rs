@@ -14,11 +14,11 @@ use std::cell::RefCell;
 
 use warpjit_ir::Meter;
 use warpjit_ir::interp::{Code, Denied, Flow, Scratch, Warp, WarpMemory};
-use warpjit_ir::{Builtin, Scalar, Space};
+use warpjit_ir::{Builtin, DeviceAccess, DeviceCall, DeviceFault, DeviceSite, Scalar, Space, TextureTables};
 
-use super::{Options, lift};
+use super::{Options, access, lift};
 use crate::gcn::abi::GDS_ADDRESS;
-use crate::gcn::{Arg, Format, Generation, Inst, Op, Operand, Type};
+use crate::gcn::{Arg, Format, Generation, Inst, Op, Operand, Type, encode};
 
 /// Where global memory is mapped.
 const BASE: u64 = 0x12_3456_7000;
@@ -108,6 +108,8 @@ impl Machine {
         for (n, inst) in program.iter_mut().enumerate() {
             (inst.pc, inst.len) = (8 * n as u64, 8);
             inst.generation = self.generation;
+            // The device takes the word.
+            inst.raw = encode(inst).map_or(0, |(raw, _)| raw);
         }
         let code = vec![0; 8 * program.len()];
         PROGRAM.set(program);
@@ -126,8 +128,9 @@ impl Machine {
             private_aperture: if self.apertures { PRIVATE } else { 0 },
             preload: &[],
             observed: true,
+            stage: None,
         };
-        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
         let code = Code::new(&func).unwrap_or_else(|error| panic!("{error}\n{func}"));
         let exec = self.exec;
         let mut warp = Warp::new(&code, u64::MAX, |builtin, lane| match builtin {
@@ -146,7 +149,13 @@ impl Machine {
             lanes.iter().zip(0..).for_each(|(&v, lane)| warp.frame.write(at, Scalar::I32, lane, v.into()));
         }
         let mut scratch = Scratch::new(&code);
-        let mut memory = Memory { global: &mut self.global, lds: &mut self.lds, gds: &mut self.gds };
+        let mut memory = Memory {
+            global: &mut self.global,
+            lds: &mut self.lds,
+            gds: &mut self.gds,
+            local: vec![[0; 64]; 64],
+            tables: TextureTables::default(),
+        };
         for _ in 0..1000 {
             match code.run_block(&mut scratch, &mut warp, &mut memory) {
                 Flow::Next => {}
@@ -199,6 +208,9 @@ struct Memory<'a> {
     global: &'a mut Vec<u8>,
     lds: &'a mut Vec<u8>,
     gds: &'a mut Vec<u8>,
+    /// Words of local memory, of all lanes.
+    local: Vec<[u32; 64]>,
+    tables: TextureTables,
 }
 
 impl Memory<'_> {
@@ -214,8 +226,9 @@ impl Memory<'_> {
 }
 
 impl WarpMemory for Memory<'_> {
-    fn load(&mut self, space: Space, _: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
+    fn load(&mut self, space: Space, lane: u32, address: u64, bytes: u8) -> Result<u64, Denied> {
         match space {
+            Space::Local => Ok(self.local[address as usize / 4][lane as usize].into()),
             Space::Shared => Ok(read(self.lds, address, bytes.into())),
             _ => self.mapped(address, bytes).map(|(memory, at)| read(memory, at, bytes.into())),
         }
@@ -224,6 +237,7 @@ impl WarpMemory for Memory<'_> {
     fn store(&mut self, space: Space, lane: u32, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
         self.load(space, lane, address, bytes)?;
         match space {
+            Space::Local => self.local[address as usize / 4][lane as usize] = value as u32,
             Space::Shared => write(self.lds, address, bytes.into(), value),
             _ => {
                 let (memory, at) = self.mapped(address, bytes)?;
@@ -231,6 +245,45 @@ impl WarpMemory for Memory<'_> {
             }
         }
         Ok(())
+    }
+
+    fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
+        let (params, mailbox) = (site.params, site.mailbox);
+        (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: self })
+    }
+}
+
+impl DeviceAccess for Memory<'_> {
+    fn local(&self, lane: u32, address: u32) -> u32 {
+        self.local[address as usize / 4][lane as usize]
+    }
+
+    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
+        self.local[address as usize / 4][lane as usize] = value;
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
+        for (byte, address) in bytes.iter_mut().zip(address..) {
+            *byte = self.load(access::GLOBAL, 0, address, 1).map_err(|Denied| address)? as u8;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
+        for (&byte, address) in bytes.iter().zip(address..) {
+            self.store(access::GLOBAL, 0, address, 1, byte.into()).map_err(|Denied| address)?;
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
+        let old = self.load(access::GLOBAL, 0, address, bytes).map_err(|Denied| address)?;
+        self.store(access::GLOBAL, 0, address, bytes, update(old)).map_err(|Denied| address)?;
+        Ok(old)
+    }
+
+    fn textures(&self) -> &TextureTables {
+        &self.tables
     }
 }
 

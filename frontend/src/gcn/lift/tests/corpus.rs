@@ -55,7 +55,7 @@ fn kernels_lift() {
                 options.entry = entry;
                 options.vgprs = 128;
                 options.observed = false;
-                let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+                let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
                 if let Err(error) = verify(&func) {
                     panic!("{place}: {error}");
                 }

@@ -8,6 +8,7 @@ mod mask;
 mod mode;
 mod random;
 mod scalar;
+mod stage;
 
 use std::collections::BTreeMap;
 
@@ -49,6 +50,7 @@ pub(super) fn options(chip: impl Into<Chip>) -> Options<'static> {
         private_aperture: 0x2000_0000,
         preload: &[],
         observed: true,
+        stage: None,
     }
 }
 
@@ -103,7 +105,7 @@ pub(super) fn run(chip: impl Into<Chip>, text: &str, registers: &[(&str, u32)]) 
 
 /// Lifts, verifies and runs a program.
 pub(super) fn run_code(code: &[u8], options: &Options<'_>, registers: &[(&str, u32)], launched: u64) -> Ran {
-    run_function(lift(code, options, &Meter::unlimited()).expect("no limits"), registers, launched)
+    run_function(lift(code, options, &Meter::unlimited()).expect("no limits").function, registers, launched)
 }
 
 /// Verifies and runs a program.

@@ -62,7 +62,7 @@ fn random_programs_run_to_an_end() {
             if n % 3 == 0 {
                 options.code_address = 0;
             }
-            let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+            let func = lift(&code, &options, &Meter::unlimited()).expect("no limits").function;
             if let Err(error) = verify(&func) {
                 panic!("{generation} {code:02x?}: {error}");
             }
@@ -186,7 +186,8 @@ fn words_of_any_kind_lift() {
     for _ in 0..programs() {
         let code: Vec<u8> = (0..100 + random.below(4)).map(|_| random.next() as u8).collect();
         for generation in Generation::ALL {
-            verify(&lift(&code, &options(generation), &Meter::unlimited()).expect("no limits")).unwrap();
+            verify(&lift(&code, &options(generation), &Meter::unlimited()).expect("no limits").function)
+                .unwrap();
         }
     }
 }
