@@ -55,6 +55,10 @@ impl Memory for Guest<'_> {
         self.0.read(address, bytes)
     }
 
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        self.0.word(address)
+    }
+
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
         self.0.write(address, bytes)
     }
