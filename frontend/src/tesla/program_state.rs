@@ -132,7 +132,8 @@ pub struct ResultMap {
 }
 
 impl ResultMap {
-    /// VP_RESULT_MAP. `size` is VP_RESULT_MAP_SIZE (0x16ac); each of the registers, from 0x16bc on, has four slots, the first one in its low byte.
+    /// VP_RESULT_MAP. `size` is VP_RESULT_MAP_SIZE (0x16ac); each of the registers, from 0x16bc on, has four slots, the first one in its low
+    /// byte.
     pub fn of_vertex(size: u32, registers: &[u32]) -> ResultMap {
         ResultMap::new(false, size, registers)
     }
@@ -368,18 +369,16 @@ impl FragmentState {
             let what = FragmentResult::Colour { target, components: (1 << words) - 1 };
             outputs.push(FragmentOutput { what, register, words });
         }
-        let mut register = colours;
         let rest =
             [(self.sample_mask, FragmentResult::SampleMask), (self.gives_depth(), FragmentResult::Depth)];
-        for (_, what) in rest.into_iter().filter(|(is_there, _)| *is_there) {
+        for (register, (_, what)) in (colours..).zip(rest.into_iter().filter(|(is_there, _)| *is_there)) {
             outputs.push(FragmentOutput { what, register, words: 1 });
-            register += 1;
         }
         outputs
     }
 
-    /// What a launch gives and takes: an input for each run of planes and of flat words of v[] ([`FragmentState::link`] has a word each), then the
-    /// facing at v[0x3fc], which costs nothing if the program does not read it; [`FragmentState::outputs`] in their order.
+    /// What a launch gives and takes: an input for each run of planes and of flat words of v[] ([`FragmentState::link`] says what each word
+    /// is), then the facing at v[0x3fc], which costs nothing if the program does not read it; [`FragmentState::outputs`] in their order.
     pub fn interface(&self) -> StageInterface {
         let mut inputs: Vec<StageInput> = Vec::new();
         for (address, interpolation, _) in self.words() {
