@@ -190,7 +190,7 @@ pub struct GeometryState {
 
 impl GeometryState {
     /// What a launch gives and takes: the words of vertices in p[], which [`ResultMap::sources`] of the vertex program's map describes; the
-    /// primitive's number at a[0x18]; one output, the words of o[] from 0 on.
+    /// primitive's number at `a[0x18]`; one output, the words of o[] from 0 on.
     pub fn interface(&self) -> StageInterface {
         let mut inputs = Vec::new();
         if self.vertex_words > 0 {
@@ -378,7 +378,7 @@ impl FragmentState {
     }
 
     /// What a launch gives and takes: an input for each run of planes and of flat words of v[] ([`FragmentState::link`] says what each word
-    /// is), then the facing at v[0x3fc], which costs nothing if the program does not read it; [`FragmentState::outputs`] in their order.
+    /// is), then the facing at `v[0x3fc]`, which costs nothing if the program does not read it; [`FragmentState::outputs`] in their order.
     pub fn interface(&self) -> StageInterface {
         let mut inputs: Vec<StageInput> = Vec::new();
         for (address, interpolation, _) in self.words() {

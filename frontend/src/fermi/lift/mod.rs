@@ -50,7 +50,7 @@ pub struct Options<'a> {
     pub registers: u32,
     /// Bytes of local memory of a thread.
     pub local_bytes: u32,
-    /// The segment that barriers count lanes in, if they do ([`Needs::counters`]).
+    /// The segment that barriers count lanes in, if they do (`Needs::counters`).
     pub counters: u8,
     /// Stage of the program.
     pub stage: Stage,

@@ -1,4 +1,4 @@
-//! The image unit: a device that executes image instructions ([`DEVICE`]); docs/hardware/graphics-gcn.md sections 2 to 6.
+//! The image unit: a device that executes image instructions (`DEVICE`); docs/hardware/graphics-gcn.md sections 2 to 6.
 //!
 //! The lifter leaves descriptors, addresses and data in each lane's mailbox. `op` says what an instruction's word means, `descriptor`
 //! decodes descriptors, `address` takes operands apart. The crate `warpjit-texture` does the rest.
