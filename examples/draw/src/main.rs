@@ -95,7 +95,7 @@ fn run(args: &Args) -> Result<bool> {
     fs::create_dir_all(&args.out).with_context(|| args.out.display().to_string())?;
 
     // The bar shows on a terminal only.
-    let bar = ProgressBar::new(u64::from(args.frames));
+    let bar = if args.frames > 1 { ProgressBar::new(u64::from(args.frames)) } else { ProgressBar::hidden() };
     bar.set_style(ProgressStyle::with_template(
         "{elapsed_precise} {wide_bar} {pos}/{len} frames, {eta} left",
     )?);

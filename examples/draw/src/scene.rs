@@ -137,7 +137,7 @@ impl Scene {
                 Mesh::ground(30.0, 20.0),
                 Mesh::cube(),
                 Mesh::torus(1.0, 0.45, 48, 24),
-                Mesh::wall(2.4, 1.0, [6.0, 2.5]),
+                Mesh::wall(2.4, 1.0, [10.0, 2.0]),
             ],
             textures: vec![
                 Texture::tiles(256),
@@ -162,24 +162,24 @@ impl Scene {
             let mut vertex_constants = [0.0; 28];
             vertex_constants[..16].copy_from_slice(to_clip.as_flattened());
             vertex_constants[16..].copy_from_slice(model[..3].as_flattened());
-            let pixel_constants = [
-                [light[0], light[1], light[2], 0.25],
-                [half[0], half[1], half[2], shininess],
-                [tint[0], tint[1], tint[2], strength],
-            ];
             Draw {
                 mesh,
+                // Each mesh has a texture of its own, at the same place of their lists.
                 texture: mesh,
                 has_holes: mesh == 3,
                 culls: mesh != 3,
                 vertex_constants,
-                pixel_constants: pixel_constants.as_flattened().try_into().unwrap_or_default(),
+                pixel_constants: [
+                    light[0], light[1], light[2], 0.25, //
+                    half[0], half[1], half[2], shininess, //
+                    tint[0], tint[1], tint[2], strength,
+                ],
             }
         };
         let cube = mul(&matrix::translation([-1.3, 1.0, -0.6]), &matrix::rotation_y(0.5 + turn));
         let spin = mul(&matrix::rotation_x(1.1), &matrix::rotation_y(2.0 * turn));
         let torus = mul(&matrix::translation([1.4, 1.3, -0.2]), &spin);
-        let fence = mul(&matrix::translation([0.2, 0.0, 2.0]), &matrix::rotation_y(0.25));
+        let fence = mul(&matrix::translation([-0.3, 0.0, 1.9]), &matrix::rotation_y(0.2));
         vec![
             draw(1, cube, [1.0, 0.95, 0.9], [16.0, 0.1]),
             draw(2, torus, [1.0, 0.8, 0.45], [40.0, 0.6]),

@@ -22,7 +22,7 @@ impl Texture {
                 let corner = at / half as usize * 2 * side + at % half as usize * 2;
                 let four = [corner, corner + 1, corner + side, corner + side + 1];
                 std::array::from_fn(|k| {
-                    (four.iter().map(|&at| u32::from(above[at][k])).sum::<u32>().div_ceil(4)).min(255) as u8
+                    ((four.iter().map(|&at| u32::from(above[at][k])).sum::<u32>() + 2) / 4) as u8
                 })
             };
             levels.push((0..(half * half) as usize).map(mean).collect());
@@ -78,7 +78,7 @@ impl Texture {
     /// A fence of wire: alpha is 0 between the wires.
     pub fn fence(size: u32) -> Texture {
         Texture::new(size, |x, y| {
-            let wire = size / 5;
+            let wire = size / 6;
             let (along, across) = ((x + y) % size, (x + size - y) % size);
             match along < wire || across < wire {
                 true => [170, 175, 185, 255],

@@ -1,7 +1,7 @@
 //! GCN: programs find everything by descriptors in scalar registers. The vertex program fetches vertices itself; the pixel program gets
 //! barycentric coordinates and interpolates.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use warpjit_runtime::stage::{
     Batch, ExportTarget, InputPlace, OutputPlace, Per, Rows, RowsMut, Stage, StageInput, StageInterface,
     StageOutput, Work,
@@ -47,7 +47,8 @@ impl Gcn {
             cutout: load(CHIP, include_bytes!("../../programs/gcn/cutout.bin"), pixel_interface())?,
         };
         let mut memory = engine.memory()?;
-        let constants = memory.map(None, CONSTANT_BYTES, Access::ReadOnly)?;
+        // The host writes read-write memory faster: it does not have to unprotect it.
+        let constants = memory.map(None, CONSTANT_BYTES, Access::ReadWrite)?;
         Ok(Gcn {
             engine,
             memory,
@@ -157,8 +158,8 @@ impl Family for Gcn {
         let mut batch = Batch::new(Work::Vertices(mesh.vertices.len() as u32));
         batch.inputs = vec![Rows::from(numbers.as_slice())];
         let results = bytemuck::cast_slice_mut(out);
-        batch.outputs =
-            RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28]).unwrap_or_default();
+        batch.outputs = RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28])
+            .context("offsets of outputs")?;
         let report = self.engine.run_stage(&self.programs.vertex, &mut self.memory, &launch, &mut batch)?;
         check(Stage::Vertex, &report)
     }

@@ -134,8 +134,8 @@ impl Family for Nvidia {
         let results = bytemuck::cast_slice_mut(out);
         let mut batch = Batch::new(Work::Vertices(mesh.vertices.len() as u32));
         batch.inputs = vec![column(0), column(NORMAL_OFFSET), column(COORDINATE_OFFSET)];
-        batch.outputs =
-            RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28]).context("columns")?;
+        batch.outputs = RowsMut::columns(results, size_of::<ShadedVertex>(), &[0, 16, 28])
+            .context("offsets of outputs")?;
         let report = self.engine.run_stage(&self.programs.vertex, &mut self.memory, &launch, &mut batch)?;
         check(Stage::Vertex, &report)
     }
