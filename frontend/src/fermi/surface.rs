@@ -10,8 +10,9 @@ use warpjit_texture::{Format, Kind, Layout, Source, Texel, View};
 /// Surface accesses.
 pub(crate) static SURFACE: DeviceFn = DeviceFn { name: "fermi.surface", stores, run };
 
-fn stores(params: u64) -> bool {
-    !matches!(Request::decode(params).operation, Operation::Load | Operation::Address)
+/// Loads keep the order of the program as well: a lane may see what another one has stored before.
+fn stores(_: u64) -> bool {
+    true
 }
 
 /// Words of the mailbox.
@@ -293,4 +294,99 @@ fn access(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::DeviceMemory;
+
+    /// A tiled surface of 16 x 8 RGBA8 texels in slot 2, a linear one of 256 bytes in slot 3.
+    fn memory() -> DeviceMemory {
+        let mut access = DeviceMemory::new(0x400);
+        access.tables.surfaces = vec![
+            (2, [0, 0x1000, 16, 8, 0x14d50, 0, 0, 0]),
+            (3, [0, 0x1200, 256, 0x10_0001, 0x14000, 0, 0, 0]),
+        ];
+        access
+    }
+
+    const LOAD: Request = Request {
+        operation: Operation::Load,
+        outside: Outside::Nothing,
+        by_address: false,
+        size: 2,
+        signed: false,
+        axes: 2,
+        mask: 0,
+        atomic: 0,
+    };
+
+    fn call(access: &mut DeviceMemory, request: Request, words: &[(u32, u32)]) -> Result<u32, DeviceFault> {
+        for (n, value) in words {
+            warpjit_ir::DeviceAccess::set_local(access, 0, 4 * n, *value);
+        }
+        run(&mut DeviceCall { params: request.encode(), mailbox: 0, lanes: 1, access })?;
+        Ok(warpjit_ir::DeviceAccess::local(access, 0, 0))
+    }
+
+    #[test]
+    fn numbers() {
+        let all = Request {
+            operation: Operation::Reduce,
+            outside: Outside::Fault,
+            by_address: true,
+            size: 4,
+            signed: true,
+            axes: 3,
+            mask: 15,
+            atomic: 9,
+        };
+        assert_eq!([LOAD, all].map(|request| Request::decode(request.encode())), [LOAD, all]);
+    }
+
+    #[test]
+    fn places() {
+        let mut access = memory();
+        // Two rows down, three texels in; x of raw accesses counts bytes.
+        access.memory[2 * 64 + 12..][..4].copy_from_slice(&0x8001u32.to_le_bytes());
+        let at = |x, y| [(COORDINATES, x), (COORDINATES + 1, y), (SLOT, 2)];
+        assert_eq!(call(&mut access, LOAD, &at(12, 2)), Ok(0x8001));
+        assert_eq!(call(&mut access, Request { size: 1, signed: true, ..LOAD }, &at(12, 2)), Ok(0xffff_8001));
+        // Outside: nothing, the last texel, a fault.
+        access.memory[7 * 64 + 60] = 9;
+        assert_eq!(call(&mut access, LOAD, &at(64, 9)), Ok(0));
+        assert_eq!(call(&mut access, Request { outside: Outside::Clamp, ..LOAD }, &at(64, 9)), Ok(9));
+        let trapping = Request { outside: Outside::Fault, ..LOAD };
+        assert!(matches!(
+            call(&mut access, trapping, &at(64, 9)),
+            Err(DeviceFault::Texture { slot: Some(2), reason: "outside of the surface", .. })
+        ));
+        assert!(matches!(
+            call(&mut access, LOAD, &[(SLOT, 1)]),
+            Err(DeviceFault::Texture { slot: Some(1), reason: "no surface", .. })
+        ));
+    }
+
+    #[test]
+    fn stores_and_reductions() {
+        let mut access = memory();
+        let converted = Request { operation: Operation::StoreConverted, mask: 5, ..LOAD };
+        let values = [(VALUES, 1.0f32.to_bits()), (VALUES + 1, 0.5f32.to_bits())];
+        let words = [&[(COORDINATES, 1), (COORDINATES + 1, 1), (SLOT, 2)], &values[..]].concat();
+        call(&mut access, converted, &words).unwrap();
+        assert_eq!(access.memory[64 + 4..64 + 8], [255, 0, 128, 0]);
+        let sum = Request { operation: Operation::Reduce, axes: 1, ..LOAD };
+        for _ in 0..2 {
+            call(&mut access, sum, &[(COORDINATES, 8), (SLOT, 3), (VALUES, 5)]).unwrap();
+        }
+        assert_eq!(access.memory[0x208], 10);
+        // GK104: an address in two parts.
+        let by_address = Request { by_address: true, ..LOAD };
+        assert_eq!(call(&mut access, by_address, &[(COORDINATES, 0xff08), (COORDINATES + 1, 0x12)]), Ok(10));
+        assert_eq!(
+            call(&mut access, by_address, &[(COORDINATES, 8), (COORDINATES + 1, 0x12), (OUTSIDE, 1)]),
+            Ok(0)
+        );
+    }
 }

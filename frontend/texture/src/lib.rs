@@ -28,6 +28,17 @@ pub trait Memory {
     /// Some byte is not there.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64>;
 
+    /// Reads a word of four bytes, little endian; the error is as that of [`Memory::read`].
+    ///
+    /// # Errors
+    ///
+    /// Some byte is not there.
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
     /// Writes bytes from an address on; the error is the first address that may not be written, and nothing is written then.
     ///
     /// # Errors

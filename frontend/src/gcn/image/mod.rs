@@ -3,7 +3,7 @@
 //! The lifter leaves descriptors, addresses and data in each lane's mailbox. `op` says what an instruction's word means, `descriptor`
 //! decodes descriptors, `address` takes operands apart. The crate `warpjit-texture` does the rest.
 //!
-//! All lanes fill their mailboxes, whatever EXEC is: implicit derivatives are those of the quad's lanes as they are.
+//! For implicit derivatives a mailbox also has the coordinates of the first three lanes of the quad, as they are, whatever EXEC is.
 //!
 //! Where documents do not say: a slice of a cube that an access names is its face plus eight times the cube's number, as for samples.
 
@@ -22,14 +22,17 @@ use self::descriptor::{Border, Image, sampler};
 pub(crate) use self::op::{Action, Form, Level, Shape, Word};
 use crate::gcn::{Chip, texel};
 
-/// Words of a mailbox, from its start on: the image's descriptor, the sampler's, address registers, data. Results overwrite the first ones.
+/// Words of a mailbox, from its start on: the image's descriptor, the sampler's, address registers, then data, or coordinates of lanes of the
+/// quad. Results overwrite the first ones.
 pub(crate) const SAMPLER: u32 = 8;
 pub(crate) const ADDRESS: u32 = 12;
 pub(crate) const DATA: u32 = ADDRESS + ADDRESS_WORDS as u32;
 /// The most address registers of an instruction.
 pub(crate) const ADDRESS_WORDS: usize = 12;
 /// All.
-pub(crate) const WORDS: u32 = DATA + 4;
+pub(crate) const WORDS: u32 = DATA + 9;
+/// Registers of coordinates along axes, at most: what there is of each lane of the quad.
+pub(crate) const QUAD_WORDS: u32 = 3;
 
 /// The device. Its parameter is a [`Word`].
 pub(crate) static DEVICE: DeviceFn = DeviceFn {
@@ -50,6 +53,10 @@ struct Guest<'a>(&'a mut dyn DeviceAccess);
 impl Memory for Guest<'_> {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
         self.0.read(address, bytes)
+    }
+
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        self.0.word(address)
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
@@ -171,7 +178,7 @@ impl Unit<'_> {
                 Level::Implicit => {
                     let [dx, dy] = match quad {
                         Some((number, changes)) if number == lane / 4 => changes,
-                        _ => self.changes(call, lane & !3),
+                        _ => self.changes(call, lane),
                     };
                     quad = Some((lane / 4, [dx, dy]));
                     Lod::Gradients { dx, dy }
@@ -214,9 +221,16 @@ impl Unit<'_> {
         })
     }
 
-    /// How coordinates change in the quad that begins with a lane: along x and along y.
-    fn changes(&self, call: &DeviceCall<'_>, quad: u32) -> [[f32; 3]; 2] {
-        let [base, x, y] = [0, 1, 2].map(|n| self.address(call, quad + n).place(self.image.kind));
+    /// How coordinates change in the quad of a lane: along x and along y.
+    fn changes(&self, call: &DeviceCall<'_>, lane: u32) -> [[f32; 3]; 2] {
+        let first = self.shape.words_before();
+        let [base, x, y] = [0, 1, 2].map(|other| {
+            let words = std::array::from_fn(|n| match n.checked_sub(first) {
+                Some(n) if n < QUAD_WORDS as usize => call.arg(lane, DATA + QUAD_WORDS * other + n as u32),
+                _ => 0,
+            });
+            Address::read(words, &self.shape, self.word, self.image.kind).place(self.image.kind)
+        });
         [x, y].map(|other| std::array::from_fn(|k| other[k] - base[k]))
     }
 

@@ -121,6 +121,11 @@ impl Shape {
         }
     }
 
+    /// Address registers before the coordinates.
+    pub(crate) fn words_before(&self) -> usize {
+        [self.offset, self.bias, self.compare].into_iter().filter(|&there| there).count()
+    }
+
     /// Whether it has a sampler.
     pub(crate) fn samples(&self) -> bool {
         matches!(self.action, Action::Sample | Action::Gather | Action::Lod)

@@ -13,6 +13,7 @@ mod cube;
 mod filter;
 mod image;
 mod lod;
+mod quick;
 mod request;
 pub mod sampler;
 mod texels;
@@ -54,6 +55,8 @@ pub struct Prepared<'a> {
     /// Results are integers, which cannot be filtered. Those of comparisons are floats.
     integer: bool,
     normalized: bool,
+    /// Samples can go the quick way ([`quick`]).
+    quick: bool,
     /// Levels that were used, even and odd ones.
     levels: [Option<(u32, Level)>; 2],
 }
@@ -99,6 +102,7 @@ impl<'a> Prepared<'a> {
         Prepared {
             view,
             sampler,
+            quick: quick::serves(view, sampler),
             format: if sampler.srgb { view.format } else { texels::linear(view.format) },
             integer: sampler.compare.is_none() && texels::is_integer(view),
             normalized: view.normalized && !sampler.unnormalized,
@@ -119,6 +123,11 @@ impl<'a> Prepared<'a> {
         memory: &mut M,
     ) -> Result<Texel, Error> {
         let selection = self.select(at, detail);
+        if self.quick
+            && let Some(texel) = self.sample_quickly(at, &selection, memory)?
+        {
+            return Ok(texel);
+        }
         let spot = self.spot(at);
         let comparison = self.comparison(at, &self.view.sources);
         let first = self.sample_level(selection.level, selection.filter, &spot, comparison, memory)?;
@@ -127,6 +136,32 @@ impl<'a> Prepared<'a> {
         }
         let second = self.sample_level(selection.level + 1, selection.filter, &spot, comparison, memory)?;
         Ok(self.sampler.reduction.combine(first, second, selection.weight))
+    }
+
+    /// [`Prepared::sample`] of a flat texture, the quick way; `None`: that way does not serve this request.
+    fn sample_quickly<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        selection: &Selection,
+        memory: &mut M,
+    ) -> Result<Option<Texel>, Error> {
+        let layer = if self.view.kind.has_layers() { at.layer.min(self.view.layers.max(1) - 1) } else { 0 };
+        let place = quick::Place {
+            at: [at.at[0], at.at[1]].map(f64::from),
+            offset: [at.offset[0], at.offset[1]],
+            layer,
+        };
+        let (view, sampler, normalized) = (self.view, self.sampler, self.normalized);
+        let mut sample = |number: u32, memory: &mut M| {
+            let level = self.level(number);
+            quick::level(view, sampler, &level, selection.filter, normalized, &place, memory)
+        };
+        let Some(first) = sample(selection.level, memory)? else { return Ok(None) };
+        if selection.weight == 0 {
+            return Ok(Some(quick::results(view, first)));
+        }
+        let second = sample(selection.level + 1, memory)?;
+        Ok(second.map(|second| quick::results(view, quick::mix(first, second, selection.weight))))
     }
 
     /// One component of the four texels of a linear filter at (i, j): those at (i, j+1), (i+1, j+1), (i+1, j), (i, j). If the sampler

@@ -5,16 +5,18 @@ use warpjit_ir::{DeviceSite, Imm, Opcode, Value};
 use super::super::buffer::{pack_halves, packs, resource_words};
 use super::super::emit::Emit;
 use super::stored;
-use crate::gcn::image::{ADDRESS, Action, DATA, DEVICE, Form, Level, SAMPLER, Shape, WORDS, Word};
+use crate::gcn::image::{
+    ADDRESS, Action, DATA, DEVICE, Form, Level, QUAD_WORDS, SAMPLER, Shape, WORDS, Word,
+};
 use crate::gcn::{Generation, Inst};
 
 /// Bytes of the mailbox, at the start of local memory.
 pub(in super::super) const MAILBOX_BYTES: u32 = 4 * WORDS;
 
-/// Leaves the operands in the mailbox, for implicit derivatives in all lanes: the device looks at the other lanes of a quad. Then calls, and takes
-/// the results.
+/// Leaves the operands in the mailbox, calls, and takes the results.
 pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
-    let mut words: Vec<(u32, Value)> = Vec::new();
+    let quads = if shape.level == Level::Implicit { quads(e, inst, shape) } else { Vec::new() };
+    let mut words: Vec<(u32, Value)> = (DATA..).zip(quads).collect();
     if let Some(base) = inst.mem.base {
         let short = inst.mem.r128 && inst.generation != Generation::Gfx9;
         let resource = resource_words(e, base, if short { 4 } else { 8 });
@@ -35,10 +37,9 @@ pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         }
         _ => {}
     }
-    // Without need, lanes that are not in EXEC write nothing: then a branch round it can be a lane's own.
-    let lanes = if shape.level == Level::Implicit { None } else { Some(e.exec()) };
+    let exec = e.exec();
     for (word, value) in words {
-        e.set_local(4 * word, value, lanes);
+        e.set_local(4 * word, value, Some(exec));
     }
     let guard = if shape.writes() { e.store_guard(None) } else { e.exec() };
     let ordered = e.behind_stores.contains(&(inst.pc as u32));
@@ -49,6 +50,32 @@ pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
         Vec::new()
     });
     results(e, inst, shape);
+}
+
+/// The registers of coordinates in the first three lanes of each quad, whatever EXEC is.
+fn quads(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) -> Vec<Value> {
+    let Some(addr) = inst.mem.addr else { return Vec::new() };
+    let first = shape.words_before();
+    // There are three axes where there are no slices. Halves share registers, and three are in two.
+    let halves = inst.mem.r128 && inst.generation == Generation::Gfx9;
+    let count = match (inst.mem.da, halves) {
+        (true, true) => 1,
+        (true, false) | (false, true) => 2,
+        (false, false) => QUAD_WORDS as usize,
+    };
+    let coordinates = e.src_words(addr, first + count).split_off(first);
+    let moved = e.cross(&coordinates, |e, args| {
+        let lane = |e: &mut Emit<'_>, lane| {
+            let quad = |&arg| e.b.same(Opcode::QuadLane, &[arg], Imm::Bits(lane));
+            args.iter().map(quad).collect::<Vec<_>>()
+        };
+        [0, 1, 2].into_iter().flat_map(|n| lane(e, n)).collect()
+    });
+    let zero = e.b.i32(0);
+    let whole = |lane: &[Value]| {
+        (0..QUAD_WORDS as usize).map(|n| lane.get(n).copied().unwrap_or(zero)).collect::<Vec<_>>()
+    };
+    moved.chunks(count).flat_map(whole).collect()
 }
 
 /// Takes the results from the mailbox to the destination.
