@@ -19,6 +19,9 @@ pub type Plane = [f64; 3];
 /// Subpixels of a pixel along each axis.
 const SUBPIXELS: f64 = 256.0;
 
+/// Farthest point of a triangle from the screen's corner, in subpixels.
+const GUARD_BAND: i64 = 1 << 29;
+
 /// A triangle on the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Primitive {
@@ -154,6 +157,10 @@ fn rasterise(
         [(x * SUBPIXELS).round() as i64, (y * SUBPIXELS).round() as i64]
     };
     let mut points = [0, 1, 2].map(|k| to_screen(&corners[k]));
+    // What a program leaves may be anything. A GPU clips at a guard band; here such a triangle is left out, so that areas fit their type.
+    if points.as_flattened().iter().any(|at| !(-GUARD_BAND..GUARD_BAND).contains(at)) {
+        return;
+    }
     let mut twice_area = area(points[0], points[1], points[2]);
     if twice_area == 0 || (twice_area > 0 && culls) {
         return;
@@ -279,6 +286,17 @@ mod tests {
             // The first varying is x of clip space: divided by w it is where the pixel is.
             let x = at_pixel(primitive.over_w(0), quad.x, quad.y);
             assert!((x - ((f64::from(quad.x) + 0.5) / 32.0 - 1.0)).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn any_vertex_may_come() {
+        let mesh = Mesh { vertices: Vec::new(), indices: vec![0, 1, 2] };
+        for bad in [f32::NAN, f32::INFINITY, f32::MAX, 0.0, -1.0] {
+            let corners =
+                [vertex(-1.0, bad, 0.5, 1.0), vertex(3.0, -3.0, 0.5, bad), vertex(bad, 2.0, bad, 2.0)];
+            let (mut depth, mut out) = (DepthBuffer::new(16, 16), Fragments::default());
+            draw(&mesh, &corners, false, (&mut depth, true), &mut out);
         }
     }
 

@@ -75,12 +75,13 @@ impl Texture {
         })
     }
 
-    /// A fence of wire: alpha is 0 between the wires.
+    /// A fence of wire with rails: alpha is 0 between the wires.
     pub fn fence(size: u32) -> Texture {
         Texture::new(size, |x, y| {
             let wire = size / 6;
             let (along, across) = ((x + y) % size, (x + size - y) % size);
-            match along < wire || across < wire {
+            let is_rail = y < wire / 2;
+            match along < wire || across < wire || is_rail {
                 true => [170, 175, 185, 255],
                 false => [170, 175, 185, 0],
             }
@@ -164,7 +165,7 @@ mod tests {
         assert_eq!(at(&fermi, 0x8c4), (17, 3));
         assert_eq!(at(&fermi, 0xa44), (17, 9));
         let gcn = texture.tiled_1d();
-        assert_eq!(at(&gcn, 4 * 1), (1, 0));
+        assert_eq!(at(&gcn, 4), (1, 0));
         assert_eq!(at(&gcn, 4 * 2), (0, 1));
         assert_eq!(at(&gcn, 4 * (64 + 63)), (15, 7));
         assert_eq!(at(&gcn, 4 * 64 * 8), (0, 8));
