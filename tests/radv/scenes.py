@@ -247,6 +247,14 @@ def scenes():
                      4: (solid, nearest), 5: (cube_sides, nearest)}, targets=[FLOATS(**tight), INTS(), INTS(), FLOATS(**tight)]),
         "lods": plane("lods.frag", textures={1: (mips, trilinear), 2: (cube_sides, Sampler(wrap=(2, 2, 2))), 3: (solid, trilinear), 4: (rgba8(), Sampler(1, 1, 1, (3, 4, 1), border=4, bias=0.5, least=0.75, most=3.5))},
                      targets=[FLOATS(type="f32", max_abs=0.06)] * 4),
+        "gather_ints": plane("gather_ints.frag", textures={1: (Image(3, 41, (16, 16, 1), [noise((6, 16, 16, 4))], 6), Sampler(0, 0, 0, (2, 2, 2))),
+                     2: (Image(5, 99, (32, 32, 1), [bytes_of(noise((4, 32, 32, 1), "<i4", 1 << 20))], 4), Sampler(0, 0, 0)), 3: (Image(3, 98, (16, 16, 1), [bytes_of(noise((6, 16, 16, 1), "<u4", 1 << 20))], 6), Sampler(0, 0, 0, (2, 2, 2))),
+                     4: (depth_map(32, 3, 5), Sampler(1, 1, 0, (2, 2, 2), compare=3))}, targets=[UINTS(), INTS(), UINTS(), FLOATS(**tight)]),
+        "interpolate": plane("interpolate.frag", vert="linear.vert", targets=[FLOATS(type="f32", max_abs=5e-3), FLOATS(type="f32", max_abs=1e-3)]),
+        "more_lods": plane("more_lods.frag", textures={1: (mips, trilinear), 2: (rgba8(32, 6, 5, 5), trilinear), 3: (cube_sides, Sampler(wrap=(2, 2, 2))), 4: (depth_map(32, 3, 5), Sampler(1, 1, 0, (2, 2, 2), compare=4)),
+                     5: (Image(2, 42, (8, 8, 8), [noise((8, 8, 8, 4))]), Sampler(0, 0, 0))}, targets=[FLOATS(type="f32", max_abs=0.06)] * 3 + [INTS()]),
+        "writes": plane("writes.frag", False, textures={1: (mips, trilinear)}, images={2: Image(1, 98, (64, 64, 1), [noise((1, 64, 64, 4))]), 4: Image(1, 109, (32, 32, 1), [bytes_of(wave(32, 32)[None].astype("<f4"))])},
+                     storage={3: bytes(12 + 4 * 64 * 64)}, targets=[FLOATS(**tight)]),
         "query": plane("query.frag", False, textures={1: (mips, trilinear)}, targets=[FLOATS(type="f32", max_abs=0.1)]),
         "texels": plane("formats_tex.frag", False, textures={
             1: (one(unorm8(soft()).view("u1"), 44), trilinear), 2: (one(np.round(soft()[..., :1] * 31).astype("<u2") * 0x821, 4), trilinear),
@@ -275,6 +283,6 @@ def scenes():
         "blur": Scene(comp="blur.comp", groups=(1, 64, 1), block=(64, 1, 1), textures={1: (mips, nearest)}, images={2: Image(1, 109, (64, 64, 1), [np.zeros((1, 64, 64, 16), "u1")])}, how={2: dict(type="f32", max_abs=1e-5)}),
         "images": Scene(comp="images.comp", groups=(2, 2, 1), block=(8, 8, 1), images={
             0: Image(1, 37, (16, 16, 1), [noise((1, 16, 16, 4))]), 1: one(np.round(wave(16, 16)[None] * 8).astype("<f2"), 97), 2: Image(1, 98, (32, 16, 1), [bytes_of(noise((1, 16, 32, 1), "<u4", 1000))]),
-            3: Image(5, 99, (16, 16, 1), [np.zeros((4, 16, 16, 4), "u1")], 4), 4: Image(2, 109, (8, 8, 8), [np.zeros((8, 8, 8, 16), "u1")]), 5: one(noise((1, 16, 16, 2), "<i2", 3000), 82)}),
+            3: Image(5, 99, (16, 16, 1), [np.zeros((4, 16, 16, 4), "u1")], 4), 4: Image(2, 109, (8, 8, 8), [np.zeros((8, 8, 8, 16), "u1")]), 5: one(noise((1, 16, 16, 2), "<i2", 3000), 82)}, how={4: dict(type="f32", max_abs=1e-6)}),
     }
     return all_scenes

@@ -566,7 +566,8 @@ mod tests {
                 for seed in 0..200u128 {
                     let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                     let texel = random & low_mask(format.widths.iter().sum());
-                    let values = [4, 5, 6, 7].map(|selector| load(data, number, selector, false, false, texel));
+                    let values =
+                        [4, 5, 6, 7].map(|selector| load(data, number, selector, false, false, texel));
                     // NaNs become one.
                     if number == 7 && values.iter().any(|&v| f32::from_bits(v).is_nan()) {
                         continue;
