@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SET, PUSH, GROUPS, VERTICES, TABLE, MEMORY = 0x10_0000, 0x11_0000, 0x12_0000, 0x20_0000, 0x13_0000, 0x100_0000
 CAPTURE = 31
 # Of the quads of a launch, those that may be left out because last bits decide their texels.
-MOST_LEFT_OUT = 0.04
+MOST_LEFT_OUT = 0.06
 
 
 def run(command, **more):
