@@ -500,8 +500,13 @@ mod tests {
                 "{data} {number} {selector} {texel:#x}"
             );
         }
-        assert_eq!(load(10, 0, 4, true, 0xff), 0x3c00);
-        assert_eq!(load(4, 4, 4, true, 0x1234_5678), 0x5678);
+        assert_eq!(load(10, 0, 4, true, false, 0xff), 0x3c00);
+        assert_eq!(load(4, 4, 4, true, false, 0x1234_5678), 0x5678);
+        // Two bits of alpha with a sign, and without: snorm, sscaled, sint; ten bits keep theirs.
+        let alpha = |number, plain| load(9, number, 7, false, plain, 0xffff_ffff);
+        assert_eq!([1, 3, 5].map(|number| alpha(number, false)), [float(-1.0), float(-1.0), u32::MAX]);
+        assert_eq!([1, 3, 5].map(|number| alpha(number, true)), [float(1.0), float(3.0), 3]);
+        assert_eq!(load(9, 5, 6, false, true, 0xffff_ffff), u32::MAX);
     }
 
     #[test]
