@@ -9,6 +9,7 @@
 
 mod address;
 mod descriptor;
+mod faces;
 mod op;
 
 use warpjit_ir::interp::atomic_result;
@@ -229,8 +230,14 @@ impl Unit<'_> {
                 Some(n) if n < QUAD_WORDS as usize => call.arg(lane, DATA + QUAD_WORDS * other + n as u32),
                 _ => 0,
             });
-            Address::read(words, &self.shape, self.word, self.image.kind).place(self.image.kind)
+            Address::read(words, &self.shape, self.word, self.image.kind)
         });
+        let kind = self.image.kind;
+        let places = match kind.is_cube() {
+            true => faces::on_first([&base, &x, &y].map(|at| (at.face(), at.place(kind)))),
+            false => [&base, &x, &y].map(|at| at.place(kind)),
+        };
+        let [base, x, y] = places;
         [x, y].map(|other| std::array::from_fn(|k| other[k] - base[k]))
     }
 

@@ -187,7 +187,8 @@ impl<'a> Prepared<'a> {
         let result = usize::from(request.component & 3);
         let comparison = self.comparison(at, &self.view.sources[result..=result]);
         let offset = spot.offset;
-        let mut axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+        let half = if self.integer && self.sampler.integer_gathers_nearest { 0.5 } else { 0.0 };
+        let mut axes = self.axes_from(&level, Filter::Linear, Filter::Nearest, &spot, half);
         let mut gathered = [0; 4];
         for (k, (x, y)) in [(0, 1), (1, 1), (1, 0), (0, 0)].into_iter().enumerate() {
             let (x, y) = match request.offsets {
@@ -195,7 +196,7 @@ impl<'a> Prepared<'a> {
                     spot.offset = [0, 1, 2].map(|axis: usize| {
                         offset[axis].saturating_add(offsets[k].get(axis).copied().unwrap_or(0))
                     });
-                    axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+                    axes = self.axes_from(&level, Filter::Linear, Filter::Nearest, &spot, half);
                     (0, 0)
                 }
                 _ => (x, y),
@@ -318,11 +319,17 @@ impl<'a> Prepared<'a> {
 
     /// The texels along each axis that a filter takes.
     fn axes(&self, level: &Level, filter: Filter, z: Filter, spot: &Spot) -> [Axis; 3] {
+        self.axes_from(level, filter, z, spot, 0.0)
+    }
+
+    /// As [`Prepared::axes`], for a place that many texels beyond along x and y.
+    fn axes_from(&self, level: &Level, filter: Filter, z: Filter, spot: &Spot, beyond: f64) -> [Axis; 3] {
         let kind = self.view.kind;
         let mut axes = [Axis::NONE; 3];
         for (k, axis) in axes.iter_mut().enumerate().take(kind.axes()) {
             let n = level.size[k];
             let at = position(spot.at[k], if self.normalized { n.into() } else { 1.0 });
+            let at = if k < 2 { at + beyond } else { at };
             let edge = if kind.is_cube() && self.sampler.seamless {
                 Edge::Seam
             } else {

@@ -336,6 +336,9 @@ fn gathers() {
     let moved = Coordinates { offset: [1, -1, 0], ..at };
     let request = Gather { component: 0, offsets: None, detail: Detail::LOWEST };
     assert_eq!(super::gather(&view, &sampler, &moved, &request, &mut memory), Ok([6, 7, 3, 2]));
+    // From the nearest texel on, (2, 2).
+    let sampler = Sampler { integer_gathers_nearest: true, ..sampler };
+    assert_eq!(super::gather(&view, &sampler, &at, &request, &mut memory), Ok([14, 15, 11, 10]));
 }
 
 #[test]
