@@ -52,6 +52,13 @@ pub struct Options<'a> {
     pub(crate) mailbox: u32,
 }
 
+impl<'a> Options<'a> {
+    /// A compute program at address 0 that needs nothing.
+    pub fn compute(name: &'a str, target: Target, registers: u32) -> Options<'a> {
+        Options { name, target, base: 0, entry: 0, registers, const_banks: &[], plan: None, mailbox: 0 }
+    }
+}
+
 /// What a program needs of its launch.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
