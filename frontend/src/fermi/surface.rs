@@ -211,14 +211,14 @@ fn by_address(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Place {
     Place { address: low + (high << 8), outside: call.arg(lane, OUTSIDE) != 0, format }
 }
 
-/// GF100. Raw accesses have x in bytes, others in elements; the third coordinate counts 256 bytes.
+/// GF100. x counts bytes, of converted stores elements; the third coordinate counts 256 bytes.
 fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place> {
     let slot = call.arg(lane, SLOT);
     let surfaces = &call.access.textures().surfaces;
     let surface = surfaces.iter().find(|(n, _)| *n == slot).and_then(|(_, entry)| Surface::of(entry))?;
     let coordinate = |n: u32| if n < request.axes.into() { call.arg(lane, COORDINATES + n) } else { 0 };
     let element = surface.format.map_or(1, |format| u32::from(format.bytes));
-    let raw = matches!(request.operation, Operation::Load | Operation::Store);
+    let raw = request.operation != Operation::StoreConverted;
     let bytes = if raw { request.bytes() } else { element };
     let (mut x, mut y) = (coordinate(0), coordinate(1));
     let columns = if raw { surface.width } else { surface.width / element };
