@@ -53,6 +53,8 @@ pub(super) struct Request {
     pub(super) outside: Outside,
     /// By address (GK104), not by slot.
     pub(super) by_address: bool,
+    /// Of an address, all bits of the low word count, not just 0 to 7.
+    pub(super) wide_low: bool,
     /// Log2 of the bytes accessed.
     pub(super) size: u8,
     /// Narrow values are signed.
@@ -94,6 +96,7 @@ impl Request {
             | u64::from(self.axes) << 10
             | u64::from(self.mask) << 12
             | u64::from(self.atomic) << 16
+            | u64::from(self.wide_low) << 20
     }
 
     fn decode(code: u64) -> Request {
@@ -109,6 +112,7 @@ impl Request {
             axes: field(10, 2),
             mask: field(12, 4),
             atomic: field(16, 4),
+            wide_low: field(20, 1) != 0,
         }
     }
 
@@ -180,7 +184,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         let slot = (!request.by_address).then(|| call.arg(lane, SLOT));
         let wrong = |reason| DeviceFault::Texture { lane, slot, reason, address: None };
         let place = if request.by_address {
-            by_address(call, lane)
+            by_address(call, &request, lane)
         } else {
             by_slot(call, &request, lane).ok_or(wrong("no surface"))?
         };
@@ -198,21 +202,23 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     Ok(())
 }
 
-/// GK104: the low word has bits 0 to 7, the high one the rest of the address; the predicate says that it is outside.
-fn by_address(call: &DeviceCall<'_>, lane: u32) -> Place {
+/// GK104: the low word has bits 0 to 7, the high one the rest of the address; the predicate says that it is outside. With
+/// type u32 or s32 the whole low word is added: linear surfaces' programs have an offset there.
+fn by_address(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Place {
     let [low, high] = [0, 1].map(|n| u64::from(call.arg(lane, COORDINATES + n)));
     let format = format::gk104_image(call.arg(lane, FORMAT) & 0xff);
-    Place { address: low & 0xff | high << 8, outside: call.arg(lane, OUTSIDE) != 0, format }
+    let low = if request.wide_low { low } else { low & 0xff };
+    Place { address: low + (high << 8), outside: call.arg(lane, OUTSIDE) != 0, format }
 }
 
-/// GF100. Raw accesses have x in bytes, others in elements; the third coordinate counts 256 bytes.
+/// GF100. x counts bytes, of converted stores elements; the third coordinate counts 256 bytes.
 fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place> {
     let slot = call.arg(lane, SLOT);
     let surfaces = &call.access.textures().surfaces;
     let surface = surfaces.iter().find(|(n, _)| *n == slot).and_then(|(_, entry)| Surface::of(entry))?;
     let coordinate = |n: u32| if n < request.axes.into() { call.arg(lane, COORDINATES + n) } else { 0 };
     let element = surface.format.map_or(1, |format| u32::from(format.bytes));
-    let raw = matches!(request.operation, Operation::Load | Operation::Store);
+    let raw = request.operation != Operation::StoreConverted;
     let bytes = if raw { request.bytes() } else { element };
     let (mut x, mut y) = (coordinate(0), coordinate(1));
     let columns = if raw { surface.width } else { surface.width / element };
@@ -315,6 +321,7 @@ mod tests {
         operation: Operation::Load,
         outside: Outside::Nothing,
         by_address: false,
+        wide_low: false,
         size: 2,
         signed: false,
         axes: 2,
@@ -336,6 +343,7 @@ mod tests {
             operation: Operation::Reduce,
             outside: Outside::Fault,
             by_address: true,
+            wide_low: true,
             size: 4,
             signed: true,
             axes: 3,

@@ -22,6 +22,7 @@ mod memory;
 mod special;
 mod stage;
 mod surface;
+mod surface_address;
 #[cfg(test)]
 mod tests;
 mod texture;

@@ -149,8 +149,13 @@ fn view(
     header: &TextureEntry,
     slot: u32,
 ) -> Result<View, Wrong> {
-    let view =
+    let mut view =
         descriptor::view(header, request.family).map_err(|reason| Wrong { slot, reason, address: None })?;
+    // Behind `texprep cube` programs of Tesla name a layer that is a face.
+    let is_tesla = matches!(request.family, Family::G80 | Family::Tesla);
+    if is_tesla && view.kind == Kind::CubeArray && request.operation == Operation::Sample && !request.cube {
+        view.kind = Kind::D2Array;
+    }
     let reads = matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather);
     if reads && let Err(address) = call.access.read(view.address, &mut [0]) {
         return Err(Wrong { slot, reason: "the texture is not in memory", address: Some(address) });
