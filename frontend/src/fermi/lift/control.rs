@@ -5,8 +5,8 @@ use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Typ
 
 use super::emit::{Emit, constant};
 use super::{
-    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface, surface_address,
-    texture, video,
+    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface,
+    surface_address, texture, video,
 };
 use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
