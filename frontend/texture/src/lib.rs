@@ -1,7 +1,7 @@
 //! Textures: what a shader's sampling, fetching and image instructions read and write.
 //!
 //! One library for all GPU families. A family's front end decodes its descriptors into a [`View`] and a [`Sampler`] and its
-//! instructions into a request; this crate knows formats ([`format`]), layouts in memory ([`layout`]), coordinates, levels of
+//! instructions into a request; this crate knows formats ([`mod@format`]), layouts in memory ([`layout`]), coordinates, levels of
 //! detail and filters ([`sample`]). It knows no instruction set, and reaches memory only through [`Memory`].
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
