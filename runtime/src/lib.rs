@@ -81,7 +81,10 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
-pub use memory::{ADDRESS_BITS, Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, WINDOW_BYTES};
+pub use memory::{
+    ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
+    PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,
+};
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
 pub use vm::handle_signal;
