@@ -24,7 +24,7 @@
 //! let program = Program::load(&assembly.code, &options)?;
 //!
 //! let engine = Engine::new(Config::default())?;
-//! let mut memory = engine.memory()?;
+//! let memory = engine.memory()?;
 //! let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
 //! let launch = Launch {
 //!     grid: [1, 1, 1],
@@ -32,7 +32,7 @@
 //!     args: vec![Arg::u32(out as u32)],
 //!     ..Launch::default()
 //! };
-//! let report = engine.run(&program, &mut memory, &launch)?;
+//! let report = engine.run(&program, &memory, &launch)?;
 //! assert_eq!(report.fault, None);
 //!
 //! let mut bytes = [0; 64 * 4];

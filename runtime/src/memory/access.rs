@@ -374,15 +374,6 @@ impl Memory {
     pub(super) fn word_gone(&self, address: u64, bytes: u8) -> Denied {
         self.gone(address, bytes, true)
     }
-
-    /// Whether the whole of a range is plain memory at one host address that the guest may load: then that address.
-    pub(crate) fn plain(&self, address: u64, bytes: u64) -> Option<*const u8> {
-        self.check(address, bytes, PAGE_READ).ok()?;
-        let address = self.seen(address);
-        let piece = self.0.space.place(address)?;
-        let is_plain = !self.is_careful() && piece.bytes >= bytes && !self.0.form.is_embedders;
-        is_plain.then_some(piece.pointer.cast_const())
-    }
 }
 
 /// Where a part of a range is.
