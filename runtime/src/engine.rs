@@ -55,6 +55,9 @@ impl Engine {
         if config.threads > 4096 {
             return Err(Error::Config(format!("{} threads, possible are up to 4096", config.threads)));
         }
+        if config.signals == crate::Signals::Embedder {
+            crate::vm::leave_to_embedder();
+        }
         config.ensure_handlers()?;
         if config.observe.perf {
             crate::debug::open_perf()?;
@@ -186,6 +189,7 @@ impl Engine {
         let section = Section::enter();
         let mut variant = Variant::new(&self.config, launch, memory.needs_translation());
         variant.checked_memory = checked;
+        variant.ignored_bits = memory.ignored_bits();
         let unlimited = program.ends_within(launch.max_steps);
         variant.exact_steps &= !unlimited || self.config.count;
         let tiers = match program.tiers(variant, &self.config, launch.cancel.as_ref()) {

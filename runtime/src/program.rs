@@ -95,8 +95,10 @@ pub(crate) struct Variant {
     pub exact_steps: bool,
     /// The kinds of the launch's windows to global memory; `None` if each window is the whole address space.
     pub windows: Option<[Window; WINDOWS]>,
-    /// Whether code translates the 64-bit addresses of loads and stores.
+    /// Whether code translates the 64-bit addresses of loads and stores; with `checked_memory`, also 32-bit ones.
     pub translate: bool,
+    /// How many of the highest bits of a 64-bit address are ignored.
+    pub ignored_bits: u32,
     /// Whether code comes with a table of guest addresses.
     pub pcs: bool,
     /// Whether code is announced to perf.
@@ -125,6 +127,7 @@ impl Variant {
             exact_steps: launch.max_steps != 0 || config.count,
             windows: kinds(&launch.globals),
             translate,
+            ignored_bits: 0,
             pcs: config.observe.needs_pcs(),
             perf: config.observe.perf,
             listings: config.observe.listings,

@@ -5,6 +5,7 @@ pub(crate) mod background;
 mod barrier;
 mod block;
 mod block_row;
+mod carried;
 mod cpus;
 mod jit;
 mod locks;

@@ -2,6 +2,7 @@
 //! regions: it enters them, and executes their terminators on the warp's divergence stack.
 
 use super::background::Background;
+use super::carried;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
@@ -26,7 +27,7 @@ use warpjit_ir::interp::{self, Code, Flow, Scratch, Warp};
 use warpjit_ir::meter::{Meter, Spent, Task};
 use warpjit_ir::regions::Kernel;
 use warpjit_ir::regions::explore::ExitKind;
-use warpjit_ir::{Block, DeviceCall, Function, Scalar, Slot, Terminator};
+use warpjit_ir::{Block, DeviceCall, DeviceFault, Function, Scalar, Slot, Terminator};
 
 #[path = "midway.rs"]
 mod midway;
@@ -298,7 +299,9 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     let memory = poll.memory;
-    context.each_atomic(|x| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
+    context.each_atomic(|x| {
+        carried::catch(|| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok()).flatten()
+    });
 }
 
 /// Called by compiled code for a device call.
@@ -313,7 +316,11 @@ unsafe extern "C" fn call_device(context: *mut Context) {
     let local = unsafe { std::slice::from_raw_parts_mut(context.local_base, bytes) };
     let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count };
     let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: &mut access };
-    let fault = (site.callee.run)(&mut call).err();
+    let lane = lanes.trailing_zeros();
+    let done = carried::catch(|| (site.callee.run)(&mut call));
+    // The panic is thrown where this fault arrives.
+    let fault = done.unwrap_or(Err(DeviceFault::Memory { lane, address: 0, store: false }));
+    let fault = fault.err();
     context.end_device_call(fault);
 }
 
@@ -331,12 +338,12 @@ impl Translator for Translations<'_> {
     fn translate(&mut self, access: &LaneTranslation) -> Option<*mut u8> {
         // SAFETY: the bounce is eight bytes of the context, aligned, that nothing else uses meanwhile.
         let bounce = unsafe { AtomicU64::from_ptr(access.bounce.cast()) };
-        self.0.translate(access.address, access.bytes, access.value, bounce).ok()
+        carried::catch(|| self.0.translate(access.address, access.bytes, access.value, bounce).ok()).flatten()
     }
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {
         // Cannot fail: the address has been translated, so it is mapped.
-        let _ = self.0.guest_store(address, bytes, value);
+        let _ = carried::catch(|| self.0.guest_store(address, bytes, value));
     }
 }
 
