@@ -11,7 +11,7 @@ use super::super::tiers::{Patience, Step, Stepper, Tiers};
 use super::{BlockFault, RunningBlock};
 use crate::Memory;
 use warpjit_ir::interp::WarpState;
-use warpjit_ir::{Function, Imm, Opcode, Scalar, Slot, Type};
+use warpjit_ir::{Block, Function, Imm, Opcode, Scalar, Slot, Type};
 
 /// What of a kernel is the same in all tiers: the kernel as it was lifted.
 #[derive(Debug)]
@@ -157,7 +157,12 @@ impl RunningBlock {
                     }
                 }
             }
-            let (state, local) = (resident.warp.state(), resident.local.contents().to_vec());
+            let (mut state, local) = (resident.warp.state(), resident.local.contents().to_vec());
+            if state.ended {
+                // Where it has ended means nothing, and may be in a part of a block.
+                state.block = Block(0);
+                state.stack.clear();
+            }
             WarpWords { state, waits: resident.waits, slots, local }
         });
         let warps = warps.collect();
