@@ -219,11 +219,10 @@ impl RunningBlock {
         if state.barriers.len() > most || !state.barriers.iter().all(|barrier| barrier.is_sound(warps)) {
             return Err("a barrier cannot be in such a state");
         }
-        for (number, warp) in (0..plan.warps).zip(&state.warps) {
+        for warp in &state.warps {
             warp.state.check(portable.blocks, lanes_below(plan.lanes))?;
-            let known = warp.state.left.iter().fold(warp.state.active, |all, &lanes| all | lanes);
-            if known & !plan.lane_mask(number) != 0 || warp.waits.is_some() && warp.state.ended {
-                return Err("a lane without a thread runs, or a warp that has ended waits");
+            if warp.waits.is_some() && warp.state.ended {
+                return Err("a warp that has ended waits");
             }
         }
         let mut block = Box::new(RunningBlock::new(plan, tiers, memory, stepper, state.index, place));
