@@ -179,6 +179,11 @@ impl<'a> Scheduler<'a> {
                 }
             }
         });
+        // What was executed on the way to rest counts, too.
+        let steppers = [Some(vectors.stepper), lanes.map(|lanes| lanes.stepper)].into_iter().flatten();
+        let mut outcome = this.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        steppers.for_each(|stepper| outcome.counts.add(&stepper.into_counts()));
+        drop(outcome);
         if this.faulted.load(Ordering::Relaxed) != u64::MAX {
             this.waiting.store(blocks.len(), Ordering::Relaxed);
             let mut queue = this.queue.lock().unwrap_or_else(PoisonError::into_inner);
