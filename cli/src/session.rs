@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        let mut memory = engine.memory().with_context(whole)?;
+        let memory = engine.memory().with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
         let name = file.program.rules().shared_buffer;
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
     /// Lets runs continue a launch that was saved with its memory, and puts that memory back.
     pub fn set_saved(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let saved = runtime::SavedLaunch::from_bytes(bytes)?;
-        saved.restore_memory(&mut self.memory)?;
+        saved.restore_memory(&self.memory)?;
         self.saved = Some(saved);
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
             if Some(index) == self.shared {
                 continue;
             }
-            let write = |memory: &mut Memory| -> Result<(), runtime::Error> {
+            let write = |memory: &Memory| -> Result<(), runtime::Error> {
                 memory.write(address, &buffer.data)?;
                 if fresh && buffer.fill == 0 {
                     return Ok(());
@@ -190,7 +190,7 @@ impl<'a> Session<'a> {
                 }
                 Ok(())
             };
-            write(&mut self.memory).with_context(|| format!("buffer {:?}", buffer.name))?;
+            write(&self.memory).with_context(|| format!("buffer {:?}", buffer.name))?;
         }
         Ok(())
     }
@@ -198,11 +198,11 @@ impl<'a> Session<'a> {
     /// Runs the launch once.
     pub fn run(&mut self) -> anyhow::Result<Report> {
         let report = match (&self.file.stage, &self.saved) {
-            (None, Some(saved)) => self.engine.resume(&self.program, &mut self.memory, &self.launch, saved),
-            (None, None) => self.engine.run(&self.program, &mut self.memory, &self.launch),
+            (None, Some(saved)) => self.engine.resume(&self.program, &self.memory, &self.launch, saved),
+            (None, None) => self.engine.run(&self.program, &self.memory, &self.launch),
             (Some(stage), _) => {
                 let with = (self.engine, &self.program);
-                crate::stage::run(self.file, stage, &self.addresses, with, &mut self.memory, &self.launch)
+                crate::stage::run(self.file, stage, &self.addresses, with, &self.memory, &self.launch)
             }
         };
         let mut report = report.with_context(|| self.file.path.display().to_string())?;

@@ -9,7 +9,8 @@ use crate::program::Variant;
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{
-    Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, SavedLaunch, Stats, Tier, TierShares,
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, SavedLaunch, Stats, Tier,
+    TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ impl Engine {
     /// # Errors
     /// When the launch does not fit the program, the host has no room for it, or the program cannot be made ready within
     /// [`Config::budget`].
-    pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+    pub fn run(&self, program: &Program, memory: &Memory, launch: &Launch) -> Result<Report, Error> {
         if let Some(interface) = program.interface() {
             let stage = interface.stage.name();
             return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
@@ -133,7 +134,7 @@ impl Engine {
     pub fn resume(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         saved: &SavedLaunch,
     ) -> Result<Report, Error> {
@@ -153,7 +154,7 @@ impl Engine {
     pub fn run_stage(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         batch: &mut Batch<'_>,
     ) -> Result<Report, Error> {
@@ -175,13 +176,13 @@ impl Engine {
     fn run_any(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
         saved: Option<&SavedLaunch>,
     ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
-            let mut checked = self.config.checked_memory || memory.is_coarse();
+            let mut checked = self.config.checked_memory || memory.needs_checks();
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -207,7 +208,7 @@ impl Engine {
     fn run_with(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         (checked, stage): (bool, Option<StageRun>),
         saved: Option<&SavedLaunch>,
@@ -244,6 +245,9 @@ impl Engine {
                 "{name} passes values between its blocks, so it cannot be saved"
             )));
         }
+        if launch.save.is_some() || saved.is_some() {
+            plan.segments.note();
+        }
         let identity = || Identity::new(program, &plan, launch, &self.config);
         let state = saved.map(|saved| saved.state_of(&identity())).transpose()?;
         let mut places = most_blocks(&plan, &tiers, self.config.thread_count());
@@ -252,11 +256,19 @@ impl Engine {
             places = places.saturating_add(state.blocks.len() as u32).max(state.places().min(MOST_PLACES));
         }
         let warps = plan.warps;
-        plan.segments.map(memory, warps, places)?;
-        if memory.is_coarse() && !checked {
+        let cancel = launch.cancel.as_ref();
+        let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+        // It may have to wait for another launch, whose thread may fork.
+        drop(section);
+        if !plan.segments.map(memory, warps, places, &give_up)? {
+            return Ok(Some(Report { cancelled: true, ..Report::default() }));
+        }
+        if memory.needs_checks() && !checked {
             plan.segments.unmap(memory);
             return Ok(None);
         }
+        let section = Section::enter();
+        let used = memory.use_it();
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
@@ -275,12 +287,14 @@ impl Engine {
             && let Err(error) = scheduler.start_from(state, function, Watch::new(&self.config))
         {
             drop(scheduler);
+            drop(used);
             plan.segments.unmap(memory);
             return Err(error);
         }
         scheduler.tell(launch.progress.as_ref());
         drop(section);
         let mut outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        drop(used);
         let _section = Section::enter();
         let state = outcome.saved.take();
         let saved = state.map(|state| {

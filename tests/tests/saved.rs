@@ -153,7 +153,7 @@ fn endless_loops_can_be_saved() {
         );
         for isa in [Isa::Tesla, Isa::Fermi, Isa::Gcn] {
             let program = program(&source, isa, 512);
-            let mut memory = Memory::new().unwrap();
+            let memory = Memory::new().unwrap();
             memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
             let mut saved: Option<SavedLaunch> = None;
             for engine in &engines() {
@@ -165,8 +165,8 @@ fn endless_loops_can_be_saved() {
                         token.save();
                     });
                     match &saved {
-                        None => engine.run(&program, &mut memory, &launch),
-                        Some(saved) => engine.resume(&program, &mut memory, &launch, saved),
+                        None => engine.run(&program, &memory, &launch),
+                        Some(saved) => engine.resume(&program, &memory, &launch, saved),
                     }
                 });
                 let state = report.unwrap().saved.expect("it does not end");
@@ -177,7 +177,7 @@ fn endless_loops_can_be_saved() {
                 memory.write(OUT, &[1]).unwrap();
                 let engine = Engine::new(Config::default()).unwrap();
                 let launch = launch(isa, &[OUT as u32], 3, 80);
-                let report = engine.resume(&program, &mut memory, &launch, &saved.unwrap()).unwrap();
+                let report = engine.resume(&program, &memory, &launch, &saved.unwrap()).unwrap();
                 assert!(report.fault.is_none() && report.saved.is_none() && !report.cancelled);
             }
         }
@@ -212,10 +212,10 @@ fn another_process_goes_on() {
         let (name, path) = state.split_once(' ').unwrap();
         let isa = isas.iter().find(|isa| isa.0 == name).unwrap().1;
         let saved = SavedLaunch::from_bytes(&std::fs::read(path).unwrap()).unwrap();
-        let mut memory = Memory::new().unwrap();
-        saved.restore_memory(&mut memory).unwrap();
+        let memory = Memory::new().unwrap();
+        saved.restore_memory(&memory).unwrap();
         let engine = Engine::new(Config { tier: Tier::Jit, threads: 2, ..Config::default() }).unwrap();
-        let report = engine.resume(&program(SUMS, isa, 512), &mut memory, &launch(isa), &saved).unwrap();
+        let report = engine.resume(&program(SUMS, isa, 512), &memory, &launch(isa), &saved).unwrap();
         assert!(report.fault.is_none() && report.stats.blocks == saved.blocks_left());
         std::fs::write(path, sums(&memory)).unwrap();
         return;
@@ -224,15 +224,15 @@ fn another_process_goes_on() {
         let program = program(SUMS, isa, 512);
         let engine = Engine::new(Config { tier: Tier::Interp, threads: 2, ..Config::default() }).unwrap();
         let memory = || {
-            let mut memory = Memory::new().unwrap();
+            let memory = Memory::new().unwrap();
             memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
             memory
         };
-        let mut whole = memory();
-        engine.run(&program, &mut whole, &launch(isa)).unwrap();
-        let mut memory = memory();
+        let whole = memory();
+        engine.run(&program, &whole, &launch(isa)).unwrap();
+        let memory = memory();
         let stopped = Launch { save: Some(SaveToken::after(900)), ..launch(isa) };
-        let report = engine.run(&program, &mut memory, &stopped).unwrap();
+        let report = engine.run(&program, &memory, &stopped).unwrap();
         let saved = report.saved.expect("it is in the midst of it");
         let path = std::env::temp_dir().join(format!("warpjit-saved-{}-{name}", std::process::id()));
         std::fs::write(&path, saved.to_bytes_with(&memory).unwrap()).unwrap();
@@ -250,16 +250,16 @@ fn another_process_goes_on() {
 fn what_cannot_be_saved_says_so() {
     let isa = Isa::Tesla;
     let (program, engine) = (program(SUMS, isa, 512), Engine::new(Config::default()).unwrap());
-    let mut memory = Memory::new().unwrap();
+    let memory = Memory::new().unwrap();
     memory.map(Some(OUT), 4096, Access::ReadWrite).unwrap();
     // It is at its end before it is to be saved.
     let done = Launch { save: Some(SaveToken::after(u64::MAX)), ..launch(isa, &[OUT as u32], 6, 32) };
-    let report = engine.run(&program, &mut memory, &done).unwrap();
+    let report = engine.run(&program, &memory, &done).unwrap();
     assert!(report.saved.is_none() && report.stats.blocks == 6);
     // Numerics are part of what a launch computes.
     let stopped = Launch { save: Some(SaveToken::after(9)), ..done.clone() };
-    let saved = engine.run(&program, &mut memory, &stopped).unwrap().saved.unwrap();
+    let saved = engine.run(&program, &memory, &stopped).unwrap().saved.unwrap();
     let fast = Config { numerics: warpjit_runtime::Numerics::Fast, ..Config::default() };
-    let other = Engine::new(fast).unwrap().resume(&program, &mut memory, &done, &saved);
+    let other = Engine::new(fast).unwrap().resume(&program, &memory, &done, &saved);
     assert!(matches!(other, Err(Error::State(_))));
 }

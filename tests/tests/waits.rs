@@ -82,8 +82,8 @@ impl Case {
 
     /// Runs it; gives the first words of OUT and SYNC, or how it ended.
     fn run(&self, engine: &Engine, program: &Program, launch: Launch) -> Result<[Vec<u32>; 2], String> {
-        let mut memory = self.memory();
-        let report = within(PATIENCE, launch, |launch| engine.run(program, &mut memory, launch));
+        let memory = self.memory();
+        let report = within(PATIENCE, launch, |launch| engine.run(program, &memory, launch));
         let report = report.map_err(|error| error.to_string())?;
         left(&memory, &report)
     }
@@ -110,8 +110,8 @@ impl Case {
                 launch.save = launch.save.or_else(|| Some(SaveToken::new()));
             }
             let report = within(PATIENCE, launch, |launch| match &saved {
-                None => engine.run(program, &mut memory, launch),
-                Some(saved) => engine.resume(program, &mut memory, launch, saved),
+                None => engine.run(program, &memory, launch),
+                Some(saved) => engine.resume(program, &memory, launch, saved),
             });
             let report = report.map_err(|error| error.to_string())?;
             let Some(state) = &report.saved else {
@@ -124,7 +124,7 @@ impl Case {
             let read = SavedLaunch::from_bytes(&bytes).unwrap();
             if read.has_memory() {
                 memory = Memory::new().unwrap();
-                read.restore_memory(&mut memory).unwrap();
+                read.restore_memory(&memory).unwrap();
             }
             saved = Some(read);
         }
@@ -133,7 +133,7 @@ impl Case {
 
     /// The memory that it begins with.
     fn memory(&self) -> Memory {
-        let mut memory = Memory::new().unwrap();
+        let memory = Memory::new().unwrap();
         for (place, words) in [(OUT, &self.out), (SYNC, &self.sync), (TABLE, &self.table)] {
             memory.map(Some(place), 4 * WORDS as u64, Access::ReadWrite).unwrap();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -481,12 +481,12 @@ fn waiting_for_ever_can_be_ended() {
                 let limited = Launch { max_steps: 20_000, ..case.launch(isa) };
                 let ended = case.run(&engine, &program, limited);
                 assert_eq!(ended, Err(format!("{:?}", FaultKind::Timeout)), "{name}, {isa:?}, {way}");
-                let mut memory = engine.memory().unwrap();
+                let memory = engine.memory().unwrap();
                 for place in [OUT, SYNC, TABLE] {
                     memory.map(Some(place), 4 * WORDS as u64, Access::ReadWrite).unwrap();
                 }
                 let result = within(Duration::from_millis(10), case.launch(isa), |launch| {
-                    engine.run(&program, &mut memory, launch)
+                    engine.run(&program, &memory, launch)
                 });
                 assert!(result.is_ok_and(|report| report.cancelled), "{name}, {isa:?}, {way}");
             }

@@ -9,6 +9,8 @@
 //! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
 use super::setup::Needs;
+use crate::cache::digest::{BYTES, Digest};
+use crate::memory::{Lease, Leased};
 use crate::{Access, Error, Memory};
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +25,10 @@ pub struct Segments {
     /// The number of blocks for which the smallest ring has room, if there is a ring.
     ring_blocks: Option<u32>,
     free: Arc<Mutex<Vec<u32>>>,
+    /// What is mapped.
+    leased: Option<Leased>,
+    /// A digest of all contents, if they have been noted.
+    noted: Option<[u8; BYTES]>,
 }
 
 #[derive(Debug)]
@@ -31,6 +37,8 @@ struct Segment {
     address: u64,
     writable: bool,
     contents: Vec<u8>,
+    /// Bytes of the contents, if they have been noted.
+    bytes: u64,
     /// Bytes for each warp, if the segment is divided among warps.
     stride: Option<u32>,
     /// The memory is the guest's own.
@@ -91,6 +99,7 @@ impl Segments {
                 address: segment.address,
                 writable: segment.writable,
                 contents: vec![0; bytes as usize],
+                bytes: 0,
                 stride,
                 ring: matches!(segment.size, SegmentSize::Ring(_)),
             });
@@ -103,7 +112,7 @@ impl Segments {
             SlotInit::WarpOffset(segment) => Some((Slot::new(number), segment)),
             _ => None,
         });
-        Ok(Segments { list, slots: slots.collect(), ring_blocks, free: Arc::default() })
+        Ok(Segments { list, slots: slots.collect(), ring_blocks, ..Segments::default() })
     }
 
     /// Puts bytes into a segment, which grows as needed. Not for segments that are divided among warps.
@@ -131,41 +140,38 @@ impl Segments {
             .sum()
     }
 
-    /// Maps all segments, for at most `places` blocks of `warps` warps at a time.
-    pub fn map(&mut self, memory: &mut Memory, warps: u32, places: u32) -> Result<(), Error> {
+    /// Maps all segments, for at most `places` blocks of `warps` warps at a time. `false`: `give_up` said so while the addresses
+    /// were another launch's.
+    pub fn map(
+        &mut self,
+        memory: &Memory,
+        warps: u32,
+        places: u32,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
         let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
-        let mapped = self.list.iter().filter(|segment| !segment.ring);
-        let addresses: Vec<u64> = mapped.map(|segment| segment.address).collect();
-        memory.give_back_others(&addresses)?;
-        for number in 0..self.list.len() {
-            let segment = &self.list[number];
-            if segment.ring {
-                continue;
-            }
+        let mapped = self.list.iter_mut().filter(|segment| !segment.ring);
+        let wanted = mapped.map(|segment| {
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
-            let name = segment.name;
-            if let Err(error) = memory.map_parked(segment.address, bytes.max(1), access, &segment.contents) {
-                self.list.truncate(number);
-                self.unmap(memory);
-                return Err(Error::Launch(format!("no room for the {name}: {error}")));
-            }
-        }
+            let contents = std::mem::take(&mut segment.contents);
+            Lease { name: segment.name, address: segment.address, bytes: bytes.max(1), access, contents }
+        });
+        self.leased = memory.lease(wanted.collect(), give_up)?;
         if self.have_places() {
             // Reversed, so that the lowest number is taken first.
             *self.free.lock().unwrap_or_else(PoisonError::into_inner) = (0..places).rev().collect();
         }
-        Ok(())
+        Ok(self.leased.is_some())
     }
 
     /// Unmaps all segments. `memory` may retain them for the next launch.
-    pub fn unmap(&mut self, memory: &mut Memory) {
-        for segment in self.list.drain(..).filter(|segment| !segment.ring) {
-            // Cannot fail: `map` has mapped it, and only the owner of both could have unmapped it since.
-            let _ = memory.park(segment.address, segment.contents);
+    pub fn unmap(&mut self, memory: &Memory) {
+        if let Some(leased) = self.leased.take() {
+            memory.end_lease(leased);
         }
     }
 
@@ -189,12 +195,22 @@ impl Segments {
         Some(Place { number, free: self.free.clone() })
     }
 
-    /// Adds the segments to a digest.
+    /// Notes what they contain, before it is mapped, for a launch that is to be saved or was.
+    pub fn note(&mut self) {
+        let mut digest = Digest::new();
+        for segment in &mut self.list {
+            segment.bytes = segment.contents.len() as u64;
+            segment.contents.hash(&mut digest);
+        }
+        self.noted = Some(digest.value());
+    }
+
+    /// Adds the segments, whose contents have been noted, to a digest.
     pub fn digest(&self, into: &mut impl Hasher) {
         for segment in &self.list {
-            (segment.address, segment.writable, &segment.contents, segment.stride, segment.ring).hash(into);
+            (segment.address, segment.writable, segment.bytes, segment.stride, segment.ring).hash(into);
         }
-        self.ring_blocks.hash(into);
+        (self.ring_blocks, self.noted).hash(into);
     }
 
     /// The segments whose contents belong to a saved launch, each with its address and bytes: those that the guest may have
@@ -202,7 +218,7 @@ impl Segments {
     fn kept(&self, place: Option<&Place>, warps: u32) -> impl Iterator<Item = (u64, u64)> {
         let mapped = self.list.iter().filter(|segment| segment.writable && !segment.ring);
         mapped.filter_map(move |segment| match (segment.stride, place) {
-            (None, None) => Some((segment.address, segment.contents.len() as u64)),
+            (None, None) => Some((segment.address, segment.bytes)),
             (Some(stride), Some(place)) => {
                 let bytes = u64::from(stride) * u64::from(warps);
                 Some((segment.address + bytes * u64::from(place.number), bytes))

@@ -51,11 +51,14 @@ pub fn access_code(access: Access) -> u8 {
     match access {
         Access::ReadOnly => 0,
         Access::ReadWrite => 1,
+        Access::None => 2,
     }
 }
 
 fn access(code: u8) -> Option<Access> {
-    [Access::ReadOnly, Access::ReadWrite].into_iter().find(|&access| access_code(access) == code)
+    [Access::ReadOnly, Access::ReadWrite, Access::None]
+        .into_iter()
+        .find(|&access| access_code(access) == code)
 }
 
 /// Writes everything but guest memory.

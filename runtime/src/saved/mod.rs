@@ -130,7 +130,7 @@ struct Buffer {
 /// let program = Program::load(&assembly.code, &options)?;
 ///
 /// let engine = Engine::new(Config { threads: 1, tier: Tier::Interp, ..Config::default() })?;
-/// let mut memory = engine.memory()?;
+/// let memory = engine.memory()?;
 /// let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
 /// let launch = Launch {
 ///     grid: [1, 1, 1],
@@ -139,16 +139,16 @@ struct Buffer {
 ///     save: Some(SaveToken::after(5)),
 ///     ..Launch::default()
 /// };
-/// let report = engine.run(&program, &mut memory, &launch)?;
+/// let report = engine.run(&program, &memory, &launch)?;
 /// let saved = report.saved.expect("stopped before its end");
 /// let bytes = saved.to_bytes_with(&memory)?;
 ///
 /// // Elsewhere.
 /// let engine = Engine::new(Config { tier: Tier::Jit, ..Config::default() })?;
 /// let saved = SavedLaunch::from_bytes(&bytes)?;
-/// let mut memory = engine.memory()?;
-/// saved.restore_memory(&mut memory)?;
-/// let report = engine.resume(&program, &mut memory, &Launch { save: None, ..launch }, &saved)?;
+/// let memory = engine.memory()?;
+/// saved.restore_memory(&memory)?;
+/// let report = engine.resume(&program, &memory, &Launch { save: None, ..launch }, &saved)?;
 /// assert!(report.fault.is_none() && report.saved.is_none());
 ///
 /// let mut word = [0; 4];
@@ -207,10 +207,11 @@ impl SavedLaunch {
         format::seal(&to.0)
     }
 
-    /// The launch as bytes, together with all buffers of its memory and what they contain now.
+    /// The launch as bytes, together with all buffers of its memory and what they contain now. They come back as buffers of their
+    /// own: of aliases, files, devices and pages that were protected since, only the contents are kept.
     ///
     /// # Errors
-    /// [`Error::Memory`] if a buffer cannot be read.
+    /// [`Error::Memory`] if a part of a buffer cannot be read.
     pub fn to_bytes_with(&self, memory: &Memory) -> Result<Vec<u8>, Error> {
         let mut to = Writer::default();
         format::write(&mut to, self);
@@ -242,7 +243,7 @@ impl SavedLaunch {
     ///
     /// # Errors
     /// [`Error::State`] if memory is not part of it; [`Error::Memory`] if a buffer cannot be mapped. Some may be restored then.
-    pub fn restore_memory(&self, memory: &mut Memory) -> Result<(), Error> {
+    pub fn restore_memory(&self, memory: &Memory) -> Result<(), Error> {
         let Some(buffers) = &self.memory else {
             return Err(Error::State("it has no guest memory".into()));
         };

@@ -122,7 +122,7 @@ fn launch() -> Launch {
 }
 
 fn memory() -> Memory {
-    let mut memory = Memory::new().expect("memory");
+    let memory = Memory::new().expect("memory");
     memory.map(Some(OUT), OUT_BYTES as u64, Access::ReadWrite).expect("free");
     memory
 }
@@ -136,22 +136,22 @@ fn left(memory: &Memory) -> Vec<u8> {
 /// What the launch leaves, and its state after some regions.
 fn saved(program: &Program, regions: u64) -> Box<SavedLaunch> {
     let launch = Launch { save: Some(SaveToken::after(regions)), ..launch() };
-    let report = engine(Tier::Interp).run(program, &mut memory(), &launch).expect("runs");
+    let report = engine(Tier::Interp).run(program, &memory(), &launch).expect("runs");
     report.saved.expect("is not at its end yet")
 }
 
 /// Continues whatever the bytes say. Guests may do anything then but run for ever.
 fn go_on(engine: &Engine, program: &Program, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let saved = SavedLaunch::from_bytes(bytes)?;
-    let mut memory = memory();
+    let memory = memory();
     // A loop that starts far from its end ends by itself: all counters are of 32 bits. This ends it sooner.
     let launch = Launch { save: Some(SaveToken::after(400)), ..launch() };
-    let report = engine.resume(program, &mut memory, &launch, &saved)?;
+    let report = engine.resume(program, &memory, &launch, &saved)?;
     if let Some(saved) = report.saved {
         // What is made of it can be continued, too.
         let again = SavedLaunch::from_bytes(&saved.to_bytes()).expect("just written");
         let launch = Launch { save: Some(SaveToken::after(20)), ..launch };
-        engine.resume(program, &mut memory, &launch, &again).expect("of this launch");
+        engine.resume(program, &memory, &launch, &again).expect("of this launch");
     }
     Ok(left(&memory))
 }
@@ -159,12 +159,12 @@ fn go_on(engine: &Engine, program: &Program, bytes: &[u8]) -> Result<Vec<u8>, Er
 #[test]
 fn all_that_is_saved_comes_back() {
     let program = program();
-    let mut whole = memory();
-    engine(Tier::Interp).run(&program, &mut whole, &launch()).expect("runs");
+    let whole = memory();
+    engine(Tier::Interp).run(&program, &whole, &launch()).expect("runs");
     for regions in 1..120 {
-        let mut memory = memory();
+        let memory = memory();
         let launch = Launch { save: Some(SaveToken::after(regions)), ..launch() };
-        let report = engine(Tier::Interp).run(&program, &mut memory, &launch).expect("runs");
+        let report = engine(Tier::Interp).run(&program, &memory, &launch).expect("runs");
         let Some(saved) = report.saved else {
             assert!(regions > 60, "the launch is longer than {regions} regions");
             break;
@@ -174,9 +174,9 @@ fn all_that_is_saved_comes_back() {
         let bytes = saved.to_bytes_with(&memory).expect("mapped");
         for tier in [Tier::Interp, Tier::Jit] {
             let read = SavedLaunch::from_bytes(&bytes).expect("just written");
-            read.restore_memory(&mut memory).expect("the same");
+            read.restore_memory(&memory).expect("the same");
             let launch = Launch { save: None, ..launch.clone() };
-            let report = engine(tier).resume(&program, &mut memory, &launch, &read).expect("fits");
+            let report = engine(tier).resume(&program, &memory, &launch, &read).expect("fits");
             assert!(report.fault.is_none() && report.saved.is_none());
             assert!(left(&memory) == left(&whole), "{regions} regions, {tier:?}");
         }
@@ -241,7 +241,7 @@ fn a_state_is_of_one_program_and_launch() {
     image.function.slots[2].name = "other".into();
     let other = Program::from_image(image).expect("a program");
     let error = |program: &Program, launch: Launch| {
-        engine.resume(program, &mut memory(), &launch, &saved).expect_err("another").to_string()
+        engine.resume(program, &memory(), &launch, &saved).expect_err("another").to_string()
     };
     assert_eq!(error(&other, launch()), "saved launch: it is of another program");
     let others = [
@@ -257,14 +257,14 @@ fn a_state_is_of_one_program_and_launch() {
         assert_eq!(error(&program, other), "saved launch: it is of another launch of this program");
     }
     // The memory of a launch that is refused is free for the next.
-    let mut same = memory();
-    assert!(engine.resume(&other, &mut same, &launch(), &saved).is_err());
-    assert!(engine.resume(&program, &mut same, &launch(), &saved).is_ok());
+    let same = memory();
+    assert!(engine.resume(&other, &same, &launch(), &saved).is_err());
+    assert!(engine.resume(&program, &same, &launch(), &saved).is_ok());
 }
 
 #[test]
 fn a_state_without_memory_restores_none() {
     let program = program();
-    let error = saved(&program, 20).restore_memory(&mut memory()).expect_err("it has none").to_string();
+    let error = saved(&program, 20).restore_memory(&memory()).expect_err("it has none").to_string();
     assert_eq!(error, "saved launch: it has no guest memory");
 }

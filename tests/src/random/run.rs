@@ -204,7 +204,7 @@ impl Loaded {
     }
 
     fn memory(&self) -> Memory {
-        let mut memory = Memory::new().expect("there is address space");
+        let memory = Memory::new().expect("there is address space");
         for (address, bytes, access, content) in &self.memory {
             memory.map(Some((*address).into()), (*bytes).into(), *access).expect("areas are apart");
             memory.write((*address).into(), content).expect("it is mapped");
@@ -252,8 +252,8 @@ impl Loaded {
             let save = (!last).then(|| SaveToken::after(1 + (number + pieces * pieces * 5) % 61));
             let launch = Launch { save, ..self.launch.clone() };
             let report = cancelled_after(patience, launch, |launch| match &saved {
-                None => engine.run(&self.program, &mut memory, launch),
-                Some(saved) => engine.resume(&self.program, &mut memory, launch, saved),
+                None => engine.run(&self.program, &memory, launch),
+                Some(saved) => engine.resume(&self.program, &memory, launch, saved),
             });
             threads += report.stats.thread_instructions;
             let Some(state) = &report.saved else {
@@ -264,7 +264,7 @@ impl Loaded {
             let bytes = state.to_bytes_with(&memory).expect("it is mapped");
             let state = SavedLaunch::from_bytes(&bytes).expect("just written");
             memory = Memory::new().expect("there is address space");
-            state.restore_memory(&mut memory).expect("areas are apart");
+            state.restore_memory(&memory).expect("areas are apart");
             saved = Some(state);
             pieces += 1;
         }
@@ -272,9 +272,9 @@ impl Loaded {
 
     fn try_run(&self, way: Way, patience: Duration) -> (Effect, f64) {
         let engine = Engine::new(self.config(way)).expect("a config that exists");
-        let mut memory = self.memory();
+        let memory = self.memory();
         let report = cancelled_after(patience, self.launch.clone(), |launch| {
-            engine.run(&self.program, &mut memory, launch)
+            engine.run(&self.program, &memory, launch)
         });
         let share = report.stats.jit_share;
         (self.effect(&memory, report), share)
