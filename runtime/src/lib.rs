@@ -63,6 +63,7 @@ mod load;
 mod memory;
 mod profile;
 mod program;
+mod saved;
 pub mod stage;
 pub mod vm;
 pub mod vp1;
@@ -87,4 +88,5 @@ pub use memory::{
 };
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
+pub use saved::{SaveToken, SavedLaunch};
 pub use vm::handle_signal;

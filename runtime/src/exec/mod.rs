@@ -20,8 +20,9 @@ pub(crate) mod tiers;
 mod trails;
 pub mod ways;
 
-pub(crate) use block::BlockFault;
+pub(crate) use barrier::Barrier;
+pub(crate) use block::{BlockFault, BlockState, WarpWords};
 pub(crate) use jit::RowFacts;
 pub(crate) use memory::{Local, Word};
-pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
+pub(crate) use schedule::{LaunchState, Outcome, Scheduler, most_blocks};
 pub(crate) use tiers::{Limits, Tiers, Watch};

@@ -232,6 +232,9 @@ const PATIENCE_BEHIND: Duration = Duration::from_millis(20);
 const MOST_CREDIT: i32 = 64;
 /// Back edges between two polls.
 const FUEL: i64 = 1 << 16;
+/// Warp instructions that a region may execute before it returns to the driver, if it counts them and the launch may be
+/// paused.
+const PAUSE_STEPS: u64 = 1 << 20;
 /// Polls that a region may take after a higher block has faulted.
 const LATE_LOOKS: u32 = 1 << 10;
 
@@ -241,6 +244,15 @@ pub trait Patience {
     fn stop(&self) -> bool;
     /// Whether a higher block has faulted, so that this one gets a limited time.
     fn is_late(&self) -> bool;
+    /// Asked wherever a warp has reached the end of a block or region, if the launch may be paused ([`Plan::may_pause`]):
+    /// whether it is to stop there, to be saved.
+    fn pause(&self) -> bool {
+        false
+    }
+    /// Whether [`Patience::pause`] has said so.
+    fn is_paused(&self) -> bool {
+        false
+    }
 }
 
 /// A thread's record of the region that starts at a block.
@@ -402,6 +414,8 @@ pub struct Stepper<'a> {
     context: Box<Context>,
     entries: Vec<Entry>,
     rights: Rights<'a>,
+    /// The most instructions that a warp is given for a region.
+    most_given: u64,
     /// Frame offset of the slot with the instructions that a warp has left, if regions count them.
     steps_at: Option<u32>,
     threads: (u64, u64),
@@ -470,6 +484,7 @@ impl<'a> Stepper<'a> {
             context,
             entries,
             rights: Rights { plan, memory },
+            most_given: if plan.may_pause { PAUSE_STEPS } else { i32::MAX as u64 },
             steps_at: tiers.kernel.steps_slot().map(|slot| tiers.slot_offset(slot)),
             threads: (0, 0),
             counts: watch.count,
@@ -534,10 +549,10 @@ impl<'a> Stepper<'a> {
     }
 
     /// Instruction budget for the next region of a warp that has executed `taken` instructions: the rest of
-    /// `max_steps`, capped at `i32::MAX`.
+    /// `max_steps`, or what is given at a time if that is less.
     fn steps_given(&self, taken: u64) -> u64 {
         let most = if self.scratch.max_steps == 0 { u64::MAX } else { self.scratch.max_steps };
-        most.saturating_sub(taken).min(i32::MAX as u64)
+        most.saturating_sub(taken).min(self.most_given)
     }
 
     /// Writes the instruction budget for a warp's next region, given that it has executed `taken` instructions.
@@ -852,6 +867,9 @@ impl<'a> Stepper<'a> {
         };
         entry.last = found;
         if max_steps != 0 && warp.steps + entry.versions[found].steps() > max_steps {
+            return None;
+        }
+        if self.rights.plan.may_pause && entry.versions[found].steps() > self.most_given {
             return None;
         }
         if fresh {
