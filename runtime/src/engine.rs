@@ -238,11 +238,15 @@ impl Engine {
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile =
-                Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
+            report.profile = Some(Box::new(crate::profile::profile(
+                program,
+                &tiers,
+                &counts.samples,
+                counts.profile.as_deref(),
+            )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(tiers.listings()));
+            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
         }
         tiers.save_behind(&self.background);
         report.stats.compile = compile;
@@ -279,11 +283,12 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     // Compiled code reports an address in the address space; convert it back to the window's.
     let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
         (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+        (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
         (address, _) => address,
     };
     Fault {
         kind,
-        pc: found.pc,
+        pc: program.address_of(found.pc),
         block: plan.coordinates(block),
         warp: found.warp,
         lane: found.lane,

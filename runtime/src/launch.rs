@@ -261,15 +261,16 @@ impl TierShares {
 pub struct Fault {
     /// What happened.
     pub kind: FaultKind,
-    /// Guest address of the instruction.
-    pub pc: u32,
+    /// Guest address of the instruction. Of code that was not loaded from guest memory it counts from the code's first byte (or from
+    /// [`crate::ProgramOptions::base`]).
+    pub pc: u64,
     /// The block, by its coordinates in the grid.
     pub block: [u32; 3],
     /// The warp in the block.
     pub warp: u32,
     /// The lowest lane of the warp that faulted.
     pub lane: u32,
-    /// Memory: the guest address.
+    /// Memory: the guest address. Illegal: where a computed jump leads.
     pub address: Option<u64>,
     /// Memory: the address space.
     pub space: Option<String>,

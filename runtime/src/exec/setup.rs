@@ -76,6 +76,8 @@ pub struct Needs<'a> {
     pub compiler_bank: Option<u32>,
     /// Registers that do not correspond to one slot each.
     pub aliases: &'a [RegisterAlias],
+    /// Words of user data that the code depends on.
+    pub known_user_data: &'a [(u8, u32)],
 }
 
 /// A checked launch, with everything that its blocks start with.
@@ -439,10 +441,19 @@ fn user_data(needs: &Needs<'_>, function: &Function, launch: &Launch) -> Result<
         SlotInit::Builtin(Builtin::UserData(number)) => Some(usize::from(number) + 1),
         _ => None,
     });
-    let most = numbers.max().unwrap_or(0);
+    let known = needs.known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+    let most = numbers.chain(known).max().unwrap_or(0);
     let (given, name) = (launch.user_data.len(), needs.name);
     if given > most {
         return Err(Error::Launch(format!("{given} words of user data, {name} takes {most}")));
+    }
+    for &(number, known) in needs.known_user_data {
+        let given = launch.user_data.get(usize::from(number)).copied().unwrap_or(known);
+        if given != known {
+            return Err(Error::Launch(format!(
+                "word {number} of user data is {given:#x}, {name} was loaded for {known:#x}"
+            )));
+        }
     }
     Ok(launch.user_data.clone())
 }

@@ -23,19 +23,19 @@ const USER_WORDS: u32 = 16;
 /// Waves that share a scratch ring out among them where the launch does not say how many.
 pub(super) const RING_WAVES: u32 = 32;
 
-/// The setup of raw words.
+/// The setup of raw words. `code` becomes memory of the launch; without, it is in the guest's.
 ///
 /// # Errors
 ///
 /// Options that contradict each other, or ask for what the chip does not have.
 pub(in crate::gcn) fn raw(
     generation: Generation,
-    code: &Arc<[u8]>,
+    code: Option<&Arc<[u8]>>,
     options: &CodeOptions,
 ) -> Result<Setup, LoadError> {
     let mut abi = limits(generation);
     // There are no arguments: nothing would say where they are.
-    abi.segments = vec![code_segment(code.clone())];
+    abi.segments = code.map(|code| code_segment(code.clone())).into_iter().collect();
     let setup = Setup {
         vgprs: options.registers.unwrap_or(abi.max_registers),
         abi,
@@ -122,7 +122,7 @@ pub(super) mod tests {
 
     /// Raw code about which nothing is said.
     pub(in crate::gcn::abi) fn bare() -> Setup {
-        raw(Generation::Gfx8, &Arc::from([0; 4]), &CodeOptions { raw: true, ..CodeOptions::default() })
+        raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &CodeOptions { raw: true, ..CodeOptions::default() })
             .unwrap()
     }
 
@@ -134,7 +134,7 @@ pub(super) mod tests {
             ..CodeOptions::default()
         };
         change(&mut options);
-        raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap_err().to_string()
+        raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &options).unwrap_err().to_string()
     }
 
     #[test]
@@ -166,7 +166,7 @@ pub(super) mod tests {
                 local,
                 ..CodeOptions::default()
             };
-            raw(Generation::Gfx8, &Arc::from([0; 4]), &options).unwrap()
+            raw(Generation::Gfx8, Some(&Arc::from([0; 4])), &options).unwrap()
         };
         assert_eq!(setup(None).abi.segments[1].size, SegmentSize::Ring(None));
         let ring = WarpRing { warps: 32, warp_bytes: 3 * 1024 };
