@@ -2,6 +2,7 @@
 
 mod alt_stack;
 pub mod fiber;
+pub mod guarded;
 mod pages;
 pub mod sampler;
 mod signals;

@@ -1,7 +1,7 @@
 //! Entering compiled code, and the signal handler that returns from it.
 
 use super::alt_stack::AltStack;
-use super::{FloatMode, arch, signals};
+use super::{FloatMode, arch, guarded, signals};
 use crate::Error;
 use crate::vm::registry;
 use std::cell::Cell;
@@ -217,7 +217,7 @@ pub(super) unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t
     }
 }
 
-/// Takes a signal that a fault of compiled code has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
+/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
 /// [`crate::Signals::Own`] it may be called too). `true`: it was one, and the launch goes on when the handler returns, which must do
 /// so at once. `false`: it is none of ours, and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
 ///
@@ -231,17 +231,27 @@ pub unsafe extern "C" fn handle_signal(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) -> bool {
-    let entry = CURRENT.get();
-    if entry.is_null() || !signals::SIGNALS.contains(&signal) {
+    // What somebody sent is no fault of ours.
+    // SAFETY: `info` is valid.
+    if !signals::SIGNALS.contains(&signal) || unsafe { (*info).si_code } <= 0 {
         return false;
     }
     // SAFETY: the kernel passes a valid ucontext to a SA_SIGINFO handler, alone ours while we run.
     let registers = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let pc = arch::pc(registers);
-    // What somebody sent while compiled code ran is none of its faults.
-    // SAFETY: `info` is valid.
-    if registry::lookup(pc).is_none() || unsafe { (*info).si_code } <= 0 {
+    let is_guarded = guarded::is_inside(pc);
+    let entry = CURRENT.get();
+    if !is_guarded && (entry.is_null() || registry::lookup(pc).is_none()) {
         return false;
+    }
+    // SAFETY: as above.
+    let address = unsafe { (*info).si_addr() } as usize;
+    if signal == signals::SIGNALS[0] && crate::memory::write_to_clean(address) {
+        return true;
+    }
+    if is_guarded {
+        arch::resume_at(registers, guarded::failed());
+        return true;
     }
     // SAFETY: CURRENT names an activation on this thread's stack below the interrupted compiled code;
     // `info` is valid, and the address field is that of these signals.
