@@ -8,7 +8,8 @@ use crate::fork::Section;
 use crate::program::Variant;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{
-    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares,
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, Stats,
+    TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -221,25 +222,46 @@ impl Engine {
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
         let lanes = || program.tiers(one_by_one, &self.config, launch.cancel.as_ref()).ok();
-        let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
-        if !launch.capture_registers && !launch.capture_shared && variant.may_choose(&self.config) {
-            scheduler.allow_lanes(&lanes);
-        }
-        scheduler.cancel_by(launch.cancel.as_ref());
-        if !launch.capture_registers && !launch.capture_shared {
-            scheduler.allow_rows();
-        }
-        scheduler.tell(launch.progress.as_ref());
         drop(section);
-        let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        let captures = launch.capture_registers || launch.capture_shared;
+        let (all, single) = (plan.blocks.end - plan.blocks.start, plan.parts.len() == 1);
+        let mut whole: Option<Whole> = None;
+        for part in std::mem::take(&mut plan.parts) {
+            plan.go_to(&part);
+            if whole.as_ref().is_some_and(|whole| whole.is_over(&plan)) {
+                continue;
+            }
+            let section = Section::enter();
+            let done = whole.as_ref().map_or(0, |whole| whole.outcome.blocks);
+            let progress = launch.progress.as_ref().map(|progress| match single {
+                true => progress.clone(),
+                false => progress_from(progress, done, all),
+            });
+            let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
+            if !captures && variant.may_choose(&self.config) {
+                scheduler.allow_lanes(&lanes);
+            }
+            scheduler.cancel_by(launch.cancel.as_ref());
+            if !captures {
+                scheduler.allow_rows();
+            }
+            scheduler.tell(progress.as_ref());
+            drop(section);
+            let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+            match &mut whole {
+                None => whole = Some(Whole::new(program, &plan, outcome)),
+                Some(whole) => whole.add(program, &plan, outcome),
+            }
+        }
         drop(used);
         let _section = Section::enter();
+        let Whole { outcome, fault, warps, .. } = whole.unwrap_or_default();
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);
         let mut report = Report {
-            fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
-            stats: stats(&plan, &outcome, self.config.count),
+            fault: fault.map(|(_, fault)| fault),
+            stats: stats(&plan, &outcome, warps, self.config.count),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
@@ -273,6 +295,51 @@ impl Engine {
         }
         Ok(Some(report))
     }
+}
+
+/// What the parts of a launch that have run did, put together.
+#[derive(Default)]
+struct Whole {
+    outcome: Outcome,
+    /// The fault of the lowest block, with its index in the grid.
+    fault: Option<(u64, Fault)>,
+    /// Warps of blocks that ended.
+    warps: u64,
+}
+
+impl Whole {
+    fn new(program: &Program, plan: &Plan, mut outcome: Outcome) -> Whole {
+        let fault = outcome.fault.take();
+        let fault = fault.map(|(block, fault)| (plan.linear(block), describe(program, plan, block, &fault)));
+        let warps = outcome.blocks * u64::from(plan.warps);
+        Whole { outcome, fault, warps }
+    }
+
+    fn add(&mut self, program: &Program, plan: &Plan, outcome: Outcome) {
+        let Whole { outcome, fault, warps } = Whole::new(program, plan, outcome);
+        self.warps += warps;
+        if fault.as_ref().is_some_and(|(at, _)| self.fault.as_ref().is_none_or(|(before, _)| at < before)) {
+            self.fault = fault;
+        }
+        let own = &mut self.outcome;
+        own.counts.add(&outcome.counts);
+        own.blocks += outcome.blocks;
+        own.steps = (own.steps.0 + outcome.steps.0, own.steps.1 + outcome.steps.1);
+        own.last = own.last.take().or(outcome.last);
+        own.cancelled |= outcome.cancelled;
+    }
+
+    /// Whether the part that a plan describes need not run any more.
+    fn is_over(&self, plan: &Plan) -> bool {
+        let behind = |&(at, _): &(u64, Fault)| at < plan.linear(plan.blocks.start);
+        self.outcome.cancelled || self.fault.as_ref().is_some_and(behind)
+    }
+}
+
+/// A callback for a part, if `before` blocks of other parts have run and the launch has `all`.
+fn progress_from(progress: &Progress, before: u64, all: u64) -> Progress {
+    let progress = progress.clone();
+    Arc::new(move |done, _| progress(before + done, all))
 }
 
 /// A fault as the user sees it.
@@ -312,7 +379,7 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     }
 }
 
-fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
+fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
     let (warp_instructions, threads) = outcome.steps;
     let counts = &outcome.counts;
     let (thread_instructions, lane_slots) = match counted {
@@ -323,7 +390,7 @@ fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
     let traffic = interp::Stats::SPACES.iter().zip(counts.interp.traffic);
     Stats {
         blocks: outcome.blocks,
-        warps: outcome.blocks * u64::from(plan.warps),
+        warps,
         warp_instructions,
         thread_instructions,
         groups: groups.map(|(group, count)| (group.name(), count)).collect(),

@@ -71,7 +71,7 @@ impl Program {
     /// use warpjit_runtime::{Access, CodeAt, Config, Engine, Isa, Launch, Program, ProgramOptions};
     ///
     /// let engine = Engine::new(Config::default())?;
-    /// let mut memory = engine.memory()?;
+    /// let memory = engine.memory()?;
     /// let address = memory.map(Some(0x7_1234_0000), 4096, Access::ReadWrite)?;
     /// // s_getpc_b64 s[0:1]; s_load_dword s2, s[0:1], 0x8; s_endpgm; then a literal behind the code.
     /// let words = [0xbe80_1c00_u32, 0xc002_0080, 0x0000_000c, 0xbf81_0000, 42];
@@ -82,7 +82,7 @@ impl Program {
     /// assert_eq!(program.code_ranges(), [address..address + 16]);
     ///
     /// let launch = Launch { grid: [1; 3], block: [64, 1, 1], capture_registers: true, ..Launch::default() };
-    /// let report = engine.run(&program, &mut memory, &launch)?;
+    /// let report = engine.run(&program, &memory, &launch)?;
     /// assert_eq!(report.registers["s2"], [42]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

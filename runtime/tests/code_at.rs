@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{settings, words_of};
+use support::settings;
 use warpjit_frontend::Stage;
 use warpjit_runtime::{
     Access, Chip, CodeAt, Config, Engine, Fault, FaultKind, Isa, Launch, Memory, Observe, Program,
@@ -19,7 +19,10 @@ fn chip(name: &str) -> Chip {
 }
 
 fn assemble(chip_name: &str, text: &str) -> Vec<u8> {
-    chip(chip_name).target().assemble(text, Stage::Compute).unwrap_or_else(|errors| panic!("{errors}\n{text}"))
+    chip(chip_name)
+        .target()
+        .assemble(text, Stage::Compute)
+        .unwrap_or_else(|errors| panic!("{errors}\n{text}"))
 }
 
 fn gcn(text: &str) -> Vec<u8> {
@@ -37,7 +40,7 @@ fn wave() -> Launch {
 
 /// A memory with pieces of code, each in pages of its own.
 fn memory_with(engine: &Engine, pieces: &[(u64, &[u8])]) -> Memory {
-    let mut memory = engine.memory().expect("memory");
+    let memory = engine.memory().expect("memory");
     for &(address, code) in pieces {
         let page = address & !0xfff;
         let bytes = (address - page + code.len() as u64).next_multiple_of(4096);
@@ -49,9 +52,9 @@ fn memory_with(engine: &Engine, pieces: &[(u64, &[u8])]) -> Memory {
 
 fn run(config: &Config, pieces: &[(u64, &[u8])], options: &ProgramOptions, launch: &Launch) -> Report {
     let engine = Engine::new(config.clone()).expect("engine");
-    let mut memory = memory_with(&engine, pieces);
+    let memory = memory_with(&engine, pieces);
     let program = Program::load_at(&memory, pieces[0].0, options).expect("loads");
-    engine.run(&program, &mut memory, launch).expect("runs")
+    engine.run(&program, &memory, launch).expect("runs")
 }
 
 /// The fault of a program, the same in all tiers.
@@ -79,16 +82,16 @@ fn getpc_is_the_guests_address_and_literals_are_read_from_its_memory() {
     assert_eq!(code.len(), 24);
     for config in settings() {
         let engine = Engine::new(config).expect("engine");
-        let mut memory = memory_with(&engine, &[(CODE, &[code.as_slice(), &[42, 0, 0, 0]].concat())]);
+        let memory = memory_with(&engine, &[(CODE, &[code.as_slice(), &[42, 0, 0, 0]].concat())]);
         let buffers = memory.buffers().count();
         let program = Program::load_at(&memory, CODE, &options()).expect("loads");
-        let report = engine.run(&program, &mut memory, &wave()).expect("runs");
+        let report = engine.run(&program, &memory, &wave()).expect("runs");
         assert_eq!((scalar(&report, "s0"), scalar(&report, "s1")), ((CODE + 8) & 0xffff_ffff, CODE >> 32));
         assert_eq!(scalar(&report, "s2"), 42);
         // The literal is data: it can change, and the program does not depend on it.
         memory.write(CODE + 24, &[7, 0, 0, 0]).expect("written");
         assert!(program.is_current(&memory));
-        assert_eq!(scalar(&engine.run(&program, &mut memory, &wave()).expect("runs"), "s2"), 7);
+        assert_eq!(scalar(&engine.run(&program, &memory, &wave()).expect("runs"), "s2"), 7);
         assert_eq!(memory.buffers().count(), buffers, "a launch maps nothing");
         assert_eq!(program.code_ranges(), [CODE..CODE + 24]);
         memory.write(CODE, &[1, 0]).expect("written");
@@ -128,13 +131,13 @@ fn a_fetch_shader_far_away_is_called_by_user_data() {
     }
     // Where it goes was decided at load.
     let engine = Engine::new(Config::default()).expect("engine");
-    let mut memory = memory_with(&engine, &[(CODE, &caller), (FAR, &called)]);
+    let memory = memory_with(&engine, &[(CODE, &caller), (FAR, &called)]);
     let program = Program::load_at(&memory, CODE, &options).expect("loads");
     assert_eq!(program.code_ranges(), [CODE..CODE + caller.len() as u64, FAR..FAR + 8]);
     let other = Launch { user_data: vec![0, 0, 1, 2], ..wave() };
-    let error = engine.run(&program, &mut memory, &other).expect_err("refused").to_string();
+    let error = engine.run(&program, &memory, &other).expect_err("refused").to_string();
     assert!(error.contains("word 2 of user data is 0x1, the program was loaded for 0x3000"), "{error}");
-    let none = engine.run(&program, &mut memory, &wave()).expect("the known words need not be given");
+    let none = engine.run(&program, &memory, &wave()).expect("the known words need not be given");
     assert_eq!(scalar(&none, "s6"), 142);
 }
 
@@ -297,7 +300,7 @@ fn code_segments_of_tesla_and_fermi_are_used_in_place() {
             assert_eq!(report.registers["r1"], [0x115; 32], "{name}");
         }
         let engine = Engine::new(Config::default()).expect("engine");
-        let mut memory = memory_with(&engine, &pieces);
+        let memory = memory_with(&engine, &pieces);
         let program = Program::load_at(&memory, pieces[0].0, &options).expect("loads");
         let ranges = program.code_ranges();
         assert_eq!(ranges[0].start, SEGMENT + LIBRARY, "{name}");
@@ -306,13 +309,14 @@ fn code_segments_of_tesla_and_fermi_are_used_in_place() {
         memory.unmap(SEGMENT).expect("was mapped");
         assert!(!program.is_current(&memory));
         let program = Program::load_at(&memory, pieces[0].0, &options).expect("loads");
-        let report = engine.run(&program, &mut memory, &launch).expect("runs");
+        let report = engine.run(&program, &memory, &launch).expect("runs");
         let fault = report.fault.expect("a fault");
         assert_eq!((fault.kind, fault.pc), (FaultKind::Illegal, SEGMENT + LIBRARY), "{name}");
         // Not in the segment.
         let error = Program::load_at(&memory, SEGMENT - 8, &options).expect_err("refused").to_string();
         assert!(error.contains("is not in the 4 GiB from 0x20000000 on"), "{error}");
-        let error = Program::load_at(&memory, SEGMENT + ENTRY + 2, &options).expect_err("refused").to_string();
+        let error =
+            Program::load_at(&memory, SEGMENT + ENTRY + 2, &options).expect_err("refused").to_string();
         assert!(error.contains("not at a multiple of"), "{error}");
     }
 }
@@ -322,12 +326,12 @@ fn literals_are_of_the_code_as_it_was_loaded() {
     // Immediates are code: a change of theirs needs another load, and the old program goes on as it was.
     let (old, new) = (gcn("s_movk_i32 s0, 1\ns_endpgm\n"), gcn("s_movk_i32 s0, 2\ns_endpgm\n"));
     let engine = Engine::new(Config::default()).expect("engine");
-    let mut memory = memory_with(&engine, &[(CODE, &old)]);
+    let memory = memory_with(&engine, &[(CODE, &old)]);
     let first = Program::load_at(&memory, CODE, &options()).expect("loads");
     memory.write(CODE, &new).expect("written");
     let second = Program::load_at(&memory, CODE, &options()).expect("loads");
     for (program, value) in [(&first, 1), (&second, 2), (&first, 1)] {
-        let report = engine.run(program, &mut memory, &wave()).expect("runs");
-        assert_eq!(report.registers["s0"], words_of(&[value]));
+        let report = engine.run(program, &memory, &wave()).expect("runs");
+        assert_eq!(report.registers["s0"], [value]);
     }
 }

@@ -9,6 +9,7 @@ mod cpus;
 mod jit;
 mod locks;
 pub(crate) mod memory;
+mod parts;
 pub(crate) mod pool;
 mod schedule;
 mod segments;

@@ -758,7 +758,7 @@ impl<'a> Stepper<'a> {
                 .tiers
                 .jit
                 .as_ref()
-                .is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()), self.cancel)))
+                .is_some_and(|jit| jit.rows_need_a_run((plan.size, plan.all_lanes()), self.cancel)))
         .into()
     }
 

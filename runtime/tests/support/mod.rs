@@ -142,8 +142,3 @@ pub fn launch(blocks: u32, threads: u32) -> Launch {
 pub fn fault_of(body: &str, launch: &Launch) -> Fault {
     run_all(body, launch, 1024).0.fault.expect("a fault")
 }
-
-/// Register values.
-pub fn words_of(words: &[u32]) -> Vec<u64> {
-    words.iter().copied().map(u64::from).collect()
-}
