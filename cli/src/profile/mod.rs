@@ -294,7 +294,7 @@ fn ms(time: Duration) -> f64 {
 }
 
 fn time_parts(samples: &runtime::Samples, per_sample: f64, run_ms: f64) -> Vec<TimePart> {
-    let sum = |of: &BTreeMap<u32, u64>| of.values().sum::<u64>() as f64;
+    let sum = |of: &BTreeMap<u64, u64>| of.values().sum::<u64>() as f64;
     let parts = [
         ("compiled", "compiled code of guest instructions", sum(&samples.compiled)),
         ("helpers", "functions that compiled code calls", sum(&samples.helpers)),

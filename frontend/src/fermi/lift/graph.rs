@@ -52,6 +52,7 @@ impl Source for Program<'_> {
             set: indirect.then_some(TargetSet::Anywhere),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
+            block_behind: self.code.file().is_none() && is_leaving(inst.op) && is_for_all(inst) && !inst.join,
         }
     }
 
@@ -85,9 +86,14 @@ fn is_leaving(op: Op) -> bool {
     matches!(op, Op::Exit | Op::Longjmp | Op::Ret | Op::Discard | Op::Brk | Op::Cont)
 }
 
+/// Whether no predicate and no condition leaves lanes out.
+fn is_for_all(inst: &Inst) -> bool {
+    inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none()
+}
+
 /// Whether execution can continue at the next address after an instruction that ends a block.
 fn goes_on(inst: &Inst) -> bool {
-    let always = inst.guard.is_none_or(|guard| guard.num == TRUE_PRED && !guard.not) && inst.cond.is_none();
+    let always = is_for_all(inst);
     match inst.op {
         Op::Rtt => false,
         Op::Bpt => !inst.mods.has("trap"),

@@ -33,6 +33,7 @@ impl Source for Program<'_> {
             set: (inst.op == Op::BraIndirect).then(|| self.targets(inst)),
             ends: ends_block(inst),
             goes_on: goes_on(inst),
+            block_behind: self.code.file().is_none() && leaves_for_good(inst),
         }
     }
 
@@ -169,6 +170,12 @@ fn ends_block(inst: &Inst) -> bool {
                 | Op::JoinAt
                 | Op::PreRet
         )
+}
+
+/// Whether no lane goes on behind an instruction that ends a block.
+fn leaves_for_good(inst: &Inst) -> bool {
+    let leaves = inst.end == End::Exit || matches!(inst.op, Op::Ret | Op::Break);
+    leaves && inst.pred.is_none()
 }
 
 /// Whether execution can go on behind an instruction that ends a block.
