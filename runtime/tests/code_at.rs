@@ -4,6 +4,10 @@ mod support;
 
 use support::settings;
 use warpjit_frontend::Stage;
+use warpjit_frontend::stage::{
+    ExportTarget, InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput,
+};
+use warpjit_runtime::stage::{Batch, Rows, RowsMut, Work};
 use warpjit_runtime::{
     Access, Chip, CodeAt, Config, Engine, Fault, FaultKind, Isa, Launch, Memory, Observe, Program,
     ProgramOptions, Report, Tier,
@@ -343,4 +347,73 @@ fn literals_are_of_the_code_as_it_was_loaded() {
         let report = engine.run(program, &memory, &wave()).expect("runs");
         assert_eq!(report.registers["s0"][0], value);
     }
+}
+
+/// RSRC1 and RSRC2 of a vertex program: MODE's denormals and DX10_CLAMP, and user data.
+#[test]
+fn programs_of_stages_start_as_their_registers_say() {
+    let code = gcn("
+        v_mov_b32 v1, s1
+        v_add_f32 v1, 0, v1
+        v_mov_b32 v2, s0
+        v_add_f32_e64 v2, v2, v2 clamp
+        exp param0 v1, v2, v0, v0
+        s_endpgm
+    ");
+    const NAN: u32 = 0x7fc0_0001;
+    const DENORMAL: u32 = 0x0001_2345;
+    // Denormals of f32 are kept or not, a clamped NaN is zero or not.
+    let cases =
+        [(3 << 16 | 1 << 21, [DENORMAL, 0]), (3 << 16, [DENORMAL, NAN]), (1 << 21, [0, 0]), (0, [0, NAN])];
+    let interface = StageInterface {
+        stage: Stage::Vertex,
+        inputs: vec![StageInput { place: InputPlace::Register(0), words: 1, per: Per::Vertex }],
+        outputs: vec![StageOutput { place: OutputPlace::Export(ExportTarget::Param(0), false), words: 3 }],
+        ..StageInterface::default()
+    };
+    for (mode, wanted) in cases {
+        let options = ProgramOptions {
+            sgprs: None,
+            rsrc1: Some(3 | 1 << 6 | mode),
+            rsrc2: Some(2 << 1),
+            stage: Some(interface.clone()),
+            ..options()
+        };
+        for config in settings() {
+            let engine = Engine::new(config).expect("engine");
+            let memory = memory_with(&engine, &[(CODE, &code)]);
+            let program = Program::load_at(&memory, CODE, &options).expect("loads");
+            let rows: Vec<u8> = (0..70_u32).flat_map(|n| (n + 5).to_le_bytes()).collect();
+            let mut out = vec![0; 70 * 12];
+            let mut batch = Batch::new(Work::Vertices(70));
+            batch.inputs = vec![Rows::new(&rows)];
+            batch.outputs = vec![RowsMut::new(&mut out)];
+            let launch = Launch { user_data: vec![NAN, DENORMAL], ..Launch::default() };
+            let report = engine.run_stage(&program, &memory, &launch, &mut batch).expect("runs");
+            assert_eq!(report.fault, None);
+            drop(batch);
+            for (n, row) in out.chunks_exact(12).enumerate() {
+                let words: Vec<u32> = row
+                    .chunks_exact(4)
+                    .map(|word| u32::from_le_bytes(word.try_into().expect("four")))
+                    .collect();
+                assert_eq!(words, [wanted[0], wanted[1], n as u32 + 5], "{mode:#x}");
+            }
+        }
+    }
+    let error = |rsrc1, rsrc2| {
+        let options = ProgramOptions {
+            sgprs: None,
+            rsrc1: Some(rsrc1),
+            rsrc2: Some(rsrc2),
+            stage: Some(interface.clone()),
+            ..options()
+        };
+        Program::load_at(&CodeAt { address: CODE, bytes: &code }, CODE, &options)
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(error(3, 1).contains("enables scratch, which programs of graphics stages do not have"));
+    assert!(error(3, 17 << 1).contains("wants 17 user SGPRs, a stage has 16"));
+    assert!(error(3, 9 << 1).contains("loads 9 SGPRs, rsrc1 0x3 gives a wave 8"));
 }
