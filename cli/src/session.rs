@@ -49,6 +49,9 @@ pub fn program_options(file: &LaunchFile) -> runtime::ProgramOptions {
         local: program.local,
         rsrc1: program.rsrc.map(|(rsrc1, _)| rsrc1),
         rsrc2: program.rsrc.map(|(_, rsrc2)| rsrc2),
+        known_user_data: Vec::new(),
+        segment: None,
+        code_bytes: None,
         base: program.base,
         c0_given: file.launch.c0_given,
         texture_handles: file.textures.handles,
@@ -296,6 +299,8 @@ fn make_launch(file: &LaunchFile, addresses: &[u64]) -> runtime::Launch {
     runtime::Launch {
         grid: file.launch.grid,
         block: file.launch.block,
+        grid_start: file.launch.grid_start,
+        last_block: file.launch.last_block,
         dynamic_shared: file.launch.dynamic_shared,
         max_steps: file.launch.max_steps,
         args: file.args.iter().map(arg).collect(),

@@ -9,8 +9,8 @@ use crate::program::Variant;
 use crate::saved::Identity;
 use crate::stage::{Batch, Canvas, StageRun, Work};
 use crate::{
-    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, SavedLaunch, Stats, Tier,
-    TierShares,
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Progress, Report, SavedLaunch,
+    Stats, Tier, TierShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -249,6 +249,9 @@ impl Engine {
                 "{name} passes values between its blocks, so it cannot be saved"
             )));
         }
+        if (launch.save.is_some() || saved.is_some()) && plan.parts.len() > 1 {
+            return Err(Error::Launch("a launch with last groups of another size cannot be saved".into()));
+        }
         if launch.save.is_some() || saved.is_some() {
             plan.segments.note();
         }
@@ -277,39 +280,61 @@ impl Engine {
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
         let lanes = || program.tiers(one_by_one, &self.config, launch.cancel.as_ref()).ok();
-        let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
-        if !launch.capture_registers && !launch.capture_shared && variant.may_choose(&self.config) {
-            scheduler.allow_lanes(&lanes);
-        }
-        scheduler.cancel_by(launch.cancel.as_ref());
-        if !launch.capture_registers && !launch.capture_shared && !variant.bounded {
-            scheduler.allow_rows();
-        }
-        let function = &program.image().function;
-        scheduler.pause_by(launch.save.as_ref(), function);
-        if let Some(state) = state
-            && let Err(error) = scheduler.start_from(state, function, Watch::new(&self.config))
-        {
-            drop(scheduler);
-            drop(used);
-            plan.segments.unmap(memory);
-            return Err(error);
-        }
-        scheduler.tell(launch.progress.as_ref());
         drop(section);
-        let mut outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        let captures = launch.capture_registers || launch.capture_shared;
+        let (all, single) = (plan.blocks.end - plan.blocks.start, plan.parts.len() == 1);
+        let function = &program.image().function;
+        let mut whole: Option<Whole> = None;
+        let mut saved = None;
+        for part in std::mem::take(&mut plan.parts) {
+            plan.go_to(&part);
+            if whole.as_ref().is_some_and(|whole| whole.is_over(&plan)) {
+                continue;
+            }
+            let section = Section::enter();
+            let done = whole.as_ref().map_or(0, |whole| whole.outcome.blocks);
+            let progress = launch.progress.as_ref().map(|progress| match single {
+                true => progress.clone(),
+                false => progress_from(progress, done, all),
+            });
+            let mut scheduler = Scheduler::new(&plan, &tiers, memory, &self.background, threads);
+            if !captures && variant.may_choose(&self.config) {
+                scheduler.allow_lanes(&lanes);
+            }
+            scheduler.cancel_by(launch.cancel.as_ref());
+            if !captures && !variant.bounded {
+                scheduler.allow_rows();
+            }
+            scheduler.pause_by(launch.save.as_ref(), function);
+            if let Some(state) = state
+                && let Err(error) = scheduler.start_from(state, function, Watch::new(&self.config))
+            {
+                drop(scheduler);
+                drop(used);
+                plan.segments.unmap(memory);
+                return Err(error);
+            }
+            scheduler.tell(progress.as_ref());
+            drop(section);
+            let mut outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+            saved = outcome.saved.take();
+            match &mut whole {
+                None => whole = Some(Whole::new(program, &plan, outcome)),
+                Some(whole) => whole.add(program, &plan, outcome),
+            }
+        }
         drop(used);
         let _section = Section::enter();
-        let state = outcome.saved.take();
-        let saved = state.map(|state| {
+        let Whole { outcome, fault, warps, .. } = whole.unwrap_or_default();
+        let saved = saved.map(|state| {
             Box::new(SavedLaunch::new(Identity::new(program, &plan, launch, &self.config), state))
         });
         plan.segments.unmap(memory);
         let after = tiers.compile_times();
         let compile = after.0.saturating_sub(before.0);
         let mut report = Report {
-            fault: outcome.fault.map(|(block, fault)| describe(program, &plan, block, &fault)),
-            stats: stats(&plan, &outcome, self.config.count),
+            fault: fault.map(|(_, fault)| fault),
+            stats: stats(&plan, &outcome, warps, self.config.count),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
@@ -320,11 +345,15 @@ impl Engine {
         let observe = self.config.observe;
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
-            report.profile =
-                Some(Box::new(crate::profile::profile(&tiers, &counts.samples, counts.profile.as_deref())));
+            report.profile = Some(Box::new(crate::profile::profile(
+                program,
+                &tiers,
+                &counts.samples,
+                counts.profile.as_deref(),
+            )));
         }
         if observe.listings {
-            report.listings = Some(Box::new(tiers.listings()));
+            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
         }
         tiers.save_behind(&self.background);
         report.stats.compile = compile;
@@ -340,6 +369,51 @@ impl Engine {
         }
         Ok(Some(report))
     }
+}
+
+/// What the parts of a launch that have run did, put together.
+#[derive(Default)]
+struct Whole {
+    outcome: Outcome,
+    /// The fault of the lowest block, with its index in the grid.
+    fault: Option<(u64, Fault)>,
+    /// Warps of blocks that ended.
+    warps: u64,
+}
+
+impl Whole {
+    fn new(program: &Program, plan: &Plan, mut outcome: Outcome) -> Whole {
+        let fault = outcome.fault.take();
+        let fault = fault.map(|(block, fault)| (plan.linear(block), describe(program, plan, block, &fault)));
+        let warps = outcome.blocks * u64::from(plan.warps);
+        Whole { outcome, fault, warps }
+    }
+
+    fn add(&mut self, program: &Program, plan: &Plan, outcome: Outcome) {
+        let Whole { outcome, fault, warps } = Whole::new(program, plan, outcome);
+        self.warps += warps;
+        if fault.as_ref().is_some_and(|(at, _)| self.fault.as_ref().is_none_or(|(before, _)| at < before)) {
+            self.fault = fault;
+        }
+        let own = &mut self.outcome;
+        own.counts.add(&outcome.counts);
+        own.blocks += outcome.blocks;
+        own.steps = (own.steps.0 + outcome.steps.0, own.steps.1 + outcome.steps.1);
+        own.last = own.last.take().or(outcome.last);
+        own.cancelled |= outcome.cancelled;
+    }
+
+    /// Whether the part that a plan describes need not run any more.
+    fn is_over(&self, plan: &Plan) -> bool {
+        let behind = |&(at, _): &(u64, Fault)| at < plan.linear(plan.blocks.start);
+        self.outcome.cancelled || self.fault.as_ref().is_some_and(behind)
+    }
+}
+
+/// A callback for a part, if `before` blocks of other parts have run and the launch has `all`.
+fn progress_from(progress: &Progress, before: u64, all: u64) -> Progress {
+    let progress = progress.clone();
+    Arc::new(move |done, _| progress(before + done, all))
 }
 
 /// A fault as the user sees it.
@@ -361,11 +435,12 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     // Compiled code reports an address in the address space; convert it back to the window's.
     let address_of = |fault: interp::Fault| match (fault.address, fault.space.and_then(windows::through)) {
         (Some(address), Some(window)) => Some(plan.windows.back(window, address)),
+        (Some(target), None) if kind == FaultKind::Illegal => Some(program.jump_target(target)),
         (address, _) => address,
     };
     Fault {
         kind,
-        pc: found.pc,
+        pc: program.address_of(found.pc),
         block: plan.coordinates(block),
         warp: found.warp,
         lane: found.lane,
@@ -378,7 +453,7 @@ fn describe(program: &Program, plan: &Plan, block: u64, found: &BlockFault) -> F
     }
 }
 
-fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
+fn stats(plan: &Plan, outcome: &Outcome, warps: u64, counted: bool) -> Stats {
     let (warp_instructions, threads) = outcome.steps;
     let counts = &outcome.counts;
     let (thread_instructions, lane_slots) = match counted {
@@ -389,7 +464,7 @@ fn stats(plan: &Plan, outcome: &Outcome, counted: bool) -> Stats {
     let traffic = interp::Stats::SPACES.iter().zip(counts.interp.traffic);
     Stats {
         blocks: outcome.blocks,
-        warps: outcome.blocks * u64::from(plan.warps),
+        warps,
         warp_instructions,
         thread_instructions,
         groups: groups.map(|(group, count)| (group.name(), count)).collect(),

@@ -295,6 +295,12 @@ impl Jit {
         Ok(jit)
     }
 
+    /// Bytes of compiled code, and of what is kept for each block.
+    pub fn bytes_used(&self) -> usize {
+        let of_block = size_of::<Mutex<Versions>>() + size_of::<AtomicU32>() + size_of::<AtomicBool>();
+        self.memory.used_bytes() + self.versions.len() * of_block
+    }
+
     /// Time in which at least one thread of a launch was compiling.
     pub fn compile_time(&self) -> Duration {
         lock(&self.compiling).total

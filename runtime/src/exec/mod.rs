@@ -10,6 +10,7 @@ mod cpus;
 mod jit;
 mod locks;
 pub(crate) mod memory;
+mod parts;
 pub(crate) mod pool;
 mod schedule;
 mod segments;

@@ -195,6 +195,11 @@ impl Tiers {
         self.jit.as_ref().map_or_else(Default::default, |jit| (jit.compile_time(), jit.background_time()))
     }
 
+    /// Bytes of host memory that it takes, by the sizes of its parts: the kernel twice, as IR and for the interpreter, and compiled code.
+    pub fn bytes_used(&self) -> usize {
+        2 * self.kernel.func.bytes() + self.jit.as_ref().map_or(0, |jit| jit.bytes_used())
+    }
+
     /// Number of regions loaded from the cache.
     pub fn loaded(&self) -> u64 {
         self.jit.as_ref().map_or(0, |jit| jit.loaded())
@@ -775,7 +780,7 @@ impl<'a> Stepper<'a> {
                 .tiers
                 .jit
                 .as_ref()
-                .is_some_and(|jit| jit.rows_need_a_run((plan.block, plan.all_lanes()), self.cancel)))
+                .is_some_and(|jit| jit.rows_need_a_run((plan.size, plan.all_lanes()), self.cancel)))
         .into()
     }
 

@@ -3,6 +3,7 @@
 use super::format::{HEAD, VERSION, seal};
 use super::*;
 use crate::{Engine, KernelImage, Tier};
+use warpjit_frontend::CodeMap;
 use warpjit_ir::{Builtin, HeaderField, ParamSpace, Segment, SegmentSize, Space};
 
 /// Lanes leave a loop one after the other, each with what it has put into shared, local and its warp's memory; with a bounded
@@ -105,8 +106,11 @@ fn program() -> Program {
         max_local_bytes: 64,
         barriers: 4,
     };
-    let image =
-        KernelImage { shared_bytes: 512, local_bytes: 8, ..KernelImage::bare(&[], function, abi, |_| 8) };
+    let image = KernelImage {
+        shared_bytes: 512,
+        local_bytes: 8,
+        ..KernelImage::bare(CodeMap::default(), function, abi, |_| 8)
+    };
     Program::from_image(image).expect("a program")
 }
 
