@@ -8,6 +8,7 @@ mod convert;
 mod fields;
 
 pub use codes::{gcn, gk104_image, nvidia, nvidia_surface};
+pub use convert::SRGB8;
 
 use crate::Texel;
 
