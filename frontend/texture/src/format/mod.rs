@@ -155,6 +155,29 @@ impl Format {
         }
     }
 
+    /// The format without sRGB's curve.
+    pub fn without_srgb(self) -> Format {
+        let packing = match self.packing {
+            Packing::Fields(fields) => Packing::Fields(fields.map(|field| match field.number {
+                Number::Srgb => Field { number: Number::Unorm, ..field },
+                _ => field,
+            })),
+            Packing::Bc { kind, signed, .. } => Packing::Bc { kind, signed, srgb: false },
+            other => other,
+        };
+        Format { packing, ..self }
+    }
+
+    /// Whether a component goes from 0 to 1.
+    pub fn is_unorm(&self, component: usize) -> bool {
+        match self.packing {
+            Packing::Fields(fields) => matches!(fields[component & 3].number, Number::Unorm | Number::Srgb),
+            Packing::Bc { signed, .. } => !signed,
+            Packing::Pairs { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether its components are integers, which cannot be filtered. Of components of several kinds the first that there is counts.
     pub fn is_integer(&self) -> bool {
         matches!(&self.packing, Packing::Fields(fields) if fields::is_integer(fields))

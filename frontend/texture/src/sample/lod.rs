@@ -210,7 +210,9 @@ mod tests {
             assert_eq!(log2_128(2f32.powi(e)), 128 * e);
         }
         // All mantissas that are near a change, and some others.
-        for mantissa in (0..1 << 23).filter(|m| m % 997 == 0 || (LOG2[m >> 15] as usize + (m & 0x7fff) + 1) & 0xffff < 3) {
+        for mantissa in
+            (0..1 << 23).filter(|m| m % 997 == 0 || (LOG2[m >> 15] as usize + (m & 0x7fff) + 1) & 0xffff < 3)
+        {
             let x = f32::from_bits(127 << 23 | mantissa as u32);
             assert_eq!(f64::from(log2_128(x)), (f64::from(x).log2() * 128.0).round(), "{x}");
         }

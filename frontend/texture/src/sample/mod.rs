@@ -98,8 +98,8 @@ impl<'a> Prepared<'a> {
         Prepared {
             view,
             sampler,
-            format: if sampler.srgb { view.format } else { texels::linear(view.format) },
-            integer: sampler.compare.is_none() && texels::is_integer(view),
+            format: if sampler.srgb { view.format } else { view.format.without_srgb() },
+            integer: sampler.compare.is_none() && view.is_integer(),
             normalized: view.normalized && !sampler.unnormalized,
             levels: [None; 2],
         }
@@ -265,7 +265,7 @@ impl<'a> Prepared<'a> {
         let compare = self.sampler.compare?;
         let component = sources.iter().find_map(|source| component(*source)).unwrap_or(0);
         let reference = match at.reference {
-            reference if !texels::is_unorm(&self.format, component) => reference,
+            reference if !self.format.is_unorm(component) => reference,
             reference if reference > 0.0 => reference.min(1.0),
             _ => 0.0,
         };

@@ -1,0 +1,30 @@
+//! Generated samplers: code in mask form that serves a texture request of many lanes at once.
+//!
+//! The general engine of `warpjit-texture` serves any request, a lane at a time. Where all lanes of a call name the same texture and
+//! sampler, code does the same side by side, with the same bits. It is made for a *state* ([`StateKey`]): format, kind of layout, wrap
+//! modes, filters, comparison, and where the lanes' arguments are. Addresses, sizes and levels of detail are *data* ([`data()`]), so that
+//! few functions serve many textures.
+//!
+//! - `request`: what an instruction asks for, and where arguments are in the mailbox;
+//! - `key`, `data`: what code depends on, and what it reads;
+//! - `code`: a function as a whole; `lod`, `axis`, `texel`, `filter`: its parts, as the modules of `warpjit_texture::sample`.
+//!
+//! What code is not made for ([`StateKey::of`] gives `None`): block compression, pairs of texels, cubes by direction and seamless ones,
+//! minima and maxima, coordinates in texels that wrap, images of 2 GiB and more, views of more than 16 levels.
+
+mod axis;
+mod code;
+mod data;
+mod emit;
+mod filter;
+mod key;
+mod lod;
+mod request;
+#[cfg(test)]
+mod tests;
+mod texel;
+
+pub use code::generate;
+pub use data::{Data, data};
+pub use key::StateKey;
+pub use request::{Action, Input, Level, Request, Results};
