@@ -5,6 +5,7 @@
 //! function reaches guest memory and the launch's texture tables through [`DeviceAccess`]. The interpreter and compiled code call the same
 //! function, so both give the same bits.
 
+use std::any::Any;
 use std::fmt;
 
 /// A fault of a device call.
@@ -63,6 +64,29 @@ pub trait DeviceAccess {
 
     /// What the launch says about textures.
     fn textures(&self) -> &TextureTables;
+
+    /// Serves the lanes of a call by code that was generated for the request, if there is some; `false`: the device has to.
+    ///
+    /// `words` are what the request depends on besides the lanes' arguments and the launch: the call's constant, descriptors of textures and
+    /// so on. `describe` says what that is to be, for whoever implements this, and is called when these words are new.
+    fn serve(
+        &mut self,
+        at: ServeAt,
+        words: &[u32],
+        describe: &mut dyn FnMut(&TextureTables) -> Option<Box<dyn Any>>,
+    ) -> bool {
+        let _ = (at, words, describe);
+        false
+    }
+}
+
+/// Lanes that [`DeviceAccess::serve`] serves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ServeAt {
+    /// Byte address of their arguments and results in local memory.
+    pub mailbox: u32,
+    /// A bit each.
+    pub lanes: u64,
 }
 
 /// One call.

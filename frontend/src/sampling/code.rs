@@ -12,7 +12,7 @@ use super::lod::Selection;
 use super::request::{Action, Input, Level, Request};
 
 /// Words of the mailbox that a request names.
-fn words(request: &Request) -> u32 {
+pub(super) fn words(request: &Request) -> u32 {
     let mut most = 0u32;
     let mut all = |input: &Input| {
         let word = match *input {
@@ -37,7 +37,7 @@ fn words(request: &Request) -> u32 {
     most.max(u32::from(request.results.first) + 5)
 }
 
-/// The code of a key: a function in mask form whose slots are the words of the mailbox. Const bank 0 has [`super::Data::words`], global memory
+/// The code of a key: a function in mask form whose slots are the words of the mailbox. Const bank 0 has [`super::Data`], global memory
 /// is the image, from address 0 on. It may load texels for lanes that are not active: all that it can address is in the image.
 pub fn generate(key: &StateKey) -> Option<Function> {
     let lanes = u32::from(key.request.lanes);

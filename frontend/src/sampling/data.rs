@@ -64,16 +64,30 @@ impl StateKey {
 /// Data of code for a view and a sampler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
+    words: Vec<u32>,
+    address: u64,
+    bytes: u32,
+}
+
+impl Data {
     /// Words of the const bank.
-    pub words: Vec<u32>,
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
     /// Where the image begins in memory, which code reads at offsets from there.
-    pub address: u64,
-    /// Bytes that code may read.
-    pub bytes: u32,
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes that code may read from there on.
+    pub fn bytes(&self) -> u32 {
+        self.bytes
+    }
 }
 
 /// The data of a view and a sampler, whose key this is; `None` if the image is too large.
-pub fn data(key: &StateKey, view: &View, sampler: &Sampler) -> Option<Data> {
+pub(super) fn data(key: &StateKey, view: &View, sampler: &Sampler) -> Option<Data> {
     let formulas = formulas(view)?;
     let base = formulas.iter().map(|formula| formula.start).min()?;
     let slices = has_slices(view.kind);

@@ -36,7 +36,7 @@ pub(super) struct PartKey {
     pub shifts: Vec<(i32, Option<u32>)>,
 }
 
-/// What the code of a sampler depends on. Addresses, sizes, levels of detail and the like are data ([`super::data_words`]).
+/// What the code of a sampler depends on. Addresses, sizes, levels of detail and the like are data ([`super::Data`]).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct StateKey {
     pub(super) request: Request,
@@ -149,6 +149,16 @@ fn decodes(field: &Field, bytes: u8) -> bool {
 }
 
 impl StateKey {
+    /// Lanes of a warp.
+    pub fn lanes(&self) -> u32 {
+        self.request.lanes.into()
+    }
+
+    /// Words of the mailbox that code reads and writes, at least.
+    pub fn mailbox_words(&self) -> u32 {
+        super::code::words(&self.request)
+    }
+
     /// The key of a request; `None`: it is nothing that code is made for.
     pub fn of(view: &View, sampler: &Sampler, request: Request) -> Option<StateKey> {
         let fetch = request.action == Action::Fetch;

@@ -2,7 +2,7 @@
 //!
 //! The general engine of `warpjit-texture` serves any request, a lane at a time. Where all lanes of a call name the same texture and
 //! sampler, code does the same side by side, with the same bits. It is made for a *state* ([`StateKey`]): format, kind of layout, wrap
-//! modes, filters, comparison, and where the lanes' arguments are. Addresses, sizes and levels of detail are *data* ([`data()`]), so that
+//! modes, filters, comparison, and where the lanes' arguments are. Addresses, sizes and levels of detail are *data* ([`Data`]), so that
 //! few functions serve many textures.
 //!
 //! - `request`: what an instruction asks for, and where arguments are in the mailbox;
@@ -25,6 +25,35 @@ mod tests;
 mod texel;
 
 pub use code::generate;
-pub use data::{Data, data};
+pub use data::Data;
 pub use key::StateKey;
 pub use request::{Action, Input, Level, Request, Results};
+
+use warpjit_texture::View;
+use warpjit_texture::sample::Sampler;
+
+/// A request that code is made for, with its view and sampler: what [`warpjit_ir::DeviceAccess::serve`] takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Generated {
+    key: StateKey,
+    data: Data,
+}
+
+impl Generated {
+    /// Of a request; `None`: code is not made for it.
+    pub fn of(view: &View, sampler: &Sampler, request: Request) -> Option<Generated> {
+        let key = StateKey::of(view, sampler, request)?;
+        let data = data::data(&key, view, sampler)?;
+        Some(Generated { key, data })
+    }
+
+    /// What its code depends on.
+    pub fn key(&self) -> &StateKey {
+        &self.key
+    }
+
+    /// What its code reads.
+    pub fn data(&self) -> &Data {
+        &self.data
+    }
+}

@@ -2,6 +2,8 @@
 
 use super::setup::{CONST_BYTES, Plan, SLACK_BYTES};
 use crate::Memory;
+use std::any::Any;
+use warpjit_ir::device::ServeAt;
 use warpjit_ir::interp::{Denied, WarpMemory, atomic_result};
 use warpjit_ir::lines::{LINE_BYTES, Lines};
 use warpjit_ir::passes::windows;
@@ -325,6 +327,7 @@ impl WarpMemory for View<'_> {
             memory: self.memory,
             lanes: self.local.lanes,
             local: &mut self.local.bytes,
+            is_compiled: false,
         };
         (site.callee.run)(&mut DeviceCall { params, mailbox, lanes, access: &mut access })
     }
@@ -341,6 +344,8 @@ pub struct Device<'a> {
     pub local: &'a mut [u8],
     /// Lanes of the warp.
     pub lanes: usize,
+    /// Whether compiled code calls: then code may serve it.
+    pub is_compiled: bool,
 }
 
 impl DeviceAccess for Device<'_> {
@@ -391,5 +396,18 @@ impl DeviceAccess for Device<'_> {
 
     fn textures(&self) -> &TextureTables {
         &self.plan.textures
+    }
+
+    fn serve(
+        &mut self,
+        at: ServeAt,
+        words: &[u32],
+        describe: &mut dyn FnMut(&TextureTables) -> Option<Box<dyn Any>>,
+    ) -> bool {
+        if !self.is_compiled {
+            return false;
+        }
+        let Device { plan, memory, ref mut local, lanes, .. } = *self;
+        plan.samplers.serve(memory, local, lanes, at, words, &mut || describe(&plan.textures))
     }
 }

@@ -81,6 +81,13 @@ impl Memory {
             .map(|denied| denied.address)
     }
 
+    /// Where the host finds a range that may be loaded and lies in one piece.
+    pub(crate) fn readable(&self, address: u64, bytes: u64) -> Option<*const u8> {
+        self.check(address, bytes, PAGE_READ).ok()?;
+        let piece = self.space.place(address)?;
+        (piece.bytes >= bytes).then_some(piece.pointer.cast_const())
+    }
+
     /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
     #[inline]
     pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {

@@ -9,7 +9,7 @@ use warpjit_texture::sample::{
 };
 use warpjit_texture::{Format, Kind, Layout, Memory, Source, Texel, View};
 
-use super::api::{Action, Data, Input, Level, Request, Results, StateKey, data};
+use super::api::{Action, Generated, Input, Level, Request, Results};
 
 /// xorshift64*
 pub struct Random(pub u64);
@@ -79,8 +79,7 @@ pub struct Case {
     pub view: View,
     pub sampler: Sampler,
     pub request: Request,
-    pub key: StateKey,
-    pub data: Data,
+    pub generated: Generated,
     pub image: Image,
     /// The mailbox of each lane.
     pub mailboxes: Vec<[u32; WORDS]>,
@@ -253,14 +252,14 @@ impl Case {
             srgb: !random.one_in(8),
         };
         let request = request(random, kind, lanes);
-        let key = StateKey::of(&view, &sampler, request)?;
-        let data = data(&key, &view, &sampler)?;
-        let mut image = Image { address: data.address, bytes: vec![0; data.bytes as usize] };
+        let generated = Generated::of(&view, &sampler, request)?;
+        let data = generated.data();
+        let mut image = Image { address: data.address(), bytes: vec![0; data.bytes() as usize] };
         image.bytes.fill_with(|| random.next() as u8);
         let fetch = request.action == Action::Fetch;
         let texels = !(view.normalized && !sampler.unnormalized);
         let mailboxes = (0..lanes).map(|_| mailbox(random, &view, fetch, texels)).collect();
-        Some(Case { view, sampler, request, key, data, image, mailboxes })
+        Some(Case { view, sampler, request, generated, image, mailboxes })
     }
 
     /// The results of the general engine for a lane, as its mailbox has them then.

@@ -12,7 +12,7 @@ use super::generate;
 
 /// What the cases take from this crate.
 mod api {
-    pub use super::super::{Action, Data, Input, Level, Request, Results, StateKey, data};
+    pub use super::super::{Action, Generated, Input, Level, Request, Results};
 }
 
 /// An image at address 0 and a sampler's data.
@@ -49,8 +49,8 @@ fn code_does_as_the_engine() {
         let lanes = if round % 3 == 0 { 64 } else { 32 };
         let Some(mut case) = Case::random(&mut random, lanes) else { continue };
         made += 1;
-        let func = generate(&case.key).unwrap();
-        verify(&func).unwrap_or_else(|error| panic!("{error}: {:?}", case.key));
+        let func = generate(case.generated.key()).unwrap();
+        verify(&func).unwrap_or_else(|error| panic!("{error}: {:?}", case.generated));
         let code = Code::new(&func).unwrap();
         let (offsets, _) = func.frame_layout();
         let mut frame = Frame::new(code.frame_bytes());
@@ -60,10 +60,10 @@ fn code_does_as_the_engine() {
             }
         }
         let active = random.next() | 1;
-        let mut memory = Memory { image: &case.image.bytes, data: &case.data.words };
+        let mut memory = Memory { image: &case.image.bytes, data: case.generated.data().words() };
         let mut scratch = Scratch::new(&code);
         let exit = run_mask_function(&code, &mut scratch, &mut frame, active, &mut memory);
-        assert!(exit.is_ok(), "round {round}: {exit:?} {:?} {:?}", case.view, case.key);
+        assert!(exit.is_ok(), "round {round}: {exit:?} {:?} {:?}", case.view, case.request);
         for lane in 0..u32::from(lanes) {
             let expected = match active >> lane & 1 {
                 0 => case.mailboxes[lane as usize],

@@ -172,6 +172,22 @@ pub unsafe fn enter(
     }
 }
 
+/// Calls code that calls nothing and cannot fault, in the float environment that is: from Rust, also from a function that compiled code
+/// has called.
+///
+/// # Safety
+///
+/// As for [`enter`]; what the code accesses is there.
+#[inline]
+pub unsafe fn call_plain(code: *const u8, context: *mut u8, frame: *mut u8) -> u64 {
+    debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
+    // SAFETY: as the caller promises, this is a function of that type.
+    unsafe {
+        let code: extern "C" fn(*mut u8, *mut u8) -> u64 = std::mem::transmute(code);
+        code(context, frame)
+    }
+}
+
 /// Makes the calls in order, each with its own frame and first word of the context, while they give `wanted`. Gives the
 /// index of the last call made, and in `ended` how it ended if by an exception: cheaper than as many times [`enter`].
 ///
