@@ -24,8 +24,8 @@ use crate::{HostLevel, Memory};
 const GROUPS: u8 = 2;
 /// Stack that code may use.
 const STACK_BYTES: u32 = 1 << 14;
-/// How often a thread sees a request before code is made for it.
-const PATIENCE: u32 = 4;
+/// How often a thread sees a request before code is made for it, if there is none yet.
+const PATIENCE: u32 = 16;
 /// The most functions that are kept for all threads.
 const MOST_KEPT: usize = 512;
 /// Requests that a thread keeps; a power of two.
@@ -61,6 +61,11 @@ impl Sampler {
         let code = CODE.with_memory(|memory| memory.add(&made.code)).ok()?;
         let tables = made.tables.iter().map(|&table| table.into()).collect();
         Some(Sampler { key: key.clone(), code, tables })
+    }
+
+    /// Whether somebody has asked for the code of a state.
+    fn is_made(key: &StateKey, level: HostLevel) -> bool {
+        CODE.kept.lock().get(&(key.clone(), level)).is_some()
     }
 
     /// The code of a state, compiled now if nobody has asked for it.
@@ -278,7 +283,8 @@ impl Samplers {
             };
             if let State::New(generated, left) = &mut found.state {
                 *left -= 1;
-                if *left > 0 {
+                let is_first = *left + 1 == PATIENCE;
+                if *left > 0 && !(is_first && Sampler::is_made(generated.key(), self.level)) {
                     return false;
                 }
                 found.state = self.made(generated, memory);

@@ -5,6 +5,7 @@ use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault, DeviceFn};
 use warpjit_texture::sample::{Coordinates, CubeSize, Detail, Gather, Lod, LodQuery, Prepared, query_size};
 use warpjit_texture::{Error, Kind, Memory, Sampler, Texel, View};
 
+use super::generated;
 use super::request::{Family, Level, Operation, Request};
 use super::{
     CHANGES, COORDINATES, HANDLE, LAYER, LEVEL, OFFSETS, REFERENCE, RESULTS, WORDS, cube, descriptor,
@@ -56,12 +57,25 @@ impl Wrong {
 fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     let request = Request::decode(call.params);
     let mut lanes = call.each_lane().peekable();
+    let mut first_of_call = true;
     while let Some(&first) = lanes.peek() {
         // Mostly all lanes name the same texture.
         let names = request.names(&words(call, first));
         let header = header(call, &request, names.texture).map_err(|wrong| wrong.at(first))?;
-        let view = view(call, &request, &header, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry = sampler_entry(call, &request, names.sampler);
+        let complete = entry.is_ok() || !request.needs_sampler();
+        if first_of_call && complete && one_name(call, &request, names) {
+            let entry = entry.as_ref().ok();
+            let describe = || {
+                let view = descriptor::view(&header, request.family).ok()?;
+                Some((view, sampler(&request, entry, &header)))
+            };
+            if generated::serve(call, &request, &header, entry, describe) {
+                return Ok(());
+            }
+        }
+        first_of_call = false;
+        let view = view(call, &request, &header, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry =
             if request.needs_sampler() { entry.map_err(|wrong| wrong.at(first))?.into() } else { entry.ok() };
         let sampler = sampler(&request, entry.as_ref(), &header);
@@ -81,6 +95,17 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         }
     }
     Ok(())
+}
+
+/// Whether all lanes name one texture.
+fn one_name(call: &DeviceCall<'_>, request: &Request, names: Names) -> bool {
+    let named_by_lanes = request.family == Family::Gk104 || request.indirect;
+    !named_by_lanes
+        || call.each_lane().all(|lane| {
+            let mut words = [0; WORDS];
+            [HANDLE, LAYER].into_iter().for_each(|n| words[n as usize] = call.arg(lane, n));
+            request.names(&words) == names
+        })
 }
 
 /// The words of a lane's mailbox.
