@@ -191,7 +191,7 @@ impl Engine {
             tiers => tiers?,
         };
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch, stage)?;
-        plan.samplers.set_level(self.config.host);
+        plan.samplers.configure(&self.config);
         if unlimited {
             plan.max_steps = 0;
         }

@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,13 +19,13 @@ use warpjit_ir::passes::{dce, fold, gvn, pipeline};
 
 use crate::fork::{Mutex, Section};
 use crate::vm::{self, Code, CodeMemory};
-use crate::{HostLevel, Memory};
+use crate::{Config, HostLevel, Memory, Tier};
 
 /// Vectors of four lanes that code computes side by side.
 const GROUPS: u8 = 2;
 /// Stack that code may use.
 const STACK_BYTES: u32 = 1 << 14;
-/// How often a thread sees a request before code is made for it, if there is none yet.
+/// [`Samplers::patience`] where not all is to be compiled.
 const PATIENCE: u32 = 16;
 /// The most functions that are kept for all threads.
 const MOST_KEPT: usize = 512;
@@ -53,7 +54,7 @@ impl Sampler {
         options.groups = groups;
         options.open_loads = true;
         options.most_stack_bytes = STACK_BYTES;
-        let made = vm::on_stack_for_compiler(|| backend::compile_region(&func, &options)).ok()?;
+        let made = vm::on_new_stack_for_compiler(|| backend::compile_region(&func, &options)).ok()?;
         // It calls nothing, and its floats are the host's.
         if !made.pures.is_empty() || !made.devices.is_empty() || made.float_env != FloatEnv::Default {
             return None;
@@ -77,7 +78,9 @@ impl Sampler {
         // Others may compile the same meanwhile, which does no harm.
         let made = {
             let _section = Section::enter();
-            Sampler::new(key, level, GROUPS).map(Arc::new)
+            // Compiled code that has called this cannot unwind.
+            let made = catch_unwind(AssertUnwindSafe(|| Sampler::new(key, level, GROUPS)));
+            made.ok().flatten().map(Arc::new)
         };
         CODE.kept.lock().put(name, made.clone());
         made
@@ -245,19 +248,26 @@ pub struct Samplers {
     /// No two launches have one.
     launch: u64,
     level: HostLevel,
+    /// How often a thread sees a request before code is made for it, if there is none yet.
+    patience: u32,
 }
 
 impl Default for Samplers {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Samplers { launch: NEXT.fetch_add(1, Ordering::Relaxed), level: HostLevel::Native }
+        Samplers {
+            launch: NEXT.fetch_add(1, Ordering::Relaxed),
+            level: HostLevel::Native,
+            patience: PATIENCE,
+        }
     }
 }
 
 impl Samplers {
-    /// Sets which instructions code may have.
-    pub fn set_level(&mut self, level: HostLevel) {
-        self.level = level;
+    /// Sets what the configuration says.
+    pub fn configure(&mut self, config: &Config) {
+        self.level = config.host;
+        self.patience = if config.tier == Tier::Jit { 1 } else { PATIENCE };
     }
 
     /// Serves the lanes of a call ([`warpjit_ir::DeviceAccess::serve`]), whose local memory this is, of a warp of so many lanes.
@@ -277,13 +287,14 @@ impl Samplers {
                 Some(known) if known.launch == self.launch && known.words == words => known,
                 _ => {
                     let described = describe().and_then(|any| any.downcast::<Generated>().ok());
-                    let state = described.map_or(State::Never, |described| State::New(described, PATIENCE));
+                    let state =
+                        described.map_or(State::Never, |described| State::New(described, self.patience));
                     place.insert(Known { launch: self.launch, words: words.to_vec(), state })
                 }
             };
             if let State::New(generated, left) = &mut found.state {
                 *left -= 1;
-                let is_first = *left + 1 == PATIENCE;
+                let is_first = *left + 1 == self.patience;
                 if *left > 0 && !(is_first && Sampler::is_made(generated.key(), self.level)) {
                     return false;
                 }

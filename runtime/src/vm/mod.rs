@@ -16,7 +16,7 @@ pub use registry::lookup;
 pub use sys::fiber::{Fiber, Suspender};
 pub use sys::sampler;
 pub use sys::{Call, FloatMode, RawFault, call_plain, ensure, enter, enter_all, handle_signal, init};
-pub(crate) use sys::{on_enough_stack, on_stack_for_compiler};
+pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 
 #[cfg(test)]
 mod tests;
