@@ -181,7 +181,7 @@ impl Emit<'_> {
         let part = self.and(q, 255);
         let zero = self.int(0);
         let none = self.icmp(IntCC::Eq, part, zero);
-        let part = self.to_float(part);
+        let part = self.float_of(part);
         let unit = self.b.f32(1.0 / 256.0);
         let weight = self.fmul(part, unit);
         Taps { texels: [texel, next], inside: [inside, next_inside], weight: Some((weight, none)) }
@@ -251,7 +251,7 @@ impl Emit<'_> {
     fn remainder(&mut self, axis: usize, i: Value, period: Value, data: &LevelData) -> Value {
         let part = self.word(data.at, level::PERIOD + axis as u32);
         let part = self.float(part);
-        let float = self.to_float(i);
+        let float = self.float_of(i);
         let quotient = self.fmul(float, part);
         let whole = self.b.ffloor(quotient);
         let whole = self.b.convert(Opcode::FcvtToSint, whole, Scalar::I32);

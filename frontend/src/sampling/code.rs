@@ -180,7 +180,7 @@ impl Emit<'_> {
             let number = self.b.iadd(of.level, one);
             let data = self.level_data(number);
             let next = self.filtered(channels, &sample, &data, Some(minified));
-            let weight = self.to_float(weight);
+            let weight = self.float_of(weight);
             let unit = self.b.f32(1.0 / 256.0);
             let weight = self.fmul(weight, unit);
             let both = self.mix(&values, &next, (weight, first_only));

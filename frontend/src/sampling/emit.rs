@@ -92,7 +92,7 @@ impl Emit<'_> {
         self.b.float(Opcode::Fdiv, &[a, b], false)
     }
 
-    pub fn to_float(&mut self, int: Value) -> Value {
+    pub fn float_of(&mut self, int: Value) -> Value {
         self.b.convert(Opcode::FcvtFromSint, int, Scalar::F32)
     }
 

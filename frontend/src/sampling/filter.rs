@@ -273,8 +273,8 @@ impl Emit<'_> {
                 let of_row = if axes > 1 { self.both(of_slice, offsets[1][y]) } else { of_slice };
                 let in_row = if axes > 1 { taps[1].inside[y] } else { None };
                 let mut texels = Vec::new();
-                for x in 0..count(0) {
-                    let offset = self.both(of_row, offsets[0][x]);
+                for (x, &column) in offsets[0].iter().enumerate().take(count(0)) {
+                    let offset = self.both(of_row, column);
                     let inside = self.all_of(&[in_slice, in_row, taps[0].inside[x]]);
                     texels.push(self.texel_values(channels, sample.reference, offset, inside));
                 }

@@ -156,7 +156,7 @@ impl Emit<'_> {
                 let scale = self.float(scale);
                 let field = self.shr(word, 9 * component as u32);
                 let field = self.and(field, 0x1ff);
-                let float = self.to_float(field);
+                let float = self.float_of(field);
                 self.fmul(float, scale)
             }
         };
@@ -189,7 +189,7 @@ impl Emit<'_> {
             }
             Number::Unorm => {
                 let n = unsigned(self);
-                let (n, most) = (self.to_float(n), self.b.f32(most(bits)));
+                let (n, most) = (self.float_of(n), self.b.f32(most(bits)));
                 self.fdiv(n, most)
             }
             Number::Snorm => {
@@ -197,23 +197,23 @@ impl Emit<'_> {
                 let most = (u32::MAX >> (32 - bits) >> 1).max(1);
                 let least = self.int(-(most as i32));
                 let n = self.b.smax(n, least);
-                let (n, most) = (self.to_float(n), self.b.f32(most as f32));
+                let (n, most) = (self.float_of(n), self.b.f32(most as f32));
                 self.fdiv(n, most)
             }
             Number::SnormNoZero => {
                 let n = signed(self);
                 let (twice, one) = (self.shl(n, 1), self.int(1));
                 let n = self.b.iadd(twice, one);
-                let (n, most) = (self.to_float(n), self.b.f32(most(bits)));
+                let (n, most) = (self.float_of(n), self.b.f32(most(bits)));
                 self.fdiv(n, most)
             }
             Number::Uscaled => {
                 let n = unsigned(self);
-                self.to_float(n)
+                self.float_of(n)
             }
             Number::Sscaled => {
                 let n = signed(self);
-                self.to_float(n)
+                self.float_of(n)
             }
             Number::Uint => unsigned(self),
             Number::Sint => signed(self),
@@ -238,7 +238,7 @@ impl Emit<'_> {
     /// `n / 255`, the nearest float, as the sum of an exact product and a small one.
     fn unorm8(&mut self, n: Value) -> Value {
         let (high, low) = unorm8_factors();
-        let n = self.to_float(n);
+        let n = self.float_of(n);
         let (high, low) = (self.b.f32(high), self.b.f32(low));
         let (high, low) = (self.fmul(n, high), self.fmul(n, low));
         self.fadd(high, low)

@@ -257,7 +257,7 @@ impl Case {
         let mut image = Image { address: data.address(), bytes: vec![0; data.bytes() as usize] };
         image.bytes.fill_with(|| random.next() as u8);
         let fetch = request.action == Action::Fetch;
-        let texels = !(view.normalized && !sampler.unnormalized);
+        let texels = !view.normalized || sampler.unnormalized;
         let mailboxes = (0..lanes).map(|_| mailbox(random, &view, fetch, texels)).collect();
         Some(Case { view, sampler, request, generated, image, mailboxes })
     }
@@ -408,20 +408,20 @@ fn request(random: &mut Random, kind: Kind, lanes: u8) -> Request {
 fn mailbox(random: &mut Random, view: &View, fetch: bool, texels: bool) -> [u32; WORDS] {
     let odd = [0.0, -0.0, 1.0, -1e-30, 0.5, -0.5, 1e9, -1e9, f32::INFINITY, f32::NAN, 0.999_999_94, 2.0];
     let mut words: [u32; WORDS] = std::array::from_fn(|_| random.next() as u32);
-    for axis in 0..3 {
-        let size = view.size[axis] as f32;
+    for (word, &n) in words.iter_mut().zip(&view.size) {
+        let size = n as f32;
         let range = if random.one_in(2) { 1.0 } else { 3.0 };
         let coordinate = match random.below(8) {
             0 => random.of(&odd),
             // At edges and middles of texels.
-            1 => random.below(4 * u64::from(view.size[axis])) as f32 / (2.0 * size),
-            2 => (random.below(512 * u64::from(view.size[axis])) as f32 + 0.5) / (256.0 * size),
+            1 => random.below(4 * u64::from(n)) as f32 / (2.0 * size),
+            2 => (random.below(512 * u64::from(n)) as f32 + 0.5) / (256.0 * size),
             _ => random.float(range),
         };
         let coordinate = if texels { coordinate * size } else { coordinate };
-        words[axis] = match fetch {
+        *word = match fetch {
             true if random.one_in(8) => random.next() as u32,
-            true => random.below(u64::from(view.size[axis]) + 2) as u32,
+            true => random.below(u64::from(n) + 2) as u32,
             false => coordinate.to_bits(),
         };
     }
