@@ -68,6 +68,43 @@ pub struct StageInput {
     pub per: Per,
 }
 
+/// How an input of a fragment program on Tesla and Fermi comes from the vertices of its primitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Interpolation {
+    /// Not at all: the provoking vertex's word as bits ([`Per::Primitive`]).
+    Constant,
+    /// A plane of the attribute multiplied by 1/w: the program divides by the interpolated 1/w.
+    Perspective,
+    /// A plane of the attribute itself.
+    Linear,
+}
+
+impl Interpolation {
+    /// What has a row of such an input for itself.
+    pub fn per(self) -> Per {
+        match self {
+            Interpolation::Constant => Per::Primitive,
+            Interpolation::Perspective | Interpolation::Linear => Per::Plane,
+        }
+    }
+}
+
+/// What registers of a fragment program on Tesla and Fermi mean when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FragmentResult {
+    /// Components of a colour, one register each.
+    Colour {
+        /// Number of the render target.
+        target: u32,
+        /// Bit c: component c (red is 0) has a register; the registers stand in the order of components.
+        components: u8,
+    },
+    /// Which samples of the pixel are written, a bit each.
+    SampleMask,
+    /// Depth in window space, a float.
+    Depth,
+}
+
 /// A target of GCN's exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExportTarget {

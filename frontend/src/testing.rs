@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use warpjit_ir::interp::{Code, Denied, Fault, FaultKind, Flow, Scratch, Warp, WarpMemory};
 use warpjit_ir::verify::verify;
-use warpjit_ir::{Builtin, Function, Space};
+use warpjit_ir::{Builtin, DeviceAccess, Function, Space, TextureTables};
 
 use crate::stage::{LaneWord, StageLayout};
 
@@ -126,5 +126,61 @@ impl WarpMemory for StageMemory {
             self.stores.push((lane, address, value));
         }
         Ok(())
+    }
+}
+
+/// What a device call may access: local memory, tables, and guest memory from address 0x1000 on.
+#[derive(Default)]
+pub(crate) struct DeviceMemory {
+    local: HashMap<(u32, u32), u32>,
+    pub(crate) tables: TextureTables,
+    pub(crate) memory: Vec<u8>,
+}
+
+impl DeviceMemory {
+    /// So many zeros.
+    pub(crate) fn new(bytes: usize) -> Self {
+        DeviceMemory { memory: vec![0; bytes], ..DeviceMemory::default() }
+    }
+
+    fn range(&self, address: u64, bytes: usize) -> Result<std::ops::Range<usize>, u64> {
+        let start = address.checked_sub(0x1000).ok_or(address)? as usize;
+        let end = start.checked_add(bytes).filter(|&end| end <= self.memory.len()).ok_or(address)?;
+        Ok(start..end)
+    }
+}
+
+impl DeviceAccess for DeviceMemory {
+    fn local(&self, lane: u32, address: u32) -> u32 {
+        self.local.get(&(lane, address)).copied().unwrap_or(0)
+    }
+
+    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
+        self.local.insert((lane, address), value);
+    }
+
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
+        let range = self.range(address, bytes.len())?;
+        bytes.copy_from_slice(&self.memory[range]);
+        Ok(())
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
+        let range = self.range(address, bytes.len())?;
+        self.memory[range].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn update(&mut self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
+        let mut word = [0; 8];
+        let bytes = usize::from(bytes);
+        self.read(address, &mut word[..bytes])?;
+        let old = u64::from_le_bytes(word);
+        self.write(address, &update(old).to_le_bytes()[..bytes])?;
+        Ok(old)
+    }
+
+    fn textures(&self) -> &TextureTables {
+        &self.tables
     }
 }

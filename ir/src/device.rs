@@ -48,6 +48,17 @@ pub trait DeviceAccess {
     /// Some byte may not be read.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64>;
 
+    /// Reads a word of four bytes of guest memory; the error is as that of [`DeviceAccess::read`].
+    ///
+    /// # Errors
+    ///
+    /// Some byte may not be read.
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
     /// Writes guest memory; the error is the first address that may not be written, and nothing is written then.
     ///
     /// # Errors

@@ -276,4 +276,5 @@ def main():
             maker.shader(name, case)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -130,7 +130,9 @@ pub fn fermi() -> io::Result<Vec<Case>> {
 /// Every launch file of graphics stages and textures.
 pub fn graphics() -> io::Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for archive in ["tesla-graphics", "fermi-graphics", "gcn-graphics"] {
+    for archive in
+        ["tesla-graphics", "fermi-graphics", "gcn-graphics", "gcn-radv-graphics", "nouveau-graphics"]
+    {
         cases.extend(in_archive(&corpus().join(format!("{archive}.tar.gz")), archive)?);
     }
     Ok(cases)

@@ -3,7 +3,7 @@
 //! | where | what |
 //! |---|---|
 //! | `corpus/tesla/` | programs of the project's own, one folder each |
-//! | `radv/` | makes `corpus/gcn-radv.tar.gz` with Mesa, by hand (docs/testing.md) |
+//! | `radv/` | makes `corpus/gcn-radv.tar.gz`, `gcn-radv-graphics.tar.gz` with Mesa, by hand (docs/testing.md) |
 //! | `corpus/tesla-op.tar.gz` | one kernel per instruction form, packed; see `examples/pack_corpus.rs` |
 //! | `../shared/corpus/third-party` | programs of others; where it is missing their tests are listed as ignored |
 #![warn(missing_docs)]

@@ -196,7 +196,7 @@ fn disasm(input: &str, chip: &str) -> Result<String, Failed> {
 fn lifted(input: &str, chip: &str, registers: u32) -> Result<Function, Failed> {
     let target = target(chip)?;
     let code = tesla::assemble(input, target)?.code;
-    let options = tesla::lift::Options { name: "kernel", target, entry: 0, registers, const_banks: &[] };
+    let options = tesla::lift::Options::compute("kernel", target, registers);
     let func =
         tesla::lift::lift(&code, &options, &warpjit_ir::Meter::unlimited()).map_err(|e| e.to_string())?;
     verify::verify(&func)?;

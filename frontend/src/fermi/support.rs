@@ -8,9 +8,8 @@ use crate::envydis::support_section;
 const RUNS: &str = "\
 ## What runs
 
-All that programs of any stage use, but for these, which raise the fault `illegal` in a lane that gets to them: `suclamp`, `subfm`, `sueau`
-and `mad b32 sd`, which make addresses of GK104's surfaces and whose results no document gives; `suq`, `texcsaa` and `bar read`, of
-which no document says what they give; `rtt`, for trap handlers. What is of graphics (`interp`, attributes, `pixinfo`, `out`, `discard`) runs in
+All that programs of any stage use, but for these, which raise the fault `illegal` in a lane that gets to them: `suq`, `texcsaa` and
+`bar read`, of which no document says what they give; `rtt`, for trap handlers. What is of graphics (`interp`, attributes, `pixinfo`, `out`, `discard`) runs in
 programs of graphics stages only.
 
 Where the documents do not say, this is chosen:
@@ -27,7 +26,9 @@ Where the documents do not say, this is chosen:
 - Graphics: handles of vertices are their numbers, `al2p` adds, `interp sc` is `mul`, pixels have one sample, `$ydir` is 1.0, discarded lanes
   go on as helpers, and streams other than the first get nothing.
 - Textures: `texquery` of types tells the number of samples only, queries of samplers give 0.
-- Surfaces: the third coordinate counts 256 bytes; loads of GK104 do not convert.
+- Surfaces: the third coordinate counts 256 bytes; loads of GK104 do not convert. No document says what bits `suclamp`, `subfm`,
+  `sueau` and `mad b32 sd` give: together they give the addresses that Mesa's programs need with its descriptors
+  (`frontend/src/fermi/lift/surface_address.rs`).
 ";
 
 /// A markdown table of every row: `docs/support-fermi.md`.

@@ -10,8 +10,9 @@ use warpjit_texture::{Format, Kind, Layout, Source, Texel, View};
 /// Surface accesses.
 pub(crate) static SURFACE: DeviceFn = DeviceFn { name: "fermi.surface", stores, run };
 
-fn stores(params: u64) -> bool {
-    !matches!(Request::decode(params).operation, Operation::Load | Operation::Address)
+/// Loads keep the order of the program as well: a lane may see what another one has stored before.
+fn stores(_: u64) -> bool {
+    true
 }
 
 /// Words of the mailbox.
@@ -52,6 +53,8 @@ pub(super) struct Request {
     pub(super) outside: Outside,
     /// By address (GK104), not by slot.
     pub(super) by_address: bool,
+    /// Of an address, all bits of the low word count, not just 0 to 7.
+    pub(super) wide_low: bool,
     /// Log2 of the bytes accessed.
     pub(super) size: u8,
     /// Narrow values are signed.
@@ -93,6 +96,7 @@ impl Request {
             | u64::from(self.axes) << 10
             | u64::from(self.mask) << 12
             | u64::from(self.atomic) << 16
+            | u64::from(self.wide_low) << 20
     }
 
     fn decode(code: u64) -> Request {
@@ -108,6 +112,7 @@ impl Request {
             axes: field(10, 2),
             mask: field(12, 4),
             atomic: field(16, 4),
+            wide_low: field(20, 1) != 0,
         }
     }
 
@@ -179,7 +184,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         let slot = (!request.by_address).then(|| call.arg(lane, SLOT));
         let wrong = |reason| DeviceFault::Texture { lane, slot, reason, address: None };
         let place = if request.by_address {
-            by_address(call, lane)
+            by_address(call, &request, lane)
         } else {
             by_slot(call, &request, lane).ok_or(wrong("no surface"))?
         };
@@ -197,21 +202,23 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     Ok(())
 }
 
-/// GK104: the low word has bits 0 to 7, the high one the rest of the address; the predicate says that it is outside.
-fn by_address(call: &DeviceCall<'_>, lane: u32) -> Place {
+/// GK104: the low word has bits 0 to 7, the high one the rest of the address; the predicate says that it is outside. With
+/// type u32 or s32 the whole low word is added: linear surfaces' programs have an offset there.
+fn by_address(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Place {
     let [low, high] = [0, 1].map(|n| u64::from(call.arg(lane, COORDINATES + n)));
     let format = format::gk104_image(call.arg(lane, FORMAT) & 0xff);
-    Place { address: low & 0xff | high << 8, outside: call.arg(lane, OUTSIDE) != 0, format }
+    let low = if request.wide_low { low } else { low & 0xff };
+    Place { address: low + (high << 8), outside: call.arg(lane, OUTSIDE) != 0, format }
 }
 
-/// GF100. Raw accesses have x in bytes, others in elements; the third coordinate counts 256 bytes.
+/// GF100. x counts bytes, of converted stores elements; the third coordinate counts 256 bytes.
 fn by_slot(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Option<Place> {
     let slot = call.arg(lane, SLOT);
     let surfaces = &call.access.textures().surfaces;
     let surface = surfaces.iter().find(|(n, _)| *n == slot).and_then(|(_, entry)| Surface::of(entry))?;
     let coordinate = |n: u32| if n < request.axes.into() { call.arg(lane, COORDINATES + n) } else { 0 };
     let element = surface.format.map_or(1, |format| u32::from(format.bytes));
-    let raw = matches!(request.operation, Operation::Load | Operation::Store);
+    let raw = request.operation != Operation::StoreConverted;
     let bytes = if raw { request.bytes() } else { element };
     let (mut x, mut y) = (coordinate(0), coordinate(1));
     let columns = if raw { surface.width } else { surface.width / element };
@@ -293,4 +300,101 @@ fn access(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::DeviceMemory;
+
+    /// A tiled surface of 16 x 8 RGBA8 texels in slot 2, a linear one of 256 bytes in slot 3.
+    fn memory() -> DeviceMemory {
+        let mut access = DeviceMemory::new(0x400);
+        access.tables.surfaces = vec![
+            (2, [0, 0x1000, 16, 8, 0x14d50, 0, 0, 0]),
+            (3, [0, 0x1200, 256, 0x10_0001, 0x14000, 0, 0, 0]),
+        ];
+        access
+    }
+
+    const LOAD: Request = Request {
+        operation: Operation::Load,
+        outside: Outside::Nothing,
+        by_address: false,
+        wide_low: false,
+        size: 2,
+        signed: false,
+        axes: 2,
+        mask: 0,
+        atomic: 0,
+    };
+
+    fn call(access: &mut DeviceMemory, request: Request, words: &[(u32, u32)]) -> Result<u32, DeviceFault> {
+        for (n, value) in words {
+            warpjit_ir::DeviceAccess::set_local(access, 0, 4 * n, *value);
+        }
+        run(&mut DeviceCall { params: request.encode(), mailbox: 0, lanes: 1, access })?;
+        Ok(warpjit_ir::DeviceAccess::local(access, 0, 0))
+    }
+
+    #[test]
+    fn numbers() {
+        let all = Request {
+            operation: Operation::Reduce,
+            outside: Outside::Fault,
+            by_address: true,
+            wide_low: true,
+            size: 4,
+            signed: true,
+            axes: 3,
+            mask: 15,
+            atomic: 9,
+        };
+        assert_eq!([LOAD, all].map(|request| Request::decode(request.encode())), [LOAD, all]);
+    }
+
+    #[test]
+    fn places() {
+        let mut access = memory();
+        // Two rows down, three texels in; x of raw accesses counts bytes.
+        access.memory[2 * 64 + 12..][..4].copy_from_slice(&0x8001u32.to_le_bytes());
+        let at = |x, y| [(COORDINATES, x), (COORDINATES + 1, y), (SLOT, 2)];
+        assert_eq!(call(&mut access, LOAD, &at(12, 2)), Ok(0x8001));
+        assert_eq!(call(&mut access, Request { size: 1, signed: true, ..LOAD }, &at(12, 2)), Ok(0xffff_8001));
+        // Outside: nothing, the last texel, a fault.
+        access.memory[7 * 64 + 60] = 9;
+        assert_eq!(call(&mut access, LOAD, &at(64, 9)), Ok(0));
+        assert_eq!(call(&mut access, Request { outside: Outside::Clamp, ..LOAD }, &at(64, 9)), Ok(9));
+        let trapping = Request { outside: Outside::Fault, ..LOAD };
+        assert!(matches!(
+            call(&mut access, trapping, &at(64, 9)),
+            Err(DeviceFault::Texture { slot: Some(2), reason: "outside of the surface", .. })
+        ));
+        assert!(matches!(
+            call(&mut access, LOAD, &[(SLOT, 1)]),
+            Err(DeviceFault::Texture { slot: Some(1), reason: "no surface", .. })
+        ));
+    }
+
+    #[test]
+    fn stores_and_reductions() {
+        let mut access = memory();
+        let converted = Request { operation: Operation::StoreConverted, mask: 5, ..LOAD };
+        let values = [(VALUES, 1.0f32.to_bits()), (VALUES + 1, 0.5f32.to_bits())];
+        let words = [&[(COORDINATES, 1), (COORDINATES + 1, 1), (SLOT, 2)], &values[..]].concat();
+        call(&mut access, converted, &words).unwrap();
+        assert_eq!(access.memory[64 + 4..64 + 8], [255, 0, 128, 0]);
+        let sum = Request { operation: Operation::Reduce, axes: 1, ..LOAD };
+        for _ in 0..2 {
+            call(&mut access, sum, &[(COORDINATES, 8), (SLOT, 3), (VALUES, 5)]).unwrap();
+        }
+        assert_eq!(access.memory[0x208], 10);
+        // GK104: an address in two parts.
+        let by_address = Request { by_address: true, ..LOAD };
+        assert_eq!(call(&mut access, by_address, &[(COORDINATES, 0xff08), (COORDINATES + 1, 0x12)]), Ok(10));
+        assert_eq!(
+            call(&mut access, by_address, &[(COORDINATES, 8), (COORDINATES + 1, 0x12), (OUTSIDE, 1)]),
+            Ok(0)
+        );
+    }
 }

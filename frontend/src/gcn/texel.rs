@@ -136,6 +136,17 @@ impl NumberFormat {
         matches!(self, NumberFormat::Uint | NumberFormat::Sint)
     }
 
+    /// The format of a fourth component of `width` bits that the fetch of a vertex reads: before 1.4 two bits have no sign. Drivers'
+    /// code puts it back (Mesa: "the hardware always treats the 2-bit alpha channel as unsigned"). It is not known of other loads.
+    pub(crate) fn of_buffer_alpha(self, width: u32) -> NumberFormat {
+        match self {
+            NumberFormat::Snorm | NumberFormat::SnormOgl if width == 2 => NumberFormat::Unorm,
+            NumberFormat::Sscaled if width == 2 => NumberFormat::Uscaled,
+            NumberFormat::Sint if width == 2 => NumberFormat::Uint,
+            same => same,
+        }
+    }
+
     /// What is 1 in this format.
     pub(crate) fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
@@ -290,8 +301,9 @@ fn encode(format: NumberFormat, width: u32, value: u32, alpha: bool) -> u32 {
 }
 
 /// What a selector gives of a texel: 0, 1 (of the number format), or component 4 to 7. Components that the data
-/// format does not have are 0, the fourth 1. 16-bit results (`d16`) are f16 or the low half of an integer.
-fn load(data: u32, number: u32, selector: u32, d16: bool, texel: u128) -> u32 {
+/// format does not have are 0, the fourth 1. 16-bit results (`d16`) are f16 or the low half of an integer. `plain_alpha`: see
+/// [`NumberFormat::of_buffer_alpha`].
+fn load(data: u32, number: u32, selector: u32, d16: bool, plain_alpha: bool, texel: u128) -> u32 {
     let Some((data, number)) = formats(data, number) else { return 0 };
     let value = match selector {
         1 => number.one(),
@@ -302,6 +314,9 @@ fn load(data: u32, number: u32, selector: u32, d16: bool, texel: u128) -> u32 {
                     let bits = (texel >> data.position(component)) as u32 & low_bits(width);
                     match data.shared_exponent {
                         true => (bits as f32 * shared_scale(texel as u32)).to_bits(),
+                        false if plain_alpha && component == 3 => {
+                            decode(number.of_buffer_alpha(width), width, bits, true)
+                        }
                         false => decode(number, width, bits, component == 3),
                     }
                 }
@@ -345,7 +360,8 @@ fn store(data: u32, number: u32, selectors: u32, d16: bool, values: [u32; 4]) ->
 }
 
 /// What [`LOAD`] and [`STORE`] get as first argument: data format 5:0, number format 9:6, selectors of three bits from 12
-/// up (for [`LOAD`] the first one only), `d16` 24, and for [`STORE`] the number of the dword 26:25.
+/// up (for [`LOAD`] the first one only), `d16` 24, for [`STORE`] the number of the dword 26:25, for [`LOAD`] 25 whether two bits of a fourth
+/// component have no sign ([`NumberFormat::of_buffer_alpha`]).
 pub(crate) fn pack_format(data: u32, number: u32, selectors: u32, d16: bool) -> u32 {
     data & 63 | (number & 15) << 6 | (selectors & 0xfff) << 12 | u32::from(d16) << 24
 }
@@ -365,7 +381,8 @@ pub(crate) static LOAD: PureFn = PureFn {
     eval: |args| {
         let format = arg(args, 0) as u32;
         let texel = u128::from(arg(args, 1)) | u128::from(arg(args, 2)) << 64;
-        load(format & 63, format >> 6 & 15, format >> 12 & 7, format >> 24 & 1 != 0, texel).into()
+        let (d16, plain_alpha) = (format >> 24 & 1 != 0, format >> 25 & 1 != 0);
+        load(format & 63, format >> 6 & 15, format >> 12 & 7, d16, plain_alpha, texel).into()
     },
     expand: None,
     fast: None,
@@ -478,13 +495,18 @@ mod tests {
             (35, 0, 4, u128::MAX, 0),
         ] {
             assert_eq!(
-                load(data, number, selector, false, texel),
+                load(data, number, selector, false, false, texel),
                 want,
                 "{data} {number} {selector} {texel:#x}"
             );
         }
-        assert_eq!(load(10, 0, 4, true, 0xff), 0x3c00);
-        assert_eq!(load(4, 4, 4, true, 0x1234_5678), 0x5678);
+        assert_eq!(load(10, 0, 4, true, false, 0xff), 0x3c00);
+        assert_eq!(load(4, 4, 4, true, false, 0x1234_5678), 0x5678);
+        // Two bits of alpha with a sign, and without: snorm, sscaled, sint; ten bits keep theirs.
+        let alpha = |number, plain| load(9, number, 7, false, plain, 0xffff_ffff);
+        assert_eq!([1, 3, 5].map(|number| alpha(number, false)), [float(-1.0), float(-1.0), u32::MAX]);
+        assert_eq!([1, 3, 5].map(|number| alpha(number, true)), [float(1.0), float(3.0), 3]);
+        assert_eq!(load(9, 5, 6, false, true, 0xffff_ffff), u32::MAX);
     }
 
     #[test]
@@ -549,7 +571,8 @@ mod tests {
                 for seed in 0..200u128 {
                     let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                     let texel = random & low_mask(format.widths.iter().sum());
-                    let values = [4, 5, 6, 7].map(|selector| load(data, number, selector, false, texel));
+                    let values =
+                        [4, 5, 6, 7].map(|selector| load(data, number, selector, false, false, texel));
                     // NaNs become one.
                     if number == 7 && values.iter().any(|&v| f32::from_bits(v).is_nan()) {
                         continue;
@@ -570,7 +593,7 @@ mod tests {
         for seed in 0..2000u64 {
             let texel = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32;
             let texel = if texel >> 27 == 0 { texel } else { texel | 1 << 8 };
-            let values = [4, 5, 6, 7].map(|selector| load(34, 7, selector, false, texel.into()));
+            let values = [4, 5, 6, 7].map(|selector| load(34, 7, selector, false, false, texel.into()));
             assert_eq!(store(34, 7, IDENTITY, false, values), texel.into(), "{texel:x}");
         }
     }

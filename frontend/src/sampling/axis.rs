@@ -143,6 +143,9 @@ impl Emit<'_> {
         let positions = self.double(data.at, level::POSITIONS + 2 * axis as u32);
         let at = self.fmul(coordinate, positions);
         let half = self.b.f64(128.0);
+        let half_beyond = self.key.half_beyond && axis < 2;
+        // Its sum rounds.
+        let at = if half_beyond { self.fadd(at, half) } else { at };
         let at = self.fsub(at, half);
         let mut q = self.round_even(at);
         let offset = self.moves(offset);
@@ -167,7 +170,7 @@ impl Emit<'_> {
         }
         let first = self.sar(q, 8);
         let one = self.int(1);
-        let moved = offset.is_some();
+        let moved = offset.is_some() || half_beyond;
         let (texel, inside) = self.wrapped(axis, first, moved, data);
         let (next, next_inside) = if wrap == Wrap::Wrap {
             // Behind the last comes the first.

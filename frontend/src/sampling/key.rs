@@ -55,6 +55,8 @@ pub struct StateKey {
     /// Function, component, whether the reference is clamped.
     pub(super) compare: Option<(Compare, u8, bool)>,
     pub(super) border_sources: bool,
+    /// A gather begins half a texel beyond a linear filter's first.
+    pub(super) half_beyond: bool,
     pub(super) parts: [PartKey; 3],
     /// Bits inside of blocks depend on several coordinates.
     pub(super) mixed: bool,
@@ -221,6 +223,7 @@ impl StateKey {
             normalized,
             compare: None,
             border_sources: sampler.border_sources,
+            half_beyond: false,
             parts,
             mixed,
         };
@@ -259,6 +262,7 @@ impl StateKey {
             Action::Gather { .. } => {
                 self.mag = cut([Filter::Linear, Filter::Linear, Filter::Nearest]);
                 self.min = self.mag;
+                self.half_beyond = integer && sampler.integer_gathers_nearest;
                 self.mip = match sampler.mip {
                     Mip::None => Mip::None,
                     _ if !self.normalized || lowest || !levels => Mip::None,

@@ -87,7 +87,8 @@ impl crate::Target for Chip {
             plan: None,
             mailbox: 0,
         };
-        let needs = lift::needs(&kernel.code, &lift_options, meter)?;
+        let graph = lift::explore(&kernel.code, &lift_options, meter)?;
+        let needs = lift::needs(&graph);
         if let Some(end) = needs.local.filter(|_| stage.is_some()) {
             local_bytes = local_bytes.max(end).max(LEAST_LOCAL);
         }
@@ -105,7 +106,7 @@ impl crate::Target for Chip {
             lift_options.plan = Some(plan);
         }
         place_variables(&module.globals, &mut abi, &mut consts)?;
-        let function = lift::lift(&kernel.code, &lift_options, meter)?;
+        let function = lift::lift_graph(&graph, &lift_options, meter)?;
         Ok(KernelImage {
             name: kernel.name_or("the program").to_owned(),
             registers,

@@ -16,6 +16,7 @@ pub mod front_end;
 pub mod lift;
 pub mod numeric;
 mod operand;
+pub mod program_state;
 mod rows;
 mod slots;
 mod support;

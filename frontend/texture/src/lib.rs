@@ -1,7 +1,7 @@
 //! Textures: what a shader's sampling, fetching and image instructions read and write.
 //!
 //! One library for all GPU families. A family's front end decodes its descriptors into a [`View`] and a [`Sampler`] and its
-//! instructions into a request; this crate knows formats ([`format`]), layouts in memory ([`layout`]), coordinates, levels of
+//! instructions into a request; this crate knows formats ([`mod@format`]), layouts in memory ([`layout`]), coordinates, levels of
 //! detail and filters ([`sample`]). It knows no instruction set, and reaches memory only through [`Memory`].
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
@@ -27,6 +27,17 @@ pub trait Memory {
     ///
     /// Some byte is not there.
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64>;
+
+    /// Reads a word of four bytes, little endian; the error is as that of [`Memory::read`].
+    ///
+    /// # Errors
+    ///
+    /// Some byte is not there.
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
 
     /// Writes bytes from an address on; the error is the first address that may not be written, and nothing is written then.
     ///

@@ -376,6 +376,20 @@ impl Slots {
     }
 }
 
+/// Computes a value anew, and what it is computed of, but for what `made` has already.
+fn make_anew(b: &mut Builder<'_>, value: Value, made: &mut HashMap<Value, Value>) -> Value {
+    if let Some(&made) = made.get(&value) {
+        return made;
+    }
+    let ty = b.func.ty(value);
+    let Some(data) = b.func.def_inst(value) else { return value };
+    let (op, imm, args) = (data.op, data.imm, data.args.to_vec());
+    let args: Vec<Value> = args.into_iter().map(|arg| make_anew(b, arg, made)).collect();
+    let again = b.push(op, &args, imm, Some(ty)).expect("has a result");
+    made.insert(value, again);
+    again
+}
+
 /// Moves the instructions from each cut on, and the terminator, into new blocks. Takes time in proportion to the
 /// block's length.
 fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Slots) {
@@ -405,11 +419,17 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
         }
         home.extend(own.iter().filter_map(|&i| Some((func.inst(i).result?, part))));
     }
-    // Constants are copied to the parts that use them.
-    let is_const = |func: &Function, v: Value| func.def_inst(v).is_some_and(|d| d.op == Opcode::Const);
+    // Constants, and what is computed of nothing else, are made anew in the parts that use them. For one value of the whole
+    // warp there is no other way: a slot for it is written by the last chunk of lanes, which need not come here.
+    let mut fixed: HashSet<Value> = HashSet::new();
     let mut leaving: Vec<Vec<Value>> = vec![Vec::new(); parts];
     for &i in &insts {
-        if let Some(v) = func.inst(i).result.filter(|v| last.contains_key(v) && !is_const(func, *v)) {
+        let data = func.inst(i);
+        let Some(v) = data.result else { continue };
+        let is_uniform = func.ty(v).uniform && data.op.is_pure();
+        if data.op == Opcode::Const || is_uniform && data.args.iter().all(|a| fixed.contains(a)) {
+            fixed.insert(v);
+        } else if last.contains_key(&v) {
             leaving[home[&v]].push(v);
         }
     }
@@ -423,10 +443,7 @@ fn split_block(func: &mut Function, block: Block, cuts: &[usize], slots: &mut Sl
         for &v in &wanted[part] {
             let again = match held.get(&v) {
                 Some(&slot) => b.get(slot),
-                None => {
-                    let (imm, ty) = (b.func.def_inst(v).map_or(Imm::None, |d| d.imm), b.func.ty(v));
-                    b.push(Opcode::Const, &[], imm, Some(ty)).expect("has a result")
-                }
+                None => make_anew(&mut b, v, &mut replaced),
             };
             replaced.insert(v, again);
             if last[&v] == part

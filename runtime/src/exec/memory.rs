@@ -369,6 +369,11 @@ impl DeviceAccess for Device<'_> {
         }
     }
 
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        let word = self.memory.load(address, 4).map(|word| word as u32);
+        word.map_err(|_| self.memory.first_denied(address, 4, false).unwrap_or(address))
+    }
+
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
         if let Some(denied) = self.memory.first_denied(address, bytes.len() as u64, true) {
             return Err(denied);

@@ -2,7 +2,7 @@
 //!
 //! One call of [`Engine::run_stage`](crate::Engine::run_stage) runs one stage over a [`Batch`]: so many vertices, patches, primitives or
 //! quads of pixels. What a lane gets and gives are *rows* of arrays that the embedder owns ([`Rows`], [`RowsMut`]); which rows is said at
-//! each kind of [`Work`]. The program's [`StageInterface`](crate::stage::StageInterface) says where it finds and leaves them.
+//! each kind of [`Work`]. The program's [`StageInterface`] says where it finds and leaves them.
 //!
 //! A batch runs as a grid whose blocks are single warps. Before a block starts, its inputs are copied into the warp's local memory, and when
 //! it has ended, its outputs are copied out of it (`fill`, `collect`).

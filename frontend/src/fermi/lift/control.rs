@@ -5,8 +5,8 @@ use warpjit_ir::{Block, GuestFault, LeaveKind, Opcode, PushKind, Terminator, Typ
 
 use super::emit::{Emit, constant};
 use super::{
-    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface, texture,
-    video,
+    atomic, barrier, convert, double, float, graph, int, lanes, memory, special, stage, surface,
+    surface_address, texture, video,
 };
 use crate::fermi::abi::BANKS;
 use crate::fermi::{Inst, Op, Operand, TRUE_PRED};
@@ -170,10 +170,9 @@ fn body(e: &mut Emit<'_>, inst: &Inst) {
         Op::SuLdB | Op::SuStB | Op::SuStP | Op::SuLea | Op::SuRedP | Op::SuLdGB | Op::SuStGB | Op::SuStGP => {
             surface::inst(e, inst);
         }
+        Op::SuClamp | Op::SuBfm | Op::SuEau | Op::IMadSd => surface_address::inst(e, inst),
         // What nobody knows the meaning of; what trap handlers use.
-        Op::IMadSd | Op::BarRead | Op::SuClamp | Op::SuBfm | Op::SuEau | Op::SuQ | Op::TexCsaa | Op::Rtt => {
-            e.fault(GuestFault::Illegal)
-        }
+        Op::BarRead | Op::SuQ | Op::TexCsaa | Op::Rtt => e.fault(GuestFault::Illegal),
     }
 }
 

@@ -15,12 +15,12 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     let Some(form) = form(inst) else { return };
     let wide = form.from.bits() == 64 || form.to.bits() == 64;
     match (form.from, form.to) {
-        (Kind::F32, Kind::F64) if !form.saturate => {
+        (Kind::F32, Kind::F64) if !form.saturate && !form.integral => {
             let value = float_source(e, inst, &form);
             let value = e.b.convert(Opcode::Fpromote, value, Scalar::F64);
             finish64(e, inst, value);
         }
-        (Kind::F64, Kind::F32) if form.rounding == Rounding::Nearest && !form.saturate => {
+        (Kind::F64, Kind::F32) if form.rounding == Rounding::Nearest && !form.saturate && !form.integral => {
             let value = double::source(e, inst, 0);
             let value = e.b.convert_ftz(Opcode::Fdemote, value, Scalar::F32, form.ftz);
             finish32(e, inst, &form, value);

@@ -22,6 +22,7 @@ mod memory;
 mod special;
 mod stage;
 mod surface;
+mod surface_address;
 #[cfg(test)]
 mod tests;
 mod texture;
@@ -50,7 +51,7 @@ pub struct Options<'a> {
     pub registers: u32,
     /// Bytes of local memory of a thread.
     pub local_bytes: u32,
-    /// The segment that barriers count lanes in, if they do ([`Needs::counters`]).
+    /// The segment that barriers count lanes in, if they do (`Needs::counters`).
     pub counters: u8,
     /// Stage of the program.
     pub stage: Stage,

@@ -54,6 +54,7 @@ fn request(inst: &Inst) -> Request {
             Outside::Nothing
         },
         by_address: matches!(inst.op, Op::SuLdGB | Op::SuStGB | Op::SuStGP),
+        wide_low: inst.src(0).and_then(|src| src.ty).is_some_and(|ty| ty.bytes() == 4),
         size: ty.bytes().ilog2() as u8,
         signed: ty.is_signed(),
         axes,

@@ -123,14 +123,20 @@ impl Address {
         }
     }
 
+    /// The face that a sample of a cube names.
+    pub(super) fn face(&self) -> u32 {
+        // What is no number, or below 0, is the first.
+        (self.coordinates[2].round_ties_even() as u32 & 7).min(5)
+    }
+
     /// The layer of a sample.
     pub(super) fn layer(&self, kind: Kind) -> u32 {
         // What is no number, or below 0, is the first.
         let whole = |x: f32| x.round_ties_even() as u32;
         match kind {
             _ if kind.is_cube() => {
-                let face = whole(self.coordinates[2]);
-                6 * (face >> 3) + (face & 7).min(5)
+                let slice = whole(self.coordinates[2]);
+                6 * (slice >> 3) + self.face()
             }
             Kind::D1Array => whole(self.coordinates[1]),
             Kind::D2Array => whole(self.coordinates[2]),

@@ -197,6 +197,8 @@ pub(crate) fn sampler(words: &[u32; 4], generation: Generation) -> (Sampler, Bor
         compare: Some(compare),
         unnormalized: field(0, 15, 1) != 0,
         seamless: field(0, 28, 1) == 0,
+        // Drivers' code takes the half texel back (Mesa: "the hardware incorrectly forces nearest filtering").
+        integer_gathers_nearest: generation != Generation::Gfx9,
         max_anisotropy: 1 << field(0, 9, 3).min(4),
         reduction: match field(0, 29, 2) {
             1 => Reduction::Min,

@@ -41,8 +41,8 @@ pub(super) fn serve(
         let chip = word.chip();
         let image = Image::read(image, chip.generation(), word.short(), word.array()).ok()??;
         let view = view(&image, chip, tables).ok()?;
-        // Some slices of cubes are none.
-        if loads && view.kind.is_cube() {
+        // Some slices of cubes are none, and quads may lie on several faces.
+        if view.kind.is_cube() && (loads || shape.level == Level::Implicit) {
             return None;
         }
         let sampler =

@@ -1,4 +1,4 @@
-//! The image unit: a device that executes image instructions ([`DEVICE`]); docs/hardware/graphics-gcn.md sections 2 to 6.
+//! The image unit: a device that executes image instructions (`DEVICE`); docs/hardware/graphics-gcn.md sections 2 to 6.
 //!
 //! The lifter leaves descriptors, addresses and data in each lane's mailbox. `op` says what an instruction's word means, `descriptor`
 //! decodes descriptors, `address` takes operands apart. The crate `warpjit-texture` does the rest.
@@ -9,6 +9,7 @@
 
 mod address;
 mod descriptor;
+mod faces;
 mod generated;
 mod op;
 
@@ -54,6 +55,10 @@ struct Guest<'a>(&'a mut dyn DeviceAccess);
 impl Memory for Guest<'_> {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
         self.0.read(address, bytes)
+    }
+
+    fn word(&mut self, address: u64) -> Result<u32, u64> {
+        self.0.word(address)
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
@@ -248,8 +253,14 @@ impl Unit<'_> {
                 Some(n) if n < QUAD_WORDS as usize => call.arg(lane, DATA + QUAD_WORDS * other + n as u32),
                 _ => 0,
             });
-            Address::read(words, &self.shape, self.word, self.image.kind).place(self.image.kind)
+            Address::read(words, &self.shape, self.word, self.image.kind)
         });
+        let kind = self.image.kind;
+        let places = match kind.is_cube() {
+            true => faces::on_first([&base, &x, &y].map(|at| (at.face(), at.place(kind)))),
+            false => [&base, &x, &y].map(|at| at.place(kind)),
+        };
+        let [base, x, y] = places;
         [x, y].map(|other| std::array::from_fn(|k| other[k] - base[k]))
     }
 

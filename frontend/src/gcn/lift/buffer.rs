@@ -18,6 +18,7 @@ use super::emit::Emit;
 use super::format::{TexelFormat, field};
 use super::lds;
 use crate::gcn::{Arg, Format, Generation, Inst, Op};
+use crate::isa::Stage;
 
 /// Emits one buffer access; false for what is not one.
 pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) -> bool {
@@ -119,7 +120,10 @@ fn typed(e: &mut Emit<'_>, inst: &Inst, words: [Value; 4]) -> bool {
         return true;
     }
     // Out of range the texel is 0, but selectors may still say 1.
-    let mut values = format.load(e, count, d16, |e, at, bytes, cond| {
+    // Of vertex programs: drivers' code counts on it there.
+    let of_vertex = e.options.stage.is_some_and(|interface| interface.stage == Stage::Vertex);
+    let plain_alpha = of_vertex && inst.generation != Generation::Gfx9;
+    let mut values = format.load(e, count, d16, plain_alpha, |e, at, bytes, cond| {
         let ok = access::and(e, ok, cond);
         buffer.read(e, at, bytes, false, ok)
     });

@@ -90,12 +90,13 @@ impl TexelFormat {
     }
 
     /// The first `count` components of the texel that `read` reads piece by piece (first byte, bytes; where a
-    /// condition does not hold it gives 0).
+    /// condition does not hold it gives 0). `plain_alpha`: see [`NumberFormat::of_buffer_alpha`].
     pub(super) fn load(
         self,
         e: &mut Emit<'_>,
         count: usize,
         d16: bool,
+        plain_alpha: bool,
         mut read: impl FnMut(&mut Emit<'_>, u32, u8, Option<Value>) -> Value,
     ) -> Vec<Value> {
         let zero = e.b.i32(0);
@@ -108,7 +109,14 @@ impl TexelFormat {
         if let TexelFormat::Known(data, number, selectors) = self
             && let (Some((data, number)), false) = (texel::formats(data, number), d16)
         {
-            let known = (0..count).map(|i| known_component(e, data, number, selectors >> (3 * i) & 7, &raw));
+            let known = (0..count).map(|i| {
+                let selector = selectors >> (3 * i) & 7;
+                let number = match data.widths.get(3) {
+                    Some(&width) if selector == 7 && plain_alpha => number.of_buffer_alpha(width),
+                    _ => number,
+                };
+                known_component(e, data, number, selector, &raw)
+            });
             if let Some(values) = known.collect() {
                 return values;
             }
@@ -121,7 +129,7 @@ impl TexelFormat {
                 let selector = field(e, packed, 12 + 3 * i, 3);
                 let selector = e.shl_const(selector, 12);
                 let format = e.b.ior(format, selector);
-                let flag = e.b.i32(u32::from(d16) << 24);
+                let flag = e.b.i32(u32::from(d16) << 24 | u32::from(plain_alpha) << 25);
                 let format = e.b.ior(format, flag);
                 e.b.call_pure(&texel::LOAD, &[format, low, high])
             })

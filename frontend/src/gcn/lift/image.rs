@@ -215,7 +215,8 @@ fn finish(e: &mut Emit<'_>, inst: &Inst, mut values: Vec<Value>) {
 
 fn load(e: &mut Emit<'_>, inst: &Inst, image: &Image) {
     let d16 = inst.mem.d16;
-    let values = image.format.load(e, 4, d16, |e, at, bytes, cond| image.read(e, at, bytes, false, cond));
+    let values =
+        image.format.load(e, 4, d16, false, |e, at, bytes, cond| image.read(e, at, bytes, false, cond));
     let mut values = masked(inst, &values);
     if d16 && packs(inst) {
         values = pack_halves(e, &values);

@@ -250,6 +250,7 @@ impl Case {
             nearest: random.of(&[Rounding::Trunc, Rounding::Trunc, Rounding::Rounded]),
             mip_ties: random.of(&[Ties::Down, Ties::Up]),
             srgb: !random.one_in(8),
+            integer_gathers_nearest: random.one_in(2),
         };
         let request = request(random, kind, lanes);
         let generated = Generated::of(&view, &sampler, request)?;

@@ -67,7 +67,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
         if first_of_call && complete && one_name(call, &request, names) {
             let entry = entry.as_ref().ok();
             let describe = || {
-                let view = descriptor::view(&header, request.family).ok()?;
+                let view = decoded_view(&request, &header).ok()?;
                 Some((view, sampler(&request, entry, &header)))
             };
             if generated::serve(call, &request, &header, entry, describe) {
@@ -168,14 +168,24 @@ fn sampler_entry(call: &mut DeviceCall<'_>, request: &Request, slot: u32) -> Res
     entry(call, request, slot, false)?.ok_or(Wrong { slot, reason: "no sampler", address: None })
 }
 
+/// The view that a header is for a request.
+fn decoded_view(request: &Request, header: &TextureEntry) -> Result<View, &'static str> {
+    let mut view = descriptor::view(header, request.family)?;
+    // Behind `texprep cube` programs of Tesla name a layer that is a face.
+    let is_tesla = matches!(request.family, Family::G80 | Family::Tesla);
+    if is_tesla && view.kind == Kind::CubeArray && request.operation == Operation::Sample && !request.cube {
+        view.kind = Kind::D2Array;
+    }
+    Ok(view)
+}
+
 fn view(
     call: &mut DeviceCall<'_>,
     request: &Request,
     header: &TextureEntry,
     slot: u32,
 ) -> Result<View, Wrong> {
-    let view =
-        descriptor::view(header, request.family).map_err(|reason| Wrong { slot, reason, address: None })?;
+    let view = decoded_view(request, header).map_err(|reason| Wrong { slot, reason, address: None })?;
     let reads = matches!(request.operation, Operation::Sample | Operation::Fetch | Operation::Gather);
     if reads && let Err(address) = call.access.read(view.address, &mut [0]) {
         return Err(Wrong { slot, reason: "the texture is not in memory", address: Some(address) });

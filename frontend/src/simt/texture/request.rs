@@ -65,6 +65,8 @@ pub(crate) struct Request {
     pub(crate) component: u8,
     /// Sources in order (Tesla); the texture says what each is.
     pub(crate) sources: u8,
+    /// The coordinates are a cube's direction (Tesla). If not, a cube array is read as an array of its faces.
+    pub(crate) cube: bool,
     pub(crate) texture: u8,
     pub(crate) sampler: u8,
     /// Offsets in the instruction.
@@ -97,6 +99,7 @@ impl Request {
             indirect: false,
             component: 0,
             sources: 0,
+            cube: false,
             texture: 0,
             sampler: 0,
             offset: [0; 3],
@@ -120,6 +123,7 @@ impl Request {
             | offset[0] << 30
             | offset[1] << 34
             | offset[2] << 38
+            | u64::from(self.cube) << 42
     }
 
     /// Of a number.
@@ -136,6 +140,7 @@ impl Request {
             offset_words: field(10, 2),
             component: field(12, 2),
             sources: field(14, 3),
+            cube: field(42, 1) != 0,
             texture: field(17, 8),
             sampler: field(25, 5),
             offset: [offset(30), offset(34), offset(38)],
@@ -158,6 +163,7 @@ mod tests {
             indirect: true,
             component: 3,
             sources: 4,
+            cube: true,
             texture: 0xfe,
             sampler: 31,
             offset: [-8, 7, -1],

@@ -1,7 +1,5 @@
 //! Tests of the texture unit: headers, the ways to name one, faults.
 
-use std::collections::HashMap;
-
 use warpjit_ir::device::{TextureEntry, TextureTables};
 use warpjit_ir::{DeviceAccess, DeviceCall, DeviceFault};
 use warpjit_texture::sample::{Filter, Mip, Wrap};
@@ -9,6 +7,7 @@ use warpjit_texture::{Kind, Layout};
 
 use super::request::{Family, Level, Operation, Request};
 use super::{COORDINATES, FERMI, HANDLE, LAYER, LEVEL, RESULTS, TESLA, descriptor};
+use crate::testing::DeviceMemory;
 
 /// Examples of docs/hardware/textures-nv.md section 14.
 const IMAGE: TextureEntry =
@@ -17,45 +16,8 @@ const PITCH: TextureEntry = [0x380b_ffcf, 0x1000, 0x4005_d000, 0x40, 0xa, 0x0001
 const BUFFER: TextureEntry = [0x2c6a_4901, 0x1000, 0x4005_9000, 0, 0x32, 0, 0, 0];
 const LINEAR: TextureEntry = [0x0002_6090, 0xe2, 0x00f0_0000, 0, 0, 0, 0, 0];
 
-#[derive(Default)]
-struct Access {
-    local: HashMap<(u32, u32), u32>,
-    tables: TextureTables,
-    /// Bytes from address 0x1000 on.
-    memory: Vec<u8>,
-}
-
-impl DeviceAccess for Access {
-    fn local(&self, lane: u32, address: u32) -> u32 {
-        self.local.get(&(lane, address)).copied().unwrap_or(0)
-    }
-
-    fn set_local(&mut self, lane: u32, address: u32, value: u32) {
-        self.local.insert((lane, address), value);
-    }
-
-    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
-        let start = address.checked_sub(0x1000).ok_or(address)? as usize;
-        let found = self.memory.get(start..start + bytes.len()).ok_or(address)?;
-        bytes.copy_from_slice(found);
-        Ok(())
-    }
-
-    fn write(&mut self, address: u64, _: &[u8]) -> Result<(), u64> {
-        Err(address)
-    }
-
-    fn update(&mut self, address: u64, _: u8, _: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
-        Err(address)
-    }
-
-    fn textures(&self) -> &TextureTables {
-        &self.tables
-    }
-}
-
 /// Serves lane 2 with these words of the mailbox; the first result.
-fn call(access: &mut Access, request: Request, words: &[(u32, u32)]) -> Result<u32, DeviceFault> {
+fn call(access: &mut DeviceMemory, request: Request, words: &[(u32, u32)]) -> Result<u32, DeviceFault> {
     for &(word, value) in words {
         access.set_local(2, 4 * word, value);
     }
@@ -64,7 +26,7 @@ fn call(access: &mut Access, request: Request, words: &[(u32, u32)]) -> Result<u
     Ok(access.local(2, 4 * RESULTS))
 }
 
-fn fault(access: &mut Access, request: Request) -> (Option<u32>, &'static str, Option<u64>) {
+fn fault(access: &mut DeviceMemory, request: Request) -> (Option<u32>, &'static str, Option<u64>) {
     match call(access, request, &[(COORDINATES, 0), (COORDINATES + 1, 0)]) {
         Err(DeviceFault::Texture { lane: 2, slot, reason, address }) => (slot, reason, address),
         other => panic!("{other:?}"),
@@ -117,7 +79,7 @@ fn samplers() {
 
 #[test]
 fn ways_to_name_a_texture() {
-    let mut access = Access { memory: vec![0; 0x800], ..Access::default() };
+    let mut access = DeviceMemory::new(0x800);
     // Texel (2, 1), and a table behind the texels with the header as its second entry.
     access.memory[64 + 8..64 + 12].copy_from_slice(&7u32.to_le_bytes());
     for (n, word) in PITCH.into_iter().enumerate() {
@@ -156,7 +118,7 @@ fn ways_to_name_a_texture() {
 
 #[test]
 fn faults() {
-    let mut access = Access { memory: vec![0; 0x40], ..Access::default() };
+    let mut access = DeviceMemory::new(0x40);
     let mut elsewhere = PITCH;
     elsewhere[1] = 0x9000;
     access.tables.textures = vec![(3, PITCH), (4, elsewhere)];

@@ -52,6 +52,13 @@ pub struct Options<'a> {
     pub(crate) mailbox: u32,
 }
 
+impl<'a> Options<'a> {
+    /// A compute program at address 0 that needs nothing.
+    pub fn compute(name: &'a str, target: Target, registers: u32) -> Options<'a> {
+        Options { name, target, base: 0, entry: 0, registers, const_banks: &[], plan: None, mailbox: 0 }
+    }
+}
+
 /// What a program needs of its launch.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
@@ -63,17 +70,21 @@ pub(crate) struct Needs {
     pub(crate) uses: Uses,
 }
 
-/// What the instructions that can be reached need.
+/// The instructions that can be reached.
 ///
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
-pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Needs, Stopped> {
-    let graph: Graph<Inst> = graph::explore(code, options, meter)?;
+pub(crate) fn explore(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Graph<Inst>, Stopped> {
+    graph::explore(code, options, meter)
+}
+
+/// What they need.
+pub(crate) fn needs(graph: &Graph<Inst>) -> Needs {
     let mut needs = Needs::default();
     for inst in graph.insts() {
         stage::note(inst, &mut needs);
     }
-    Ok(needs)
+    needs
 }
 
 /// Lifts the program that starts at `options.entry` of `code`.
@@ -81,7 +92,18 @@ pub(crate) fn needs(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result
 /// # Errors
 /// When the meter's budget is used up or the work is cancelled.
 pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Function, Stopped> {
-    let graph = graph::explore(code, options, meter)?;
+    lift_graph(&explore(code, options, meter)?, options, meter)
+}
+
+/// Lifts instructions that were found before.
+///
+/// # Errors
+/// When the meter's budget is used up or the work is cancelled.
+pub(crate) fn lift_graph(
+    graph: &Graph<Inst>,
+    options: &Options<'_>,
+    meter: &Meter,
+) -> Result<Function, Stopped> {
     let mut func = Function::new(options.name, Form::Spmd, 32);
     let slots = Slots::declare(&mut func, options.registers);
     let blocks = graph.blocks(&mut func, options.entry);
@@ -99,7 +121,7 @@ pub fn lift(code: &[u8], options: &Options<'_>, meter: &Meter) -> Result<Functio
             emit.terminate(Terminator::Jump(first.into()));
         }
     }
-    emit.blocks(&graph, &blocks, meter, |emit, inst| {
+    emit.blocks(graph, &blocks, meter, |emit, inst| {
         emit.count();
         control::inst(emit, inst, &blocks);
         inst.next_pc()

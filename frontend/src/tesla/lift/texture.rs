@@ -28,6 +28,7 @@ pub(super) fn inst(e: &mut Emit<'_>, inst: &Inst) {
     }
     let family = if inst.target.chip == Chip::G80 { Family::G80 } else { Family::Tesla };
     let mut request = Request { level, bias: inst.op == Op::TexBias, ..Request::new(family, operation) };
+    request.cube = inst.mods.cube;
     let mut registers = Vec::new();
     let mut offsets = request.offset.iter_mut();
     for src in inst.srcs() {

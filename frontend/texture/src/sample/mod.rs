@@ -1,6 +1,7 @@
 //! Sampling: coordinates, levels of detail, filters. It executes the requests of texture and image instructions.
 //!
-//! Arithmetic is the same on all machines: positions are computed in f64, levels of detail in f32, and put on the grid of 1/256 that hardware has, texels are mixed in f32, along x, then y, z and levels. The places where families differ are fields of [`Sampler`] and of
+//! Arithmetic is the same on all machines: positions are computed in f64, levels of detail in f32, and put on the grid of 1/256 that
+//! hardware has, texels are mixed in f32, along x, then y, z and levels. The places where families differ are fields of [`Sampler`] and of
 //! the requests. No number makes a request fail or panic; it fails only where a texel that counts is not in memory. Texels of weight 0 do
 //! not count.
 //!
@@ -12,6 +13,7 @@ mod cube;
 mod filter;
 mod image;
 mod lod;
+mod quick;
 mod request;
 pub mod sampler;
 mod texels;
@@ -53,6 +55,8 @@ pub struct Prepared<'a> {
     /// Results are integers, which cannot be filtered. Those of comparisons are floats.
     integer: bool,
     normalized: bool,
+    /// Samples can go the quick way ([`quick`]).
+    quick: bool,
     /// Levels that were used, even and odd ones.
     levels: [Option<(u32, Level)>; 2],
 }
@@ -98,6 +102,7 @@ impl<'a> Prepared<'a> {
         Prepared {
             view,
             sampler,
+            quick: quick::serves(view, sampler),
             format: if sampler.srgb { view.format } else { view.format.without_srgb() },
             integer: sampler.compare.is_none() && view.is_integer(),
             normalized: view.normalized && !sampler.unnormalized,
@@ -118,6 +123,11 @@ impl<'a> Prepared<'a> {
         memory: &mut M,
     ) -> Result<Texel, Error> {
         let selection = self.select(at, detail);
+        if self.quick
+            && let Some(texel) = self.sample_quickly(at, &selection, memory)?
+        {
+            return Ok(texel);
+        }
         let spot = self.spot(at);
         let comparison = self.comparison(at, &self.view.sources);
         let first = self.sample_level(selection.level, selection.filter, &spot, comparison, memory)?;
@@ -126,6 +136,32 @@ impl<'a> Prepared<'a> {
         }
         let second = self.sample_level(selection.level + 1, selection.filter, &spot, comparison, memory)?;
         Ok(self.sampler.reduction.combine(first, second, selection.weight))
+    }
+
+    /// [`Prepared::sample`] of a flat texture, the quick way; `None`: that way does not serve this request.
+    fn sample_quickly<M: Memory + ?Sized>(
+        &mut self,
+        at: &Coordinates,
+        selection: &Selection,
+        memory: &mut M,
+    ) -> Result<Option<Texel>, Error> {
+        let layer = if self.view.kind.has_layers() { at.layer.min(self.view.layers.max(1) - 1) } else { 0 };
+        let place = quick::Place {
+            at: [at.at[0], at.at[1]].map(f64::from),
+            offset: [at.offset[0], at.offset[1]],
+            layer,
+        };
+        let (view, sampler, normalized) = (self.view, self.sampler, self.normalized);
+        let mut sample = |number: u32, memory: &mut M| {
+            let level = self.level(number);
+            quick::level(view, sampler, &level, selection.filter, normalized, &place, memory)
+        };
+        let Some(first) = sample(selection.level, memory)? else { return Ok(None) };
+        if selection.weight == 0 {
+            return Ok(Some(quick::results(view, first)));
+        }
+        let second = sample(selection.level + 1, memory)?;
+        Ok(second.map(|second| quick::results(view, quick::mix(first, second, selection.weight))))
     }
 
     /// One component of the four texels of a linear filter at (i, j): those at (i, j+1), (i+1, j+1), (i+1, j), (i, j). If the sampler
@@ -151,7 +187,8 @@ impl<'a> Prepared<'a> {
         let result = usize::from(request.component & 3);
         let comparison = self.comparison(at, &self.view.sources[result..=result]);
         let offset = spot.offset;
-        let mut axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+        let half = if self.integer && self.sampler.integer_gathers_nearest { 0.5 } else { 0.0 };
+        let mut axes = self.axes_from(&level, Filter::Linear, Filter::Nearest, &spot, half);
         let mut gathered = [0; 4];
         for (k, (x, y)) in [(0, 1), (1, 1), (1, 0), (0, 0)].into_iter().enumerate() {
             let (x, y) = match request.offsets {
@@ -159,7 +196,7 @@ impl<'a> Prepared<'a> {
                     spot.offset = [0, 1, 2].map(|axis: usize| {
                         offset[axis].saturating_add(offsets[k].get(axis).copied().unwrap_or(0))
                     });
-                    axes = self.axes(&level, Filter::Linear, Filter::Nearest, &spot);
+                    axes = self.axes_from(&level, Filter::Linear, Filter::Nearest, &spot, half);
                     (0, 0)
                 }
                 _ => (x, y),
@@ -282,6 +319,11 @@ impl<'a> Prepared<'a> {
 
     /// The texels along each axis that a filter takes.
     fn axes(&self, level: &Level, filter: Filter, z: Filter, spot: &Spot) -> [Axis; 3] {
+        self.axes_from(level, filter, z, spot, 0.0)
+    }
+
+    /// As [`Prepared::axes`], for a place that many texels beyond along x and y.
+    fn axes_from(&self, level: &Level, filter: Filter, z: Filter, spot: &Spot, beyond: f64) -> [Axis; 3] {
         let kind = self.view.kind;
         let mut axes = [Axis::NONE; 3];
         for (k, axis) in axes.iter_mut().enumerate().take(kind.axes()) {
@@ -292,6 +334,7 @@ impl<'a> Prepared<'a> {
                 Edge::Wrap(self.sampler.wrap[k])
             };
             let at = edge.position(spot.at[k], self.normalized, n);
+            let at = if k < 2 { at + beyond } else { at };
             *axis = match if k == 2 { z } else { filter } {
                 Filter::Nearest => Axis::nearest(at, spot.offset[k], self.sampler.nearest, edge, n),
                 Filter::Linear => Axis::linear(at, spot.offset[k], edge, n),

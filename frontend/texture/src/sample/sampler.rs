@@ -149,6 +149,8 @@ pub struct Sampler {
     pub mip_ties: Ties,
     /// Whether sRGB formats are converted; else their bits are ordinary unorms.
     pub srgb: bool,
+    /// Gathers of integer formats begin at the nearest texel, half a texel beyond a linear filter's first (GCN 1.0 to 1.2).
+    pub integer_gathers_nearest: bool,
 }
 
 impl Default for Sampler {
@@ -173,6 +175,7 @@ impl Default for Sampler {
             nearest: Rounding::Trunc,
             mip_ties: Ties::Down,
             srgb: true,
+            integer_gathers_nearest: false,
         }
     }
 }

@@ -336,6 +336,9 @@ fn gathers() {
     let moved = Coordinates { offset: [1, -1, 0], ..at };
     let request = Gather { component: 0, offsets: None, detail: Detail::LOWEST };
     assert_eq!(super::gather(&view, &sampler, &moved, &request, &mut memory), Ok([6, 7, 3, 2]));
+    // From the nearest texel on, (2, 2).
+    let sampler = Sampler { integer_gathers_nearest: true, ..sampler };
+    assert_eq!(super::gather(&view, &sampler, &at, &request, &mut memory), Ok([14, 15, 11, 10]));
 }
 
 #[test]
@@ -563,4 +566,78 @@ fn absurd_requests() {
             }
         }
     }
+}
+
+/// Samples that go the quick way are those of the general way.
+#[test]
+fn the_quick_way_gives_the_same() {
+    let mut random = 1u64;
+    let mut next = move |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let bytes = Field { bit: 0, bits: 8, number: Number::Unorm };
+    let fields = [0, 8, 16, 24].map(|bit| Field { bit, ..bytes });
+    let mut memory = Bytes((0..0x4000).map(|_| next(256) as u8).collect());
+    let mut quick = 0;
+    for _ in 0..4000 {
+        let wraps = [Wrap::Wrap, Wrap::Mirror, Wrap::ClampToEdge, Wrap::Border, Wrap::MirrorOnceHalfBorder];
+        let filters = [Filter::Nearest, Filter::Linear];
+        let sampler = Sampler {
+            wrap: std::array::from_fn(|_| wraps[next(5) as usize]),
+            mag: filters[next(2) as usize],
+            min: filters[next(2) as usize],
+            mip: [Mip::None, Mip::Nearest, Mip::Linear][next(3) as usize],
+            max_lod: 15 << 8,
+            border: [1f32, 0.5, 0.25, 2.0].map(f32::to_bits),
+            border_sources: next(2) == 0,
+            ..Sampler::default()
+        };
+        let source = |n: u64| match n {
+            0 => Source::Zero,
+            1 => Source::OneFloat,
+            n => Source::Component((n & 3) as u8),
+        };
+        let view = View {
+            kind: [Kind::D2, Kind::D2Array][next(2) as usize],
+            size: [1 + next(20) as u32, 1 + next(20) as u32, 1],
+            first_level: 0,
+            last_level: 3,
+            first_layer: 0,
+            layers: 2,
+            min_lod: 0,
+            format: Format { bytes: 4, packing: Packing::Fields(fields) },
+            sources: std::array::from_fn(|_| source(next(6))),
+            normalized: next(4) != 0,
+            layout: Layout::BlockLinear(BlockLinear {
+                gob_rows: 2,
+                block_height: 1,
+                block_depth: 0,
+                levels: 4,
+                shrink: true,
+            }),
+            address: BASE,
+        };
+        let mut float = |span: f32| (next(1 << 16) as f32 / 32768.0 - 1.0) * span;
+        let span = if view.normalized { 1.5 } else { 20.0 };
+        let at = Coordinates {
+            at: [float(span), float(span), 0.0],
+            layer: next(3) as u32,
+            offset: [next(5) as i32 - 2, next(5) as i32 - 2, 0],
+            ..Coordinates::default()
+        };
+        let detail = Detail::level(next(1024) as f32 / 256.0 - 0.5);
+        let mut prepared = Prepared::new(&view, &sampler);
+        assert!(prepared.quick);
+        let found = prepared.sample(&at, &detail, &mut memory);
+        let selection = prepared.select(&at, &detail);
+        quick += usize::from(matches!(prepared.sample_quickly(&at, &selection, &mut memory), Ok(Some(_))));
+        prepared.quick = false;
+        assert_eq!(
+            found,
+            prepared.sample(&at, &detail, &mut memory),
+            "{view:?} {sampler:?} {at:?} {detail:?}"
+        );
+    }
+    assert!(quick > 1000, "{quick}");
 }

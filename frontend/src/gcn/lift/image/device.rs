@@ -56,13 +56,9 @@ pub(super) fn call(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) {
 fn quads(e: &mut Emit<'_>, inst: &Inst, shape: &Shape) -> Vec<Value> {
     let Some(addr) = inst.mem.addr else { return Vec::new() };
     let first = shape.words_before();
-    // There are three axes where there are no slices. Halves share registers, and three are in two.
+    // Three axes, or two and the slice: a cube's face counts. Halves share registers, and three are in two.
     let halves = inst.mem.r128 && inst.generation == Generation::Gfx9;
-    let count = match (inst.mem.da, halves) {
-        (true, true) => 1,
-        (true, false) | (false, true) => 2,
-        (false, false) => QUAD_WORDS as usize,
-    };
+    let count = if halves { 2 } else { QUAD_WORDS as usize };
     let coordinates = e.src_words(addr, first + count).split_off(first);
     let moved = e.cross(&coordinates, |e, args| {
         let lane = |e: &mut Emit<'_>, lane| {

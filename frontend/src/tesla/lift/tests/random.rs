@@ -8,7 +8,7 @@ use warpjit_ir::{DeviceFault, DeviceSite};
 
 use crate::simt::stage::Plan;
 use crate::stage::{InputPlace, OutputPlace, Per, StageInput, StageInterface, StageOutput};
-use crate::tesla::lift::{Options, lift, needs};
+use crate::tesla::lift::{Options, explore, lift_graph, needs};
 use crate::tesla::{Chip, Op, STAGES, Stage, Target, decode_word, table};
 use crate::testing::Random;
 
@@ -126,11 +126,12 @@ fn random_code_lifts_and_ends() {
             plan: None,
             mailbox: 0x1000,
         };
-        let needs = needs(&code, &options, &Meter::unlimited()).expect("no limits");
+        let graph = explore(&code, &options, &Meter::unlimited()).expect("no limits");
+        let needs = needs(&graph);
         let plan = (target.stage != Stage::Compute)
             .then(|| Plan::new(&interface, &needs.uses, 0x1100, target.stage == Stage::Geometry).unwrap());
         options.plan = plan.as_ref();
-        let func = lift(&code, &options, &Meter::unlimited()).expect("no limits");
+        let func = lift_graph(&graph, &options, &Meter::unlimited()).expect("no limits");
         if let Err(error) = verify(&func) {
             panic!("seed {seed} on {chip}: {error}");
         }

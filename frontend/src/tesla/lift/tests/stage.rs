@@ -6,7 +6,7 @@ use warpjit_ir::interp::{Fault, FaultKind};
 use crate::isa::Stage;
 use crate::simt::stage::Plan;
 use crate::stage::{InputPlace, OutputPlace, Per, StageInput, StageInterface, StageLayout, StageOutput};
-use crate::tesla::lift::{Options, lift, needs};
+use crate::tesla::lift::{Options, explore, lift_graph, needs};
 use crate::tesla::{Chip, Target, assemble};
 use crate::testing::{StageMemory, run_warp};
 
@@ -44,10 +44,11 @@ fn run(
         plan: None,
         mailbox: 0,
     };
-    let needs = needs(&code, &options, &Meter::unlimited()).unwrap();
+    let graph = explore(&code, &options, &Meter::unlimited()).unwrap();
+    let needs = needs(&graph);
     let plan = Plan::new(&interface, &needs.uses, 0, stage == Stage::Geometry).unwrap();
     options.plan = Some(&plan);
-    let func = lift(&code, &options, &Meter::unlimited()).unwrap();
+    let func = lift_graph(&graph, &options, &Meter::unlimited()).unwrap();
     let mut memory = StageMemory::new(&plan.layout);
     fill(&mut memory, &plan.layout);
     let outcome = run_warp(&func, &mut memory, "r0").map(drop);

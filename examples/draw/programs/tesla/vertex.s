@@ -1,0 +1,32 @@
+// Vertex program, Tesla.
+//   a[0x00] position   a[0x0c] normal   a[0x18] texture coordinate: the words of a vertex, packed
+//   c0[0x00] model to clip space, four rows   c0[0x40] model to world space, three rows
+//   o[0x00] clip position   o[0x10] normal in world space   o[0x1c] texture coordinate
+mul rn f32 $r0 a[0x0] c0[0x0]
+mul rn f32 $r1 a[0x0] c0[0x10]
+mul rn f32 $r2 a[0x0] c0[0x20]
+mul rn f32 $r3 a[0x0] c0[0x30]
+add f32 $r0 (mul a[0x4] c0[0x4]) $r0
+add f32 $r1 (mul a[0x4] c0[0x14]) $r1
+add f32 $r2 (mul a[0x4] c0[0x24]) $r2
+add f32 $r3 (mul a[0x4] c0[0x34]) $r3
+add f32 $r0 (mul a[0x8] c0[0x8]) $r0
+add f32 $r1 (mul a[0x8] c0[0x18]) $r1
+add f32 $r2 (mul a[0x8] c0[0x28]) $r2
+add f32 $r3 (mul a[0x8] c0[0x38]) $r3
+add rn f32 o[0x0] $r0 c0[0xc]
+add rn f32 o[0x4] $r1 c0[0x1c]
+add rn f32 o[0x8] $r2 c0[0x2c]
+add rn f32 o[0xc] $r3 c0[0x3c]
+// the normal turns with the model
+mul rn f32 $r0 a[0xc] c0[0x40]
+mul rn f32 $r1 a[0xc] c0[0x50]
+mul rn f32 $r2 a[0xc] c0[0x60]
+add f32 $r0 (mul a[0x10] c0[0x44]) $r0
+add f32 $r1 (mul a[0x10] c0[0x54]) $r1
+add f32 $r2 (mul a[0x10] c0[0x64]) $r2
+add f32 o[0x10] (mul a[0x14] c0[0x48]) $r0
+add f32 o[0x14] (mul a[0x14] c0[0x58]) $r1
+add f32 o[0x18] (mul a[0x14] c0[0x68]) $r2
+mov b32 o[0x1c] a[0x18]
+exit mov b32 o[0x20] a[0x1c]
