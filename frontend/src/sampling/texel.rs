@@ -4,17 +4,20 @@ use warpjit_ir::{Opcode, Scalar, Value, WordTable};
 use warpjit_texture::format::{Field, Number, Packing, SRGB8};
 
 use super::axis::LevelData;
+use super::block::Block;
 use super::data::{head, level};
 use super::emit::{Emit, NAN};
 use super::key::Outside;
 
 static INTENSITIES: WordTable = WordTable::new("texture.srgb", &SRGB8);
 
-/// What coordinates add to an address: outside of blocks, and inside.
+/// What coordinates add to an address: outside of blocks, and inside. Of formats whose elements are 4 x 4 texels also the place in the
+/// element, column and row.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Offset {
     outside: Option<Value>,
     inside: Option<Value>,
+    place: [Option<Value>; 2],
 }
 
 impl Emit<'_> {
@@ -34,7 +37,11 @@ impl Emit<'_> {
 
     /// Both together.
     pub fn both(&mut self, a: Offset, b: Offset) -> Offset {
-        Offset { outside: self.some_sum(a.outside, b.outside), inside: self.some_xor(a.inside, b.inside) }
+        Offset {
+            outside: self.some_sum(a.outside, b.outside),
+            inside: self.some_xor(a.inside, b.inside),
+            place: [0, 1].map(|axis: usize| a.place[axis].or(b.place[axis])),
+        }
     }
 
     /// What the level adds.
@@ -42,13 +49,19 @@ impl Emit<'_> {
         let start = self.word(data.at, level::START);
         let flips = self.word(data.at, level::FLIPS);
         match self.key.mixed {
-            true => Offset { outside: Some(start), inside: Some(flips) },
-            false => Offset { outside: Some(self.b.iadd(start, flips)), inside: None },
+            true => Offset { outside: Some(start), inside: Some(flips), ..Offset::default() },
+            false => Offset { outside: Some(self.b.iadd(start, flips)), ..Offset::default() },
         }
     }
 
     /// What a coordinate adds.
-    pub fn offset(&mut self, axis: usize, coordinate: Value, data: &LevelData) -> Offset {
+    pub fn offset(&mut self, axis: usize, texel: Value, data: &LevelData) -> Offset {
+        let mut place = [None; 2];
+        let mut coordinate = texel;
+        if axis < 2 && self.key.format.block() == (4, 4) {
+            place[axis] = Some(self.and(texel, 3));
+            coordinate = self.shr(texel, 2);
+        }
         let part = &self.key.parts[axis];
         let at = self.key.part_word(axis);
         let number = |e: &mut Self| match part.low {
@@ -83,12 +96,12 @@ impl Emit<'_> {
             inside = self.some_xor(inside, Some(moved));
         }
         match self.key.mixed {
-            true => Offset { outside, inside },
-            false => Offset { outside: self.some_sum(outside, inside), inside: None },
+            true => Offset { outside, inside, place },
+            false => Offset { outside: self.some_sum(outside, inside), inside: None, place },
         }
     }
 
-    /// The words of the element at an offset, as many as components need.
+    /// The words of the element at an offset, as many as components need; of block compression the components of the texel.
     pub fn element(&mut self, offset: Offset, wanted: [bool; 4]) -> [Option<Value>; 4] {
         let at = self.some_sum(offset.outside, offset.inside);
         let zero = self.int(0);
@@ -97,6 +110,10 @@ impl Emit<'_> {
         let at = self.b.umin(at.unwrap_or(zero), limit);
         let at = self.splat(at);
         let bytes = self.key.format.bytes;
+        if let Packing::Bc { kind, signed, srgb } = self.key.format.packing {
+            let place = offset.place.map(|part| part.unwrap_or(zero));
+            return self.block_texel(&Block { at, place, kind, signed, srgb }, wanted);
+        }
         let mut words = [None; 4];
         if bytes < 4 {
             words[0] = Some(self.texel(at, 0, bytes));
@@ -146,7 +163,9 @@ impl Emit<'_> {
                     self.int(0)
                 }
             }
+            Packing::Bc { .. } if words[component].is_some() => words[component].expect("is some"),
             _ if component == 3 => one(self, false),
+            Packing::Bc { .. } => self.int(0),
             _ => {
                 let word = words[0].expect("always loaded");
                 let exponent = self.shr(word, 27);

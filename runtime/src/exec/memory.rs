@@ -355,6 +355,15 @@ impl DeviceAccess for Device<'_> {
         word.and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes)
     }
 
+    fn locals(&self, lane: u32, address: u32, words: &mut [u32]) {
+        let first = address as usize / 4 * self.lanes + lane as usize;
+        let places = (first..).step_by(self.lanes.max(1));
+        let local = self.local.as_chunks::<4>().0;
+        for (word, at) in words.iter_mut().zip(places) {
+            *word = local.get(at).map_or(0, |bytes| u32::from_le_bytes(*bytes));
+        }
+    }
+
     fn set_local(&mut self, lane: u32, address: u32, value: u32) {
         let at = address as usize / 4 * 4 * self.lanes + lane as usize * 4;
         if let Some(word) = self.local.get_mut(at..at + 4) {

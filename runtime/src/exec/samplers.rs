@@ -1,9 +1,9 @@
 //! Compiled samplers: code that serves a texture request of many lanes at once ([`warpjit_frontend::sampling`]).
 //!
 //! Code depends on few states of textures and samplers, so it is kept for the whole process: [`Sampler::of`]. What a thread's device calls
-//! name, it finds again by the words that say it ([`Samplers::serve`]): then neither descriptors are decoded nor memory is looked at. Code
-//! reads an image where the host has it, without further tests. So it is used only where all of the image may be read, which does not
-//! change during a launch. Else the device does the work, which also finds out what faults.
+//! name, it finds again by the words that say it ([`Samplers::serve`]), in later launches, too: then no descriptors are decoded. Code reads
+//! an image where the host has it, without further tests. So it is used only where all of the image may be read, which is found out once a
+//! launch. Else the device does the work, which also finds out what faults.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -29,28 +29,34 @@ const STACK_BYTES: u32 = 1 << 14;
 const PATIENCE: u32 = 16;
 /// The most functions that are kept for all threads.
 const MOST_KEPT: usize = 512;
-/// Requests that a thread keeps; a power of two.
-const MOST_KNOWN: usize = 128;
+/// Sets of requests that a thread keeps; a power of two.
+const SETS: usize = 64;
+/// Requests of a set.
+const WAYS: usize = 4;
 
 /// Machine code of a state.
 #[derive(Debug)]
 pub struct Sampler {
     key: StateKey,
+    level: HostLevel,
     code: Code,
     tables: Vec<TablePointer>,
+    /// Those of the key: of the mailbox, and lanes of a warp.
+    mailbox_words: usize,
+    lanes: usize,
 }
 
 impl Sampler {
     /// Compiles the code of a state, with so many vectors of four lanes side by side; `None` if that is impossible.
     pub fn new(key: &StateKey, level: HostLevel, groups: u8) -> Option<Sampler> {
-        let level = match level {
+        let host = match level {
             HostLevel::Native => backend::HostLevel::Native,
             HostLevel::Avx2 => backend::HostLevel::Avx2,
             HostLevel::Sse41 => backend::HostLevel::Sse41,
         };
         let mut func = generate(key)?;
         pipeline(&mut func, &[fold::run, gvn::run, dce::run]);
-        let mut options = Options::new(Target::host(level).ok()?);
+        let mut options = Options::new(Target::host(host).ok()?);
         options.groups = groups;
         options.open_loads = true;
         options.most_stack_bytes = STACK_BYTES;
@@ -61,7 +67,8 @@ impl Sampler {
         }
         let code = CODE.with_memory(|memory| memory.add(&made.code)).ok()?;
         let tables = made.tables.iter().map(|&table| table.into()).collect();
-        Some(Sampler { key: key.clone(), code, tables })
+        let (mailbox_words, lanes) = (key.mailbox_words() as usize, key.lanes() as usize);
+        Some(Sampler { key: key.clone(), level, code, tables, mailbox_words, lanes })
     }
 
     /// Whether somebody has asked for the code of a state.
@@ -130,8 +137,7 @@ impl<'a> BoundSampler<'a> {
     ///
     /// The mailbox is too short.
     pub fn run(&mut self, mailbox: &mut [u32], lanes: u64) {
-        let key = &self.sampler.key;
-        let words = (key.mailbox_words() * key.lanes()) as usize;
+        let words = self.sampler.mailbox_words * self.sampler.lanes;
         assert!(mailbox.len() >= words, "a mailbox of {words} words");
         let frame = mailbox.as_mut_ptr().cast();
         // SAFETY: image, data and mailbox are as long as the code needs them.
@@ -216,15 +222,26 @@ impl AllCode {
 enum State {
     /// Code will be made for it if it comes so many times more.
     New(Box<Generated>, u32),
-    /// Code serves it, from the image at this place.
-    Ready { sampler: Arc<Sampler>, data: Vec<u32>, image: *const u8 },
+    /// Code serves it.
+    Ready(Ready),
     /// The device serves it.
     Never,
 }
 
+/// Code with its data.
+struct Ready {
+    sampler: Arc<Sampler>,
+    data: Vec<u32>,
+    /// Where the image is, and its bytes.
+    address: u64,
+    bytes: u32,
+    /// Where the host has it in this launch; `None`: some of it cannot be read.
+    image: Option<*const u8>,
+    launch: u64,
+}
+
 /// A request of a thread's device calls.
 struct Known {
-    launch: u64,
     words: Vec<u32>,
     state: State,
 }
@@ -232,13 +249,32 @@ struct Known {
 /// What a thread has for samplers.
 struct OfThread {
     context: Box<Context>,
-    known: Vec<Option<Known>>,
+    /// By [`set`], the last that was new first.
+    known: Vec<[Option<Known>; WAYS]>,
+}
+
+impl OfThread {
+    /// A request by its words; a new one becomes what `make` says.
+    fn find<'a>(
+        known: &'a mut [[Option<Known>; WAYS]],
+        words: &[u32],
+        make: impl FnOnce() -> State,
+    ) -> &'a mut State {
+        let set = &mut known[set(words)];
+        let is_it = |known: &Option<Known>| known.as_ref().is_some_and(|known| known.words == words);
+        let way = set.iter().position(is_it).unwrap_or_else(|| {
+            set.rotate_right(1);
+            set[0] = None;
+            0
+        });
+        &mut set[way].get_or_insert_with(|| Known { words: words.to_vec(), state: make() }).state
+    }
 }
 
 thread_local! {
     static OF_THREAD: RefCell<OfThread> = RefCell::new(OfThread {
         context: Box::new(Context::new()),
-        known: (0..MOST_KNOWN).map(|_| None).collect(),
+        known: (0..SETS).map(|_| [const { None }; WAYS]).collect(),
     });
 }
 
@@ -282,58 +318,58 @@ impl Samplers {
     ) -> bool {
         OF_THREAD.with_borrow_mut(|of_thread| {
             let OfThread { context, known } = of_thread;
-            let place = &mut known[place(words)];
-            let found = match place {
-                Some(known) if known.launch == self.launch && known.words == words => known,
-                _ => {
-                    let described = describe().and_then(|any| any.downcast::<Generated>().ok());
-                    let state =
-                        described.map_or(State::Never, |described| State::New(described, self.patience));
-                    place.insert(Known { launch: self.launch, words: words.to_vec(), state })
-                }
-            };
-            if let State::New(generated, left) = &mut found.state {
-                *left -= 1;
-                let is_first = *left + 1 == self.patience;
-                if *left > 0 && !(is_first && Sampler::is_made(generated.key(), self.level)) {
+            let state = OfThread::find(known, words, || {
+                let described = describe().and_then(|any| any.downcast::<Generated>().ok());
+                described.map_or(State::Never, |described| State::New(described, self.patience))
+            });
+            if let State::New(generated, left) = state {
+                *left = left.saturating_sub(1);
+                if *left > 0 && !Sampler::is_made(generated.key(), self.level) {
                     return false;
                 }
-                found.state = self.made(generated, memory);
+                *state = self.made(generated, memory);
             }
-            let State::Ready { sampler, data, image } = &found.state else { return false };
+            let State::Ready(ready) = state else { return false };
+            if ready.launch != self.launch {
+                // Another launch may have another memory, and another level of the host.
+                if ready.sampler.level != self.level {
+                    let Some(sampler) = Sampler::of(&ready.sampler.key, self.level) else { return false };
+                    ready.sampler = sampler;
+                }
+                ready.image = memory.readable(ready.address, ready.bytes.into());
+                ready.launch = self.launch;
+            }
+            let Ready { sampler, data, image: Some(image), .. } = ready else { return false };
             // Words are interleaved between lanes.
             let start = at.mailbox as usize / 4 * 4 * lanes;
-            let bytes = sampler.key.mailbox_words() as usize * 4 * lanes;
+            let bytes = sampler.mailbox_words * 4 * lanes;
             let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
-            let Some(mailbox) = mailbox.filter(|_| sampler.key.lanes() as usize == lanes) else {
-                return false;
-            };
-            // SAFETY: the image may be read for the whole launch (`made`), the data is that of the key, and the mailbox has the words.
+            let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
+            // SAFETY: the image may be read for the whole launch (`readable`), the data is that of the key, and the mailbox has the words.
             unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
             true
         })
     }
 
-    /// Code for a request, if all of its image may be read.
+    /// Code for a request, if it can be made.
     fn made(&self, generated: &Generated, memory: &Memory) -> State {
+        let Some(sampler) = Sampler::of(generated.key(), self.level) else { return State::Never };
         let data = generated.data();
-        let image = memory.readable(data.address(), data.bytes().into());
-        match image.and_then(|image| Some((image, Sampler::of(generated.key(), self.level)?))) {
-            Some((image, sampler)) => State::Ready { sampler, data: with_room(data), image },
-            None => State::Never,
-        }
+        let (address, bytes) = (data.address(), data.bytes());
+        let image = memory.readable(address, bytes.into());
+        State::Ready(Ready { sampler, data: with_room(data), address, bytes, image, launch: self.launch })
     }
 }
 
-/// Where a thread keeps a request.
-fn place(words: &[u32]) -> usize {
+/// The set in which a thread keeps a request.
+fn set(words: &[u32]) -> usize {
     // Products that do not wait for each other.
     let mut factor = 0x9e37_79b9_7f4a_7c15u64;
     let sum = words.iter().fold(0u64, |sum, &word| {
         factor = factor.wrapping_mul(0x2545_f491_4f6c_dd1d);
         sum.wrapping_add(u64::from(word).wrapping_mul(factor | 1))
     });
-    (sum >> 40) as usize & (MOST_KNOWN - 1)
+    (sum >> 40) as usize & (SETS - 1)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-use warpjit_ir::DeviceCall;
 use warpjit_ir::device::ServeAt;
+use warpjit_ir::{DeviceCall, TextureTables};
 use warpjit_texture::sample::{CubeCoordinates, Sampler, Wrap};
 use warpjit_texture::{Kind, View};
 
@@ -13,6 +13,28 @@ use crate::sampling::{self, Generated, Input};
 
 /// Lanes of a wave.
 const LANES: u8 = 64;
+
+/// Words of an instruction, its descriptors and, if the launch has them, tables of tilings.
+const ALL_WORDS: usize = 16 + 32 + 16;
+
+/// Adds what a launch says about tilings; gives the number of words that count.
+fn add_tables(words: &mut [u32; ALL_WORDS], tables: &TextureTables) -> usize {
+    let mut count = 16;
+    if let Some(config) = tables.address_config {
+        (words[14], words[15]) = (1, config);
+    }
+    if let Some(modes) = &tables.tile_modes {
+        words[14] |= 2;
+        words[count..count + 32].copy_from_slice(&modes[..]);
+        count += 32;
+    }
+    if let Some(modes) = &tables.macrotile_modes {
+        words[14] |= 4;
+        words[count..count + 16].copy_from_slice(&modes[..]);
+        count += 16;
+    }
+    count
+}
 
 /// Lets generated code serve a call. `false`: the device has to.
 pub(super) fn serve(
@@ -27,17 +49,16 @@ pub(super) fn serve(
     if word.half_address() || word.half_data() || !loads && !samples {
         return false;
     }
-    let mut words = [0; 14];
+    let mut words = [0; ALL_WORDS];
     (words[0], words[1]) = (call.params as u32, (call.params >> 32) as u32);
     words[2..10].copy_from_slice(image);
     if samples {
-        for n in 0..4 {
-            words[10 + n as usize] = call.arg(first, SAMPLER + n);
-        }
+        words[10..14].copy_from_slice(&call.args::<4>(first, SAMPLER));
     }
+    let count = add_tables(&mut words, call.access.textures());
     let of_sampler = [words[10], words[11], words[12], words[13]];
     let at = ServeAt { mailbox: call.mailbox, lanes: call.lanes };
-    call.access.serve(at, &words, &mut |tables| {
+    call.access.serve(at, &words[..count], &mut |tables| {
         let chip = word.chip();
         let image = Image::read(image, chip.generation(), word.short(), word.array()).ok()??;
         let view = view(&image, chip, tables).ok()?;

@@ -85,7 +85,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     let refused = |reason| DeviceFault::Texture { lane: first, slot: None, reason, address: None };
     let word = Word::of(call.params);
     let shape = word.shape().ok_or(refused("there is no such image instruction"))?;
-    let words: [u32; 8] = std::array::from_fn(|n| call.arg(first, n as u32));
+    let words: [u32; 8] = call.args(first, 0);
     if generated::serve(call, word, &shape, &words, first) {
         return Ok(());
     }
@@ -175,8 +175,7 @@ struct Unit<'a> {
 
 impl Unit<'_> {
     fn address(&self, call: &DeviceCall<'_>, lane: u32) -> Address {
-        let words = std::array::from_fn(|n| call.arg(lane, ADDRESS + n as u32));
-        Address::read(words, &self.shape, self.word, self.image.kind)
+        Address::read(call.args(lane, ADDRESS), &self.shape, self.word, self.image.kind)
     }
 
     /// Samples, gathers and levels of detail, of all lanes.

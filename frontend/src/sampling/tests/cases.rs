@@ -113,6 +113,12 @@ fn formats() -> Vec<Format> {
     formats.push(Format::fields(4, &[(0, 24, Unorm), (24, 8, Uint)]));
     formats.push(Format::fields(8, &[(0, 32, Float), (32, 8, Uint)]));
     formats.push(Format { bytes: 4, packing: format::Packing::SharedExponent });
+    for kind in 1..=5 {
+        let bytes = if matches!(kind, 1 | 4) { 8 } else { 16 };
+        for (signed, srgb) in [(false, false), (kind > 3, kind < 4)] {
+            formats.push(Format { bytes, packing: format::Packing::Bc { kind, signed, srgb } });
+        }
+    }
     formats
 }
 

@@ -60,7 +60,7 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
     let mut first_of_call = true;
     while let Some(&first) = lanes.peek() {
         // Mostly all lanes name the same texture.
-        let names = request.names(&words(call, first));
+        let names = names(call, &request, first);
         let header = header(call, &request, names.texture).map_err(|wrong| wrong.at(first))?;
         let entry = sampler_entry(call, &request, names.sampler);
         let complete = entry.is_ok() || !request.needs_sampler();
@@ -80,8 +80,8 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
             if request.needs_sampler() { entry.map_err(|wrong| wrong.at(first))?.into() } else { entry.ok() };
         let sampler = sampler(&request, entry.as_ref(), &header);
         let mut prepared = Prepared::new(&view, &sampler);
-        while let Some(lane) = lanes.next_if(|&lane| request.names(&words(call, lane)) == names) {
-            let words = words(call, lane);
+        while let Some(lane) = lanes.next_if(|&lane| self::names(call, &request, lane) == names) {
+            let words = call.args(lane, 0);
             let arguments = request.arguments(&words, &view, &sampler);
             let found = execute(&request, &arguments, &view, &mut prepared, &mut Guest(&mut *call.access));
             let results = found.map_err(|error| {
@@ -100,17 +100,12 @@ fn run(call: &mut DeviceCall<'_>) -> Result<(), DeviceFault> {
 /// Whether all lanes name one texture.
 fn one_name(call: &DeviceCall<'_>, request: &Request, names: Names) -> bool {
     let named_by_lanes = request.family == Family::Gk104 || request.indirect;
-    !named_by_lanes
-        || call.each_lane().all(|lane| {
-            let mut words = [0; WORDS];
-            [HANDLE, LAYER].into_iter().for_each(|n| words[n as usize] = call.arg(lane, n));
-            request.names(&words) == names
-        })
+    !named_by_lanes || call.each_lane().all(|lane| self::names(call, request, lane) == names)
 }
 
-/// The words of a lane's mailbox.
-fn words(call: &DeviceCall<'_>, lane: u32) -> [u32; WORDS] {
-    std::array::from_fn(|n| call.arg(lane, n as u32))
+/// What a lane names.
+fn names(call: &DeviceCall<'_>, request: &Request, lane: u32) -> Names {
+    request.names(|n| call.arg(lane, n))
 }
 
 /// Bytes of an entry of a table.
@@ -226,12 +221,17 @@ impl Request {
         matches!(self.operation, Operation::Sample | Operation::Gather | Operation::QueryLevel)
     }
 
-    /// What a lane names.
-    fn names(&self, words: &[u32; WORDS]) -> Names {
-        let (layer, handle) = (words[LAYER as usize], words[HANDLE as usize]);
+    /// What a lane names, whose mailbox has these words.
+    fn names(&self, word: impl Fn(u32) -> u32) -> Names {
         match self.family {
-            Family::Gk104 => Names { texture: handle & 0xf_ffff, sampler: handle >> 20 },
-            Family::Gf100 if self.indirect => Names { texture: layer >> 23, sampler: layer >> 16 & 0x7f },
+            Family::Gk104 => {
+                let handle = word(HANDLE);
+                Names { texture: handle & 0xf_ffff, sampler: handle >> 20 }
+            }
+            Family::Gf100 if self.indirect => {
+                let layer = word(LAYER);
+                Names { texture: layer >> 23, sampler: layer >> 16 & 0x7f }
+            }
             _ => Names { texture: self.texture.into(), sampler: self.sampler.into() },
         }
     }

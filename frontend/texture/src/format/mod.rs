@@ -6,9 +6,11 @@ mod bc67_tables;
 mod codes;
 mod convert;
 mod fields;
+mod srgb;
 
 pub use codes::{gcn, gk104_image, nvidia, nvidia_surface};
 pub use convert::SRGB8;
+pub use srgb::{SRGB31, SRGB63};
 
 use crate::Texel;
 
