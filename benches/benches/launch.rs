@@ -14,7 +14,7 @@ fn bench(criterion: &mut Criterion) {
     let engine = Engine::new(Config { tier: Tier::Jit, threads: 1, ..Config::default() }).expect("an engine");
     let file = LaunchFile::load(Path::new(FILE)).expect("the launch file");
     let program = load_program(&file).expect("a program");
-    let mut memory = engine.memory().expect("memory");
+    let memory = engine.memory().expect("memory");
     let buffers: Vec<u64> =
         (0..3).map(|_| memory.map(None, 4096, Access::ReadWrite).expect("a buffer")).collect();
     let launch = |step: u32| Launch {
@@ -29,7 +29,7 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(format!("fft2_pass/{name}"), |bencher| {
             bencher.iter(|| {
                 let launch = launches.next().expect("endless");
-                let report = engine.run(&program, &mut memory, &launch).expect("a run");
+                let report = engine.run(&program, &memory, &launch).expect("a run");
                 assert!(report.fault.is_none(), "{:?}", report.fault);
             });
         });

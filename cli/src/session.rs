@@ -80,7 +80,7 @@ impl<'a> Session<'a> {
         program: runtime::Program,
     ) -> anyhow::Result<Session<'a>> {
         let whole = || file.path.display().to_string();
-        let mut memory = engine.memory().with_context(whole)?;
+        let memory = engine.memory().with_context(whole)?;
         let mut addresses = vec![0; file.buffers.len()];
         // Those with an address first: the others must not be put in their way.
         let name = file.program.rules().shared_buffer;
@@ -155,7 +155,7 @@ impl<'a> Session<'a> {
             if Some(index) == self.shared {
                 continue;
             }
-            let write = |memory: &mut Memory| -> Result<(), runtime::Error> {
+            let write = |memory: &Memory| -> Result<(), runtime::Error> {
                 memory.write(address, &buffer.data)?;
                 if fresh && buffer.fill == 0 {
                     return Ok(());

@@ -57,7 +57,7 @@ impl OutputBuffer {
     }
 
     /// Puts what has changed into guest memory. The rest may have been stored to by the program itself.
-    fn write(&self, memory: &mut Memory) -> Result<(), Error> {
+    fn write(&self, memory: &Memory) -> Result<(), Error> {
         let differs = |at: usize| self.before[at] != self.after[at];
         let mut at = 0;
         while at < self.after.len() {
@@ -75,7 +75,7 @@ pub fn run(
     stage: &StageLaunch,
     addresses: &[u64],
     (engine, program): (&Engine, &Program),
-    memory: &mut Memory,
+    memory: &Memory,
     launch: &Launch,
 ) -> Result<Report, Error> {
     let buffer = |index: usize| OutputBuffer::read(memory, addresses[index], file.buffers[index].bytes);

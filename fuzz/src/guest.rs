@@ -170,7 +170,7 @@ impl Guest {
     ///
     /// As [`Memory::map`] and [`Engine::run`].
     pub fn run(&self, program: &Program, engine: &Engine, patience: Duration) -> Result<Left, Error> {
-        let mut memory: Memory = engine.memory()?;
+        let memory: Memory = engine.memory()?;
         // VP1's only memory is its data store, which is shared memory.
         let is_vp1 = self.chip.isa() == Isa::Vp1;
         let store = self.buffers.first().filter(|_| is_vp1).map(|buffer| buffer.data.clone());
@@ -197,7 +197,7 @@ impl Guest {
             cancel: Some(cancel.clone()),
             ..Launch::default()
         };
-        let report = within(patience, cancel, || engine.run(program, &mut memory, &launch))?;
+        let report = within(patience, cancel, || engine.run(program, &memory, &launch))?;
         if is_vp1 {
             return Ok(Left { buffers: vec![report.shared.clone()], report });
         }

@@ -69,8 +69,9 @@ pub struct Config {
     pub chunk_groups: Option<u8>,
     /// Whether compiled code checks each address itself instead of relying on signals. Slower.
     pub checked_memory: bool,
-    /// Who installs signal handlers. Ignored if [`Config::checked_memory`] is set or the tier is [`Tier::Interp`],
-    /// because then no signals are raised.
+    /// Who installs signal handlers. With [`Config::checked_memory`] or [`Tier::Interp`], signals are raised only where memory
+    /// vanishes while it is accessed, where the embedder maps the memory by itself, and for recording of stores
+    /// ([`crate::Memory::take_dirty`]).
     pub signals: Signals,
     /// Whether global memory accesses are ordered between the lanes of a warp, as shared memory accesses always are.
     /// For guests that rely on more than the programming model promises. Slower.
@@ -96,9 +97,8 @@ pub struct Config {
 impl Config {
     /// Installs the signal handlers that these settings need, unless they are installed already.
     pub(crate) fn ensure_handlers(&self) -> Result<(), Error> {
-        // Checked code and the interpreter raise no signals.
-        let are_ours = self.signals == Signals::Own && self.tier != Tier::Interp && !self.checked_memory;
-        if are_ours { crate::vm::ensure() } else { Ok(()) }
+        // Checked code and the interpreter raise signals too where memory vanishes under an access.
+        if self.signals == Signals::Own { crate::vm::ensure() } else { Ok(()) }
     }
 
     /// The number of threads that [`Config::threads`] stands for.

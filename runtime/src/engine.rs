@@ -7,7 +7,9 @@ use crate::exec::{BlockFault, Outcome, Scheduler, Tiers, Watch, most_blocks};
 use crate::fork::Section;
 use crate::program::Variant;
 use crate::stage::{Batch, Canvas, StageRun, Work};
-use crate::{Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares};
+use crate::{
+    CancelToken, Config, Error, Fault, FaultKind, Launch, Memory, Program, Report, Stats, TierShares,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +108,7 @@ impl Engine {
     /// # Errors
     /// When the launch does not fit the program, the host has no room for it, or the program cannot be made ready within
     /// [`Config::budget`].
-    pub fn run(&self, program: &Program, memory: &mut Memory, launch: &Launch) -> Result<Report, Error> {
+    pub fn run(&self, program: &Program, memory: &Memory, launch: &Launch) -> Result<Report, Error> {
         if let Some(interface) = program.interface() {
             let stage = interface.stage.name();
             return Err(Error::Launch(format!("a {stage} program runs over a batch, not over a grid")));
@@ -124,7 +126,7 @@ impl Engine {
     pub fn run_stage(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         batch: &mut Batch<'_>,
     ) -> Result<Report, Error> {
@@ -143,12 +145,12 @@ impl Engine {
     fn run_any(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         mut batch: Option<(&mut Batch<'_>, Option<&mut Canvas>)>,
     ) -> Result<Report, Error> {
         crate::vm::on_enough_stack(|| {
-            let mut checked = self.config.checked_memory || memory.is_coarse();
+            let mut checked = self.config.checked_memory || memory.needs_checks();
             loop {
                 let run = match (&mut batch, program.stage()) {
                     (Some((batch, canvas)), Some(stage)) => {
@@ -174,7 +176,7 @@ impl Engine {
     fn run_with(
         &self,
         program: &Program,
-        memory: &mut Memory,
+        memory: &Memory,
         launch: &Launch,
         checked: bool,
         stage: Option<StageRun>,
@@ -203,11 +205,19 @@ impl Engine {
         }
         let places = most_blocks(&plan, &tiers, self.config.thread_count());
         let warps = plan.warps;
-        plan.segments.map(memory, warps, places)?;
-        if memory.is_coarse() && !checked {
+        let cancel = launch.cancel.as_ref();
+        let give_up = || cancel.is_some_and(CancelToken::is_cancelled);
+        // It may have to wait for another launch, whose thread may fork.
+        drop(section);
+        if !plan.segments.map(memory, warps, places, &give_up)? {
+            return Ok(Some(Report { cancelled: true, ..Report::default() }));
+        }
+        if memory.needs_checks() && !checked {
             plan.segments.unmap(memory);
             return Ok(None);
         }
+        let section = Section::enter();
+        let used = memory.use_it();
         let before = tiers.compile_times();
         let threads = self.config.thread_count();
         let one_by_one = variant.lane_by_lane();
@@ -223,6 +233,7 @@ impl Engine {
         scheduler.tell(launch.progress.as_ref());
         drop(section);
         let outcome = scheduler.run(&self.pool, Watch::new(&self.config));
+        drop(used);
         let _section = Section::enter();
         plan.segments.unmap(memory);
         let after = tiers.compile_times();

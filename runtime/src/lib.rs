@@ -24,7 +24,7 @@
 //! let program = Program::load(&assembly.code, &options)?;
 //!
 //! let engine = Engine::new(Config::default())?;
-//! let mut memory = engine.memory()?;
+//! let memory = engine.memory()?;
 //! let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
 //! let launch = Launch {
 //!     grid: [1, 1, 1],
@@ -32,7 +32,7 @@
 //!     args: vec![Arg::u32(out as u32)],
 //!     ..Launch::default()
 //! };
-//! let report = engine.run(&program, &mut memory, &launch)?;
+//! let report = engine.run(&program, &memory, &launch)?;
 //! assert_eq!(report.fault, None);
 //!
 //! let mut bytes = [0; 64 * 4];
@@ -82,7 +82,10 @@ pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };
 pub use listing::{CodeKind, CodeListing, CodePart, KnownSlot, Listings};
-pub use memory::{ADDRESS_BITS, Access, Denied, Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE, WINDOW_BYTES};
+pub use memory::{
+    ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
+    PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,
+};
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
 pub use vm::handle_signal;

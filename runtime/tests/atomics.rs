@@ -37,10 +37,10 @@ fn engines(threads: usize) -> Vec<(String, Engine)> {
 }
 
 fn run(engine: &Engine, program: &Program, launch: &Launch) -> (Option<Fault>, Vec<u32>) {
-    let mut memory = engine.memory().expect("memory");
+    let memory = engine.memory().expect("memory");
     memory.map(Some(OUT), WORDS as u64 * 4, Access::ReadWrite).expect("room");
     memory.map(Some(READ_ONLY.into()), 0x1000, Access::ReadOnly).expect("room");
-    let report = engine.run(program, &mut memory, launch).expect("launch");
+    let report = engine.run(program, &memory, launch).expect("launch");
     assert_eq!(report.stats.not_compiled, None);
     (report.fault, words_of(&memory, WORDS))
 }
@@ -448,7 +448,7 @@ fn loops_with_atomics_are_stopped() {
         let cancel = CancelToken::new();
         let told = Arc::new(AtomicU64::new(0));
         let launch = Launch { cancel: Some(cancel.clone()), ..launch(2, 64) };
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(OUT), WORDS as u64 * 4, Access::ReadWrite).expect("room");
         std::thread::scope(|scope| {
             let seen = told.clone();
@@ -457,7 +457,7 @@ fn loops_with_atomics_are_stopped() {
                 seen.store(1, Ordering::SeqCst);
                 cancel.cancel();
             });
-            let report = engine.run(&program, &mut memory, &launch);
+            let report = engine.run(&program, &memory, &launch);
             assert_eq!(told.load(Ordering::SeqCst), 1, "{name}");
             assert!(report.expect("launched").cancelled, "{name}");
         });

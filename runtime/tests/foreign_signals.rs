@@ -335,13 +335,13 @@ fn misbehave(case: &str) {
         "at-once" => {
             let engine = engine();
             let kernel = program(FAULTS);
-            let mut memory = engine.memory().expect("memory");
+            let memory = engine.memory().expect("memory");
             for round in 0..50 {
                 if round % 2 == 1 {
                     fast(0);
                     engine.ensure_handlers().expect("handlers");
                 }
-                let report = engine.run(&kernel, &mut memory, &launch(1, 32)).expect("runs");
+                let report = engine.run(&kernel, &memory, &launch(1, 32)).expect("runs");
                 assert_eq!(report.fault.map(|fault| fault.pc), Some(0x8));
             }
             exit(0)

@@ -215,16 +215,16 @@ fn while_a_launch_runs() {
 /// Guest memory is the child's own: each sees what it writes, and not what the other does.
 fn memory_of_its_own() {
     let engine = Engine::new(settings(Tier::Jit, None)).expect("an engine");
-    let mut memory = engine.memory().expect("memory");
+    let memory = engine.memory().expect("memory");
     memory.map(Some(0x1_0000), 1024, Access::ReadWrite).expect("mapped");
     let (first, second) = (adds(1), adds(2));
     let holds = |memory: &Memory, more: u32| {
         support::words_of(memory, 256).iter().zip(0..).all(|(&word, thread)| word == 1000 + thread + more)
     };
-    engine.run(&first, &mut memory, &launch_of(4)).expect("runs");
+    engine.run(&first, &memory, &launch_of(4)).expect("runs");
     let pid = fork(|| {
         let before = holds(&memory, 1);
-        engine.run(&second, &mut memory, &launch_of(4)).expect("runs");
+        engine.run(&second, &memory, &launch_of(4)).expect("runs");
         before && holds(&memory, 2)
     });
     assert!(ended_well(pid));
@@ -256,10 +256,10 @@ fn in_a_launch() {
         })),
         ..launch_of(4000)
     };
-    let mut memory = engine.memory().expect("memory");
+    let memory = engine.memory().expect("memory");
     memory.map(Some(0x1_0000), 4000 * 256, Access::ReadWrite).expect("mapped");
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        engine.run(&kernel, &mut memory, &launch).expect("runs")
+        engine.run(&kernel, &memory, &launch).expect("runs")
     }));
     if std::process::id() != parent {
         // Where this thread has forked. What has been launched is lost; everything else is not.

@@ -62,11 +62,11 @@ fn reads(kernel: KernelImage, launch: &Launch, words: &[u32], want: u32) {
     let program = Program::from_image(kernel).expect("a program");
     for config in settings() {
         let engine = Engine::new(config.clone()).expect("an engine");
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(0x1_0000), 4096, warpjit_runtime::Access::ReadWrite).expect("mapped");
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.write(0x1_0000, &bytes).expect("there");
-        let report = engine.run(&program, &mut memory, launch).expect("runs");
+        let report = engine.run(&program, &memory, launch).expect("runs");
         let out = support::words_of(&memory, 64);
         assert_eq!((report.fault, out[32]), (None, want), "{}", told(&config));
     }
@@ -240,8 +240,8 @@ block0 at 0x0 insts 1:
     let engine = support::engine(warpjit_runtime::Tier::Interp, 1);
     for block in [[1, 1, 1], [31, 1, 1], [1, 31, 1], [1, 1, 31], [7, 3, 1], [1, 7, 3], [5, 1, 5], [2, 1, 9]] {
         let launch = Launch { grid: [1; 3], block, capture_registers: true, ..Launch::default() };
-        let mut memory = engine.memory().expect("memory");
-        let report = engine.run(&program, &mut memory, &launch).expect("runs");
+        let memory = engine.memory().expect("memory");
+        let report = engine.run(&program, &memory, &launch).expect("runs");
         for (name, most) in ["x", "y", "z"].iter().zip(&most) {
             assert!(report.registers[*name].iter().all(|value| value <= most), "{block:?} {name}");
         }

@@ -157,7 +157,7 @@ block3 at 0x30 insts 1:
 fn a_lane_that_walks_over_all_of_memory_is_stopped() {
     for config in settings() {
         let engine = Engine::new(config.clone()).expect("an engine");
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(0x1_0000), 4096, Access::ReadWrite).expect("mapped");
         memory.write(0x1_0000, &[1; 16]).expect("there");
         // To its end takes minutes.
@@ -169,7 +169,7 @@ fn a_lane_that_walks_over_all_of_memory_is_stopped() {
                 std::thread::sleep(Duration::from_millis(100));
                 cancel.cancel();
             });
-            engine.run(&program(ADDS), &mut memory, &launch).expect("runs")
+            engine.run(&program(ADDS), &memory, &launch).expect("runs")
         });
         assert_eq!((report.cancelled, report.fault), (true, None), "{}", told(&config));
     }

@@ -289,10 +289,10 @@ fn read_only_buffers_are() {
         for checked_memory in [false, true] {
             let config = warpjit_runtime::Config { checked_memory, ..config.clone() };
             let engine = warpjit_runtime::Engine::new(config).unwrap();
-            let mut memory = engine.memory().unwrap();
+            let memory = engine.memory().unwrap();
             memory.map(Some(0x1_0000), 16, Access::ReadWrite).unwrap();
             memory.map(Some(0x2_0000), 16, Access::ReadOnly).unwrap();
-            let report = engine.run(&program(&body), &mut memory, &launch(2, 64)).unwrap();
+            let report = engine.run(&program(&body), &memory, &launch(2, 64)).unwrap();
             let fault = report.fault.expect("fault");
             assert_eq!((fault.kind, fault.lane, fault.address), (FaultKind::Memory, 9, Some(0x20008)));
             // What was stored before stays.

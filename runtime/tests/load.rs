@@ -62,7 +62,7 @@ fn run(words: &[u8], max_steps: u64) -> (Option<Fault>, Vec<u8>) {
     let program = Program::load(words, &raw()).unwrap();
     let results = [Tier::Interp, Tier::Jit].map(|tier| {
         let engine = Engine::new(Config { tier, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         let buffer = memory.map(None, 256, Access::ReadWrite).unwrap();
         let launch = Launch {
             grid: [1, 1, 1],
@@ -71,7 +71,7 @@ fn run(words: &[u8], max_steps: u64) -> (Option<Fault>, Vec<u8>) {
             max_steps,
             ..Launch::default()
         };
-        let report = engine.run(&program, &mut memory, &launch).unwrap();
+        let report = engine.run(&program, &memory, &launch).unwrap();
         let mut out = vec![0; 256];
         memory.read(buffer, &mut out).unwrap();
         (report.fault, out)
@@ -160,12 +160,12 @@ fn device_variables_have_memory_and_their_address_a_place() {
     let program = Program::load(text.as_bytes(), &ProgramOptions::new(Isa::Tesla)).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         let out = memory.map(None, 4, Access::ReadWrite).unwrap();
         let args = vec![Arg::u32(out as u32)];
         let launch = Launch { grid: [3, 1, 1], block: [1, 1, 1], args, ..Launch::default() };
         for _ in 0..2 {
-            let report = engine.run(&program, &mut memory, &launch).unwrap();
+            let report = engine.run(&program, &memory, &launch).unwrap();
             assert_eq!(report.fault, None);
             let mut word = [0; 4];
             memory.read(out, &mut word).unwrap();

@@ -11,10 +11,10 @@ fn r0(registers: Vec<(String, Vec<u64>)>) -> Vec<u64> {
     (options.chip, options.raw, options.registers) = (Some("g80".parse().unwrap()), true, Some(4));
     let program = Program::load(&EXIT, &options).unwrap();
     let engine = Engine::new(Config::default()).unwrap();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     let launch =
         Launch { grid: [1, 1, 1], block: [8, 2, 2], registers, capture_registers: true, ..Launch::default() };
-    let report = engine.run(&program, &mut memory, &launch).unwrap();
+    let report = engine.run(&program, &memory, &launch).unwrap();
     assert!(report.fault.is_none(), "{:?}", report.fault);
     report.registers["r0"].clone()
 }

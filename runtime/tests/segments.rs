@@ -83,10 +83,10 @@ fn kernels_find_what_is_provided() {
     for config in settings() {
         let engine = Engine::new(config.clone()).unwrap();
         let launch = Launch { args: vec![Arg::u32(5), Arg::shared(40)], ..launch(3, 64) };
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         memory.map(Some(0x1_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
         for _ in 0..2 {
-            let report = engine.run(&program, &mut memory, &launch).unwrap();
+            let report = engine.run(&program, &memory, &launch).unwrap();
             assert_eq!(report.fault, None);
             // The kernel's own shared memory ends at 1024; 192 threads.
             let want = 5 + 1000 + 192 + 1024 + 7;
@@ -105,9 +105,9 @@ fn segments_need_room() {
     let program = segmented();
     let engine = engine(Tier::Interp, 1);
     let launch = Launch { args: vec![Arg::u32(5)], ..launch(3, 64) };
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     memory.map(Some(0xe001_0000), 4096, warpjit_runtime::Access::ReadWrite).unwrap();
-    let error = engine.run(&program, &mut memory, &launch).unwrap_err().to_string();
+    let error = engine.run(&program, &memory, &launch).unwrap_err().to_string();
     assert!(error.starts_with("launch: no room for the constants: "), "{error}");
     assert_eq!(mapped(&memory), [(0xe001_0000, 4096)]);
 }

@@ -95,8 +95,8 @@ fn on_all<T: PartialEq + std::fmt::Debug>(run: impl Fn(&Engine) -> T) -> T {
 }
 
 fn run(engine: &Engine, program: &Program, batch: &mut Batch<'_>) -> Report {
-    let mut memory = engine.memory().expect("memory");
-    let report = engine.run_stage(program, &mut memory, &Launch::default(), batch).expect("launch");
+    let memory = engine.memory().expect("memory");
+    let report = engine.run_stage(program, &memory, &Launch::default(), batch).expect("launch");
     assert_eq!(report.stats.not_compiled, None);
     report
 }
@@ -498,12 +498,12 @@ fn blocks_before_a_fault_have_written() {
     let addresses: Vec<u32> = (0..96).map(|n| if n == 70 { 0x500_0000 } else { 0x1_0000 }).collect();
     let got = on_all(|engine| {
         let mut out = [7_u32; 96];
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(0x1_0000), 4096, warpjit_runtime::Access::ReadWrite).expect("mapped");
         let mut batch = Batch::new(Work::Vertices(96));
         batch.inputs = vec![Rows::from(&addresses[..])];
         batch.outputs = vec![RowsMut::from(&mut out[..])];
-        let report = engine.run_stage(&program, &mut memory, &Launch::default(), &mut batch).expect("runs");
+        let report = engine.run_stage(&program, &memory, &Launch::default(), &mut batch).expect("runs");
         let fault = report.fault.expect("a fault");
         assert_eq!((fault.kind, fault.block, fault.lane), (FaultKind::Memory, [2, 0, 0], 6));
         out.to_vec()
@@ -521,8 +521,8 @@ fn a_range_of_warps() {
         batch.inputs = vec![Rows::from(&words[..]), Rows::from(&[0_u32][..]), Rows::from(&words[..])];
         batch.outputs = vec![RowsMut::from(&mut out[..]), RowsMut::from(&mut rest[..])];
         let launch = Launch { blocks: Some(1..3), ..Launch::default() };
-        let mut memory = engine.memory().expect("memory");
-        engine.run_stage(&program, &mut memory, &launch, &mut batch).expect("runs");
+        let memory = engine.memory().expect("memory");
+        engine.run_stage(&program, &memory, &launch, &mut batch).expect("runs");
         out.to_vec()
     });
     let want = (0..200).map(|n| if (64..192).contains(&n) { n } else { 7 });
@@ -531,8 +531,8 @@ fn a_range_of_warps() {
 
 fn error_of(program: &Program, launch: &Launch, batch: &mut Batch<'_>) -> String {
     let engine = support::engine(Tier::Interp, 1);
-    let mut memory = engine.memory().expect("memory");
-    match engine.run_stage(program, &mut memory, launch, batch) {
+    let memory = engine.memory().expect("memory");
+    match engine.run_stage(program, &memory, launch, batch) {
         Err(Error::Launch(text)) => text,
         other => panic!("{other:?}"),
     }
@@ -597,8 +597,8 @@ fn batches_that_do_not_fit() {
 #[test]
 fn grids_and_batches_are_not_mixed_up() {
     let engine = support::engine(Tier::Interp, 1);
-    let mut memory = engine.memory().expect("memory");
-    let error = engine.run(&vertices(), &mut memory, &support::launch(1, 32)).expect_err("a vertex program");
+    let memory = engine.memory().expect("memory");
+    let error = engine.run(&vertices(), &memory, &support::launch(1, 32)).expect_err("a vertex program");
     assert_eq!(error.to_string(), "launch: a vertex program runs over a batch, not over a grid");
     let compute = support::program(&Body::new().end());
     let text = error_of(&compute, &Launch::default(), &mut Batch::new(Work::Vertices(1)));

@@ -484,11 +484,11 @@ fn compiled_waves_do_what_the_interpreter_does() {
                 ..Config::default()
             };
             let engine = Engine::new(config).expect("engine");
-            let mut memory = engine.memory().expect("memory");
+            let memory = engine.memory().expect("memory");
             for address in [0x1_0000, FAR + 0x1_0000] {
                 memory.map(Some(address), WORDS as u64 * 4, Access::ReadWrite).expect("mapped");
             }
-            let report = engine.run(&program, &mut memory, &launch).expect("launch");
+            let report = engine.run(&program, &memory, &launch).expect("launch");
             assert_eq!(report.fault, None, "seed {seed}");
             assert_eq!(report.stats.not_compiled, None, "seed {seed}");
             let mut words = words_of(&memory, WORDS);

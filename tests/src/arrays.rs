@@ -98,7 +98,7 @@ pub fn run_rows(
     [from, to]: [&[u32]; 2],
 ) -> Result<Vec<u32>, Fault> {
     let bytes = |words: &[u32]| words.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     // What is beyond the first must not be of the second: there, who stores and loads first would matter.
     let mut next = 1 << 16;
     let places = [from, to].map(|words| {
@@ -114,7 +114,7 @@ pub fn run_rows(
         args: places.map(arg).into_iter().chain(more.iter().map(|&word| Arg::u32(word))).collect(),
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     if let Some(fault) = report.fault {
         return Err(fault);
     }

@@ -114,7 +114,7 @@ impl Content {
 
 /// Runs a case on memory that holds `content`; gives what it holds behind.
 fn run(engine: &Engine, program: &Program, case: Case, content: &Content, arrays: [u32; 2]) -> Content {
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     for (&start, bytes) in STARTS.iter().zip(&content.0) {
         memory.map(Some(start), BYTES, Access::ReadWrite).unwrap();
         memory.write(start, bytes).unwrap();
@@ -125,7 +125,7 @@ fn run(engine: &Engine, program: &Program, case: Case, content: &Content, arrays
         args: arrays.map(Arg::u32).to_vec(),
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     assert_eq!(report.fault, None, "{case:?}");
     let read = |start: u64| {
         let mut bytes = vec![0; BYTES as usize];

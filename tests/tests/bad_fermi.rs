@@ -151,8 +151,8 @@ fn launches() {
             Ok(program) => program,
             Err(error) => return error.to_string(),
         };
-        let mut memory = engine.memory().unwrap();
-        engine.run(&program, &mut memory, &launch).map(drop).unwrap_err().to_string()
+        let memory = engine.memory().unwrap();
+        engine.run(&program, &memory, &launch).map(drop).unwrap_err().to_string()
     };
     let with = |grid, block| Launch { grid, block, ..Launch::default() };
     let one = || with([1, 1, 1], [32, 1, 1]);

@@ -33,8 +33,8 @@ fn launch(block: u32, args: Vec<Arg>) -> Launch {
 fn refused(program: &Program, launch: &Launch, message: &str) {
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
-        let error = engine.run(program, &mut memory, launch).expect_err("must be refused");
+        let memory = engine.memory().unwrap();
+        let error = engine.run(program, &memory, launch).expect_err("must be refused");
         assert_eq!(error.to_string(), message, "{tier:?}");
         assert_eq!(memory.buffers().count(), 0, "what the launch provides is gone");
     }
@@ -187,12 +187,12 @@ fn run_alike(program: &Program, launch: &Launch, what: &dyn Fn() -> String) {
             // Damaged code may exchange values between lanes through memory.
             let config = Config { tier, threads: 1, lockstep: true, ..Config::default() };
             let engine = Engine::new(config).unwrap();
-            let mut memory = engine.memory().unwrap();
+            let memory = engine.memory().unwrap();
             memory.map(Some(0x1_0000), 0x4000, Access::ReadWrite).unwrap();
             memory
                 .write(0x1_0000, &(0..0x4000_u32).map(|n| (n * 7 % 251) as u8).collect::<Vec<_>>())
                 .unwrap();
-            let report = engine.run(program, &mut memory, launch).map_err(|error| error.to_string());
+            let report = engine.run(program, &memory, launch).map_err(|error| error.to_string());
             let mut bytes = vec![0; 0x4000];
             memory.read(0x1_0000, &mut bytes).unwrap();
             (report.map(|report| report.fault), bytes)

@@ -49,8 +49,8 @@ fn launch(grid: [u32; 3], block: [u32; 3]) -> Launch {
 fn refused(program: &Program, launch: &Launch, message: &str) {
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
-        let error = engine.run(program, &mut memory, launch).expect_err("must be refused");
+        let memory = engine.memory().unwrap();
+        let error = engine.run(program, &memory, launch).expect_err("must be refused");
         assert_eq!(error.to_string(), message, "{tier:?}");
     }
 }

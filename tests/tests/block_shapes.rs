@@ -163,7 +163,7 @@ struct Host {
 impl Host {
     fn new(config: Config) -> Host {
         let engine = Engine::new(config.clone()).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         memory.map(Some(OUT), 4 * OUT_WORDS as u64, Access::ReadWrite).unwrap();
         for (place, number, count) in [(TABLE, 1, TABLE_WORDS), (CONSTANTS, 2, TABLE_WORDS)] {
             memory.map(Some(place), 4 * count as u64, Access::ReadWrite).unwrap();

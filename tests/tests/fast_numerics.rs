@@ -134,7 +134,7 @@ fn run(engine: &Engine, program: &Program, isa: Isa, operands: &[[u32; 3]]) -> V
     for operands in operands.chunks(64) {
         let column = |n: usize| operands.iter().map(move |operands| operands[n]);
         let lanes = operands.len() as u32;
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         let mut launch = Launch { grid: [1; 3], block: [lanes, 1, 1], ..Launch::default() };
         if isa == Isa::Gcn {
             let registers = (0..3).map(|n| {
@@ -163,7 +163,7 @@ fn run(engine: &Engine, program: &Program, isa: Isa, operands: &[[u32; 3]]) -> V
             .iter()
             .map(|arg| u32::from_le_bytes(arg.bytes[..4].try_into().unwrap()).into())
             .collect();
-        let report = engine.run(program, &mut memory, &launch).unwrap();
+        let report = engine.run(program, &memory, &launch).unwrap();
         assert_eq!(report.fault, None);
         let result = |n: usize, lane: usize| match isa {
             Isa::Gcn => report.registers[&format!("v{}", n + 7)][lane] as u32,

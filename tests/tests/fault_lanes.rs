@@ -278,7 +278,7 @@ fn engines() -> Vec<(String, Engine)> {
 }
 
 fn run(engine: &Engine, program: &Program, case: Case, addresses: &[u64], flags: &[u64]) -> Option<Fault> {
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     for (at, words) in [(TABLE, addresses), (FLAGS, flags)] {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.map(Some(at), bytes.len() as u64, Access::ReadWrite).unwrap();
@@ -288,7 +288,7 @@ fn run(engine: &Engine, program: &Program, case: Case, addresses: &[u64], flags:
     memory.map(Some(case.origin + READABLE), PAGE, Access::ReadOnly).unwrap();
     let launch = Launch { grid: [1; 3], block: [case.lanes(), 1, 1], ..Launch::default() };
     let args = if case.isa == Isa::Gcn { Vec::new() } else { vec![Arg::u32(0)] };
-    engine.run(program, &mut memory, &Launch { args, ..launch }).unwrap().fault
+    engine.run(program, &memory, &Launch { args, ..launch }).unwrap().fault
 }
 
 #[test]

@@ -255,9 +255,9 @@ fn run_program(input: &str, chip: &str, threads: u32, what: &[&str]) -> Result<S
     for config in [interp, jit(1), jit(2), jit(4)] {
         let name = format!("{:?} {:?}", config.tier, config.chunk_groups);
         let engine = Engine::new(Config { threads: 1, ..config })?;
-        let mut memory = engine.memory()?;
+        let memory = engine.memory()?;
         memory.map(Some(OUT.0), OUT.1, Access::ReadWrite)?;
-        let report = engine.run(&program, &mut memory, &launch)?;
+        let report = engine.run(&program, &memory, &launch)?;
         let mut out = String::new();
         if let Some(fault) = &report.fault {
             writeln!(out, "fault {} at {:#x}, lane {}", fault.kind.name(), fault.pc, fault.lane)?;

@@ -26,7 +26,7 @@ fn run(
     pitch: i32,
     from: &[u32],
 ) -> Result<Vec<u32>, Fault> {
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     let images = [from, &vec![0; WORDS]].map(|words| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let place = memory.map(None, bytes.len() as u64, Access::ReadWrite).unwrap();
@@ -40,7 +40,7 @@ fn run(
         args: vec![from, to, Arg::u32(pitch as u32)],
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     if let Some(fault) = report.fault {
         return Err(fault);
     }

@@ -64,14 +64,14 @@ fn run(
     let options = ProgramOptions { kernel: Some(kernel.into()), ..ProgramOptions::new(Isa::Gcn) };
     let program = Program::load(object, &options).unwrap_or_else(|error| panic!("{kernel}: {error}"));
     let engine = Engine::new(Config { tier, threads: 2, ..Config::default() }).unwrap();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     let from = memory.map(None, input.len().max(1) as u64, Access::ReadOnly).unwrap();
     memory.write(from, input).unwrap();
     let to = memory.map(None, out_bytes as u64, Access::ReadWrite).unwrap();
     let (blocks, threads) = shape;
     let launch =
         Launch { grid: [blocks, 1, 1], block: [threads, 1, 1], args: args(from, to), ..Launch::default() };
-    let report = engine.run(&program, &mut memory, &launch).unwrap();
+    let report = engine.run(&program, &memory, &launch).unwrap();
     assert_eq!(report.fault, None, "{kernel}");
     let mut out = vec![0; out_bytes];
     memory.read(to, &mut out).unwrap();

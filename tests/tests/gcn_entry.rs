@@ -252,11 +252,11 @@ impl Setting {
 /// Runs a program on the output, twice: the second launch uses what the first has made.
 fn run(program: &Program, launch: &Launch, config: Config) -> Result<Vec<u8>, String> {
     let engine = Engine::new(config).unwrap();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     memory.map(Some(OUT), OUT_BYTES as u64, Access::ReadWrite).unwrap();
     for _ in 0..2 {
         memory.write(OUT, &vec![0; OUT_BYTES]).unwrap();
-        let report = engine.run(program, &mut memory, launch).map_err(|error| error.to_string())?;
+        let report = engine.run(program, &memory, launch).map_err(|error| error.to_string())?;
         if let Some(fault) = report.fault {
             return Err(fault.to_string());
         }
@@ -417,11 +417,11 @@ fn waves_share_a_scratch_ring_out() {
             let program = setting.program(&scratch_source(generation));
             for config in ways() {
                 let engine = Engine::new(config.clone()).unwrap();
-                let mut memory = engine.memory().unwrap();
+                let memory = engine.memory().unwrap();
                 memory.map(Some(OUT), OUT_BYTES as u64, Access::ReadWrite).unwrap();
                 // No more than the ring says: accesses behind it would fault.
                 memory.map(Some(RING), u64::from(waves) * 4096, Access::ReadWrite).unwrap();
-                let report = engine.run(&program, &mut memory, &setting.launch()).unwrap();
+                let report = engine.run(&program, &memory, &setting.launch()).unwrap();
                 assert_eq!(report.fault, None, "{generation} {waves} {:?}", config.tier);
                 assert_eq!(report.stats.blocks, u64::from(BLOCKS));
                 let mut bytes = vec![0; 4 * 128 * BLOCKS as usize];
@@ -486,10 +486,10 @@ fn full_rings_end_with_their_launch() {
     let setting = Setting::with_scratch(Generation::Gfx8, 1);
     let report = |source: &str, cancel: Option<CancelToken>, config: Config| -> Report {
         let engine = Engine::new(config).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         memory.map(Some(OUT), OUT_BYTES as u64, Access::ReadWrite).unwrap();
         let launch = Launch { cancel, ..setting.launch() };
-        engine.run(&setting.program(source), &mut memory, &launch).unwrap()
+        engine.run(&setting.program(source), &memory, &launch).unwrap()
     };
     for config in ways() {
         let token = CancelToken::new();
@@ -558,7 +558,7 @@ fn workgroup_info_of_a_code_object() {
 #[test]
 fn registers_of_all_kinds_do_no_harm() {
     let engine = Engine::new(Config { tier: Tier::Interp, threads: 1, ..Config::default() }).unwrap();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     let mut random = SplitMix::new(9);
     let (mut loaded, mut ran) = (0, 0);
     for _ in 0..3000 {
@@ -587,8 +587,7 @@ fn registers_of_all_kinds_do_no_harm() {
             }),
             ..Launch::default()
         };
-        ran +=
-            u32::from(engine.run(&program, &mut memory, &launch).is_ok_and(|report| report.fault.is_none()));
+        ran += u32::from(engine.run(&program, &memory, &launch).is_ok_and(|report| report.fault.is_none()));
     }
     assert!(loaded > 100 && ran > 30, "{loaded} {ran}");
 }

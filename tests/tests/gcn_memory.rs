@@ -43,10 +43,10 @@ fn run(case: &MemoryCase, tier: Tier, host: HostLevel, groups: Option<u8>, start
     // Lanes meet in memory: their order is that of the hardware only in lock step.
     let config = Config { tier, host, chunk_groups: groups, threads: 1, lockstep: true, ..Config::default() };
     let engine = Engine::new(config).expect("a config that exists");
-    let mut memory = engine.memory().expect("there is address space");
+    let memory = engine.memory().expect("there is address space");
     memory.map(Some(start), BYTES, Access::ReadWrite).expect("the address is free");
     memory.write(start, &case.memory).expect("it is mapped");
-    let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
+    let report = engine.run(&program, &memory, &launch).expect("the launch is right");
     let mut after = vec![0; BYTES as usize];
     memory.read(start, &mut after).expect("it is mapped");
     (report, after)

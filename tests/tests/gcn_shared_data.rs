@@ -41,14 +41,14 @@ fn run_once(
     let options = ProgramOptions { raw: true, chip, ..ProgramOptions::new(Isa::Gcn) };
     let program = Program::load(&code, &options).unwrap();
     let engine = Engine::new(config).unwrap();
-    let mut memory = engine.memory().unwrap();
+    let memory = engine.memory().unwrap();
     memory.map(Some(OUT), 4 * WORDS as u64, Access::ReadWrite).unwrap();
     let launch =
         Launch { grid: [blocks, 1, 1], block: [64, 1, 1], max_steps: MOST_STEPS, ..Launch::default() };
     // Every launch has a data share of its own.
-    engine.run(&program, &mut memory, &launch).unwrap();
+    engine.run(&program, &memory, &launch).unwrap();
     memory.write(OUT, &[0; 4 * WORDS]).unwrap();
-    let report = engine.run(&program, &mut memory, &launch).unwrap();
+    let report = engine.run(&program, &memory, &launch).unwrap();
     let mut bytes = vec![0; 4 * WORDS];
     memory.read(OUT, &mut bytes).unwrap();
     let words: Vec<u32> = bytes.chunks(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();

@@ -34,8 +34,8 @@ fn run(
     };
     let config = Config { tier, host, chunk_groups: groups, threads: 1, ..Config::default() };
     let engine = Engine::new(config).expect("a config that exists");
-    let mut memory = Memory::new().expect("there is address space");
-    let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
+    let memory = Memory::new().expect("there is address space");
+    let report = engine.run(&program, &memory, &launch).expect("the launch is right");
     assert!(report.fault.is_none(), "{:?}\n{}", report.fault, case.listing());
     (report.registers, report.stats.jit_share)
 }

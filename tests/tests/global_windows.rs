@@ -187,7 +187,7 @@ fn what_memory_refuses_faults_at_the_address_in_the_window() {
             };
             let program = Program::load(&code, &options).expect("loads");
             for (name, engine) in interpreter_and_compiled() {
-                let mut memory = engine.memory().expect("memory");
+                let memory = engine.memory().expect("memory");
                 memory.map(Some(START), 4096, Access::ReadWrite).expect("room");
                 memory.map(Some(START + 4096), 4096, Access::ReadOnly).expect("room");
                 // The picture's second launch begins where nothing is.
@@ -195,7 +195,7 @@ fn what_memory_refuses_faults_at_the_address_in_the_window() {
                 let window = GlobalSpace { index: 5, address: start, bytes: 3 * 4096, mode };
                 let launch =
                     Launch { grid: [1, 1, 1], block: [32, 1, 1], globals: vec![window], ..Launch::default() };
-                let report = engine.run(&program, &mut memory, &launch).expect("runs");
+                let report = engine.run(&program, &memory, &launch).expect("runs");
                 let fault = report.fault.expect("faults").to_string();
                 assert!(fault.ends_with(text), "{name}, {mode:?}: {fault}, want {text}");
             }

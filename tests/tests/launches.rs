@@ -264,15 +264,15 @@ fn what_a_launch_maps_for_itself_is_not_there_for_others() {
     let wild = Program::load(&code, &options).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         let buffers: Vec<u64> = (0..3).map(|_| memory.map(None, 4096, Access::ReadWrite).unwrap()).collect();
         let args = buffers.iter().map(|&b| Arg::u64(b)).chain([Arg::u32(4), Arg::u32(256)]).collect();
         let fft = Launch { grid: [2, 1, 1], block: [64, 1, 1], args, ..Launch::default() };
         for _ in 0..2 {
-            assert_eq!(engine.run(&gcn, &mut memory, &fft).unwrap().fault, None, "{tier:?}");
+            assert_eq!(engine.run(&gcn, &memory, &fft).unwrap().fault, None, "{tier:?}");
             assert_eq!(memory.buffers().count(), 3);
             let one = Launch { grid: [1; 3], block: [32, 1, 1], ..Launch::default() };
-            let fault = engine.run(&wild, &mut memory, &one).unwrap().fault.expect("a fault");
+            let fault = engine.run(&wild, &memory, &one).unwrap().fault.expect("a fault");
             assert_eq!((fault.pc, fault.address), (0x10, Some(0xf_1000_0000)), "{tier:?}");
         }
     }
@@ -293,7 +293,7 @@ fn the_largest_grids_are_cancelled() {
     let program = Program::load(&code, &options).unwrap();
     for tier in [Tier::Interp, Tier::Jit] {
         let engine = Engine::new(Config { tier, threads: 2, ..Config::default() }).unwrap();
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         let token = CancelToken::new();
         let launch = Launch {
             grid: [u32::MAX; 3],
@@ -306,7 +306,7 @@ fn the_largest_grids_are_cancelled() {
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 token.cancel();
             });
-            match engine.run(&program, &mut memory, &launch) {
+            match engine.run(&program, &memory, &launch) {
                 Ok(report) => assert!(report.cancelled, "{tier:?}"),
                 // More blocks than can be counted are refused.
                 Err(error) => assert!(error.to_string().contains("grid"), "{error}"),
@@ -319,7 +319,7 @@ fn the_largest_grids_are_cancelled() {
                 std::thread::sleep(std::time::Duration::from_millis(50));
                 token.cancel();
             });
-            assert!(engine.run(&program, &mut memory, &launch).unwrap().cancelled, "{tier:?}");
+            assert!(engine.run(&program, &memory, &launch).unwrap().cancelled, "{tier:?}");
         });
     }
 }

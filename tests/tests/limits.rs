@@ -101,11 +101,11 @@ fn wide_stores_happen_whole_or_not_at_all() {
         let program = assembled(&text, chip, 16, None);
         let lanes = program.image().function.lanes;
         let run = |engine: &Engine, max_steps: u64| {
-            let mut memory = engine.memory().unwrap();
+            let memory = engine.memory().unwrap();
             memory.map(Some(0x10000), 4096, Access::ReadWrite).unwrap();
             let args = if isa == Isa::Gcn { Vec::new() } else { vec![Arg::u32(0x10000)] };
             let launch = Launch { grid: [1; 3], block: [lanes, 1, 1], args, max_steps, ..Launch::default() };
-            let report = engine.run(&program, &mut memory, &launch).unwrap();
+            let report = engine.run(&program, &memory, &launch).unwrap();
             let mut bytes = vec![0; 4096];
             memory.read(0x10000, &mut bytes).unwrap();
             let words = bytes.chunks_exact(4).map(|w| u32::from_le_bytes(w.try_into().unwrap())).collect();

@@ -50,9 +50,9 @@ fn what_one_function_cannot_hold_is_compiled_in_parts() {
     let program = Program::load(&code, &options).expect("loads");
     let run = |tier| {
         let engine = Engine::new(Config { tier, threads: 1, ..Config::default() }).expect("an engine");
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(RESULTS), 256, Access::ReadWrite).expect("maps");
-        let report = engine.run(&program, &mut memory, &launch).expect("runs");
+        let report = engine.run(&program, &memory, &launch).expect("runs");
         assert!(report.fault.is_none(), "{:?}", report.fault);
         let mut results = vec![0; 256];
         memory.read(RESULTS, &mut results).expect("mapped");

@@ -296,8 +296,8 @@ fn check(engines: &[(String, Engine)], format: Format, generation: Generation, m
                 capture_registers: true,
                 ..Launch::default()
             };
-            let mut memory = engine.memory().expect("memory");
-            let report = engine.run(&program, &mut memory, &launch).expect("runs");
+            let memory = engine.memory().expect("memory");
+            let report = engine.run(&program, &memory, &launch).expect("runs");
             assert!(report.fault.is_none(), "{:?}", report.fault);
             for (n, (line, model)) in lines.iter().enumerate() {
                 for (lane, &operands) in group.iter().enumerate() {
@@ -401,7 +401,7 @@ fn load(isa: Isa, chip: &str, code: &[u8]) -> Program {
 }
 
 fn run(engine: &Engine, program: &Program, operands: &[[u32; WORDS]]) -> Vec<[u32; WORDS]> {
-    let mut memory: Memory = engine.memory().expect("memory");
+    let memory: Memory = engine.memory().expect("memory");
     let bytes = (operands.len() * WORDS * 4) as u64;
     let [from, to] = [(); 2].map(|()| memory.map(None, bytes, Access::ReadWrite).expect("there is room"));
     let data: Vec<u8> = operands.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
@@ -413,7 +413,7 @@ fn run(engine: &Engine, program: &Program, operands: &[[u32; WORDS]]) -> Vec<[u3
         args: places.collect(),
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).expect("runs");
+    let report = engine.run(program, &memory, &launch).expect("runs");
     assert!(report.fault.is_none(), "{:?}", report.fault);
     let mut data = vec![0; bytes as usize];
     memory.read(to, &mut data).expect("is mapped");

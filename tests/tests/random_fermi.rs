@@ -23,7 +23,7 @@ struct Outcome {
 
 fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Outcome {
     let mut random = Random::new(!seed);
-    let mut memory: Memory = engine.memory().unwrap();
+    let memory: Memory = engine.memory().unwrap();
     let bytes = guest.threads * OWN_BYTES + COMMON_BYTES;
     let base = memory.map(None, bytes.into(), Access::ReadWrite).unwrap();
     let mut data = vec![0; bytes as usize];
@@ -37,7 +37,7 @@ fn run(engine: &Engine, program: &Program, guest: &RandomFermi, seed: u64) -> Ou
         max_steps: 200_000,
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     memory.read(base, &mut data).unwrap();
     let fault = report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc));
     Outcome { fault, data, share: report.stats.jit_share }

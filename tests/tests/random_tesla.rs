@@ -23,7 +23,7 @@ fn engines() -> Vec<Named> {
 
 /// Runs a program and gives the memory it leaves, or its fault.
 fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8>) {
-    let mut memory: Memory = engine.memory().unwrap();
+    let memory: Memory = engine.memory().unwrap();
     let base = memory.map(None, BYTES + TILED_BYTES, Access::ReadWrite).unwrap();
     let Setting { mut data, globals, args, consts, threads } = Setting::new(seed, base);
     memory.write(base, &data).unwrap();
@@ -36,7 +36,7 @@ fn run(engine: &Engine, program: &Program, seed: u64) -> (Option<String>, Vec<u8
         max_steps: 200_000,
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     memory.read(base, &mut data).unwrap();
     (report.fault.map(|fault| format!("{:?} at {:#x}", fault.kind, fault.pc)), data)
 }

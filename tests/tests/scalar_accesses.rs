@@ -49,11 +49,10 @@ fn check(text: &str, expected: impl Fn(u32) -> u32) {
     for config in ways() {
         let name = format!("{config:?}");
         let engine = Engine::new(config).expect("an engine");
-        let mut memory = engine.memory().expect("memory");
+        let memory = engine.memory().expect("memory");
         memory.map(Some(DATA), before.len() as u64, Access::ReadWrite).expect("mapped");
         memory.write(DATA, &before).expect("writable");
-        let report =
-            engine.run(&program, &mut memory, &launch).unwrap_or_else(|error| panic!("{error}: {name}"));
+        let report = engine.run(&program, &memory, &launch).unwrap_or_else(|error| panic!("{error}: {name}"));
         assert!(report.fault.is_none(), "{:?}: {name}", report.fault);
         let mut after = vec![0; before.len()];
         memory.read(DATA, &mut after).expect("readable");

@@ -59,7 +59,7 @@ fn engines(numerics: Numerics) -> Vec<(String, Engine)> {
 
 /// Runs a program whose parameters are an array of arguments and one of results, a thread an element.
 fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
-    let mut memory: Memory = engine.memory().unwrap();
+    let memory: Memory = engine.memory().unwrap();
     let bytes = arguments.len() as u64 * 4;
     let from = memory.map(None, bytes, Access::ReadWrite).unwrap();
     let to = memory.map(None, bytes, Access::ReadWrite).unwrap();
@@ -71,7 +71,7 @@ fn run(engine: &Engine, program: &Program, arguments: &[u32]) -> Vec<u32> {
         args: vec![Arg::u32(from as u32), Arg::u32(to as u32)],
         ..Launch::default()
     };
-    let report = engine.run(program, &mut memory, &launch).unwrap();
+    let report = engine.run(program, &memory, &launch).unwrap();
     assert!(report.fault.is_none(), "{:?}", report.fault);
     let mut data = vec![0; bytes as usize];
     memory.read(to, &mut data).unwrap();
@@ -316,8 +316,8 @@ fn gcn() {
                     capture_registers: true,
                     ..Launch::default()
                 };
-                let mut memory = engine.memory().unwrap();
-                let report = engine.run(&program, &mut memory, &launch).unwrap();
+                let memory = engine.memory().unwrap();
+                let report = engine.run(&program, &memory, &launch).unwrap();
                 assert!(report.fault.is_none(), "{:?}", report.fault);
                 for n in 0..REGISTERS {
                     let results: Vec<u32> =
@@ -407,8 +407,8 @@ fn gcn_powers_and_divisions() {
                     capture_registers: true,
                     ..Launch::default()
                 };
-                let mut memory = engine.memory().unwrap();
-                let report = engine.run(&program, &mut memory, &launch).unwrap();
+                let memory = engine.memory().unwrap();
+                let report = engine.run(&program, &memory, &launch).unwrap();
                 assert!(report.fault.is_none(), "{:?}", report.fault);
                 let all: Vec<_> = (INPUTS..43).map(|n| report.registers[&format!("v{n}")].clone()).collect();
                 let wanted = wanted.get_or_insert_with(|| all.clone());

@@ -79,13 +79,13 @@ impl Case {
 
     /// Runs it; gives the first words of OUT and SYNC, or how it ended.
     fn run(&self, engine: &Engine, program: &Program, launch: Launch) -> Result<[Vec<u32>; 2], String> {
-        let mut memory = engine.memory().unwrap();
+        let memory = engine.memory().unwrap();
         for (place, words) in [(OUT, &self.out), (SYNC, &self.sync), (TABLE, &self.table)] {
             memory.map(Some(place), 4 * WORDS as u64, Access::ReadWrite).unwrap();
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             memory.write(place, &bytes).unwrap();
         }
-        let report = within(PATIENCE, launch, |launch| engine.run(program, &mut memory, launch));
+        let report = within(PATIENCE, launch, |launch| engine.run(program, &memory, launch));
         let report = report.map_err(|error| error.to_string())?;
         if report.cancelled {
             return Err("it took too long".into());
@@ -421,12 +421,12 @@ fn waiting_for_ever_can_be_ended() {
                 let limited = Launch { max_steps: 20_000, ..case.launch(isa) };
                 let ended = case.run(&engine, &program, limited);
                 assert_eq!(ended, Err(format!("{:?}", FaultKind::Timeout)), "{name}, {isa:?}, {way}");
-                let mut memory = engine.memory().unwrap();
+                let memory = engine.memory().unwrap();
                 for place in [OUT, SYNC, TABLE] {
                     memory.map(Some(place), 4 * WORDS as u64, Access::ReadWrite).unwrap();
                 }
                 let result = within(Duration::from_millis(10), case.launch(isa), |launch| {
-                    engine.run(&program, &mut memory, launch)
+                    engine.run(&program, &memory, launch)
                 });
                 assert!(result.is_ok_and(|report| report.cancelled), "{name}, {isa:?}, {way}");
             }

@@ -43,7 +43,7 @@ fn main() -> anyhow::Result<()> {
         for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
             let program = Program::load(&code, &options)?;
             let engine = Engine::new(Config { tier, threads, ..Config::default() })?;
-            let mut memory = engine.memory()?;
+            let memory = engine.memory()?;
             let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
             let launch = Launch {
                 grid: [blocks, 1, 1],
@@ -51,9 +51,9 @@ fn main() -> anyhow::Result<()> {
                 args: vec![Arg::u32(out as u32)],
                 ..Launch::default()
             };
-            let mut run = || -> anyhow::Result<f64> {
+            let run = || -> anyhow::Result<f64> {
                 let start = Instant::now();
-                let report = engine.run(&program, &mut memory, &launch)?;
+                let report = engine.run(&program, &memory, &launch)?;
                 let time = start.elapsed();
                 anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
                 Ok(time.as_secs_f64() * 1e6)

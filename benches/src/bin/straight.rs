@@ -129,9 +129,9 @@ fn main() -> anyhow::Result<()> {
                     let start = Instant::now();
                     let program = Program::load(&code, &options)?;
                     load = load.min(start.elapsed().as_secs_f64());
-                    let mut memory = engine.memory()?;
+                    let memory = engine.memory()?;
                     memory.map(Some(RESULTS), 256, Access::ReadWrite)?;
-                    let report = engine.run(&program, &mut memory, &launch)?;
+                    let report = engine.run(&program, &memory, &launch)?;
                     ensure!(report.fault.is_none(), "{:?}", report.fault);
                     least = least.min(start.elapsed().as_secs_f64());
                     if tier == Tier::Jit {

@@ -121,7 +121,7 @@ fn run(program: &Program, isa: Isa, random: &mut SplitMix, context: &mut Context
     let tier = random.pick(&[Tier::Interp, Tier::Jit]);
     let config = Config { tier, threads: 1, budget: BUDGET, ..Config::default() };
     let engine = Engine::new(config).map_err(|error| error.to_string())?;
-    let mut memory = engine.memory().map_err(|error| error.to_string())?;
+    let memory = engine.memory().map_err(|error| error.to_string())?;
     let cancel = CancelToken::new();
     let lanes = if isa == Isa::Gcn { 64 } else { 32 };
     let launch = Launch {
@@ -132,7 +132,7 @@ fn run(program: &Program, isa: Isa, random: &mut SplitMix, context: &mut Context
         cancel: Some(cancel.clone()),
         ..Launch::default()
     };
-    let report = within(Duration::from_secs(20), cancel, || engine.run(program, &mut memory, &launch));
+    let report = within(Duration::from_secs(20), cancel, || engine.run(program, &memory, &launch));
     let end = match report {
         Err(_) => "refused",
         Ok(report) if report.cancelled => return Err("500 steps took more than 20 seconds".into()),

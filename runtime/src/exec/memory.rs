@@ -198,7 +198,7 @@ impl WarpMemory for View<'_> {
         match space {
             Space::Global(window) => {
                 let address = self.global(window, address, bytes)?;
-                self.memory.load(address, bytes).map_err(|_| Denied)
+                self.memory.guest_load(address, bytes).map_err(|_| Denied)
             }
             Space::Shared => Ok(read(self.shared.contents(), address, bytes)),
             Space::Local => {
@@ -226,7 +226,7 @@ impl WarpMemory for View<'_> {
         match space {
             Space::Global(window) => {
                 let address = self.global(window, address, bytes)?;
-                self.memory.store(address, bytes, value).map_err(|_| Denied)
+                self.memory.guest_store(address, bytes, value).map_err(|_| Denied)
             }
             Space::Shared => {
                 write(self.shared.contents(), address, bytes, value);
@@ -266,18 +266,18 @@ impl WarpMemory for View<'_> {
         };
         let address = self.global(window, address, bytes)?;
         match bytes {
-            4 | 8 => self.memory.atomic(address, bytes, op, value, new),
+            4 | 8 => self.memory.guest_atomic(address, bytes, op, value, new),
             // No guest has narrower atomics. Replace the bytes within their word.
             _ => {
                 let shift = 8 * (address % 4);
                 let mask = ((1_u64 << (8 * bytes)) - 1) << shift;
                 self.memory
-                    .update32(address, |old| {
-                        let part = (u64::from(old) & mask) >> shift;
+                    .guest_update(address, 4, &mut |old| {
+                        let part = (old & mask) >> shift;
                         let part = atomic_result(op, bytes, part, value, new) << shift & mask;
-                        (u64::from(old) & !mask | part) as u32
+                        old & !mask | part
                     })
-                    .map(|old| (u64::from(old) & mask) >> shift)
+                    .map(|old| (old & mask) >> shift)
             }
         }
         .map_err(|_| Denied)
@@ -305,7 +305,7 @@ impl WarpMemory for View<'_> {
 
     fn lock_global(&mut self, window: u8, _lane: u32, address: u64) -> Result<bool, Denied> {
         let address = self.global(window, address, 4)?;
-        self.memory.load(address, 4).map_err(|_| Denied)?;
+        self.memory.guest_load(address, 4).map_err(|_| Denied)?;
         Ok(self.plan.locks.take(address))
     }
 
@@ -317,7 +317,7 @@ impl WarpMemory for View<'_> {
         value: u32,
     ) -> Result<(), Denied> {
         let address = self.global(window, address, 4)?;
-        let store = || self.memory.store(address, 4, value.into());
+        let store = || self.memory.guest_store(address, 4, value.into());
         self.plan.locks.free(address, store).map_err(|_| Denied)
     }
     fn call_device(&mut self, site: &DeviceSite, lanes: u64) -> Result<(), DeviceFault> {
@@ -372,19 +372,19 @@ impl DeviceAccess for Device<'_> {
     }
 
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), u64> {
-        match self.memory.first_denied(address, bytes.len() as u64, false) {
+        match self.memory.first_denied_after_mending(address, bytes.len() as u64, false) {
             Some(denied) => Err(denied),
             None => self.memory.read(address, bytes).map_err(|_| address),
         }
     }
 
     fn word(&mut self, address: u64) -> Result<u32, u64> {
-        let word = self.memory.load(address, 4).map(|word| word as u32);
+        let word = self.memory.guest_load(address, 4).map(|word| word as u32);
         word.map_err(|_| self.memory.first_denied(address, 4, false).unwrap_or(address))
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), u64> {
-        if let Some(denied) = self.memory.first_denied(address, bytes.len() as u64, true) {
+        if let Some(denied) = self.memory.first_denied_after_mending(address, bytes.len() as u64, true) {
             return Err(denied);
         }
         let mut at = address;
@@ -397,7 +397,7 @@ impl DeviceAccess for Device<'_> {
                 .unwrap_or(1);
             let mut value = [0; 8];
             value[..size].copy_from_slice(&rest[..size]);
-            self.memory.store(at, size as u8, u64::from_le_bytes(value)).map_err(|_| at)?;
+            self.memory.guest_store(at, size as u8, u64::from_le_bytes(value)).map_err(|_| at)?;
             at = at.wrapping_add(size as u64);
             rest = &rest[size..];
         }
@@ -405,7 +405,7 @@ impl DeviceAccess for Device<'_> {
     }
 
     fn update(&mut self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, u64> {
-        self.memory.update_word(address, bytes, update).map_err(|_| address)
+        self.memory.guest_update(address, bytes, &mut |old| update(old)).map_err(|_| address)
     }
 
     fn textures(&self) -> &TextureTables {

@@ -3,7 +3,7 @@
 //! Code depends on few states of textures and samplers, so it is kept for the whole process: [`Sampler::of`]. What a thread's device calls
 //! name, it finds again by the words that say it ([`Samplers::serve`]), in later launches, too: then no descriptors are decoded. Code reads
 //! an image where the host has it, without further tests. So it is used only where all of the image may be read, which is found out once a
-//! launch. Else the device does the work, which also finds out what faults.
+//! launch. Else, and where memory vanishes meanwhile, the device does the work, which also finds out what faults.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use warpjit_ir::device::ServeAt;
 use warpjit_ir::passes::{dce, fold, gvn, pipeline};
 
 use crate::fork::{Mutex, Section};
-use crate::vm::{self, Code, CodeMemory};
+use crate::vm::{self, Code, CodeMemory, FloatMode};
 use crate::{Config, HostLevel, Memory, Tier};
 
 /// Vectors of four lanes that code computes side by side.
@@ -141,16 +141,18 @@ impl<'a> BoundSampler<'a> {
         assert!(mailbox.len() >= words, "a mailbox of {words} words");
         let frame = mailbox.as_mut_ptr().cast();
         // SAFETY: image, data and mailbox are as long as the code needs them.
-        unsafe { run(&mut self.context, &self.sampler, self.image.as_ptr(), &self.data, frame, lanes) };
+        let done =
+            unsafe { run(&mut self.context, &self.sampler, self.image.as_ptr(), &self.data, frame, lanes) };
+        assert!(done, "the image is the caller's");
     }
 }
 
-/// Runs code for lanes.
+/// Runs code for lanes. `false`: some of the image has vanished; then some lanes may have been served.
 ///
 /// # Safety
 ///
-/// `image` has as many readable bytes as the data says that `data` was made with, of the sampler's key; `frame` has the words of a
-/// mailbox that the key needs, for all lanes of a warp, and nobody else uses them.
+/// `image` has as many readable bytes as the data says that `data` was made with, of the sampler's key, or is guest memory, which may
+/// vanish; `frame` has the words of a mailbox that the key needs, for all lanes of a warp, and nobody else uses them.
 unsafe fn run(
     context: &mut Context,
     sampler: &Sampler,
@@ -158,7 +160,7 @@ unsafe fn run(
     data: &[u32],
     frame: *mut u8,
     lanes: u64,
-) {
+) -> bool {
     context.active = lanes;
     // Code only reads there.
     context.global_base = image.cast_mut();
@@ -166,9 +168,10 @@ unsafe fn run(
     context.tables = sampler.tables.as_ptr();
     // A loop over levels ends by itself.
     context.fuel = i64::MAX;
+    let context = (&raw mut *context).cast();
     // SAFETY: the code was made by the backend for a function that reads the data, the tables and what lies within the bytes of the image,
     // by offsets that are limited before each load, and that reads and writes slots, which are the mailbox. It calls nothing.
-    unsafe { vm::call_plain(sampler.code.start(), (&raw mut *context).cast(), frame) };
+    unsafe { vm::enter(sampler.code.start(), context, frame, FloatMode::Ieee) }.is_ok()
 }
 
 /// Code of a state for a host; `None`: impossible.
@@ -345,9 +348,12 @@ impl Samplers {
             let bytes = sampler.mailbox_words * 4 * lanes;
             let mailbox = start.checked_add(bytes).and_then(|end| local.get_mut(start..end));
             let Some(mailbox) = mailbox.filter(|_| sampler.lanes == lanes) else { return false };
-            // SAFETY: the image may be read for the whole launch (`readable`), the data is that of the key, and the mailbox has the words.
-            unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
-            true
+            // SAFETY: the image is guest memory that could be read (`readable`), the data is that of the key, and the mailbox has the words.
+            let done = unsafe { run(context, sampler, *image, data, mailbox.as_mut_ptr(), at.lanes) };
+            if !done {
+                ready.image = None;
+            }
+            done
         })
     }
 

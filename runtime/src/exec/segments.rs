@@ -9,6 +9,7 @@
 //! The launch says how many warps it has room for. No more blocks exist at a time than fit ([`Segments::are_limited`]).
 
 use super::setup::Needs;
+use crate::memory::{Lease, Leased};
 use crate::{Access, Error, Memory};
 use std::sync::{Arc, Mutex, PoisonError};
 use warpjit_ir::{Function, SegmentSize, Slot, SlotInit, WarpRing};
@@ -22,6 +23,8 @@ pub struct Segments {
     /// The number of blocks for which the smallest ring has room, if there is a ring.
     ring_blocks: Option<u32>,
     free: Arc<Mutex<Vec<u32>>>,
+    /// What is mapped.
+    leased: Option<Leased>,
 }
 
 #[derive(Debug)]
@@ -95,7 +98,7 @@ impl Segments {
             SlotInit::WarpOffset(segment) => Some((Slot::new(number), segment)),
             _ => None,
         });
-        Ok(Segments { list, slots: slots.collect(), ring_blocks, free: Arc::default() })
+        Ok(Segments { list, slots: slots.collect(), ring_blocks, ..Segments::default() })
     }
 
     /// Puts bytes into a segment, which grows as needed. Not for segments that are divided among warps.
@@ -123,41 +126,38 @@ impl Segments {
             .sum()
     }
 
-    /// Maps all segments, for at most `places` blocks of `warps` warps at a time.
-    pub fn map(&mut self, memory: &mut Memory, warps: u32, places: u32) -> Result<(), Error> {
+    /// Maps all segments, for at most `places` blocks of `warps` warps at a time. `false`: `give_up` said so while the addresses
+    /// were another launch's.
+    pub fn map(
+        &mut self,
+        memory: &Memory,
+        warps: u32,
+        places: u32,
+        give_up: &dyn Fn() -> bool,
+    ) -> Result<bool, Error> {
         let places = places.min(self.ring_blocks.unwrap_or(u32::MAX));
-        let mapped = self.list.iter().filter(|segment| !segment.ring);
-        let addresses: Vec<u64> = mapped.map(|segment| segment.address).collect();
-        memory.give_back_others(&addresses)?;
-        for number in 0..self.list.len() {
-            let segment = &self.list[number];
-            if segment.ring {
-                continue;
-            }
+        let mapped = self.list.iter_mut().filter(|segment| !segment.ring);
+        let wanted = mapped.map(|segment| {
             let bytes = match segment.stride {
                 None => segment.contents.len() as u64,
                 Some(stride) => u64::from(stride) * u64::from(warps) * u64::from(places),
             };
             let access = if segment.writable { Access::ReadWrite } else { Access::ReadOnly };
-            let name = segment.name;
-            if let Err(error) = memory.map_parked(segment.address, bytes.max(1), access, &segment.contents) {
-                self.list.truncate(number);
-                self.unmap(memory);
-                return Err(Error::Launch(format!("no room for the {name}: {error}")));
-            }
-        }
+            let contents = std::mem::take(&mut segment.contents);
+            Lease { name: segment.name, address: segment.address, bytes: bytes.max(1), access, contents }
+        });
+        self.leased = memory.lease(wanted.collect(), give_up)?;
         if self.have_places() {
             // Reversed, so that the lowest number is taken first.
             *self.free.lock().unwrap_or_else(PoisonError::into_inner) = (0..places).rev().collect();
         }
-        Ok(())
+        Ok(self.leased.is_some())
     }
 
     /// Unmaps all segments. `memory` may retain them for the next launch.
-    pub fn unmap(&mut self, memory: &mut Memory) {
-        for segment in self.list.drain(..).filter(|segment| !segment.ring) {
-            // Cannot fail: `map` has mapped it, and only the owner of both could have unmapped it since.
-            let _ = memory.park(segment.address, segment.contents);
+    pub fn unmap(&mut self, memory: &Memory) {
+        if let Some(leased) = self.leased.take() {
+            memory.end_lease(leased);
         }
     }
 

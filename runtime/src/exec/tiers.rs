@@ -298,7 +298,7 @@ unsafe extern "C" fn global_atomic(context: *mut Context) {
     // SAFETY: as in `poll`.
     let (context, poll) = unsafe { (&mut *context, &*(*context).user.cast::<Poll<'_>>()) };
     let memory = poll.memory;
-    context.each_atomic(|x| memory.atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
+    context.each_atomic(|x| memory.guest_atomic(x.address, x.bytes, x.op, x.value, x.new).ok());
 }
 
 /// Called by compiled code for a device call.
@@ -336,7 +336,7 @@ impl Translator for Translations<'_> {
 
     fn store(&mut self, address: u64, bytes: u8, value: u64) {
         // Cannot fail: the address has been translated, so it is mapped.
-        let _ = self.0.store(address, bytes, value);
+        let _ = self.0.guest_store(address, bytes, value);
     }
 }
 

@@ -1,7 +1,17 @@
-//! Loads, stores and copies of guest memory that check page rights first. Other threads may access the memory at the same time.
+//! Loads, stores and copies of guest memory that check page rights first. Other threads may access the memory, and change what is
+//! mapped, at the same time.
+//!
+//! An access looks its page up in the page table. Most pages are where their address says. The others (`special`), accesses
+//! that cross pages, and accesses that the table does not allow take the cold way: it asks devices, pagers and write watches, and
+//! divides what crosses pieces of host memory into bytes.
+//!
+//! Functions named `guest_*` are for launches, which use the space as long as they run ([`Memory::use_it`]). The public ones are
+//! for the host.
 
-use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_WRITE};
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use super::special::{Place, Special};
+use super::{Memory, PAGE_BYTES, PAGE_READ, PAGE_SPECIAL, PAGE_WRITE};
+use crate::vm::guarded;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// An access that the page table does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,15 +25,54 @@ pub struct Denied {
     pub mapped: bool,
 }
 
+/// How often one access may be mended before it is a fault: a pager that says it has mended a page, and has not, must not hang.
+const MOST_MENDS: u32 = 64;
+
+/// Bytes that the low bits of an aligned word's address select.
+fn is_aligned(address: u64, bytes: u8) -> bool {
+    address & u64::from(bytes).wrapping_sub(1) == 0
+}
+
 impl Memory {
+    /// The address as the device sees it: without the bits that it ignores.
+    #[inline]
+    fn seen(&self, address: u64) -> u64 {
+        let ignored = self.0.form.ignored_bits;
+        if ignored == 0 { address } else { ((address << ignored) as i64 >> ignored) as u64 }
+    }
+
+    /// What the guest may do with the byte at an address: flags of the page table, also of special pages.
+    fn flags_at(&self, address: u64) -> u8 {
+        let flags = self.0.space.page_flags(address);
+        match flags & PAGE_SPECIAL {
+            0 if self.0.form.is_embedders => self.probe(address),
+            0 => flags,
+            _ => self.0.space.special_at(address).map_or(0, |piece| piece.access.flags()),
+        }
+    }
+
+    /// The same for a page that only the system knows: tries it.
+    fn probe(&self, address: u64) -> u8 {
+        let Some(place) = self.0.space.place(address) else { return 0 };
+        // SAFETY: guest memory, or nothing; adding 0 to a byte's word changes nothing.
+        unsafe {
+            if guarded::load(place.pointer, 1).is_none() {
+                return 0;
+            }
+            let word = place.pointer.wrapping_sub(place.pointer.addr() % 4);
+            guarded::add(word, 4, 0).map_or(PAGE_READ, |_| PAGE_READ | PAGE_WRITE)
+        }
+    }
+
     /// Checks that every page of a range has the rights; returns the end of the range.
     pub(super) fn check(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
+        let address = self.seen(address);
         let denied =
             |at: u64, flags: u8| Denied { address: at, store: rights & PAGE_WRITE != 0, mapped: flags != 0 };
         let Some(end) = address.checked_add(bytes) else { return Err(denied(address, 0)) };
         let mut at = address;
         while at < end {
-            let flags = self.page_flags(at);
+            let flags = self.flags_at(at);
             if flags & rights != rights {
                 return Err(denied(at, flags));
             }
@@ -32,30 +81,52 @@ impl Memory {
         Ok(end)
     }
 
-    /// The host pointer for an access, after checking the page rights. `None` if it crosses two pieces of host memory.
+    /// The same, but asks pagers and write watches before it gives up.
+    fn check_or_mend(&self, address: u64, bytes: u64, rights: u8) -> Result<u64, Denied> {
+        let mut mends = 0;
+        loop {
+            match self.check(address, bytes, rights) {
+                Err(denied) if mends < MOST_MENDS && self.mend(denied) => mends += 1,
+                result => return result,
+            }
+        }
+    }
+
+    /// Where an access goes, after checking the page rights.
     #[inline]
-    fn pointer(&self, address: u64, bytes: u8, rights: u8) -> Result<Option<*mut u8>, Denied> {
-        match self.space.window_page(address, bytes) {
-            Some((flags, pointer)) if flags & rights == rights => Ok(Some(pointer)),
-            _ => self.pointer_anywhere(address, bytes, rights),
+    fn find(&self, address: u64, bytes: u8, rights: u8) -> Result<Place<'_>, Denied> {
+        match self.0.space.window_page(address, bytes) {
+            Some((flags, pointer)) if flags & rights == rights => Ok(Place::At(pointer)),
+            _ => self.find_anywhere(address, bytes, rights),
         }
     }
 
     #[cold]
-    fn pointer_anywhere(&self, address: u64, bytes: u8, rights: u8) -> Result<Option<*mut u8>, Denied> {
-        self.check(address, bytes.into(), rights)?;
-        Ok(self.whole(address, bytes))
+    fn find_anywhere(&self, address: u64, bytes: u8, rights: u8) -> Result<Place<'_>, Denied> {
+        self.check_or_mend(address, bytes.into(), rights)?;
+        let address = self.seen(address);
+        if self.0.space.page_flags(address) & PAGE_SPECIAL != 0 {
+            let denied = Denied { address, store: rights & PAGE_WRITE != 0, mapped: false };
+            let piece = self.0.space.special_at(address).ok_or(denied)?;
+            return Ok(piece.place(address, bytes));
+        }
+        let Some(piece) = self.0.space.place(address) else { return Ok(Place::Across) };
+        let last = address + u64::from(bytes.max(1)) - 1;
+        let is_whole = piece.bytes >= bytes.into() && self.0.space.page_flags(last) & PAGE_SPECIAL == 0;
+        Ok(if is_whole { Place::At(piece.pointer) } else { Place::Across })
     }
 
-    /// The host pointer for an access whose rights have been checked; `None` if it crosses two pieces of host memory.
-    fn whole(&self, address: u64, bytes: u8) -> Option<*mut u8> {
-        let piece = self.space.place(address)?;
-        (piece.bytes >= bytes.into()).then_some(piece.pointer)
+    /// What is wrong with an access that the system refused although the table allowed it: the page has gone meanwhile.
+    #[cold]
+    fn gone(&self, address: u64, bytes: u8, store: bool) -> Denied {
+        let rights = if store { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
+        let now = self.check(address, bytes.into(), rights).err();
+        now.unwrap_or(Denied { address: self.seen(address), store, mapped: false })
     }
 
     /// The host address for an access of compiled code, of 1, 2, 4 or 8 bytes. `bounce` is an eight-byte buffer for
-    /// this access. If the access crosses two pieces of host memory, a store is executed here, a load's value is copied
-    /// to `bounce`, and the result is `bounce`.
+    /// this access. If the access crosses two pieces of host memory, or a device answers it, a store is executed here, a load's
+    /// value is copied to `bounce`, and the result is `bounce`.
     pub(crate) fn translate(
         &self,
         address: u64,
@@ -64,12 +135,12 @@ impl Memory {
         bounce: &AtomicU64,
     ) -> Result<*mut u8, Denied> {
         let rights = if value.is_some() { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
-        if let Some(pointer) = self.pointer(address, bytes, rights)? {
+        if let Place::At(pointer) = self.find(address, bytes, rights)? {
             return Ok(pointer);
         }
         match value {
-            Some(value) => self.store(address, bytes, value)?,
-            None => bounce.store(self.load(address, bytes)?.to_le(), Relaxed),
+            Some(value) => self.guest_store(address, bytes, value)?,
+            None => bounce.store(self.guest_load(address, bytes)?.to_le(), Relaxed),
         }
         Ok(bounce.as_ptr().cast())
     }
@@ -81,168 +152,266 @@ impl Memory {
             .map(|denied| denied.address)
     }
 
-    /// Where the host finds a range that may be loaded and lies in one piece.
+    /// The same after pagers and write watches have been asked.
+    pub(crate) fn first_denied_after_mending(&self, address: u64, bytes: u64, store: bool) -> Option<u64> {
+        self.check_or_mend(address, bytes, if store { PAGE_WRITE } else { PAGE_READ })
+            .err()
+            .map(|denied| denied.address)
+    }
+
+    /// Where the host finds a range that the guest may load now, all of it in one piece where its addresses say; `None`: it may not, or
+    /// some of it is elsewhere. Pages may vanish afterwards.
     pub(crate) fn readable(&self, address: u64, bytes: u64) -> Option<*const u8> {
-        self.check(address, bytes, PAGE_READ).ok()?;
-        let piece = self.space.place(address)?;
-        (piece.bytes >= bytes).then_some(piece.pointer.cast_const())
+        let address = self.seen(address);
+        let mut pages = address / PAGE_BYTES..address.checked_add(bytes)?.div_ceil(PAGE_BYTES);
+        let is_plain =
+            |page: u64| self.0.space.page_flags(page * PAGE_BYTES) & (PAGE_READ | PAGE_SPECIAL) == PAGE_READ;
+        let piece = self.0.space.place(address)?;
+        (piece.bytes >= bytes && pages.all(is_plain)).then_some(piece.pointer.cast_const())
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes as the guest would, zero-extended. Other sizes load nothing.
+    ///
+    /// # Errors
+    /// Where the guest's load would be a fault.
+    pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
+        let _used = self.use_it();
+        self.guest_load(address, bytes)
+    }
+
+    /// Stores the low 1, 2, 4 or 8 bytes of a value as the guest would. Other sizes store nothing.
+    ///
+    /// # Errors
+    /// Where the guest's store would be a fault.
+    pub fn store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        let _used = self.use_it();
+        self.guest_store(address, bytes, value)
     }
 
     /// Loads 1, 2, 4 or 8 bytes, zero-extended. Other sizes load nothing.
     #[inline]
-    pub fn load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
-        let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let Some(pointer) = self.pointer(address, bytes, PAGE_READ)? else {
-            // The access crosses two pieces of host memory.
-            let byte = |at: u8| Ok(self.load(address + u64::from(at), 1)? << (8 * at));
-            return (0..bytes).try_fold(0, |value, at| Ok(value | byte(at)?));
+    pub(crate) fn guest_load(&self, address: u64, bytes: u8) -> Result<u64, Denied> {
+        let pointer = match self.find(address, bytes, PAGE_READ)? {
+            Place::At(pointer) => pointer,
+            place => return self.load_elsewhere(address, bytes, place),
         };
-        // SAFETY: the range is mapped and readable (checked above), stays so while `self` is borrowed,
-        // is aligned where a wide atomic is made, and all other accesses of this process to it are atomic.
-        unsafe {
-            Ok(match bytes {
-                1 => u64::from(AtomicU8::from_ptr(pointer).load(Relaxed)),
-                2 if aligned => u64::from(u16::from_le(AtomicU16::from_ptr(pointer.cast()).load(Relaxed))),
-                4 if aligned => u64::from(u32::from_le(AtomicU32::from_ptr(pointer.cast()).load(Relaxed))),
-                8 if aligned => u64::from_le(AtomicU64::from_ptr(pointer.cast()).load(Relaxed)),
-                _ => {
-                    let mut value = [0; 8];
-                    for (at, byte) in value.iter_mut().enumerate().take(usize::from(bytes)) {
-                        *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
-                    }
-                    u64::from_le_bytes(value)
-                }
-            })
+        if !is_aligned(address, bytes) {
+            return self.load_odd(address, bytes, pointer);
         }
+        // SAFETY: guest memory; where it has vanished meanwhile, the load fails.
+        let value = unsafe { guarded::load(pointer, bytes) };
+        let value = value.ok_or_else(|| self.gone(address, bytes, false))?;
+        Ok(little_endian(value, bytes))
     }
 
-    /// Stores the low 1, 2, 4 or 8 bytes of a value.
+    /// A load that is not of an aligned word: byte by byte, as all accesses of this process to guest memory are atomic.
+    #[cold]
+    fn load_odd(&self, address: u64, bytes: u8, pointer: *mut u8) -> Result<u64, Denied> {
+        let mut value = 0;
+        for at in 0..bytes.min(8) {
+            // SAFETY: as in `guest_load`.
+            let byte = unsafe { guarded::load(pointer.wrapping_add(at.into()), 1) };
+            value |= byte.ok_or_else(|| self.gone(address, bytes, false))? << (8 * at);
+        }
+        Ok(value)
+    }
+
+    /// A load from a device, or across pieces of host memory.
+    #[cold]
+    fn load_elsewhere(&self, address: u64, bytes: u8, place: Place<'_>) -> Result<u64, Denied> {
+        if let Place::Device(device, offset) = place {
+            return Ok(device.load(offset, bytes));
+        }
+        let byte = |at: u8| Ok(self.guest_load(self.seen(address).wrapping_add(at.into()), 1)? << (8 * at));
+        (0..bytes.min(8)).try_fold(0, |value, at| Ok(value | byte(at)?))
+    }
+
+    /// Stores the low 1, 2, 4 or 8 bytes of a value. Other sizes store nothing.
     #[inline]
-    pub fn store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
-        let aligned = address & (u64::from(bytes).wrapping_sub(1)) == 0;
-        let Some(pointer) = self.pointer(address, bytes, PAGE_READ | PAGE_WRITE)? else {
-            return (0..bytes).try_for_each(|at| self.store(address + u64::from(at), 1, value >> (8 * at)));
+    pub(crate) fn guest_store(&self, address: u64, bytes: u8, value: u64) -> Result<(), Denied> {
+        let pointer = match self.find(address, bytes, PAGE_READ | PAGE_WRITE)? {
+            Place::At(pointer) => pointer,
+            place => return self.store_elsewhere(address, bytes, value, place),
         };
-        // SAFETY: as in `load`, and the range is writable.
-        unsafe {
-            match bytes {
-                1 => AtomicU8::from_ptr(pointer).store(value as u8, Relaxed),
-                2 if aligned => AtomicU16::from_ptr(pointer.cast()).store((value as u16).to_le(), Relaxed),
-                4 if aligned => AtomicU32::from_ptr(pointer.cast()).store((value as u32).to_le(), Relaxed),
-                8 if aligned => AtomicU64::from_ptr(pointer.cast()).store(value.to_le(), Relaxed),
-                _ => {
-                    for (at, byte) in value.to_le_bytes().into_iter().enumerate().take(usize::from(bytes)) {
-                        AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
-                    }
-                }
-            }
+        if !is_aligned(address, bytes) {
+            return self.store_odd(address, bytes, value, pointer);
+        }
+        // SAFETY: as in `guest_load`.
+        let stored = unsafe { guarded::store(pointer, bytes, little_endian(value, bytes)) };
+        stored.ok_or_else(|| self.gone(address, bytes, true))
+    }
+
+    #[cold]
+    fn store_odd(&self, address: u64, bytes: u8, value: u64, pointer: *mut u8) -> Result<(), Denied> {
+        for at in 0..bytes.min(8) {
+            // SAFETY: as in `guest_load`.
+            let stored = unsafe { guarded::store(pointer.wrapping_add(at.into()), 1, value >> (8 * at)) };
+            stored.ok_or_else(|| self.gone(address, bytes, true))?;
         }
         Ok(())
+    }
+
+    /// A store to a device, or across pieces of host memory.
+    #[cold]
+    fn store_elsewhere(&self, address: u64, bytes: u8, value: u64, place: Place<'_>) -> Result<(), Denied> {
+        if let Place::Device(device, offset) = place {
+            device.store(offset, bytes, value);
+            return Ok(());
+        }
+        let byte = |at: u8| self.seen(address).wrapping_add(at.into());
+        (0..bytes.min(8)).try_for_each(|at| self.guest_store(byte(at), 1, value >> (8 * at)))
     }
 
     /// Copies mapped guest memory out.
     pub(super) fn load_bytes(&self, address: u64, out: &mut [u8]) -> Result<(), Denied> {
         self.check(address, out.len() as u64, PAGE_READ)?;
-        self.each_piece(address, out.len() as u64, |pointer, at, bytes| {
-            // SAFETY: mapped and readable (checked above) while `self` is borrowed.
-            unsafe { load_all(pointer, &mut out[at..at + bytes]) }
-        });
-        Ok(())
+        self.each_piece(address, out.len() as u64, false, |place, at, bytes| {
+            let out = &mut out[at..at + bytes];
+            match place {
+                // One load, so that a word is read as a whole.
+                Part::At(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
+                    // SAFETY: as in `guest_load`.
+                    let value = unsafe { guarded::load(pointer, bytes as u8) }?;
+                    out.copy_from_slice(&value.to_ne_bytes()[..bytes]);
+                    Some(())
+                }
+                // SAFETY: as in `guest_load`; the slice is valid.
+                Part::At(pointer) => unsafe { guarded::copy(out.as_mut_ptr(), pointer, bytes) },
+                Part::Device(special, offset) => {
+                    for (at, byte) in (offset..).zip(out) {
+                        *byte = special.load(at, 1) as u8;
+                    }
+                    Some(())
+                }
+            }
+        })
+    }
+
+    /// Copies into guest memory where the guest may store.
+    pub(super) fn store_bytes(&self, address: u64, data: &[u8]) -> Result<(), Denied> {
+        self.check(address, data.len() as u64, PAGE_READ | PAGE_WRITE)?;
+        self.copy_in(address, data)
     }
 
     /// Zeroes a range of whole 64-bit words that the guest may write.
     pub(crate) fn clear(&self, address: u64, bytes: u64) -> Result<(), Denied> {
         let (address, bytes) = (address & !7, bytes & !7);
         self.check(address, bytes, PAGE_READ | PAGE_WRITE)?;
-        self.each_piece(address, bytes, |pointer, _, bytes| {
-            for at in (0..bytes).step_by(8) {
-                // SAFETY: as in `store`; pieces of memory begin and end at pages, so words are aligned.
-                unsafe { AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).store(0, Relaxed) };
+        self.fill_zeros(address, bytes)
+    }
+
+    /// Zeroes guest memory. Callers have made all of the range writable.
+    pub(super) fn fill_zeros(&self, address: u64, bytes: u64) -> Result<(), Denied> {
+        self.each_piece(address, bytes, true, |place, _, bytes| match place {
+            // SAFETY: as in `guest_load`.
+            Part::At(pointer) => unsafe { guarded::zero(pointer, bytes) },
+            Part::Device(device, offset) => {
+                (0..bytes as u64).for_each(|at| device.store(offset + at, 1, 0));
+                Some(())
             }
-        });
-        Ok(())
+        })
     }
 
     /// Copies into guest memory. Callers have made all of the range writable.
-    pub(super) fn copy_in(&self, address: u64, data: &[u8]) {
-        self.each_piece(address, data.len() as u64, |pointer, at, bytes| {
-            // SAFETY: mapped and made writable by the caller (module-private: `write`, `fill_zero`), who holds `&mut Memory`.
-            unsafe { store_all(pointer, &data[at..at + bytes]) }
-        });
+    pub(super) fn copy_in(&self, address: u64, data: &[u8]) -> Result<(), Denied> {
+        self.each_piece(address, data.len() as u64, true, |place, at, bytes| {
+            let data = &data[at..at + bytes];
+            match place {
+                Part::At(pointer) if matches!(bytes, 4 | 8) && pointer.addr().is_multiple_of(bytes) => {
+                    let mut word = [0; 8];
+                    word[..bytes].copy_from_slice(data);
+                    // SAFETY: as in `guest_load`.
+                    unsafe { guarded::store(pointer, bytes as u8, u64::from_ne_bytes(word)) }
+                }
+                // SAFETY: as in `guest_load`; the slice is valid.
+                Part::At(pointer) => unsafe { guarded::copy(pointer, data.as_ptr(), bytes) },
+                Part::Device(device, offset) => {
+                    for (at, byte) in (offset..).zip(data) {
+                        device.store(at, 1, (*byte).into());
+                    }
+                    Some(())
+                }
+            }
+        })
     }
 
-    /// Calls `work` for each piece of host memory of a mapped range, with its pointer, its offset in the range, and its
-    /// length.
-    fn each_piece(&self, address: u64, bytes: u64, mut work: impl FnMut(*mut u8, usize, usize)) {
+    /// Calls `work` for each piece of host memory of a mapped range, with where it is, its offset in the range, and its
+    /// length. `None` from it: the system refused the access.
+    fn each_piece(
+        &self,
+        address: u64,
+        bytes: u64,
+        store: bool,
+        mut work: impl FnMut(Part<'_>, usize, usize) -> Option<()>,
+    ) -> Result<(), Denied> {
+        let address = self.seen(address);
+        let has_special = self.is_careful();
         let mut at = 0;
         while at < bytes {
-            let Some(piece) = self.space.place(address + at) else { return };
-            let part = piece.bytes.min(bytes - at);
-            work(piece.pointer, at as usize, part as usize);
+            let here = address + at;
+            let denied = Denied { address: here, store, mapped: false };
+            let mut part = bytes - at;
+            let place = if has_special && self.0.space.page_flags(here) & PAGE_SPECIAL != 0 {
+                let piece = self.0.space.special_at(here).ok_or(denied)?;
+                part = part.min(piece.end() - here);
+                match &piece.what {
+                    Special::Host(_) => Part::At(piece.pointer(here)),
+                    Special::Device(device) => Part::Device(&**device, here - piece.start),
+                }
+            } else {
+                let piece = self.0.space.place(here).ok_or(denied)?;
+                part = part.min(piece.bytes);
+                if has_special {
+                    part = part.min(PAGE_BYTES - here % PAGE_BYTES);
+                }
+                Part::At(piece.pointer)
+            };
+            work(place, at as usize, part as usize).ok_or_else(|| {
+                let rights = if store { PAGE_READ | PAGE_WRITE } else { PAGE_READ };
+                self.check(here, part, rights).err().unwrap_or(denied)
+            })?;
             at += part;
         }
+        Ok(())
     }
 
-    /// The host pointer to an aligned word that the guest may write. It cannot cross two pieces of host memory.
+    /// Where an aligned word is that the guest may write. It cannot cross two pieces of host memory.
     #[inline]
-    pub(super) fn word_place(&self, address: u64, bytes: u8) -> Result<*mut u8, Denied> {
-        let denied = Denied { address, store: true, mapped: false };
-        self.pointer(address, bytes, PAGE_READ | PAGE_WRITE)?.ok_or(denied)
+    pub(super) fn word_place(&self, address: u64, bytes: u8) -> Result<Place<'_>, Denied> {
+        self.find(address, bytes, PAGE_READ | PAGE_WRITE)
+    }
+
+    /// See `gone`, of an atomic.
+    pub(super) fn word_gone(&self, address: u64, bytes: u8) -> Denied {
+        self.gone(address, bytes, true)
     }
 }
 
-/// Reads guest memory.
-///
-/// # Safety
-/// The range is mapped and stays so, and all other accesses of this process to it are atomic.
-unsafe fn load_all(pointer: *mut u8, out: &mut [u8]) {
-    let lead = out.len().min(pointer.align_offset(8));
-    let (head, rest) = out.split_at_mut(lead);
-    let mut words = rest.chunks_exact_mut(8);
-    let mut at = 0;
-    // SAFETY: as the caller says; `lead` bytes bring the pointer to a multiple of eight.
-    unsafe {
-        for byte in head {
-            *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
-            at += 1;
-        }
-        for word in &mut words {
-            let value = AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).load(Relaxed);
-            word.copy_from_slice(&value.to_ne_bytes());
-            at += 8;
-        }
-        for byte in words.into_remainder() {
-            *byte = AtomicU8::from_ptr(pointer.wrapping_add(at)).load(Relaxed);
-            at += 1;
-        }
+/// Where a part of a range is.
+enum Part<'a> {
+    At(*mut u8),
+    Device(&'a dyn super::Device, u64),
+}
+
+/// A value between the guest's byte order and the host's.
+fn little_endian(value: u64, bytes: u8) -> u64 {
+    match bytes {
+        2 => u64::from((value as u16).to_le()),
+        4 => u64::from((value as u32).to_le()),
+        8 => value.to_le(),
+        _ => value,
     }
 }
 
-/// Writes guest memory.
-///
-/// # Safety
-/// As for [`load_all`], and the range is writable.
-unsafe fn store_all(pointer: *mut u8, data: &[u8]) {
-    let lead = data.len().min(pointer.align_offset(8));
-    let (head, rest) = data.split_at(lead);
-    let words = rest.chunks_exact(8);
-    let tail = words.remainder();
-    let mut at = 0;
-    // SAFETY: as in `load_all`.
-    unsafe {
-        for &byte in head {
-            AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
-            at += 1;
+impl super::special::Piece {
+    /// Where an access that begins in the piece goes.
+    fn place(&self, address: u64, bytes: u8) -> Place<'_> {
+        if address + u64::from(bytes) > self.end() {
+            return Place::Across;
         }
-        for word in words {
-            let mut value = [0; 8];
-            value.copy_from_slice(word);
-            AtomicU64::from_ptr(pointer.wrapping_add(at).cast()).store(u64::from_ne_bytes(value), Relaxed);
-            at += 8;
-        }
-        for &byte in tail {
-            AtomicU8::from_ptr(pointer.wrapping_add(at)).store(byte, Relaxed);
-            at += 1;
+        match &self.what {
+            Special::Host(_) => Place::At(self.pointer(address)),
+            Special::Device(device) => Place::Device(&**device, address - self.start),
         }
     }
 }

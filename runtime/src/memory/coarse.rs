@@ -5,7 +5,7 @@
 //! sees no difference: the interpreter checks the page table anyway, and the engine switches to compiled code that does
 //! ([`crate::Config::checked_memory`]).
 
-use super::Memory;
+use super::edit::{Buffer, Edit};
 use super::reservation::Rights;
 use crate::Error;
 
@@ -13,15 +13,19 @@ use crate::Error;
 /// be untouched.
 const LARGE_BYTES: u64 = 1 << 26;
 
-impl Memory {
+impl Edit<'_> {
     /// Makes memory coarse. If the system refuses to change the pages' rights, everything stays as it was.
     pub(super) fn become_coarse(&mut self) -> Result<(), Error> {
-        if self.coarse {
+        if self.state.coarse {
             return Ok(());
         }
+        // Launches that run use code which relies on the system, and pages of something else stay mappings of their own.
+        if self.has_others() || !self.space().is_idle() {
+            return Err(Error::Memory("the host has no room for more mappings".into()));
+        }
         self.unlock()?;
-        self.coarse = true;
-        self.merged = false;
+        self.state.coarse = true;
+        self.state.merged = false;
         self.give_back_others(&[])?;
         // If the system refuses this now, it is tried again when the next buffer is mapped.
         let _ = self.merge();
@@ -30,15 +34,18 @@ impl Memory {
 
     /// Makes all mapped or retained pages readable and writable. This never needs additional mappings.
     fn unlock(&self) -> Result<(), Error> {
-        let all =
-            self.buffers.iter().map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
+        let all = self
+            .state
+            .buffers
+            .iter()
+            .map(|(&at, buffer)| (self.covering(at, at + buffer.bytes), buffer.access));
         let all = all.chain(self.parked_pages());
         let mut done = Vec::new();
         for ((first, last), access) in all {
             done.push((first, last, access));
-            if let Err(error) = self.space.protect(first, last - first, Rights::ReadWrite) {
+            if let Err(error) = self.space().protect(first, last - first, Rights::ReadWrite) {
                 for (first, last, access) in done {
-                    let _ = self.space.protect(first, last - first, access.rights());
+                    let _ = self.space().protect(first, last - first, access.rights());
                 }
                 return Err(error);
             }
@@ -49,46 +56,48 @@ impl Memory {
     /// Adds pages to the large mappings.
     pub(super) fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
         self.merge()?;
-        self.space.open(first, last)
+        self.space().open(first, last)
     }
 
     /// Merges all buffers in a piece of host memory into one mapping, one buffer after another, each with the gap
     /// before it. So the number of mappings never grows. The contents of the current buffer are saved meanwhile. A
     /// failed merge can be repeated.
     fn merge(&mut self) -> Result<(), Error> {
-        if self.merged {
+        if self.state.merged {
             return Ok(());
         }
-        let covering = |(&at, buffer): (&u64, &super::Buffer)| self.covering(at, at + buffer.bytes);
-        for (mut at, last) in self.buffers.iter().map(covering).collect::<Vec<_>>() {
+        let covering = |(&at, buffer): (&u64, &Buffer)| self.covering(at, at + buffer.bytes);
+        for (mut at, last) in self.state.buffers.iter().map(covering).collect::<Vec<_>>() {
             while at < last {
-                let (first, end) = self.space.unopened(at, last);
+                let (first, end) = self.space().unopened(at, last);
                 if end - first >= LARGE_BYTES {
-                    self.space.adopt(first, end)?;
+                    self.space().adopt(first, end)?;
                 } else if first < end {
                     let parts = self.written_parts(first, end)?;
-                    self.space.open(first, end)?;
+                    self.space().open(first, end)?;
                     for (at, bytes) in parts {
-                        self.copy_in(at, &bytes);
+                        self.memory
+                            .copy_in(at, &bytes)
+                            .map_err(|denied| Error::Memory(denied.to_string()))?;
                     }
                 }
                 at = end;
             }
         }
-        self.merged = true;
+        self.state.merged = true;
         Ok(())
     }
 
     /// The parts of some pages that are not all zero, with their contents.
     fn written_parts(&self, first: u64, last: u64) -> Result<Vec<(u64, Vec<u8>)>, Error> {
         let mut parts = Vec::new();
-        for at in (first..last).step_by(self.host_page as usize) {
+        for at in (first..last).step_by(self.host_page() as usize) {
             // A buffer that could not be unmapped may have lost its contents and rights.
             if self.page_flags(at) == 0 {
                 continue;
             }
-            let mut part = vec![0; self.host_page as usize];
-            self.read(at, &mut part)?;
+            let mut part = vec![0; self.host_page() as usize];
+            self.memory.load_bytes(at, &mut part).map_err(|denied| Error::Memory(denied.to_string()))?;
             // Skip parts that are zero, so that untouched pages stay untouched.
             if part.iter().any(|&byte| byte != 0) {
                 parts.push((at, part));
@@ -99,10 +108,10 @@ impl Memory {
 
     /// Ends coarse mode, once there are no buffers.
     pub(super) fn become_fine(&mut self) -> Result<(), Error> {
-        if self.coarse {
+        if self.state.coarse {
             self.give_back_others(&[])?;
-            self.space.close()?;
-            self.coarse = false;
+            self.space().close()?;
+            self.state.coarse = false;
         }
         Ok(())
     }
@@ -111,12 +120,11 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::super::tests::mappings;
-    use super::super::{Access, MOST_BORDERS, WINDOW_BYTES};
-    use super::*;
+    use super::super::{Access, MOST_BORDERS, Memory, WINDOW_BYTES};
 
     #[test]
     fn many_buffers_are_as_few_are() {
-        let mut memory = Memory::new().unwrap();
+        let memory = Memory::new().unwrap();
         let mut addresses = Vec::new();
         // Across the end of the window, in two pieces of host memory.
         let across = WINDOW_BYTES - 8;
@@ -161,7 +169,7 @@ mod tests {
         for &(address, _) in &addresses {
             memory.unmap(address).unwrap();
         }
-        assert!(!memory.is_coarse() && memory.borders == 0);
+        assert!(!memory.is_coarse() && memory.borders() == 0);
         let address = memory.map(None, 16, Access::ReadWrite).unwrap();
         assert_eq!((address, memory.load(address, 8).unwrap()), (0x1_0000, 0));
     }

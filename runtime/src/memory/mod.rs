@@ -5,8 +5,17 @@
 //! for an address space with memory outside the window translates its addresses (`space`). Everything else uses accessors that
 //! check the page table first and return [`Denied`]. Both see the same pages, so both tiers fault at the same accesses.
 //!
-//! Guest threads may race, so no Rust reference to guest memory exists: every access here is a relaxed atomic access of at most
-//! eight bytes.
+//! A [`Memory`] is a handle: clones name the same space, and all threads and launches may use and change it at the same time.
+//! Two kinds of state make that possible:
+//! - what accesses look at (the page table, reservations) is read without a lock; a value that changes is replaced as a whole and
+//!   kept until nobody uses the space (`space`);
+//! - what changes look at (`State`: the list of buffers, free room) is behind a lock. [`Edit`](edit::Edit) is the state while it
+//!   is locked.
+//!
+//! A page may vanish while it is accessed. Compiled code then faults as anywhere else, and accesses from Rust are guarded
+//! (`crate::vm::guarded`).
+//!
+//! Guest threads may race, so no Rust reference to guest memory exists.
 //!
 //! An operating system limits the number of mappings of a process, and each run of pages with equal rights is one. Beyond
 //! [`MOST_BORDERS`] such runs, memory becomes *coarse* (`coarse`): it has a few large mappings that can be read and written, and
@@ -14,22 +23,37 @@
 
 mod access;
 mod coarse;
+mod dirty;
+mod edit;
+mod options;
 mod parked;
 mod reservation;
 mod room;
 mod space;
+mod special;
 mod update;
 pub(crate) mod window;
 
 pub use access::Denied;
-pub use reservation::WINDOW_BYTES;
+pub(crate) use dirty::write_to_clean;
+pub use options::MemoryOptions;
+pub(crate) use parked::{Lease, Leased};
+pub use reservation::{GUARD_BYTES, WINDOW_BYTES};
 pub use space::ADDRESS_BITS;
+pub(crate) use space::InUse;
+pub use special::{Device, FileSharing, PageFault, Pager, WriteWatch};
 
 use crate::Error;
-use reservation::{HUGE_BYTES, Reservation, Rights};
-use room::Room;
+use crate::fork::Mutex;
+use edit::{Edit, State};
+use options::Form;
+use reservation::{Backing, Reservation, Rights};
 use space::Space;
-use std::collections::BTreeMap;
+use special::Special;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes that one entry of the page table stands for.
 pub const PAGE_BYTES: u64 = 4096;
@@ -37,6 +61,12 @@ pub const PAGE_BYTES: u64 = 4096;
 pub const PAGE_READ: u8 = 1;
 /// Page table: stores are allowed.
 pub const PAGE_WRITE: u8 = 2;
+/// Page table: the page is not where its address says, or a device answers ([`special`]).
+const PAGE_SPECIAL: u8 = 4;
+/// Page table: stores to the page are told to a [`WriteWatch`]. Then [`PAGE_WRITE`] is not set.
+const PAGE_WATCHED: u8 = 8;
+/// Page table: the page has not been written since it was last looked at ([`dirty`]), and the host does not allow stores to it.
+const PAGE_CLEAN: u8 = 16;
 
 /// Addresses below are never handed out, so that a null pointer with a small offset faults.
 const FIRST_ADDRESS: u64 = 0x1_0000;
@@ -48,13 +78,16 @@ const MOST_BORDERS: usize = 1 << 15;
 /// With so few, their number cannot be the reason why the system refuses a mapping.
 const FEW_BORDERS: usize = 1 << 10;
 
-/// What guest code may do with a buffer. The host may always do both.
+/// What guest code may do with a buffer. The host may read and write it unless it is [`Access::None`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Access {
     /// Loads and stores.
     ReadWrite,
     /// Loads only: a store is a `memory` fault.
     ReadOnly,
+    /// Nothing: any access faults, as if nothing were mapped. The contents stay.
+    None,
 }
 
 impl Access {
@@ -62,6 +95,7 @@ impl Access {
         match self {
             Access::ReadWrite => Rights::ReadWrite,
             Access::ReadOnly => Rights::Read,
+            Access::None => Rights::None,
         }
     }
 
@@ -69,57 +103,113 @@ impl Access {
         match self {
             Access::ReadWrite => PAGE_READ | PAGE_WRITE,
             Access::ReadOnly => PAGE_READ,
+            Access::None => 0,
         }
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Buffer {
-    bytes: u64,
-    access: Access,
-}
+/// A guest address space. Clones are handles of the same space, which ends with the last of them.
+///
+/// All methods may be called while launches run in the space. A launch that is running sees a change at its next access:
+/// a page that is gone is a `memory` fault of the guest.
+///
+/// ```
+/// use warpjit_runtime::{Access, Memory};
+///
+/// let memory = Memory::new()?;
+/// let buffer = memory.map(None, 4096, Access::ReadWrite)?;
+/// memory.write(buffer, &7_u32.to_le_bytes())?;
+/// // The same bytes at a second address.
+/// let mirror = memory.map_alias(None, buffer, 4096, Access::ReadOnly)?;
+/// assert_eq!(memory.load(mirror, 4)?, 7);
+/// memory.unmap(mirror)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Memory(Arc<Shared>);
 
-/// One guest address space.
+/// The space that handles name.
 #[derive(Debug)]
-pub struct Memory {
+struct Shared {
     space: Space,
-    buffers: BTreeMap<u64, Buffer>,
-    parked: parked::Parked,
+    form: Form,
     /// Unit of the host's own protection, at least [`PAGE_BYTES`].
     host_page: u64,
-    /// Which host pages below 4 GiB are taken by buffers; each buffer has one more page after it.
-    room: Room,
-    /// Number of places where a host page has other rights than the page before it.
-    borders: usize,
-    /// Whether there are too many of these, so that only the page table says what is mapped.
-    coarse: bool,
-    /// If coarse: whether all buffers are in the large mappings.
-    merged: bool,
+    state: Mutex<State>,
+    /// Whether there are too many mappings, so that only the page table says what is mapped.
+    coarse: AtomicBool,
+    /// Whether launches use code that looks each page up ([`MemoryOptions::careful`], or there are special pages).
+    careful: AtomicBool,
 }
 
 impl Memory {
-    /// Makes an empty address space.
+    /// Makes an empty address space of the usual form: 48-bit sign-extended addresses, with a window as large as the host
+    /// allows.
+    ///
+    /// # Errors
+    /// If the host has no addresses left. A space takes about a terabyte of them, but hardly any memory;
+    /// [`MemoryOptions::size`] makes a smaller one.
     pub fn new() -> Result<Self, Error> {
-        Ok(Self::with_window(Reservation::new()?))
+        Self::with(&MemoryOptions::new())
+    }
+
+    /// Makes an empty address space of another form.
+    ///
+    /// # Errors
+    /// As [`Memory::new`]; and if options contradict one another.
+    pub fn with(options: &MemoryOptions) -> Result<Self, Error> {
+        let (window, form) = options.make()?;
+        Self::with_window(window, form)
+    }
+
+    /// Makes a space over a range of host addresses that the embedder has reserved, and maps and unmaps by itself. Guest
+    /// address 0 is `base`; the guest may access what is accessible there, and anything else is a `memory` fault.
+    /// Methods that map, unmap and protect are errors.
+    ///
+    /// # Safety
+    /// Until the last handle is dropped, the host addresses from `base - GUARD_BYTES` to `base + bytes + GUARD_BYTES`
+    /// ([`GUARD_BYTES`]) are the embedder's, and hold nothing but what the guest may access and pages without access.
+    ///
+    /// # Errors
+    /// If `bytes` is not a power of two from 4 GiB to [`WINDOW_BYTES`], or `base` is not at a page.
+    pub unsafe fn over(base: *mut u8, bytes: u64) -> Result<Self, Error> {
+        let page = rustix::param::page_size();
+        if !bytes.is_power_of_two() || !(1 << 32..=WINDOW_BYTES).contains(&bytes) {
+            return Err(Error::Memory(format!(
+                "a range of {bytes:#x} bytes; possible are powers of two from 4 GiB to {WINDOW_BYTES:#x}"
+            )));
+        }
+        if !base.addr().is_multiple_of(page) {
+            return Err(Error::Memory(format!("a range at {base:p}, which is no multiple of {page:#x}")));
+        }
+        // SAFETY: as the caller promises.
+        let window = unsafe { Reservation::of_embedder(base, bytes) };
+        Self::with_window(window, Form::embedder())
     }
 
     /// The same with this window.
-    fn with_window(window: Reservation) -> Self {
+    fn with_window(window: Reservation, form: Form) -> Result<Self, Error> {
         let host_page = (rustix::param::page_size() as u64).max(PAGE_BYTES);
-        Memory {
-            space: Space::new(window),
-            buffers: BTreeMap::new(),
-            parked: parked::Parked::default(),
+        let flags = if form.is_embedders { PAGE_READ | PAGE_WRITE } else { 0 };
+        Ok(Memory(Arc::new(Shared {
+            space: Space::new(window, flags)?,
+            form,
             host_page,
-            room: {
-                let mut room = Room::new((1 << 32) / host_page);
-                room.set(0, FIRST_ADDRESS.div_ceil(host_page), true);
-                room
-            },
-            borders: 0,
-            coarse: false,
-            merged: false,
+            state: Mutex::new(State::new(host_page)),
+            coarse: AtomicBool::new(false),
+            careful: AtomicBool::new(form.careful || form.is_small || form.is_identity),
+        })))
+    }
+
+    /// Runs `work` on the state, which no other thread changes meanwhile.
+    fn edit<T>(&self, work: impl FnOnce(&mut Edit<'_>) -> Result<T, Error>) -> Result<T, Error> {
+        if self.0.form.is_embedders {
+            return Err(Error::Memory("the embedder maps the memory of this space by itself".into()));
         }
+        let mut state = self.0.state.lock();
+        let result = work(&mut Edit { memory: self, state: &mut state });
+        self.0.coarse.store(state.coarse, Ordering::Relaxed);
+        result
     }
 
     /// Maps `bytes` zeroed bytes at `address`, or at a page-aligned address that the runtime chooses. A chosen address
@@ -128,323 +218,234 @@ impl Memory {
     ///
     /// An explicit address need not be page-aligned. Then whole pages become accessible, so that accesses a little
     /// outside the buffer do not fault. Buffers may share a page if they have the same access; they may not overlap.
-    pub fn map(&mut self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
-        if bytes == 0 {
-            return Err(Error::Memory("a buffer needs at least one byte".into()));
-        }
-        let address = match address {
-            Some(address) => address,
-            None => self.find_room(bytes)?,
-        };
-        let end = address.checked_add(bytes).filter(|&end| self.space.exists(address, end)).ok_or_else(|| {
-            Error::Memory(format!(
-                "buffer of {bytes:#x} bytes at {address:#x} does not lie in sign-extended addresses of {ADDRESS_BITS} bits \
-                 (the last 64 KiB of these cannot be mapped)"
-            ))
-        })?;
-        if bytes > WINDOW_BYTES {
-            return Err(Error::Memory(format!(
-                "buffer of {bytes:#x} bytes at {address:#x} is too large: {WINDOW_BYTES:#x} is the most"
-            )));
-        }
-        if let Some((&other, buffer)) = self.buffers.range(..end).next_back()
-            && other + buffer.bytes > address
-        {
-            return Err(Error::Memory(format!(
-                "buffer at {address:#x}..{end:#x} overlaps the one at {other:#x}..{:#x}",
-                other + buffer.bytes
-            )));
-        }
-        // The pages at both ends may already belong to a neighbour. Those in between are all new.
-        let (first, last) = self.covering(address, end);
-        for (other, buffer) in self.neighbours(address, first, last) {
-            if buffer.access != access {
-                return Err(Error::Memory(format!(
-                    "buffer at {address:#x} shares a page with the one at {other:#x}, which has other access"
-                )));
-            }
-        }
-        self.give_back_within(first, last)?;
-        // The guest may have written to the rest of a neighbour's page. New pages are zero.
-        for page in [first, last - self.host_page] {
-            let behind = page + self.host_page;
-            if self.shared_page(address, page, behind) {
-                let start = address.max(page);
-                self.fill_zero(start, end.min(behind) - start)?;
-            }
-        }
-        self.claim(address, first, last, access).inspect_err(|_| self.release(first, last))?;
-        self.set_pages(first, last, access.flags());
-        self.buffers.insert(address, Buffer { bytes, access });
-        self.room.set(first / self.host_page, last / self.host_page + 1, true);
-        Ok(address)
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the buffer is empty, overlaps another one, or lies outside the space; [`Error::Os`] if the host
+    /// has no room.
+    pub fn map(&self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
+        self.edit(|edit| edit.map(address, bytes, access))
     }
 
-    /// Gets host memory for the pages of a buffer at `address`. If that fails, pages that were free stay inaccessible;
-    /// address reservations made for them remain.
-    fn claim(&mut self, address: u64, first: u64, last: u64, access: Access) -> Result<(), Error> {
-        let (first, last) = self.own_pages(address, first, last);
-        if first >= last {
-            return Ok(());
-        }
-        if !self.coarse && self.borders > MOST_BORDERS {
-            self.become_coarse()?;
-        }
-        self.space.reserve(first, last)?;
-        if !self.coarse {
-            let Err(error) = self.space.map(first, last - first, access.rights()) else { return Ok(()) };
-            // The process may have too many mappings, or the system may allow fewer than usual.
-            let has_many = self.borders > FEW_BORDERS;
-            if !has_many || self.become_coarse().is_err() {
-                // Some of several pieces may have been mapped.
-                let _ = self.close_pages(first, last);
-                return Err(error);
-            }
-            // Nothing is retained any more, and its reservations have been released.
-            self.space.reserve(first, last)?;
-        }
-        self.open(first, last)
+    /// As [`Memory::map`], but memory that [`Memory::map_alias`] can show at other addresses without any cost. Address and
+    /// size are multiples of the host's page size. A child of `fork` shares it with its parent.
+    ///
+    /// # Errors
+    /// As [`Memory::map`].
+    pub fn map_shared(&self, address: Option<u64>, bytes: u64, access: Access) -> Result<u64, Error> {
+        self.edit(|edit| edit.map_backing(address, bytes, access, &Backing::Shared))
     }
 
-    /// The pages of a buffer that it shares with no other buffer. Only the pages at its ends can be shared. The range
-    /// may be empty (`first >= last`).
-    fn own_pages(&self, address: u64, first: u64, last: u64) -> (u64, u64) {
-        let page = self.host_page;
-        let from = if self.shared_page(address, first, first + page) { first + page } else { first };
-        let to = if self.shared_page(address, last - page, last) { last - page } else { last };
-        (from, to)
+    /// Maps `bytes` bytes of a file from byte `offset` on, which is copied nowhere. All are multiples of the host's page
+    /// size. The descriptor may be closed afterwards. Reading beyond the end of the file is a `memory` fault.
+    ///
+    /// # Errors
+    /// As [`Memory::map`]; also if the system cannot map the file in that way.
+    pub fn map_file(
+        &self,
+        address: Option<u64>,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        bytes: u64,
+        access: Access,
+        sharing: FileSharing,
+    ) -> Result<u64, Error> {
+        let backing = Backing::File { file, offset, private: sharing == FileSharing::Private };
+        self.edit(|edit| edit.map_backing(address, bytes, access, &backing))
     }
 
-    /// Discards the contents of pages and, unless memory is coarse, all rights to them. Does not change the page table.
-    fn close_pages(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        // If the system has no mappings left, make memory coarse, so that all pages have the same rights.
-        if !self.coarse && self.space.map(first, last - first, Rights::None).is_err() {
-            self.become_coarse()?;
-        }
-        if self.coarse { self.space.forget(first, last - first) } else { Ok(()) }
+    /// Maps host memory: guest and host see the same bytes at once. `pointer`, address and size are multiples of the host's
+    /// page size.
+    ///
+    /// Shared mappings of the process (of a file, of a memfd, `MAP_SHARED | MAP_ANONYMOUS`) get a second mapping and are as
+    /// fast as other memory. Anything else (a heap) stays where it is; then launches that start later use code which looks
+    /// each page up ([`Memory::is_careful`]). In a space of [`MemoryOptions::identity`] the address is the pointer.
+    ///
+    /// # Safety
+    /// Until it is unmapped, and until launches that ran then have ended, the memory stays mapped for reading, and for
+    /// writing if `access` says so, and is accessed by others only in ways that allow races (atomics, other processes,
+    /// volatile). If it vanishes all the same, accesses of guests are faults, as long as nothing else takes its place.
+    ///
+    /// # Errors
+    /// As [`Memory::map`].
+    pub unsafe fn map_host(
+        &self,
+        address: Option<u64>,
+        pointer: *mut u8,
+        bytes: u64,
+        access: Access,
+    ) -> Result<u64, Error> {
+        self.edit(|edit| edit.map_host(address, pointer, bytes, access))
+    }
+
+    /// Maps the bytes of mapped memory at a second address: stores through one are seen through the other. Both addresses and the
+    /// size are multiples of the host's page size, and the memory lies in one buffer.
+    ///
+    /// Of memory of [`Memory::map_shared`], [`Memory::map_file`] (shared) and shared host memory, an alias is as fast as other memory. An alias of
+    /// anything else makes the space careful ([`Memory::is_careful`]). Unmapping the memory does not unmap its aliases; those that are
+    /// no mappings of their own fault from then on.
+    ///
+    /// # Errors
+    /// As [`Memory::map`]; also if `of` is not mapped.
+    pub fn map_alias(&self, address: Option<u64>, of: u64, bytes: u64, access: Access) -> Result<u64, Error> {
+        self.edit(|edit| edit.map_alias(address, of, bytes, access))
+    }
+
+    /// Lets a device answer accesses to a range: each load and store of a guest calls it, with the offset in the range. Address and
+    /// size are multiples of the host's page size. The space is careful from then on ([`Memory::is_careful`]).
+    ///
+    /// # Errors
+    /// As [`Memory::map`].
+    pub fn map_device(
+        &self,
+        address: Option<u64>,
+        bytes: u64,
+        device: Arc<dyn Device>,
+    ) -> Result<u64, Error> {
+        self.edit(|edit| edit.map_special(address, bytes, Access::ReadWrite, Special::Device(device)))
+    }
+
+    /// Lets a function mend accesses of guests to pages that are not mapped, or that may not be written: it is called before the
+    /// access becomes a fault, and may map or protect pages. `None`: nobody mends them. The space is careful from then
+    /// on ([`Memory::is_careful`]).
+    pub fn set_pager(&self, pager: Option<Arc<dyn Pager>>) {
+        let _ = self.edit(|edit| {
+            edit.set_pager(pager);
+            Ok(())
+        });
+    }
+
+    /// Calls a function before the first store of a guest to each page of a mapped range; from then on the page can be
+    /// written without a call. The space is careful from then on ([`Memory::is_careful`]). A later call for the same range
+    /// watches all of its pages anew. `None`: they are not watched any more.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not all of the range is mapped, or its ends are not at pages.
+    pub fn watch_writes(&self, range: Range<u64>, watch: Option<Arc<dyn WriteWatch>>) -> Result<(), Error> {
+        self.edit(|edit| edit.watch(range, watch))
+    }
+
+    /// Changes what the guest may do with pages of buffers. Both ends are at pages of the host.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if not all of the range belongs to buffers, or to a device; [`Error::Os`] if the host refuses it.
+    pub fn protect(&self, range: Range<u64>, access: Access) -> Result<(), Error> {
+        self.edit(|edit| edit.protect(range, access))
     }
 
     /// Unmaps the buffer that begins at `address`; its pages fault from then on.
     ///
     /// # Errors
     /// If no buffer begins there, or the system refuses it. Then the buffer is still mapped.
-    pub fn unmap(&mut self, address: u64) -> Result<(), Error> {
-        let Some(&buffer) = self.buffers.get(&address) else {
-            return Err(Error::Memory(format!("no buffer begins at {address:#x}")));
-        };
-        let (first, last) = self.covering(address, address + buffer.bytes);
-        let (from, to) = self.own_pages(address, first, last);
-        if from < to {
-            if let Err(error) = self.close_pages(from, to) {
-                // Some of several pieces may have been unmapped. The host must not access pages that may have no
-                // rights.
-                if self.space.protect(from, to - from, buffer.access.rights()).is_err() {
-                    self.set_pages(from, to, 0);
-                }
-                return Err(error);
-            }
-            self.set_pages(from, to, 0);
-        }
-        self.buffers.remove(&address);
-        self.leave_room(first, last);
-        self.release(first, last);
-        if self.buffers.is_empty() {
-            // If that fails, memory stays coarse, which is also correct.
-            let _ = self.become_fine();
-        }
-        Ok(())
+    pub fn unmap(&self, address: u64) -> Result<(), Error> {
+        self.edit(|edit| edit.unmap(address))
     }
 
-    /// Releases reservations outside the window for a range, if nothing in them is mapped or retained.
-    fn release(&mut self, first: u64, last: u64) {
-        let Memory { space, buffers, parked, .. } = self;
-        space.release(first, last, |start, end| {
-            let before = buffers.range(..=end).next_back();
-            before.is_some_and(|(&at, buffer)| at + buffer.bytes > start) || parked.has_any(start, end)
-        });
-    }
-
-    /// Marks a buffer's former pages as free, unless other buffers touch them or the pages before them.
-    fn leave_room(&mut self, first: u64, last: u64) {
-        if first >> 32 != 0 {
-            return;
-        }
-        let page = self.host_page;
-        // No other buffer can touch those in between.
-        let inside = ((first / page + 2).max(FIRST_ADDRESS.div_ceil(page)), (last / page).saturating_sub(1));
-        if inside.0 < inside.1 {
-            self.room.set(inside.0, inside.1, false);
-        }
-        let ends = [first, first + page, last.saturating_sub(page), last];
-        for at in ends.into_iter().filter(|&at| at >= first && at <= last) {
-            let touched = self.neighbours(u64::MAX, at.saturating_sub(page), at + page).next().is_some();
-            let never = at < FIRST_ADDRESS;
-            self.room.set(at / page, at / page + 1, touched || never);
-        }
+    /// The mapped buffers in order of address: (address, bytes, access that they were mapped with).
+    pub fn buffers(&self) -> impl Iterator<Item = (u64, u64, Access)> + use<> {
+        let state = self.0.state.lock();
+        let all: Vec<_> =
+            state.buffers.iter().map(|(&address, buffer)| (address, buffer.bytes, buffer.access)).collect();
+        all.into_iter()
     }
 
     /// Whether only the page table says what is mapped, so that compiled code must check it.
     pub fn is_coarse(&self) -> bool {
-        self.coarse
+        self.0.coarse.load(Ordering::Relaxed)
     }
 
-    /// The mapped buffers in order of address: (address, bytes, access).
-    pub fn buffers(&self) -> impl Iterator<Item = (u64, u64, Access)> + '_ {
-        self.buffers.iter().map(|(&address, buffer)| (address, buffer.bytes, buffer.access))
+    /// Whether launches in this space use code that looks each page up in the page table. That is so where accesses need
+    /// help: devices, pagers, write watches, private host memory, small spaces, identity. Such code is slower. A
+    /// launch that is running when a space becomes careful goes on as it is: for it, special pages are not mapped.
+    pub fn is_careful(&self) -> bool {
+        self.0.careful.load(Ordering::Relaxed)
+    }
+
+    /// Whether compiled code must check the page table.
+    pub(crate) fn needs_checks(&self) -> bool {
+        self.is_coarse() || self.is_careful()
+    }
+
+    /// Whether nothing but signals tells which pages there are.
+    pub(crate) fn needs_signals(&self) -> bool {
+        self.0.form.is_embedders
+    }
+
+    /// How many of the highest bits of an address the device ignores ([`MemoryOptions::ignore_high_bits`]).
+    pub(crate) fn ignored_bits(&self) -> u32 {
+        self.0.form.ignored_bits
     }
 
     /// Copies guest memory to the host. All of it must be mapped.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the first address that is not mapped.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), Error> {
+        let _used = self.use_it();
         self.load_bytes(address, out)
             .map_err(|denied| Error::Memory(format!("read of {} bytes at {address:#x}: {denied}", out.len())))
     }
 
     /// Copies from the host to guest memory, whether guest code may write there or not.
     /// All of it must be mapped.
-    pub fn write(&mut self, address: u64, data: &[u8]) -> Result<(), Error> {
-        let end = self.check(address, data.len() as u64, PAGE_READ).map_err(|denied| {
+    ///
+    /// Pages that the guest may only read are writable for that moment, for all threads.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] with the first address that is not mapped.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), Error> {
+        let told = |denied: Denied| {
             Error::Memory(format!("write of {} bytes at {address:#x}: {denied}", data.len()))
-        })?;
-        self.unprotected(address, end, |memory| memory.copy_in(address, data))
-    }
-
-    /// Sets mapped guest memory to zero, whether guest code may write there or not.
-    fn fill_zero(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.unprotected(address, address + bytes, |memory| {
-            let zeros = [0; PAGE_BYTES as usize];
-            for at in (address..address + bytes).step_by(zeros.len()) {
-                memory.copy_in(at, &zeros[..(address + bytes - at).min(PAGE_BYTES) as usize]);
-            }
-        })
-    }
-
-    /// Runs `work` while the read-only pages of a mapped range can be written.
-    /// `&mut self` keeps guest code from running meanwhile.
-    fn unprotected(&mut self, start: u64, end: u64, work: impl FnOnce(&Self)) -> Result<(), Error> {
-        if self.coarse {
-            work(self);
+        };
+        let used = self.use_it();
+        // Most memory can be written as it is.
+        if self.store_bytes(address, data).is_ok() {
             return Ok(());
         }
-        let (first, last) = self.covering(start, end);
-        let locked: Vec<u64> = (first..last)
-            .step_by(self.host_page as usize)
-            .filter(|&page| self.page_flags(page) == PAGE_READ)
-            .collect();
-        // Change runs of neighbouring pages with one system call.
-        let mut runs: Vec<(u64, u64)> = Vec::new();
-        for page in locked {
-            match runs.last_mut() {
-                Some((from, bytes)) if *from + *bytes == page => *bytes += self.host_page,
-                _ => runs.push((page, self.host_page)),
-            }
-        }
-        let change = |memory: &Memory, rights: Rights| {
-            runs.iter().try_for_each(|&(page, bytes)| memory.space.protect(page, bytes, rights))
-        };
-        // This may also need more mappings than the system allows.
-        if let Err(error) = change(self, Rights::ReadWrite)
-            && self.become_coarse().is_err()
-        {
-            let _ = change(self, Rights::Read);
-            return Err(error);
-        }
-        work(self);
-        if !self.coarse && change(self, Rights::Read).is_err() {
-            self.become_coarse()?;
-        }
-        Ok(())
+        // What follows may have to change how memory is mapped. Nobody else changes it meanwhile.
+        drop(used);
+        let end = self.check(address, data.len() as u64, PAGE_READ).map_err(told)?;
+        self.edit(|edit| edit.unprotected(address, end, |_| self.copy_in(address, data)))?.map_err(told)
     }
 
-    /// Size of the window: [`WINDOW_BYTES`], or a smaller power of two if the host has no room for it.
+    /// Marks the space as in use: what it has reserved stays until the result is dropped.
+    #[inline]
+    pub(crate) fn use_it(&self) -> InUse<'_> {
+        self.0.space.use_it()
+    }
+
+    /// Size of the window: [`WINDOW_BYTES`], or a smaller power of two if the host has no room for it or the options say so.
     pub fn window_bytes(&self) -> u64 {
-        self.space.window().bytes()
+        self.0.space.window_bytes()
     }
 
     /// Whether compiled code must translate 64-bit addresses, because there is memory outside the window, or may be
     /// during a launch.
     pub(crate) fn needs_translation(&self) -> bool {
-        self.space.exceeds_window() || self.window_bytes() < WINDOW_BYTES
+        self.0.space.exceeds_window()
+            || self.window_bytes() < WINDOW_BYTES && self.0.form.limit.is_none()
+            || self.is_careful()
+            || self.ignored_bits() > 0
     }
 
-    /// The host address of the upper window's start, if there is an upper window.
+    /// The host address of the upper window's start, if there is an upper window. The caller uses the space.
     pub(crate) fn upper_base(&self) -> Option<*mut u8> {
-        self.space.upper().map(|upper| upper.base())
+        self.0.space.upper_base()
     }
 
     /// Whether a guest address plus a 32-bit index may reach other memory of the host.
     pub fn has_near_guards(&self) -> bool {
-        self.space.window().has_near_guards()
+        self.0.space.window().has_near_guards()
     }
 
     /// The host address of guest address 0, for compiled code.
     pub fn base(&self) -> *mut u8 {
-        self.space.window().base()
+        self.0.space.window().base()
     }
 
     /// The window's page table, for compiled code that checks addresses: one byte ([`PAGE_READ`], [`PAGE_WRITE`]) for
     /// each [`PAGE_BYTES`], then two more without rights.
     pub fn page_table(&self) -> *const u8 {
-        self.space.window_pages().as_ptr().cast()
-    }
-
-    #[inline]
-    fn page_flags(&self, address: u64) -> u8 {
-        self.space.page_flags(address)
-    }
-
-    fn set_pages(&mut self, first: u64, last: u64, flags: u8) {
-        self.borders -= self.borders_within(first, last);
-        self.space.set_pages(first, last, flags);
-        self.borders += self.borders_within(first, last);
-    }
-
-    /// Number of places from `first` to `last` where a page has other rights than the page before it. All pages of the
-    /// range except the first and the last have the same rights, so only one of them is looked at.
-    fn borders_within(&self, first: u64, last: u64) -> usize {
-        let page = self.host_page;
-        let end = last - page;
-        let places = [first, (first + page).min(end), end, last].map(|at| self.page_flags(at));
-        let mut before = first.checked_sub(page).map_or(0, |page| self.page_flags(page));
-        places.into_iter().filter(|&flags| std::mem::replace(&mut before, flags) != flags).count()
-    }
-
-    /// The host pages that a range touches.
-    fn covering(&self, start: u64, end: u64) -> (u64, u64) {
-        (start / self.host_page * self.host_page, end.next_multiple_of(self.host_page))
-    }
-
-    /// Buffers other than the one at `address` that touch a range of whole pages.
-    fn neighbours(&self, address: u64, first: u64, last: u64) -> impl Iterator<Item = (u64, Buffer)> + '_ {
-        self.buffers
-            .range(..last)
-            .rev()
-            .take_while(move |(at, buffer)| *at + buffer.bytes > first || **at == address)
-            .filter(move |(at, _)| **at != address)
-            .map(|(&at, &buffer)| (at, buffer))
-    }
-
-    fn shared_page(&self, address: u64, first: u64, last: u64) -> bool {
-        self.neighbours(address, first, last).next().is_some()
-    }
-
-    /// First fit, with one page without rights after each buffer.
-    fn find_room(&self, bytes: u64) -> Result<u64, Error> {
-        let need = bytes
-            .checked_next_multiple_of(self.host_page)
-            .and_then(|whole| whole.checked_add(self.host_page))
-            .unwrap_or(u64::MAX);
-        // Large buffers start where a huge page may start, if there is room.
-        let huge = (bytes >= HUGE_BYTES as u64).then(|| self.room_for(need, HUGE_BYTES as u64)).flatten();
-        huge.or_else(|| self.room_for(need, self.host_page)).ok_or_else(|| {
-            Error::Memory(format!("no room for a buffer of {bytes:#x} bytes in 32-bit addresses"))
-        })
-    }
-
-    /// The first free range of `need` bytes below 4 GiB that starts at a multiple of `align`, which is a multiple of
-    /// the host's page size.
-    fn room_for(&self, need: u64, align: u64) -> Option<u64> {
-        let found = self.room.find(need / self.host_page, align / self.host_page)?;
-        Some(found * self.host_page)
+        self.0.space.window_pages().as_ptr().cast()
     }
 }
 

@@ -27,7 +27,7 @@ const BUFFERS: [(u64, u64, Access); 6] = [
 ];
 
 fn empty() -> Memory {
-    Memory::with_window(Reservation::near(WINDOW).unwrap())
+    Memory::with_window(Reservation::near(WINDOW).unwrap(), Form::default()).unwrap()
 }
 
 /// What a buffer holds at its begin and its end.
@@ -36,7 +36,7 @@ fn mark(address: u64) -> [u8; 8] {
 }
 
 fn filled() -> Memory {
-    let mut memory = empty();
+    let memory = empty();
     for (address, bytes, access) in BUFFERS {
         memory.map(Some(address), bytes, access).unwrap();
         for at in [address, address + bytes - 8] {
@@ -44,15 +44,15 @@ fn filled() -> Memory {
         }
     }
     for (at, access) in [(PARKED, Access::ReadOnly), (ALSO_PARKED, Access::ReadWrite)] {
-        memory.map_parked(at, 16, access, &[5; 16]).unwrap();
+        memory.edit(|edit| edit.map_parked(at, 16, access, &[5; 16])).unwrap();
     }
     for at in [PARKED, ALSO_PARKED] {
-        memory.park(at, vec![5; 16]).unwrap();
+        memory.edit(|edit| edit.park(at, vec![5; 16])).unwrap();
     }
     memory
 }
 
-type Step = (&'static str, fn(&mut Memory) -> Result<(), Error>);
+type Step = (&'static str, fn(&Memory) -> Result<(), Error>);
 
 const STEPS: [Step; 12] = [
     ("map in two slabs", |memory| memory.map(Some(FAR), 0x2000, Access::ReadWrite).map(|_| ())),
@@ -66,9 +66,13 @@ const STEPS: [Step; 12] = [
     ("unmap shared pages", |memory| memory.unmap(0x20_0040)),
     ("unmap a large one", |memory| memory.unmap(LARGE)),
     ("write", |memory| memory.write(0x20_3100, &[9; 0x1000])),
-    ("map what is parked", |memory| memory.map_parked(PARKED, 16, Access::ReadOnly, &[5; 16])),
-    ("map what is parked in another way", |memory| memory.map_parked(PARKED, 9, Access::ReadWrite, &[6; 9])),
-    ("give back what is parked", |memory| memory.give_back_others(&[])),
+    ("map what is parked", |memory| {
+        memory.edit(|edit| edit.map_parked(PARKED, 16, Access::ReadOnly, &[5; 16]))
+    }),
+    ("map what is parked in another way", |memory| {
+        memory.edit(|edit| edit.map_parked(PARKED, 9, Access::ReadWrite, &[6; 9]))
+    }),
+    ("give back what is parked", |memory| memory.edit(|edit| edit.give_back_others(&[]))),
 ];
 
 fn buffers(memory: &Memory) -> Vec<(u64, u64, Access)> {
@@ -95,7 +99,7 @@ fn look(memory: &Memory, may_be_gone: Option<u64>, told: &str) {
 
 /// The host has the rights in the window that the table of pages tells, and no others.
 fn look_at_rights(memory: &Memory, told: &str) {
-    let parked: Vec<(u64, u64)> = memory.parked_pages().map(|(pages, _)| pages).collect();
+    let parked = memory.parked_pages();
     for (first, last, reads, writes) in mappings(memory) {
         for at in (first..last).step_by(PAGE_BYTES as usize) {
             if parked.iter().any(|&(start, end)| (start..end).contains(&at)) {
@@ -109,15 +113,15 @@ fn look_at_rights(memory: &Memory, told: &str) {
 }
 
 /// Takes all away; then the memory is as a new one.
-fn clear(memory: &mut Memory, told: &str) {
+fn clear(memory: &Memory, told: &str) {
     for (address, ..) in buffers(memory) {
         memory.unmap(address).unwrap_or_else(|error| panic!("{told}: {error}"));
     }
-    memory.give_back_others(&[]).unwrap();
-    assert!(!memory.is_coarse() && !memory.space.exceeds_window() && memory.borders == 0, "{told}");
+    memory.edit(|edit| edit.give_back_others(&[])).unwrap();
+    assert!(!memory.is_coarse() && !memory.0.space.exceeds_window() && memory.borders() == 0, "{told}");
     assert!(mappings(memory).iter().all(|&(_, _, reads, writes)| !reads && !writes), "{told}");
-    let room = (WINDOW - FIRST_ADDRESS - memory.host_page) & !0xf_ffff;
-    assert!(memory.find_room(room).is_ok(), "{told}");
+    let room = (WINDOW - FIRST_ADDRESS - memory.0.host_page) & !0xf_ffff;
+    assert!(memory.edit(|edit| edit.find_room(room)).is_ok(), "{told}");
     for (address, bytes, access) in BUFFERS {
         memory.map(Some(address), bytes, access).unwrap();
         assert_eq!(memory.load(address, 8).unwrap(), 0, "{told}");
@@ -125,7 +129,7 @@ fn clear(memory: &mut Memory, told: &str) {
 }
 
 /// As if there were so many buffers that a refusal could come from their number.
-const MANY: usize = FEW_BORDERS;
+const MANY: isize = FEW_BORDERS as isize;
 
 #[test]
 fn one_call_after_the_other() {
@@ -133,11 +137,11 @@ fn one_call_after_the_other() {
         for (is_once, has_many) in [(true, false), (true, true), (false, false), (false, true)] {
             for number in 0.. {
                 let told = format!("{name}, call {number} is refused, once: {is_once}, many: {has_many}");
-                let mut memory = filled();
+                let memory = filled();
                 let before = buffers(&memory);
-                memory.borders += if has_many { MANY } else { 0 };
+                memory.add_borders(if has_many { MANY } else { 0 });
                 let refused = number..if is_once { number + 1 } else { u32::MAX };
-                let (result, calls) = refusals::during(refused, || step(&mut memory));
+                let (result, calls) = refusals::during(refused, || step(&memory));
                 let unmapped = match name {
                     "unmap two pieces" => Some(ACROSS),
                     "unmap shared pages" => Some(0x20_0040),
@@ -155,15 +159,15 @@ fn one_call_after_the_other() {
                 if result.is_err() {
                     assert_eq!(buffers(&memory), before, "{told}");
                     for at in [FAR, FAR + 0x1000, UPPER] {
-                        assert!(memory.space.place(at).is_none(), "{told}: {at:#x} is still reserved");
+                        assert!(memory.0.space.place(at).is_none(), "{told}: {at:#x} is still reserved");
                     }
                     // Memory that cannot be fine can be coarse.
                     assert!(!is_once || !name.starts_with("unmap"), "{told}: {result:?}");
-                    step(&mut memory).unwrap_or_else(|error| panic!("{told}: again: {error}"));
+                    step(&memory).unwrap_or_else(|error| panic!("{told}: again: {error}"));
                 }
                 look(&memory, None, &told);
-                memory.borders -= if has_many { MANY } else { 0 };
-                clear(&mut memory, &told);
+                memory.add_borders(if has_many { -MANY } else { 0 });
+                clear(&memory, &told);
                 if number > calls {
                     break;
                 }
@@ -176,7 +180,7 @@ fn one_call_after_the_other() {
 fn a_buffer_that_is_refused_leaves_nothing() {
     for at in [FAR, UPPER, ACROSS] {
         for number in 0.. {
-            let mut memory = empty();
+            let memory = empty();
             let map = || memory.map(Some(at), 0x6000, Access::ReadWrite);
             let (result, calls) = refusals::during(number..number + 1, map);
             if number >= calls {
@@ -185,7 +189,7 @@ fn a_buffer_that_is_refused_leaves_nothing() {
             }
             // Without an upper window slabs will do.
             if result.is_err() {
-                assert!(!memory.space.exceeds_window() && !memory.is_coarse(), "{at:#x}, call {number}");
+                assert!(!memory.0.space.exceeds_window() && !memory.is_coarse(), "{at:#x}, call {number}");
                 look_at_rights(&memory, "nothing");
                 memory.map(Some(at), 0x6000, Access::ReadWrite).unwrap();
             }

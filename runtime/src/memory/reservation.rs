@@ -7,8 +7,14 @@
 //! host.
 
 use crate::Error;
-use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect,
+    mremap_fixed, munmap,
+};
 use std::ffi::c_void;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicU8;
 
 /// Largest size of the window: 40-bit addresses, as most GPUs of the time had.
 pub const WINDOW_BYTES: u64 = 1 << 40;
@@ -17,6 +23,10 @@ pub const WINDOW_BYTES: u64 = 1 << 40;
 const SIZES: [u64; 4] = [WINDOW_BYTES, 1 << 38, 1 << 36, 1 << 32];
 /// Smallest guard on each side: the displacement and the widest access, rounded up to any host page and to a huge page.
 const NEAR_BYTES: usize = (1 << 31) + (1 << 22);
+/// What must be inaccessible on both sides of an embedder's range.
+pub const GUARD_BYTES: u64 = NEAR_BYTES as u64;
+/// All addresses that a process can have on today's hosts.
+pub const IDENTITY_BYTES: u64 = 1 << 47;
 /// Guard on each side that also has room for a 32-bit index.
 const FAR_BYTES: usize = (1 << 34) + NEAR_BYTES;
 
@@ -64,10 +74,42 @@ impl Rights {
     }
 }
 
+/// What pages of guest memory show, if not fresh memory of their own.
+#[derive(Debug, Clone, Copy)]
+pub enum Backing<'a> {
+    /// Fresh memory that other mappings can show too.
+    Shared,
+    /// A file from a byte on, a multiple of the host's page size.
+    File {
+        /// The file.
+        file: BorrowedFd<'a>,
+        /// The byte.
+        offset: u64,
+        /// Whether stores stay in this mapping and do not change the file.
+        private: bool,
+    },
+    /// The same pages as at this host address, a multiple of the page size, which are shared mappings of the process.
+    Host(*mut u8),
+}
+
+impl Backing<'_> {
+    /// The same, so many bytes further.
+    pub fn from(&self, bytes: u64) -> Self {
+        match *self {
+            Backing::Shared => Backing::Shared,
+            Backing::File { file, offset, private } => {
+                Backing::File { file, offset: offset + bytes, private }
+            }
+            Backing::Host(pointer) => Backing::Host(pointer.wrapping_add(bytes as usize)),
+        }
+    }
+}
+
 /// Reserved host addresses between two guards; freed when dropped.
 #[derive(Debug)]
 pub struct Reservation {
-    start: *mut u8,
+    /// `None`: the addresses are the embedder's, or all of the process.
+    start: Option<*mut u8>,
     /// Host address of guest address 0 of the range.
     base: *mut u8,
     space: u64,
@@ -101,6 +143,31 @@ impl Reservation {
         Self::of_size(bytes, SLAB_GUARD_BYTES)
     }
 
+    /// Reserves so many addresses, with far guards if they fit.
+    pub fn of_bytes(bytes: u64) -> Result<Self, Error> {
+        Self::of_size(bytes, FAR_BYTES).or_else(|_| Self::of_size(bytes, NEAR_BYTES))
+    }
+
+    /// Reserves addresses without guards, for code that checks each of its addresses. `bytes` is a multiple of the page size.
+    pub fn bare(bytes: u64) -> Result<Self, Error> {
+        Self::of_size(bytes, 0)
+    }
+
+    /// Takes addresses that the embedder has reserved, from `base` on. They are not freed.
+    ///
+    /// # Safety
+    /// `bytes` bytes from there, a power of two of at least 4 GiB, and [`GUARD_BYTES`] on both sides belong to the embedder, who
+    /// keeps nothing there but guest memory and inaccessible pages, until the value is dropped.
+    pub unsafe fn of_embedder(base: *mut u8, bytes: u64) -> Self {
+        Reservation { start: None, base, space: bytes, guard: NEAR_BYTES, length: 0 }
+    }
+
+    /// All addresses of the process: what is at an address is at that very address of the host.
+    pub fn identity() -> Self {
+        let base = std::ptr::null_mut();
+        Reservation { start: None, base, space: IDENTITY_BYTES, guard: NEAR_BYTES, length: 0 }
+    }
+
     /// Reserves so many addresses, with near guards.
     #[cfg(test)]
     pub fn near(space: u64) -> Result<Self, Error> {
@@ -127,11 +194,11 @@ impl Reservation {
         let start = start.cast::<u8>();
         // Align down to a huge page; the guard has room for that.
         let base = start.wrapping_add(guard);
-        let base = base.wrapping_sub(base.addr() % HUGE_BYTES);
-        Ok(Reservation { start, base, space, guard, length })
+        let base = if guard > 0 { base.wrapping_sub(base.addr() % HUGE_BYTES) } else { base };
+        Ok(Reservation { start: Some(start), base, space, guard, length })
     }
 
-    /// Size of the range: a power of two, at least 4 GiB.
+    /// Size of the range: a power of two of at least 4 GiB, or less if there are no guards.
     pub fn bytes(&self) -> u64 {
         self.space
     }
@@ -176,6 +243,37 @@ impl Reservation {
         Ok(())
     }
 
+    /// Maps pages of something else with `rights` at a range that is aligned to host pages.
+    pub fn map_backing(
+        &self,
+        offset: u64,
+        bytes: u64,
+        rights: Rights,
+        backing: &Backing<'_>,
+    ) -> Result<(), Error> {
+        #[cfg(test)]
+        refusals::check("map guest memory")?;
+        let (address, bytes) = self.at(offset, bytes);
+        let (fixed, prot) = (MapFlags::FIXED, rights.prot());
+        // SAFETY: the range lies in this reservation (checked by `at`), so what is replaced are our own pages, and no Rust
+        // reference to guest memory is ever made.
+        let mapped = unsafe {
+            match *backing {
+                Backing::Shared => mmap_anonymous(address, bytes, prot, MapFlags::SHARED | fixed),
+                Backing::File { file, offset, private } => {
+                    let kind = if private { MapFlags::PRIVATE } else { MapFlags::SHARED };
+                    mmap(address, bytes, prot, kind | fixed, file, offset)
+                }
+                // With an old size of 0 the system makes a second mapping of shared pages. It refuses private ones.
+                Backing::Host(pointer) => {
+                    mremap_fixed(pointer.cast(), 0, bytes, MremapFlags::MAYMOVE, address)
+                        .and_then(|place| mprotect(place, bytes, rights.protect()).map(|()| place))
+                }
+            }
+        };
+        mapped.map(|_| ()).map_err(|error| Error::os("map guest memory", error))
+    }
+
     /// Maps fresh zeroed pages, readable and writable, at a range that is aligned to host pages. They take memory only
     /// when written, because the range may be much larger than all buffers in it.
     pub fn open(&self, offset: u64, bytes: u64) -> Result<(), Error> {
@@ -212,10 +310,100 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody can name it any more.
         // A failure would leak addresses, which harms nobody.
-        let _ = unsafe { munmap(self.start.cast(), self.length) };
+        if let Some(start) = self.start {
+            // SAFETY: the mapping is ours and nobody can name it any more.
+            let _ = unsafe { munmap(start.cast(), self.length) };
+        }
     }
+}
+
+/// The rights of pages, a byte each. They take memory only where they are written.
+#[derive(Debug)]
+pub struct PageTable {
+    start: *mut AtomicU8,
+    count: usize,
+}
+
+// SAFETY: the memory is the table's own; its entries are atomics.
+unsafe impl Send for PageTable {}
+// SAFETY: as above.
+unsafe impl Sync for PageTable {}
+
+impl PageTable {
+    /// So many entries without rights.
+    pub fn new(count: usize) -> Result<Self, Error> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address that the kernel chooses.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), count, Rights::ReadWrite.prot(), flags) };
+        let start = start.map_err(|error| Error::os("reserve guest address space", error))?;
+        Ok(PageTable { start: start.cast(), count })
+    }
+}
+
+impl Deref for PageTable {
+    type Target = [AtomicU8];
+
+    #[inline]
+    fn deref(&self) -> &[AtomicU8] {
+        // SAFETY: so many zeroed bytes that belong to the table; zero is a valid atomic.
+        unsafe { std::slice::from_raw_parts(self.start, self.count) }
+    }
+}
+
+impl Drop for PageTable {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody can name it any more.
+        let _ = unsafe { munmap(self.start.cast(), self.count) };
+    }
+}
+
+/// Maps fresh zeroed pages at a free address of the host: this one, or one that the system chooses.
+pub fn map_anywhere(address: Option<u64>, bytes: u64, rights: Rights) -> Result<u64, Error> {
+    map_new(address, |place, flags| {
+        // SAFETY: a new mapping that replaces none (`map_new`).
+        unsafe { mmap_anonymous(place, bytes as usize, rights.prot(), MapFlags::PRIVATE | flags) }
+    })
+}
+
+/// Maps pages of something else at a free address of the host.
+pub fn map_backing_anywhere(
+    address: Option<u64>,
+    bytes: u64,
+    rights: Rights,
+    backing: &Backing<'_>,
+) -> Result<u64, Error> {
+    let (prot, bytes) = (rights.prot(), bytes as usize);
+    map_new(address, |place, flags| {
+        // SAFETY: as in `map_anywhere`.
+        unsafe {
+            match *backing {
+                Backing::File { file, offset, private } => {
+                    let kind = if private { MapFlags::PRIVATE } else { MapFlags::SHARED };
+                    mmap(place, bytes, prot, kind | flags, file, offset)
+                }
+                _ => mmap_anonymous(place, bytes, prot, MapFlags::SHARED | flags),
+            }
+        }
+    })
+}
+
+/// Makes a mapping that replaces none.
+fn map_new(
+    address: Option<u64>,
+    map: impl FnOnce(*mut c_void, MapFlags) -> rustix::io::Result<*mut c_void>,
+) -> Result<u64, Error> {
+    let flags = address.map_or(MapFlags::empty(), |_| MapFlags::FIXED_NOREPLACE);
+    let wanted = std::ptr::without_provenance_mut(address.unwrap_or(0) as usize);
+    let place = map(wanted, flags).map_err(|error| Error::os("map guest memory", error))?;
+    Ok(place.expose_provenance() as u64)
+}
+
+/// Unmaps pages that [`map_anywhere`] or [`map_backing_anywhere`] has mapped.
+pub fn unmap_anywhere(address: u64, bytes: u64) -> Result<(), Error> {
+    // SAFETY: only the space knows them, and accesses of guests to them fault from now on.
+    unsafe { munmap(std::ptr::without_provenance_mut(address as usize), bytes as usize) }
+        .map_err(|error| Error::os("unmap guest memory", error))
 }
 
 /// System calls that a test can make fail.

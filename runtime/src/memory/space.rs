@@ -8,17 +8,26 @@
 //!   1.4 have their memory. Code for such a space ([`warpjit_ir::passes::translate`]) reaches it by adding another constant;
 //! - anywhere else a *slab* of 4 GiB stands for the 4 GiB of guest addresses around the buffer. Compiled code asks the runtime
 //!   where it is.
+//!
+//! The window exists as long as the space. The others come and go while launches and other threads access memory, so what is
+//! outside the window is a value that never changes ([`Outside`]): a change makes a new one, and the old one is kept until
+//! nobody uses the space ([`Space::use_it`]).
 
 use super::PAGE_BYTES;
-use super::reservation::{Reservation, Rights};
+use super::dirty::Tracked;
+use super::reservation::{Backing, PageTable, Reservation, Rights};
+use super::special::{self, OfPager, Watched};
 use crate::Error;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bits of a guest address. Higher bits repeat the highest one.
 pub const ADDRESS_BITS: u32 = 48;
 /// Where the upper half of the guest addresses begins.
 pub const UPPER: u64 = 0xffff_8000_0000_0000;
+/// Bytes of guest addresses that the smallest table of page rights stands for.
+const LEAST_TABLE_BYTES: u64 = 1 << 32;
 /// Guest addresses of a slab.
 const SLAB_BYTES: u64 = 1 << 32;
 
@@ -35,18 +44,33 @@ struct Region {
     start: u64,
     reservation: Reservation,
     /// Rights of each page of [`PAGE_BYTES`].
-    pages: Box<[AtomicU8]>,
+    pages: PageTable,
+    /// What records stores to its pages, once asked for.
+    tracked: OnceLock<&'static Tracked>,
     /// The offsets (first, end) that form one readable and writable mapping ([`Space::open`]).
-    opened: Option<(u64, u64)>,
+    opened: Mutex<Option<(u64, u64)>>,
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(tracked) = self.tracked.get() {
+            tracked.end();
+        }
+    }
 }
 
 impl Region {
-    fn new(start: u64, reservation: Reservation) -> Region {
-        // Two more for checked accesses of compiled code that cross the end.
-        let count = (reservation.bytes() / PAGE_BYTES) as usize + 2;
-        let pages = Box::<[AtomicU8]>::new_zeroed_slice(count);
-        // SAFETY: all bytes zero are a valid atomic. (The system gives them when they are touched.)
-        Region { start, reservation, pages: unsafe { pages.assume_init() }, opened: None }
+    fn new(start: u64, reservation: Reservation) -> Result<Region, Error> {
+        // A small window has a table for 32-bit addresses all the same, because checked code looks there. Two more for
+        // checked accesses of compiled code that cross the end.
+        let count = (reservation.bytes().max(LEAST_TABLE_BYTES) / PAGE_BYTES) as usize + 2;
+        let pages = PageTable::new(count)?;
+        let (tracked, opened) = (OnceLock::new(), Mutex::default());
+        Ok(Region { start, reservation, pages, tracked, opened })
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Option<(u64, u64)>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn holds(&self, address: u64) -> bool {
@@ -54,32 +78,34 @@ impl Region {
     }
 
     /// Extends the readable and writable mapping to the given offsets, keeping its contents.
-    fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        let (start, end) = self.opened.unwrap_or((first, first));
+    fn open(&self, first: u64, last: u64) -> Result<(), Error> {
+        let mut opened = self.opened();
+        let (start, end) = opened.unwrap_or((first, first));
         if first < start {
             self.reservation.open(first, start - first)?;
         }
         if last > end {
             self.reservation.open(end, last - end)?;
         }
-        self.opened = Some((start.min(first), end.max(last)));
+        *opened = Some((start.min(first), end.max(last)));
         Ok(())
     }
 
     /// Counts mapped, writable pages and the gap before them as opened. They stay a mapping of their own.
-    fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        let (start, end) = self.opened.unwrap_or((first, first));
+    fn adopt(&self, first: u64, last: u64) -> Result<(), Error> {
+        let mut opened = self.opened();
+        let (start, end) = opened.unwrap_or((first, first));
         if first > end {
             self.reservation.open(end, first - end)?;
         }
-        self.opened = Some((start.min(first), end.max(last)));
+        *opened = Some((start.min(first), end.max(last)));
         Ok(())
     }
 
     /// Returns all pages to the system, even those that failed to open.
-    fn close(&mut self) -> Result<(), Error> {
+    fn close(&self) -> Result<(), Error> {
         self.reservation.map(0, self.reservation.bytes(), Rights::None)?;
-        self.opened = None;
+        *self.opened() = None;
         Ok(())
     }
 
@@ -111,19 +137,200 @@ fn nothing_at(address: u64) -> Error {
     Error::Memory(format!("no guest memory can be at {address:#x}"))
 }
 
+/// What is reserved outside the window, and what is special ([`super::special`]). Never changed once it is made.
+#[derive(Debug, Clone, Default)]
+struct Outside {
+    upper: Option<Arc<Region>>,
+    /// Slabs by their first guest address. None is empty.
+    slabs: BTreeMap<u64, Arc<Region>>,
+    /// Special ranges by their first address.
+    special: BTreeMap<u64, special::Piece>,
+    /// Watched ranges; a later one goes before an earlier one.
+    watched: Vec<Watched>,
+    pager: Option<OfPager>,
+}
+
+impl Outside {
+    fn region(&self, address: u64) -> Option<&Arc<Region>> {
+        match self.upper.as_ref().filter(|upper| upper.holds(address)) {
+            Some(upper) => Some(upper),
+            None => self.slabs.get(&(address & !(SLAB_BYTES - 1))),
+        }
+    }
+
+    /// Whether nothing is reserved.
+    fn is_empty(&self) -> bool {
+        self.upper.is_none() && self.slabs.is_empty()
+    }
+}
+
 /// All host memory of a guest address space.
+///
+/// Methods that change what is reserved or mapped are called by one thread at a time ([`super::Memory`] holds a lock). All others
+/// may be called at any time.
 #[derive(Debug)]
 pub(super) struct Space {
     window: Region,
-    upper: Option<Region>,
-    /// Slabs by their first guest address. None is empty.
-    slabs: BTreeMap<u64, Region>,
+    /// Flags that every page of the window has.
+    flags: u8,
+    /// Never null.
+    outside: AtomicPtr<Outside>,
+    /// Earlier values of `outside` that somebody may still use.
+    retired: Mutex<Vec<Box<Outside>>>,
+    /// Launches and host threads that use the space now.
+    users: AtomicUsize,
+}
+
+/// While one exists, nothing that the space has reserved is given back.
+#[derive(Debug)]
+pub(crate) struct InUse<'a>(&'a AtomicUsize);
+
+impl Drop for InUse<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::into_raw`, and nobody uses the space any more.
+        drop(unsafe { Box::from_raw(*self.outside.get_mut()) });
+    }
 }
 
 impl Space {
-    /// A space with this window, and no slabs.
-    pub fn new(window: Reservation) -> Space {
-        Space { window: Region::new(0, window), upper: None, slabs: BTreeMap::new() }
+    /// A space with this window, and no slabs. All pages of the window have these flags.
+    pub fn new(window: Reservation, flags: u8) -> Result<Space, Error> {
+        Ok(Space {
+            window: Region::new(0, window)?,
+            flags,
+            outside: AtomicPtr::new(Box::into_raw(Box::default())),
+            retired: Mutex::default(),
+            users: AtomicUsize::new(0),
+        })
+    }
+
+    /// Keeps what is reserved now until the result is dropped.
+    #[inline]
+    pub fn use_it(&self) -> InUse<'_> {
+        // Sequentially consistent with `change`: either that sees this user, or this user sees what it has made.
+        self.users.fetch_add(1, Ordering::SeqCst);
+        InUse(&self.users)
+    }
+
+    /// Whether nobody uses the space now, except its owner who changes it.
+    pub fn is_idle(&self) -> bool {
+        self.users.load(Ordering::SeqCst) == 0
+    }
+
+    fn outside(&self) -> &Outside {
+        // SAFETY: never null; what it names is freed by `change` when there are no users, and by `drop`. Callers are users, or change the
+        // space themselves.
+        unsafe { &*self.outside.load(Ordering::SeqCst) }
+    }
+
+    /// Replaces what is reserved outside the window.
+    fn change(&self, new: Outside) {
+        let old = self.outside.swap(Box::into_raw(Box::new(new)), Ordering::SeqCst);
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: made by `Box::into_raw`, and no longer to be found.
+        retired.push(unsafe { Box::from_raw(old) });
+        if self.is_idle() {
+            retired.clear();
+        }
+    }
+
+    /// The special range that an address is in.
+    pub fn special_at(&self, address: u64) -> Option<&special::Piece> {
+        let (_, piece) = self.outside().special.range(..=address).next_back()?;
+        (address < piece.end()).then_some(piece)
+    }
+
+    /// Adds a special range.
+    pub fn add_special(&self, piece: special::Piece) {
+        let mut outside = self.outside().clone();
+        outside.special.insert(piece.start, piece);
+        self.change(outside);
+    }
+
+    /// Removes the special range that begins at an address.
+    pub fn remove_special(&self, start: u64) {
+        let mut outside = self.outside().clone();
+        outside.special.remove(&start);
+        self.change(outside);
+    }
+
+    /// Who watches a page.
+    pub fn watched_at(&self, page: u64) -> Option<&Watched> {
+        self.outside().watched.iter().find(|watched| (watched.start..watched.end).contains(&page))
+    }
+
+    /// Replaces what watches a range; `set`: by this, else by nothing.
+    pub fn watch(&self, new: Watched, set: bool) {
+        let mut outside = self.outside().clone();
+        let mut rest = Vec::new();
+        for old in outside.watched.drain(..) {
+            for (start, end) in [(old.start, old.end.min(new.start)), (old.start.max(new.end), old.end)] {
+                if start < end {
+                    rest.push(Watched { start, end, watch: old.watch.clone() });
+                }
+            }
+        }
+        outside.watched = rest;
+        if set {
+            outside.watched.push(new);
+        }
+        self.change(outside);
+    }
+
+    /// The pager.
+    pub fn pager(&self) -> Option<&OfPager> {
+        self.outside().pager.as_ref()
+    }
+
+    /// Replaces the pager.
+    pub fn set_pager(&self, pager: Option<OfPager>) {
+        let outside = Outside { pager, ..self.outside().clone() };
+        self.change(outside);
+    }
+
+    /// Whether stores to some pages are being recorded.
+    pub fn tracks_writes(&self) -> bool {
+        let outside = self.outside();
+        let others = outside.upper.iter().chain(outside.slabs.values()).map(|region| &**region);
+        std::iter::once(&self.window).chain(others).any(|region| region.tracked.get().is_some())
+    }
+
+    /// Calls a function for each part of a range of whole pages that is reserved, with its first address, its
+    /// host address, its entries of the page table, and what records stores to it.
+    pub fn each_tracked(
+        &self,
+        first: u64,
+        last: u64,
+        mut work: impl FnMut(u64, *mut u8, &[AtomicU8], &'static Tracked),
+    ) {
+        let mut at = first;
+        while at < last {
+            let Some(region) = self.region(at) else {
+                at = (at & !(SLAB_BYTES - 1)).saturating_add(SLAB_BYTES);
+                continue;
+            };
+            let bytes = region.rest(at).min(last - at);
+            let page = ((at - region.start) / PAGE_BYTES) as usize;
+            let pages = &region.pages[page..page + (bytes / PAGE_BYTES) as usize];
+            let tracked = region.tracked.get_or_init(|| {
+                let base = region.reservation.base().addr();
+                Tracked::new(base, base + region.reservation.bytes() as usize, &region.pages)
+            });
+            work(at, region.pointer(at), pages, tracked);
+            at += bytes;
+        }
+    }
+
+    /// Size of the window; of a small one, that of its page table's addresses.
+    pub fn window_bytes(&self) -> u64 {
+        self.window.reservation.bytes().max(LEAST_TABLE_BYTES)
     }
 
     /// The window.
@@ -136,14 +343,14 @@ impl Space {
         &self.window.pages
     }
 
-    /// The upper window, while there is memory in it.
-    pub fn upper(&self) -> Option<&Reservation> {
-        self.upper.as_ref().map(|region| &region.reservation)
+    /// The host address of the upper window's start, while there is memory in it.
+    pub fn upper_base(&self) -> Option<*mut u8> {
+        self.outside().upper.as_ref().map(|region| region.reservation.base())
     }
 
     /// Whether there is memory outside the window.
     pub fn exceeds_window(&self) -> bool {
-        self.upper.is_some() || !self.slabs.is_empty()
+        !self.outside().is_empty()
     }
 
     /// Whether all addresses of a range are valid guest addresses. The last 64 KiB are excluded, so that the page after
@@ -165,7 +372,10 @@ impl Space {
             return None;
         }
         // The window begins at address 0.
-        Some((page.load(Ordering::Relaxed), self.window.reservation.base().wrapping_add(address as usize)))
+        Some((
+            page.load(Ordering::Relaxed) | self.flags,
+            self.window.reservation.base().wrapping_add(address as usize),
+        ))
     }
 
     #[inline]
@@ -173,10 +383,7 @@ impl Space {
         if self.window.holds(address) {
             return Some(&self.window);
         }
-        if let Some(upper) = self.upper.as_ref().filter(|upper| upper.holds(address)) {
-            return Some(upper);
-        }
-        self.slabs.get(&(address & !(SLAB_BYTES - 1)))
+        self.outside().region(address).map(|region| &**region)
     }
 
     /// The host pointer for a guest address, and the bytes from there to the end of its piece of host memory. `None` if
@@ -193,19 +400,13 @@ impl Space {
         self.region(address).map_or(0, |region| region.page(address).load(Ordering::Relaxed))
     }
 
-    #[inline]
-    fn region_mut(&mut self, address: u64) -> Option<&mut Region> {
-        if self.window.holds(address) {
-            return Some(&mut self.window);
-        }
-        if let Some(upper) = self.upper.as_mut().filter(|upper| upper.holds(address)) {
-            return Some(upper);
-        }
-        self.slabs.get_mut(&(address & !(SLAB_BYTES - 1)))
-    }
-
     /// Sets the rights of the pages of a range that is aligned to pages and reserved.
     pub fn set_pages(&self, first: u64, last: u64, flags: u8) {
+        self.change_pages(first, last, |page| page.store(flags, Ordering::Relaxed));
+    }
+
+    /// Calls a function for the entry of each page of a range that is aligned to pages and reserved.
+    pub fn change_pages(&self, first: u64, last: u64, change: impl Fn(&AtomicU8)) {
         let mut at = first;
         while at < last {
             let Some(region) = self.region(at) else {
@@ -213,15 +414,17 @@ impl Space {
                 return;
             };
             let end = at + region.rest(at).min(last - at);
-            for page in (at..end).step_by(PAGE_BYTES as usize) {
-                region.page(page).store(flags, Ordering::Relaxed);
+            let all = || (at..end).step_by(PAGE_BYTES as usize).for_each(|page| change(region.page(page)));
+            match region.tracked.get() {
+                Some(tracked) => tracked.locked(all),
+                None => all(),
             }
             at = end;
         }
     }
 
     /// Reserves the host memory that a range of valid addresses needs outside the window.
-    pub fn reserve(&mut self, first: u64, last: u64) -> Result<(), Error> {
+    pub fn reserve(&self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
             if self.region(at).is_none() {
@@ -232,36 +435,48 @@ impl Space {
         Ok(())
     }
 
-    fn reserve_around(&mut self, address: u64) -> Result<(), Error> {
+    fn reserve_around(&self, address: u64) -> Result<(), Error> {
+        let mut outside = self.outside().clone();
         // If the host has no room for an upper window, slabs are used.
         let bytes = self.window.reservation.bytes();
         if address.wrapping_sub(UPPER) < bytes
-            && !self.slabs.range(UPPER..=UPPER + (bytes - 1)).any(|_| true)
+            && !outside.slabs.range(UPPER..=UPPER + (bytes - 1)).any(|_| true)
             && let Ok(reservation) = Reservation::like(&self.window.reservation)
         {
-            self.upper = Some(Region::new(UPPER, reservation));
-            return Ok(());
+            outside.upper = Some(Arc::new(Region::new(UPPER, reservation)?));
+        } else {
+            let start = address & !(SLAB_BYTES - 1);
+            outside.slabs.insert(start, Arc::new(Region::new(start, Reservation::slab(SLAB_BYTES)?)?));
         }
-        let start = address & !(SLAB_BYTES - 1);
-        self.slabs.insert(start, Region::new(start, Reservation::slab(SLAB_BYTES)?));
+        self.change(outside);
         Ok(())
     }
 
-    /// Releases reservations outside the window that overlap a range and in which `is_used` finds nothing.
-    pub fn release(&mut self, first: u64, last: u64, is_used: impl Fn(u64, u64) -> bool) {
+    /// Releases reservations outside the window that overlap a range and in which `is_used` finds nothing. They stay while
+    /// somebody uses the space, because launches that run know where they are.
+    pub fn release(&self, first: u64, last: u64, is_used: impl Fn(u64, u64) -> bool) {
+        let outside = self.outside();
+        if outside.is_empty() || !self.is_idle() {
+            return;
+        }
         let touched = first & !(SLAB_BYTES - 1)..last;
-        let empty: Vec<u64> = self
+        let empty: Vec<u64> = outside
             .slabs
             .range(touched)
             .map(|(&start, _)| start)
             .filter(|&start| !is_used(start, start + (SLAB_BYTES - 1)))
             .collect();
-        for start in empty {
-            self.slabs.remove(&start);
+        let is_empty = |upper: &Arc<Region>| !is_used(UPPER, UPPER + (upper.reservation.bytes() - 1));
+        let drops_upper = outside.upper.as_ref().is_some_and(is_empty);
+        if empty.is_empty() && !drops_upper {
+            return;
         }
-        if self.upper.as_ref().is_some_and(|upper| !is_used(UPPER, UPPER + (upper.reservation.bytes() - 1))) {
-            self.upper = None;
+        let mut outside = outside.clone();
+        outside.slabs.retain(|start, _| !empty.contains(start));
+        if drops_upper {
+            outside.upper = None;
         }
+        self.change(outside);
     }
 
     /// Calls a function for each piece of a reserved range, with its reservation and the offset and bytes in it.
@@ -287,13 +502,29 @@ impl Space {
         self.each(start, bytes, |reservation, offset, bytes| reservation.map(offset, bytes, rights))
     }
 
+    /// Maps pages of something else at a reserved range that is aligned to host pages: `backing` from byte `from` on.
+    pub fn map_backing(
+        &self,
+        start: u64,
+        bytes: u64,
+        rights: Rights,
+        backing: &Backing<'_>,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        self.each(start, bytes, |reservation, offset, bytes| {
+            reservation.map_backing(offset, bytes, rights, &backing.from(done))?;
+            done += bytes;
+            Ok(())
+        })
+    }
+
     /// Adds a reserved range that is aligned to host pages to the large mappings, one in each piece of host memory. New
     /// pages are zero, readable and writable, and take memory only when written. Pages that a mapping has already keep
     /// their contents.
-    pub fn open(&mut self, first: u64, last: u64) -> Result<(), Error> {
+    pub fn open(&self, first: u64, last: u64) -> Result<(), Error> {
         let mut at = first;
         while at < last {
-            let region = self.region_mut(at).ok_or_else(|| nothing_at(at))?;
+            let region = self.region(at).ok_or_else(|| nothing_at(at))?;
             let part = region.rest(at).min(last - at);
             let offset = at - region.start;
             region.open(offset, offset + part)?;
@@ -307,22 +538,23 @@ impl Space {
     pub fn unopened(&self, first: u64, last: u64) -> (u64, u64) {
         let Some(region) = self.region(first) else { return (last, last) };
         let end = first + region.rest(first).min(last - first);
-        let opened = region.opened.map_or(0, |(_, opened)| opened);
+        let opened = region.opened().map_or(0, |(_, opened)| opened);
         (first.max(region.start + opened).min(end), end)
     }
 
     /// Counts mapped pages in one piece of host memory as opened, where [`Space::open`] would map fresh ones. They must
     /// be readable and writable.
-    pub fn adopt(&mut self, first: u64, last: u64) -> Result<(), Error> {
-        let region = self.region_mut(first).ok_or_else(|| nothing_at(first))?;
+    pub fn adopt(&self, first: u64, last: u64) -> Result<(), Error> {
+        let region = self.region(first).ok_or_else(|| nothing_at(first))?;
         let offset = first - region.start;
         region.adopt(offset, offset + (last - first))
     }
 
     /// Returns all pages to the system.
-    pub fn close(&mut self) -> Result<(), Error> {
-        let others = self.upper.iter_mut().chain(self.slabs.values_mut());
-        std::iter::once(&mut self.window).chain(others).try_for_each(Region::close)
+    pub fn close(&self) -> Result<(), Error> {
+        let outside = self.outside();
+        self.window.close()?;
+        outside.upper.iter().chain(outside.slabs.values()).try_for_each(|region| region.close())
     }
 
     /// Discards the contents of opened pages, which are zero from then on.

@@ -1,7 +1,31 @@
 //! Tests of guest memory: mapping, rights, sharing of pages, accesses.
 
+use super::reservation::HUGE_BYTES;
 use super::*;
 use warpjit_ir::AtomicOp;
+
+impl Memory {
+    pub(super) fn borders(&self) -> usize {
+        self.0.state.lock().borders
+    }
+
+    pub(super) fn add_borders(&self, more: isize) {
+        let mut state = self.0.state.lock();
+        state.borders = state.borders.strict_add_signed(more);
+    }
+
+    pub(super) fn page_flags(&self, address: u64) -> u8 {
+        self.0.space.page_flags(address)
+    }
+
+    pub(super) fn parked_pages(&self) -> Vec<(u64, u64)> {
+        self.edit(|edit| Ok(edit.parked_pages().map(|(pages, _)| pages).collect())).unwrap()
+    }
+
+    pub(super) fn parked_bytes(&self) -> u64 {
+        self.0.state.lock().parked.bytes()
+    }
+}
 
 fn memory() -> Memory {
     Memory::new().expect("reservation")
@@ -27,7 +51,7 @@ pub(super) fn mappings(memory: &Memory) -> Vec<(u64, u64, bool, bool)> {
 
 #[test]
 fn maps_reads_and_writes() {
-    let mut memory = memory();
+    let memory = memory();
     let a = memory.map(None, 100, Access::ReadWrite).unwrap();
     let b = memory.map(None, 10_000, Access::ReadOnly).unwrap();
     assert!(a >= FIRST_ADDRESS && a.is_multiple_of(PAGE_BYTES) && b.is_multiple_of(PAGE_BYTES));
@@ -43,7 +67,7 @@ fn maps_reads_and_writes() {
 
 #[test]
 fn guest_rights() {
-    let mut memory = memory();
+    let memory = memory();
     let b = memory.map(Some(0x10_0000), 4096, Access::ReadOnly).unwrap();
     assert_eq!(memory.store(b, 4, 1), Err(Denied { address: b, store: true, mapped: true }));
     assert_eq!(memory.load(b + 4094, 4), Err(Denied { address: b + 4096, store: false, mapped: false }));
@@ -60,7 +84,7 @@ fn guest_rights() {
 
 #[test]
 fn last_bytes_of_the_space() {
-    let mut memory = memory();
+    let memory = memory();
     let at = memory.map(Some(WINDOW_BYTES - 4096), 4096, Access::ReadWrite).unwrap();
     memory.store(at + 4088, 8, 0x1122_3344_5566_7788).unwrap();
     assert_eq!(memory.load(at + 4092, 4).unwrap(), 0x1122_3344);
@@ -69,7 +93,7 @@ fn last_bytes_of_the_space() {
 
 #[test]
 fn refuses_bad_buffers() {
-    let mut memory = memory();
+    let memory = memory();
     let text = |result: Result<u64, Error>| result.unwrap_err().to_string();
     assert_eq!(
         text(memory.map(None, 0, Access::ReadWrite)),
@@ -106,7 +130,7 @@ fn refuses_bad_buffers() {
 
 #[test]
 fn buffers_share_a_page() {
-    let mut memory = memory();
+    let memory = memory();
     let a = memory.map(Some(0x30_0010), 0x20, Access::ReadWrite).unwrap();
     memory.store(0x30_0040, 4, 7).unwrap();
     memory.write(a, &[9; 0x20]).unwrap();
@@ -131,7 +155,7 @@ fn buffers_share_a_page() {
 
 #[test]
 fn only_pages_of_neighbours_are_cleared() {
-    let mut memory = memory();
+    let memory = memory();
     let resident = || {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap().to_owned();
@@ -156,7 +180,7 @@ fn only_pages_of_neighbours_are_cleared() {
 
 #[test]
 fn room_is_reused() {
-    let mut memory = memory();
+    let memory = memory();
     let a = memory.map(None, 4096, Access::ReadWrite).unwrap();
     let b = memory.map(None, 4096, Access::ReadWrite).unwrap();
     memory.unmap(a).unwrap();
@@ -166,7 +190,7 @@ fn room_is_reused() {
 
 #[test]
 fn low_addresses_are_never_handed_out() {
-    let mut memory = memory();
+    let memory = memory();
     for (at, bytes) in [(0, 0x2_0000), (0x1000, 0x2000), (0x3000, 0x10_0000), (0xf000, 0x1000)] {
         memory.map(Some(at), bytes, Access::ReadWrite).unwrap();
         memory.unmap(at).unwrap();
@@ -177,27 +201,27 @@ fn low_addresses_are_never_handed_out() {
 
 #[test]
 fn large_buffers_begin_where_huge_pages_may() {
-    let mut memory = memory();
+    let memory = memory();
     let huge = HUGE_BYTES as u64;
     let small = memory.map(None, 4096, Access::ReadWrite).unwrap();
     let large = memory.map(None, huge + 1, Access::ReadWrite).unwrap();
     let next = memory.map(None, huge, Access::ReadOnly).unwrap();
     assert_eq!((small, large, next), (FIRST_ADDRESS, huge, 3 * huge));
     // Small ones still go where there is room.
-    assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), FIRST_ADDRESS + 2 * memory.host_page);
+    assert_eq!(memory.map(None, 4096, Access::ReadWrite).unwrap(), FIRST_ADDRESS + 2 * memory.0.host_page);
     // Where no multiple is left, any page will do.
     let end = 1 << 32;
     for at in (5 * huge..end).step_by(HUGE_BYTES) {
         memory.map(Some(at), 4096, Access::ReadWrite).unwrap();
     }
     memory.unmap(end - huge).unwrap();
-    let last = memory.map(None, 2 * huge - 4 * memory.host_page, Access::ReadWrite).unwrap();
-    assert_eq!(last, end - 2 * huge + 2 * memory.host_page);
+    let last = memory.map(None, 2 * huge - 4 * memory.0.host_page, Access::ReadWrite).unwrap();
+    assert_eq!(last, end - 2 * huge + 2 * memory.0.host_page);
 }
 
 #[test]
 fn updates_are_atomic() {
-    let mut memory = memory();
+    let memory = memory();
     let at = memory.map(None, 16, Access::ReadWrite).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -226,7 +250,7 @@ const FAR: [u64; 7] = [
 
 #[test]
 fn memory_anywhere_in_the_space() {
-    let mut memory = memory();
+    let memory = memory();
     for at in FAR {
         let before = memory.needs_translation();
         assert_eq!(memory.map(Some(at), 0x2000, Access::ReadWrite).unwrap(), at);
@@ -253,7 +277,7 @@ fn memory_anywhere_in_the_space() {
 
 #[test]
 fn translations() {
-    let mut memory = memory();
+    let memory = memory();
     let bounce = std::sync::atomic::AtomicU64::new(0);
     for at in FAR {
         memory.map(Some(at), 0x2000, Access::ReadWrite).unwrap();
@@ -284,7 +308,7 @@ fn translations() {
 
 #[test]
 fn addresses_that_do_not_exist() {
-    let mut memory = memory();
+    let memory = memory();
     for (at, bytes) in [
         (0x8000_0000_0000, 1),
         (0x7fff_ffff_f000, 0x1001),

@@ -2,88 +2,114 @@
 
 use super::Memory;
 use super::access::Denied;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use super::special::Place;
+use crate::vm::guarded;
 use warpjit_ir::AtomicOp;
 use warpjit_ir::interp::atomic_result;
 
-/// Executes an atomic on a host word, with the host's own instruction if there is one.
-macro_rules! update {
-    ($word:expr, $ty:ty, $op:expr, $bytes:expr, $value:expr, $new:expr) => {{
-        use AtomicOp::*;
-        let (word, value, new) = ($word, $value as $ty, $new as $ty);
-        // Sums carry between bytes, so this needs the guest's byte order.
-        let op = if cfg!(target_endian = "little") { Some($op) } else { None };
-        let old = match op {
-            Some(Add) => word.fetch_add(value, SeqCst),
-            Some(And) => word.fetch_and(value, SeqCst),
-            Some(Or) => word.fetch_or(value, SeqCst),
-            Some(Xor) => word.fetch_xor(value, SeqCst),
-            Some(Exch) => word.swap(value, SeqCst),
-            Some(Cas) => word.compare_exchange(value, new, SeqCst, SeqCst).unwrap_or_else(|old| old),
-            _ => {
-                // A minimum or maximum mostly changes nothing. Then nothing is written.
-                let settles = matches!($op, Umax | Umin | Smax | Smin | Fmax | Fmin);
-                let step = |old: $ty| {
-                    let before = <$ty>::from_le(old);
-                    let after = atomic_result($op, $bytes, before.into(), value.into(), new.into()) as $ty;
-                    (!settles || after != before).then_some(after.to_le())
-                };
-                word.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old)
-            }
-        };
-        u64::from(<$ty>::from_le(old))
-    }};
+/// A value of 4 or 8 bytes between the guest's byte order and the host's.
+fn little_endian(value: u64, bytes: u8) -> u64 {
+    if bytes == 8 { value.to_le() } else { u64::from((value as u32).to_le()) }
 }
 
 impl Memory {
     /// Executes an atomic operation on a word of 4 or 8 bytes and returns the old value. A misaligned address is
     /// rounded down, because the hardware ignores the low bits.
-    #[inline]
+    ///
+    /// # Errors
+    /// Where the guest may not store.
     pub fn atomic(&self, address: u64, bytes: u8, op: AtomicOp, value: u64, new: u64) -> Result<u64, Denied> {
-        if bytes == 8 {
-            let word = self.word64(address)?;
-            return Ok(update!(word, u64, op, 8, value, new));
-        }
-        let word = self.word32(address)?;
-        Ok(update!(word, u32, op, 4, value, new))
+        let _used = self.use_it();
+        self.guest_atomic(address, bytes, op, value, new)
     }
 
     /// Atomically replaces the 32-bit word at an address by `update` of it, and returns the old value. A misaligned
     /// address is rounded down.
-    #[inline]
+    ///
+    /// # Errors
+    /// Where the guest may not store.
     pub fn update32(&self, address: u64, mut update: impl FnMut(u32) -> u32) -> Result<u32, Denied> {
-        let step = |old: u32| Some(update(u32::from_le(old)).to_le());
-        let old = self.word32(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
-        Ok(u32::from_le(old))
+        let _used = self.use_it();
+        self.guest_update(address, 4, &mut |old| update(old as u32).into()).map(|old| old as u32)
+    }
+
+    /// As [`Memory::atomic`], for a launch.
+    #[inline]
+    pub(crate) fn guest_atomic(
+        &self,
+        address: u64,
+        bytes: u8,
+        op: AtomicOp,
+        value: u64,
+        new: u64,
+    ) -> Result<u64, Denied> {
+        let bytes = if bytes == 8 { 8 } else { 4 };
+        let address = address & !(u64::from(bytes) - 1);
+        // Sums carry between bytes, so the host's own instruction needs the guest's byte order.
+        if cfg!(target_endian = "little")
+            && matches!(op, AtomicOp::Add | AtomicOp::Exch | AtomicOp::Cas)
+            && let Place::At(place) = self.word_place(address, bytes)?
+        {
+            let value = if bytes == 8 { value } else { value & 0xffff_ffff };
+            // SAFETY: guest memory, aligned; where it has vanished meanwhile, the access fails.
+            let old = unsafe {
+                match op {
+                    AtomicOp::Add => guarded::add(place, bytes, value),
+                    AtomicOp::Exch => guarded::swap(place, bytes, value),
+                    _ => guarded::compare_and_swap(place, bytes, value, new),
+                }
+            };
+            return old.ok_or_else(|| self.word_gone(address, bytes));
+        }
+        let mut update = |old| atomic_result(op, bytes, old, value, new);
+        // A minimum or maximum mostly changes nothing. Then nothing is written.
+        use AtomicOp::*;
+        let settles = matches!(op, Umax | Umin | Smax | Smin | Fmax | Fmin);
+        self.replace(address, bytes, settles, &mut update)
     }
 
     /// Atomically replaces the word of 4 or 8 bytes at an address by `update` of it, and returns the old value. A misaligned address is
-    /// rounded down.
-    pub fn update_word(&self, address: u64, bytes: u8, update: &dyn Fn(u64) -> u64) -> Result<u64, Denied> {
-        if bytes != 8 {
-            return self.update32(address, |old| update(old.into()) as u32).map(u64::from);
+    /// rounded down. For a launch.
+    pub(crate) fn guest_update(
+        &self,
+        address: u64,
+        bytes: u8,
+        update: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<u64, Denied> {
+        let bytes = if bytes == 8 { 8 } else { 4 };
+        self.replace(address & !(u64::from(bytes) - 1), bytes, false, update)
+    }
+
+    /// The same at an aligned address. `settles`: where `update` changes nothing, nothing is written.
+    fn replace(
+        &self,
+        address: u64,
+        bytes: u8,
+        settles: bool,
+        update: &mut dyn FnMut(u64) -> u64,
+    ) -> Result<u64, Denied> {
+        let place = match self.word_place(address, bytes)? {
+            Place::At(place) => place,
+            Place::Device(device, offset) => return Ok(device.update(offset, bytes, update)),
+            Place::Across => return Err(self.word_gone(address, bytes)),
+        };
+        let gone = || self.word_gone(address, bytes);
+        // SAFETY: as in `guest_atomic`.
+        let mut seen = unsafe { guarded::load(place, bytes) }.ok_or_else(gone)?;
+        loop {
+            let old = little_endian(seen, bytes);
+            let after = update(old);
+            let after = if bytes == 8 { after } else { after & 0xffff_ffff };
+            if settles && after == old {
+                return Ok(old);
+            }
+            let after = little_endian(after, bytes);
+            // SAFETY: as above.
+            let now = unsafe { guarded::compare_and_swap(place, bytes, seen, after) }.ok_or_else(gone)?;
+            if now == seen {
+                return Ok(old);
+            }
+            seen = now;
         }
-        let step = |old: u64| Some(update(u64::from_le(old)).to_le());
-        let old = self.word64(address)?.fetch_update(SeqCst, SeqCst, step).unwrap_or_else(|old| old);
-        Ok(u64::from_le(old))
-    }
-
-    /// The word at an aligned address, which the guest may write.
-    #[inline]
-    fn word32(&self, address: u64) -> Result<&AtomicU32, Denied> {
-        let address = address & !3;
-        let place = self.word_place(address, 4)?;
-        // SAFETY: the range is mapped and writable (checked above), stays so while `self` is borrowed, is aligned, and all other accesses
-        // of this process to it are atomic.
-        Ok(unsafe { AtomicU32::from_ptr(place.cast()) })
-    }
-
-    /// As `word32`, of 64 bits.
-    #[inline]
-    fn word64(&self, address: u64) -> Result<&AtomicU64, Denied> {
-        let address = address & !7;
-        let place = self.word_place(address, 8)?;
-        // SAFETY: as above.
-        Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
     }
 }

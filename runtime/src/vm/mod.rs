@@ -14,8 +14,9 @@ pub mod sys;
 pub use code::{Code, CodeMemory};
 pub use registry::lookup;
 pub use sys::fiber::{Fiber, Suspender};
+pub(crate) use sys::guarded;
 pub use sys::sampler;
-pub use sys::{Call, FloatMode, RawFault, call_plain, ensure, enter, enter_all, handle_signal, init};
+pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal, init};
 pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 
 #[cfg(test)]

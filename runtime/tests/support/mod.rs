@@ -119,9 +119,9 @@ pub fn run(
     launch: &Launch,
     words: usize,
 ) -> Result<(Report, Vec<u32>), Error> {
-    let mut memory = engine.memory()?;
+    let memory = engine.memory()?;
     memory.map(Some(0x1_0000), words as u64 * 4, Access::ReadWrite)?;
-    let report = engine.run(program, &mut memory, launch)?;
+    let report = engine.run(program, &memory, launch)?;
     Ok((report, words_of(&memory, words)))
 }
 

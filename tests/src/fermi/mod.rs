@@ -75,7 +75,7 @@ pub fn outcome(code: &[u8], setup: &Setup) -> Result<Vec<u32>, String> {
 pub fn launched(program: &Program, setup: &Setup, listing: impl Fn() -> String) -> Result<Vec<u32>, String> {
     let bytes = u64::from(setup.threads * setup.blocks) * 4;
     let results = engines().into_iter().map(|engine| {
-        let mut memory: Memory = engine.memory().unwrap();
+        let memory: Memory = engine.memory().unwrap();
         let base = memory.map(None, bytes, Access::ReadWrite).unwrap();
         let launch = Launch {
             grid: [setup.blocks, 1, 1],
@@ -85,7 +85,7 @@ pub fn launched(program: &Program, setup: &Setup, listing: impl Fn() -> String) 
             max_steps: 100_000,
             ..Launch::default()
         };
-        let report = engine.run(program, &mut memory, &launch).unwrap();
+        let report = engine.run(program, &memory, &launch).unwrap();
         if let Some(fault) = report.fault {
             return Err(format!("{:?} at {:#x}", fault.kind, fault.pc));
         }

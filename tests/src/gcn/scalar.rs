@@ -155,11 +155,11 @@ impl ScalarCase {
         };
         let config = Config { tier, host, chunk_groups: groups, threads: 1, ..Config::default() };
         let engine = Engine::new(config).expect("a config that exists");
-        let mut memory = Memory::new().expect("there is address space");
+        let memory = Memory::new().expect("there is address space");
         memory.map(Some(MEMORY), 0x1000, Access::ReadWrite).expect("the address is free");
         memory.map(Some(RESULTS), 0x4000, Access::ReadWrite).expect("the address is free");
         memory.write(MEMORY, &self.start.memory).expect("it is mapped");
-        let report = engine.run(&program, &mut memory, &launch).expect("the launch is right");
+        let report = engine.run(&program, &memory, &launch).expect("the launch is right");
         if let Some(fault) = report.fault {
             return Err(format!("{fault:?}"));
         }

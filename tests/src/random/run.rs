@@ -202,7 +202,7 @@ impl Loaded {
     }
 
     fn memory(&self) -> Memory {
-        let mut memory = Memory::new().expect("there is address space");
+        let memory = Memory::new().expect("there is address space");
         for (address, bytes, access, content) in &self.memory {
             memory.map(Some((*address).into()), (*bytes).into(), *access).expect("areas are apart");
             memory.write((*address).into(), content).expect("it is mapped");
@@ -236,7 +236,7 @@ impl Loaded {
             ..Config::default()
         };
         let engine = Engine::new(config).expect("a config that exists");
-        let mut memory = self.memory();
+        let memory = self.memory();
         let cancel = CancelToken::new();
         let launch = Launch { cancel: Some(cancel.clone()), ..self.launch.clone() };
         let (done, wait) = mpsc::channel::<()>();
@@ -245,7 +245,7 @@ impl Loaded {
                 cancel.cancel();
             }
         });
-        let report = engine.run(&self.program, &mut memory, &launch);
+        let report = engine.run(&self.program, &memory, &launch);
         drop(done);
         let _ = watch.join();
         let report = report.expect("the launch is right");

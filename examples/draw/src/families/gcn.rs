@@ -46,7 +46,7 @@ impl Gcn {
             pixel: load(CHIP, include_bytes!("../../programs/gcn/pixel.bin"), pixel_interface())?,
             cutout: load(CHIP, include_bytes!("../../programs/gcn/cutout.bin"), pixel_interface())?,
         };
-        let mut memory = engine.memory()?;
+        let memory = engine.memory()?;
         // The host writes read-write memory faster: it does not have to unprotect it.
         let constants = memory.map(None, CONSTANT_BYTES, Access::ReadWrite)?;
         Ok(Gcn {

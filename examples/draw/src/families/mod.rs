@@ -98,7 +98,7 @@ fn check(stage: Stage, report: &Report) -> Result<()> {
 }
 
 /// Puts bytes into guest memory and says where.
-fn upload(memory: &mut Memory, bytes: &[u8]) -> Result<u64> {
+fn upload(memory: &Memory, bytes: &[u8]) -> Result<u64> {
     let address = memory.map(None, bytes.len() as u64, Access::ReadOnly)?;
     memory.write(address, bytes)?;
     Ok(address)

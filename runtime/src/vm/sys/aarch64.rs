@@ -203,6 +203,11 @@ pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) 
     context.uc_mcontext.sp = stack_pointer as u64;
 }
 
+/// Makes the interrupted thread go on at another instruction, with its registers as they are.
+pub fn resume_at(context: &mut libc::ucontext_t, pc: usize) {
+    context.uc_mcontext.pc = pc as u64;
+}
+
 /// Makes code that was written visible to execution: cleans the data cache to the point of unification, invalidates the instruction
 /// cache, and has other threads refetch.
 pub fn publish(code: *const u8, bytes: usize) {

@@ -2,6 +2,7 @@
 
 mod alt_stack;
 pub mod fiber;
+pub mod guarded;
 mod pages;
 pub mod sampler;
 mod signals;
@@ -25,7 +26,7 @@ compile_error!("compiled code exists for x86-64 and AArch64");
 pub(super) use pages::{Pages, page_bytes};
 pub use signals::{ensure, install as init};
 pub use stack::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
-pub use unix::{Call, RawFault, call_plain, enter, enter_all, handle_signal};
+pub use unix::{Call, RawFault, enter, enter_all, handle_signal};
 
 /// The floating-point environment of compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

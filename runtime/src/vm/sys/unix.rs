@@ -1,7 +1,7 @@
 //! Entering compiled code, and the signal handler that returns from it.
 
 use super::alt_stack::AltStack;
-use super::{FloatMode, arch, signals};
+use super::{FloatMode, arch, guarded, signals};
 use crate::Error;
 use crate::vm::registry;
 use std::cell::Cell;
@@ -172,22 +172,6 @@ pub unsafe fn enter(
     }
 }
 
-/// Calls code that calls nothing and cannot fault, in the float environment that is: from Rust, also from a function that compiled code
-/// has called.
-///
-/// # Safety
-///
-/// As for [`enter`]; what the code accesses is there.
-#[inline]
-pub unsafe fn call_plain(code: *const u8, context: *mut u8, frame: *mut u8) -> u64 {
-    debug_assert!(registry::lookup(code as usize).is_some(), "code of CodeMemory");
-    // SAFETY: as the caller promises, this is a function of that type.
-    unsafe {
-        let code: extern "C" fn(*mut u8, *mut u8) -> u64 = std::mem::transmute(code);
-        code(context, frame)
-    }
-}
-
 /// Makes the calls in order, each with its own frame and first word of the context, while they give `wanted`. Gives the
 /// index of the last call made, and in `ended` how it ended if by an exception: cheaper than as many times [`enter`].
 ///
@@ -233,7 +217,7 @@ pub(super) unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t
     }
 }
 
-/// Takes a signal that a fault of compiled code has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
+/// Takes a signal that a fault of compiled code, or of the runtime's own access to guest memory, has raised, for a handler of the embedder's ([`crate::Signals::Embedder`]; with
 /// [`crate::Signals::Own`] it may be called too). `true`: it was one, and the launch goes on when the handler returns, which must do
 /// so at once. `false`: it is none of ours, and nothing has been changed. Faults of compiled code are SIGSEGV, SIGBUS, SIGILL and SIGFPE.
 ///
@@ -247,17 +231,27 @@ pub unsafe extern "C" fn handle_signal(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) -> bool {
-    let entry = CURRENT.get();
-    if entry.is_null() || !signals::SIGNALS.contains(&signal) {
+    // What somebody sent is no fault of ours.
+    // SAFETY: `info` is valid.
+    if !signals::SIGNALS.contains(&signal) || unsafe { (*info).si_code } <= 0 {
         return false;
     }
     // SAFETY: the kernel passes a valid ucontext to a SA_SIGINFO handler, alone ours while we run.
     let registers = unsafe { &mut *context.cast::<libc::ucontext_t>() };
     let pc = arch::pc(registers);
-    // What somebody sent while compiled code ran is none of its faults.
-    // SAFETY: `info` is valid.
-    if registry::lookup(pc).is_none() || unsafe { (*info).si_code } <= 0 {
+    let is_guarded = guarded::is_inside(pc);
+    let entry = CURRENT.get();
+    if !is_guarded && (entry.is_null() || registry::lookup(pc).is_none()) {
         return false;
+    }
+    // SAFETY: as above.
+    let address = unsafe { (*info).si_addr() } as usize;
+    if signal == signals::SIGNALS[0] && crate::memory::write_to_clean(address) {
+        return true;
+    }
+    if is_guarded {
+        arch::resume_at(registers, guarded::failed());
+        return true;
     }
     // SAFETY: CURRENT names an activation on this thread's stack below the interrupted compiled code;
     // `info` is valid, and the address field is that of these signals.

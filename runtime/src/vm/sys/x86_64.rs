@@ -232,5 +232,10 @@ pub fn resume_at_recovery(context: &mut libc::ucontext_t, stack_pointer: usize) 
     registers[libc::REG_RSP as usize] = stack_pointer as i64;
 }
 
+/// Makes the interrupted thread go on at another instruction, with its registers as they are.
+pub fn resume_at(context: &mut libc::ucontext_t, pc: usize) {
+    context.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
+}
+
 /// Makes code that was written visible to execution: nothing to do here.
 pub fn publish(_code: *const u8, _bytes: usize) {}

@@ -1,0 +1,238 @@
+//! Which pages have been written since somebody last looked.
+//!
+//! A page that has been looked at becomes *clean*: its entry in the page table says so ([`PAGE_CLEAN`]), and the host allows no
+//! store to it, though the guest may store. The first store raises a signal. The handler finds the page, makes it writable, and
+//! the store goes on ([`write_to_clean`]). So every store is seen, of all tiers and of the host, and only the first one to each
+//! page costs anything.
+//!
+//! The handler may run at any store, on any thread, so it takes no lock that a thread could hold at a store. It finds spaces in a
+//! list whose entries are never freed ([`Tracked`]).
+
+use super::{Memory, PAGE_BYTES, PAGE_CLEAN, PAGE_SPECIAL, PAGE_WRITE};
+use crate::{Error, fork};
+use std::cell::Cell;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+
+/// Host addresses in which stores are recorded. Entries of a list that the signal handler reads; used again, never freed.
+#[derive(Debug)]
+pub(super) struct Tracked {
+    /// The addresses; `start` is 0 while the entry is free.
+    start: AtomicUsize,
+    end: AtomicUsize,
+    /// The entries of their pages.
+    pages: AtomicPtr<AtomicU8>,
+    /// Held while flags and rights of pages are changed together: 0, or a number of this process ([`fork::generation`]).
+    held: AtomicU64,
+    next: AtomicPtr<Tracked>,
+}
+
+/// The newest entry.
+static LIST: AtomicPtr<Tracked> = AtomicPtr::new(ptr::null_mut());
+
+impl Tracked {
+    /// An entry for host addresses with the flags of their pages, which live until [`Tracked::end`].
+    pub fn new(start: usize, end: usize, pages: &[AtomicU8]) -> &'static Tracked {
+        // One that has ended is used again, or a new one is added.
+        let free = entries()
+            .find(|entry| entry.start.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed).is_ok());
+        let entry = free.unwrap_or_else(|| {
+            let entry: &'static Tracked = Box::leak(Box::new(Tracked {
+                start: AtomicUsize::new(1),
+                end: AtomicUsize::new(0),
+                pages: AtomicPtr::new(ptr::null_mut()),
+                held: AtomicU64::new(0),
+                next: AtomicPtr::new(ptr::null_mut()),
+            }));
+            let mut first = LIST.load(Ordering::Acquire);
+            loop {
+                entry.next.store(first, Ordering::Release);
+                let new = ptr::from_ref(entry).cast_mut();
+                match LIST.compare_exchange(first, new, Ordering::AcqRel, Ordering::Acquire) {
+                    Ok(_) => break entry,
+                    Err(now) => first = now,
+                }
+            }
+        });
+        entry.pages.store(pages.as_ptr().cast_mut(), Ordering::Release);
+        entry.end.store(end, Ordering::Release);
+        // Addresses start above 1, so 1 has matched nothing.
+        entry.start.store(start, Ordering::Release);
+        entry
+    }
+
+    /// Frees the entry.
+    pub fn end(&self) {
+        self.end.store(0, Ordering::Release);
+        self.start.store(0, Ordering::Release);
+    }
+
+    /// Runs `work` while no other thread of this process changes pages of it. Async-signal-safe if `work` is. A child of `fork`
+    /// does not wait for threads that it does not have.
+    pub fn locked<T>(&self, work: impl FnOnce() -> T) -> T {
+        let own = fork::generation() + 1;
+        loop {
+            let now = self.held.load(Ordering::Relaxed);
+            if now != own
+                && self.held.compare_exchange(now, own, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let result = work();
+        self.held.store(0, Ordering::Release);
+        result
+    }
+}
+
+/// All entries.
+fn entries() -> impl Iterator<Item = &'static Tracked> {
+    let mut at = LIST.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: null or an entry, which lives for ever.
+        let entry = unsafe { at.as_ref() }?;
+        at = entry.next.load(Ordering::Acquire);
+        Some(entry)
+    })
+}
+
+thread_local! {
+    /// The address of this thread's last store to a page that another thread had just made writable, and how often in a row.
+    /// Has no destructor, so a handler may use it.
+    static AGAIN: Cell<(usize, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// How often a store is tried again because another thread has made its page writable. If it then fails, it is a fault.
+const MOST_TRIES: u32 = 4;
+
+/// Called by the signal handler for a fault at a host address: `true` if it was a store to a clean page, which can be
+/// written now, so the instruction shall be executed again. Async-signal-safe.
+pub(crate) fn write_to_clean(address: usize) -> bool {
+    let holds = |entry: &&Tracked| {
+        let start = entry.start.load(Ordering::Acquire);
+        start > 1 && address >= start && address < entry.end.load(Ordering::Acquire)
+    };
+    let Some(entry) = entries().find(holds) else { return false };
+    let start = entry.start.load(Ordering::Acquire);
+    let host_page = rustix::param::page_size();
+    let page = (address - start) / host_page * host_page;
+    let entry_of = |at: usize| {
+        // SAFETY: the thread accesses the range, so the space exists, and with it the table, which has an entry for each page.
+        unsafe { &*entry.pages.load(Ordering::Acquire).wrapping_add(at / PAGE_BYTES as usize) }
+    };
+    entry.locked(|| {
+        let flags = entry_of(page).load(Ordering::SeqCst);
+        if flags & PAGE_WRITE == 0 {
+            return false;
+        }
+        if flags & PAGE_CLEAN == 0 {
+            // Another thread has been here.
+            let (last, count) = AGAIN.get();
+            let count = if last == address { count + 1 } else { 1 };
+            AGAIN.set((address, count));
+            return count <= MOST_TRIES;
+        }
+        for at in (page..page + host_page).step_by(PAGE_BYTES as usize) {
+            entry_of(at).fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+        }
+        make_writable(start + page, host_page)
+    })
+}
+
+/// Lets the host store to pages again.
+fn make_writable(start: usize, bytes: usize) -> bool {
+    let flags = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
+    // SAFETY: pages of guest memory that were writable before they became clean; contents stay.
+    unsafe { rustix::mm::mprotect(ptr::without_provenance_mut(start), bytes, flags).is_ok() }
+}
+
+impl Memory {
+    /// The pages of a range that have been written since the last call for them, as ranges of addresses in order. The first
+    /// call gives all that are mapped. From then on each first store to a page costs a signal (a few microseconds).
+    ///
+    /// Stores by guests in all tiers, by texture units, and by the host through [`Memory::write`] are seen. Not seen are stores
+    /// through another mapping of the same bytes (an alias, the file, the embedder's own pointer). Pages that cannot be
+    /// tracked (private host memory) count as written in each call, devices never.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the ends are not at pages of the host, or the embedder maps the memory; [`Error::Os`] if the
+    /// system has no room for the mappings that this takes; then pages may have been reported that will be reported again.
+    pub fn take_dirty(&self, range: Range<u64>) -> Result<Vec<Range<u64>>, Error> {
+        // Tracking relies on the handler in all tiers.
+        crate::vm::init()?;
+        self.edit(|edit| {
+            let host_page = edit.host_page();
+            if range.start % host_page != 0 || range.end % host_page != 0 {
+                return Err(Error::Memory(format!(
+                    "pages from {:#x} to {:#x}: not multiples of {host_page:#x}",
+                    range.start, range.end
+                )));
+            }
+            let mut found: Vec<Range<u64>> = Vec::new();
+            let mut add = |start: u64, end: u64| match found.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => found.push(start..end),
+            };
+            let space = edit.space();
+            if edit.state.coarse || edit.memory.0.form.is_identity {
+                // Whatever is mapped may have been written.
+                for (&at, buffer) in edit.state.buffers.range(..range.end) {
+                    let (first, last) = edit.covering(at, at + buffer.bytes);
+                    let (first, last) = (first.max(range.start), last.min(range.end));
+                    if first < last {
+                        add(first, last);
+                    }
+                }
+                return Ok(found);
+            }
+            let mut result = Ok(());
+            space.each_tracked(range.start, range.end, |first, host, pages, tracked| {
+                let step = (host_page / PAGE_BYTES) as usize;
+                // Runs of pages that become clean are protected with one call.
+                let mut run: Option<(u64, u64)> = None;
+                let mut protect = |run: Option<(u64, u64)>| {
+                    let Some((start, end)) = run else { return };
+                    let at = host.wrapping_add((start - first) as usize).cast();
+                    let read = rustix::mm::MprotectFlags::READ;
+                    // SAFETY: pages of guest memory; a store to them is made good by the handler.
+                    if let Err(error) = unsafe { rustix::mm::mprotect(at, (end - start) as usize, read) } {
+                        result = Err(Error::os("protect guest memory", error));
+                        let unclean = |page: &AtomicU8| page.fetch_and(!PAGE_CLEAN, Ordering::SeqCst);
+                        let index = |at: u64| ((at - first) / PAGE_BYTES) as usize;
+                        pages[index(start)..index(end)].iter().for_each(|page| _ = unclean(page));
+                    }
+                };
+                tracked.locked(|| {
+                    for (number, entries) in pages.chunks(step).enumerate() {
+                        let at = first + number as u64 * host_page;
+                        let flags = entries[0].load(Ordering::SeqCst);
+                        let is_host = flags & PAGE_SPECIAL != 0
+                            && space.special_at(at).is_some_and(|piece| piece.is_writable_memory());
+                        if is_host {
+                            add(at, at + host_page);
+                        }
+                        if flags & PAGE_WRITE == 0 || flags & PAGE_CLEAN != 0 {
+                            protect(run.take());
+                            continue;
+                        }
+                        add(at, at + host_page);
+                        for entry in entries {
+                            entry.fetch_or(PAGE_CLEAN, Ordering::SeqCst);
+                        }
+                        run = match run {
+                            Some((start, end)) if end == at => Some((start, at + host_page)),
+                            other => {
+                                protect(other);
+                                Some((at, at + host_page))
+                            }
+                        };
+                    }
+                    protect(run.take());
+                });
+            });
+            result.map(|()| found)
+        })
+    }
+}

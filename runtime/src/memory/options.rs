@@ -1,0 +1,141 @@
+//! The form of an address space.
+
+use super::reservation::Reservation;
+use super::{ADDRESS_BITS, WINDOW_BYTES};
+use crate::{Chip, Error, Isa};
+
+/// The form of an address space ([`super::Memory::with`]).
+///
+/// ```
+/// use warpjit_runtime::{Access, Memory, MemoryOptions};
+///
+/// // Sixteen megabytes of addresses, and not a terabyte.
+/// let memory = Memory::with(&MemoryOptions::new().size(16 << 20))?;
+/// assert!(memory.map(Some(0x100_0000), 4096, Access::ReadWrite).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemoryOptions {
+    address_bits: Option<u32>,
+    size: Option<u64>,
+    ignored_bits: u32,
+    identity: bool,
+    careful: bool,
+}
+
+/// What a space is, as its methods need it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Form {
+    /// Nothing can be mapped from this address on.
+    pub limit: Option<u64>,
+    /// The highest bits of an address that are ignored.
+    pub ignored_bits: u32,
+    /// The window has no guards, so code must check its addresses.
+    pub is_small: bool,
+    /// Guest addresses are host addresses.
+    pub is_identity: bool,
+    /// Code shall look up pages although nothing needs it yet.
+    pub careful: bool,
+    /// The embedder maps the memory.
+    pub is_embedders: bool,
+}
+
+impl Form {
+    /// Of a range that the embedder maps by itself.
+    pub fn embedder() -> Form {
+        Form { is_embedders: true, ..Form::default() }
+    }
+}
+
+impl MemoryOptions {
+    /// The usual form: 48-bit sign-extended addresses.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The form that a chip's addresses have: 32 bits on Tesla, 40 on Fermi, 48 sign-extended on GCN.
+    pub fn of_chip(chip: Chip) -> Self {
+        match chip.isa() {
+            Isa::Tesla | Isa::Vp1 => Self::new().address_bits(32),
+            Isa::Fermi => Self::new().address_bits(40),
+            Isa::Gcn => Self::new(),
+        }
+    }
+
+    /// Addresses have so many bits, from 32 to 48. With 48, the highest one is repeated in the bits above; with fewer,
+    /// there are none above.
+    #[must_use]
+    pub fn address_bits(mut self, bits: u32) -> Self {
+        self.address_bits = Some(bits);
+        self
+    }
+
+    /// Only addresses below `bytes` can be mapped, a multiple of 64 KiB up to 4 GiB. The space takes that many of the host's
+    /// addresses and one megabyte more, and hardly any memory. Code for it looks each page up.
+    #[must_use]
+    pub fn size(mut self, bytes: u64) -> Self {
+        self.size = Some(bytes);
+        self
+    }
+
+    /// The device ignores so many of the highest bits of a 64-bit address, up to 32: the address is sign-extended from
+    /// the bit below them. Code for such a space translates addresses.
+    #[must_use]
+    pub fn ignore_high_bits(mut self, bits: u32) -> Self {
+        self.ignored_bits = bits;
+        self
+    }
+
+    /// Guest addresses are host addresses, as with unified addressing: memory that is mapped without an address, and host
+    /// memory ([`super::Memory::map_host`]), is reached by its own pointer. Anything else faults, whatever the process has
+    /// there. For guests with 64-bit addresses. Code for it looks each page up.
+    #[must_use]
+    pub fn identity(mut self) -> Self {
+        self.identity = true;
+        self
+    }
+
+    /// Launches look each page up from the start, so that also those that are running see a device, a pager or a watch
+    /// that comes later.
+    #[must_use]
+    pub fn careful(mut self) -> Self {
+        self.careful = true;
+        self
+    }
+
+    /// The host addresses of the window, and the form.
+    pub(super) fn make(&self) -> Result<(Reservation, Form), Error> {
+        let bad = |what: String| Error::Memory(format!("options of a space: {what}"));
+        if self.ignored_bits > 32 {
+            return Err(bad(format!("{} ignored bits, possible are up to 32", self.ignored_bits)));
+        }
+        let form = Form { ignored_bits: self.ignored_bits, careful: self.careful, ..Form::default() };
+        if self.identity {
+            if self.size.is_some() || self.address_bits.is_some() {
+                return Err(bad("identity has the host's addresses, and no size of its own".into()));
+            }
+            return Ok((Reservation::identity(), Form { is_identity: true, ..form }));
+        }
+        if let Some(bytes) = self.size {
+            if self.address_bits.is_some() {
+                return Err(bad("a size and a number of address bits".into()));
+            }
+            if bytes == 0 || bytes > 1 << 32 || !bytes.is_multiple_of(1 << 16) {
+                return Err(bad(format!(
+                    "a size of {bytes:#x} bytes; possible are multiples of 64 KiB up to 4 GiB"
+                )));
+            }
+            let form = Form { limit: Some(bytes), is_small: true, ..form };
+            return Ok((Reservation::bare(bytes)?, form));
+        }
+        match self.address_bits {
+            None | Some(ADDRESS_BITS) => Ok((Reservation::new()?, form)),
+            Some(bits @ 32..ADDRESS_BITS) => {
+                let bytes = 1 << bits;
+                let form = Form { limit: Some(bytes), ..form };
+                Ok((Reservation::of_bytes(bytes.min(WINDOW_BYTES))?, form))
+            }
+            Some(bits) => Err(bad(format!("{bits} address bits, possible are 32 to {ADDRESS_BITS}"))),
+        }
+    }
+}
