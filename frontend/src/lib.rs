@@ -19,6 +19,7 @@ pub mod isa;
 pub mod module;
 mod pure_table;
 pub mod registry;
+pub mod sampling;
 mod simt;
 pub mod soft;
 pub mod stage;

@@ -234,6 +234,7 @@ impl Engine {
             tiers => tiers?,
         };
         let mut plan = Plan::new(&program.needs(), tiers.function(), launch, stage)?;
+        plan.samplers.configure(&self.config);
         if unlimited {
             plan.max_steps = 0;
         }

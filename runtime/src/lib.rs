@@ -80,6 +80,7 @@ pub use cache::CacheConfig;
 pub use config::{Config, HostLevel, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
+pub use exec::{BoundSampler, Sampler};
 pub use launch::{
     Arg, CancelToken, Fault, FaultKind, GlobalMode, GlobalSpace, Launch, Progress, Report, Stats, TierShares,
 };

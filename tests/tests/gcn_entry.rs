@@ -489,6 +489,8 @@ fn waves_share_a_scratch_ring_out() {
             let swizzle = 1 << 31;
             let setting = Setting {
                 generation,
+                start: [0; 3],
+                last: [0; 3],
                 rsrc1: 3 | 6 << 6,
                 rsrc2: 1 | 8 << 1 | 1 << 7,
                 user_data: vec![

@@ -2,6 +2,7 @@
 
 use super::locks::Locks;
 use super::parts::{Part, parts};
+use super::samplers::Samplers;
 use super::segments::Segments;
 use crate::memory::window::Windows;
 use crate::stage::StageRun;
@@ -127,6 +128,8 @@ pub struct Plan {
     pub slots: Vec<(Slot, Vec<u64>)>,
     /// What the launch says about textures.
     pub textures: TextureTables,
+    /// Code for samplers.
+    pub samplers: Samplers,
     /// Warp instructions of one warp before it times out.
     pub max_steps: u64,
     /// The batch, if the program is of a graphics stage. Then blocks are single warps.
@@ -331,6 +334,7 @@ impl Plan {
             user_data: user_data(needs, function, launch)?,
             slots: named_slots(function, needs.aliases, abi.warp_lanes, launch)?,
             textures: launch.textures.clone(),
+            samplers: Samplers::default(),
             max_steps: launch.max_steps,
             stage,
             may_pause: launch.save.is_some(),

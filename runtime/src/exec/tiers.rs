@@ -331,7 +331,7 @@ unsafe extern "C" fn call_device(context: *mut Context) {
     let bytes = (context.local_bytes as usize).next_multiple_of(4) * count;
     // SAFETY: the context's local memory is the warp's, of that size, and nothing else uses it while its code waits for this call.
     let local = unsafe { std::slice::from_raw_parts_mut(context.local_base, bytes) };
-    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count };
+    let mut access = Device { plan: poll.plan, memory: poll.memory, local, lanes: count, is_compiled: true };
     let mut call = DeviceCall { params: site.params, mailbox: site.mailbox, lanes, access: &mut access };
     let lane = lanes.trailing_zeros();
     let done = carried::catch(|| (site.callee.run)(&mut call));

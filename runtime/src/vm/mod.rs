@@ -17,7 +17,7 @@ pub use sys::fiber::{Fiber, Suspender};
 pub(crate) use sys::guarded;
 pub use sys::sampler;
 pub use sys::{Call, FloatMode, RawFault, ensure, enter, enter_all, handle_signal, init};
-pub(crate) use sys::{on_enough_stack, on_stack_for_compiler};
+pub(crate) use sys::{on_enough_stack, on_new_stack_for_compiler, on_stack_for_compiler};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
