@@ -61,8 +61,10 @@ mod launch;
 mod listing;
 mod load;
 mod memory;
+mod prepared;
 mod profile;
 mod program;
+mod queue;
 pub mod stage;
 pub mod vm;
 pub mod vp1;
@@ -74,7 +76,7 @@ pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
 
 pub use cache::CacheConfig;
-pub use config::{Config, HostLevel, Numerics, Signals, Tier};
+pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;
 pub use launch::{
@@ -85,6 +87,8 @@ pub use memory::{
     ADDRESS_BITS, Access, Denied, Device, FileSharing, GUARD_BYTES, Memory, MemoryOptions, PAGE_BYTES,
     PAGE_READ, PAGE_WRITE, PageFault, Pager, WINDOW_BYTES, WriteWatch,
 };
+pub use prepared::Prepared;
 pub use profile::{AccessProfile, BlockProfile, InstructionProfile, Observe, Profile, Samples};
 pub use program::{Program, ProgramOptions};
+pub use queue::{Completion, Dispatch, OnDrop, Priority, Queue, QueueOptions, Submission, Ticket};
 pub use vm::handle_signal;

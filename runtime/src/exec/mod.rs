@@ -3,7 +3,7 @@
 
 pub(crate) mod background;
 mod barrier;
-mod block;
+pub(crate) mod block;
 mod block_row;
 mod cpus;
 mod jit;
@@ -15,6 +15,7 @@ mod segments;
 pub(crate) mod setup;
 mod start;
 mod stock;
+pub(crate) mod stop;
 pub(crate) mod tiers;
 mod trails;
 pub mod ways;
@@ -23,4 +24,5 @@ pub(crate) use block::BlockFault;
 pub(crate) use jit::RowFacts;
 pub(crate) use memory::{Local, Word};
 pub(crate) use schedule::{Outcome, Scheduler, most_blocks};
-pub(crate) use tiers::{Limits, Tiers, Watch};
+pub(crate) use stop::Stop;
+pub(crate) use tiers::{Kept, Limits, Stepper, Tiers, Watch};

@@ -14,12 +14,14 @@ use super::block_row::{self, NextBlock, RowRunner};
 use super::pool::Pool;
 use super::setup::Plan;
 use super::stock::Stock;
-use super::tiers::{Counts, Patience, Stepper, Tiers, Watch};
+use super::stop::Stop;
+use super::tiers::{Counts, Kept, Patience, Stepper, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
 use crate::{CancelToken, Memory, Progress};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -46,6 +48,8 @@ pub struct Outcome {
     pub last: Option<Box<RunningBlock>>,
     /// Whether the launch was cancelled before it ended.
     pub cancelled: bool,
+    /// What the thread that ended last leaves for the next launch ([`Scheduler::lend`]).
+    pub kept: Option<Kept>,
 }
 
 /// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
@@ -80,6 +84,8 @@ struct Queue {
     busy: usize,
     /// The launch is over.
     over: bool,
+    /// Blocks that threads claimed and gave back when they left ([`Scheduler::serve`]).
+    returned: Vec<Range<u64>>,
 }
 
 /// Makes the [`Tiers`] that run blocks lane by lane.
@@ -100,8 +106,14 @@ pub struct Scheduler<'a> {
     memory: &'a Memory,
     background: &'a Background,
     cancel: Option<&'a CancelToken>,
+    /// What else stops the launch.
+    stop: Stop<'a>,
     progress: Option<&'a Progress>,
     threads: usize,
+    /// Whether threads come and go, and none waits for others ([`Scheduler::serve`]).
+    served: bool,
+    /// What an earlier launch of the same kernel has left, for the first thread.
+    lent: Mutex<Option<Lent>>,
     /// Whether grid-row code may be used.
     rows: bool,
     /// Makes the tiers that run blocks lane by lane, if that is allowed; `lanes` holds the result.
@@ -123,6 +135,9 @@ pub struct Scheduler<'a> {
     /// The process that it was made in.
     process: u64,
 }
+
+/// What a launch leaves for the next one of the same kernel: a stepper's storage, and a block that can be reset.
+pub type Lent = (Kept, Option<Box<RunningBlock>>);
 
 /// A block to start.
 enum Fresh {
@@ -197,15 +212,23 @@ impl<'a> Scheduler<'a> {
             memory,
             background,
             cancel: None,
+            stop: Stop::default(),
             progress: None,
             threads,
+            served: false,
+            lent: Mutex::new(None),
             rows: false,
             make_lanes: None,
             lanes: OnceLock::new(),
             limited: plan.segments.are_limited() && plan.blocks.end - plan.blocks.start > 1,
             most_suspended: most_suspended(plan, tiers),
             next: Alone(AtomicU64::new(plan.blocks.start)),
-            queue: Mutex::new(Queue { suspended: VecDeque::new(), busy: 0, over: false }),
+            queue: Mutex::new(Queue {
+                suspended: VecDeque::new(),
+                busy: 0,
+                over: false,
+                returned: Vec::new(),
+            }),
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
@@ -278,6 +301,16 @@ impl<'a> Scheduler<'a> {
         self.cancel = cancel;
     }
 
+    /// Lets also this stop the launch.
+    pub fn stop_by(&mut self, stop: Stop<'a>) {
+        self.stop = stop;
+    }
+
+    /// Lends a thread what an earlier launch of the same kernel has left.
+    pub fn lend(&mut self, lent: Lent) {
+        self.lent = Mutex::new(Some(lent));
+    }
+
     /// Reports how far the launch is.
     pub fn tell(&mut self, progress: Option<&'a Progress>) {
         self.progress = progress;
@@ -285,15 +318,52 @@ impl<'a> Scheduler<'a> {
 
     /// Runs all blocks.
     pub fn run(self, pool: &Pool, watch: Watch) -> Outcome {
-        pool.run(self.threads - 1, &|| self.work(watch));
-        let mut outcome = self.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcome.blocks = self.done.0.into_inner();
-        outcome.cancelled = self.cancelled.into_inner();
+        pool.run(self.threads - 1, &|| self.work(watch, None));
+        self.outcome()
+    }
+
+    /// What has come of it, once all threads are out.
+    pub fn outcome(&self) -> Outcome {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut outcome = std::mem::take(&mut *outcome);
+        outcome.blocks = self.done.0.load(Ordering::Relaxed);
+        outcome.cancelled = self.cancelled.load(Ordering::Relaxed);
         outcome
     }
 
+    /// For a launch in a queue: lets threads come and go.
+    pub fn be_served(&mut self) {
+        self.served = true;
+    }
+
+    /// Most threads that may serve at a time.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs blocks on this thread until `until`, or as long as it finds some. Unlike in [`Scheduler::run`], it waits for no other
+    /// thread.
+    pub fn serve(&self, watch: Watch, until: Instant) {
+        self.work(watch, Some(until));
+    }
+
+    /// Whether another thread would find something to do.
+    pub fn has_work(&self) -> bool {
+        if self.limited && self.waiting.load(Ordering::Relaxed) == 0 && !self.plan.segments.have_room() {
+            return false;
+        }
+        self.waiting.load(Ordering::Relaxed) > 0
+            || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end
+            || !self.queue.lock().unwrap_or_else(PoisonError::into_inner).returned.is_empty()
+    }
+
+    /// Whether all blocks have ended. Threads may still be on their way out.
+    pub fn is_over(&self) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).over
+    }
+
     fn is_cancelled(&self) -> bool {
-        if self.cancel.is_some_and(CancelToken::is_cancelled) {
+        if self.cancel.is_some_and(CancelToken::is_cancelled) || self.stop.is_asked() {
             self.cancelled.store(true, Ordering::Relaxed);
             return true;
         }
@@ -305,8 +375,32 @@ impl<'a> Scheduler<'a> {
         index > self.faulted.load(Ordering::Relaxed) || self.is_cancelled()
     }
 
+    /// Gives the blocks back that a thread has claimed and not started, because it leaves.
+    fn give_up_stock(&self, stock: &mut Stock) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocks = std::mem::replace(&mut stock.blocks, 0..0);
+        if !blocks.is_empty() {
+            queue.returned.push(blocks);
+        }
+        queue.busy -= 1;
+        let left = self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
+        queue.over |= queue.busy == 0 && queue.suspended.is_empty() && queue.returned.is_empty() && !left;
+    }
+
+    /// Takes blocks that another thread has given back.
+    fn take_returned(&self, stock: &mut Stock) {
+        if self.served && stock.blocks.is_empty() {
+            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            // The lowest first, because others may wait for them.
+            let lowest = (0..queue.returned.len()).min_by_key(|&at| queue.returned[at].start);
+            if let Some(at) = lowest {
+                stock.blocks = queue.returned.swap_remove(at);
+            }
+        }
+    }
+
     /// The main loop of one thread.
-    fn work(&self, watch: Watch) {
+    fn work(&self, watch: Watch, until: Option<Instant>) {
         {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if queue.over {
@@ -315,7 +409,16 @@ impl<'a> Scheduler<'a> {
             queue.busy += 1;
         }
         let _bail = Bail(self);
-        let mut vectors = self.means(self.tiers, watch);
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let lent = self.lent.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut vectors = match lent {
+            Some((kept, spare)) => {
+                let (plan, memory, cancel) = (self.plan, self.memory, self.cancel);
+                let stepper = Stepper::again(kept, self.tiers, plan, memory, self.background, cancel, watch);
+                Means { tiers: self.tiers, stepper, spare }
+            }
+            None => self.means(self.tiers, watch),
+        };
         let mut lanes: Option<Means<'_>> = None;
         let mut sampler = Sampler::start(watch.sample_rate);
         let mut steps = (0, 0);
@@ -330,12 +433,19 @@ impl<'a> Scheduler<'a> {
             together: 0,
             alone: 0,
         };
+        let mut turns = 0;
         loop {
+            // At least one, so that the launch gets on however late the thread is.
+            if turns > 0 && is_late() {
+                self.give_up_stock(&mut fresh);
+                break;
+            }
+            turns += 1;
             let way = self.way();
             match &mut rows.wait {
                 _ if way == Way::Lanes => {}
                 Some(0) if !prefer_fresh && self.waiting.load(Ordering::Relaxed) == 0 => {
-                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done);
+                    self.rows(&mut vectors.stepper, &mut fresh, &mut rows, &mut steps, &mut done, &is_late);
                 }
                 Some(wait) => *wait = wait.saturating_sub(1),
                 None => {}
@@ -381,8 +491,11 @@ impl<'a> Scheduler<'a> {
         let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let spare = vectors.spare;
-        for stepper in [Some(vectors.stepper), lanes.map(|lanes| lanes.stepper)].into_iter().flatten() {
-            outcome.counts.add(&stepper.into_counts());
+        let (kept, counts) = vectors.stepper.leave();
+        outcome.kept = Some(kept);
+        outcome.counts.add(&counts);
+        if let Some(lanes) = lanes {
+            outcome.counts.add(&lanes.stepper.leave().1);
         }
         outcome.counts.samples.add(&samples);
         outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
@@ -455,6 +568,7 @@ impl<'a> Scheduler<'a> {
 
     /// Claims blocks for a thread whose batch is empty.
     fn fill(&self, stock: &mut Stock) {
+        self.take_returned(stock);
         stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
@@ -466,6 +580,7 @@ impl<'a> Scheduler<'a> {
         rows: &mut Rows,
         steps: &mut (u64, u64),
         done: &mut u64,
+        is_late: &dyn Fn() -> bool,
     ) {
         loop {
             self.fill(stock);
@@ -514,7 +629,7 @@ impl<'a> Scheduler<'a> {
                 rows.wait = None;
                 return;
             }
-            if self.waiting.load(Ordering::Relaxed) > 0 {
+            if self.waiting.load(Ordering::Relaxed) > 0 || is_late() {
                 return;
             }
         }
@@ -560,7 +675,8 @@ impl<'a> Scheduler<'a> {
         if self.limited {
             // Take the room first, then the block. So blocks start in order, as on the hardware, and a block may wait
             // for lower ones.
-            if self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
+            self.take_returned(stock);
+            if stock.blocks.is_empty() && self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
                 return Fresh::None;
             }
             if spare.is_none() {
@@ -569,7 +685,9 @@ impl<'a> Scheduler<'a> {
                     return Fresh::NoRoom;
                 }
             }
-            stock.take_one(&self.next.0, self.plan.blocks.end);
+            if stock.blocks.is_empty() {
+                stock.take_one(&self.next.0, self.plan.blocks.end);
+            }
         } else {
             self.fill(stock);
         }
@@ -635,6 +753,15 @@ impl<'a> Scheduler<'a> {
                 }
             }
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            if no_room && self.served {
+                // This thread leaves; those that have the room go on.
+                let blocks = std::mem::replace(&mut stock.blocks, 0..0);
+                if !blocks.is_empty() {
+                    queue.returned.push(blocks);
+                }
+                queue.busy -= 1;
+                return None;
+            }
             if no_room {
                 // The room is taken by blocks that run or have been suspended meanwhile. This thread still has a block
                 // to start, so it counts as busy.
@@ -645,11 +772,17 @@ impl<'a> Scheduler<'a> {
                 continue;
             }
             // Nothing to do now, but other threads may still suspend a block.
+            if !queue.returned.is_empty() {
+                continue;
+            }
             queue.busy -= 1;
             if queue.busy == 0 && queue.suspended.is_empty() {
                 queue.over = true;
                 drop(queue);
                 self.wake.notify_all();
+                return None;
+            }
+            if self.served {
                 return None;
             }
             while queue.suspended.is_empty() && queue.busy > 0 {

@@ -416,6 +416,39 @@ pub struct Stepper<'a> {
     ended: Option<Box<RawFault>>,
 }
 
+/// What a [`Stepper`] leaves for the next launch of the same kernel with the same [`Watch`]: storage, and what it has learnt of
+/// the code. It names nothing of the launch that it was used for, until [`Stepper::again`] sets that anew.
+pub struct Kept {
+    scratch: Scratch,
+    context: Box<Context>,
+    entries: Vec<Entry>,
+    calls: Vec<Call>,
+    trails: Trails,
+}
+
+// SAFETY: the context's pointers are only used by compiled code, which a `Stepper` enters after `Stepper::again` has set them; the
+// calls are an empty list.
+unsafe impl Send for Kept {}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kept")
+    }
+}
+
+impl Kept {
+    /// Nothing learnt yet.
+    pub fn new(tiers: &Tiers) -> Kept {
+        Kept {
+            scratch: Scratch::new(&tiers.code),
+            context: Box::new(Context::new()),
+            entries: vec![Entry::default(); tiers.kernel.func.blocks.len()],
+            calls: Vec::new(),
+            trails: Trails::default(),
+        }
+    }
+}
+
 impl<'a> Stepper<'a> {
     /// Makes one for a thread of a launch.
     pub fn new(
@@ -426,16 +459,29 @@ impl<'a> Stepper<'a> {
         cancel: Option<&'a CancelToken>,
         watch: Watch,
     ) -> Self {
-        let mut scratch = Scratch::new(&tiers.code);
+        Stepper::again(Kept::new(tiers), tiers, plan, memory, background, cancel, watch)
+    }
+
+    /// Makes one from what another one has left, which was for the same tiers.
+    pub fn again(
+        kept: Kept,
+        tiers: &'a Tiers,
+        plan: &'a Plan,
+        memory: &'a Memory,
+        background: &'a Background,
+        cancel: Option<&'a CancelToken>,
+        watch: Watch,
+    ) -> Self {
+        let Kept { mut scratch, mut context, entries, calls, trails } = kept;
         scratch.max_steps = plan.max_steps;
         scratch.stats = watch.count.then(Box::default);
         scratch.profile = watch.profile.then(|| Box::new(interp::Profile::new(&tiers.code)));
-        let mut context = Box::new(Context::new());
         context.global_base = memory.base();
         context.window_high = !(memory.window_bytes() - 1);
         context.global_high = if tiers.translates { 0 } else { context.window_high };
-        if let Some(upper) = memory.upper_base() {
-            context.map_upper(upper);
+        match memory.upper_base() {
+            Some(upper) => context.map_upper(upper),
+            None => context.unmap_upper(),
         }
         context.near_guards = memory.has_near_guards().into();
         context.page_table = memory.page_table();
@@ -446,7 +492,6 @@ impl<'a> Stepper<'a> {
         for (pointer, bank) in context.const_banks.iter_mut().zip(&plan.consts) {
             *pointer = bank.bytes().as_ptr();
         }
-        let entries = vec![Entry::default(); tiers.kernel.func.blocks.len()];
         // Several warps cannot run together if they use local memory, because each has its own; none if instructions are counted,
         // which is done after each region; or if steps are limited and regions do not count them.
         let together = tiers.jit.is_some()
@@ -469,12 +514,28 @@ impl<'a> Stepper<'a> {
             lanes: (0, 0),
             last,
             credit,
-            calls: Vec::new(),
+            calls,
             long_calls: Vec::new(),
-            trails: Trails::default(),
+            trails,
             last_call: 0,
             ended: None,
         }
+    }
+
+    /// What was counted, and what is worth keeping for the next launch.
+    pub fn leave(mut self) -> (Kept, Counts) {
+        let (threads, lanes) = (self.threads, self.lanes);
+        let interp = self.scratch.stats.take().map_or_else(Default::default, |stats| *stats);
+        let profile = self.scratch.profile.take();
+        let counts = Counts { interp, threads, lanes, profile, ..Counts::default() };
+        self.calls.clear();
+        let Stepper { scratch, context, entries, calls, trails, .. } = self;
+        (Kept { scratch, context, entries, calls, trails }, counts)
+    }
+
+    /// How many thread instructions were executed by the interpreter and by compiled code.
+    pub fn threads(&self) -> (u64, u64) {
+        self.threads
     }
 
     /// Interprets the warp's current block of code.
@@ -880,12 +941,5 @@ impl<'a> Stepper<'a> {
     /// Guest address of the terminator that was executed last.
     pub fn last_pc(&self) -> u32 {
         self.tiers.kernel.func.blocks.get(self.last.index()).map_or(0, |data| data.term_pc)
-    }
-
-    /// What was counted.
-    pub fn into_counts(self) -> Counts {
-        let interp = self.scratch.stats.map_or_else(Default::default, |stats| *stats);
-        let (threads, lanes) = (self.threads, self.lanes);
-        Counts { interp, threads, lanes, profile: self.scratch.profile, ..Counts::default() }
     }
 }
