@@ -112,6 +112,16 @@ impl Engine {
         crate::vm::on_enough_stack(|| self.pool.work(until, &|| false))
     }
 
+    /// One with the same settings and no threads, for a job of this engine's own threads, which must not keep them.
+    pub(crate) fn without_threads(&self) -> Engine {
+        Engine {
+            config: self.config.clone(),
+            pool: Arc::default(),
+            background: Arc::default(),
+            handlers: self.handlers.clone(),
+        }
+    }
+
     /// Makes an empty guest address space.
     pub fn memory(&self) -> Result<Memory, Error> {
         Memory::new()

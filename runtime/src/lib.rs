@@ -50,6 +50,7 @@
 #![warn(missing_docs)]
 
 mod cache;
+mod compilation;
 mod config;
 mod debug;
 mod engine;
@@ -76,6 +77,7 @@ pub use warpjit_ir::meter::Budget;
 pub use warpjit_ir::{TextureTables, WarpRing};
 
 pub use cache::CacheConfig;
+pub use compilation::Compilation;
 pub use config::{Config, HostLevel, Idle, Numerics, Signals, Tier};
 pub use engine::Engine;
 pub use error::Error;

@@ -9,11 +9,12 @@
 //! median of 20. The third one has the first launch of each of 500 programs, as it is and after they were compiled ahead.
 #![warn(missing_docs)]
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use warpjit_frontend::tesla::{Chip, Target, assemble};
 use warpjit_runtime::{
-    Access, Arg, Config, Engine, Isa, Launch, Memory, Prepared, Program, ProgramOptions, Tier,
+    Access, Arg, Config, Dispatch, Engine, Idle, Isa, Launch, Memory, Prepared, Program, ProgramOptions,
+    QueueOptions, Tier,
 };
 
 /// Stores three times the number of each thread.
@@ -91,16 +92,26 @@ struct Setup {
     engine: Engine,
     memory: Memory,
     launch: Launch,
+    out: u64,
 }
 
 impl Setup {
     fn new(isa: Isa, tier: Tier, threads: usize, blocks: u32, block: u32) -> anyhow::Result<Setup> {
+        Self::with(isa, blocks, block, Config { tier, threads, ..Config::default() })
+    }
+
+    fn with(isa: Isa, blocks: u32, block: u32, config: Config) -> anyhow::Result<Setup> {
         let (code, options) = if isa == Isa::Gcn { gcn() } else { tesla()? };
         let program = Program::load(&code, &options)?;
-        let engine = Engine::new(Config { tier, threads, ..Config::default() })?;
+        let engine = Engine::new(config)?;
         let memory = engine.memory()?;
         let out = memory.map(None, 64 * 4, Access::ReadWrite)?;
-        Ok(Setup { program, engine, memory, launch: launch_of(isa, blocks, block, out) })
+        Ok(Setup { program, engine, memory, launch: launch_of(isa, blocks, block, out), out })
+    }
+
+    /// Where programs store.
+    fn out(&self) -> u32 {
+        self.out as u32
     }
 
     fn run(&self) -> anyhow::Result<()> {
@@ -112,19 +123,6 @@ impl Setup {
     fn prepare(&self) -> anyhow::Result<Prepared> {
         Ok(self.engine.prepare(&self.program, &self.memory, &self.launch)?)
     }
-}
-
-/// Changes an argument, and runs.
-fn run_prepared(isa: Isa, prepared: &mut Prepared, turn: &mut u32) -> anyhow::Result<()> {
-    *turn ^= 1;
-    let report = {
-        if isa == Isa::Gcn && prepared.user_data_words() > 2 {
-            prepared.set_user_data(2, &[*turn])?;
-        }
-        prepared.run()?
-    };
-    anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
-    Ok(())
 }
 
 fn single(times: usize) -> anyhow::Result<()> {
@@ -141,21 +139,163 @@ fn single(times: usize) -> anyhow::Result<()> {
         for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
             let setup = Setup::new(isa, tier, threads, blocks, block)?;
             plain += &times_of(times, || setup.run())?;
-            let (mut prepared, mut turn) = (setup.prepare()?, 0);
-            again += &times_of(times, || run_prepared(isa, &mut prepared, &mut turn))?;
+            let (mut prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+            again += &times_of(times, || {
+                match isa {
+                    Isa::Gcn => prepared.set_user_data(0, &setup.launch.user_data)?,
+                    _ => prepared.set_args(0, &bytes)?,
+                }
+                let report = prepared.run()?;
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+                Ok(())
+            })?;
         }
         println!("{plain}\n{again}");
     }
     Ok(())
 }
 
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
+/// Dispatches of a frame.
+const DISPATCHES: usize = 5_000;
+/// Frames that are timed.
+const FRAMES: usize = 20;
+
+/// The best and the median of all frames, in milliseconds.
+fn frames_of(mut frame: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<String> {
+    frame()?;
+    let mut all = Vec::new();
+    for _ in 0..FRAMES {
+        let start = Instant::now();
+        frame()?;
+        all.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    all.sort_by(f64::total_cmp);
+    Ok(format!("{:.2} / {:.2}", all[0], all[FRAMES / 2]))
+}
+
+/// Frames of many dispatches, each with arguments of its own, in one thread.
+fn frames() -> anyhow::Result<()> {
+    println!(
+        "\n| {DISPATCHES} dispatches (ms, best / median of {FRAMES}) | Tesla, 1 warp | GCN raw, 1 wave |"
+    );
+    println!("|---|---|---|");
+    let mut rows: [String; 4] = [
+        "| `Engine::run` |".into(),
+        "| `Prepared::run` |".into(),
+        "| `Queue::submit_batch`, the embedder's thread |".into(),
+        "| `Queue::submit_batch`, the engine's thread |".into(),
+    ];
+    for isa in [Isa::Tesla, Isa::Gcn] {
+        let setup = Setup::new(isa, Tier::Auto, 1, 1, if isa == Isa::Gcn { 64 } else { 32 })?;
+        for _ in 0..100 {
+            setup.run()?;
+        }
+        setup.engine.wait_for_compiler();
+        let mut launch = setup.launch.clone();
+        let plain = frames_of(|| {
+            for turn in 0..DISPATCHES as u32 {
+                match isa {
+                    Isa::Gcn => launch.user_data[1] = 0,
+                    _ => launch.dynamic_shared = turn & 1,
+                }
+                let report = setup.engine.run(&setup.program, &setup.memory, &launch)?;
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            Ok(())
+        })?;
+        rows[0] += &format!(" {plain} |");
+        let (mut prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+        let prepared_frames = frames_of(|| {
+            for _ in 0..DISPATCHES {
+                match isa {
+                    Isa::Gcn => prepared.set_user_data(0, &setup.launch.user_data)?,
+                    _ => prepared.set_args(0, &bytes[..4])?,
+                }
+                let report = prepared.run()?;
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            Ok(())
+        })?;
+        rows[1] += &format!(" {prepared_frames} |");
+        for (row, idle) in [(2, Idle::Embedder), (3, Idle::Adaptive)] {
+            let setup = Setup::with(
+                isa,
+                1,
+                if isa == Isa::Gcn { 64 } else { 32 },
+                Config { threads: 1, idle, ..Config::default() },
+            )?;
+            for _ in 0..100 {
+                setup.run()?;
+            }
+            setup.engine.wait_for_compiler();
+            let (prepared, bytes) = (setup.prepare()?, setup.out().to_le_bytes());
+            let queue = setup.engine.queue(QueueOptions::new());
+            let frame: Vec<Dispatch<'_>> = (0..DISPATCHES)
+                .map(|_| match isa {
+                    Isa::Gcn => Dispatch::of(&prepared).user_data(0, &setup.launch.user_data),
+                    _ => Dispatch::of(&prepared).args(0, &bytes[..4]),
+                })
+                .collect();
+            let batch = frames_of(|| {
+                let report = queue.submit_batch(&frame)?.wait()?;
+                anyhow::ensure!(report.stats.blocks == DISPATCHES as u64, "{report:?}");
+                Ok(())
+            })?;
+            rows[row] += &format!(" {batch} |");
+        }
+    }
+    rows.iter().for_each(|row| println!("{row}"));
+    Ok(())
+}
+
+/// Programs of the last table.
+const PROGRAMS: u32 = 500;
+
+/// The first launch of many programs.
+fn first() -> anyhow::Result<()> {
+    let (_, options) = tesla()?;
+    let programs = || -> anyhow::Result<Vec<Program>> {
+        (0..PROGRAMS)
+            .map(|number| {
+                let source = SOURCE.replace("add b32 $r3 $r3 $r1", &format!("add b32 $r3 $r3 {number:#x}"));
+                let code = assemble(&source, Target::compute(Chip::G80))?.code;
+                Ok(Program::load(&code, &options)?)
+            })
+            .collect()
+    };
+    println!("\n| first launch of {PROGRAMS} programs (us, median / p99) | interp | jit | auto |");
+    println!("|---|---|---|---|");
+    let mut rows: [String; 2] = ["| as they come |".into(), "| compiled ahead |".into()];
+    let mut ahead_time = Vec::new();
+    for tier in [Tier::Interp, Tier::Jit, Tier::Auto] {
+        for (number, row) in rows.iter_mut().enumerate() {
+            let setup = Setup::with(Isa::Tesla, 1, 64, Config { tier, threads: 1, ..Config::default() })?;
+            let programs = programs()?;
+            if number == 1 {
+                let start = Instant::now();
+                let launches = programs.iter().map(|program| (program, &setup.launch));
+                setup.engine.precompile(&setup.memory, launches).wait()?;
+                ahead_time.push(format!("{:.0} ms", start.elapsed().as_secs_f64() * 1e3));
+            }
+            let mut all = Vec::new();
+            for program in &programs {
+                let start = Instant::now();
+                let report = setup.engine.run(program, &setup.memory, &setup.launch)?;
+                all.push(start.elapsed().as_secs_f64() * 1e6);
+                anyhow::ensure!(report.fault.is_none(), "{:?}", report.fault);
+            }
+            all.sort_by(f64::total_cmp);
+            *row += &format!(" {:.1} / {:.1} |", all[all.len() / 2], all[all.len() * 99 / 100]);
+        }
+    }
+    rows.iter().for_each(|row| println!("{row}"));
+    println!("| compiling all ahead | {} |", ahead_time.join(" | "));
+    Ok(())
 }
 
 fn main() -> anyhow::Result<()> {
     let times: usize = std::env::args().nth(1).map_or(Ok(10_000), |times| times.parse())?;
     single(times)?;
-    let _ = millis;
-    Ok(())
+    frames()?;
+    first()
 }

@@ -3,8 +3,14 @@
 use super::RunningBlock;
 use crate::exec::setup::UserWords;
 use crate::exec::tiers::Tiers;
+use warpjit_ir::interp::Warp;
 
 impl RunningBlock {
+    /// Its warps.
+    pub fn warps(&self) -> impl Iterator<Item = &Warp> {
+        self.warps.iter().map(|resident| &resident.warp)
+    }
+
     /// Writes words of user data that the next [`RunningBlock::reset`] starts warps with. Only for kernels without a prologue,
     /// which would have computed from them.
     pub fn set_user_data(&mut self, tiers: &Tiers, places: &[UserWords], words: &[u32]) {

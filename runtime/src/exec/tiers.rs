@@ -2,6 +2,8 @@
 //! regions: it enters them, and executes their terminators on the warp's divergence stack.
 
 use super::background::Background;
+use super::block::RunningBlock;
+use super::block_row;
 use super::jit::{
     BlockLook, CodeIndex, Compiled, Jit, KnownShapes, Make, Ready, RegionFlow, RowFacts, RowFlow,
 };
@@ -164,6 +166,20 @@ impl Tiers {
         self.jit.as_ref().map_or_else(Listings::default, |jit| jit.listings())
     }
 
+    /// Compiles what a launch of such a block needs, if code is compiled at all. `false`: it was cancelled.
+    pub fn compile_ahead(&self, plan: &Plan, block: &RunningBlock, cancel: &CancelToken) -> bool {
+        let Some(jit) = &self.jit else { return true };
+        let warps: Vec<&Warp> = block.warps().collect();
+        let several = plan.blocks.end - plan.blocks.start > 1;
+        let first = (several && block_row::may_run(plan, self))
+            .then(|| RunningBlock::unprepared(plan, self, plan.blocks.start));
+        let frames = first.as_ref().map_or_else(Vec::new, |block| block.frames());
+        let words: Vec<&[u32]> = frames.iter().map(|frame| frame.words()).collect();
+        let (shared, whole) = (plan.shared.len(), plan.all_lanes());
+        let look = BlockLook { frames: &words, shared, whole, threads: plan.block };
+        jit.compile_ahead(&warps, first.is_some().then_some(look), Some(cancel))
+    }
+
     /// The kernel as the interpreter runs it.
     pub fn code(&self) -> &Code {
         &self.code
@@ -203,6 +219,13 @@ impl Tiers {
     pub fn save_behind(&self, background: &Background) {
         if let Some(jit) = &self.jit {
             jit.save_behind(background);
+        }
+    }
+
+    /// Saves new code to the cache on this thread, if there is a cache.
+    pub fn save_now(&self) {
+        if let Some(jit) = self.jit.as_ref().filter(|jit| jit.is_unsaved()) {
+            jit.save();
         }
     }
 

@@ -657,6 +657,20 @@ impl Working {
         report
     }
 
+    /// Compiles what a run needs, without running anything.
+    pub fn compile_ahead(&self, cancel: &CancelToken) -> Result<(), Error> {
+        let Template { engine, memory, .. } = &*self.template;
+        let held = memory.hold();
+        let (plan, tiers, watch) = (&*self.plan, &*self.vectors.tiers, Watch::new(engine.config()));
+        let mut stepper = Stepper::new(tiers, plan, memory, &engine.background, Some(cancel), watch);
+        // Its warps are after the prologue, as those of a launch are when they reach the first region.
+        let block = RunningBlock::new(plan, tiers, memory, &mut stepper, plan.blocks.start, None);
+        let done = crate::vm::on_stack_for_compiler(|| tiers.compile_ahead(plan, &block, cancel));
+        drop(held);
+        tiers.save_now();
+        if done { Ok(()) } else { Err(Error::Cancelled) }
+    }
+
     /// Ends a run that has panicked, or that is given up.
     pub fn give_up(&mut self) {
         if let Some(mut running) = self.running.take() {

@@ -81,19 +81,12 @@ impl QueueOptions {
 ///     Access, Arg, Config, Engine, Isa, Launch, Program, ProgramOptions, QueueOptions, Submission,
 /// };
 ///
-/// // counter += 1
+/// // Stores the second argument where the first one says.
 /// let source = "
-///     mov b32 $r0 0x1
 ///     mov b32 $r1 b32 s[0x10]
-///     add u32 $r2 b32 s[0x10] 0x0
-///     red add u32 g14[$r1] $r0
-///     exit nop
+///     mov b32 $r2 b32 s[0x14]
+///     exit st b32 g14[$r1] $r2
 /// ";
-/// # let source = "
-/// #     mov b32 $r1 b32 s[0x10]
-/// #     mov b32 $r2 b32 s[0x14]
-/// #     exit st b32 g14[$r1] $r2
-/// # ";
 /// let code = assemble(source, Target::compute(Chip::G80))?.code;
 /// let options = ProgramOptions { chip: Some("g80".parse()?), registers: Some(4), ..ProgramOptions::new(Isa::Tesla) };
 /// let program = Program::load(&code, &options)?;

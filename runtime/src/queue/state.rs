@@ -141,10 +141,6 @@ impl QueueState {
         Arc::new(QueueState { engine, priority, inner: Mutex::default() })
     }
 
-    pub fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
     pub fn priority(&self) -> Priority {
         self.priority
     }
