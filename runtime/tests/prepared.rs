@@ -338,3 +338,54 @@ fn what_the_container_has_in_its_bank_stays() {
         assert_eq!(words_of(&memory, 1), [507]);
     }
 }
+
+/// out[tid] = the first word of user data, to which the second one is added in a register that the kernel changes.
+const USER: &str = "
+    slot s0: ui32 first = user0
+    slot s1: ui32 second = user1
+    slot s2: i32 tid = tid.x
+block0 at 0x0 insts 3:
+    v0: ui32 = slot.get s0
+    v1: ui32 = slot.get s1
+    v2: ui32 = iadd v0, v1
+    slot.set s1, v2
+    jump block1
+block1 at 0x10 insts 2:
+    v3: ui32 = slot.get s1
+    v4: i32 = splat v3
+    v5: i32 = slot.get s2
+    v6: ui32 = const 2
+    v7: i32 = ishl v5, v6
+    store.u32 global14[v7 + 0x10000], v4 align 4
+    jump block2
+block2 at 0x28 insts 1:
+    leave.exit -> block2
+";
+
+#[test]
+fn user_data_is_that_of_each_run() {
+    for config in all() {
+        for blocks in [1, 3] {
+            let engine = Engine::new(config.clone()).unwrap();
+            let memory = memory(&engine, 1024);
+            let program = program(USER);
+            let launch = Launch { user_data: vec![5, 1], ..launch(blocks, 32) };
+            let mut prepared = engine.prepare(&program, &memory, &launch).unwrap();
+            assert_eq!(prepared.user_data_words(), 2);
+            for turn in 0..30_u32 {
+                run(&mut prepared);
+                let want = if turn == 0 { 6 } else { (turn - 1) * 11 + 10 };
+                assert_eq!(words_of(&memory, 32), [want; 32]);
+                prepared.set_user_data(0, &[turn * 10]).unwrap();
+                prepared.set_user_data(1, &[turn + 10]).unwrap();
+            }
+            let mut other = prepared.clone();
+            other.set_user_data(0, &[1, 2]).unwrap();
+            run(&mut other);
+            assert_eq!(words_of(&memory, 32), [3; 32]);
+            run(&mut prepared);
+            assert_eq!(words_of(&memory, 32), [29 * 11 + 10; 32]);
+            prepared.set_user_data(1, &[1, 2]).unwrap_err();
+        }
+    }
+}

@@ -475,7 +475,7 @@ fn idle_threads_do_as_the_settings_say() {
                 queue.submit(host.add(n % 3 + 1, 0, 1)).wait().unwrap();
                 host.engine.run(&host.add, &host.memory, &Host::launch(4, 1, 1)).unwrap();
             }
-            assert_eq!(host.words(2), [20 + 7 * 1 + 6 * 2, 80]);
+            assert_eq!(host.words(2), [(1..=20).map(|n| n % 3 + 1).sum::<u32>(), 80]);
         }
     }
 }
@@ -489,7 +489,6 @@ fn the_embedder_brings_the_threads() {
         std::thread::sleep(Duration::from_millis(5));
         // Nobody works.
         assert_eq!(host.words(1), [0]);
-        assert!(!host.engine.config().threads > 2);
         while !first.poll() {
             host.engine.work(Duration::ZERO);
         }
