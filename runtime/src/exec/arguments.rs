@@ -61,6 +61,12 @@ impl Plan {
             max_steps: self.max_steps,
             stage: None,
             args_bytes: self.args_bytes,
+            parts: self.parts.clone(),
+            start: self.start,
+            first: self.first,
+            extent: self.extent,
+            size: self.size,
+            may_pause: self.may_pause,
         }
     }
 
@@ -113,7 +119,7 @@ impl Plan {
         let place = match needs.abi.params.space {
             Space::Shared => self.shared.get(range),
             Space::Const(bank) => self.consts.get(usize::from(bank)).and_then(|bank| bank.bytes().get(range)),
-            Space::Global(segment) => self.segments.contents(segment).and_then(|bytes| bytes.get(range)),
+            Space::Global(segment) => self.segments.initial(segment).and_then(|bytes| bytes.get(range)),
             Space::Local => None,
         };
         out.extend_from_slice(place.unwrap_or(&[]));
@@ -121,10 +127,26 @@ impl Plan {
     }
 
     /// Overwrites words of user data. `most` is how many the program takes.
-    pub fn set_user_data(&mut self, first: usize, words: &[u32], most: usize) -> Result<(), Error> {
+    pub fn set_user_data(
+        &mut self,
+        needs: &Needs<'_>,
+        first: usize,
+        words: &[u32],
+        most: usize,
+    ) -> Result<(), Error> {
         let end = first.saturating_add(words.len());
         if end > most {
             return Err(Error::Launch(format!("user data up to word {end}, the program takes {most}")));
+        }
+        for &(number, known) in needs.known_user_data {
+            let at = usize::from(number).checked_sub(first);
+            let given = at.and_then(|at| words.get(at)).copied().unwrap_or(known);
+            if given != known {
+                return Err(Error::Launch(format!(
+                    "word {number} of user data is {given:#x}, {} was loaded for {known:#x}",
+                    needs.name
+                )));
+            }
         }
         if self.user_data.len() < end {
             self.user_data.resize(end, 0);
@@ -183,6 +205,15 @@ impl Plan {
         let abi = needs.abi;
         check_axes("grid", "blocks", grid, abi.max_grid)?;
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
+            let (start, most) = (self.start[axis], abi.max_grid[axis]);
+            if u64::from(start) + u64::from(grid[axis]) > most.into() {
+                return Err(Error::Launch(format!(
+                    "grid {grid:?} from {:?} on ends beyond {most} along {name}",
+                    self.start
+                )));
+            }
+        }
+        for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             let threads = u64::from(grid[axis]) * u64::from(self.block[axis]);
             let read = abi.header.iter().any(|field| matches!(field.value, Builtin::GridThreads(_)));
             if read && threads > u32::MAX.into() {
@@ -212,7 +243,7 @@ impl Plan {
                 blocks.start, blocks.end
             )));
         }
-        (self.grid, self.blocks) = (grid, blocks);
+        (self.grid, self.extent, self.first, self.blocks) = (grid, grid, self.start, blocks);
         for field in &abi.header {
             if field.space != Space::Shared || !depends_on_block(field.value) {
                 self.write_header(field);

@@ -19,12 +19,18 @@ use super::tiers::{Counts, Kept, Patience, Stepper, Tiers, Watch};
 use super::ways::Way;
 use crate::fork;
 use crate::profile::Sampler;
-use crate::{CancelToken, Memory, Progress};
+use crate::{CancelToken, Memory, Progress, SaveToken};
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use warpjit_ir::Function;
+
+#[path = "pausing.rs"]
+mod pausing;
+
+pub use pausing::LaunchState;
+use pausing::{Left, Paused};
 
 /// Most blocks suspended at a time. No chip has more resident blocks.
 const MOST_SUSPENDED: usize = 256;
@@ -50,6 +56,8 @@ pub struct Outcome {
     pub cancelled: bool,
     /// What the thread that ended last leaves for the next launch ([`Scheduler::lend`]).
     pub kept: Option<Kept>,
+    /// The state of the launch, if it was stopped to be saved.
+    pub saved: Option<LaunchState>,
 }
 
 /// A block with more warp instructions than that is reported as done at once, and not with the rest of the thread's
@@ -84,8 +92,6 @@ struct Queue {
     busy: usize,
     /// The launch is over.
     over: bool,
-    /// Blocks that threads claimed and gave back when they left ([`Scheduler::serve`]).
-    returned: Vec<Range<u64>>,
 }
 
 /// Makes the [`Tiers`] that run blocks lane by lane.
@@ -130,6 +136,13 @@ pub struct Scheduler<'a> {
     /// Index of the lowest block that has faulted.
     faulted: AtomicU64,
     done: Alone<AtomicU64>,
+    /// Blocks that had ended before a launch was saved that this one goes on with.
+    done_before: u64,
+    /// What may pause the launch, and the kernel as it was lifted.
+    save: Option<(&'a SaveToken, &'a Function)>,
+    /// Blocks below `next` that are left to start, and whether there are any.
+    left: Left,
+    has_left: AtomicBool,
     cancelled: AtomicBool,
     outcome: Mutex<Outcome>,
     /// The process that it was made in.
@@ -162,6 +175,14 @@ impl Patience for OfBlock<'_, '_> {
 
     fn is_late(&self) -> bool {
         self.scheduler.faulted.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    fn pause(&self) -> bool {
+        self.scheduler.count_and_ask()
+    }
+
+    fn is_paused(&self) -> bool {
+        self.scheduler.is_paused()
     }
 }
 
@@ -227,12 +248,15 @@ impl<'a> Scheduler<'a> {
                 suspended: VecDeque::new(),
                 busy: 0,
                 over: false,
-                returned: Vec::new(),
             }),
             wake: Condvar::new(),
             waiting: AtomicUsize::new(0),
             faulted: AtomicU64::new(u64::MAX),
             done: Alone(AtomicU64::new(0)),
+            done_before: 0,
+            save: None,
+            left: Left::default(),
+            has_left: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             outcome: Mutex::default(),
             process: fork::generation(),
@@ -316,10 +340,17 @@ impl<'a> Scheduler<'a> {
         self.progress = progress;
     }
 
-    /// Runs all blocks.
-    pub fn run(self, pool: &Pool, watch: Watch) -> Outcome {
-        pool.run(self.threads - 1, &|| self.work(watch, None));
-        self.outcome()
+    /// Runs all blocks, or until it is paused.
+    pub fn run(mut self, pool: &Pool, watch: Watch) -> Outcome {
+        let saved = loop {
+            pool.run(self.threads - 1, &|| self.work(watch, None));
+            match self.look_at_pause(watch) {
+                Paused::No => break None,
+                Paused::GoOn => {}
+                Paused::Here(state) => break Some(state),
+            }
+        };
+        Outcome { saved, ..self.outcome() }
     }
 
     /// What has come of it, once all threads are out.
@@ -353,8 +384,7 @@ impl<'a> Scheduler<'a> {
             return false;
         }
         self.waiting.load(Ordering::Relaxed) > 0
-            || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end
-            || !self.queue.lock().unwrap_or_else(PoisonError::into_inner).returned.is_empty()
+            || !self.all_have_started()
     }
 
     /// Whether all blocks have ended. Threads may still be on their way out.
@@ -375,28 +405,12 @@ impl<'a> Scheduler<'a> {
         index > self.faulted.load(Ordering::Relaxed) || self.is_cancelled()
     }
 
-    /// Gives the blocks back that a thread has claimed and not started, because it leaves.
-    fn give_up_stock(&self, stock: &mut Stock) {
+    /// Lets a thread leave that is served: gives back the blocks that it has claimed and not started.
+    fn go(&self, stock: &mut Stock) {
+        self.give_up(std::mem::replace(&mut stock.blocks, 0..0));
         let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let blocks = std::mem::replace(&mut stock.blocks, 0..0);
-        if !blocks.is_empty() {
-            queue.returned.push(blocks);
-        }
         queue.busy -= 1;
-        let left = self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
-        queue.over |= queue.busy == 0 && queue.suspended.is_empty() && queue.returned.is_empty() && !left;
-    }
-
-    /// Takes blocks that another thread has given back.
-    fn take_returned(&self, stock: &mut Stock) {
-        if self.served && stock.blocks.is_empty() {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-            // The lowest first, because others may wait for them.
-            let lowest = (0..queue.returned.len()).min_by_key(|&at| queue.returned[at].start);
-            if let Some(at) = lowest {
-                stock.blocks = queue.returned.swap_remove(at);
-            }
-        }
+        queue.over |= queue.busy == 0 && queue.suspended.is_empty() && self.all_have_started();
     }
 
     /// The main loop of one thread.
@@ -437,7 +451,7 @@ impl<'a> Scheduler<'a> {
         loop {
             // At least one, so that the launch gets on however late the thread is.
             if turns > 0 && is_late() {
-                self.give_up_stock(&mut fresh);
+                self.go(&mut fresh);
                 break;
             }
             turns += 1;
@@ -488,6 +502,9 @@ impl<'a> Scheduler<'a> {
             }
         }
         self.tell_done(done);
+        if self.plan.may_pause {
+            self.give_up(fresh.blocks);
+        }
         let samples = sampler.finish();
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         let spare = vectors.spare;
@@ -509,7 +526,7 @@ impl<'a> Scheduler<'a> {
         if count == 0 {
             return;
         }
-        let before = self.done.0.fetch_add(count, Ordering::Relaxed);
+        let before = self.done.0.fetch_add(count, Ordering::Relaxed) + self.done_before;
         let done = before + count;
         if let Some(progress) = self.progress {
             let all = self.plan.blocks.end - self.plan.blocks.start;
@@ -520,6 +537,12 @@ impl<'a> Scheduler<'a> {
                 assert!(self.process == fork::generation(), "a child of fork cannot go on with a launch");
             }
         }
+    }
+
+    /// Adds what a block has executed that is not run to its end.
+    fn add_steps(&self, (warps, threads): (u64, u64)) {
+        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.steps = (outcome.steps.0 + warps, outcome.steps.1 + threads);
     }
 
     fn fail(&self, index: u64, fault: BlockFault) {
@@ -568,7 +591,12 @@ impl<'a> Scheduler<'a> {
 
     /// Claims blocks for a thread whose batch is empty.
     fn fill(&self, stock: &mut Stock) {
-        self.take_returned(stock);
+        if stock.blocks.is_empty()
+            && let Some(blocks) = self.take_left(u64::MAX)
+        {
+            stock.blocks = blocks;
+            return;
+        }
         stock.fill(&self.next.0, self.plan.blocks.end, self.threads);
     }
 
@@ -583,6 +611,9 @@ impl<'a> Scheduler<'a> {
         is_late: &dyn Fn() -> bool,
     ) {
         loop {
+            if self.plan.may_pause && self.count_and_ask() {
+                return;
+            }
             self.fill(stock);
             if stock.blocks.is_empty() || self.is_pointless(stock.blocks.start) || self.way() == Way::Lanes {
                 return;
@@ -675,8 +706,7 @@ impl<'a> Scheduler<'a> {
         if self.limited {
             // Take the room first, then the block. So blocks start in order, as on the hardware, and a block may wait
             // for lower ones.
-            self.take_returned(stock);
-            if stock.blocks.is_empty() && self.next.0.load(Ordering::Relaxed) >= self.plan.blocks.end {
+            if self.all_have_started() {
                 return Fresh::None;
             }
             if spare.is_none() {
@@ -685,8 +715,9 @@ impl<'a> Scheduler<'a> {
                     return Fresh::NoRoom;
                 }
             }
-            if stock.blocks.is_empty() {
-                stock.take_one(&self.next.0, self.plan.blocks.end);
+            match self.take_left(1) {
+                Some(blocks) => stock.blocks = blocks,
+                None => stock.take_one(&self.next.0, self.plan.blocks.end),
             }
         } else {
             self.fill(stock);
@@ -695,7 +726,7 @@ impl<'a> Scheduler<'a> {
         if self.is_pointless(index) {
             // All blocks after it are pointless too.
             stock.blocks = index..index;
-            self.next.0.store(self.plan.blocks.end, Ordering::Relaxed);
+            self.start_no_more();
             return Fresh::None;
         }
         Fresh::Block(match spare.take() {
@@ -723,6 +754,10 @@ impl<'a> Scheduler<'a> {
         prefer_fresh: bool,
     ) -> Option<Box<RunningBlock>> {
         loop {
+            if self.plan.may_pause && self.is_paused() {
+                self.leave();
+                return None;
+            }
             let waiting = self.waiting.load(Ordering::Relaxed);
             let mut no_room = false;
             if waiting == 0 || prefer_fresh && waiting < self.most_suspended {
@@ -741,10 +776,7 @@ impl<'a> Scheduler<'a> {
                 drop(queue);
                 match block {
                     Some(block) if self.is_pointless(block.index) => {
-                        let steps = block.steps();
-                        let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-                        outcome.steps = (outcome.steps.0 + steps.0, outcome.steps.1 + steps.1);
-                        drop(outcome);
+                        self.add_steps(block.steps());
                         self.give_back(&mut Some(block));
                         continue;
                     }
@@ -755,24 +787,22 @@ impl<'a> Scheduler<'a> {
             let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
             if no_room && self.served {
                 // This thread leaves; those that have the room go on.
-                let blocks = std::mem::replace(&mut stock.blocks, 0..0);
-                if !blocks.is_empty() {
-                    queue.returned.push(blocks);
-                }
-                queue.busy -= 1;
+                drop(queue);
+                self.go(stock);
                 return None;
             }
             if no_room {
                 // The room is taken by blocks that run or have been suspended meanwhile. This thread still has a block
                 // to start, so it counts as busy.
-                let left = || self.next.0.load(Ordering::Relaxed) < self.plan.blocks.end;
+                let left = || !self.all_have_started() && !self.is_paused();
                 while queue.suspended.is_empty() && !self.plan.segments.have_room() && left() {
                     queue = self.wake.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 }
                 continue;
             }
             // Nothing to do now, but other threads may still suspend a block.
-            if !queue.returned.is_empty() {
+            if self.served && self.has_left.load(Ordering::Relaxed) {
+                // Another thread has just left.
                 continue;
             }
             queue.busy -= 1;

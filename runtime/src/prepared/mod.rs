@@ -115,10 +115,17 @@ impl Engine {
     /// Sets a launch up that is run many times, with other arguments.
     ///
     /// # Errors
-    /// As [`Engine::run`], which checks the same.
+    /// As [`Engine::run`], which checks the same. Launches that may be saved ([`Launch::save`]) or have last blocks of another size
+    /// ([`Launch::last_block`]) cannot be prepared.
     pub fn prepare(&self, program: &Program, memory: &Memory, launch: &Launch) -> Result<Prepared, Error> {
         let template = Template::new(self.clone(), program.clone(), memory.clone(), launch.clone())?;
-        Ok(Prepared { working: Working::new(template)? })
+        let working = Working::new(template)?;
+        if working.is_special() {
+            return Err(Error::Launch(
+                "a launch that may be saved, or with last blocks of another size, cannot be prepared".into(),
+            ));
+        }
+        Ok(Prepared { working })
     }
 }
 

@@ -11,7 +11,7 @@ use crate::exec::{BlockFault, Kept, Outcome, Scheduler, Stepper, Stop, Tiers, Wa
 use crate::fork::Section;
 use crate::memory::Held;
 use crate::program::Variant;
-use crate::{CancelToken, Config, Error, Report, Stats, TierShares};
+use crate::{CancelToken, Config, Engine, Error, Launch, Report, Stats, TierShares};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -84,6 +84,7 @@ fn variant_of(template: &Template, checked: bool) -> (Variant, bool) {
     let Template { engine, program, memory, launch, .. } = template;
     let mut variant = Variant::new(engine.config(), launch, memory.needs_translation());
     variant.checked_memory = checked;
+    variant.ignored_bits = memory.ignored_bits();
     let unlimited = program.ends_within(launch.max_steps);
     variant.exact_steps &= !unlimited || engine.config().count;
     (variant, unlimited)
@@ -128,7 +129,8 @@ impl Working {
             plan.max_steps = 0;
         }
         let vectors = Means::new(tiers);
-        let most_user = vectors.user.iter().map(|words| words.number + 1).max().unwrap_or(0);
+        let known = program.needs().known_user_data.iter().map(|&(number, _)| usize::from(number) + 1);
+        let most_user = vectors.user.iter().map(|words| words.number + 1).chain(known).max().unwrap_or(0);
         let Config { observe, count, .. } = engine.config();
         let may_be_alone = !launch.capture_registers
             && !launch.capture_shared
@@ -269,7 +271,8 @@ impl Working {
         if known == Some(words) {
             return Ok(());
         }
-        self.plan()?.set_user_data(first, words, most)?;
+        let template = self.template.clone();
+        self.plan()?.set_user_data(&template.program.needs(), first, words, most)?;
         self.vectors.stale = true;
         if let Some(lanes) = &mut self.lanes {
             lanes.stale = true;
@@ -316,6 +319,13 @@ impl Working {
         new.set_user_data(0, self.plan.user_data())?;
         *self = new;
         Ok(())
+    }
+
+    /// Whether only [`Engine::run`] can run it: it may be saved, or its last blocks have another size.
+    pub fn is_special(&self) -> bool {
+        let Launch { save, last_block, block, .. } = &self.template.launch;
+        let differs = |axis: usize| last_block[axis] != 0 && last_block[axis] != block[axis];
+        save.is_some() || (0..3).any(differs)
     }
 
     /// Whether it has a single block that runs without a scheduler.
@@ -624,10 +634,11 @@ impl Working {
         let (plan, tiers) = (&*self.plan, &*self.vectors.tiers);
         let mut report = Report {
             fault: outcome.fault.map(|(block, fault)| engine::describe(program, plan, block, &fault)),
-            stats: engine::stats(plan, &outcome, engine.config().count),
+            stats: engine::stats(plan, &outcome, outcome.blocks * u64::from(plan.warps), engine.config().count),
             registers: BTreeMap::new(),
             shared: Vec::new(),
             cancelled: outcome.cancelled,
+            saved: None,
             profile: None,
             listings: None,
         };
@@ -635,10 +646,10 @@ impl Working {
         if observe.sample_rate > 0 || observe.count {
             let counts = &outcome.counts;
             report.profile =
-                Some(Box::new(crate::profile::profile(tiers, &counts.samples, counts.profile.as_deref())));
+                Some(Box::new(crate::profile::profile(program, tiers, &counts.samples, counts.profile.as_deref())));
         }
         if observe.listings {
-            report.listings = Some(Box::new(tiers.listings()));
+            report.listings = Some(Box::new(program.place_listings(tiers.listings())));
         }
         report.stats.compile = compile;
         report.stats.compile_behind = compile_behind;

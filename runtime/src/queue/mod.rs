@@ -247,7 +247,8 @@ impl Submission {
         Submission { what, after: Vec::new(), deadline: None, callbacks: Vec::new() }
     }
 
-    /// A launch that is run once.
+    /// A launch that is run once. If it may be saved ([`Launch::save`]) or has last blocks of another size ([`Launch::last_block`]), its
+    /// queue's thread stays with it to its end, as with a batch of a graphics stage.
     pub fn launch(program: &Program, memory: &Memory, launch: Launch) -> Self {
         Self::new(What::Launch(program.clone(), memory.clone(), Box::new(launch)))
     }

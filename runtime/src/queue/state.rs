@@ -464,6 +464,18 @@ impl Run {
                     }
                 }
             };
+            if working.is_special() {
+                // It is not put aside.
+                let Template { program, memory, launch, .. } = &*record.template;
+                let own = launch.cancel.clone().unwrap_or_default();
+                let cancel = own.joined(&slot.cancel, slot.deadline);
+                let launch = Launch { cancel: Some(cancel), ..launch.clone() };
+                match queue.engine.run(program, memory, &launch) {
+                    Err(error) => return Advance::End(Err(error)),
+                    Ok(report) => self.add(report),
+                }
+                continue;
+            }
             if !self.begun {
                 let set = match &record.changes {
                     None => Ok(()),
